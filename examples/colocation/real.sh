@@ -1,10 +1,11 @@
 #!/bin/sh
-# real.sh FOLDER [SECONDS [memcached|nginx]]: the server beside xz, a scan of SQLite, a product of matrices and a memory
+# real.sh FOLDER [SECONDS [memcached|nginx|gzip]]: the server beside xz, a scan of SQLite, a product of matrices and a memory
 # streamer: cards, what they predict, what comes of it, and a page, all in FOLDER. Nothing else should be running.
 set -eu
-folder=${1:?real.sh FOLDER [SECONDS [memcached|nginx]]} seconds=${2:-60} server=${3:-memcached} here=$(dirname "$0")
+folder=${1:?real.sh FOLDER [SECONDS [memcached|nginx|gzip]]} seconds=${2:-60} server=${3:-memcached} here=$(dirname "$0")
 mkdir -p "$folder/www"
 folder=$(cd "$folder" && pwd)
+probe=2000 rates='--rates 5k,8k'
 python=${PYTHON:-python3} port=${PORT:-21299}
 card() { hindmost colocate profile "$@" > "$folder/card.txt" || { cat "$folder/card.txt"; exit 1; }; }
 
@@ -13,22 +14,33 @@ memcached)
   user=; [ "$(id -u)" != 0 ] || user='-u nobody'
   command="memcached $user -t 1 -l 127.0.0.1 -p $port" address=memcached://127.0.0.1:$port
   ;;
-nginx)
+nginx | gzip)
+  # gzip: a page that is compressed for each request, some .4 ms; it asks itself, for the probe says nothing of gzip.
   head -c 1000 /dev/zero | tr '\0' x > "$folder/www/index.html"
+  page="root $folder/www;" itself=
+  if [ "$server" = gzip ]; then
+    seq 3000 > "$folder/www/index.html"
+    page="location / { proxy_pass http://unix:$folder/page; proxy_set_header Accept-Encoding gzip;
+      proxy_http_version 1.1; proxy_set_header Connection ''; }"
+    itself="server { listen unix:$folder/page; root $folder/www; gzip on; gzip_types *; gzip_comp_level 6; }"
+    rm -f "$folder/page"
+    probe=200 rates='--rates 500,1000'
+  fi
   user=; [ "$(id -u)" != 0 ] || user="user $(id -un);" # it reads FOLDER, whoever may
   cat > "$folder/nginx.conf" <<END
 daemon off; worker_processes 1; pid $folder/nginx.pid; error_log stderr; $user
 events { worker_connections 512; }
 http {
   access_log off; keepalive_requests 1000000000;
-  server { listen 127.0.0.1:$port; root $folder/www; }
+  server { listen 127.0.0.1:$port; $page }
+  $itself
 }
 END
   command="nginx -e stderr -p $folder -c $folder/nginx.conf" address=http://127.0.0.1:$port
   ;;
-*) echo "real.sh: a server is memcached or nginx, not $server" >&2; exit 2 ;;
+*) echo "real.sh: a server is memcached, nginx or gzip, not $server" >&2; exit 2 ;;
 esac
-card "$command" --name "$server" --probe 2000 --probe-address "$address" --budget "${seconds}s" --out "$folder/$server.json"
+card "$command" --name "$server" --probe "$probe" --probe-address "$address" --budget "${seconds}s" --out "$folder/$server.json"
 
 # Numbers in words are neither empty nor random; what xz has written tells how far it is.
 seq 400000 > "$folder/numbers"
@@ -40,4 +52,4 @@ for job in scan matmul stream; do
 done
 
 hindmost colocate corun "$folder/$server.json" "$folder/xz.json" "$folder/scan.json" "$folder/matmul.json" \
-  "$folder/stream.json" --within 20% --budget "${seconds}s" --out "$folder/corun.json" --page "$folder/corun.html"
+  "$folder/stream.json" --within 20% --budget "${seconds}s" $rates --out "$folder/corun.json" --page "$folder/corun.html"

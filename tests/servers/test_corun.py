@@ -55,11 +55,23 @@ def test_a_server_is_measured_beside_a_job_that_goes_on_and_one_that_ends(writte
     write, server = written
     jobs = [write(card("spin", SPIN)), write(card("brief", ["sleep", "0.01"]))]
     files = ["--out", str(tmp_path / "out.json"), "--page", str(tmp_path / "page.html")]
-    assert main(["colocate", "corun", server, *jobs, "--budget", "1s", "--within", "900%", *files]) in (0, 3)
+    asked = ["--budget", "1s", "--within", "900%", "--rates", "4k"]
+    assert main(["colocate", "corun", server, *jobs, *asked, *files]) in (0, 3)
     told = capsys.readouterr().out
     found, page = json.loads((tmp_path / "out.json").read_text()), (tmp_path / "page.html").read_text()
     assert found["windows"] >= 4 * 4
-    assert found["loaded"]["requests"] == pytest.approx(found["windows"] * 120, rel=0.5)
+    first, (heavier,) = found["loaded"], found["loads"]
+    assert first["requests"] == pytest.approx(found["windows"] / 2 * 120, rel=0.5)
+    assert (first["asked_per_s"], heavier["loaded"]["asked_per_s"]) == (2000, 4000)
+    assert heavier["loaded"]["requests"] > 1.4 * first["requests"]
+    assert min(first["load"], heavier["loaded"]["load"]) > 0
+    assert [one["job"] for one in heavier["jobs"]] == ["spin", "brief"]
+    for one in heavier["jobs"]:
+        models = {guess["model"] for guess in one["predicted"]}
+        assert {"M/G/1", "regimes", "lighter: no more", "lighter: regimes"} <= models
+    assert {score["model"] for score in heavier["scores"]} == models
+    assert "asked 4000 times a second" in told
+    assert "Asked 4" in page
     for one in found["jobs"]:
         assert one["latency"]["p99"]["windows"] >= 2
         assert [guess["model"] for guess in one["predicted"]][:1] == ["zero"]
@@ -119,5 +131,6 @@ def test_cards_that_tell_no_latency_or_one_name_twice_or_another_machine_are_ref
     assert "tells no latency" in refused(job, job)
     assert "two cards are named 'spin'" in refused(server, job, job)
     assert "no job was named" in refused(server)
+    assert "further loads are heavier ones, up to 10,000" in refused(server, job, "--rates", "1k")
     other = {"vendor": "GenuineIntel", "family": 6, "model": 1, "name": "Other"}
     assert "different processors" in refused(server, write(card("far", SPIN, processor=other)))

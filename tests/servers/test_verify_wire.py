@@ -163,7 +163,7 @@ def test_kill_9_in_mid_run_leaves_no_tcpdump(permitted: None, tmp_path: Path) ->
         def captures() -> list[str]:
             return [words for words in offspring(child.pid).values() if "tcpdump" in words.split(" ")[0]]
 
-        wait_for(lambda: len(captures()) == 1 and "tcp[13]" in captures()[0], "a capture runs")
+        wait_for(lambda: ["tcp[13]" in words for words in captures()] == [True], "a capture runs")
         child.send_signal(signal.SIGKILL)
         child.communicate()
         household.assert_empty()

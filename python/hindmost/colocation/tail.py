@@ -1,11 +1,12 @@
 """From a rate that is lost to a percentile of latency.
 
-A slower server waits longer in its queue, too: percentiles grow faster than service times. Eq 3.6 has
-this for
-exponential service (M/M/1); for others the queue is simulated with the solo service times, stretched.
+A slower server waits longer in its queue, too: percentiles grow faster than service times. Eq 3.6 has this
+for exponential service (M/M/1); for others the queue is simulated with the solo service times, stretched.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -75,20 +76,81 @@ def simulated(
         Of one queue.
     lost : float
         Share of the rate: every time is stretched by ``1 / (1 - lost)``.
-    requests, seed : int
-    block : int
-        Service times are drawn in runs of so many that followed each other, so that slow spells, which
-        outlast
-        a request, survive (block bootstrap; Künsch 1989).
+    requests, block, seed : int
+        As of `Queue.drawn`.
     """
-    rng = np.random.default_rng(seed)
-    starts = rng.integers(0, max(1, len(service) - block + 1), size=requests // block + 1)
-    drawn = service[(starts[:, None] + np.arange(block)).ravel()[:requests]] / (1 - lost)
-    gaps = rng.exponential(float(np.mean(service)) / (load * servers), size=requests)
-    arrivals = np.cumsum(gaps)
-    latency = _lindley(gaps, drawn) if servers == 1 else _workload(arrivals, drawn, servers)
-    found: Array = np.quantile(latency[requests // 20 :], levels)
-    return found
+    between = float(np.mean(service)) / (load * servers)
+    queue = Queue.drawn(service, between, requests=requests, block=block, seed=seed)
+    return queue.percentiles(levels, queue.service / (1 - lost), servers)
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """Requests that come at random: what becomes of the same ones if each takes longer.
+
+    Attributes
+    ----------
+    gaps, service : array
+        Before each request, and what it takes; in one unit of time.
+    """
+
+    gaps: Array
+    service: Array
+
+    @classmethod
+    def drawn(cls, service: Array, between: float, *, requests: int, block: int = 1, seed: int = 1) -> Queue:
+        """Draw arrivals of Poisson's law, and service times from a sample.
+
+        Parameters
+        ----------
+        service : array
+            Service times, in the order in which they were seen.
+        between : float
+            Mean gap.
+        requests, seed : int
+        block : int
+            Service times are drawn in runs of so many that followed each other, so that slow spells, which
+            outlast a request, survive (block bootstrap; Künsch 1989).
+        """
+        rng = np.random.default_rng(seed)
+        starts = rng.integers(0, max(1, len(service) - block + 1), size=requests // block + 1)
+        drawn = service[(starts[:, None] + np.arange(block)).ravel()[:requests]]
+        return cls(rng.exponential(between, size=requests), drawn)
+
+    def percentiles(self, levels: Array, service: Array | None = None, servers: int = 1) -> Array:
+        """Of latency, after a twentieth that begins with an empty queue."""
+        takes = self.service if service is None else service
+        latency = _lindley(self.gaps, takes) if servers == 1 else _workload(self.gaps, takes, servers)
+        found: Array = np.quantile(latency[len(takes) // 20 :], levels)
+        return found
+
+
+def block_of(service: Array) -> int:
+    """How long slow spells are: twice the lag up to which logarithms of service times are correlated.
+
+    Parameters
+    ----------
+    service : array
+        In the order in which they were seen.
+
+    Returns
+    -------
+    int
+        1 where the next request knows nothing of the last; at most a tenth of the sample.
+    """
+    most = max(1, len(service) // 10)
+    if most < 2:
+        return 1
+    values = np.log(np.maximum(service, np.finfo(float).tiny))
+    values = values - values.mean()
+    power = float(values @ values)
+    if power == 0:
+        return 1
+    padded = np.fft.rfft(values, 2 * len(values))
+    correlation = np.fft.irfft(np.abs(padded) ** 2)[1:most] / power
+    below = np.flatnonzero(correlation < 2 / np.sqrt(len(values)))
+    lag = int(below[0]) if len(below) else most
+    return max(1, min(2 * lag, most))
 
 
 def _lindley(gaps: Array, drawn: Array) -> Array:
@@ -99,13 +161,13 @@ def _lindley(gaps: Array, drawn: Array) -> Array:
     return waits + drawn
 
 
-def _workload(arrivals: Array, drawn: Array, servers: int) -> Array:
+def _workload(gaps: Array, drawn: Array, servers: int) -> Array:
     """Latency with several servers (Kiefer and Wolfowitz 1955): whoever is free first takes the next."""
     import heapq
 
     free = [0.0] * servers
     latency = np.empty(len(drawn))
-    for at, (when, takes) in enumerate(zip(arrivals.tolist(), drawn.tolist(), strict=True)):
+    for at, (when, takes) in enumerate(zip(np.cumsum(gaps).tolist(), drawn.tolist(), strict=True)):
         end = max(when, free[0]) + takes
         heapq.heapreplace(free, end)
         latency[at] = end - when

@@ -127,7 +127,8 @@ class Loaded(TypedDict):
     """A server under a probe's open loop, beside the inert ruler: medians of windows.
 
     ``asked_per_s``: due. ``requests``, ``failed``: of all windows. ``busy``: CPU time of the server in share
-    of one processor. ``presence``: of the inert ruler, against nothing on the other processor at all.
+    of one processor. ``load``: share of time in which a request of the probe, which asks one at a time, is
+    under way. ``presence``: of the inert ruler, against nothing on the other processor at all.
     """
 
     address: str
@@ -135,6 +136,7 @@ class Loaded(TypedDict):
     requests: Count
     failed: Count
     busy: float
+    load: NotRequired[float]
     p50_us: float
     p99_us: float
     presence: Growth
@@ -176,41 +178,69 @@ class Profile(TypedDict):
 
 
 class Predicted(TypedDict):
-    """A guess from two cards: loss of rate, growth of percentiles; null where a queue would not end."""
+    """A guess: loss of rate, growth of percentiles, p99 with an interval; null where a queue would not end.
+
+    From two cards, or (``lighter: ...``) from what came of the job under a lighter load.
+    """
 
     model: str
     lost: float
     p50: float | None
     p99: float | None
+    p99_low: float | None
+    p99_high: float | None
 
 
-class CoRan(TypedDict):
-    """A server beside one job, under load, against the inert ruler in its place.
+class Beside(TypedDict):
+    """A server beside one job, under one load, against the inert ruler in its place.
 
-    ``answer``: of the cards, whether the job may run there. ``promise``: whether p99 grew within the limit,
-    by its interval. ``axes``: of the job's card.
+    ``promise``: whether p99 grew within the limit, by its interval.
     """
 
     job: str
-    command: list[str]
-    answer: Literal["yes", "no", "unknown"]
     promise: Literal["kept", "broken", "undecided"]
     lost: Share | None
     latency: Growth
     predicted: list[Predicted]
+
+
+class CoRan(Beside):
+    """The same under the load of the server's card.
+
+    ``answer``: of the cards, whether the job may run there. ``axes``: of the job's card.
+    """
+
+    command: list[str]
+    answer: Literal["yes", "no", "unknown"]
     axes: list[Axis]
 
 
 class Score(TypedDict):
-    """How far a guess was off: mean absolute error of logarithms of growth."""
+    """How far a guess was off: mean absolute error of logarithms of growth.
+
+    ``covered`` of the ``told`` p99 that have an interval lie where it says.
+    """
 
     model: str
     p50: float | None
     p99: float | None
+    covered: Count
+    told: Count
+
+
+class AtLoad(TypedDict):
+    """A server beside jobs under one load more."""
+
+    loaded: Loaded
+    jobs: list[Beside]
+    scores: list[Score]
 
 
 class CoRun(TypedDict):
-    """A server beside jobs: what cards predicted, and what came of it; ``axes`` are of the server's card."""
+    """A server beside jobs: what cards predicted, and what came of it; ``axes`` are of the server's card.
+
+    ``loads``: further ones, in the order in which they were asked for.
+    """
 
     schema: Literal["hindmost.corun/1"]
     server: str
@@ -221,6 +251,7 @@ class CoRun(TypedDict):
     axes: list[Axis]
     jobs: list[CoRan]
     scores: list[Score]
+    loads: list[AtLoad]
     window_ms: float
     windows: Count
     dropped: Count

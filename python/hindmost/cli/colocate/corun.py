@@ -15,11 +15,15 @@ from hindmost.exits import Exit
 def corun(
     server: Annotated[Path, option(TARGET, None, "The server's card (JSON), of profile --probe.")],
     *jobs: Annotated[Path, option(TARGET, None, "Cards of jobs.")],
+    rates: Annotated[
+        str | None,
+        option(TARGET, "LIST", "Further loads, above the card's: requests a second, 1k,2k."),
+    ] = None,
     within: Annotated[str, option(TARGET, "SHARE", "How much its p99 may grow.")] = "10%",
     cpu: Annotated[
         int | None, whole(PROCEDURE, "The server's processor; jobs run on another. [default: the last]")
     ] = None,
-    budget: Annotated[str, option(PROCEDURE, "TIME", "How long at most.")] = "60s",
+    budget: Annotated[str, option(PROCEDURE, "TIME", "How long at most, each load.")] = "60s",
     seed: Annotated[int, whole(PROCEDURE, "Of the order of windows.")] = 1,
     page: Annotated[Path | None, option(OUTPUT, "FILE", "Write a page here (HTML).")] = None,
     out: Annotated[Path | None, option(OUTPUT, "FILE", "Write the document here (JSON).")] = None,
@@ -29,12 +33,13 @@ def corun(
 
     The server is asked as it was for its card; each job runs on another processor for a window, in random
     order with an inert ruler and with nothing, round after round, four at least. How p50 and p99 grow stands
-    beside what the cards predict, by several models. A job that ends begins again. Exit code 3: beside some
+    beside what the cards predict, by several models, and under further loads (--rates) beside what was seen
+    under the card's. A job that ends begins again. Exit code 3: beside some
     job p99 surely grew by more than --within.
     """
     from hindmost.colocation.bound import load_card
     from hindmost.errors import UsageError
-    from hindmost.plan import parse_duration, parse_share
+    from hindmost.plan import parse_duration, parse_rate, parse_share
     from hindmost.report.colocation.corun import render_corun
     from hindmost.report.colocation.corun_page import render_corun_page
     from hindmost.studies.colocation.corun import corun as measured
@@ -45,6 +50,7 @@ def corun(
     document = measured(
         load_card(server),
         [load_card(one) for one in jobs],
+        rates=[parse_rate(one) for one in rates.split(",")] if rates else (),
         within=parse_share(within, "within"),
         cpu=cpu,
         budget_s=parse_duration(budget, "budget", 1.0),
@@ -56,5 +62,6 @@ def corun(
     if page is not None:
         texts[page] = render_corun_page(document)
     put_files(texts)
-    broken = any(one["promise"] == "broken" for one in document["jobs"])
+    each = [*document["jobs"], *(job for load in document["loads"] for job in load["jobs"])]
+    broken = any(one["promise"] == "broken" for one in each)
     return Exit.CROSSED if broken else Exit.DONE

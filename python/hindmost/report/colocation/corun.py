@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 from hindmost.report.colocation.profile import share_text
 from hindmost.report.common.console import console_of, printed, text_of
 from hindmost.report.common.document import plain
 from hindmost.report.common.numbers import number
-from hindmost.store.colocation import CoRun
+from hindmost.store.colocation import AtLoad, Beside, CoRun, Predicted
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 def render_corun(document: CoRun, *, width: int | None = None, color: bool | None = None) -> str:
@@ -21,34 +25,26 @@ def render_corun(document: CoRun, *, width: int | None = None, color: bool | Non
         As for `hindmost.report.measure.render_terminal`.
     """
     console = console_of(width, color)
-    loaded = document["loaded"]
-    printed(
-        console,
-        f"{plain(document['server'])}, asked {number(loaded['asked_per_s'])} times a second"
-        f" ({loaded['busy']:.0%} of its processor): p50 {number(loaded['p50_us'])} us, p99"
-        f" {number(loaded['p99_us'])} us beside an inert ruler; {loaded['failed']} of"
-        f" {loaded['requests']} requests failed",
-    )
-    for job in document["jobs"]:
-        console.print()
+    answers = {job["job"]: f" (cards said {job['answer']})" for job in document["jobs"]}
+    loads: list[CoRun | AtLoad] = [document, *document["loads"]]
+    for at in loads:
+        loaded = at["loaded"]
         printed(
             console,
-            f"beside {plain(job['job'])}: p99 within {document['within']:.0%}: {job['promise']} (cards said"
-            f" {job['answer']})",
+            f"{plain(document['server'])}, asked {number(loaded['asked_per_s'])} times a second"
+            f" ({loaded['busy']:.0%} of its processor): p50 {number(loaded['p50_us'])} us, p99"
+            f" {number(loaded['p99_us'])} us beside an inert ruler; {loaded['failed']} of"
+            f" {loaded['requests']} requests failed",
         )
-        console.print(
-            f"  {'':<12} {'rate lost':<26} {'p50 grows by':<26} {'p99 grows by':<26}", soft_wrap=True
-        )
-        latency = job["latency"]
-        told = [share_text(one) for one in (job["lost"], latency["p50"], latency["p99"])]
-        console.print(f"  {'measured':<12} " + " ".join(f"{one:<26}" for one in told), soft_wrap=True)
-        for guess in job["predicted"]:
-            cells = [f"{percent(guess['lost']):<26}", f"{percent(guess['p50']):<26}", percent(guess["p99"])]
-            console.print(f"  {guess['model']:<12} " + " ".join(cells), soft_wrap=True)
-    console.print()
-    console.print(f"{'off by a factor of':<20} {'p50':<8} {'p99':<8}")
-    for score in document["scores"]:
-        console.print(f"{score['model']:<20} {factor(score['p50']):<8} {factor(score['p99']):<8}")
+        for job in at["jobs"]:
+            _beside(console, job, document["within"], answers.pop(job["job"], ""))
+        console.print()
+        console.print(f"{'off by a factor of':<24} {'p50':<8} {'p99':<8} p99 covered")
+        for score in at["scores"]:
+            covered = f"{score['covered']} of {score['told']}"
+            cells = f"{factor(score['p50']):<8} {factor(score['p99']):<8} {covered}"
+            console.print(f"{score['model']:<24} {cells}")
+        console.print()
     printed(
         console,
         f"{document['windows']} windows of {document['window_ms']:g} ms, {document['dropped']} dropped, in"
@@ -57,6 +53,25 @@ def render_corun(document: CoRun, *, width: int | None = None, color: bool | Non
     for note in document["notes"]:
         printed(console, f"note: {note}")
     return text_of(console)
+
+
+def _beside(console: Console, job: Beside, within: float, answer: str) -> None:
+    console.print()
+    printed(console, f"beside {plain(job['job'])}: p99 within {within:.0%}: {job['promise']}{answer}")
+    console.print(f"  {'':<22} {'rate lost':<26} {'p50 grows by':<26} {'p99 grows by':<26}", soft_wrap=True)
+    latency = job["latency"]
+    told = [share_text(one) for one in (job["lost"], latency["p50"], latency["p99"])]
+    console.print(f"  {'measured':<22} " + " ".join(f"{one:<26}" for one in told), soft_wrap=True)
+    for guess in job["predicted"]:
+        cells = [f"{percent(guess['lost']):<26}", f"{percent(guess['p50']):<26}", percent(guess["p99"])]
+        row = f"  {guess['model']:<22} " + " ".join([*cells, between(guess)])
+        console.print(row.rstrip(), soft_wrap=True, highlight=False)
+
+
+def between(guess: Predicted) -> str:
+    """The interval of a p99 that is predicted; of one that knows no error, none."""
+    low, high = guess["p99_low"], guess["p99_high"]
+    return "" if low == high else f"{percent(low).strip()} to {percent(high).strip()}"
 
 
 def percent(value: float | None) -> str:

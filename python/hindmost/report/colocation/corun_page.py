@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hindmost.report.colocation.corun import factor, percent
+from hindmost.report.colocation.corun import between, factor, percent
 from hindmost.report.colocation.profile import share_text
 from hindmost.report.common.sheet import render
 from hindmost.store.colocation import CoRun
@@ -17,7 +17,8 @@ _FULL = 0.5
 def render_corun_page(document: CoRun) -> str:
     """Write the page: one HTML file with everything inside, without scripts."""
     rulers = [axis["ruler"] for axis in document["axes"]]
-    promises = [one["promise"] for one in document["jobs"]]
+    each = [*document["jobs"], *(job for load in document["loads"] for job in load["jobs"])]
+    promises = [one["promise"] for one in each]
     return render(
         "corun.html",
         doc=document,
@@ -38,6 +39,7 @@ def render_corun_page(document: CoRun) -> str:
         products=[(one["job"], _products(document["axes"], one["axes"])) for one in document["jobs"]],
         share=share_text,
         percent=percent,
+        between=between,
         factor=factor,
     )
 

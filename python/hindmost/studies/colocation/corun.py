@@ -9,13 +9,17 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from hindmost import _engine
 from hindmost.colocation.bound import question
-from hindmost.colocation.prediction import predicted
+from hindmost.colocation.prediction import carried, predicted
+from hindmost.colocation.profiles import Array
+from hindmost.colocation.scores import scores
+from hindmost.colocation.waiting import LEAST_SERVICES, Solo
 from hindmost.errors import Inconclusive, UsageError
 from hindmost.store.colocation import CORUN_SCHEMA
 from hindmost.studies.colocation.corunner import CoRunner
@@ -27,15 +31,18 @@ from hindmost.studies.colocation.windows import Seen, Stand, placement_of
 from hindmost.watch import Application, latency_from
 
 if TYPE_CHECKING:
-    from hindmost.store.colocation import CoRan, CoRun, Score, Share
+    from hindmost.store.colocation import AtLoad, Beside, CoRun, Loaded, Share
 
 _TAKEN = ("alone", "null")
+MOST_PROBED = 10_000
+"""Requests a second of a probe."""
 
 
 def corun(
     server: Mapping[str, Any],
     jobs: Sequence[Mapping[str, Any]],
     *,
+    rates: Sequence[float] = (),
     within: float = 0.1,
     cpu: int | None = None,
     budget_s: float = 60.0,
@@ -48,12 +55,14 @@ def corun(
     ----------
     server, jobs : dict
         Cards; the server's with ``loaded``.
+    rates : sequence of float
+        Further loads after that of the card, each heavier than the card's; requests a second.
     within : float
         How much its p99 may grow: what is promised.
     cpu : int, optional
         Of the server; jobs run on the nearest other.
     budget_s : float
-        When the last round begins at the latest; four rounds at least.
+        Of each load: when its last round begins at the latest; four rounds at least.
     seed : int
         Of the order of windows.
     say : callable
@@ -61,7 +70,8 @@ def corun(
     Raises
     ------
     UsageError
-        The server's card tells no latency, two jobs have one name, or cards are of other processors.
+        The server's card tells no latency, two jobs have one name, cards are of other processors, or a rate
+        is not above the card's.
     TargetError
         The server or a job cannot be started, or ends.
     Inconclusive
@@ -76,87 +86,152 @@ def corun(
     for name in names:
         if name in _TAKEN or names.count(name) > 1:
             raise UsageError(f"two cards are named {name!r}", hint="colocate profile --name NAME")
-    load = server["loaded"]
-    answers = [question(one, server, within=within, load=load["busy"]) for one in jobs]
+    first = server["loaded"]
+    for rate in rates:
+        if not first["asked_per_s"] < rate <= MOST_PROBED:
+            raise UsageError(
+                f"{rate:g} requests a second: the card was made at {first['asked_per_s']:g}, and further"
+                f" loads are heavier ones, up to {MOST_PROBED:,} of one connection",
+                hint="a card of fewer requests a second: hindmost colocate profile --probe",
+            )
+    answers = [question(one, server, within=within, load=first["busy"]) for one in jobs]
     here, kind = processor(), server["processor"]
     if here != kind:
         raise UsageError(
             f"the cards are of {kind['name']}, and this is {here['name']}: they predict nothing here",
             hint="profile server and jobs on this machine",
         )
-    cpus, order, begun = pair(cpu), random.Random(seed), time.monotonic()
-    source = latency_from(
-        Application(server["name"], None), probe=str(load["asked_per_s"]), address=load["address"]
-    )
-    assert source is not None
-    window_ms, seen = server["method"]["window_ms"], list[list[Seen]]()
-    knees = json.dumps(asked(_engine.cache_knees, cpus[1], seed))
-    with ExitStack() as stack:
-        folder = stack.enter_context(tempfile.TemporaryDirectory())
-        beside = made(["null"], knees, folder, seed)
-        runners = {
-            name: stack.enter_context(CoRunner(one["command"], cpus[1]))
-            for name, one in zip(names, jobs, strict=True)
-        }
-        subject = stack.enter_context(Served(server["command"], cpus[0], source, spare(cpus)))
-        stand = Stand(subject, cpus, {**beside, **runners}, real_time=False)
-        started = time.monotonic()
-        while True:
-            say(f"round {len(seen) + 1}: {shlex.join(server['command'][:1])} beside each job")
-            states = [*_TAKEN, *names]
-            order.shuffle(states)
-            windows = []
-            for one in states:
-                windows.append(stand.window(one, window_ms))
-                if one in runners:
-                    runners[one].check()
-            seen.append(windows)
-            spent = time.monotonic() - started
-            if len(seen) >= LEAST_ROUNDS and spent * (1 + 1 / len(seen)) > budget_s:
-                break
-        found = loaded(seen, subject)
-    placement, notes = placement_of([one for windows in seen for one in windows])
-    ran = [
-        _ran(seen, server, job, str(answer["answer"]), within)
-        for job, answer in zip(jobs, answers, strict=True)
-    ]
+    begun = time.monotonic()
+    there = _Place(server, jobs, pair(cpu), random.Random(seed), seed, budget_s, say)
+    found = [there.under(rate) for rate in (first["asked_per_s"], *rates)]
+    windows = [one for under in found for each in under.seen for one in each]
+    placement, notes = placement_of(windows)
+    lightest = found[0].at(within)
     return {
         "schema": CORUN_SCHEMA,
         "server": server["name"],
         "processor": here,
         "placement": placement,
         "within": within,
-        "loaded": found,
+        "loaded": lightest["loaded"],
         "axes": list(server["axes"]),
-        "jobs": ran,
-        "scores": _scores(ran),
-        "window_ms": window_ms,
-        "windows": sum(map(len, seen)),
-        "dropped": sum(not one.kept for windows in seen for one in windows),
+        "jobs": [
+            {
+                **one,
+                "command": list(job["command"]),
+                "answer": str(answer["answer"]),  # type: ignore[typeddict-item]
+                "axes": list(job["axes"]),
+            }
+            for one, job, answer in zip(lightest["jobs"], jobs, answers, strict=True)
+        ],
+        "scores": lightest["scores"],
+        "loads": [one.at(within, found[0]) for one in found[1:]],
+        "window_ms": server["method"]["window_ms"],
+        "windows": len(windows),
+        "dropped": sum(not one.kept for one in windows),
         "took_s": time.monotonic() - begun,
         "notes": notes,
     }
 
 
-def _ran(
-    seen: Sequence[Sequence[Seen]],
-    server: Mapping[str, Any],
-    job: Mapping[str, Any],
-    answer: str,
-    within: float,
-) -> CoRan:
-    name = str(job["name"])
-    grown = growth(seen, name, "null")
-    return {
-        "job": name,
-        "command": list(job["command"]),
-        "answer": answer,  # type: ignore[typeddict-item]
-        "promise": verdict(grown["p99"], within),
-        "lost": shares_lost(seen, name, "program", ("null", True)),
-        "latency": grown,
-        "predicted": predicted(server, job),
-        "axes": list(job["axes"]),
-    }
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A server and jobs, and where they run."""
+
+    server: Mapping[str, Any]
+    jobs: Sequence[Mapping[str, Any]]
+    cpus: tuple[int, int]
+    order: random.Random
+    seed: int
+    budget_s: float
+    say: Callable[[str], None]
+
+    def under(self, rate: float) -> _Under:
+        """Start all of them, and make rounds of windows under one load."""
+        server, cpus = self.server, self.cpus
+        address = server["loaded"]["address"]
+        source = latency_from(Application(server["name"], None), probe=str(rate), address=address)
+        assert source is not None
+        window_ms, seen = server["method"]["window_ms"], list[list[Seen]]()
+        knees = json.dumps(asked(_engine.cache_knees, cpus[1], self.seed))
+        with ExitStack() as stack:
+            folder = stack.enter_context(tempfile.TemporaryDirectory())
+            beside = made(["null"], knees, folder, self.seed)
+            runners = {
+                str(one["name"]): stack.enter_context(CoRunner(one["command"], cpus[1])) for one in self.jobs
+            }
+            subject = stack.enter_context(Served(server["command"], cpus[0], source, spare(cpus)))
+            stand = Stand(subject, cpus, {**beside, **runners}, real_time=False)
+            started = time.monotonic()
+            while True:
+                program = shlex.join(server["command"][:1])
+                self.say(f"{rate:g} requests/s, round {len(seen) + 1}: {program} beside each job")
+                states = [*_TAKEN, *runners]
+                self.order.shuffle(states)
+                windows = []
+                for one in states:
+                    windows.append(stand.window(one, window_ms))
+                    if one in runners:
+                        runners[one].check()
+                seen.append(windows)
+                spent = time.monotonic() - started
+                if len(seen) >= LEAST_ROUNDS and spent * (1 + 1 / len(seen)) > self.budget_s:
+                    break
+            return _Under(server, self.jobs, rate, seen, loaded(seen, subject, window_ms))
+
+
+@dataclass(frozen=True, slots=True)
+class _Under:
+    """What came of it under one load."""
+
+    server: Mapping[str, Any]
+    jobs: Sequence[Mapping[str, Any]]
+    rate: float
+    seen: list[list[Seen]]
+    loaded: Loaded
+
+    def services(self, beside: str) -> list[Array]:
+        """Service times of each window."""
+        return [
+            np.array(one.asked.service_us)
+            for windows in self.seen
+            for one in windows
+            if one.ruler == beside and one.kept and one.asked is not None and one.asked.service_us
+        ]
+
+    def at(self, within: float, lighter: _Under | None = None) -> AtLoad:
+        """What cards, and what was seen under a lighter load, predict, and how far off that is."""
+        alone = self.services("null")
+        enough = sum(map(len, alone)) >= LEAST_SERVICES
+        solo = Solo(np.concatenate(alone), self.rate) if enough else None
+        ran = [self._beside(job, within, solo, lighter) for job in self.jobs]
+        if all(one["latency"]["p99"] is None for one in ran):
+            raise Inconclusive(
+                "no percentile beside any job could be told", hint="a longer --budget, or a calmer host"
+            )
+        return {"loaded": self.loaded, "jobs": ran, "scores": scores(ran)}
+
+    def _beside(
+        self, job: Mapping[str, Any], within: float, solo: Solo | None, lighter: _Under | None
+    ) -> Beside:
+        name = str(job["name"])
+        grown, guesses = growth(self.seen, name, "null"), predicted(self.server, job, solo)
+        if lighter is not None and solo is not None and (seen := lighter.grown(name)) is not None:
+            guesses += carried(lighter.services("null"), lighter.services(name), seen, solo)
+        return {
+            "job": name,
+            "promise": verdict(grown["p99"], within),
+            "lost": shares_lost(self.seen, name, "program", ("null", True)),
+            "latency": grown,
+            "predicted": guesses,
+        }
+
+    def grown(self, name: str) -> tuple[float, float, float] | None:
+        """Loss of rate, growth of p50 and p99 beside a job; None where one was not told."""
+        grown = growth(self.seen, name, "null")
+        told = (shares_lost(self.seen, name, "program", ("null", True)), grown["p50"], grown["p99"])
+        lost, p50, p99 = (None if one is None else one["value"] for one in told)
+        return None if lost is None or p50 is None or p99 is None else (lost, p50, p99)
 
 
 def verdict(grown: Share | None, within: float) -> Literal["kept", "broken", "undecided"]:
@@ -164,24 +239,3 @@ def verdict(grown: Share | None, within: float) -> Literal["kept", "broken", "un
     if grown is None or grown["low"] <= within < grown["high"]:
         return "undecided"
     return "kept" if grown["high"] <= within else "broken"
-
-
-def _scores(ran: Sequence[CoRan]) -> list[Score]:
-    """Mean absolute error of each guess, in logarithms of growth."""
-    scores: list[Score] = []
-    for place, model in enumerate(one["model"] for one in ran[0]["predicted"]):
-        errors: dict[str, float | None] = {}
-        for level in ("p50", "p99"):
-            pairs = [(one["latency"][level], one["predicted"][place][level]) for one in ran]
-            off = [
-                abs(np.log1p(guess) - np.log1p(real["value"]))
-                for real, guess in pairs
-                if real is not None and guess is not None
-            ]
-            errors[level] = float(np.mean(off)) if off else None
-        scores.append({"model": model, "p50": errors["p50"], "p99": errors["p99"]})
-    if all(one["p99"] is None for one in scores):
-        raise Inconclusive(
-            "no percentile beside any job could be told", hint="a longer --budget, or a calmer host"
-        )
-    return scores

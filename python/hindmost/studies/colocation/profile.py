@@ -134,7 +134,7 @@ def profile(
         notes = [] if subject.counts_children else [_NO_CHILDREN]
         card = _card(seen, rulers, command, name, method, notes, subject.hint)
         if isinstance(subject, Served):
-            card["loaded"] = loaded(seen, subject)
+            card["loaded"] = loaded(seen, subject, window_ms)
             for axis in card["axes"]:
                 axis["latency"] = growth(seen, axis["ruler"], "null")
         return card

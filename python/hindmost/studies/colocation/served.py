@@ -9,7 +9,7 @@ import socket
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Self
 
 from hindmost.errors import TargetError
@@ -35,6 +35,8 @@ class Asked:
         CPU time of the server in share of one processor.
     p50_us, p99_us : float
         From the moment due.
+    service_us : list of float
+        Of each answered request in order, from the moment at which it could be sent.
     """
 
     requests: int
@@ -42,6 +44,7 @@ class Asked:
     busy: float
     p50_us: float
     p99_us: float
+    service_us: list[float] = field(default_factory=list)
 
 
 class Served:
@@ -133,7 +136,9 @@ class Served:
             window.requests,
             window.failed,
             used / (length_s * 1e9),
-            *(window.at(one) for one in PERCENTILES),
+            window.at(PERCENTILES[0]),
+            window.at(PERCENTILES[1]),
+            services(window.answered),
         )
 
     def pause(self) -> None:
@@ -155,6 +160,23 @@ class Served:
                 " nginx -g 'daemon off;'); run it by itself, and look at its stderr",
             )
         return self._answered, self._used_ns
+
+
+def services(answered: Sequence[tuple[int, float]]) -> list[float]:
+    """Of requests that go one after the other, without what each waited for the last; microseconds.
+
+    Examples
+    --------
+    >>> services([(0, 30.0), (10_000, 60.0), (200_000, 5.0)])
+    [30.0, 40.0, 5.0]
+    """
+    found, free = [], -math.inf
+    for due_ns, latency_us in answered:
+        due_us = due_ns / 1e3
+        end = due_us + latency_us
+        found.append(end - max(due_us, free))
+        free = end
+    return found
 
 
 def _listens(address: str) -> bool:

@@ -82,7 +82,7 @@ def _grown(
     return {"value": value, "low": low, "high": high, "windows": near}
 
 
-def loaded(seen: Sequence[Sequence[Seen]], subject: Served) -> Loaded:
+def loaded(seen: Sequence[Sequence[Seen]], subject: Served, window_ms: float) -> Loaded:
     """What the probe saw: its requests, and medians beside the inert ruler."""
     asked = [one.asked for windows in seen for one in windows if one.asked is not None]
     inert = [
@@ -97,6 +97,7 @@ def loaded(seen: Sequence[Sequence[Seen]], subject: Served) -> Loaded:
         "requests": sum(one.requests for one in asked),
         "failed": sum(one.failed for one in asked),
         "busy": statistics.median(one.busy for one in inert),
+        "load": statistics.median(sum(one.service_us) for one in inert) / (window_ms * 1e3),
         "p50_us": statistics.median(one.p50_us for one in inert),
         "p99_us": statistics.median(one.p99_us for one in inert),
         "presence": growth(seen, "null", "alone"),

@@ -24,6 +24,8 @@ class Window:
         Infinite where nothing was answered or a failure belongs to the percentile.
     sorted_us : list of float
         Of all its requests, ascending.
+    answered : list of (int, float)
+        When each was due, nanoseconds, and its latency, microseconds; in order.
     """
 
     begin_ns: int
@@ -33,6 +35,7 @@ class Window:
     percentile_us: float
     sorted_us: list[float] = field(default_factory=list)
     waiting: int = 0
+    answered: list[tuple[int, float]] = field(default_factory=list)
 
     def at(self, quantile: float) -> float:
         """Another percentile, microseconds (nearest rank)."""
@@ -100,14 +103,15 @@ class Windows:
     def close(self) -> Window:
         """End this window and begin the next; what waits counts with the age that it has now."""
         begin, end, now = self.begin_ns, self.end_ns, _engine.monotonic_ns()
-        own = [latency for due, latency in self._told if begin <= due < end]
+        answered = [one for one in self._told if begin <= one[0] < end]
+        own = [latency for _, latency in answered]
         waiting = self._waiting(now, end)
         own += waiting
         # A failed request is slower than any limit.
         own += [math.inf] * self._failed
         own.sort()
         window = Window(
-            begin, end, len(own), self._failed, _percentile(own, self.quantile), own, len(waiting)
+            begin, end, len(own), self._failed, _percentile(own, self.quantile), own, len(waiting), answered
         )
         self.begin_ns, self._failed = end, 0
         self._told = [one for one in self._told if one[0] >= end]
