@@ -80,6 +80,7 @@ def test_scores_are_mean_errors_of_logarithms_of_what_was_measured():
         (share(0.42, 0.01), (0.2, 0.1, 0.4), 0),
         (share(0.42, 0.10), (0.2, 0.1, 0.4), 1),
         (share(0.05, 0.01), (0.2, 0.1, 0.4), 0),
+        (share(0.06, 0.10), (0.2, 0.1, 0.4), 1),
         (share(0.001, 0.002), (0.0, 0.0, 0.0), 1),
         (share(0.005, 0.002), (0.0, 0.0, 0.0), 0),
     ],
@@ -118,6 +119,14 @@ def test_a_queue_of_the_servers_own_service_times_grows_as_one_that_is_simulated
     # Its quantiles grow far more than its rate falls, and both wait in the same queue.
     assert found["quantile map"]["p99"] > found["M/G/1"]["p99"]
     assert found["M/M/1"]["p99"] == pytest.approx(mm1(0.9, load, lost) / mm1(0.9, load) - 1, rel=0.01)
+
+
+def test_where_nobody_waits_a_quantile_map_is_how_the_quantiles_grow():
+    solo = Solo(SERVICE, 0.001 / SERVICE.mean() * 1e6)
+    found = {one["model"]: one for one in predicted(SERVER, JOB, solo)}
+    product, mapped = found["product"], found["quantile map"]
+    assert product["p99"] > 1.5 * product["p50"]
+    assert (mapped["p50"], mapped["p99"]) == pytest.approx((product["p50"], product["p99"]), rel=0.05)
 
 
 def test_slow_spells_make_a_tail_that_requests_which_forget_do_not():
