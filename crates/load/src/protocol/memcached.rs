@@ -83,7 +83,10 @@ impl Protocol for Memcached {
 /// Whether a line says that something went wrong: the text protocol's words, those of the meta commands, and what a
 /// server says that has no connection left (`ERROR Too many open connections`).
 pub fn is_error(line: &[u8]) -> bool {
-    line == b"ERROR" || line.starts_with(b"ERROR ") || line.starts_with(b"CLIENT_ERROR") || line.starts_with(b"SERVER_ERROR")
+    line == b"ERROR"
+        || line.starts_with(b"ERROR ")
+        || line.starts_with(b"CLIENT_ERROR")
+        || line.starts_with(b"SERVER_ERROR")
 }
 
 #[cfg(test)]

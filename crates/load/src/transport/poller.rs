@@ -45,6 +45,13 @@ impl Poller {
         self.control(libc::EPOLL_CTL_MOD, fd, slot, writes)
     }
 
+    /// To be called before a descriptor is closed: where another process holds it, too, as a child does from `fork` to
+    /// `exec`, closing alone leaves it in the set, and it goes on to report itself under its slot (epoll(7), Q6).
+    pub fn remove(&self, fd: RawFd) {
+        // It fails only of a descriptor that is not in the set.
+        let _ = self.control(libc::EPOLL_CTL_DEL, fd, 0, false);
+    }
+
     fn control(&self, operation: i32, fd: RawFd, slot: u32, writes: bool) -> io::Result<()> {
         let events = libc::EPOLLIN | libc::EPOLLRDHUP | if writes { libc::EPOLLOUT } else { 0 };
         let mut event = libc::epoll_event { events: events as u32, u64: u64::from(slot) };

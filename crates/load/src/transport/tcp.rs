@@ -89,8 +89,9 @@ impl Transport for Tcp {
     }
 
     fn close(&mut self, slot: u32) {
-        // Closing the descriptor takes it out of the epoll set (epoll(7), Q6).
-        self.lines[slot as usize] = None;
+        if let Some(line) = self.lines[slot as usize].take() {
+            self.poller.remove(line.stream.as_raw_fd());
+        }
     }
 
     #[inline]
@@ -126,5 +127,34 @@ impl Stamped for Tcp {
 
     fn take(&mut self, slot: u32, bytes: usize, more: bool) -> Segment {
         self.fd(slot).map(|fd| stamps::take(fd, bytes, more)).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+    use crate::transport::Peer;
+
+    #[test]
+    fn a_closed_connection_reports_nothing_though_a_forked_child_still_holds_it() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let peer = Peer::Tcp(listener.local_addr().unwrap());
+        let mut tcp = Tcp::new(Peers::new(vec![peer], Vec::new(), 0).unwrap(), 1, false).unwrap();
+        let mut ready = Vec::new();
+        let mut open = |tcp: &mut Tcp| {
+            tcp.connect(0).unwrap();
+            tcp.wait(Nanos::from_millis(5_000), true, &mut ready).unwrap();
+            let flags = ready.iter().map(|one| (one.readable, one.writable)).collect::<Vec<_>>();
+            assert_eq!(flags, [(false, true)]);
+            tcp.connected(0).unwrap();
+            listener.accept().unwrap().0
+        };
+        let server = open(&mut tcp);
+        let held = tcp.line(0).unwrap().stream.try_clone().unwrap();
+        drop(server);
+        let _server = open(&mut tcp);
+        drop(held);
     }
 }

@@ -220,7 +220,9 @@ impl Transport for Udp {
     }
 
     fn close(&mut self, slot: u32) {
-        self.sockets[slot as usize] = None;
+        if let Some(socket) = self.sockets[slot as usize].take() {
+            self.poller.remove(socket.as_raw_fd());
+        }
     }
 
     #[inline]

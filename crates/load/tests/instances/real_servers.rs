@@ -125,7 +125,8 @@ fn pipelined(check: impl Fn(&str, bool, u32, &Ran)) -> Option<()> {
             "max_outstanding": 600, "keep": {"samples": 100_000, "worst": 10},
             "workload": {"kind": "http", "paths": ["/"]},
         });
-        let ran = run(&plan("http", &server.address, &changes)).unwrap();
+        let ran = run(&plan("http", &server.address, &changes));
+        let ran = ran.unwrap_or_else(|error| panic!("{changes}: {error:?}"));
         check(&format!("{load} {connections} {stamp_every}"), *load == open, stamp_every, &ran);
     }
     Some(())

@@ -319,7 +319,12 @@ mod tests {
     }
 
     /// What the looks of a worker say that is not kept from running, the last of them `until` then.
-    fn look_until(connections: &mut Connections, now: &mut Nanos, until: Nanos, turns: bool) -> Option<Nanos> {
+    fn look_until(
+        connections: &mut Connections,
+        now: &mut Nanos,
+        until: Nanos,
+        turns: bool,
+    ) -> Option<Nanos> {
         let mut said = connections.gone_since(*now, turns);
         while *now < until && said.is_none() {
             *now = (*now + RETRY).min(until);
