@@ -176,5 +176,7 @@ def test_too_few_requests_say_nothing_of_a_tail_and_a_queue_that_does_not_end_ha
     solo = Solo(SERVICE, 0.9 / SERVICE.mean() * 1e6)
     few = [SERVICE[:50]]
     assert carried(few, few, (0.0, 0.0, 0.0), solo) == []
+    # A window of a few among others may be drawn again and again.
+    assert carried([*few, SERVICE], [*few, SERVICE], (0.0, 0.0, 0.0), solo)
     found = {one["model"]: one for one in predicted(SERVER, JOB, solo)}
     assert found["quantile map"]["p99"] is found["regimes"]["p99"] is None

@@ -14,7 +14,7 @@ import numpy as np
 
 from hindmost.colocation.profiles import Array
 from hindmost.colocation.tail import mm1
-from hindmost.colocation.waiting import Solo, seen
+from hindmost.colocation.waiting import Solo, enough, seen
 
 if TYPE_CHECKING:
     from hindmost.store.colocation import Predicted
@@ -100,10 +100,9 @@ def carried(
 
     def guesses(before: Sequence[Array], after: Sequence[Array]) -> dict[str, _Guess]:
         stretch = seen(before, after)
-        assert stretch is not None
         return {f"lighter: {name}": (stretch.lost, *both) for name, both in solo.grown(stretch).items()}
 
-    if seen(lighter, beside) is None:
+    if not (enough(lighter) and enough(beside)):
         return []
     drawn = [guesses(again(lighter), again(beside)) for _ in range(DRAWS)]
     flat = {"model": "lighter: no more", "lost": growth[0], "p50": growth[1], "p99": growth[2]}

@@ -102,10 +102,13 @@ class Solo:
         return float(p50), float(p99)
 
 
-def seen(alone: Sequence[Array], beside: Sequence[Array]) -> Stretch | None:
-    """What became of service times under a light load, of windows without and with a job; None of too few."""
-    if min(sum(map(len, alone)), sum(map(len, beside))) < LEAST_SERVICES:
-        return None
+def enough(windows: Sequence[Array]) -> bool:
+    """Whether the service times of some windows have a p99."""
+    return sum(map(len, windows)) >= LEAST_SERVICES
+
+
+def seen(alone: Sequence[Array], beside: Sequence[Array]) -> Stretch:
+    """What became of service times under a light load, of windows without and with a job."""
     before, after = np.concatenate(alone), np.concatenate(beside)
     return Stretch(
         1 - float(np.mean(before) / np.mean(after)),

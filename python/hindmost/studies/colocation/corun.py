@@ -19,7 +19,7 @@ from hindmost.colocation.bound import question
 from hindmost.colocation.prediction import carried, predicted
 from hindmost.colocation.profiles import Array
 from hindmost.colocation.scores import scores
-from hindmost.colocation.waiting import LEAST_SERVICES, Solo
+from hindmost.colocation.waiting import Solo, enough
 from hindmost.errors import Inconclusive, UsageError
 from hindmost.store.colocation import CORUN_SCHEMA
 from hindmost.studies.colocation.corunner import CoRunner
@@ -202,8 +202,7 @@ class _Under:
     def at(self, within: float, lighter: _Under | None = None) -> AtLoad:
         """What cards, and what was seen under a lighter load, predict, and how far off that is."""
         alone = self.services("null")
-        enough = sum(map(len, alone)) >= LEAST_SERVICES
-        solo = Solo(np.concatenate(alone), self.rate) if enough else None
+        solo = Solo(np.concatenate(alone), self.rate) if enough(alone) else None
         ran = [self._beside(job, within, solo, lighter) for job in self.jobs]
         if all(one["latency"]["p99"] is None for one in ran):
             raise Inconclusive(
