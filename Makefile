@@ -76,6 +76,7 @@ bench: .stamps/engine ## Cost and precision, ours and of other load testers: hal
 	@$(RUN) python benches/calls.py
 	@$(RUN) python benches/witness.py
 	@$(RUN) python benches/trace.py
+	@$(RUN) python benches/trace_stamps.py
 	@$(RUN) python benches/quantiles.py
 	@$(RUN) python -m benches.fleet
 	@$(RUN) python -m benches.peers

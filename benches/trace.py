@@ -1,176 +1,255 @@
-"""What a trace costs a server, and how near its stamps are to a capture's: ``python benches/trace.py``.
+"""What a trace costs a server: ``python benches/trace.py [--server nginx] [--rate 30k] [--only WAY ...]``.
 
-Each round has every way once, in an order of its own: without a trace, and with one of each kind. Of each
-the CPU time of the server by request; the cost is the median of the rounds' ratios, with its interval.
+::
+
+    load     ───────────────────────────────────────────────────  open loop, one rate, the same connections
+    trace        ██    ██          ██    ██                       each pair: a stretch with, a stretch without
+    pair      off on │ on off │  off on │ on off                  which comes first is drawn
+
+Of each stretch the CPU time of the server by request, by the scheduler's and the server's own counts; the
+cost is the median of the pairs' ratios, with its interval of 95 %. Server and client have a processor each.
+How near stamps are to the kernel's own: ``benches/trace_stamps.py``.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import math
-import multiprocessing
+import os
 import random
+import signal
 import socket
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-
-import numpy as np
+from typing import Any
+from urllib.request import urlopen
 
 from hindmost import _engine
-from hindmost.capture import Capture
+from hindmost.stats import median_interval
 from hindmost.targets.ports import pick_free_port
 from hindmost.targets.procfs import process_tree
 
-GET, ANSWER = b"get key\r\n", b"VALUE key 0 5\r\nhello\r\nEND\r\n"
-COLUMNS = ["client_port", "network_ns", "left_ns"]
+SERVERS_CPU, CLIENTS_CPU = 0, 1
+SETTLE_S = 0.15
+"""After a trace began or ended, before the stretch that counts."""
+WINDOWS_S = 3.2
+"""A stretch with windows holds two of them."""
+NGINX = """
+daemon off; worker_processes 1; pid {folder}/pid; error_log {folder}/error.log;
+events {{ worker_connections 256; }}
+http {{
+  access_log off; keepalive_requests 1000000000; keepalive_timeout 1d;
+  client_body_temp_path {folder}/b; proxy_temp_path {folder}/p; fastcgi_temp_path {folder}/f;
+  uwsgi_temp_path {folder}/u; scgi_temp_path {folder}/s;
+  server {{
+    listen 127.0.0.1:{port}; location / {{ return 200 'hello'; }} location /status {{ stub_status; }}
+  }}
+}}
+"""
+
+
+@dataclass(frozen=True)
+class Server:
+    """A running one: its address as `hindmost measure` takes it, and how many requests it counted so far."""
+
+    address: str
+    port: int
+    pid: int
+    framing: str
+    counted: Callable[[], int]
+
+    def used_ns(self) -> int:
+        """CPU time of all its processes (clock_getcpuclockid(3))."""
+        return sum(time.clock_gettime_ns((~one << 3) | 2) for one in process_tree(self.pid))
 
 
 @contextmanager
-def memcached() -> Iterator[tuple[int, int]]:
-    """A memcached with one worker and the value that is asked for: its port and its process."""
-    port = pick_free_port("127.0.0.1")
-    command = ["memcached", "-l", "127.0.0.1", "-p", str(port), "-t", "1", "-u", "nobody"]
-    with subprocess.Popen(command) as process:
+def started(command: list[str], port: int) -> Iterator[int]:
+    """A server on its processor, until it can be connected to: its process."""
+    pinned = ["taskset", "-c", str(SERVERS_CPU), *command]
+    with subprocess.Popen(pinned, stderr=subprocess.DEVNULL) as process:
         try:
-            time.sleep(0.5)
-            with socket.create_connection(("127.0.0.1", port)) as client:
-                client.sendall(b"set key 0 0 5\r\nhello\r\n")
-                client.recv(100)
-            yield port, process.pid
+            for _ in range(100):
+                try:
+                    socket.create_connection(("127.0.0.1", port), timeout=1).close()
+                    break
+                except OSError:
+                    time.sleep(0.05)
+            yield process.pid
         finally:
             process.terminate()
 
 
-def ask(port: int, seconds: float, done: multiprocessing.Queue[int]) -> None:
-    """One request after another, for so long; how many goes into the queue."""
-    with socket.create_connection(("127.0.0.1", port)) as client:
-        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        end, count = time.monotonic() + seconds, 0
-        while time.monotonic() < end:
-            client.sendall(GET)
-            got = 0
-            while got < len(ANSWER):
-                got += len(client.recv(100))
-            count += 1
-    done.put(count)
+@contextmanager
+def memcached(_folder: Path) -> Iterator[Server]:
+    """Of one worker."""
+    port = pick_free_port("127.0.0.1")
+    command = ["memcached", "-l", "127.0.0.1", "-p", str(port), "-t", "1", "-u", "nobody"]
+    with started(command, port) as pid, socket.create_connection(("127.0.0.1", port)) as asking:
+
+        def counted() -> int:
+            asking.sendall(b"stats\r\n")
+            text = b""
+            while not text.endswith(b"END\r\n"):
+                text += asking.recv(1 << 16)
+            rows = dict(line.split()[1:3] for line in text.splitlines() if line.startswith(b"STAT"))
+            return int(rows[b"cmd_get"]) + int(rows[b"cmd_set"])
+
+        yield Server(f"memcached://127.0.0.1:{port}", port, pid, '"memcached"', counted)
 
 
-def used_ns(pid: int) -> int:
-    """CPU time of all threads, by the scheduler's own count."""
-    paths = [path for one in process_tree(pid) for path in Path(f"/proc/{one}/task").glob("*/schedstat")]
-    return sum(int(path.read_text().split()[0]) for path in paths)
+@contextmanager
+def nginx(folder: Path) -> Iterator[Server]:
+    """Of one worker, which answers from its configuration."""
+    port = pick_free_port("127.0.0.1")
+    config = folder / "nginx.conf"
+    config.write_text(NGINX.format(folder=folder, port=port))
+
+    def counted() -> int:
+        with urlopen(f"http://127.0.0.1:{port}/status", timeout=20) as answer:
+            return int(answer.read().split()[9])
+
+    with started(["nginx", "-c", str(config)], port) as pid:
+        yield Server(f"http://127.0.0.1:{port}/", port, pid, '"http"', counted)
 
 
-def cost_us(port: int, pid: int, seconds: float, clients: int) -> float:
-    """CPU time of the server by request, in microseconds."""
-    done: multiprocessing.Queue[int] = multiprocessing.Queue()
-    asking = [multiprocessing.Process(target=ask, args=(port, seconds, done)) for _ in range(clients)]
-    before = used_ns(pid)
-    for one in asking:
-        one.start()
-    count = sum(done.get() for _ in asking)
-    for one in asking:
-        one.join()
-    return (used_ns(pid) - before) / count / 1e3
+SERVERS = {"memcached": memcached, "nginx": nginx}
 
 
-def rounds(
-    port: int, pid: int, count: int, seconds: float, clients: int, place: Path, only: Sequence[str]
-) -> dict[str, list[float]]:
-    """CPU time by request of each way, round by round."""
-    ways: dict[str, dict[str, object] | None] = {
-        "off": None,
-        "another port": {"framing": '"memcached"', "port": 9},
-        "exchange": {"framing": '"exchange"'},
-        "parser": {"framing": '"memcached"'},
-        "one connection in 16": {"framing": '"memcached"', "one_connection_in": 16},
-        "one window in 16": {"framing": '"memcached"', "one_window_in": 16},
-        "who": {"framing": '"memcached"', "who": True},
-        "parser and all records": {"framing": '"memcached"', "every": 1, "records": place / "all.parquet"},
-    }
-    found: dict[str, list[float]] = {name: [] for name in ways if not only or name in (*only, "off")}
-    order, shuffled = list(found), random.Random(count)
-    for _ in range(count):
-        shuffled.shuffle(order)
-        for name in order:
-            options = ways[name]
-            running = (
-                None if options is None else _engine.Trace(**{"port": port, "block_ns": 10**8, **options})
-            )
-            # Long enough for windows to come as often as they should.
-            length = seconds * (4 if name.startswith("one window") else 1)
-            found[name].append(cost_us(port, pid, length, clients))
-            if running is not None:
-                running.end()
-    return found
-
-
-def stamps_ns(port: int, place: Path) -> dict[str, np.ndarray]:
-    """By how much e1 and e6 are behind the capture's stamps of the same packets, in ns.
-
-    Neither is an error of the clocks. On loopback a capture has a packet when it comes in. Those of TCP still
-    carry their time of departure then, so nobody stamps them before IP does (``skb_clear_delivery_time`` in
-    ``ip_local_deliver_finish``), and that is e1; e6 is before the way through the driver, of which a part is
-    what the probe itself does after it looked at the clock.
-    """
-    path = place / "stamps.parquet"
-    with Capture(place / "lo.pcap", port) as capture:
-        running = _engine.Trace(port, '"memcached"', block_ns=10**8, every=1, records=path)
-        cost: multiprocessing.Queue[int] = multiprocessing.Queue()
-        ask(port, 2.0, cost)
-        ahead = json.loads(running.end())["realtime_ahead_ns"]
-        capture.finish()
-    text, (_, out_ns, in_ns, *_) = _engine.capture_exchanges(str(place / "lo.pcap"), port, "memcached")
-    assert len(json.loads(text)["flows"]) == 1
-    seen = [np.frombuffer(column, dtype=np.int64) for column in _engine.read_columns(str(path), COLUMNS)]
-    both = min(len(out_ns) // 8, len(seen[0]))
-    of_capture = [
-        np.frombuffer(column, dtype=np.uint64).astype(np.int64)[:both] for column in (out_ns, in_ns)
+@contextmanager
+def loaded(server: Server, rate: str, connections: int, folder: Path) -> Iterator[None]:
+    """Load until the end, in an open loop."""
+    words = ["measure", server.address, "--rate", rate, "--connections", str(connections), "--clients", "1"]
+    words += ["--client-cpus", str(CLIENTS_CPU), "--runs", "1", "--duration", "1h", "--warmup", "500ms"]
+    command = [
+        sys.executable,
+        "-m",
+        "hindmost",
+        *words,
+        "--stamps",
+        "off",
+        "--quiet",
+        "--out",
+        str(folder / "load"),
     ]
-    pairs = zip(("e1", "e6"), (seen[1], seen[2]), of_capture, strict=True)
-    return {name: stamp[:both] + ahead - capture for name, stamp, capture in pairs}
+    with (
+        (folder / "load.log").open("w") as log,
+        subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True) as load,
+    ):
+        try:
+            # What is stored first comes as fast as it can.
+            deadline, steady = time.monotonic() + 60, 0
+            while steady < 5:
+                before = server.counted()
+                time.sleep(0.5)
+                now = (server.counted() - before) / 0.5
+                steady = steady + 1 if now > 100 else 0
+                if load.poll() is not None or time.monotonic() > deadline:
+                    raise SystemExit((folder / "load.log").read_text() or "no load came up")
+            yield
+        finally:
+            os.killpg(load.pid, signal.SIGINT)
 
 
-def median_interval(values: np.ndarray) -> tuple[float, float, float]:
-    """The median and what holds it in 95 % of samples, whatever the law: order statistics (binomial)."""
-    ordered, n = np.sort(values), len(values)
-    below = np.cumsum([math.comb(n, k) / 2**n for k in range(n)])
-    at = max(0, int(np.searchsorted(below, 0.025, side="right")) - 1)
-    return float(ordered[at]), float(np.median(ordered)), float(ordered[n - 1 - at])
+@dataclass(frozen=True)
+class Stretch:
+    """CPU time by request in us, share of a processor, requests a second."""
+
+    cost_us: float
+    share: float
+    rate: float
+
+
+def stretch(server: Server, seconds: float) -> Stretch:
+    """Look at the server for so long."""
+    time.sleep(SETTLE_S)
+    began, requests, used = time.monotonic(), server.counted(), server.used_ns()
+    time.sleep(seconds)
+    used, requests = server.used_ns() - used, server.counted() - requests
+    lasted = time.monotonic() - began
+    return Stretch(used / requests / 1e3, used / lasted / 1e9, requests / lasted)
+
+
+def ways(server: Server, place: Path) -> dict[str, dict[str, Any]]:
+    """What is traced in which way."""
+    parser = {"framing": server.framing}
+    return {
+        "another port": {**parser, "port": 9},
+        "exchange": {"framing": '"exchange"'},
+        "parser": parser,
+        "connections": {**parser, "one_connection_in": 16},
+        "windows": {**parser, "one_window_in": 16},
+        "who": {**parser, "who": True},
+        "records": {**parser, "every": 1, "records": place / "all.parquet"},
+    }
+
+
+def with_trace(server: Server, options: dict[str, Any], seconds: float) -> Stretch:
+    """A stretch with a trace."""
+    running = _engine.Trace(**{"port": server.port, "block_ns": 10**8, **options})
+    try:
+        return stretch(server, seconds)
+    finally:
+        running.end()
+
+
+def report(name: str, pairs: list[tuple[Stretch, Stretch]]) -> str:
+    """One way's line."""
+    off, on = ([pair[side] for pair in pairs] for side in (0, 1))
+    ratio = median_interval([after.cost_us / before.cost_us for before, after in pairs])
+    before, after = (statistics.median(one.cost_us for one in side) for side in (off, on))
+    busy, rate = statistics.median(one.share for one in off), statistics.median(one.rate for one in off)
+    return (
+        f"{name:<14} {len(pairs):>3} pairs  {before:6.2f} -> {after:6.2f} us  {ratio.value - 1:+.1%}"
+        f" [{ratio.low - 1:+.1%}, {ratio.high - 1:+.1%}]  {busy:.0%} busy, {rate:.0f}/s"
+    )
+
+
+def pair(server: Server, options: dict[str, Any], seconds: float, *, first: bool) -> tuple[Stretch, Stretch]:
+    """A stretch without a trace and one with; the latter comes first where `first` says so."""
+    if first:
+        on = with_trace(server, options, seconds)
+        return stretch(server, seconds), on
+    return stretch(server, seconds), with_trace(server, options, seconds)
 
 
 def main() -> None:
     """Measure, and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--seconds", type=float, default=1.0)
-    parser.add_argument("--clients", type=int, default=2)
-    parser.add_argument("--only", nargs="*", default=[], help="these ways alone, beside off")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--server", choices=SERVERS, default="memcached")
+    parser.add_argument("--rate", default="30k")
+    parser.add_argument("--connections", type=int, default=32)
+    parser.add_argument("--pairs", type=int, default=20)
+    parser.add_argument("--seconds", type=float, default=0.4, help="of a stretch")
+    parser.add_argument("--only", nargs="*", default=["exchange", "parser", "connections", "windows"])
+    parser.add_argument("--until", type=float, default=math.inf, help="seconds after which no pair begins")
     asked = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder, memcached() as (port, pid):
-        place = Path(folder)
-        found = rounds(port, pid, asked.rounds, asked.seconds, asked.clients, place, asked.only)
-        off = found["off"]
-        print(f"{'server CPU by request':<26} {'median':>9} {'least':>9}   ratio to off [95 % of the median]")
-        for name, values in found.items():
-            ratios = np.array(values) / np.array(off)
-            low, middle, high = median_interval(ratios)
-            print(
-                f"{name:<26} {statistics.median(values):>6.2f} us {min(values):>6.2f} us"
-                f"   {middle - 1:+.1%} [{low - 1:+.1%}, {high - 1:+.1%}]"
-            )
-        for name, off_by in stamps_ns(port, place).items():
-            p1, q1, middle, q3, p99 = np.quantile(off_by, [0.01, 0.25, 0.5, 0.75, 0.99])
-            print(
-                f"{name} - capture: median {middle:.0f} ns, IQR {q3 - q1:.0f} ns, p1 {p1:.0f} ns,"
-                f" p99 {p99:.0f} ns, {len(off_by)} packets"
-            )
+    os.sched_setaffinity(0, {CLIENTS_CPU})
+    chosen, began = random.Random(asked.pairs), time.monotonic()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        with SERVERS[asked.server](folder) as server, loaded(server, asked.rate, asked.connections, folder):
+            known = ways(server, folder)
+            found: dict[str, list[tuple[Stretch, Stretch]]] = {name: [] for name in asked.only}
+            for _ in range(asked.pairs):
+                for way in chosen.sample(asked.only, len(asked.only)):
+                    if time.monotonic() - began > asked.until:
+                        break
+                    seconds = WINDOWS_S if way == "windows" else asked.seconds
+                    first = chosen.random() < 0.5
+                    found[way].append(pair(server, known[way], seconds, first=first))
+    for way, pairs in found.items():
+        print(report(way, pairs), flush=True)
 
 
 if __name__ == "__main__":
