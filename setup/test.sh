@@ -4,9 +4,10 @@
 # Two rings at a time. Tests of Rust and then whole programs on real servers wait for most of their time; what starts no
 # servers only computes, at a lower priority, and takes the processors whenever nobody else does. So does the
 # compilation of Rust's tests (built as the engine was, so nothing twice), and no load is tested beside it. All rings
-# run whatever fails; the register of skips comes last.
+# run whatever fails, and what failed is asked once more (again.sh); the register of skips comes last.
 set -uo pipefail
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/again.sh"
 cd "$ROOT" || exit 1
 failed=()
 work=$(mktemp -d)
@@ -23,7 +24,7 @@ rust() {
   local status=0
   "${LATER[@]}" setup/run cargo test --release --workspace --locked --quiet --no-run || return
   # Those that load servers wait for most of their time.
-  RUST_TEST_THREADS=8 setup/run cargo test --release --workspace --locked --quiet --no-fail-fast || status=1
+  RUST_TEST_THREADS=8 asked_by_cargo --workspace || status=1
   # Ignored elsewhere for want of Python's hdrhistogram; here it is in .venv.
   setup/run cargo test --release -p hindmost-histogram --test foreign --locked --quiet -- --ignored || status=1
   aarch64 || status=1
@@ -40,10 +41,11 @@ aarch64() {
 }
 
 # No claim needs a processor of its own; what shares a study or a setting of the host is in one group.
-servers() { "${PYTEST[@]}" -n 7 --dist loadgroup tests/servers; }
+servers() { asked_by_pytest servers -n 7 --dist loadgroup tests/servers; }
 
 computed() {
-  "${LATER[@]}" "${PYTEST[@]}" -n 2 --dist worksteal tests/unit tests/stats tests/golden tests/property \
+  local PYTEST=("${LATER[@]}" "${PYTEST[@]}")
+  asked_by_pytest computed -n 2 --dist worksteal tests/unit tests/stats tests/golden tests/property \
     python/hindmost benches/peers
 }
 
@@ -75,6 +77,7 @@ else
   ring "pytest $*" "${PYTEST[@]}" "$@" || failed+=("pytest $*")
 fi
 
+tell_unsteady
 setup/run python setup/skips.py "$HINDMOST_SKIPS" >&2 || failed+=("unexpected skips")
 [ ${#failed[@]} = 0 ] || say "failed: $(printf '%s; ' "${failed[@]}")"
 [ ${#failed[@]} = 0 ]
