@@ -38,6 +38,7 @@ class World:
     window_s: float = 0.3
     taken: int = 0
     unanswered: int = 0
+    moved: None = None
 
     def __post_init__(self) -> None:
         self.there = set(self.factors)
@@ -80,7 +81,7 @@ def experiment(world, surgeon, left_out=(), correct=False, say=lambda _: None, c
     request = DiagnosisRequest(
         Application("x", 1), LatencySource({}, ""), Policy(), normal_us=NORMAL_US, pairs=10, correct=correct
     )
-    return procedure._experiment(request, surgeon, world, suspects, say)
+    return procedure.experimented(request, surgeon, world, suspects, say)
 
 
 def test_two_causes_at_once_are_found_one_after_the_other(surgeon):
@@ -226,13 +227,13 @@ class Client(Thing):
 def test_load_is_the_cause_only_where_the_application_has_more_work_than_normally(
     surgeon, monkeypatch, used, ruling
 ):
-    monkeypatch.setattr(procedure.Work, "processors", lambda _: used)
+    monkeypatch.setattr(Work, "processors", lambda _: used)
     world = World({"client": 4.0, "innocent": 1.0})
     suspects = Suspects({"client": Client(world, "client"), "innocent": Thing(world, "innocent")})
     request = DiagnosisRequest(
         Application("x", os.getpid()), LatencySource({}, ""), Policy(), normal_us=100.0, normal_work=0.15
     )
-    found = procedure._experiment(request, surgeon, world, suspects, lambda _: None)
+    found = procedure.experimented(request, surgeon, world, suspects, lambda _: None)
     assert found.decision.ruling == ruling
     text = render_diagnosis(document_of(found))
     assert ("no more load than normally" in text) == (ruling == "unknown factor")

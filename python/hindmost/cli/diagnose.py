@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
+from hindmost.cli.culprits import culprits
 from hindmost.cli.options import LOAD, OUTPUT, PROCEDURE, TARGET, Json, option, switch, whole
 from hindmost.cli.outcome import put_files, refuse_files
 from hindmost.cli.streams import say
 from hindmost.errors import HostUnfit, UsageError
 from hindmost.exits import Exit
+
+if TYPE_CHECKING:
+    from hindmost.stats.causes import Normal
+    from hindmost.studies.diagnosis.twin.asked import TwinRequest
 
 SHOWN_MOVED = 8
 EXITS = {
@@ -58,6 +63,22 @@ def diagnose(
         bool,
         switch(PROCEDURE, "Apply the correction, and keep it if the percentile comes back.", "--correct"),
     ] = False,
+    trace: Annotated[
+        Path | None,
+        option(PROCEDURE, "FILE", "Of `hindmost trace --json`: its culprits are tried first."),
+    ] = None,
+    twin: Annotated[
+        str | None,
+        option(PROCEDURE, "TARGET", "Try suspects on a second instance first: a preset or a target file."),
+    ] = None,
+    twin_rate: Annotated[
+        str | None,
+        option(PROCEDURE, "RATE", "Of the twin's load. [default: as much work as the application has]"),
+    ] = None,
+    twin_workload: Annotated[
+        Path | None,
+        option(PROCEDURE, "FILE.json", "What the twin is asked, as `measure --workload` has it."),
+    ] = None,
     page: Annotated[Path | None, option(OUTPUT, "FILE", "Write a page there (HTML), with all pairs.")] = None,
     out: Annotated[
         Path | None,
@@ -70,6 +91,7 @@ def diagnose(
     Each suspect (a busy neighbour, a quota, threads held on few processors, packets handled elsewhere) is
     there and gone in turns, in a drawn order, with a sham beside it. Everything is in the knobs' journal
     before it is touched and is given back at the end, also after a kill -9. No process is ended.
+    With --twin suspects are brought to a second instance, and only who makes that one as slow is tried here.
     """
     from hindmost.plan.units import parse_duration
     from hindmost.report.diagnosis.page import render_diagnosis_page
@@ -124,6 +146,9 @@ def diagnose(
         seed,
         correct,
         normal_work=normal_work,
+        normal_metrics=None if ring is None else _normal_metrics(ring),
+        first=() if trace is None else tuple(one["name"] for one in culprits(trace)),
+        twin=_twin(twin, twin_rate, twin_workload),
     )
     done = diagnosed(request, say)
     moved, wait = None, None
@@ -137,6 +162,32 @@ def diagnose(
     print(text + "\n" if json_ else render_diagnosis(document), end="")
     put_files({out: text, page: render_diagnosis_page(document)})
     return EXITS[document["ruling"]]
+
+
+def _normal_metrics(ring: Path) -> Normal:
+    from hindmost.stats.causes import Normal
+    from hindmost.studies.diagnosis.metrics import JUDGED
+    from hindmost.watch.blocks import normal_metrics_of
+
+    return Normal(JUDGED, normal_metrics_of(ring, JUDGED))
+
+
+def _twin(twin: str | None, rate: str | None, workload: Path | None) -> TwinRequest | None:
+    from hindmost.plan.units import parse_rate
+    from hindmost.studies.diagnosis.twin.asked import TwinRequest
+    from hindmost.targets import Managed, parse_target
+
+    if twin is None:
+        if rate is not None or workload is not None:
+            raise UsageError("--twin-rate and --twin-workload are of a twin", hint="--twin memcached")
+        return None
+    target = parse_target(twin)
+    if not isinstance(target, Managed):
+        raise UsageError(
+            f"{twin} is a server that runs, and a twin is one that is started",
+            hint="--twin memcached, or a target file",
+        )
+    return TwinRequest(target, None if rate is None else parse_rate(rate.removesuffix("/s")), workload)
 
 
 def _tell_plan(pid: int, rules: object, *, as_json: bool) -> int:

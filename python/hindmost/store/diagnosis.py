@@ -27,11 +27,34 @@ class Pair(TypedDict):
     without_first: bool
 
 
+class Stay(TypedDict):
+    """A metric that does not come back with a suspect: which part of its shift stays."""
+
+    name: str
+    left: float | None
+
+
+class Likeness(TypedDict):
+    """Whether what moved at the anomaly moves with a suspect: ``residual``, of the shift's length, is left.
+
+    ``fits``: None where it is not decided. ``why``: why nothing can be told; else empty.
+    """
+
+    residual: float | None
+    low: float | None
+    high: float | None
+    fits: bool | None
+    stays: list[Stay]
+    why: str
+
+
 class Evidence(TypedDict):
     """One suspect: the percentile with it over without it, what share of the anomaly that is.
 
-    ``p``: of the sign-flip test, for itself. ``about``: what was done to take it away. ``as ever``: load, of
-    which there is no more than when all was well. ``measured``: each pair that ``ratio`` is of.
+    ``p``: of the sign-flip test, for itself. ``about``: what was done to take it away, or on a twin to bring
+    it there. ``as ever``: load, of which there is no more than when all was well. ``other signature``: what
+    moved with the latency stays. ``reach``: on a twin, the percentile with it over the sick host's.
+    ``measured``: each pair that ``ratio`` is of.
     """
 
     name: str
@@ -44,7 +67,11 @@ class Evidence(TypedDict):
     share: float | None
     share_low: float | None
     share_high: float | None
-    state: Literal["explains", "part", "struck out", "open", "as ever"]
+    state: Literal[
+        "explains", "part", "struck out", "open", "as ever", "other signature", "reproduces", "too much"
+    ]
+    signature: Likeness | None
+    reach: float | None
     measured: list[Pair]
 
 
@@ -87,11 +114,36 @@ class Next(TypedDict):
     correction: Correction | None
 
 
+class Twin(TypedDict):
+    """What was found on a second instance, before anything was done to the first.
+
+    ``processors``, ``host_processors``: what each uses, at ``rate_per_s`` requests a second there.
+    ``base_us``: the twin's percentile without any suspect. ``removal``: what became of the leader on the
+    host.
+    """
+
+    name: str
+    rate_per_s: float
+    processors: float
+    host_processors: float
+    now_us: float
+    base_us: float
+    ruling: Literal["reproduced", "unknown factor", "inconclusive", "void", "shared"]
+    leader: str | None
+    also: list[str]
+    why: str
+    suspects: list[Evidence]
+    sham: Evidence | None
+    not_tried: dict[str, str]
+    removal: str
+
+
 class Diagnosis(TypedDict):
     """What made it slow, as far as experiments here tell; ``also``: who explains it as well as the leader.
 
     ``moved``: where no cause was found and there is a ring: what moved with the latency in it, by what it
     explains; empty where the ring cannot tell yet, for which ``moved_wait`` has the reason.
+    ``twin``: what was tried on a second instance first.
     A cause's share has its lower bound over ``explains_above``; who is struck out has the upper one under
     ``struck_out_below``.
     """
@@ -117,6 +169,7 @@ class Diagnosis(TypedDict):
     next: Next | None
     moved: list[Company] | None
     moved_wait: str | None
+    twin: Twin | None
 
 
 def read_diagnosis(path: Path) -> Diagnosis:

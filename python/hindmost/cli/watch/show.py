@@ -8,6 +8,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from hindmost.cli.culprits import culprits
 from hindmost.cli.options import OUTPUT, PROCEDURE, TARGET, Json, option, whole
 from hindmost.exits import Exit
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SHOWN_EVENTS = 8
-SHOWN_CULPRITS = 5
 
 
 def show(
@@ -75,35 +75,11 @@ def show(
         "paper_mode": _as_printed(values[:whole_blocks]),
         "moved": [asdict(one) for one in moved[:metrics]],
         "moved_wait": None if wait is None else {**asdict(wait), "why": wait.why},
-        "culprits": [] if trace is None else _culprits(trace),
+        "culprits": [] if trace is None else culprits(trace),
         "events": [[at, what] for at, what in read.events],
     }
     print(json.dumps(document, allow_nan=False) if json_ else _text(document))
     return Exit.DONE
-
-
-def _culprits(trace: Path) -> list[dict[str, Any]]:
-    """Who a trace charged with most of the variance, the largest share first."""
-    from hindmost.errors import UsageError
-
-    try:
-        document = json.loads(trace.read_text(encoding="utf-8"))
-        charged = [] if document["who"] is None else document["who"]["culprits"]
-        rows = [
-            {
-                "name": part["who"]["name"],
-                "stage": part["stage"],
-                "cause": part["cause"],
-                "share": part["share_of_variance"]["value"],
-            }
-            for part in charged
-            if part["who"] is not None and part["share_of_variance"] is not None
-        ]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise UsageError(
-            f"{trace} is no trace: {error}", hint="hindmost trace SERVER --json > trace.json"
-        ) from None
-    return sorted((row for row in rows if row["share"]), key=lambda row: -row["share"])[:SHOWN_CULPRITS]
 
 
 def _as_printed(values: NDArray[np.float64]) -> bool | None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hindmost.report.common import numbers
 from hindmost.report.common.axes import time_ticks
 from hindmost.report.common.svg import Plot, Scale, linear_domain, linear_ticks, log10, log_domain
-from hindmost.store.diagnosis import Diagnosis, Evidence, Next, Pair
+from hindmost.store.diagnosis import Diagnosis, Evidence, Next, Pair, Twin
 
 COLOURS = 8
 ROW = 30.0
@@ -18,9 +18,7 @@ MOST_SHARE = 2.0
 
 def course(document: Diagnosis, width: float) -> str | None:
     """Draw all pairs by the time they were made at: what it was with each suspect there and without it."""
-    parts: list[Diagnosis | Next] = [document]
-    if document["next"] is not None:
-        parts.append(document["next"])
+    parts = parts_of(document)
     names = suspects_of(document)
     told = [
         (pair, names.index(one["name"]), one["name"])
@@ -30,9 +28,9 @@ def course(document: Diagnosis, width: float) -> str | None:
     ]
     told += [
         (pair, len(names) - 1, CORRECTION)
-        for part in parts
-        if part["correction"] is not None
-        for pair in part["correction"].get("measured", [])
+        for corrected in (document, document["next"])
+        if corrected is not None and corrected["correction"] is not None
+        for pair in corrected["correction"].get("measured", [])
     ]
     if not told:
         return None
@@ -55,13 +53,18 @@ CORRECTION = "the correction in force"
 
 def suspects_of(document: Diagnosis) -> list[str]:
     """Names in the order of their colours: suspects, the sham, the correction."""
-    every = [one["name"] for one in _tried(document)]
-    if document["next"] is not None:
-        every += [one["name"] for one in _tried(document["next"])]
+    every = [one["name"] for part in parts_of(document) for one in _tried(part)]
     return [*dict.fromkeys(every), CORRECTION]
 
 
-def _tried(part: Diagnosis | Next) -> list[Evidence]:
+def parts_of(document: Diagnosis) -> list[Twin | Diagnosis | Next]:
+    """Searches in the order in which they were made: on the twin, on the host, for what is left."""
+    following = document["next"]
+    twin = [] if document["twin"] is None else [document["twin"]]
+    return [*twin, document, *([] if following is None else [following])]
+
+
+def _tried(part: Twin | Diagnosis | Next) -> list[Evidence]:
     return [*part["suspects"], *([] if part["sham"] is None else [part["sham"]])]
 
 

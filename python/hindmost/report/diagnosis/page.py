@@ -9,8 +9,8 @@ from typing import Any
 from hindmost.report.common import numbers
 from hindmost.report.common.sheet import drawing, render
 from hindmost.report.diagnosis.charts import COLOURS, CORRECTION, course, pairs, shares, suspects_of
-from hindmost.report.diagnosis.terminal import STATES
-from hindmost.store.diagnosis import Correction, Diagnosis, Evidence, Next
+from hindmost.report.diagnosis.terminal import STATES, likeness
+from hindmost.store.diagnosis import Correction, Diagnosis, Evidence, Next, Twin
 
 
 def render_diagnosis_page(document: Diagnosis) -> str:
@@ -29,6 +29,7 @@ def render_diagnosis_page(document: Diagnosis) -> str:
         course=drawing(partial(course, document)),
         keys=_keys(document, names),
         parts=[_part(part, document, names) for part in (document, document["next"]) if part is not None],
+        twin=None if document["twin"] is None else _twin(document["twin"], document, names),
     )
 
 
@@ -57,8 +58,30 @@ def _after(document: Diagnosis) -> str | None:
     return None
 
 
+def _twin(twin: Twin, document: Diagnosis, names: Sequence[str]) -> dict[str, Any]:
+    """What was tried on a second instance."""
+    return {
+        **_tried(twin, document, names),
+        "name": twin["name"],
+        "base": numbers.latency(twin["base_us"]),
+        "rate": f"{twin['rate_per_s']:.0f}",
+        "processors": f"{twin['processors']:.2f}",
+        "host_processors": f"{twin['host_processors']:.2f}",
+        "not_tried": twin["not_tried"],
+        "removal": twin["removal"],
+    }
+
+
 def _part(part: Diagnosis | Next, document: Diagnosis, names: Sequence[str]) -> dict[str, Any]:
     """One search for a cause, as its sections show it."""
+    corrected, normal_us = part["correction"], document["normal_us"]
+    return {
+        **_tried(part, document, names),
+        "correction": None if corrected is None else _correction(corrected, names, normal_us),
+    }
+
+
+def _tried(part: Twin | Diagnosis | Next, document: Diagnosis, names: Sequence[str]) -> dict[str, Any]:
     suspects, normal_us = part["suspects"], document["normal_us"]
     gates = (document["explains_above"], document["struck_out_below"])
     sham = [] if part["sham"] is None else [part["sham"]]
@@ -72,9 +95,6 @@ def _part(part: Diagnosis | Next, document: Diagnosis, names: Sequence[str]) -> 
         "experiments": [
             (one["name"], _told(one), _pairs_of(one, names, normal_us)) for one in (*suspects, *sham)
         ],
-        "correction": None
-        if part["correction"] is None
-        else _correction(part["correction"], names, normal_us),
     }
 
 
@@ -97,6 +117,7 @@ def _row(one: Evidence, leads: bool) -> dict[str, Any]:
         "p": f"{one['p']:.4f}",
         "pairs": one["pairs"],
         "state": "" if one["name"] == "sham" else STATES[one["state"]],
+        "signature": likeness(one["signature"]),
         "leads": leads,
     }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hindmost.store.diagnosis import Company, Correction, Diagnosis, Evidence
+from hindmost.store.diagnosis import Company, Correction, Diagnosis, Evidence, Likeness, Twin
 
 STATES = {
     "explains": "explains it",
@@ -10,6 +10,9 @@ STATES = {
     "struck out": "struck out",
     "open": "cannot be told",
     "as ever": "no more load than normally",
+    "other signature": "what moved with it stays",
+    "reproduces": "makes the twin as slow",
+    "too much": "far slower than the host is",
 }
 
 
@@ -21,7 +24,11 @@ def render_diagnosis(document: Diagnosis) -> str:
         f"{document['application']}: p{document['percentile']:g} {document['now_us']:.0f} us{before}",
         f"{document['ruling']}: {document['why']}",
     ]
-    lines += _either(document["also"]) + _evidence(document["suspects"], document["sham"])
+    lines += (
+        _either(document["also"])
+        + twin_lines(document["twin"])
+        + _evidence(document["suspects"], document["sham"])
+    )
     lines += [f"not tried: {name}: {why}" for name, why in document["not_tried"].items()]
     lines += _correction(document["correction"])
     if following := document["next"]:
@@ -34,6 +41,23 @@ def render_diagnosis(document: Diagnosis) -> str:
     lines += _moved(document["moved"], document["moved_wait"])
     lines.append(f"took {document['took_s']:.0f} s; everything else is as before")
     return "\n".join(lines) + "\n"
+
+
+def twin_lines(twin: Twin | None) -> list[str]:
+    """What was found on a twin, before the host was touched."""
+    if twin is None:
+        return []
+    return [
+        "",
+        f"twin {twin['name']}: {twin['base_us']:.0f} us without any suspect,"
+        f" {twin['rate_per_s']:.0f} requests a second, {twin['processors']:.2f} processors"
+        f" ({twin['host_processors']:.2f} on the host)",
+        f"{twin['ruling']}: {twin['why']}",
+        *_either(twin["also"], "as well with"),
+        *_evidence(twin["suspects"], twin["sham"]),
+        *(f"not brought to it: {name}: {why}" for name, why in twin["not_tried"].items()),
+        twin["removal"],
+    ]
 
 
 def _moved(moved: list[Company] | None, wait: str | None) -> list[str]:
@@ -52,19 +76,37 @@ def _moved(moved: list[Company] | None, wait: str | None) -> list[str]:
     ]
 
 
-def _either(also: list[str]) -> list[str]:
-    return (
-        [f"as well without: {', '.join(also)}; which of them was there before, no experiment tells"]
-        if also
-        else []
-    )
+def _either(also: list[str], how: str = "as well without") -> list[str]:
+    told = f"{how}: {', '.join(also)}; which of them was there before, no experiment tells"
+    return [told] if also else []
 
 
 def _evidence(suspects: list[Evidence], sham: Evidence | None) -> list[str]:
     if not suspects:
         return []
     head = f"{'suspect':32} {'with / without':>22} {'p':>7} {'pairs':>5}  {'share':>5}"
-    return ["", head, *(_line(one) for one in (*suspects, *([sham] if sham else [])))]
+    lines = ["", head, *(_line(one) for one in (*suspects, *([sham] if sham else [])))]
+    return [
+        *lines,
+        *(f"  {one['name'][:32]}: {told}" for one in suspects if (told := likeness(one["signature"]))),
+    ]
+
+
+def likeness(found: Likeness | None) -> str:
+    """Whether what moved at the anomaly moves with a suspect, in a sentence; empty where nobody looked."""
+    if found is None:
+        return ""
+    if found["why"] or found["residual"] is None or found["low"] is None or found["high"] is None:
+        return f"no signature: {found['why']}"
+    word = {True: "goes along", False: "stays", None: "may go along"}[found["fits"]]
+    stays = ", ".join(
+        one["name"] if one["left"] is None else f"{one['name']} {one['left']:.0%}" for one in found["stays"]
+    )
+    most = f"; most of that: {stays}" if stays and found["fits"] is not True else ""
+    return (
+        f"what moved with the anomaly {word}: {found['residual']:.0%} of it is left"
+        f" ({found['low']:.0%} to {found['high']:.0%}){most}"
+    )
 
 
 def _correction(correction: Correction | None) -> list[str]:

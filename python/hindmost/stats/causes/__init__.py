@@ -1,16 +1,25 @@
 """Which intervention explains a slow percentile: switch-backs, and the decision."""
 
 from hindmost.stats.causes.decision import Arm, Decision, Gates, Ruling, decide
+from hindmost.stats.causes.reproduction import Dosed, Reproduction, reproduction_of
+from hindmost.stats.causes.signature import Normal, Signature, signature_of, untold
 from hindmost.stats.causes.switchback import Effect, effect_of, pairs_needed, sign_flip_p
 
 __all__ = [
     "Arm",
     "Decision",
+    "Dosed",
     "Effect",
     "Gates",
+    "Normal",
+    "Reproduction",
     "Ruling",
+    "Signature",
     "decide",
     "effect_of",
     "pairs_needed",
+    "reproduction_of",
     "sign_flip_p",
+    "signature_of",
+    "untold",
 ]

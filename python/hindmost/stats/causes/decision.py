@@ -10,6 +10,9 @@ suspect is struck out only when its share is shown to be small, and all else is 
 
     0 ........ 0.3 ............ 0.6 ............ 1 ........ 1.6
               lower bound above: explains       upper bound below 0.6: struck out
+
+Who takes (nearly) all of the latency along must take along what moved with it, where that is known: else both
+have another cause, or the latency came back for another reason (`signature.py`).
 """
 
 from __future__ import annotations
@@ -19,10 +22,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from hindmost.stats.causes.signature import Signature
 from hindmost.stats.causes.switchback import Effect, pairs_needed
 
 Ruling = Literal["cause", "unknown factor", "inconclusive", "void"]
-State = Literal["explains", "part", "struck out", "open", "as ever"]
+State = Literal["explains", "part", "struck out", "open", "as ever", "other signature"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +47,9 @@ class Gates:
         Of there over gone: a smaller effect is nobody's cause, however sure.
     sham_alpha : float
         The sham fires below; nothing is then believed.
+    whole : float
+        A share beyond it is about all of the anomaly: its signature must then go along. Below it, another
+        cause is left, and its signature with it.
     """
 
     alpha: float = 0.02
@@ -51,6 +58,7 @@ class Gates:
     share_out: float = 0.6
     least_ratio: float = 1.15
     sham_alpha: float = 0.01
+    whole: float = 0.75
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +104,7 @@ def decide(
     gates: Gates | None = None,
     demand: frozenset[str] = frozenset(),
     grew: bool | None = None,
+    signatures: Mapping[str, Signature] | None = None,
 ) -> Decision:
     """Rule on suspects that were each there and gone in turns.
 
@@ -114,10 +123,13 @@ def decide(
     grew : bool or None
         Whether there is more work than when all was well; None: not known. Where there is not, load is as
         ever, and nobody's cause however much its removal helps.
+    signatures : mapping
+        Of suspects for which it is known: whether metrics came back with the latency. Only one that surely
+        did not speaks against a suspect; that it is not known speaks for nobody.
     """
     gates = gates or Gates()
     level = gates.alpha / gates.looks
-    if min(sham.p, _other_side(sham)) < gates.sham_alpha / gates.looks:
+    if min(sham.p, other_side(sham)) < gates.sham_alpha / gates.looks:
         return Decision("void", None, (), None, _sham_fired(sham))
     if anomaly is not None and anomaly < math.log(gates.least_ratio):
         return Decision(
@@ -137,6 +149,8 @@ def decide(
     arms = [_arm(name, suspects[name], name in passed, anomaly, gates) for name in suspects]
     if grew is False:
         arms = [replace(arm, state="as ever") if arm.name in demand else arm for arm in arms]
+    signatures = signatures or {}
+    arms = [_signed(arm, signatures.get(arm.name), gates) for arm in arms]
     arms.sort(key=lambda arm: -arm.effect.log)
     explaining = [arm for arm in arms if arm.state == "explains"]
     explaining.sort(key=lambda arm: arm.name in demand)
@@ -148,11 +162,8 @@ def decide(
         if leader.name in demand and grew is None:
             why += "; whether there is more load than normally is not known (--normal-work or --ring tell)"
         return Decision("cause", leader.name, tuple(arms), None, why)
-    if arms and all(arm.state in ("struck out", "part", "as ever") for arm in arms):
-        shown = "; ".join(
-            f"{arm.name} is as ever" if arm.state == "as ever" else f"{arm.name} {_share(arm)}"
-            for arm in arms
-        )
+    if arms and all(arm.state not in ("explains", "open") for arm in arms):
+        shown = "; ".join(_against(arm, signatures.get(arm.name)) for arm in arms)
         return Decision(
             "unknown factor",
             None,
@@ -173,14 +184,14 @@ def _open(arms: Sequence[Arm], sham: Effect, anomaly: float | None, gates: Gates
     return Decision("inconclusive", arms[0].name, tuple(arms), pairs, why)
 
 
-def _other_side(effect: Effect) -> float:
+def other_side(effect: Effect) -> float:
     """Give p of the other side: that its presence makes it faster (without the ties)."""
     return min(1.0, 1.0 - effect.p + 2.0**-effect.pairs)
 
 
 def _sham_fired(sham: Effect) -> str:
     return (
-        f"removing nothing changed it by {math.exp(sham.log):.2f} (p {min(sham.p, _other_side(sham)):.3f}"
+        f"removing nothing changed it by {math.exp(sham.log):.2f} (p {min(sham.p, other_side(sham)):.3f}"
         f" over {sham.pairs} pairs): what else happened here decides, not the experiment"
     )
 
@@ -200,6 +211,21 @@ def _arm(name: str, effect: Effect, passed: bool, anomaly: float | None, gates: 
     elif most < gates.share_out:
         state = "part" if passed else "struck out"
     return Arm(name, effect, share, least, most, state)
+
+
+def _signed(arm: Arm, found: Signature | None, gates: Gates) -> Arm:
+    surely_not = found is not None and found.fits is False
+    whole = arm.state == "explains" and arm.share > gates.whole
+    return replace(arm, state="other signature") if surely_not and whole else arm
+
+
+def _against(arm: Arm, found: Signature | None) -> str:
+    if arm.state == "as ever":
+        return f"{arm.name} is as ever"
+    if arm.state == "other signature" and found is not None:
+        stays = ", ".join(f"{name} keeps {part:.0%} of its shift" for name, part in found.stays)
+        return f"{arm.name} {_share(arm)}, but what moved with it stays ({stays})"
+    return f"{arm.name} {_share(arm)}"
 
 
 def _share(arm: Arm) -> str:

@@ -14,7 +14,7 @@ from hindmost.studies.pairs import GivenUp
 if TYPE_CHECKING:
     from hindmost.interventions.changes import Intervention
     from hindmost.interventions.held import Surgeon
-    from hindmost.studies.diagnosis.procedure import Found
+    from hindmost.studies.diagnosis.asked import Found
     from hindmost.studies.diagnosis.windows import Windows
 
 CAME_BACK = 0.5

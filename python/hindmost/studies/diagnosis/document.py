@@ -9,12 +9,23 @@ from typing import TYPE_CHECKING
 
 from hindmost.stats.causes import Gates
 from hindmost.store import now_utc
-from hindmost.store.diagnosis import SCHEMA_NAME, Company, Correction, Diagnosis, Evidence, Next, Pair
+from hindmost.store.diagnosis import (
+    SCHEMA_NAME,
+    Company,
+    Correction,
+    Diagnosis,
+    Evidence,
+    Likeness,
+    Next,
+    Pair,
+    Twin,
+)
 
 if TYPE_CHECKING:
-    from hindmost.stats.causes import Arm
+    from hindmost.stats.causes import Arm, Dosed, Signature
     from hindmost.stats.causes.ranking import Moved
-    from hindmost.studies.diagnosis.procedure import Found
+    from hindmost.studies.diagnosis.asked import Found
+    from hindmost.studies.diagnosis.twin.asked import Reproduced
 
 _INTERVAL = 0.975
 
@@ -26,6 +37,8 @@ def document_of(found: Found, moved: Sequence[Moved] | None = None, wait: str | 
     """
     request, decision = found.request, found.decision
     every = [pair for each in found.measured.values() for pair in each]
+    if found.twin is not None:
+        every += [pair for each in found.twin.measured.values() for pair in each]
     first_s = min((pair["at_s"] for pair in every), default=0.0)
     return {
         "schema": SCHEMA_NAME,
@@ -49,6 +62,7 @@ def document_of(found: Found, moved: Sequence[Moved] | None = None, wait: str | 
         "next": None if found.second is None else _next(found.second, first_s),
         "moved": None if moved is None else [Company(**asdict(one)) for one in moved],  # type: ignore[typeddict-item]
         "moved_wait": wait,
+        "twin": None if found.twin is None else _twin(found.twin, first_s),
     }
 
 
@@ -67,9 +81,56 @@ def _next(found: Found, first_s: float) -> Next:
 
 def _suspects(found: Found, first_s: float) -> list[Evidence]:
     return [
-        _evidence(arm, found.suspects.tried[arm.name].about, _since(found.measured[arm.name], first_s))
+        _evidence(
+            arm,
+            found.suspects.tried[arm.name].about,
+            _since(found.measured[arm.name], first_s),
+            found.signatures.get(arm.name),
+        )
         for arm in found.decision.arms
     ]
+
+
+def _twin(found: Reproduced, first_s: float) -> Twin:
+    ruling = found.reproduction
+    return {
+        "name": found.name,
+        "rate_per_s": found.rate_per_s,
+        "processors": found.processors,
+        "host_processors": found.host_processors,
+        "now_us": found.now_us,
+        "base_us": found.base_us,
+        "ruling": ruling.outcome,
+        "leader": ruling.leader,
+        "also": list(ruling.also),
+        "why": ruling.why,
+        "suspects": [
+            _evidence(
+                arm,
+                found.doses[arm.name].about,
+                _since(found.measured[arm.name], first_s),
+                found.signatures.get(arm.name),
+                arm.reach,
+            )
+            for arm in ruling.arms
+        ],
+        "sham": _evidence(found.sham, "nothing is done", _since(found.measured["sham"], first_s))
+        if found.sham is not None
+        else None,
+        "not_tried": dict(found.left_out),
+        "removal": found.removal,
+    }
+
+
+def _likeness(found: Signature) -> Likeness:
+    return {
+        "residual": _finite(found.residual),
+        "low": _finite(found.low),
+        "high": _finite(found.high),
+        "fits": found.fits,
+        "stays": [{"name": name, "left": _finite(left)} for name, left in found.stays],
+        "why": found.why,
+    }
 
 
 def _sham(found: Found, first_s: float) -> Evidence | None:
@@ -92,7 +153,13 @@ def _since(measured: Sequence[Pair], first_s: float) -> list[Pair]:
     return [{**pair, "at_s": pair["at_s"] - first_s} for pair in measured]
 
 
-def _evidence(arm: Arm, about: str, measured: list[Pair]) -> Evidence:
+def _evidence(
+    arm: Arm | Dosed,
+    about: str,
+    measured: list[Pair],
+    signature: Signature | None = None,
+    reach: float | None = None,
+) -> Evidence:
     effect = arm.effect
     return {
         "name": arm.name,
@@ -106,6 +173,8 @@ def _evidence(arm: Arm, about: str, measured: list[Pair]) -> Evidence:
         "share_low": _finite(arm.low),
         "share_high": _finite(arm.high),
         "state": arm.state,
+        "signature": None if signature is None else _likeness(signature),
+        "reach": None if reach is None else _finite(reach),
         "measured": measured,
     }
 

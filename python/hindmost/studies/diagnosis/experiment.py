@@ -9,6 +9,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hindmost.errors import HostUnfit
 from hindmost.interventions.changes import Gone, Intervention
@@ -34,6 +35,10 @@ class Trial:
         Why it was given up.
     base : Intervention or None
         A cause that was found already: taken away throughout each pair.
+    reproduces : bool
+        Of a twin: what is in force brings the suspect there, instead of taking it away.
+    metrics : dict
+        What the application did in each window, by round and whether the suspect was there.
     """
 
     suspect: Intervention
@@ -45,6 +50,8 @@ class Trial:
     began: dict[int, tuple[float, bool]] = field(default_factory=dict)
     dropped: str | None = None
     base: Intervention | None = None
+    reproduces: bool = False
+    metrics: dict[tuple[int, bool], NDArray[np.float64]] = field(default_factory=dict)
 
     def has(self, number: int) -> bool:  # noqa: D102
         return number in self.there and number in self.gone
@@ -57,15 +64,16 @@ class Trial:
                 order = draw.sample((False, True), 2)
                 self.began[number] = (time.monotonic(), order[0])
                 for gone in order:
-                    if gone:
-                        self.gone[number] = self._without()
-                    else:
-                        self.there[number] = self.windows.measure()
+                    changed = gone != self.reproduces
+                    value = self._changed() if changed else self.windows.measure()
+                    (self.gone if gone else self.there)[number] = value
+                    if self.windows.moved is not None:
+                        self.metrics[number, not gone] = self.windows.moved
         except (Gone, OSError) as error:
             self.dropped = str(error)
             raise GivenUp from None
 
-    def _without(self) -> float:
+    def _changed(self) -> float:
         with self.surgeon.gone(self.suspect):
             value = self.windows.measure()
             if not self.suspect.arrived():
@@ -81,6 +89,12 @@ class Trial:
         return effect_of(
             np.array([rival.gone[one] for one in rounds]), np.array([self.gone[one] for one in rounds])
         )
+
+    def moved(self, there: bool) -> NDArray[np.float64]:
+        """Metrics of the windows with the suspect there, or without it, a row for each whole pair."""
+        rounds = [one for one in sorted(self.gone) if {(one, True), (one, False)} <= set(self.metrics)]
+        rows = [self.metrics[one, there] for one in rounds]
+        return np.array(rows) if rows else np.empty((0, 0))
 
     @property
     def measured(self) -> list[Pair]:

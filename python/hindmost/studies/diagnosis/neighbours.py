@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hindmost.interventions.changes import Gone, Pause, started
@@ -30,10 +30,14 @@ class Other:
     comm: str
     pids: list[int]
     client: bool
+    share: float = 0.0
+    """Of a processor."""
 
 
-def around(own: list[int], spares: Callable[[str], str | None]) -> list[Other]:
+def around(own: list[int], spares: Callable[[str], str | None], first: Collection[str] = ()) -> list[Other]:
     """Neighbours and clients that use a processor, the greediest first.
+
+    Those with a thread of a name in `first` come before all others, however little they use.
 
     What a process started under its own name counts as one with it; the processes of a cgroup with a freezer
     are one as well, unless the application or we are in it. Those that `spares` has a reason for are told,
@@ -50,18 +54,30 @@ def around(own: list[int], spares: Callable[[str], str | None]) -> list[Other]:
         shares[top] = shares.get(top, 0.0) + share
     found: list[Other] = []
     seen: set[str] = set()
-    for pid in sorted(shares, key=lambda pid: -shares[pid]):
-        if shares[pid] < LEAST_SHARE:
+    named = {pid for pid in shares if first and has_thread(process_tree(pid), first)}
+    for pid in sorted(shares, key=lambda pid: (pid not in named, -shares[pid])):
+        if shares[pid] < LEAST_SHARE and pid not in named:
             break
         kind = (not asking.isdisjoint(process_tree(pid)), spares(names.get(pid, "?")) is None)
         if pid in spared or sum((one.client, spares(one.comm) is None) == kind for one in found) == MOST:
             continue
         with contextlib.suppress(Gone):
-            one = _other(pid, names.get(pid, "?"), kind[0], spared)
+            one = replace(_other(pid, names.get(pid, "?"), kind[0], spared), share=shares[pid])
             if one.way.name not in seen:
                 seen.add(one.way.name)
                 found.append(one)
     return found
+
+
+def has_thread(pids: list[int], names: Collection[str]) -> bool:
+    """Whether a thread of these processes is called so."""
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            for task in Path(f"/proc/{pid}/task").iterdir():
+                with contextlib.suppress(OSError):
+                    if (task / "comm").read_text().strip() in names:
+                        return True
+    return False
 
 
 def never_touched(own: list[int]) -> set[int]:

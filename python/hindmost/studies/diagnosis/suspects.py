@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +13,8 @@ from typing import TYPE_CHECKING
 from hindmost.interventions.changes import File, Places, cpu_list, places
 from hindmost.interventions.gentler import links, yielding
 from hindmost.interventions.groups import GroupFile, Refused, confined, groups, limited
-from hindmost.studies.diagnosis.neighbours import Other, around, never_touched
+from hindmost.studies.diagnosis.metrics import SET_BY
+from hindmost.studies.diagnosis.neighbours import Other, around, has_thread, never_touched
 from hindmost.targets.procfs import process_tree
 
 if TYPE_CHECKING:
@@ -28,6 +30,12 @@ class Suspects:
     left_out: dict[str, str] = field(default_factory=dict)
     corrections: dict[str, list[Intervention]] = field(default_factory=dict)
     """What may stay in force, the gentlest first: a neighbour yields or moves, it is not paused for ever."""
+    direct: dict[str, frozenset[str]] = field(default_factory=dict)
+    """Metrics that an experiment sets itself: no evidence of what it does."""
+    first: list[str] = field(default_factory=list)
+    """Those with a thread that a trace charged: they are tried before all others."""
+    others: dict[str, Other] = field(default_factory=dict)
+    """Programs behind suspects."""
 
     @property
     def demand(self) -> frozenset[str]:
@@ -35,7 +43,7 @@ class Suspects:
         return frozenset(name for name, one in self.tried.items() if getattr(one, "role", "") == "client")
 
 
-def find_suspects(pid: int, policy: Policy, hour: int | None = None) -> Suspects:
+def find_suspects(pid: int, policy: Policy, hour: int | None = None, first: Collection[str] = ()) -> Suspects:
     """Look who is there.
 
     Parameters
@@ -46,24 +54,36 @@ def find_suspects(pid: int, policy: Policy, hour: int | None = None) -> Suspects
         What may be touched.
     hour : int, optional
         Of the local day; now by default.
+    first : collection of str
+        Names of threads that are looked for before all others.
     """
     hour = time.localtime().tm_hour if hour is None else hour
     found = Suspects()
     own = process_tree(pid)
     online = frozenset(os.sched_getaffinity(1) if os.geteuid() == 0 else os.sched_getaffinity(0))
     _quota(found, pid, policy, hour)
-    _neighbours(found, own, online, policy, hour)
+    _neighbours(found, own, online, policy, hour, first)
     _spread(found, own, online, policy, hour)
     _receive(found, online, policy, hour)
     _links(found, policy, hour)
     return found
 
 
-def _neighbours(found: Suspects, own: list[int], online: frozenset[int], policy: Policy, hour: int) -> None:
+def _neighbours(
+    found: Suspects,
+    own: list[int],
+    online: frozenset[int],
+    policy: Policy,
+    hour: int,
+    first: Collection[str],
+) -> None:
     home = frozenset().union(*places(own).values()) if own else online
     elsewhere = online - home
-    for one in around(own, policy.spares):
+    for one in around(own, policy.spares, first):
         name, comm = one.way.name, one.comm
+        found.others[name] = one
+        if first and has_thread(one.pids, first):
+            found.first.append(name)
         if why := policy.spares(comm):
             found.left_out[name] = why
             continue
@@ -145,6 +165,7 @@ def _quota(found: Suspects, pid: int, policy: Policy, hour: int) -> None:
         wanted = " ".join([free, *value.split()[1:]])
         about = f"lift {place.name} of {group.name} from {value} to {wanted}"
         found.tried[name] = File(name, about, place, value, wanted)
+        found.direct[name] = SET_BY["quota"]
 
 
 def _links(found: Suspects, policy: Policy, hour: int) -> None:

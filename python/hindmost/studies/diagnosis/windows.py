@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hindmost import _engine
 from hindmost.errors import TargetError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from hindmost.studies.diagnosis.metrics import Moves
 
 PATIENCE_S = 2.0
 """For answers to what was due in a window; later ones count with the age that they then have."""
@@ -29,6 +35,10 @@ class Windows:
         Length, and what is left out before: queues must drain after each change.
     taken, unanswered : int
         Windows so far, and those of them in which not one request was answered in time.
+    moves : Moves or None
+        Who looks at the application's metrics meanwhile.
+    moved : array or None
+        What they were in the last window, a second.
     """
 
     probe: _engine.Prober
@@ -37,6 +47,8 @@ class Windows:
     settle_s: float
     taken: int = 0
     unanswered: int = 0
+    moves: Moves | None = None
+    moved: NDArray[np.float64] | None = None
 
     def _drain(self) -> None:
         """Wait until nothing is outstanding that was due before the change, but not for ever."""
@@ -58,9 +70,12 @@ class Windows:
         """
         time.sleep(self.settle_s)
         self._drain()
+        if self.moves is not None:
+            self.moves.begin()
         begin = _engine.monotonic_ns()
         time.sleep(self.window_s)
         end = _engine.monotonic_ns()
+        self.moved = None if self.moves is None else self.moves.end()
         taken: list[float] = []
         errors = 0
         deadline = time.monotonic() + PATIENCE_S

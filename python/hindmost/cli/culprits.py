@@ -1,0 +1,33 @@
+"""Who a stored trace charged: the order in which a diagnosis is worth its time."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+SHOWN_CULPRITS = 5
+
+
+def culprits(trace: Path) -> list[dict[str, Any]]:
+    """Who a trace charged with most of the variance, the largest share first."""
+    from hindmost.errors import UsageError
+
+    try:
+        document = json.loads(trace.read_text(encoding="utf-8"))
+        charged = [] if document["who"] is None else document["who"]["culprits"]
+        rows = [
+            {
+                "name": part["who"]["name"],
+                "stage": part["stage"],
+                "cause": part["cause"],
+                "share": part["share_of_variance"]["value"],
+            }
+            for part in charged
+            if part["who"] is not None and part["share_of_variance"] is not None
+        ]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UsageError(
+            f"{trace} is no trace: {error}", hint="hindmost trace SERVER --json > trace.json"
+        ) from None
+    return sorted((row for row in rows if row["share"]), key=lambda row: -row["share"])[:SHOWN_CULPRITS]

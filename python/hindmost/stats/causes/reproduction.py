@@ -1,0 +1,204 @@
+"""From switch-backs on a twin to a ruling: who, brought to a healthy instance, makes it as sick as the host.
+
+::
+
+    twin without | twin with     effect c: what the suspect's dose does to the percentile
+    host normal  | host now      anomaly a: what is to be explained
+
+    share r = c / a    reproduced: lower bound above 0.3, point within 0.6 and 1.6, and the percentile with it
+                       within a factor of the host's; struck out: upper bound below 0.6, or another signature
+
+Shifts are compared and not levels: no twin is exactly like the host. Not rejected is not reproduced.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from hindmost.stats.causes.decision import Gates, other_side
+from hindmost.stats.causes.signature import Signature
+from hindmost.stats.causes.switchback import Effect, pairs_needed
+
+MOST_SHARE = 1.6
+REACH = 2.5
+"""Times: the twin's percentile with the suspect there is that near the sick host's, above or below."""
+HEALTHY = 0.5
+"""Of the anomaly, on the logarithm: a twin that is that slow by itself has what makes the host slow, too."""
+
+Outcome = Literal["reproduced", "unknown factor", "inconclusive", "void", "shared"]
+State = Literal["reproduces", "too much", "struck out", "part", "open", "other signature"]
+
+
+@dataclass(frozen=True, slots=True)
+class Dosed:
+    """A suspect's dose on the twin; `reach`: the percentile with it over the sick host's."""
+
+    name: str
+    effect: Effect
+    share: float
+    low: float
+    high: float
+    reach: float
+    state: State
+
+
+@dataclass(frozen=True, slots=True)
+class Reproduction:
+    """What follows; `also`: others that reproduce it and that the leader's signature is not nearer than."""
+
+    outcome: Outcome
+    leader: str | None
+    also: tuple[str, ...]
+    arms: tuple[Dosed, ...]
+    pairs: int | None
+    why: str
+
+
+def reproduction_of(
+    doses: Mapping[str, Effect],
+    with_us: Mapping[str, float],
+    sham: Effect,
+    host: tuple[float, float],
+    base_us: float,
+    gates: Gates | None = None,
+    signatures: Mapping[str, Signature] | None = None,
+) -> Reproduction:
+    """Rule on doses that were each there and gone in turns on a twin.
+
+    Parameters
+    ----------
+    doses : mapping
+        Name to what bringing it there does.
+    with_us : mapping
+        The twin's percentile with it, microseconds.
+    sham : Effect
+        Of a dose of nothing.
+    host : (float, float)
+        The sick host's percentile now and when all was well, microseconds.
+    base_us : float
+        The twin's without any of them.
+    signatures : mapping
+        Of doses for which it is known. One that is not decided yet leaves the case open.
+    """
+    gates, signatures = gates or Gates(), signatures or {}
+    now_us, normal_us = host
+    anomaly, level = math.log(now_us / normal_us), gates.alpha / gates.looks
+    if anomaly < math.log(gates.least_ratio):
+        why = f"it is {math.exp(anomaly):.2f} times what was normal: nothing to explain"
+        return Reproduction("inconclusive", None, (), (), None, why)
+    if min(sham.p, other_side(sham)) < gates.sham_alpha / gates.looks:
+        why = (
+            f"a dose of nothing changed the twin by {math.exp(sham.log):.2f}: what else happens here decides"
+        )
+        return Reproduction("void", None, (), (), None, why)
+    order = sorted(doses, key=lambda name: doses[name].p)
+    passed: set[str] = set()
+    for place, name in enumerate(order):
+        if doses[name].p > level / (len(order) - place):
+            break
+        passed.add(name)
+    arms = [
+        _dosed(name, one, with_us[name] / now_us, anomaly, name in passed, gates, signatures.get(name))
+        for name, one in doses.items()
+    ]
+    arms.sort(key=lambda arm: (arm.state != "reproduces", _distance(arm, signatures.get(arm.name))))
+    if math.log(base_us / normal_us) > HEALTHY * anomaly:
+        why = (
+            f"the twin takes {base_us:.0f} us without any of it: what makes the host slow is shared with it"
+            " (neighbours, interrupts, the network of this host)"
+        )
+        return Reproduction("shared", None, (), tuple(arms), None, why)
+    return _ruled(arms, sham, anomaly, gates, signatures)
+
+
+def _ruled(
+    arms: list[Dosed],
+    sham: Effect,
+    anomaly: float,
+    gates: Gates,
+    signatures: Mapping[str, Signature],
+) -> Reproduction:
+    same = [arm for arm in arms if arm.state == "reproduces"]
+    if same:
+        leader, *rest = same
+        near = signatures.get(leader.name)
+        also = tuple(arm.name for arm in rest if not _beats(near, signatures.get(arm.name)))
+        why = (
+            f"with {leader.name} the twin is {math.exp(leader.effect.log):.2f} times slower,"
+            f" {leader.share:.0%} ({leader.low:.0%} to {leader.high:.0%}) of the host's anomaly"
+        )
+        return Reproduction("reproduced", leader.name, also, tuple(arms), None, why)
+    if arms and all(arm.state in ("struck out", "part", "other signature") for arm in arms):
+        shown = "; ".join(f"{arm.name} {arm.share:.0%} ({arm.low:.0%} to {arm.high:.0%})" for arm in arms)
+        return Reproduction(
+            "unknown factor",
+            None,
+            (),
+            tuple(arms),
+            None,
+            f"none of them makes the twin as slow as the host: {shown}",
+        )
+    if not arms:
+        return Reproduction("inconclusive", None, (), (), None, "no suspect can be brought to the twin")
+    if short := [arm for arm in arms if arm.state == "open" and arm.low > gates.share_low]:
+        most = max(short, key=lambda arm: arm.share)
+        why = (
+            f"with {most.name} the twin is {math.exp(most.effect.log):.2f} times slower, but takes"
+            f" {most.reach:.0%} of what the host does, or has another signature: not the whole of it is shown"
+        )
+        return Reproduction("inconclusive", most.name, (), tuple(arms), None, why)
+    if excess := [arm.name for arm in arms if arm.state == "too much"]:
+        why = f"{excess[0]} makes the twin far slower than the host is: its dose is not what the host has"
+        return Reproduction("inconclusive", None, (), tuple(arms), None, why)
+    spread = max(sham.spread, *(arm.effect.spread for arm in arms))
+    pairs = pairs_needed(spread, gates.share_low * anomaly, gates.alpha / gates.looks)
+    why = f"pairs differ by {math.exp(spread) - 1:.0%} on the twin; {pairs} pairs would tell"
+    return Reproduction("inconclusive", None, (), tuple(arms), pairs, why)
+
+
+def _dosed(
+    name: str,
+    effect: Effect,
+    reach: float,
+    anomaly: float,
+    passed: bool,
+    gates: Gates,
+    signature: Signature | None,
+) -> Dosed:
+    level = gates.alpha / gates.looks
+    share, low, high = (
+        value / anomaly for value in (effect.log, effect.bound(level), effect.bound(1 - level))
+    )
+    known = signature is not None and not signature.why
+    state: State = "open"
+    if high < gates.share_out:
+        state = "part" if passed else "struck out"
+    elif known and signature is not None and signature.fits is False:
+        state = "other signature"
+    elif passed and low > gates.share_low and share >= gates.share_out:
+        if share > MOST_SHARE or not 1 / REACH <= reach <= REACH:
+            state = "too much" if share > 1.0 else "open"
+        elif not known or (signature is not None and signature.fits):
+            state = "reproduces"
+    return Dosed(name, effect, share, low, high, reach, state)
+
+
+def _distance(arm: Dosed, signature: Signature | None) -> float:
+    """Nearest first: by the signature where it is known, else by the latency."""
+    if signature is not None and not signature.why:
+        return signature.residual
+    return 1.0 + abs(arm.share - 1.0)
+
+
+def _beats(leader: Signature | None, rival: Signature | None) -> bool:
+    """Whether a leader's signature is surely nearer than a rival's."""
+    return (
+        leader is not None
+        and rival is not None
+        and not leader.why
+        and not rival.why
+        and leader.high < rival.low
+    )

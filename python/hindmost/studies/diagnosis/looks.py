@@ -1,0 +1,124 @@
+"""Looks at suspects that are there and gone in turns: three at most, and nothing is decided between."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from hindmost.interventions.changes import Intervention
+from hindmost.interventions.held import Surgeon
+from hindmost.stats.causes import Arm, Decision, Gates, Normal, Signature, decide, pairs_needed, signature_of
+from hindmost.studies.diagnosis.asked import DiagnosisRequest, Found
+from hindmost.studies.diagnosis.demand import GREW, Work
+from hindmost.studies.diagnosis.experiment import Trial, pairs_of
+from hindmost.studies.diagnosis.suspects import Suspects
+from hindmost.studies.diagnosis.windows import PATIENCE_S, Windows
+
+LOOKS = (1, 2, 4)
+"""Times the pairs asked for; the risk of a wrong name is shared among them (Bonferroni)."""
+GATE_PAIRS = 4
+"""Sham pairs from which the noise of this host is told before anything else is done."""
+MOST_UNANSWERED = 0.25
+"""Of windows: where more see no answer at all, what TCP waits before it sends again (RFC 6298, doubled each
+time) outlasts a window, and nobody who is taken away for that long can bring latency back."""
+TOLD_RATIO = 1.5
+"""The effect for which the noise gate tells how many pairs it takes, where the anomaly is not known."""
+
+
+def looked(
+    request: DiagnosisRequest,
+    surgeon: Surgeon,
+    windows: Windows,
+    suspects: Suspects,
+    every: Mapping[str, Intervention],
+    base: Intervention | None,
+    say: Callable[[str], None],
+    name: str = "",
+    stages: int = 1,
+) -> Found:
+    """Look at `every` suspect, up to three times, `base` being gone all the time.
+
+    Parameters
+    ----------
+    every : mapping
+        Suspects by name, and ``sham``.
+    name : str
+        Of this search: its orders are its own.
+    stages : int
+        Searches among which the risk of a wrong name is shared.
+    """
+    gates, seed = Gates(looks=stages * len(LOOKS)), f"{request.seed} {name}".strip()
+    trials = {each: Trial(one, surgeon, windows, seed, base=base) for each, one in every.items()}
+    if len(trials) == 1:
+        nothing = Decision("inconclusive", None, (), None, "there was no suspect that could be tried")
+        return Found(request, windows.measure(), suspects, nothing)
+    assert request.application.pid is not None
+    work = Work(request.application.pid)
+    pairs_of({"sham": trials["sham"]}, seed, GATE_PAIRS)
+    grew = None if request.normal_work is None else work.processors() > GREW * request.normal_work
+    there = list(trials["sham"].there.values())
+    now_us = math.exp(sum(map(math.log, there)) / len(there))
+    anomaly = None if request.normal_us is None else math.log(now_us / request.normal_us)
+    say(noise_gate(trials["sham"], anomaly, gates, request))
+    live, signatures = trials, dict[str, Signature]()
+    for look in LOOKS:
+        live = pairs_of(live, seed, look * request.pairs)
+        sham = live["sham"].effect
+        effects = {each: trial.effect for each, trial in live.items() if each != "sham"}
+        signatures = signatures_of(live, request.normal_metrics, suspects)
+        decision = decide(effects, sham, anomaly, gates, suspects.demand, grew, signatures)
+        say(f"{look * request.pairs} pairs: {decision.ruling}: {decision.why}")
+        if decision.ruling in ("cause", "unknown factor") or not decision.arms:
+            break
+    if decision.ruling == "unknown factor" and windows.unanswered > MOST_UNANSWERED * windows.taken:
+        decision = replace(decision, ruling="inconclusive", why=_unanswered(windows))
+    for each, trial in trials.items():
+        if trial.dropped is not None:
+            suspects.left_out[each] = trial.dropped
+    arm = Arm("sham", sham, math.nan, math.nan, math.nan, "open")
+    measured = {each: trial.measured for each, trial in live.items()}
+    also = _also(decision, live, gates)
+    return Found(request, now_us, suspects, decision, arm, measured, also=also, signatures=signatures)
+
+
+def signatures_of(
+    live: Mapping[str, Trial], normal: Normal | None, suspects: Suspects
+) -> dict[str, Signature]:
+    """Of each suspect whether metrics came back with the latency; of load nothing: it sets all of them."""
+    if normal is None:
+        return {}
+    found = {}
+    for name, trial in live.items():
+        there, gone = trial.moved(there=True), trial.moved(there=False)
+        if name != "sham" and name not in suspects.demand and len(there):
+            direct = suspects.direct.get(name, frozenset())
+            found[name] = signature_of(normal, there, there, gone, direct, paired=True)
+    return found
+
+
+def _also(decision: Decision, live: Mapping[str, Trial], gates: Gates) -> tuple[str, ...]:
+    """Those that explain it as well, and that the leader does not beat: either is enough."""
+    if decision.ruling != "cause" or decision.leader is None:
+        return ()
+    leader = live[decision.leader]
+    rivals = (arm.name for arm in decision.arms if arm.state == "explains" and arm.name != decision.leader)
+    return tuple(name for name in rivals if leader.beats(live[name]).p > gates.alpha / gates.looks)
+
+
+def _unanswered(windows: Windows) -> str:
+    longer = 4 * (windows.window_s + PATIENCE_S)
+    return (
+        f"nothing was answered in {windows.unanswered} of {windows.taken} windows of {windows.window_s:g} s,"
+        f" nor {PATIENCE_S:g} s later: too short to see latency come back; --window {longer:.0f}s may tell"
+    )
+
+
+def noise_gate(sham: Trial, anomaly: float | None, gates: Gates, request: DiagnosisRequest) -> str:
+    """How many pairs this host needs, and how long that takes, before anything is done."""
+    wanted = math.log(TOLD_RATIO) if anomaly is None else max(0.1, anomaly / 2)
+    need = pairs_needed(sham.effect.spread, wanted, gates.alpha / gates.looks)
+    seconds = 2 * need * (request.window_s + request.settle_s)
+    most = LOOKS[-1] * request.pairs
+    told = f"this host needs {need} pairs to tell x{math.exp(wanted):.2f}: {seconds:.0f} s a suspect"
+    return told if need <= most else f"{told}; at most {most} are made, so it may stay inconclusive"

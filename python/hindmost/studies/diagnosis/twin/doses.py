@@ -1,0 +1,197 @@
+"""Suspects of the host as doses for its twin: the same quota, places, shaper, load; or the same company.
+
+A dose is in force where the suspect is *there*. One way is the other way round: neighbours of the host are
+the twin's as well, and it is kept from them (real-time) where they are to be *gone*.
+"""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import math
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from hindmost.interventions.changes import File, Gone, Places, cpu_list, places, threads
+from hindmost.interventions.gentler import Link
+from hindmost.knobs.kinds.cgroup import hierarchy
+from hindmost.studies.diagnosis.twin.loads import Load, MoreLoad
+from hindmost.studies.diagnosis.twin.network import Network, received, sent_bytes, shaped
+
+if TYPE_CHECKING:
+    from hindmost.interventions.changes import Intervention
+    from hindmost.studies.diagnosis.suspects import Suspects
+
+TOGETHER = "neighbours together"
+PRIORITY = 1
+"""Of the kernel's real-time round robin, for a twin that is kept from neighbours; the probe goes first."""
+LEAST_QUOTA_US = 1_000
+LOOK_S = 1.0
+
+
+@dataclass(slots=True)
+class Scene:
+    """What doses are made of.
+
+    Attributes
+    ----------
+    pids : list of int
+        The twin's processes.
+    work, host_work : float
+        Processors that the twin and the host's instance use.
+    rate, normal_rate : float
+        Requests a second now, and those that were asked for when all was well; NaN: not known.
+    """
+
+    pids: list[int]
+    work: float
+    host_work: float
+    rate: float
+    normal_rate: float
+    load: Load
+    network: Network | None
+
+
+@dataclass(slots=True)
+class Doses:
+    """Those that can be given, and those that cannot, with the reason."""
+
+    given: dict[str, Intervention] = field(default_factory=dict)
+    shields: set[str] = field(default_factory=set)
+    """Whose intervention keeps the suspect away, instead of bringing it."""
+    left_out: dict[str, str] = field(default_factory=dict)
+    members: dict[str, list[str]] = field(default_factory=dict)
+
+
+def doses_of(suspects: Suspects, scene: Scene) -> Doses:
+    """Bring each suspect to the twin, as far as that can be."""
+    found = Doses()
+    company: list[str] = []
+    clients: list[str] = []
+    for name, one in suspects.tried.items():
+        if name in suspects.others:
+            (clients if suspects.others[name].client else company).append(name)
+        elif isinstance(one, Places):
+            _placed(found, name, one, scene)
+        elif isinstance(one, Link):
+            _shaped(found, one, scene)
+        elif isinstance(one, File) and one.path.name in ("cpu.max", "cpu.cfs_quota_us"):
+            _limited(found, name, one, scene)
+        elif isinstance(one, File) and one.path.name == "rps_cpus" and scene.network is not None:
+            found.given[name] = received(name, scene.network, one.found)
+        else:
+            found.left_out[name] = "there is no way to bring it to a twin"
+    _company(found, company, scene)
+    _loaded(found, clients, scene)
+    return found
+
+
+def _placed(found: Doses, name: str, one: Places, scene: Scene) -> None:
+    ((mask, _),) = collections.Counter(one.found.values()).most_common(1)
+    now = places(scene.pids)
+    if all(cpus <= mask for cpus in now.values()):
+        found.left_out[name] = f"the twin is held on {cpu_list(set(mask))} anyhow"
+        return
+    found.given[name] = Places(name, f"hold the twin's threads on {cpu_list(set(mask))}", now, mask)
+
+
+def _limited(found: Doses, name: str, one: File, scene: Scene) -> None:
+    """The same quota in proportion to the work: what counts is what it leaves above that."""
+    part = scene.work / scene.host_work if min(scene.work, scene.host_work) > 0.005 else 1.0
+    words = one.found.split()
+    place = hierarchy("cpu")
+    group = place.group_of(scene.pids[0])
+    if group is None:
+        found.left_out[name] = "the twin has no group of its own"
+        return
+    quota = max(LEAST_QUOTA_US, round(int(words[0]) * part))
+    period = words[1] if len(words) > 1 else (one.path.parent / "cpu.cfs_period_us").read_text().strip()
+    about = f"a quota of {quota / int(period):.3g} processors"
+    if place.version == 2:
+        path, wanted = group / "cpu.max", f"{quota} {period}"
+    else:
+        (group / "cpu.cfs_period_us").write_text(period)
+        path, wanted = group / "cpu.cfs_quota_us", str(quota)
+    found.given[name] = File(name, about, path, path.read_text().strip(), wanted)
+
+
+def _shaped(found: Doses, one: Link, scene: Scene) -> None:
+    if scene.network is None:
+        found.left_out[one.name] = "the twin has no network of its own"
+        return
+    network = scene.network
+
+    def look() -> tuple[int, int]:
+        return sent_bytes(one.device), sent_bytes(network.there, network.namespace)
+
+    before = look()
+    time.sleep(LOOK_S)
+    host, twin = (after - then for after, then in zip(look(), before, strict=True))
+    # What a shaper leaves above the traffic counts, as with a quota.
+    part = twin / host if min(twin, host) > 1_000 else 1.0
+    rate = max(1_000, round(one.rate * part))
+    found.given[one.name] = shaped(one.name, network, rate, one.burst, one.limit)
+
+
+def _company(found: Doses, names: list[str], scene: Scene) -> None:
+    if not names:
+        return
+    name = names[0] if len(names) == 1 else TOGETHER
+    found.members[name] = names
+    found.given[name] = Shield(name, scene.pids, names)
+    found.shields.add(name)
+
+
+def _loaded(found: Doses, clients: list[str], scene: Scene) -> None:
+    name = clients[0] if len(clients) == 1 else "more load"
+    if not scene.normal_rate < scene.rate:
+        why = "what load was there when all was well is not known (--normal-work or --ring tell)"
+        for each in clients:
+            found.left_out[each] = why if math.isnan(scene.normal_rate) else "no more load than normally"
+        return
+    found.members[name] = clients
+    found.given[name] = MoreLoad(name, scene.load, scene.normal_rate, scene.rate)
+
+
+class Shield:
+    """The twin at real-time priority: nobody else's work keeps it from a processor."""
+
+    def __init__(self, name: str, pids: list[int], names: list[str]) -> None:
+        self.name = name
+        self.about = f"leave the twin among {', '.join(names)}; without: real-time priority over them"
+        self._pids = pids
+
+    @property
+    def undo(self) -> str:
+        """For the shell."""
+        each = (f"chrt --other -p 0 {tid} 2>/dev/null || :" for tid in threads(self._pids))
+        return "; ".join(each) or ":"
+
+    def remove(self) -> None:
+        """Keep them from it."""
+        if not self._set(os.SCHED_RR, PRIORITY):
+            raise Gone("the twin has ended")
+
+    def give_back(self) -> None:
+        """Leave it among them."""
+        self._set(os.SCHED_OTHER, 0)
+
+    def _set(self, policy: int, priority: int) -> bool:
+        done = False
+        for tid in threads(self._pids):
+            with contextlib.suppress(ProcessLookupError):
+                os.sched_setscheduler(tid, policy, os.sched_param(priority))
+                done = True
+        return done
+
+    def arrived(self) -> bool:
+        """Whether it is kept from them."""
+        return any(os.sched_getscheduler(tid) == os.SCHED_RR for tid in threads(self._pids))
+
+
+def names_on_host(leader: str, members: Mapping[str, list[str]]) -> list[str]:
+    """Whom to take away on the host, to see whether a dose's name holds there."""
+    return members.get(leader, [leader])

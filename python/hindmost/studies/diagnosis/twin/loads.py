@@ -1,0 +1,139 @@
+"""The load of a twin: requests at a rate for a while, by probes or with a workload of one's own."""
+
+from __future__ import annotations
+
+import math
+import os
+import select
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from hindmost import _engine
+from hindmost.errors import TargetError
+from hindmost.fleet.instance import Instance
+from hindmost.run.request import MeasureRequest
+from hindmost.watch.daemon import told
+
+A_PROBE = 1_000.0
+"""Requests a second of one connection: a probe's requests go one after the other."""
+MOST_PROBED = 10_000.0
+LASTS_S = 3_600.0
+READY_S = 60.0
+"""For an instance to connect, and to store its keys."""
+LEAST_RATE = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Requests to an address; `workload` None: those of a probe.
+
+    Raises
+    ------
+    TargetError
+        The server does not bear them.
+    """
+
+    protocol: str
+    address: str
+    workload: Path | None = None
+
+    @contextmanager
+    def running(self, rate: float, *, fill: bool = True) -> Iterator[None]:
+        """Ask at `rate` a second until the end of the block; `fill`: what is asked for is stored first."""
+        if rate < LEAST_RATE:
+            yield
+        elif self.workload is None:
+            with self._probed(min(rate, MOST_PROBED)):
+                yield
+        else:
+            with self._instance(rate, self.workload, fill=fill):
+                yield
+
+    @contextmanager
+    def _probed(self, rate: float) -> Iterator[None]:
+        probes: list[_engine.Prober] = []
+        count = math.ceil(rate / A_PROBE)
+        try:
+            for _ in range(count):
+                try:
+                    probes.append(_engine.Prober(self.address, self.protocol, rate / count))
+                except _engine.EngineError as error:
+                    raise told(error) from None
+            yield
+        finally:
+            for probe in probes:
+                probe.end()
+
+    @contextmanager
+    def _instance(self, rate: float, workload: Path, *, fill: bool) -> Iterator[None]:
+        asked = MeasureRequest(
+            target=f"{self.protocol}://{self.address}",
+            workload=workload,
+            rate=f"{rate:g}",
+            clients=1,
+            warmup="0.1s",
+            duration=f"{LASTS_S:g}s",
+        )
+        plan = asked.plan()
+        if not fill:
+            plan = plan.model_copy(update={"workload": {**plan.workload, "preload": False}})
+        text = plan.engine_plan(1, 0, self.protocol, self.address, secrets=True)
+        place = Path(tempfile.mkdtemp(prefix="hindmost-twin-"))
+        instance = Instance(0, text, place, sorted(os.sched_getaffinity(0)))
+        try:
+            _await(instance, "ready")
+            instance.tell({"go": {"start_ns": _engine.monotonic_ns() + 1_000_000}})
+            _await(instance, "warm")
+            instance.tell({"measure": {"from_ns": _engine.monotonic_ns() + 1_000_000}})
+            yield
+        finally:
+            instance.stop()
+            shutil.rmtree(place, ignore_errors=True)
+
+
+def _await(instance: Instance, word: str) -> None:
+    deadline = time.monotonic() + READY_S
+    while (left := deadline - time.monotonic()) > 0:
+        if not select.select([instance], [], [], left)[0]:
+            break
+        for event in instance.hear():
+            if event["event"] == word:
+                return
+            if event["event"] in ("failed", "ended"):
+                why = event.get("message") or event.get("words") or "it ended"
+                raise TargetError(
+                    f"the twin's load cannot run: {why}", hint="--twin-workload FILE, --twin-rate"
+                )
+    raise TargetError(f"the twin's load was not {word} in {READY_S:g} s", hint="fewer keys in its workload")
+
+
+class MoreLoad:
+    """A dose of load: what the host has more of than when all was well."""
+
+    undo = ":"
+
+    def __init__(self, name: str, load: Load, normal: float, now: float) -> None:
+        self.name = name
+        self.about = f"ask for {now:.0f} instead of {normal:.0f} a second"
+        self._load, self._more = load, now - normal
+        self._context: AbstractContextManager[None] | None = None
+
+    def remove(self) -> None:
+        """Ask for more (what is in force on a twin is the suspect)."""
+        self._context = self._load.running(self._more, fill=False)
+        self._context.__enter__()
+
+    def give_back(self) -> None:
+        """As before."""
+        if self._context is not None:
+            context, self._context = self._context, None
+            context.__exit__(None, None, None)
+
+    def arrived(self) -> bool:
+        """Whether it is asked for."""
+        return self._context is not None

@@ -1,0 +1,150 @@
+"""A network of a twin's own: shapers and receive processing are tried there, not on the host's interfaces.
+
+::
+
+    host  hmPIDa 198.18.N.1 ===== hmPIDb 198.18.N.2  twin     both ends are the twin's (ip-netns(8))
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hindmost.errors import HostUnfit
+from hindmost.interventions.changes import Gone
+from hindmost.interventions.held import Surgeon
+from hindmost.targets import TargetSpec
+
+PORT = 21_800
+"""In a network with nobody else in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """A namespace joined to the host by a pair of interfaces."""
+
+    namespace: str
+    here: str
+    there: str
+    address: str
+    gateway: str
+    name: str = "the twin's network"
+    about: str = "a network namespace with a pair of interfaces"
+
+    @property
+    def undo(self) -> str:
+        """For the shell."""
+        gone = f"ip netns pids {self.namespace} 2>/dev/null | xargs -r kill 2>/dev/null"
+        return f"{gone}; ip link del {self.here} 2>/dev/null; ip netns del {self.namespace} 2>/dev/null; :"
+
+    def inside(self, spec: TargetSpec) -> TargetSpec:
+        """What starts a server in it; who it runs as is changed inside."""
+        user = spec.user or (spec.user_if_root if os.geteuid() == 0 else None)
+        become = ["setpriv", f"--reuid={user}", "--clear-groups"] if user else []
+        command = ["ip", "netns", "exec", self.namespace, *become, *spec.command]
+        update = {"command": command, "host": self.address, "port": PORT, "user": None, "user_if_root": None}
+        return spec.model_copy(update=update)
+
+
+@contextmanager
+def network(surgeon: Surgeon) -> Iterator[Network]:
+    """Make one, journalled first, and take it away at the end.
+
+    Raises
+    ------
+    HostUnfit
+        It cannot be made: no root, or no ip(8).
+    """
+    pid = os.getpid()
+    part = pid % 250
+    made = Network(
+        f"hm{pid}", f"hm{pid % 10**7}a", f"hm{pid % 10**7}b", f"198.18.{part}.2", f"198.18.{part}.1"
+    )
+    with surgeon.holding(made):
+        for words in (
+            f"ip netns add {made.namespace}",
+            f"ip link add {made.here} type veth peer name {made.there} netns {made.namespace}",
+            f"ip address add {made.gateway}/30 dev {made.here}",
+            f"ip link set {made.here} up",
+            f"ip -n {made.namespace} address add {made.address}/30 dev {made.there}",
+            f"ip -n {made.namespace} link set {made.there} up",
+            f"ip -n {made.namespace} link set lo up",
+        ):
+            try:
+                done = subprocess.run(shlex.split(words), capture_output=True, text=True, check=False)
+            except OSError as error:
+                raise HostUnfit(f"ip cannot be run: {error.strerror}", hint="apt install iproute2") from None
+            if done.returncode:
+                raise HostUnfit(f"{words}: {done.stderr.strip()}", hint="run as root")
+        yield made
+
+
+@dataclass(frozen=True)
+class Inside:
+    """A change of the twin's network by a command, on and off; it ends with the network."""
+
+    name: str
+    about: str
+    on: tuple[str, ...]
+    off: tuple[str, ...]
+    undo: str = ":"
+    _state: list[bool] = field(default_factory=lambda: [False])
+
+    def remove(self) -> None:
+        """Bring the suspect there."""
+        self._run(self.on)
+        self._state[0] = True
+
+    def give_back(self) -> None:
+        """Take it away."""
+        if self._state[0]:
+            self._run(self.off)
+            self._state[0] = False
+
+    def arrived(self) -> bool:
+        """Whether it is there."""
+        return self._state[0]
+
+    def _run(self, commands: tuple[str, ...]) -> None:
+        for words in commands:
+            done = subprocess.run(["/bin/sh", "-c", words], capture_output=True, text=True, check=False)
+            if done.returncode:
+                raise Gone(f"{words}: {done.stderr.strip()}")
+
+
+def shaped(name: str, where: Network, rate: int, burst: int, limit: int) -> Inside:
+    """A token bucket of `rate` bytes a second on what the twin sends."""
+    bucket = f"tbf rate {rate * 8}bit burst {max(burst, rate // 250)} limit {limit}"
+    device = f"dev {where.there} root"
+    return Inside(
+        name,
+        f"shape what the twin sends to {rate * 8 / 1e6:.3g} Mbit/s",
+        (f"tc -n {where.namespace} qdisc add {device} {bucket}",),
+        (f"tc -n {where.namespace} qdisc del {device}",),
+    )
+
+
+def received(name: str, where: Network, mask: str) -> Inside:
+    """Receive processing of both ends on the processors of `mask` (hexadecimal)."""
+    here = f"/sys/class/net/{where.here}/queues/rx-0/rps_cpus"
+    there = f"/sys/class/net/{where.there}/queues/rx-0/rps_cpus"
+
+    def words(value: str) -> tuple[str, ...]:
+        inside = f"ip netns exec {where.namespace} sh -c 'echo {value} > {there}'"
+        return (f"echo {value} > {here}", inside)
+
+    return Inside(name, f"handle the twin's packets on the processors {mask}", words(mask), words("0"))
+
+
+def sent_bytes(device: str, namespace: str | None = None) -> int:
+    """What an interface has sent so far."""
+    path = f"/sys/class/net/{device}/statistics/tx_bytes"
+    if namespace is None:
+        return int(Path(path).read_text(encoding="ascii"))
+    words = ["ip", "netns", "exec", namespace, "cat", path]
+    return int(subprocess.run(words, capture_output=True, text=True, check=True).stdout)

@@ -1,0 +1,209 @@
+"""A diagnosis by a twin: suspects are brought to it, and only who makes it as sick is tried on the host."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+
+from hindmost.errors import UsageError
+from hindmost.interventions.changes import Intervention, Sham
+from hindmost.interventions.held import Surgeon
+from hindmost.interventions.probing import probing
+from hindmost.knobs.kinds.cgroup import Cgroup, hierarchy
+from hindmost.stats.causes import (
+    Arm,
+    Gates,
+    Normal,
+    Reproduction,
+    Signature,
+    reproduction_of,
+    signature_of,
+)
+from hindmost.studies.diagnosis.asked import DiagnosisRequest, Found
+from hindmost.studies.diagnosis.demand import Work
+from hindmost.studies.diagnosis.experiment import Trial, pairs_of
+from hindmost.studies.diagnosis.looks import LOOKS
+from hindmost.studies.diagnosis.metrics import Moves
+from hindmost.studies.diagnosis.policy import TOUCHES, Policy
+from hindmost.studies.diagnosis.suspects import Suspects, find_suspects
+from hindmost.studies.diagnosis.twin.alike import Sick, look_at, normal_rate_of, rate_of, source_of
+from hindmost.studies.diagnosis.twin.asked import Reproduced, TwinRequest
+from hindmost.studies.diagnosis.twin.doses import Doses, Scene, doses_of
+from hindmost.studies.diagnosis.twin.loads import Load
+from hindmost.studies.diagnosis.twin.network import Network, network
+from hindmost.studies.diagnosis.twin.removal import removed
+from hindmost.studies.diagnosis.windows import Windows
+from hindmost.targets import ManagedServer
+
+FREE = "max 100000"
+REAL_TIME_US = "500000"
+"""Of each second."""
+
+
+def through_twin(
+    request: DiagnosisRequest,
+    asked: TwinRequest,
+    surgeon: Surgeon,
+    windows: Windows,
+    say: Callable[[str], None],
+) -> Found:
+    """Reproduce the anomaly on a twin; then take the one who does so away on the host, if that is allowed.
+
+    Raises
+    ------
+    UsageError
+        What is normal is not known, or the twin cannot be probed.
+    TargetError
+        The twin does not start, or does not bear its load.
+    """
+    pid = request.application.pid
+    assert pid is not None
+    if request.normal_us is None:
+        raise UsageError(
+            "a twin is compared with what made this host slow, and what is normal is not known",
+            hint="--normal 150us, or --ring FILE",
+        )
+    everybody = Policy(may=list(TOUCHES), hours=list(range(24)))
+    suspects = find_suspects(pid, everybody, first=request.first)
+    sick = look_at(request, pid, windows)
+    say(f"nothing is done to the host: it takes {sick.now_us:.0f} us, normally {request.normal_us:.0f} us")
+    found = _on_twin(request, asked, surgeon, suspects, sick, say)
+    say(f"on the twin: {found.reproduction.outcome}: {found.reproduction.why}")
+    return removed(request, surgeon, windows, found, say)
+
+
+def _on_twin(
+    request: DiagnosisRequest,
+    asked: TwinRequest,
+    surgeon: Surgeon,
+    suspects: Suspects,
+    sick: Sick,
+    say: Callable[[str], None],
+) -> Reproduced:
+    with ExitStack() as stack:
+        where = _network(stack, surgeon, suspects)
+        spec = asked.target.spec if where is None else where.inside(asked.target.spec)
+        server = stack.enter_context(ManagedServer(spec))
+        _grouped(stack, request, suspects, server)
+        source = source_of(asked.target.protocol, server, request)
+        probe = stack.enter_context(probing(source))
+        moves = None if request.normal_metrics is None else Moves(server.pid)
+        windows = Windows(probe, request.quantile, request.window_s, request.settle_s, moves=moves)
+        load = Load(asked.target.protocol, server.address, asked.workload)
+        rate = rate_of(asked, request, load, windows, server.pid, sick)
+        normal_rate = normal_rate_of(request, rate, sick)
+        grew = normal_rate < rate
+        probed = float(source.document["probe"]["rate"])
+        stack.enter_context(load.running((normal_rate if grew else rate) - probed))
+        work = Work(server.pid)
+        windows.measure()
+        scene = Scene(server.pids(), work.processors(), sick.work, rate, normal_rate, load, where)
+        doses = doses_of(suspects, scene)
+        say(
+            f"twin {asked.target.name} at {server.address}: {rate:.0f} requests a second,"
+            f" {scene.work:.2f} processors (the host's instance {sick.work:.2f});"
+            f" doses: {', '.join(doses.given) or 'none'}"
+        )
+        found = Reproduced(
+            asked.target.name,
+            rate,
+            scene.work,
+            sick.work,
+            sick.now_us,
+            math.nan,
+            Reproduction("inconclusive", None, (), (), None, "no suspect can be brought to the twin"),
+            doses.given,
+            {**suspects.left_out, **doses.left_out},
+            doses.members,
+        )
+        if not doses.given:
+            found.base_us = windows.measure()
+            return found
+        _tried(request, surgeon, windows, doses, suspects, sick, found, say)
+        return found
+
+
+def _tried(
+    request: DiagnosisRequest,
+    surgeon: Surgeon,
+    windows: Windows,
+    doses: Doses,
+    suspects: Suspects,
+    sick: Sick,
+    found: Reproduced,
+    say: Callable[[str], None],
+) -> None:
+    """Three looks at doses that are there and gone in turns, with a sham beside them."""
+    every: dict[str, Intervention] = {"sham": Sham(), **doses.given}
+    seed, gates = f"{request.seed} twin", Gates(looks=len(LOOKS))
+    assert request.normal_us is not None
+    with ExitStack() as stack:
+        for one in every.values():
+            stack.enter_context(surgeon.holding(one))
+        live = {
+            name: Trial(one, surgeon, windows, seed, reproduces=name not in doses.shields)
+            for name, one in every.items()
+        }
+        for look in LOOKS:
+            trials, live = live, pairs_of(live, seed, look * request.pairs)
+            found.left_out |= {
+                name: trial.dropped for name, trial in trials.items() if trial.dropped is not None
+            }
+            effects = {name: trial.effect for name, trial in live.items() if name != "sham"}
+            found.signatures = _signatures(live, request.normal_metrics, sick, suspects, doses)
+            found.base_us = min(_middle(trial.gone) for trial in live.values())
+            found.reproduction = reproduction_of(
+                effects,
+                {name: _middle(trial.there) for name, trial in live.items()},
+                live["sham"].effect,
+                (sick.now_us, request.normal_us),
+                found.base_us,
+                gates,
+                found.signatures,
+            )
+            say(f"twin, {look * request.pairs} pairs: {found.reproduction.outcome}")
+            if found.reproduction.outcome != "inconclusive" or not effects:
+                break
+        found.sham = Arm("sham", live["sham"].effect, math.nan, math.nan, math.nan, "open")
+        found.measured = {name: trial.measured for name, trial in live.items()}
+
+
+def _signatures(
+    live: Mapping[str, Trial], normal: Normal | None, sick: Sick, suspects: Suspects, doses: Doses
+) -> dict[str, Signature]:
+    """Of each dose but load, which sets all metrics."""
+    if normal is None or not len(sick.metrics):
+        return {}
+    found = {}
+    for name, trial in live.items():
+        there, gone = trial.moved(there=True), trial.moved(there=False)
+        loads = any(one in suspects.demand for one in doses.members.get(name, [name])) or name == "more load"
+        if name != "sham" and not loads and len(there):
+            direct = suspects.direct.get(name, frozenset())
+            found[name] = signature_of(normal, sick.metrics, there, gone, direct)
+    return found
+
+
+def _middle(values: Mapping[int, float]) -> float:
+    return math.exp(sum(map(math.log, values.values())) / len(values))
+
+
+def _network(stack: ExitStack, surgeon: Surgeon, suspects: Suspects) -> Network | None:
+    """A network of its own, where a shaper or receive processing is suspected."""
+    if not any(name.startswith(("link ", "receive processing")) for name in suspects.tried):
+        return None
+    return stack.enter_context(network(surgeon))
+
+
+def _grouped(stack: ExitStack, request: DiagnosisRequest, suspects: Suspects, server: ManagedServer) -> None:
+    """A cgroup of its own, where a quota is suspected."""
+    if any(name.startswith("quota of ") for name in suspects.tried):
+        group = Cgroup("cpu.max", request.journal)
+        stack.enter_context(group.beside(FREE, server))
+        real_time = (hierarchy("cpu").group_of(server.pid) or Path("/")) / "cpu.rt_runtime_us"
+        if real_time.is_file():  # version 1 gives a new group none, and so no shield from neighbours
+            with contextlib.suppress(OSError):
+                real_time.write_text(REAL_TIME_US)

@@ -1,0 +1,67 @@
+"""The last step of a diagnosis by a twin: who made it sick is taken away on the host, if that is allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from hindmost.stats.causes import Decision
+from hindmost.studies.diagnosis.asked import DiagnosisRequest, Found
+from hindmost.studies.diagnosis.suspects import Suspects, find_suspects
+from hindmost.studies.diagnosis.twin.doses import names_on_host
+
+if TYPE_CHECKING:
+    from hindmost.interventions.held import Surgeon
+    from hindmost.studies.diagnosis.twin.asked import Reproduced
+    from hindmost.studies.diagnosis.windows import Windows
+
+
+def removed(
+    request: DiagnosisRequest,
+    surgeon: Surgeon,
+    windows: Windows,
+    found: Reproduced,
+    say: Callable[[str], None],
+) -> Found:
+    """Take the leader away on the host, where that is allowed: the strongest evidence that there is."""
+    from hindmost.studies.diagnosis.procedure import experimented
+
+    ruling = found.reproduction
+    pid = request.application.pid
+    assert pid is not None
+    allowed = find_suspects(pid, request.policy, first=request.first)
+    if ruling.outcome != "reproduced" or ruling.leader is None:
+        found.removal = "nothing was reproduced, and nothing was done to the host"
+        return _untouched(request, allowed, found)
+    leaders = [name for each in (ruling.leader, *ruling.also) for name in names_on_host(each, found.members)]
+    may = {name: one for name, one in allowed.tried.items() if name in leaders}
+    if not may:
+        whys = {name: allowed.left_out[name] for name in leaders if name in allowed.left_out}
+        told = "; ".join(f"{name}: {why}" for name, why in whys.items()) or "it is not there any more"
+        found.removal = f"it was not taken away on the host: {told}"
+        return _untouched(request, allowed, found)
+    say(f"on the host: {', '.join(may)} alone")
+    allowed.left_out |= {
+        name: "it was not reproduced on the twin" for name in allowed.tried if name not in may
+    }
+    allowed.tried = may
+    done = experimented(request, surgeon, windows, allowed, say)
+    done.twin = found
+    found.removal = f"taken away on the host: {done.decision.ruling}"
+    return done
+
+
+def _untouched(request: DiagnosisRequest, allowed: Suspects, found: Reproduced) -> Found:
+    ruling = found.reproduction
+    allowed.left_out |= dict.fromkeys(allowed.tried, "the host was not touched")
+    allowed.tried = {}
+    match ruling.outcome:
+        case "reproduced":
+            decision = Decision("cause", ruling.leader, (), None, f"{ruling.why}; {found.removal}")
+        case "unknown factor":
+            decision = Decision("unknown factor", None, (), None, ruling.why)
+        case "void":
+            decision = Decision("void", None, (), None, ruling.why)
+        case _:
+            decision = Decision("inconclusive", ruling.leader, (), ruling.pairs, ruling.why)
+    return Found(request, found.now_us, allowed, decision, also=ruling.also, twin=found)

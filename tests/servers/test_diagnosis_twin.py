@@ -1,0 +1,218 @@
+"""A diagnosis by a twin, with real servers and cgroups: what is tried there, and that the host is left alone."""
+
+import itertools
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from hindmost.interventions.changes import File
+from hindmost.interventions.gentler import members
+from hindmost.interventions.held import surgery
+from hindmost.interventions.probing import probing
+from hindmost.report.diagnosis.page import render_diagnosis_page
+from hindmost.report.diagnosis.terminal import render_diagnosis
+from hindmost.studies.diagnosis.document import document_of
+from hindmost.studies.diagnosis.policy import Policy
+from hindmost.studies.diagnosis.procedure import DiagnosisRequest, diagnose
+from hindmost.studies.diagnosis.twin import procedure
+from hindmost.studies.diagnosis.twin.asked import TwinRequest
+from hindmost.studies.diagnosis.twin.loads import Load, MoreLoad
+from hindmost.studies.diagnosis.windows import Windows
+from hindmost.targets import ManagedServer, parse_target
+from hindmost.watch import Application, latency_from
+
+CPU = Path("/sys/fs/cgroup/cpu")
+TARGET = parse_target('synth?service={"kind": "deterministic", "mean_us": 100}')
+grouped = pytest.mark.skipif(
+    not os.access(CPU / "cgroup.procs", os.W_OK), reason="no cpu cgroup of version 1, or not root"
+)
+
+
+@pytest.fixture
+def host():
+    """The instance that is slow: under a quota that is far above what it needs, since nothing is timed here."""
+    with ManagedServer(TARGET.spec) as server:
+        group = CPU / f"test-twin-{os.getpid()}"
+        group.mkdir()
+        (group / "cpu.cfs_quota_us").write_text("90000")
+        for task in Path(f"/proc/{server.pid}/task").iterdir():
+            (group / "tasks").write_text(task.name)
+        yield server, group
+    until = time.monotonic() + 10
+    while members(group / "cgroup.procs") and time.monotonic() < until:
+        time.sleep(0.01)
+    group.rmdir()
+
+
+def free(group: Path) -> bool:
+    return (group / "cpu.cfs_quota_us").read_text().strip() == "-1"
+
+
+@pytest.fixture
+def written(monkeypatch, host):
+    """Each file that an intervention writes, with its value; latency follows from the quota in force alone."""
+    seen: list[tuple[Path, str]] = []
+    write, taken = File._write, itertools.count()
+
+    def told(self: File, value: str) -> None:
+        seen.append((self.path, value))
+        write(self, value)
+
+    def measure(_: Windows) -> float:
+        twin = next(iter(CPU.glob(f"hindmost-{os.getpid()}-*")), None)
+        return (100.0 if free(twin or host[1]) else 300.0) * (1 + next(taken) * 7 % 5 / 100)
+
+    monkeypatch.setattr(File, "_write", told)
+    monkeypatch.setattr(Windows, "measure", measure)
+    monkeypatch.setattr(procedure, "LOOKS", (1,))
+    monkeypatch.setattr("hindmost.studies.diagnosis.looks.LOOKS", (1,))
+    return seen
+
+
+def request(server, tmp_path, may):
+    source = latency_from(Application("x", server.pid, None, server.address, "memcached"), probe="400/s")
+    assert source is not None
+    return DiagnosisRequest(
+        Application("host", server.pid),
+        source,
+        Policy(may=may, neighbours=["none"]),
+        normal_us=100.0,
+        pairs=8,
+        journal=tmp_path / "journal",
+        twin=TwinRequest(TARGET, rate_per_s=500.0),
+    )
+
+
+@grouped
+def test_a_policy_that_forbids_everything_still_has_the_quota_shown_on_a_twin(host, written, tmp_path):
+    server, group = host
+    found = diagnose(request(server, tmp_path, []))
+    name = f"quota of {group.name}"
+    assert found.twin is not None
+    assert (found.twin.reproduction.outcome, found.twin.reproduction.leader) == ("reproduced", name)
+    assert (found.decision.ruling, found.decision.leader) == ("cause", name)
+    # Eight times in force and as often taken back, in a group of the twin's own; the host's is not touched.
+    quotas = [(path, value) for path, value in written if path.name == "cpu.cfs_quota_us"]
+    assert {path.parent for path, _ in quotas}.isdisjoint({group})
+    assert len(quotas) == 16
+    assert {value for _, value in quotas[1::2]} == {"-1"}
+    assert found.measured == {}
+    assert (group / "cpu.cfs_quota_us").read_text().strip() == "90000"
+    assert not list(CPU.glob(f"hindmost-{os.getpid()}-*"))
+    assert (tmp_path / "journal" / "knobs.jsonl").read_text() == ""
+    document = document_of(found)
+    (dose,) = (one for one in document["twin"]["suspects"] if one["name"] == name)
+    assert {round(pair["with_us"] / pair["without_us"]) for pair in dose["measured"]} == {3}
+    text, page = render_diagnosis(document), render_diagnosis_page(document)
+    assert "us without any suspect" in text
+    assert "First on a twin" in page
+    assert "it was not taken away on the host: quota of" in text
+    assert "the policy does not allow quota" in text
+
+
+@grouped
+def test_who_made_the_twin_sick_is_the_only_one_that_is_tried_on_the_host(host, written, tmp_path):
+    server, group = host
+    os.sched_setaffinity(server.pid, {min(os.sched_getaffinity(0))})
+    found = diagnose(request(server, tmp_path, ["quota", "spread"]))
+    name = f"quota of {group.name}"
+    assert set(found.measured) == {name, "sham"}
+    assert (found.decision.ruling, found.decision.leader) == ("cause", name)
+    lifted = [value for path, value in written if path == group / "cpu.cfs_quota_us"]
+    assert lifted == ["-1", "90000"] * 8
+    narrow = "threads on few processors"
+    assert found.suspects.left_out[narrow] == "it was not reproduced on the twin"
+    assert found.twin is not None
+    assert {arm.name: arm.state for arm in found.twin.reproduction.arms}[narrow] == "struck out"
+    assert found.twin.removal == "taken away on the host: cause"
+
+
+def test_more_load_is_there_while_it_is_in_force():
+    with ManagedServer(TARGET.spec) as server:
+        more = MoreLoad("load", Load("memcached", server.address), 100.0, 1_500.0)
+
+        def connections() -> int:
+            lines = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+            port, established = f":{server.port:04X}", "01"
+            return sum(line[1].endswith(port) and line[3] == established for line in lines)
+
+        before = connections()
+        more.remove()
+        assert more.arrived()
+        assert connections() > before
+        more.give_back()
+        assert not more.arrived()
+
+
+INSIDE = """
+import json, subprocess, sys
+from pathlib import Path
+from hindmost.interventions.held import surgery
+from hindmost.studies.diagnosis.twin.network import network, received, sent_bytes, shaped
+from hindmost.targets import ManagedServer, parse_target
+def said(words):
+    return subprocess.run(words, shell=True, capture_output=True, text=True).stdout
+with surgery(Path(sys.argv[1])) as surgeon:
+    with network(surgeon) as where:
+        assert "netns del" in (Path(sys.argv[1]) / "knobs.jsonl").read_text()
+        with ManagedServer(where.inside(parse_target(sys.argv[2]).spec)) as server:
+            assert server.address.startswith("198.18."), server.address
+            slow = shaped("link", where, 1_000_000, 4_000, 100_000)
+            slow.remove()
+            assert "tbf" in said(f"tc -n {where.namespace} qdisc show dev {where.there}")
+            slow.give_back()
+            assert "tbf" not in said(f"tc -n {where.namespace} qdisc show dev {where.there}")
+            there = received("receive", where, "1")
+            path = f"/sys/class/net/{where.here}/queues/rx-0/rps_cpus"
+            there.remove()
+            assert int(Path(path).read_text().replace(",", ""), 16) == 1
+            there.give_back()
+            assert int(Path(path).read_text().replace(",", ""), 16) == 0
+            assert sent_bytes(where.there, where.namespace) > 0
+    assert where.here not in said("ip link") and where.namespace not in said("ip netns")
+    print("nothing is left")
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a network of its own needs root")
+@pytest.mark.parametrize("target", ["synth", pytest.param("memcached", marks=pytest.mark.memcached)])
+def test_a_twin_in_a_network_of_its_own_answers_and_leaves_nothing(tmp_path, target):
+    done = subprocess.run(
+        ["unshare", "--mount", sys.executable, "-c", INSIDE, str(tmp_path / "j"), target],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.stdout.strip() == "nothing is left", done.stderr
+
+
+def test_a_twin_must_be_started_and_needs_what_is_normal(tmp_path, capsys):
+    from hindmost.cli import main
+
+    with ManagedServer(TARGET.spec) as server:
+        asked = ["diagnose", f"memcached://{server.address}", "--twin", f"memcached://{server.address}"]
+        assert main(asked) == 2
+        assert "a twin is one that is started" in capsys.readouterr().err
+        assert main([*asked[:2], "--twin-rate", "500"]) == 2
+        assert "are of a twin" in capsys.readouterr().err
+        assert main([*asked[:2], "--twin", "synth"]) == 2
+        assert "what is normal is not known" in capsys.readouterr().err
+
+
+def test_a_load_with_a_workload_of_ones_own_runs_until_its_end(tmp_path):
+    workload = tmp_path / "w.json"
+    workload.write_text('{"kind": "key-value", "keys": 20}')
+    with ManagedServer(TARGET.spec) as server, surgery(tmp_path / "j"):
+        load = Load("memcached", server.address, workload)
+        with load.running(300.0):
+            source = latency_from(
+                Application("x", server.pid, None, server.address, "memcached"), probe="50/s"
+            )
+            assert source is not None
+            with probing(source) as probe:
+                assert Windows(probe, 0.5, 0.2, 0.0).measure() > 0
