@@ -11,8 +11,23 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from hindmost.errors import UsageError
 
-Touch = Literal["pause", "idle", "confine", "limit", "spread", "quota", "receive", "link", "clients"]
+Touch = Literal[
+    "pause",
+    "idle",
+    "confine",
+    "limit",
+    "spread",
+    "quota",
+    "receive",
+    "link",
+    "clients",
+    "frequency",
+    "numa",
+    "interrupts",
+]
 TOUCHES: tuple[Touch, ...] = get_args(Touch)
+ASKED_FOR: tuple[Touch, ...] = ("interrupts",)
+"""Only where a policy names them: those of a network card carry everybody's traffic."""
 NEVER = ("systemd*", "init", "sshd*", "dbus*", "kubelet", "containerd*", "dockerd", "bash", "sh", "tmux*")
 """Names that are not paused or moved, whatever a policy says: they let people put things right."""
 
@@ -26,7 +41,8 @@ class Policy(BaseModel):
         Of `TOUCHES`: pause a neighbour; let it run only where nobody else wants to; confine it elsewhere;
         limit it to a tenth of a processor by its cgroup's quota; spread the application's threads; lift its
         quota; have received packets handled where they arrive; widen a shaped link; pause clients of the
-        application on this host.
+        application on this host; lift a cap of frequency, or allow turbo; run where its memory is; move
+        interrupts of devices (not by default).
     neighbours : list of str
         Patterns of names of neighbours and clients that may be touched.
     except_ : list of str
@@ -37,7 +53,7 @@ class Policy(BaseModel):
 
     model_config = ConfigDict(extra="forbid", populate_by_name=True)
 
-    may: list[Touch] = list(TOUCHES)
+    may: list[Touch] = [touch for touch in TOUCHES if touch not in ASKED_FOR]
     neighbours: list[str] = ["*"]
     except_: Annotated[list[str], Field(alias="except")] = []
     hours: list[Annotated[int, Field(ge=0, le=23)]] = list(range(24))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from hindmost.interventions.changes import File, Places, cpu_list, places
 from hindmost.interventions.gentler import links, yielding
 from hindmost.interventions.groups import GroupFile, Refused, confined, groups, limited
+from hindmost.studies.diagnosis.hardware import hardware
 from hindmost.studies.diagnosis.metrics import SET_BY
 from hindmost.studies.diagnosis.neighbours import Other, around, has_thread, never_touched
 from hindmost.targets.procfs import process_tree
@@ -66,6 +67,11 @@ def find_suspects(pid: int, policy: Policy, hour: int | None = None, first: Coll
     _spread(found, own, online, policy, hour)
     _receive(found, online, policy, hour)
     _links(found, policy, hour)
+    for touch, one, path in hardware(own):
+        if why := policy.allows(touch, hour) or (None if path is None else _denied(path)):
+            found.left_out[one.name] = why
+        else:
+            found.tried[one.name] = one
     return found
 
 

@@ -20,6 +20,7 @@ from hindmost.interventions.gentler import Link
 from hindmost.knobs.kinds.cgroup import hierarchy
 from hindmost.studies.diagnosis.twin.loads import Load, MoreLoad
 from hindmost.studies.diagnosis.twin.network import Network, received, sent_bytes, shaped
+from hindmost.studies.diagnosis.twin.quotas import LEAST_QUOTA_US, held_back, titrated
 
 if TYPE_CHECKING:
     from hindmost.interventions.changes import Intervention
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 TOGETHER = "neighbours together"
 PRIORITY = 1
 """Of the kernel's real-time round robin, for a twin that is kept from neighbours; the probe goes first."""
-LEAST_QUOTA_US = 1_000
 LOOK_S = 1.0
 
 
@@ -99,7 +99,7 @@ def _placed(found: Doses, name: str, one: Places, scene: Scene) -> None:
 
 
 def _limited(found: Doses, name: str, one: File, scene: Scene) -> None:
-    """The same quota in proportion to the work: what counts is what it leaves above that."""
+    """A quota in proportion to the work, then such that it holds the twin back for as long as the host's."""
     part = scene.work / scene.host_work if min(scene.work, scene.host_work) > 0.005 else 1.0
     words = one.found.split()
     place = hierarchy("cpu")
@@ -115,7 +115,8 @@ def _limited(found: Doses, name: str, one: File, scene: Scene) -> None:
     else:
         (group / "cpu.cfs_period_us").write_text(period)
         path, wanted = group / "cpu.cfs_quota_us", str(quota)
-    found.given[name] = File(name, about, path, path.read_text().strip(), wanted)
+    dose = File(name, about, path, path.read_text().strip(), wanted)
+    found.given[name] = titrated(dose, int(period), held_back(one.path.parent, LOOK_S))
 
 
 def _shaped(found: Doses, one: Link, scene: Scene) -> None:

@@ -1,0 +1,133 @@
+"""Suspects that are not on every machine: frequency, turbo, interrupts of devices, memory on another node."""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import os
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hindmost.interventions.changes import File, Places, cpu_list, places
+from hindmost.interventions.several import Several
+from hindmost.targets.cpus import parse_cpus
+
+if TYPE_CHECKING:
+    from hindmost.interventions.changes import Intervention
+    from hindmost.studies.diagnosis.policy import Touch
+
+ROOT = Path("/")
+BUSY_IRQ = 100.0
+"""Interrupts a second: fewer keep nobody from a processor."""
+LOOK_S = 0.5
+FAR = 0.6
+"""Of an application's memory on one node, where its threads may not run: most of what it reads is far."""
+
+Offer = tuple["Touch", "Intervention", Path | None]
+"""What it touches, the intervention, and a file that must be writable."""
+
+
+def hardware(own: list[int], root: Path = ROOT) -> Iterator[Offer]:
+    """Look for what this machine has of them.
+
+    Parameters
+    ----------
+    own : list of int
+        The application's processes.
+    root : Path
+        Of the file system: tests have their own.
+    """
+    for each in (_frequency(root), _turbo(root), _interrupts(own, root), _memory(own, root)):
+        yield from each
+
+
+def _read(path: Path) -> str | None:
+    with contextlib.suppress(OSError):
+        return path.read_text(encoding="ascii").strip()
+    return None
+
+
+def _frequency(root: Path) -> Iterator[Offer]:
+    """Processors that may not run as fast as they can: a cap, or a governor that saves power."""
+    caps, governors = [], []
+    for policy in sorted((root / "sys/devices/system/cpu/cpufreq").glob("policy*")):
+        most, cap = _read(policy / "cpuinfo_max_freq"), _read(policy / "scaling_max_freq")
+        if most and cap and int(cap) < int(most):
+            caps.append(File("cap", "lift it", policy / "scaling_max_freq", cap, most))
+        governor = _read(policy / "scaling_governor")
+        able = (_read(policy / "scaling_available_governors") or "").split()
+        if governor and governor != "performance" and "performance" in able:
+            governors.append(File("governor", "set it", policy / "scaling_governor", governor, "performance"))
+    if caps:
+        about = f"lift the cap of {len(caps)} processors from {caps[0].found} to {caps[0].wanted} kHz"
+        yield "frequency", Several("frequency cap", about, tuple(caps)), caps[0].path
+    if governors:
+        about = f"change the governor of {len(governors)} processors from {governors[0].found} to performance"
+        yield "frequency", Several("frequency governor", about, tuple(governors)), governors[0].path
+
+
+def _turbo(root: Path) -> Iterator[Offer]:
+    for place, off, on in (("intel_pstate/no_turbo", "1", "0"), ("cpufreq/boost", "0", "1")):
+        path = root / "sys/devices/system/cpu" / place
+        if _read(path) == off:
+            yield "frequency", File("turbo", f"allow it ({place} {off} to {on})", path, off, on), path
+
+
+def _interrupts(own: list[int], root: Path) -> Iterator[Offer]:
+    """Busy interrupts of devices that are handled where the application runs, and could be elsewhere."""
+    home = frozenset().union(*places(own).values()) if own else frozenset()
+    online = frozenset(os.sched_getaffinity(0))
+    elsewhere = online - home
+    if not home or not elsewhere:
+        return
+    before = _counts(root)
+    time.sleep(LOOK_S)
+    parts = []
+    for number, counts in _counts(root).items():
+        grown = [now - then for now, then in zip(counts, before.get(number, counts), strict=False)]
+        here = sum(count for cpu, count in enumerate(grown) if cpu in home)
+        path = root / f"proc/irq/{number}/smp_affinity_list"
+        found = _read(path)
+        if here / LOOK_S >= BUSY_IRQ and found:
+            parts.append(File(f"irq {number}", "move it", path, found, cpu_list(set(elsewhere))))
+    if parts:
+        numbers = ", ".join(part.name.split()[1] for part in parts)
+        about = f"handle interrupts {numbers} on processors {cpu_list(set(elsewhere))}"
+        yield "interrupts", Several("interrupts of devices", about, tuple(parts)), parts[0].path
+
+
+def _counts(root: Path) -> dict[str, list[int]]:
+    """Interrupts of devices so far, by number and processor."""
+    lines = (_read(root / "proc/interrupts") or "").splitlines()
+    width = len(lines[0].split()) if lines else 0
+    found = {}
+    for line in lines[1:]:
+        number, _, rest = line.partition(":")
+        if number.strip().isdigit():
+            found[number.strip()] = [int(word) for word in rest.split()[:width] if word.isdigit()]
+    return found
+
+
+def _memory(own: list[int], root: Path) -> Iterator[Offer]:
+    """Memory that lies on a node where the application may not run: it goes where its memory is."""
+    nodes = {}
+    for folder in (root / "sys/devices/system/node").glob("node[0-9]*"):
+        if cpus := _read(folder / "cpulist"):
+            nodes[int(folder.name[4:])] = frozenset(parse_cpus(cpus))
+    if len(nodes) < 2:
+        return
+    pages: collections.Counter[int] = collections.Counter()
+    for pid in own:
+        for node, count in re.findall(r"\bN(\d+)=(\d+)", _read(root / f"proc/{pid}/numa_maps") or ""):
+            pages[int(node)] += int(count)
+    now = places(own)
+    home = frozenset().union(*now.values()) if now else frozenset()
+    for node, count in pages.most_common(1):
+        there = nodes.get(node, frozenset())
+        if count >= FAR * pages.total() and there and not there & home:
+            share = count / pages.total()
+            about = f"run on the processors of node {node}, where {share:.0%} of its memory is"
+            yield "numa", Places("memory on another node", about, now, there), None
