@@ -20,7 +20,7 @@ MAY: dict[str, set[str]] = {
     "models": {"plan", "stats", "store"},
     "harvest": {"plan", "stats", "store", "design", "kubernetes"},
     "colocation": {"plan", "stats", "store", "models", "design", "kubernetes"},
-    "trace": {"stats", "store", "targets"},
+    "trace": {"plan", "stats", "store", "targets"},
     "watch": {"plan", "stats", "targets"},
     "interventions": {"knobs", "targets", "watch"},
     "run": {"plan", "stats", "store", "targets", "fleet", "capture", "trace"},

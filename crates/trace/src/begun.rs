@@ -1,24 +1,37 @@
-//! A function that a server calls where it begins a request, found in its file.
+//! A function that a server calls where it begins a request, or a probe that its authors put there, found in its file.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
+use object::{Object, ObjectSegment, ObjectSymbol, SymbolKind};
 
+use crate::usdt;
 use crate::TraceError;
 
-/// Where it begins: a place in a file, for a uprobe.
+/// Before the name of a probe that the program's authors put there: `usdt:PROVIDER:NAME`.
+const USDT: &str = "usdt:";
+
+/// Where it begins: places in a file, for uprobes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Begun {
     /// The program, or a library of it.
     pub file: PathBuf,
-    /// Of the function's first instruction, in bytes.
+    /// Of a function its first instruction; a probe may stand at several.
+    pub places: Vec<Place>,
+}
+
+/// In bytes from the beginning of the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The instruction.
     pub offset: u64,
+    /// A count of those who look, without which the program passes it by.
+    pub semaphore: Option<u64>,
 }
 
 impl Begun {
     /// Looks the function up among the symbols of an ELF file; one that is stripped still has those that others may
-    /// call (`.dynsym`).
+    /// call (`.dynsym`). `usdt:PROVIDER:NAME` is looked up among the file's notes.
     ///
     /// # Errors
     /// Where the file cannot be read, is no program, or has no such function.
@@ -27,36 +40,68 @@ impl Begun {
         let bytes = fs::read(file).map_err(|error| refuse(format!("it cannot be read: {error}")))?;
         let elf =
             object::File::parse(&*bytes).map_err(|error| refuse(format!("it is no program: {error}")))?;
-        let functions = || {
-            let all = elf.symbols().chain(elf.dynamic_symbols());
-            all.filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.is_definition())
+        let found = match function.strip_prefix(USDT) {
+            Some(probe) => probes_of(&elf, probe),
+            None => function_of(&elf, function).map(|at| vec![(at, None)]),
         };
-        let Some(found) = functions().find(|symbol| symbol.name() == Ok(function)) else {
-            let mut names: Vec<_> = functions().filter_map(|symbol| symbol.name().ok()).collect();
-            names.sort_unstable();
-            names.dedup();
-            return Err(refuse(missing(function, &names)));
-        };
-        let offset = (found.section_index())
-            .and_then(|at| elf.section_by_index(at).ok())
-            .and_then(|section| {
-                let (begin, _) = section.file_range()?;
-                Some(found.address() - section.address() + begin)
+        let places = (found.map_err(refuse)?.into_iter())
+            .map(|(at, semaphore)| {
+                let semaphore = semaphore.map(|at| offset_of(&elf, at)).transpose()?;
+                Ok(Place { offset: offset_of(&elf, at)?, semaphore })
             })
-            .ok_or_else(|| refuse(format!("{function} has no place in it")))?;
-        Ok(Self { file: file.to_owned(), offset })
+            .collect::<Result<_, _>>()
+            .map_err(|()| refuse(format!("{function} has no place in it")))?;
+        Ok(Self { file: file.to_owned(), places })
     }
+}
+
+/// The function's address.
+fn function_of(elf: &object::File<'_>, function: &str) -> Result<u64, String> {
+    let functions = || {
+        let all = elf.symbols().chain(elf.dynamic_symbols());
+        all.filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.is_definition())
+    };
+    if let Some(found) = functions().find(|symbol| symbol.name() == Ok(function)) {
+        return Ok(found.address());
+    }
+    let names: Vec<_> = functions().filter_map(|symbol| symbol.name().ok()).collect();
+    Err(missing("function", function, names))
+}
+
+/// The probe's addresses, each with its semaphore's.
+fn probes_of(elf: &object::File<'_>, probe: &str) -> Result<Vec<(u64, Option<u64>)>, String> {
+    let (found, others): (Vec<_>, Vec<_>) =
+        usdt::places(elf).into_iter().partition(|place| place.name == probe);
+    if found.is_empty() {
+        let names = others.iter().map(|place| place.name.as_str()).collect();
+        return Err(missing("USDT probe", probe, names));
+    }
+    Ok(found.into_iter().map(|place| (place.at, place.semaphore)).collect())
+}
+
+/// Where in the file an address of the program is.
+fn offset_of(elf: &object::File<'_>, address: u64) -> Result<u64, ()> {
+    let mut segments = elf.segments();
+    let inside = segments.find_map(|segment| {
+        let (begin, length) = segment.file_range();
+        let after = address.checked_sub(segment.address())?;
+        (after < length).then_some(begin + after)
+    });
+    inside.ok_or(())
 }
 
 /// Names shown of those that are like it.
 const NEAR: usize = 5;
 
 /// That there is none, and what there is.
-fn missing(function: &str, names: &[&str]) -> String {
+fn missing(what: &str, wanted: &str, mut names: Vec<&str>) -> String {
+    names.sort_unstable();
+    names.dedup();
     if names.is_empty() {
-        return format!("it has no function {function}, nor any name of one: it is stripped");
+        let why = if what == "function" { ": it is stripped" } else { "" };
+        return format!("it has no {what} {wanted}, nor any name of one{why}");
     }
-    let parts: Vec<_> = function.split('_').filter(|part| part.len() > 2).collect();
+    let parts: Vec<_> = wanted.split(['_', ':']).filter(|part| part.len() > 2).collect();
     let alike = |name: &str| {
         let name = name.to_lowercase();
         parts.iter().filter(|part| name.contains(&part.to_lowercase())).count()
@@ -65,7 +110,7 @@ fn missing(function: &str, names: &[&str]) -> String {
     near.sort_by_key(|&(n, name)| (std::cmp::Reverse(n), name.len(), name));
     let near: Vec<_> = near.iter().take(NEAR).map(|(_, name)| *name).collect();
     let like = if near.is_empty() { String::new() } else { format!("; like it are {}", near.join(", ")) };
-    format!("it has no function {function} among {} names{like}", names.len())
+    format!("it has no {what} {wanted} among {} names{like}", names.len())
 }
 
 #[cfg(test)]
@@ -77,6 +122,8 @@ mod tests {
         let own = std::env::current_exe().unwrap();
         let why = Begun::find(&own, "no_function_at_all").unwrap_err().to_string();
         assert!(why.contains("it has no function no_function_at_all"), "{why}");
+        let why = Begun::find(&own, "usdt:a:b").unwrap_err().to_string();
+        assert!(why.contains("it has no USDT probe a:b"), "{why}");
         let why = Begun::find(Path::new("/proc/self/status"), "call").unwrap_err().to_string();
         assert!(why.contains("it is no program"), "{why}");
         let why = Begun::find(Path::new("/nowhere"), "call").unwrap_err().to_string();
@@ -86,11 +133,19 @@ mod tests {
     #[test]
     fn those_that_share_most_parts_come_first() {
         let names = ["ngx_http_process_request_line", "ngx_http_process_request", "ngx_create_pool", "main"];
-        let said = missing("http_process_requests", &names);
+        let said = missing("function", "http_process_requests", names.to_vec());
         assert!(
             said.ends_with("like it are ngx_http_process_request, ngx_http_process_request_line"),
             "{said}"
         );
-        assert!(missing("f", &[]).ends_with("it is stripped"));
+        assert!(missing("function", "f", vec![]).ends_with("it is stripped"));
+        let names =
+            vec!["postgresql:query__start", "postgresql:query__done", "postgresql:query__start", "a:b"];
+        assert_eq!(
+            missing("USDT probe", "postgresql:query_begin", names),
+            "it has no USDT probe postgresql:query_begin among 3 names; like it are postgresql:query__done, \
+             postgresql:query__start"
+        );
+        assert_eq!(missing("USDT probe", "a:b", vec![]), "it has no USDT probe a:b, nor any name of one");
     }
 }

@@ -36,6 +36,14 @@ pub enum TraceError {
         /// What is the matter.
         why: String,
     },
+    /// The kernel does not let the server's code be probed.
+    #[error("{file} cannot be probed: {source}")]
+    Uprobe {
+        /// The program or library.
+        file: PathBuf,
+        /// What the kernel says.
+        source: io::Error,
+    },
     /// The object does not load.
     #[error("the probes do not load: {0}")]
     Load(#[from] EbpfError),
@@ -66,7 +74,7 @@ impl TraceError {
             Self::NoBtf(_) => "trace_btf",
             Self::NoTracepoint(_) => "trace_tracepoint",
             Self::NotAllowed(_) => "trace_permission",
-            Self::Probe { .. } | Self::Load(_) | Self::Memory(_) => "trace_probe",
+            Self::Probe { .. } | Self::Uprobe { .. } | Self::Load(_) | Self::Memory(_) => "trace_probe",
             Self::NoFunction { .. } => "trace_function",
             Self::Stamps(_) => "trace_stamps",
             Self::Thread(_) => "trace_thread",

@@ -16,9 +16,10 @@ mod moments;
 mod probes;
 mod records;
 mod tracer;
+mod usdt;
 mod who;
 
-pub use begun::Begun;
+pub use begun::{Begun, Place};
 pub use counts::Counts;
 pub use error::TraceError;
 pub use framing::{Framing, LengthField};

@@ -1,16 +1,16 @@
 //! The probes in the kernel: loaded, attached, gone when dropped.
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 
 use aya::maps::{Array, MapData, PerCpuArray, RingBuf};
 use aya::programs::tp_btf::BtfTracePointLinkId;
-use aya::programs::uprobe::UProbeLinkId;
 use aya::programs::{BtfTracePoint, ProgramError, ProgramInfo, UProbe};
 use aya::{Btf, BtfError, Ebpf, EbpfError, EbpfLoader};
 use hindmost_clock::{Clock, MonotonicClock};
+use hindmost_sys::uprobe::attach;
 
-use crate::begun::Begun;
+use crate::begun::{Begun, Place};
 use crate::counts::Counts;
 use crate::framing::Framing;
 use crate::layout::{RawSums, Record, KINDS};
@@ -76,7 +76,9 @@ pub struct Probes {
     handover: bool,
     used: Vec<(&'static str, &'static str)>,
     attached: Vec<(&'static str, BtfTracePointLinkId)>,
-    begun: Option<(Begun, Option<UProbeLinkId>)>,
+    begun: Option<Begun>,
+    /// While they are open, requests are shown to begin.
+    shown: Vec<OwnedFd>,
     bpf: Ebpf,
     /// While it is open, packets are stamped.
     stamping: Option<OwnedFd>,
@@ -136,7 +138,8 @@ impl Probes {
             handover,
             used: Vec::new(),
             attached: Vec::new(),
-            begun: followed.begun.map(|begun| (begun, None)),
+            begun: followed.begun,
+            shown: Vec::new(),
             bpf,
             stamping: None,
         };
@@ -169,11 +172,8 @@ impl Probes {
     pub fn attach(&mut self) -> Result<(), TraceError> {
         self.stamp()?;
         // First: it takes longest, and requests would be followed without it.
-        if let Some((begun, None)) = &self.begun {
-            let begun = begun.clone();
-            let attached = self.function().attach(None, begun.offset, &begun.file, None);
-            let link = attached.map_err(|source| TraceError::Probe { name: BEGUN, source })?;
-            self.begun = Some((begun, Some(link)));
+        if self.shown.is_empty() {
+            self.shown = self.show()?;
         }
         // Backwards, so that whatever is seen to begin can be seen to end.
         for (name, _) in self.used.clone().into_iter().rev() {
@@ -188,9 +188,7 @@ impl Probes {
     /// Detaches all, until the next `attach`. Nothing of the kernel's is any slower then.
     pub fn detach(&mut self) -> Result<(), TraceError> {
         self.stamping = None;
-        if let Some(link) = self.begun.as_mut().and_then(|(_, link)| link.take()) {
-            self.function().detach(link).map_err(|source| TraceError::Probe { name: BEGUN, source })?;
-        }
+        self.shown.clear();
         while let Some((name, link)) = self.attached.pop() {
             self.probe(name).detach(link).map_err(|source| TraceError::Probe { name, source })?;
         }
@@ -224,6 +222,17 @@ impl Probes {
     fn probe(&mut self, name: &str) -> &mut BtfTracePoint {
         let program = self.bpf.program_mut(name).expect("a program of our own object");
         program.try_into().expect("all of ours are of this type")
+    }
+
+    /// Looks at all places where a request begins.
+    fn show(&mut self) -> Result<Vec<OwnedFd>, TraceError> {
+        let Some(Begun { file, places }) = self.begun.clone() else { return Ok(Vec::new()) };
+        let program = self.function().fd().map_err(|error| denied(BEGUN, error))?.as_fd();
+        let attach = |place: &Place| attach(&file, place.offset, place.semaphore, program);
+        places.iter().map(attach).collect::<Result<_, _>>().map_err(|error| match permission(&error) {
+            Some(error) => TraceError::NotAllowed(error),
+            None => TraceError::Uprobe { file, source: error },
+        })
     }
 
     fn function(&mut self) -> &mut UProbe {

@@ -59,7 +59,8 @@ def trace(
             PROCEDURE,
             "[FILE:]FUNCTION",
             "A function that the server calls where it begins a request (e4), by a uprobe of some 2 us; FILE:"
-            " by itself the server's program. redis: processCommand, nginx: ngx_http_process_request.",
+            " by itself the server's program. redis: processCommand, nginx: ngx_http_process_request. Or a"
+            " probe of its authors': usdt:PROVIDER:NAME, PostgreSQL: usdt:postgresql:query__start.",
         ),
     ] = None,
     records: Annotated[

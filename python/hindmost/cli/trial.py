@@ -29,7 +29,19 @@ def trial(
     ] = None,
     rounds: Annotated[
         int | None,
-        whole(PROCEDURE, "Rounds that count, each with a run of every level. [default: 8]"),
+        whole(
+            PROCEDURE,
+            "Rounds that count, each with a run of every level. [default: 8 for two levels, a few more for"
+            " several]",
+        ),
+    ] = None,
+    refine: Annotated[
+        int | None,
+        whole(
+            PROCEDURE,
+            "How often levels half way between the best one and its neighbours are tried, beside it and the"
+            " present state; for numbers. [default: 0]",
+        ),
     ] = None,
     by: Annotated[
         str | None,
@@ -59,7 +71,7 @@ def trial(
     from hindmost.studies.trial import opened, reopened
 
     if resume is not None:
-        own = {"--knob": knob, "--levels": levels, "--by": by, "--out": out}
+        own = {"--knob": knob, "--levels": levels, "--refine": refine, "--by": by, "--out": out}
         refuse_changes(
             [*asked.fixed(), *(name for name, given in own.items() if given is not None)],
             f"hindmost trial --resume {resume}; --rounds may change",
@@ -72,6 +84,6 @@ def trial(
             hint="hindmost trial memcached --rate 20k --knob 'option = \"threads\"' --levels 4,1",
         )
     else:
-        study = opened(asked, knob, levels, rounds, by or "p99", out)
+        study = opened(asked, knob, levels, rounds, by or "p99", out, refine or 0)
     shown = carry_out(study, Talk(quiet=quiet), page, keep=keep)
     return tell(shown, as_json=json_, quiet=quiet, timed=True)

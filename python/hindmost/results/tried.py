@@ -35,9 +35,8 @@ class TrialResult(Result[Trial]):
         return render_trial(self.document)
 
     def _latency(self) -> list[dict[str, Any]]:
-        rounds = self.document["rounds"]
         return [
-            {"level": level["level"], "quantile": name, **one, "runs": rounds}
+            {"level": level["level"], "quantile": name, **one, "runs": len(level["values_us"][name])}
             for level in self.document["levels"]
             for name, one in level["latency_us"].items()
         ]

@@ -39,11 +39,20 @@ class Level(TypedDict):
     distribution: Curve
 
 
+class Stage(TypedDict):
+    """Levels, by their places, that had runs in the same rounds; ``rounds`` counted."""
+
+    levels: list[Count]
+    rounds: Count
+
+
 class Trial(TypedDict):
     """The result of ``hindmost trial``.
 
     ``best``: the place of the level with the lowest figure; ``keep``: the same where it was proven lower than
     the present one. ``aside``: rounds that do not count, and why.
+    ``comparisons``: how often a level was compared with the present state; the intervals of their ratios hold
+    together, at 95 %. ``stages``: first all levels that were asked for, then those about the best.
     """
 
     schema: Literal["hindmost.trial/1"]
@@ -60,3 +69,5 @@ class Trial(TypedDict):
     levels: list[Level]
     best: Count | None
     keep: Count | None
+    comparisons: Count
+    stages: list[Stage]

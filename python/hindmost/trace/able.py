@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 _HINTS = {
     "trace_machine": "trace on an x86-64 host",
     "trace_btf": "use a kernel with CONFIG_DEBUG_INFO_BTF=y (Debian's and Ubuntu's have it)",
-    "trace_function": "nm -D --defined-only FILE lists the functions it names; unstripped builds name all",
+    "trace_function": "nm -D --defined-only FILE lists the functions it names, unstripped builds name all;"
+    " readelf -n FILE lists USDT probes",
     "trace_tracepoint": "use Linux 6.3 or later; from 6.16 on all stages can be told apart",
 }
 _RIGHTS = "run as root, or with the capabilities CAP_BPF and CAP_PERFMON"

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from hindmost.plan.levels import write_levels
 from hindmost.stats.stages.queueing import break_even_us, sojourn_us
 from hindmost.targets.presets import preset_names
 
@@ -249,7 +250,7 @@ def _trial(rule: _Rule, document: Mapping[str, Any], service: Service | None) ->
     rate = "RATE"
     if service is not None:
         rate = f"{float(format(service.workers * service.rate_per_s, '.2g')):.0f}"
-    levels = ",".join(rule.levels)
+    levels = shlex.quote(write_levels(rule.levels))
     return f"hindmost trial {target} --rate {rate} --knob {shlex.quote(rule.knob)} --levels {levels}"
 
 
@@ -269,12 +270,12 @@ def _predicted(part: Mapping[str, Any], document: Mapping[str, Any], service: Se
     # A part of the service: what it adds to the variance, as if it were independent of the rest.
     less = max(0.0, latency["variance_us2"]["value"] - part["sd_without_us"] ** 2)
     less = min(less, service.variance_us2)
-    rest = max(service.mean_us - own, 0.0)
-    now = sojourn_us(service.rate_per_s, service.mean_us, service.variance_us2)
+    # An interrupt is in the thread's processor time; while it waits, it has none, and is taken all the same.
+    whole = service.mean_us + (0.0 if part["cause"] == "interrupt" else own)
+    rest = max(whole - own, 0.0)
+    now = sojourn_us(service.rate_per_s, whole, service.variance_us2)
     then = sojourn_us(service.rate_per_s, rest, service.variance_us2 - less)
     if now < float("inf"):
         found["queue_us"] = [now, then]
-        found["service_may_grow_to_us"] = break_even_us(
-            service.rate_per_s, service.mean_us, service.variance_us2, less
-        )
+        found["service_may_grow_to_us"] = break_even_us(service.rate_per_s, whole, service.variance_us2, less)
     return found

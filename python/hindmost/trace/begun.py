@@ -1,4 +1,4 @@
-"""e4 as the server shows it: a function that it calls where it begins a request."""
+"""e4 as the server shows it: a function that it calls where it begins a request, or a USDT probe there."""
 
 from __future__ import annotations
 
@@ -21,27 +21,30 @@ KNOWN = {
     "nginx": "ngx_http_process_request",
     "apache2": "ap_process_async_request",
     "httpd": "ap_process_async_request",
+    "postgres": "usdt:postgresql:query__start",
 }
-"""Functions called once a request, by program, which stripped builds still name (Debian's, seen)."""
+"""Functions and probes met once a request, by program, which stripped builds still name (Debian's, seen)."""
+USDT = "usdt:"
+"""Before a probe that the program's authors put there."""
 
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A function of a program or of a library that it uses."""
+    """A function of a program or of a library that it uses; ``usdt:PROVIDER:NAME`` is a probe of it."""
 
     file: Path
     name: str
 
     @classmethod
     def parse(cls, text: str, server: Server) -> Function:
-        """Read ``PATH:FUNCTION``, or ``FUNCTION`` of the server's own program.
+        """Read ``PATH:FUNCTION``, or ``FUNCTION`` of the server's own program; the same with ``usdt:``.
 
         Raises
         ------
         UsageError
             If the path is no file, or it is not known which program the server is.
         """
-        path, _, name = text.rpartition(":")
+        path, name = _apart(text)
         known = KNOWN.get(server.name, "processCommand")
         if not name:
             raise UsageError(f"--probe-e4 {text!r} names no function", hint=f"--probe-e4 {known}")
@@ -57,6 +60,26 @@ class Function:
                 hint=f"--probe-e4 /path/of/the/program:{name}, or root",
             )
         return cls(Path(f"/proc/{server.pid}/exe"), name)
+
+
+def _apart(text: str) -> tuple[str, str]:
+    """File and function; of a probe both its names.
+
+    Examples
+    --------
+    >>> _apart("processCommand"), _apart("/lib/a.so:call")
+    (('', 'processCommand'), ('/lib/a.so', 'call'))
+    >>> _apart("usdt:postgresql:query__start"), _apart("/bin/a:usdt:p:q")
+    (('', 'usdt:postgresql:query__start'), ('/bin/a', 'usdt:p:q'))
+    >>> _apart("usdt:postgresql"), _apart(":")
+    (('', ''), ('', ''))
+    """
+    path, found, probe = text.rpartition(USDT)
+    if found and (not path or path.endswith(":")):
+        provider, _, name = probe.partition(":")
+        return path.removesuffix(":"), f"{USDT}{probe}" if provider and name else ""
+    path, _, name = text.rpartition(":")
+    return path, name
 
 
 def begun_of(function: Function, counts: Mapping[str, int]) -> Begun:

@@ -21,9 +21,22 @@ def render_trial(document: Trial, width: int | None = None) -> str:
         rest = (f"{cell:>{size}}" for cell, size in zip(one[1:], sizes[1:], strict=True))
         lines.append("  ".join([f"{one[0]:<{sizes[0]}}", *rest]).rstrip())
     aside = f", {len(document['aside'])} set aside" if document["aside"] else ""
-    rounds = numbers.plural(document["rounds"], "round")
-    lines += ["", f"{rounds}{aside}; * lowest {document['by']}; ratios to {document['levels'][0]['level']}"]
+    foot = f"{rounds(document)}{aside}; * lowest {document['by']}; ratios to {document['levels'][0]['level']}"
+    foot += f", {together(document)}" if document["comparisons"] > 1 else ""
+    lines += ["", textwrap.fill(foot, max(40, width), break_long_words=False)]
     return "\n".join(lines)
+
+
+def rounds(document: Trial) -> str:
+    """How many counted, stage by stage."""
+    _, *later = (one["rounds"] for one in document["stages"])
+    text = numbers.plural(document["rounds"], "round")
+    return text + (f" and {' and '.join(map(str, later))} about the best level" if later else "")
+
+
+def together(document: Trial) -> str:
+    """For how many comparisons the intervals hold together."""
+    return f"intervals of {document['comparisons']} comparisons that hold together at 95 %"
 
 
 def columns(document: Trial) -> list[str]:

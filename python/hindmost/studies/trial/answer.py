@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,8 +23,24 @@ from hindmost.studies.kind import again
 from hindmost.studies.measure import pictures
 from hindmost.studies.sides import stored_run, unsound_rounds
 from hindmost.studies.trial.asked import Asked
+from hindmost.studies.trial.sides import STAGE, name_of
 
-Columns = dict[str, list[float]]
+LEVEL = 0.05
+"""Rate of trials in which any of all comparisons is wrong: each has its part of it (Bonferroni)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One level's figures by round: ``values`` in the order of ``rounds``, one list a figure."""
+
+    rounds: tuple[int, ...]
+    values: Mapping[str, list[float]]
+    distribution: Histogram
+
+    def of(self, rounds: Sequence[int]) -> dict[str, list[float]]:
+        """The figures of these rounds alone."""
+        at = [self.rounds.index(number) for number in rounds]
+        return {name: [values[place] for place in at] for name, values in self.values.items()}
 
 
 def folder_of(place: int) -> str:
@@ -41,23 +58,27 @@ def answer(study: Study) -> documents.Trial:
     """
     plan = plan_of(study)
     asked = Asked.of(study, plan)
-    parts = [Study.open(study.folder / folder_of(place)) for place in range(len(asked.levels))]
-    made = sorted(set.intersection(*({run.number for run in part.runs()} for part in parts)))
-    if not made:
+    counted: list[tuple[tuple[int, ...], list[int]]] = []
+    sound, aside = 0, {}
+    for stage, places in enumerate(asked.stages):
+        parts = _parts(study, places)
+        made = _complete(parts, stage)
+        left_out = unsound_rounds(parts, made, unsound)
+        rounds = [number for number in made if number not in left_out]
+        sound += 0 if stage else len(rounds)
+        aside |= {name_of(number): why for number, why in left_out.items()}
+        # Where none of the first counts, all are shown, and the headline says so.
+        counted.append((places, rounds if stage else rounds or made))
+    if not counted[0][1]:
         raise StudyError(f"{study.folder} has no complete round", hint=again(study))
-    aside = unsound_rounds(parts, made, unsound)
-    rounds = [number for number in made if number not in aside]
-    # Where none counts, all are shown, and the headline says so.
-    counted = rounds or made
-    columns = [_columns(part, counted) for part in parts]
-    levels = [
-        _level(asked, place, part, own, columns[0])
-        for place, (part, own) in enumerate(zip(parts, columns, strict=True))
+    counted = [(places, rounds) for places, rounds in counted if rounds]
+    tried = 1 + max(place for places, _ in counted for place in places)
+    columns = [
+        _column(part, [one for places, rounds in counted if place in places for one in rounds])
+        for place, part in enumerate(_parts(study, range(tried)))
     ]
-    known = [
-        (value, place) for place, one in enumerate(levels) if (value := _value(one, asked.by)) is not None
-    ]
-    best = min(known)[1] if known else None
+    levels = [_level(asked, place, columns) for place in range(tried)]
+    best = best_of(levels, asked.by, one_stage=len(counted) == 1)
     document: documents.Trial = {
         "schema": "hindmost.trial/1",
         "version": __version__,
@@ -68,14 +89,52 @@ def answer(study: Study) -> documents.Trial:
         "rate_per_s": plan.rate_per_s,
         "knob": dict(asked.what),
         "by": asked.by,
-        "rounds": len(rounds),
-        "aside": {str(number): why for number, why in aside.items()},
+        "rounds": sound,
+        "aside": aside,
         "levels": levels,
         "best": best,
         "keep": kept(levels, best, asked.by),
+        "comparisons": asked.comparisons,
+        "stages": [{"levels": list(places), "rounds": len(rounds)} for places, rounds in counted],
     }
     document["headline"] = _headline(document)
     return finite(document)
+
+
+def _parts(study: Study, places: Iterable[int]) -> list[Study]:
+    """The parts of levels; none where one of them was never begun."""
+    folders = [study.folder / folder_of(place) for place in places]
+    begun = all((folder / "manifest.json").exists() for folder in folders)
+    return [Study.open(folder) for folder in folders] if begun else []
+
+
+def best_of(levels: Sequence[documents.Level], by: str, *, one_stage: bool) -> int | None:
+    """The place of the level with the lowest figure.
+
+    In one stage all have the same rounds, and their figures compare. Levels of several stages compare by
+    their ratios to the present state, which is in each: the host was another one meanwhile.
+    """
+    known = [
+        (value, place)
+        for place, one in enumerate(levels)
+        if (value := _standing(one, by, one_stage)) is not None
+    ]
+    return min(known)[1] if known else None
+
+
+def _standing(level: documents.Level, by: str, one_stage: bool) -> float | None:
+    value = _value(level, by)
+    if one_stage or value is None:
+        return value
+    return level["against"][by]["ratio"]["value"] if by in level["against"] else 1.0
+
+
+def _complete(parts: Sequence[Study], stage: int) -> list[int]:
+    """Rounds of a stage of which every level has its run."""
+    if not parts:
+        return []
+    whole = set.intersection(*({run.number for run in part.runs()} for part in parts))
+    return sorted(number for number in whole if number // STAGE == stage)
 
 
 def kept(levels: Sequence[documents.Level], best: int | None, by: str) -> int | None:
@@ -84,16 +143,16 @@ def kept(levels: Sequence[documents.Level], best: int | None, by: str) -> int | 
     return best if against is not None and against["change"] == "lower" else None
 
 
-def _columns(study: Study, counted: Sequence[int]) -> tuple[Columns, Totals]:
+def _column(study: Study, rounds: Sequence[int]) -> Column:
     plan, totals = plan_of(study), Totals()
-    columns: Columns = {}
-    for number in counted:
+    columns: dict[str, list[float]] = {}
+    for number in rounds:
         stored = stored_run(study, number)
         assert stored is not None
         run = run_figures(stored, plan, totals)
         for name, value in {**run.values["latency"], "sd": _sd_us(run.latency)}.items():
             columns.setdefault(name, []).append(value)
-    return columns, totals
+    return Column(tuple(rounds), columns, totals.whole["latency"])
 
 
 def _sd_us(histogram: Histogram) -> float:
@@ -106,32 +165,33 @@ def _sd_us(histogram: Histogram) -> float:
     return math.sqrt(float(np.average((middle - mean) ** 2, weights=counts))) / 1e3
 
 
-def _level(
-    asked: Asked, place: int, part: Study, own: tuple[Columns, Totals], present: tuple[Columns, Totals]
-) -> documents.Level:
-    columns, totals = own
+def _level(asked: Asked, place: int, columns: Sequence[Column]) -> documents.Level:
+    own, present = columns[place], columns[0]
+    confidence = 1.0 - LEVEL / asked.comparisons
     return {
         "level": asked.levels[place],
-        "folder": part.folder.name,
+        "folder": folder_of(place),
         "latency_us": {
-            name: written(over_runs(values, asked.plan.middle)) for name, values in columns.items()
+            name: written(over_runs(values, asked.plan.middle)) for name, values in own.values.items()
         },
         "values_us": {
             name: [value if math.isfinite(value) else None for value in values]
-            for name, values in columns.items()
+            for name, values in own.values.items()
         },
-        "against": {} if place == 0 else _against(present[0], columns),
-        "distribution": pictures.curve(totals.whole["latency"]),
+        "against": {} if place == 0 else _against(present.of(own.rounds), own.values, confidence),
+        "distribution": pictures.curve(own.distribution),
     }
 
 
-def _against(before: Columns, after: Columns) -> dict[str, documents.Change]:
+def _against(
+    before: Mapping[str, list[float]], after: Mapping[str, list[float]], confidence: float
+) -> dict[str, documents.Change]:
     found: dict[str, documents.Change] = {}
     for name, values in after.items():
         both = [*before[name], *values]
         if not all(0.0 < value < math.inf for value in both):
             continue
-        one = compare_runs(before[name], values)
+        one = compare_runs(before[name], values, confidence)
         ratio = {"value": one.ratio.value, **bounds(one.ratio.low, one.ratio.high)}
         found[name] = {"change": one.change, "ratio": ratio}  # type: ignore[typeddict-item]
     return found

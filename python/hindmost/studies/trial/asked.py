@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,19 +13,32 @@ from hindmost.knobs import KINDS, Knob, kind_of, knob_of
 from hindmost.knobs.force import refuse_words
 from hindmost.knobs.journal import FOLDER
 from hindmost.plan import MeasurePlan
+from hindmost.plan.levels import around, numbers_of, parse_levels
+from hindmost.run.readings import plan_of
 from hindmost.run.request import MeasureRequest
-from hindmost.stats.runs.before_after import LEAST_PAIRS
+from hindmost.stats.runs.contrast import least_pairs
 from hindmost.store import Study
 from hindmost.studies.begin import begin
 from hindmost.studies.rounds import Rounds, check_figure
 from hindmost.targets import Managed, parse_target
 
-ROUNDS = 8
-"""Six decide at least; two may be disturbed."""
-ALLOWED = Rounds("--rounds", LEAST_PAIRS, "fewer pairs decide nothing", f"--rounds {ROUNDS}")
-MOST_LEVELS = 20
-STEPS = 5
-"""Levels of a range, its ends among them."""
+SPARE = 2
+"""Rounds more than decide at least: so many may be disturbed."""
+AROUND = 3
+"""Levels of a stage beside the present state: the best, and one between it and each neighbour."""
+MOST_REFINED = 6
+"""Halving six times leaves a sixtieth of the distance to the neighbours: less than runs can tell apart."""
+
+
+def allowed(comparisons: int = 1) -> Rounds:
+    """Rounds of a trial that compares so many levels with the present state.
+
+    The more there are, the likelier one is better by chance: the intervals of all have to hold together, and
+    each needs more rounds.
+    """
+    least = least_pairs(comparisons)
+    against = f" among {comparisons} levels beside the present state" if comparisons > 1 else ""
+    return Rounds("--rounds", least, f"fewer pairs decide nothing{against}", f"--rounds {least + SPARE}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +52,40 @@ class Asked:
     what : mapping
         The knob, as a factor's table in a study file has it.
     levels : tuple of str
-        The first is the present state.
+        The first is the present state; those between the best and its neighbours come last.
     by : str
         The figure that is to be low: ``mean`` or a percentile.
+    refine : int
+        How often levels about the best one are tried.
+    stages : tuple of tuple of int
+        Places of the levels that share rounds, stage by stage: all that were asked for, then those about the
+        best, which the present state and the best itself are tried beside again. Empty: all, in one.
     """
 
     plan: MeasurePlan
     what: Mapping[str, Any]
     levels: tuple[str, ...]
     by: str
+    refine: int = 0
+    stages: tuple[tuple[int, ...], ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.stages:
+            object.__setattr__(self, "stages", (tuple(range(len(self.levels))),))
+
+    @property
+    def comparisons(self) -> int:
+        """How often a level is compared with the present state, refinements included."""
+        return len(self.stages[0]) - 1 + AROUND * self.refine
+
+    def refined(self, best: int, fits: Callable[[str], bool] = lambda _: True) -> Asked | None:
+        """With one more stage about the best level; None where no level that fits is left between."""
+        new = [level for level in around(self.levels, best) if fits(level)]
+        if not new:
+            return None
+        places = range(len(self.levels), len(self.levels) + len(new))
+        stage = tuple(dict.fromkeys((0, best, *places)))
+        return replace(self, levels=(*self.levels, *new), stages=(*self.stages, stage))
 
     @property
     def target(self) -> Managed:
@@ -66,13 +104,21 @@ class Asked:
 
     def manifest(self) -> dict[str, Any]:
         """As a study's manifest keeps it."""
-        return {"what": dict(self.what), "levels": list(self.levels), "by": self.by}
+        return {
+            "what": dict(self.what),
+            "levels": list(self.levels),
+            "by": self.by,
+            "refine": self.refine,
+            "stages": [list(places) for places in self.stages],
+        }
 
     @classmethod
     def of(cls, study: Study, plan: MeasurePlan) -> Asked:
         """Read it from a study."""
         found = study.manifest["trial"]
-        return cls(plan, found["what"], tuple(found["levels"]), found["by"])
+        # Studies of before could not be refined.
+        stages = tuple(tuple(places) for places in found.get("stages", ()))
+        return cls(plan, found["what"], tuple(found["levels"]), found["by"], found.get("refine", 0), stages)
 
 
 def opened(
@@ -82,6 +128,7 @@ def opened(
     rounds: int | None = None,
     by: str = "p99",
     out: Path | None = None,
+    refine: int = 0,
 ) -> Study:
     """A new study.
 
@@ -92,9 +139,13 @@ def opened(
     HostUnfit
         If a level cannot be had on this host.
     """
-    plan = replace(request, runs=str(ALLOWED.checked(ROUNDS if rounds is None else rounds))).plan()
+    what, wanted = parse_knob(knob), parse_levels(levels)
+    _check_refining(refine, wanted)
+    comparisons = len(wanted) - 1 + AROUND * refine
+    count = least_pairs(comparisons) + SPARE if rounds is None else allowed(comparisons).checked(rounds)
+    plan = replace(request, runs=str(count)).plan()
     check_figure(by, plan)
-    asked = Asked(plan, parse_knob(knob), parse_levels(levels), by)
+    asked = Asked(plan, what, wanted, by, refine)
     made = asked.knob()
     if plan.server_host is not None:  # that host checks them
         refuse_words(asked.what, "--knob")
@@ -106,7 +157,19 @@ def opened(
 
 def reopened(folder: Path, rounds: int | None) -> Study:
     """A study to go on with as it was begun; only the number of rounds may change."""
-    return ALLOWED.reopened(folder, "trial", rounds)
+    study = Study.open(folder)
+    comparisons = Asked.of(study, plan_of(study)).comparisons if "trial" in study.manifest else 1
+    return allowed(comparisons).reopened(folder, "trial", rounds)
+
+
+def _check_refining(refine: int, levels: tuple[str, ...]) -> None:
+    if not 0 <= refine <= MOST_REFINED:
+        raise UsageError(f"--refine {refine} is not between 0 and {MOST_REFINED}", hint="--refine 2")
+    if refine and numbers_of(levels) is None:
+        raise UsageError(
+            f"--refine {refine}: nothing lies between {', '.join(levels)}, which are no numbers of one unit",
+            hint="--levels 0,10..160, or leave out --refine",
+        )
 
 
 def parse_knob(text: str) -> dict[str, Any]:
@@ -122,34 +185,3 @@ def parse_knob(text: str) -> dict[str, Any]:
         raise UsageError(f"--knob {text!r} cannot be read: {error}", hint=f"like {examples}") from None
     kind_of(found, "--knob")
     return dict(found)
-
-
-def parse_levels(text: str) -> tuple[str, ...]:
-    """Read ``--levels``: with commas between them, the present state first; ``LOW..HIGH`` stands for five.
-
-    >>> parse_levels("off,on")
-    ('off', 'on')
-    >>> parse_levels("0,10..160")
-    ('0', '10', '20', '40', '80', '160')
-    """
-    levels: list[str] = []
-    for part in (one.strip() for one in text.split(",")):
-        low, between, high = part.partition("..")
-        levels += _range(float(low), float(high)) if between and _numbers(low, high) else [part]
-    if not 2 <= len(set(levels)) == len(levels) <= MOST_LEVELS:
-        raise UsageError(
-            f"--levels {text!r} are not 2 to {MOST_LEVELS} different levels, the present state first",
-            hint="--levels off,on; or 0,10..160 to find the best value of a number",
-        )
-    return tuple(levels)
-
-
-def _numbers(*texts: str) -> bool:
-    return all(text.replace(".", "", 1).isdecimal() for text in texts)
-
-
-def _range(low: float, high: float) -> list[str]:
-    """Levels at equal ratios: what a knob does changes by factors, not by steps."""
-    if not 0 < low < high:
-        raise UsageError(f"--levels {low:g}..{high:g} is no range from a number above 0 to a greater one")
-    return [f"{low * (high / low) ** (step / (STEPS - 1)):.4g}" for step in range(STEPS)]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
-from hindmost.errors import UsageError
+from hindmost.errors import HindmostError, UsageError
 from hindmost.exits import Exit
+from hindmost.fleet import Fleet
 from hindmost.fleet.opening import fleet_of
 from hindmost.knobs import kind_of, recover
 from hindmost.knobs.journal import FOLDER
@@ -21,8 +23,8 @@ from hindmost.studies.pairs import Step, interleave
 from hindmost.studies.part import open_part
 from hindmost.studies.talk import Talk
 from hindmost.studies.trial.answer import answer, folder_of
-from hindmost.studies.trial.asked import Asked
-from hindmost.studies.trial.sides import LevelOf, LevelRuns
+from hindmost.studies.trial.asked import AROUND, Asked
+from hindmost.studies.trial.sides import InStage, LevelOf, LevelRuns
 
 FILE = "trial.json"
 
@@ -46,30 +48,74 @@ def run(study: Study, talk: Talk, *, keep: bool = False) -> Trial:
         talk.say(f"left by a study that was killed: {one['name']} is {one['value']} again")
     rounds = plan.runs[0]
     each = plan.duration_s + (WARM_S if plan.warmup == "auto" else plan.warmup) + BETWEEN_S
+    runs = len(asked.stages[0]) + (1 + AROUND) * asked.refine
     talk.say(
         f"{plan.target} at {numbers.rate(plan.rate_per_s)}, {', '.join(asked.levels)}: {rounds} rounds,"
-        f" about {numbers.seconds(rounds * len(asked.levels) * each)}; study {study.folder}"
+        f" about {numbers.seconds(rounds * runs * each)}; study {study.folder}"
     )
-    knob, target = asked.knob(), asked.target
     if plan.server_host is None:
+        knob = asked.knob()
         for level in asked.levels:
             knob.attempt(level)
-    sides: dict[str, LevelRuns] = {}
-
-    def on_step(step: Step) -> None:
-        if step.round in sides[step.side].made:
-            why = f": its round does not count, made again: {step.why}" if step.why else ""
-            talk.say(f"run {step.done} of {step.of}: {step.side}{why}")
-
     with fleet_of(plan, talk.say) as fleet:
-        for place, level in enumerate(asked.levels):
-            part = open_part(study, study.folder / folder_of(place), plan)
-            sides[level] = LevelRuns(part, plan, target, LevelOf(asked.what, knob, level), fleet)
-        interleave(sides, f"{plan.seed} trial", Remaking(rounds, plan.remake), on_step)
+        for stage in range(1 + asked.refine):
+            if stage == len(asked.stages):
+                more = _refined(study, asked, talk)
+                if more is None:
+                    break
+                asked = more
+            _make(study, asked, stage, talk, fleet)
     result = answer(study)
     if keep:
         _kept(asked, result, talk)
     return result
+
+
+def _make(study: Study, asked: Asked, stage: int, talk: Talk, fleet: Fleet) -> None:
+    """The rounds of one stage."""
+    plan, knob, target = asked.plan, asked.knob(), asked.target
+    sides: dict[str, InStage] = {}
+    for place in asked.stages[stage]:
+        level = asked.levels[place]
+        part = open_part(study, study.folder / folder_of(place), plan)
+        sides[level] = InStage(LevelRuns(part, plan, target, LevelOf(asked.what, knob, level), fleet), stage)
+
+    def on_step(step: Step) -> None:
+        side = sides[step.side]
+        if side.numbered(step.round) in side.runs.made:
+            why = f": its round does not count, made again: {step.why}" if step.why else ""
+            talk.say(f"run {step.done} of {step.of}: {step.side}{why}")
+
+    seed = f"{plan.seed} trial" + (f" {stage}" if stage else "")
+    interleave(sides, seed, Remaking(plan.runs[0], plan.remake), on_step)
+
+
+def _refined(study: Study, asked: Asked, talk: Talk) -> Asked | None:
+    """One more stage, about the best level so far; None where there is nothing between it and others."""
+    knob = asked.knob()
+
+    def fits(level: str) -> bool:
+        if asked.plan.server_host is not None:  # that host says whether it can be had
+            return True
+        try:
+            knob.check(level)
+            knob.attempt(level)
+        except HindmostError as error:
+            talk.say(f"{level} is left out: {error}")
+            return False
+        return True
+
+    best = answer(study)["best"]
+    more = None if best is None else asked.refined(best, fits)
+    if best is None or more is None:
+        talk.say("not refined further: no level lies between the best one and its neighbours")
+        return None
+    new = more.levels[len(asked.levels) :]
+    talk.say(f"best so far is {asked.levels[best]}: beside it now {' and '.join(new)}")
+    # Who goes on tries the same levels, whatever rounds are added to the first.
+    study.manifest["trial"] = more.manifest()
+    study.write("manifest.json", json.dumps(study.manifest, indent=1))
+    return more
 
 
 def _kept(asked: Asked, result: Trial, talk: Talk) -> None:

@@ -25,6 +25,20 @@ class LevelOf:
     level: str
 
 
+STAGE = 10_000
+"""Rounds are numbered by stage: more than one can have, with all that are made again."""
+
+
+def name_of(number: int) -> str:
+    """A round's number as people read it.
+
+    >>> name_of(3), name_of(10_003)
+    ('3', '3 of stage 2')
+    """
+    stage, own = divmod(number, STAGE)
+    return str(own) if stage == 0 else f"{own} of stage {stage + 1}"
+
+
 class LevelRuns(SideRuns):
     """A `hindmost.studies.pairs.Side`.
 
@@ -70,3 +84,27 @@ class LevelRuns(SideRuns):
                 settings=self._there,
             )
         self.made.add(number)
+
+
+@dataclass(frozen=True, slots=True)
+class InStage:
+    """A level in the rounds of a stage, which are counted from 1 (a `hindmost.studies.pairs.Side`)."""
+
+    runs: LevelRuns
+    stage: int
+
+    def has(self, number: int) -> bool:
+        """Whether its run of this round is stored."""
+        return self.runs.has(self.numbered(number))
+
+    def make(self, number: int) -> None:
+        """Make it."""
+        self.runs.make(self.numbered(number))
+
+    def unsound(self, number: int) -> str | None:
+        """Why it does not count."""
+        return self.runs.unsound(self.numbered(number))
+
+    def numbered(self, number: int) -> int:
+        """A round's number among those of all stages."""
+        return self.stage * STAGE + number

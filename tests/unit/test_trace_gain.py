@@ -1,0 +1,53 @@
+"""What an advice says that a change is worth, beside the simulator's queue with the culprit and without it."""
+
+from __future__ import annotations
+
+import pytest
+
+from hindmost.models.document import Clone
+from hindmost.models.simulation import Design, simulate
+from hindmost.trace.advice import Service, _predicted
+
+WORK_US, HELD_US, OFTEN = 100.0, 1_000.0, 0.02
+"""A request's own work; by how much a culprit holds up one in fifty of them."""
+RATE = 4_000.0
+
+
+def waited(services: list[tuple[float, float]]) -> float:
+    """Mean of waiting and service in the simulator, of services with their shares."""
+    mixture = [{"weight": share, "law": {"kind": "deterministic", "us": us}} for us, share in services]
+    clone = Clone.of({"schema": "hindmost.clone/1", "name": "queue", "service": mixture})
+    found = simulate(clone, rate_per_s=RATE, design=Design(requests=400_000))
+    return float(found["latency_us"]["mean"]["value"])
+
+
+@pytest.mark.parametrize("cause", ["run_queue", "interrupt"])
+def test_the_predicted_gain_is_that_of_the_simulated_queue(cause: str) -> None:
+    own = OFTEN * HELD_US
+    variance = OFTEN * (1 - OFTEN) * HELD_US**2
+    # A thread that waits for a processor uses none; one that is interrupted is charged with it.
+    service = Service(1, RATE, WORK_US + (own if cause == "interrupt" else 0.0), variance)
+    behind = 9_000.0  # of waiting in the queue: with the culprit taken away as it was charged, it stays
+    latency = {"mean_us": {"value": 500.0}, "variance_us2": {"value": behind + variance}}
+    part = {
+        "stage": "start_to_response",
+        "cause": cause,
+        "mean_us": {"value": own},
+        "sd_without_us": behind**0.5,
+    }
+    found = _predicted(part, {"all": {"latency": latency}}, service)
+    assert found["queue_us"] is not None
+    now, then = found["queue_us"]
+    assert now == pytest.approx(waited([(WORK_US, 1 - OFTEN), (WORK_US + HELD_US, OFTEN)]), rel=0.03)
+    assert then == pytest.approx(waited([(WORK_US, 1.0)]), rel=0.01)
+    grown = found["service_may_grow_to_us"]
+    assert grown is not None
+    assert waited([(grown, 1.0)]) == pytest.approx(now, rel=0.01), "so long a service is worth no change"
+
+
+def test_what_is_no_part_of_the_service_shortens_no_queue() -> None:
+    latency = {"mean_us": {"value": 500.0}, "variance_us2": {"value": 9e3}}
+    part = {"stage": "tcp_to_read", "cause": "run_queue", "mean_us": {"value": 9.0}, "sd_without_us": 50.0}
+    found = _predicted(part, {"all": {"latency": latency}}, Service(1, RATE, WORK_US, 9e3))
+    assert found["queue_us"] is None
+    assert found["mean_us"] == [500.0, 491.0]
