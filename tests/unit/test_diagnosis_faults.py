@@ -1,0 +1,206 @@
+"""What goes wrong in the middle of a diagnosis: who ends, what vanishes, what may not be touched."""
+
+import math
+import os
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from test_diagnosis_procedure import NORMAL_US, Thing, World
+
+from hindmost.errors import TargetError
+from hindmost.interventions.changes import Gone
+from hindmost.interventions.held import surgery
+from hindmost.report.diagnosis.terminal import render_diagnosis
+from hindmost.stats.causes import Normal
+from hindmost.studies.diagnosis import neighbours, procedure
+from hindmost.studies.diagnosis.document import document_of
+from hindmost.studies.diagnosis.metrics import JUDGED, Moves
+from hindmost.studies.diagnosis.neighbours import around, has_thread
+from hindmost.studies.diagnosis.policy import Policy
+from hindmost.studies.diagnosis.procedure import DiagnosisRequest
+from hindmost.studies.diagnosis.suspects import Suspects, find_suspects
+from hindmost.targets import ManagedServer, preset
+from hindmost.watch import Application, LatencySource, latency_from
+
+
+@pytest.fixture
+def surgeon(tmp_path):
+    with surgery(tmp_path / "j") as surgeon:
+        yield surgeon
+
+
+def asked(**more):
+    return DiagnosisRequest(
+        Application("x", 1), LatencySource({}, ""), Policy(), normal_us=NORMAL_US, pairs=10, **more
+    )
+
+
+def test_a_suspect_that_vanishes_in_the_middle_is_left_out_with_the_reason_and_the_others_go_on(surgeon):
+    class Vanishing(Thing):
+        left = 4
+
+        def remove(self) -> None:
+            self.left -= 1
+            if self.left < 0:
+                raise Gone("/sys/fs/cgroup/cpu/batch/cpu.max is gone")
+            super().remove()
+
+    world = World({"hog": 4.0, "batch": 1.0})
+    suspects = Suspects({"hog": Thing(world, "hog"), "batch": Vanishing(world, "batch")})
+    found = procedure.experimented(asked(), surgeon, world, suspects, lambda _: None)
+    assert (found.decision.ruling, found.decision.leader) == ("cause", "hog")
+    assert found.suspects.left_out == {"batch": "/sys/fs/cgroup/cpu/batch/cpu.max is gone"}
+    assert "batch" not in found.measured
+    assert "not tried: batch: /sys" in render_diagnosis(document_of(found))
+
+
+def test_a_server_that_ends_in_the_middle_is_told_and_nothing_is_left_behind(tmp_path, monkeypatch):
+    monkeypatch.setattr("hindmost.studies.diagnosis.windows.PATIENCE_S", 0.2)
+    monkeypatch.setattr(procedure, "find_suspects", lambda *_, **__: Suspects({"x": Ending()}))
+
+    class Ending:
+        name = about = "x"
+        undo = f"echo back > {tmp_path}/back"
+
+        def remove(self) -> None:
+            server.stop(patiently=False)
+
+        def give_back(self) -> None:
+            (tmp_path / "back").write_text("back")
+
+        def arrived(self) -> bool:
+            return True
+
+    with ManagedServer(preset("synth")) as server:
+        source = latency_from(Application("x", server.pid, None, server.address, "memcached"), probe="500/s")
+        assert source is not None
+        request = DiagnosisRequest(
+            Application("x", server.pid), source, Policy(), pairs=6, window_s=0.05, journal=tmp_path / "j"
+        )
+        with pytest.raises(TargetError, match="no answer"):
+            procedure.diagnose(request)
+    assert (tmp_path / "back").read_text().strip() == "back"
+    assert (tmp_path / "j" / "knobs.jsonl").read_text() == ""
+
+
+def test_metrics_of_who_has_ended_cannot_be_had():
+    with subprocess.Popen(["true"]) as process:
+        process.wait()
+    with pytest.raises(TargetError, match="no process"):
+        Moves(process.pid)
+
+
+def test_metrics_are_what_the_application_does_a_second():
+    spin = "import time\nwhile True:\n e = time.monotonic() + .005\n while time.monotonic() < e: pass\n time.sleep(.005)"
+    with subprocess.Popen([sys.executable, "-c", spin]) as busy, subprocess.Popen(["sleep", "60"]) as idle:
+        try:
+            time.sleep(0.3)
+            both = [Moves(busy.pid), Moves(idle.pid)]
+            time.sleep(0.4)
+            works, sleeps = (dict(zip(JUDGED, one.end(), strict=True)) for one in both)
+            assert works["app.run_us"] > 0 == sleeps["app.run_us"]
+            assert works["app.switches"] > sleeps["app.switches"]
+        finally:
+            busy.kill()
+            idle.kill()
+
+
+def as_if_denied(monkeypatch, *, root=True):
+    monkeypatch.setattr("hindmost.studies.diagnosis.suspects.os.access", lambda *_: False)
+    if not root:
+        monkeypatch.setattr("hindmost.studies.diagnosis.suspects.os.geteuid", lambda: 1000)
+
+
+def test_what_may_not_be_written_is_not_offered_and_the_reason_is_said(monkeypatch, tmp_path):
+    """By a quota that is there for a process of a made-up cgroup."""
+    group = tmp_path / "batch"
+    group.mkdir()
+    (group / "cpu.max").write_text("20000 100000\n")
+    monkeypatch.setattr("hindmost.studies.diagnosis.suspects.groups", lambda *_: [(group, True)])
+    monkeypatch.setattr("hindmost.studies.diagnosis.suspects.around", lambda *_: [])
+    offered = find_suspects(os.getpid(), Policy())
+    assert "quota of batch" in offered.tried
+    as_if_denied(monkeypatch)
+    denied = find_suspects(os.getpid(), Policy())
+    assert "quota of batch" not in denied.tried
+    assert denied.left_out["quota of batch"].endswith("may not be written: run as root")
+
+
+def test_a_policy_that_forbids_everything_has_nothing_tried_and_says_why_of_each(monkeypatch, tmp_path):
+    group = tmp_path / "batch"
+    group.mkdir()
+    (group / "cpu.max").write_text("20000 100000\n")
+    monkeypatch.setattr("hindmost.studies.diagnosis.suspects.groups", lambda *_: [(group, True)])
+    found = find_suspects(os.getpid(), Policy(may=[]))
+    assert found.tried == {}
+    assert found.left_out["quota of batch"] == "the policy does not allow quota"
+
+
+class Traced(World):
+    """Counts the windows in which each thing was gone."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.gone: dict[str, int] = dict.fromkeys(self.factors, 0)
+
+    def measure(self) -> float:
+        for name in set(self.factors) - self.there:
+            self.gone[name] += 1
+        return super().measure()
+
+
+def test_whom_a_trace_charged_is_tried_first_and_the_others_only_where_it_is_not_the_cause(surgeon):
+    for factors, tried in (
+        ({"hog": 4.0, "other": 1.0}, {"hog"}),
+        ({"hog": 1.0, "other": 4.0}, {"hog", "other"}),
+    ):
+        world = Traced(dict(factors))
+        suspects = Suspects({name: Thing(world, name) for name in factors}, first=["hog"])
+        found = procedure.experimented(asked(first=("hog",)), surgeon, world, suspects, lambda _: None)
+        assert found.decision.leader == max(factors, key=lambda name: factors[name])
+        assert {name for name, count in world.gone.items() if count} == tried
+        assert ("no need" in found.suspects.left_out.get("other", "")) == (tried == {"hog"})
+
+
+def test_a_traced_thread_makes_its_program_a_suspect_however_little_it_uses(monkeypatch):
+    with subprocess.Popen(["sleep", "60"]) as idle:
+        try:
+            assert has_thread([idle.pid], {"sleep"})
+            assert not has_thread([idle.pid], {"sleeper"})
+            monkeypatch.setattr(neighbours, "busy", lambda: [(0.0, idle.pid, "sleep")])
+            assert around([], lambda _: None) == []
+            (one,) = around([], lambda _: None, ("sleep",))
+            assert idle.pid in one.pids
+        finally:
+            idle.kill()
+
+
+def test_what_moved_is_looked_at_in_each_window_and_speaks_against_who_leaves_it(surgeon):
+    class Seen(World):
+        """Metrics move with `driver` alone, whoever takes latency away."""
+
+        moved: object = None
+
+        def measure(self) -> float:
+            level = 50_000.0 if "driver" in self.there else 100.0
+            noise = np.exp(np.random.default_rng(self.taken).normal(0, 0.05, len(JUDGED)))
+            self.taken += 1
+            self.moved = np.where(np.arange(len(JUDGED)) == 1, level, 1_000.0) * noise
+            return super().measure()
+
+    rows = 1_000.0 * np.exp(np.random.default_rng(1).normal(0, 0.05, (20, len(JUDGED))))
+    rows[:, 1] /= 10
+    for suspect, ruling in (("driver", "cause"), ("valve", "unknown factor")):
+        world = Seen({"driver": 1.0, "valve": 1.0} | {suspect: 4.0})
+        suspects = Suspects({suspect: Thing(world, suspect)})
+        request = asked(normal_metrics=Normal(JUDGED, rows))
+        found = procedure.experimented(request, surgeon, world, suspects, lambda _: None)
+        assert (found.decision.ruling, found.signatures[suspect].fits) == (ruling, ruling == "cause")
+    document = document_of(found)
+    assert document["suspects"][0]["state"] == "other signature"
+    assert document["suspects"][0]["signature"]["stays"][0]["name"] == "app.run_delay_us"
+    assert math.isclose(document["suspects"][0]["signature"]["stays"][0]["left"], 1.0, abs_tol=0.1)
+    assert "what moved with the anomaly stays" in render_diagnosis(document)

@@ -1,0 +1,124 @@
+"""Doses of a twin: what a suspect of the host becomes there, over made-up files and real processes."""
+
+import math
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from hindmost.interventions.changes import File, Gone, Pause, Places
+from hindmost.studies.diagnosis.neighbours import Other
+from hindmost.studies.diagnosis.suspects import Suspects
+from hindmost.studies.diagnosis.twin import quotas
+from hindmost.studies.diagnosis.twin.doses import TOGETHER, Scene, Shield, doses_of
+from hindmost.studies.diagnosis.twin.loads import Load
+
+NEEDS_US = 20_000
+"""Of each 100 ms, by a made-up server: below that it is held back for ever longer."""
+
+
+@pytest.fixture
+def group(tmp_path, monkeypatch):
+    """A cgroup whose server is held back as its quota says, at a time of its own."""
+    (tmp_path / "cpu.cfs_quota_us").write_text("-1\n")
+    (tmp_path / "cpu.stat").write_text("nr_periods 0\nthrottled_time 0\n")
+
+    def sleep(seconds: float) -> None:
+        quota = int((tmp_path / "cpu.cfs_quota_us").read_text())
+        lacks = 0.0 if quota < 0 else max(0.0, 1.2 - quota / NEEDS_US)
+        so_far = int((tmp_path / "cpu.stat").read_text().split()[-1])
+        (tmp_path / "cpu.stat").write_text(
+            f"nr_periods 9\nthrottled_time {so_far + int(1e9 * seconds * lacks)}\n"
+        )
+
+    monkeypatch.setattr(quotas.time, "sleep", sleep)
+    return tmp_path
+
+
+@pytest.mark.parametrize("first", [14_000, 20_000, 27_000], ids=["too little", "about right", "too much"])
+def test_a_quota_is_fitted_until_it_holds_the_twin_back_as_the_host_is_held_back(group, first):
+    path = group / "cpu.cfs_quota_us"
+    dose = quotas.titrated(File("quota", "x", path, "-1", str(first)), 100_000, 0.2)
+    assert 0.2 / quotas.ALIKE <= 1.2 - int(dose.wanted) / NEEDS_US <= 0.2 * quotas.ALIKE
+    assert int(dose.wanted) == first or f"{int(dose.wanted) / 1e5:.3g} processors" in dose.about
+    assert path.read_text().strip() == "-1"
+
+
+def test_a_quota_that_holds_nobody_back_stays_what_it_is(group):
+    dose = File("quota", "x", group / "cpu.cfs_quota_us", "-1", "500")
+    assert quotas.titrated(dose, 100_000, 0.0) is dose
+    assert quotas.held_back(group, 1.0) == 0.0
+
+
+def scene(pids, **more):
+    told = {"work": 0.1, "host_work": 0.1, "rate": 500.0, "normal_rate": math.nan, "network": None}
+    return Scene(pids, load=Load("memcached", "127.0.0.1:1"), **{**told, **more})
+
+
+def other(name, *, client):
+    way = Pause(1, name, "0", "client" if client else "neighbour")
+    return Other(way, name, [1], client, 0.5)
+
+
+@pytest.fixture
+def twin():
+    with subprocess.Popen(["sleep", "60"]) as process:
+        yield process
+        process.kill()
+
+
+def test_places_of_the_host_become_places_of_the_twin_and_are_left_again(twin):
+    cpus = sorted(os.sched_getaffinity(0))
+    if len(cpus) < 2:
+        pytest.skip("one processor")
+    held = {1: frozenset({cpus[1]}), 2: frozenset({cpus[1]}), 3: frozenset({cpus[0]})}
+    suspects = Suspects({"threads": Places("threads", "spread", held, frozenset(cpus))})
+    found = doses_of(suspects, scene([twin.pid]))
+    dose = found.given["threads"]
+    dose.remove()
+    assert os.sched_getaffinity(twin.pid) == {cpus[1]}
+    dose.give_back()
+    assert os.sched_getaffinity(twin.pid) == set(cpus)
+    os.sched_setaffinity(twin.pid, {cpus[1]})
+    assert "anyhow" in doses_of(suspects, scene([twin.pid])).left_out["threads"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="real-time priority needs root")
+def test_neighbours_are_given_by_leaving_the_twin_among_them(twin):
+    both = {one.way.name: one for one in (other("batch", client=False), other("build", client=False))}
+    suspects = Suspects({name: one.way for name, one in both.items()}, others=both)
+    found = doses_of(suspects, scene([twin.pid]))
+    assert found.shields == {TOGETHER}
+    assert sorted(found.members[TOGETHER]) == sorted(both)
+    shield = found.given[TOGETHER]
+    shield.remove()
+    assert os.sched_getscheduler(twin.pid) == os.SCHED_RR
+    assert shield.arrived()
+    subprocess.run(["/bin/sh", "-c", shield.undo], check=True)
+    assert os.sched_getscheduler(twin.pid) == os.SCHED_OTHER
+    twin.kill()
+    twin.wait()
+    with pytest.raises(Gone):
+        Shield("x", [twin.pid], ["y"]).remove()
+
+
+@pytest.mark.parametrize(
+    ("normal", "why"), [(math.nan, "is not known"), (500.0, "no more load than normally"), (200.0, None)]
+)
+def test_load_is_given_only_where_there_is_known_to_be_more_of_it(twin, normal, why):
+    client = other("load", client=True)
+    name = client.way.name
+    found = doses_of(
+        Suspects({name: client.way}, others={name: client}), scene([twin.pid], normal_rate=normal)
+    )
+    if why is None:
+        assert "500 instead of 200" in found.given[name].about
+    else:
+        assert why in found.left_out[name]
+        assert found.given == {}
+
+
+def test_what_has_no_way_to_a_twin_is_said(twin, tmp_path):
+    suspects = Suspects({"turbo": File("turbo", "allow it", Path(tmp_path / "boost"), "0", "1")})
+    assert "no way" in doses_of(suspects, scene([twin.pid])).left_out["turbo"]
