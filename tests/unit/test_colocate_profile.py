@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from hindmost.cli import main
+from hindmost.colocation.asking import ask
 from hindmost.colocation.bound import question, read_card
 from hindmost.colocation.profiles import of_cards
 from hindmost.errors import HindmostError, Inconclusive, TargetError, UsageError
@@ -20,7 +21,7 @@ from hindmost.studies.colocation import profile as profiles
 from hindmost.studies.colocation.served import Asked
 from hindmost.studies.colocation.shares import growth, shares_lost
 from hindmost.studies.colocation.subject import Subject
-from hindmost.studies.colocation.windows import Seen, placement_of
+from hindmost.studies.colocation.windows import Look, Seen, placement_of
 
 WORKS = "import zlib, sys\nwhile True:\n zlib.compress(b'x' * 9999)\n sys.stdout.write('.\\n')\n sys.stdout.flush()"
 
@@ -77,7 +78,7 @@ def test_a_job_may_run_where_the_worst_ruler_that_it_slows_costs_less_than_is_al
     found = question(job, SERVER, within=0.10, load=0.5)
     assert found["answer"] == answer
     assert found["allowed"] == pytest.approx(0.5 * 0.1 / 1.1)
-    assert answer in render_answer(found, width=100, color=False)
+    assert answer in render_answer(ask(job, SERVER, within=0.10, load=0.5), width=100, color=False)
     assert 'job="zstd",server="kv"' in prometheus_text(found)
 
 
@@ -89,8 +90,11 @@ def test_presence_that_costs_too_much_is_a_no():
 
 def test_cards_of_different_processors_are_refused_and_other_placements_leave_it_open():
     job = card("zstd", {"l3": 0.0}, {"l3": 0.0}, model=1)
-    with pytest.raises(UsageError, match="different processors"):
+    with pytest.raises(UsageError, match="different processors .* zstd surely takes nothing of what kv"):
         question(job, SERVER, within=0.1, load=0.5)
+    taking = card("zstd", {"l3": 0.0}, {"l3": 0.4}, model=1)
+    with pytest.raises(UsageError, match="What may still be said: zstd takes of l3, and kv loses beside it"):
+        question(taking, SERVER, within=0.1, load=0.5)
     far = {**card("zstd", {"l3": 0.0, "dram": 0.0}, {"l3": 0.0, "dram": 0.0}), "placement": "far"}
     assert question(far, SERVER, within=0.1, load=0.5)["answer"] == "unknown"
 
@@ -119,8 +123,12 @@ def test_cards_become_profiles_on_the_rulers_that_all_have():
     assert found.sensitivity_sd[0, 0] == pytest.approx(0.02 / 3.92)
 
 
+def looks(after: str = "near", before: str = "near", ghz: float = 3.7) -> tuple[Look, Look]:
+    return Look(before, (3.7, 3.7)), Look(after, (3.7, ghz))
+
+
 def seen(ruler: str, program: float | None, *, alike: bool = True) -> Seen:
-    return Seen(ruler, True, program, None, ("near", "near" if alike else "far"), False)
+    return Seen(ruler, True, program, None, looks("near" if alike else "far"), False)
 
 
 def test_loss_is_told_within_rounds_and_windows_around_a_move_do_not_count():
@@ -143,7 +151,7 @@ def test_a_window_that_lost_its_processor_unseen_does_not_move_the_figure():
 
 def test_a_card_has_its_rate_and_placement_from_windows_that_no_move_touched():
     rounds = [[seen("null", 100.0), seen("l3", 90.0)] for _ in range(4)]
-    moved = Seen("null", True, 1.0, None, ("far", "near"), False)
+    moved = Seen("null", True, 1.0, None, looks("near", "far"), False)
     found = profiles._card([*rounds, *([[moved]] * 5)], ["l3"], ["kv"], None, METHOD, ["told"], "print")
     assert found["rate_per_s"] == 100.0
     assert found["spread"] == 0.0
@@ -240,7 +248,7 @@ def asked(p50_us: float, p99_us: float) -> Asked:
 
 def under_load(ruler: str, p50_us: float, p99_us: float, *, alike: bool = True) -> Seen:
     return Seen(
-        ruler, True, 1.0, None, ("near", "near" if alike else "far"), False, None, asked(p50_us, p99_us)
+        ruler, True, 1.0, None, looks("near" if alike else "far"), False, None, asked(p50_us, p99_us)
     )
 
 
@@ -295,7 +303,7 @@ def test_placement_is_that_of_most_windows_that_no_move_touched_and_a_mixture_is
     def seen(*pairs):
         return [Seen("null", True, 1.0, 1.0, pair, False) for pair in pairs]
 
-    near, far, moved = ("near", "near"), ("far", "far"), ("near", "far")
+    near, far, moved = looks(), looks("far", "far"), looks("far")
     assert placement_of(seen(near, near, moved)) == ("near", [])
     place, notes = placement_of(seen(near, far, far))
     assert place == "far"

@@ -4,6 +4,7 @@
 use std::io;
 use std::ptr::{self, NonNull};
 
+use crate::memory::PAGE;
 use crate::RulerError;
 
 /// What code made by [`crate::stream`] is called with: 4 KiB to load from and store to, and how often to go round.
@@ -81,6 +82,21 @@ impl Code {
         let entry: Entry = unsafe { std::mem::transmute(self.memory.start.as_ptr()) };
         entry(data.0.as_mut_ptr(), rounds);
     }
+}
+
+/// `count` words in pages of the least size, each with this value: where huge pages are given to all, a chase from page
+/// to page would meet one translation for 512 of them.
+pub fn in_small_pages(count: usize, value: u32) -> Vec<u32> {
+    let mut words = Vec::<u32>::with_capacity(count);
+    let start = words.as_mut_ptr().addr().next_multiple_of(PAGE);
+    let end = (words.as_mut_ptr().addr() + 4 * count) / PAGE * PAGE;
+    if start < end {
+        // SAFETY: advice on whole pages of an allocation that is ours, before they are touched: no memory changes. A
+        // kernel without huge pages refuses it, and needs none.
+        unsafe { libc::madvise(start as *mut libc::c_void, end - start, libc::MADV_NOHUGEPAGE) };
+    }
+    words.resize(count, value);
+    words
 }
 
 /// What streams load from and store to: a page of its own, so that two streams share no line.

@@ -7,11 +7,13 @@ use std::hint::black_box;
 
 use hindmost_random::mix;
 
+use crate::mapping::in_small_pages;
 use crate::ruler::Work;
 
 /// Bytes of a cache line, on all processors this runs on but a few.
 pub const LINE: usize = 64;
-const PAGE: usize = 4096;
+/// Bytes of a page, the least there is.
+pub const PAGE: usize = 4096;
 const WORDS: usize = LINE / 8;
 
 /// Reads one word of each line, one line after the other.
@@ -76,7 +78,8 @@ impl Chase {
             state = mix(state);
             order.swap(last, ((u128::from(state) * last as u128) >> 64) as usize);
         }
-        let mut next = vec![1u32; places * apart];
+        let mut next =
+            if apart * 4 == PAGE { in_small_pages(places * apart, 1) } else { vec![1u32; places * apart] };
         for (stop, &following) in order.iter().enumerate() {
             next[place(stop) as usize] = place(following);
         }

@@ -90,6 +90,20 @@ impl Work for Port {
     }
 }
 
+/// A ruler of translations of code: jumps from page to page.
+struct Jumps {
+    stream: Stream,
+}
+
+impl Work for Jumps {
+    fn block(&mut self) -> u64 {
+        // 0.3 us a round where all misses hit the second table.
+        const ROUNDS: u64 = 4;
+        self.stream.run(ROUNDS);
+        ROUNDS * self.stream.units() as u64
+    }
+}
+
 /// Waits, and leaves nearly all of a shared core to its sibling.
 struct Null;
 
@@ -164,6 +178,8 @@ static RULERS: &[Ruler] = &[
     // Twice the pages of the largest first-level table, and as many as no second-level table holds.
     ruler!("tlb", Translation, "steps", |s| Ok(Box::new(Chase::pages(256, s.seed, NEAR_STEPS)))),
     ruler!("tlb_walk", Translation, "steps", |s| Ok(Box::new(Chase::pages(8192, s.seed, FAR_STEPS)))),
+    // More than a first-level table of code holds (64 to 256), and lines enough for any cache of code.
+    ruler!("tlb_code", Translation, "jumps", |_| Ok(Box::new(Jumps { stream: Stream::pages(384)? }))),
     ruler!("kernel_entry", Kernel, "calls", |_| Ok(Box::new(Enter))),
     ruler!("page_fault", Kernel, "pages", |_| Ok(Box::new(Fault))),
     ruler!("loopback", Devices, "datagrams", |_| {

@@ -1,8 +1,11 @@
 //! Streams of instructions: one class alone, or two interleaved, as a function made at run time.
 #![allow(unsafe_code)]
 
-use crate::code::{close, dependent, epilogue, missing, prologue, round, template, Bank, Class};
+use crate::code::{
+    close, close_far, dependent, epilogue, jump, missing, prologue, round, template, Bank, Class,
+};
 use crate::mapping::{Code, Mapping, Page};
+use crate::memory::{LINE, PAGE};
 use crate::RulerError;
 
 /// Units a round: enough that counting rounds (an addition and a jump) is 0.3 % of the work, and few enough for any
@@ -45,6 +48,24 @@ impl Stream {
         Self::made(&[], &vec![dependent(); ROUND])
     }
 
+    /// Jumps from page to page, one in each of `pages`; which line differs, so that lines do not compete for the same
+    /// sets of the first cache.
+    pub fn pages(pages: usize) -> Result<Self, RulerError> {
+        let place = |page: usize| page * PAGE + page % (PAGE / LINE) * LINE;
+        let mut bytes = vec![0; (pages + 2) * PAGE];
+        let mut put = |at: usize, what: &[u8]| bytes[at..at + what.len()].copy_from_slice(what);
+        let first = prologue();
+        put(0, &first);
+        put(first.len(), &jump(place(1) - first.len()));
+        for page in 1..pages {
+            put(place(page), &jump(place(page + 1) - place(page)));
+        }
+        let (last, count) = (place(pages), round());
+        let end = [count.clone(), close_far(last + count.len() - place(1)), epilogue()].concat();
+        put(last, &end);
+        Self::of_code(&bytes, pages)
+    }
+
     fn mixed(parts: &[(Class, usize)]) -> Result<Self, RulerError> {
         let mut init = Vec::new();
         let mut placed: Vec<(f64, Vec<u8>)> = Vec::new();
@@ -72,9 +93,13 @@ impl Stream {
         bytes.extend(round());
         bytes.extend(close(bytes.len() - begin));
         bytes.extend(epilogue());
+        Self::of_code(&bytes, units.len())
+    }
+
+    fn of_code(bytes: &[u8], units: usize) -> Result<Self, RulerError> {
         let mut memory = Mapping::new(bytes.len(), "code")?;
-        memory.bytes()[..bytes.len()].copy_from_slice(&bytes);
-        Ok(Self { code: memory.code()?, data: Page::new(), units: units.len() })
+        memory.bytes()[..bytes.len()].copy_from_slice(bytes);
+        Ok(Self { code: memory.code()?, data: Page::new(), units })
     }
 
     /// Instructions a round.
@@ -84,8 +109,8 @@ impl Stream {
 
     /// Executes `rounds` rounds, at least one.
     pub fn run(&mut self, rounds: u64) {
-        // SAFETY: `made` wrote prologue, units, a jump to the first of them as long as rounds are left, and epilogue:
-        // a function that saves what its caller wants kept. Units load from and store to the first line of a page.
+        // SAFETY: `made` and `pages` wrote prologue, units, a jump to the first of them as long as rounds are left, and
+        // epilogue: a function that saves what its caller wants kept. Units load from and store to the first line of a page.
         unsafe { self.code.run(&mut self.data, rounds.max(1)) };
     }
 }
@@ -118,6 +143,11 @@ mod tests {
 
     #[test]
     fn every_unit_of_every_round_is_executed() {
+        for pages in [1, 2, 65, 300] {
+            let mut jumping = Stream::pages(pages).unwrap();
+            assert_eq!(jumping.units(), pages);
+            jumping.run(3);
+        }
         for (rounds, expected) in [(0, 7), (1, 7), (2, 14), (1000, 7000)] {
             let mut counting = Stream::made(&[], &vec![COUNT.to_vec(); 7]).unwrap();
             counting.run(rounds);

@@ -9,6 +9,7 @@ use hindmost_clock::{Clock, MonotonicClock};
 use hindmost_sys::this_thread::pin;
 use serde::Serialize;
 
+use crate::burst::CoreClock;
 use crate::stream::{Stream, ROUND};
 use crate::{Class, RulerError};
 
@@ -35,6 +36,8 @@ pub struct Topology {
     pub one_way_ns: f64,
     /// What a ruler keeps of its rate beside itself on the other: 0.5 on siblings, 1 else.
     pub same_port: Option<f64>,
+    /// The clock of each, GHz: looked at before and after a window, it tells whether that changed meanwhile.
+    pub ghz: [f64; 2],
 }
 
 /// Same slice 27-44 ns, other slice 152-177 (measured on Zen 4); siblings about 10. Between two groups the middle.
@@ -64,7 +67,7 @@ impl Topology {
     pub fn look(a: usize, b: usize, ports: bool) -> Result<Self, RulerError> {
         let one_way_ns = ping_pong(a, b)?;
         let same_port = if ports { Some(same_port(a, b)?) } else { None };
-        Ok(Self { placement: placement(one_way_ns, same_port), one_way_ns, same_port })
+        Ok(Self { placement: placement(one_way_ns, same_port), one_way_ns, same_port, ghz: clocks(a, b)? })
     }
 }
 
@@ -150,6 +153,13 @@ fn same_port(a: usize, b: usize) -> Result<f64, RulerError> {
     Ok(solo / both)
 }
 
+/// Clocks of both, by chains that run beside each other: 0.2 ms.
+fn clocks(a: usize, b: usize) -> Result<[f64; 2], RulerError> {
+    let (mut first, mut second) = (CoreClock::new()?, CoreClock::new()?);
+    let seen = beside((a, || first.calm_ghz()), (b, || second.calm_ghz()))?;
+    Ok([seen.0, seen.1])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -177,6 +187,7 @@ mod tests {
         if let [a, b, ..] = cpus[..] {
             let seen = Topology::look(a, b, true).unwrap();
             assert!(seen.one_way_ns > 0.0 && seen.same_port.unwrap() > 0.0, "{seen:?}");
+            assert!(seen.ghz.iter().all(|ghz| (0.01..20.0).contains(ghz)), "{seen:?}");
         }
         assert!(matches!(Topology::look(0, 4000, false), Err(RulerError::Processor { cpu: 4000, .. })));
     }

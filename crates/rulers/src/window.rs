@@ -67,7 +67,7 @@ impl Made {
         // Sleeps until shortly before, so that a neighbour is not disturbed longer than the window.
         sleep_until(asked.start_ns.saturating_sub(500_000));
         let real_time = asked.real_time && make_real_time().is_ok();
-        let before = core.ghz();
+        let before = core.calm_ghz();
         while clock.now().0 < asked.start_ns {
             std::hint::spin_loop();
         }
@@ -75,7 +75,7 @@ impl Made {
         let began = clock.now().0;
         let (done, busy, ended) = self.periods(asked, began, clock);
         let (cpu_ns, involuntary) = (cpu_time_ns() - used, switches().involuntary - taken);
-        let ghz = [before, core.ghz()];
+        let ghz = [before, core.calm_ghz()];
         Ok(Window {
             done,
             began_ns: began,

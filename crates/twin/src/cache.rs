@@ -50,6 +50,14 @@ impl Memory {
         Self { levels: LINES.map(|lines| Level::new(lines, 8)), free_at: 0 }
     }
 
+    /// The line is in all levels from now on, as after a load of it.
+    pub fn fill(&mut self, line: u64, now: u64) {
+        let mixed = hindmost_random::mix(line) as usize;
+        for level in &mut self.levels {
+            level.touch(line, mixed, now);
+        }
+    }
+
     /// When the data of a line that is asked for now is there.
     pub fn load(&mut self, line: u64, now: u64) -> u64 {
         let mixed = hindmost_random::mix(line) as usize;

@@ -164,15 +164,37 @@ impl<'s, 'a> Thread<'s, 'a> {
     }
 }
 
-/// Instructions a tick of each of one or two programs, counted from `warm` on.
-pub fn run(streams: &[&Stream<'_>], warm: u64, ticks: u64) -> Vec<f64> {
+/// Instructions of each program that fill the caches before time begins: evenly interleaved.
+fn fill(memory: &mut Memory, threads: &mut [Thread<'_, '_>], counts: &[u64]) -> u64 {
+    let most = counts.iter().copied().max().unwrap_or(0);
+    let mut when = 0;
+    for step in 1..=most {
+        for (thread, &count) in threads.iter_mut().zip(counts) {
+            while thread.next * most < step * count {
+                let one = thread.reader.take(thread.next);
+                if matches!(usize::from(one.kind), LOAD | STORE) {
+                    when += 1;
+                    memory.fill(thread.stream.line(one), when);
+                }
+                thread.next += 1;
+                thread.first += 1;
+            }
+        }
+    }
+    when
+}
+
+/// Instructions a tick of each of one or two programs, counted from `warm` on; `filled`: how many instructions of each
+/// are over by then as far as the caches go. Regions of the third cache take some 100,000 to be there.
+pub fn run(streams: &[&Stream<'_>], filled: &[u64], warm: u64, ticks: u64) -> Vec<f64> {
     let mut memory = Memory::new();
     let mut threads: Vec<Thread<'_, '_>> = streams.iter().map(|one| Thread::new(one)).collect();
+    let began = fill(&mut memory, &mut threads, filled);
     let count = threads.len();
     let room = (WINDOW / count) as u64;
     let mut before = vec![0; count];
-    for now in 0..warm + ticks {
-        if now == warm {
+    for now in began..began + warm + ticks {
+        if now == began + warm {
             before = threads.iter().map(|thread| thread.first).collect();
         }
         // Who goes first alternates: neither is starved of ports, nor of dispatch.
@@ -206,7 +228,7 @@ mod tests {
     fn run(programs: &[&Program], seed: u64, warm: u64, ticks: u64) -> Vec<f64> {
         let streams: Vec<Stream<'_>> =
             (1..).zip(programs).map(|(number, one)| Stream::new(one, number, seed, 100)).collect();
-        super::run(&streams.iter().collect::<Vec<_>>(), warm, ticks)
+        super::run(&streams.iter().collect::<Vec<_>>(), &vec![0; streams.len()], warm, ticks)
     }
 
     fn ruler(name: &str) -> Program {

@@ -102,6 +102,8 @@ impl Program {
             }
         };
         let touch = |name: &str, lines: usize| Self { regions: vec![(lines, 1.0)], ..pure(name, LOAD) };
+        // Each load waits for the last: slow enough that another program takes its lines.
+        let chase = |name: &str, lines: usize| Self { distance: 0.0, streams: false, ..touch(name, lines) };
         vec![
             Self { pause: 40, ..pure("null", NOTHING) },
             pure("fp_mul", 0),
@@ -116,6 +118,11 @@ impl Program {
             touch("l2", LINES[1] * 3 / 4),
             touch("l3", LINES[2] * 3 / 4),
             touch("dram", LINES[2] * 16),
+            pure("store", STORE),
+            Self { misses: 0.5, ..pure("mispredict", BRANCH) },
+            chase("l2_chase", LINES[1] * 3 / 4),
+            chase("l3_chase", LINES[2] * 3 / 4),
+            chase("dram_chase", LINES[2] * 16),
         ]
     }
 }

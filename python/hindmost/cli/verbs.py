@@ -110,6 +110,12 @@ VERBS = (
                 ("colocate rulers", "colocate rulers --out core.json --picture core.svg"),
             ),
             Verb(
+                "stress",
+                "[RULER...] [OPTIONS]",
+                "Stress one resource a ruler, at a share of full strength.",
+                ("colocate stress", "colocate stress dram --duty 25% --duration 30s --cpus 1"),
+            ),
+            Verb(
                 "profile",
                 "PROGRAM [OPTIONS]",
                 "Measure what a program loses beside each ruler, and what it takes.",
@@ -122,7 +128,22 @@ VERBS = (
                 "may",
                 "JOB SERVER [OPTIONS]",
                 "Say whether a job may run beside a server, from their cards.",
-                ("colocate may batch.json server.json --within 10% --load 50%",),
+                (
+                    "colocate may batch.json server.json --within 10% --load 50%",
+                    "colocate may batch.json server.json --pairs pairs.json --violations 20%",
+                ),
+            ),
+            Verb(
+                "neighbours",
+                "SERVER JOB... [OPTIONS]",
+                "Rank jobs as neighbours of a server, the best first.",
+                ("colocate neighbours server.json zstd.json matmul.json --within 20%",),
+            ),
+            Verb(
+                "pairs",
+                "CARD... [OPTIONS]",
+                "Run programs beside each other, and score what predicts that.",
+                ("colocate pairs zstd.json sqlite.json matmul.json --out pairs.json --page pairs.html",),
             ),
             Verb(
                 "corun",
@@ -132,6 +153,12 @@ VERBS = (
                     "colocate corun memcached.json xz.json stream.json --within 20%",
                     "colocate corun web.json xz.json --budget 5m --page corun.html",
                 ),
+            ),
+            Verb(
+                "tail",
+                "[OPTIONS]",
+                "Predict how percentiles grow when a loaded server becomes slower.",
+                ("colocate tail --load 70% --lost 15% --workers 4", "colocate tail --service us.txt"),
             ),
             Verb(
                 "extender",
@@ -167,7 +194,7 @@ VERBS = (
                 "steer",
                 "[OPTIONS]",
                 "Simulate a cluster that is steered by predictions, and what it saves.",
-                ("colocate steer", "colocate steer --servers 1000 --load 30%"),
+                ("colocate steer --load 30%", "colocate steer --pods openb_pod_list_default.csv"),
             ),
         ),
     ),

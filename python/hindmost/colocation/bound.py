@@ -11,6 +11,8 @@ from hindmost.colocation.tail import allowed_loss
 from hindmost.errors import UsageError
 from hindmost.store.colocation import PROFILE_SCHEMA
 
+TOLD = 0.01
+"""Share from which on a lower end of an interval counts as use of a resource."""
 _MODEL = ("vendor", "family", "model")
 
 
@@ -47,6 +49,32 @@ def load_card(path: Path) -> dict[str, Any]:
     return read_card(text, str(path))
 
 
+def in_common(job: Mapping[str, Any], server: Mapping[str, Any]) -> str:
+    """Say which resources both use, each on its own machine: that much holds on another.
+
+    Examples
+    --------
+    >>> share = {"value": 0.1, "low": 0.05, "high": 0.2}
+    >>> card = {"axes": [{"ruler": "l3", "sensitivity": share, "contentiousness": share}]}
+    >>> in_common({**card, "name": "zstd"}, {**card, "name": "kv"})
+    'zstd takes of l3, and kv loses beside it'
+    """
+    taken = {
+        axis["ruler"]
+        for axis in job["axes"]
+        if axis["contentiousness"] and axis["contentiousness"]["low"] > TOLD
+    }
+    both = [
+        axis["ruler"]
+        for axis in server["axes"]
+        if axis["sensitivity"] and axis["sensitivity"]["low"] > TOLD and axis["ruler"] in taken
+    ]
+    if both:
+        beside = "it" if len(both) == 1 else "them"
+        return f"{job['name']} takes of {', '.join(both)}, and {server['name']} loses beside {beside}"
+    return f"{job['name']} surely takes nothing of what {server['name']} surely loses beside"
+
+
 def question(
     job: Mapping[str, Any], server: Mapping[str, Any], *, within: float, load: float
 ) -> dict[str, Any]:
@@ -74,8 +102,8 @@ def question(
     if mine != other:
         names = [card["processor"]["name"] for card in (job, server)]
         raise UsageError(
-            f"the cards are of different processors ({names[0]} {mine}, {names[1]} {other}): losses on one"
-            " say nothing of the other but which resources the programs use",
+            f"the cards are of different processors ({names[0]} {mine}, {names[1]} {other}): how much is lost"
+            f" on one does not follow from the other. What may still be said: {in_common(job, server)}",
             hint="profile both on one kind of machine",
         )
     allowed = allowed_loss(within, load)

@@ -18,7 +18,7 @@ import numpy as np
 
 from hindmost.colocation.models import Index, Model
 from hindmost.colocation.profiles import Array, Profiles
-from hindmost.colocation.skill import pairs_of
+from hindmost.colocation.skill import known_of, pairs_of
 
 Answer = Literal["yes", "no", "unknown"]
 
@@ -118,10 +118,10 @@ def held_out(
     parts = np.array_split(np.random.default_rng(seed).permutation(programs), folds)
     found: list[tuple[Array, Array, Index, Index]] = []
     for one, other in combinations([part for part in parts if part.size], 2):
-        known = pairs_of(np.setdiff1d(programs, np.concatenate([one, other])))
+        known = known_of(pairs_of(np.setdiff1d(programs, np.concatenate([one, other]))), lost)
         model = make().fit(profiles, *known, lost[known])
         for first, second in ((one, other), (other, one)):
-            victims, companions = pairs_of(first, second)
+            victims, companions = known_of(pairs_of(first, second), lost)
             predicted = model.predict(profiles, victims, companions)
             found.append((predicted, lost[victims, companions], victims, companions))
     return HeldOut(*(np.concatenate(column) for column in zip(*found, strict=True)))
@@ -148,6 +148,7 @@ def admission(
     programs : array of int
         Those whose pairs are known.
     lost : array, programs x programs
+        NaN where a pair's is not known.
     limit : float
         The share that may be lost.
     rate : float
@@ -156,7 +157,7 @@ def admission(
         Predictions for the margin are made with two folds of programs left out, on pairs between them.
     """
     strangers = held_out(make, profiles, programs, lost, folds=folds, seed=seed)
-    known = pairs_of(programs)
+    known = known_of(pairs_of(programs), lost)
     return Admission(
         make().fit(profiles, *known, lost[known]),
         limit,

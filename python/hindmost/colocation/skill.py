@@ -42,6 +42,12 @@ def pairs_of(victims: Index, companions: Index | None = None) -> tuple[Index, In
     return of.ravel(), beside.ravel()
 
 
+def known_of(pairs: tuple[Index, Index], lost: Array) -> tuple[Index, Index]:
+    """Those whose loss is known: windows of others were lost."""
+    there = np.isfinite(lost[pairs])
+    return pairs[0][there], pairs[1][there]
+
+
 def scores(
     profiles: Profiles,
     lost: Array,
@@ -57,7 +63,7 @@ def scores(
     ----------
     profiles : Profiles
     lost : array, programs x programs
-        What each (rows) loses beside each (columns).
+        What each (rows) loses beside each (columns); NaN where that is not known.
     splits, seed : int
     noise : float
         Pairs that truly lose less than three times this do not count for skill.
@@ -71,7 +77,7 @@ def scores(
     for _ in range(splits):
         order = rng.permutation(len(profiles.names))
         half = len(order) // 2
-        known, unknown = pairs_of(order[:half]), pairs_of(order[half:])
+        known, unknown = (known_of(pairs_of(part), lost) for part in (order[:half], order[half:]))
         truth = lost[unknown]
         counts = truth > 3 * noise
         for model in [*baselines(), *(models() if candidates is None else candidates)]:

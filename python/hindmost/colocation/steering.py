@@ -14,9 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hindmost.colocation.arrivals import WORKERS, Arrivals, generated
 from hindmost.colocation.profiles import Array
-
-WORKERS = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +57,7 @@ def steer(
     servers: int = 4000,
     seed: int = 1,
     share: Callable[[Array], Array] = lambda kept: kept,
+    arrivals: Arrivals | None = None,
 ) -> list[Outcome]:
     """Run all policies at all targets.
 
@@ -72,6 +72,8 @@ def steer(
     share : callable
         From what is kept of a rate to what the target speaks of; itself for the mean, `loss_of_tail` for
         a tail.
+    arrivals : Arrivals, optional
+        Who serves, and what is offered; generated.
 
     Notes
     -----
@@ -80,14 +82,15 @@ def steer(
     are offered one worker after the other and admitted while the mean is predicted to stay within the target.
     """
     rng = np.random.default_rng(seed)
-    kinds = np.arange(servers) * len(truth) // servers
-    offers = rng.integers(truth.shape[1], size=(servers, WORKERS))
+    met = generated(servers, *truth.shape, rng) if arrivals is None else arrivals
     order = rng.permutation(servers * WORKERS)
-    real, guess = truth[kinds[:, None], offers], predicted[kinds[:, None], offers]
+    order = order[met.there.ravel()[order]]
+    at = (met.kinds[:, None], met.offers)
+    real, guess = truth[at], predicted[at]
     found: list[Outcome] = []
     for target in targets:
-        steered = _admitted(guess, float(target), share)
-        oracle = _admitted(real, float(target), share)
+        steered = _admitted(guess, met.there, float(target), share)
+        oracle = _admitted(real, met.there, float(target), share)
         random = np.zeros(servers * WORKERS, dtype=bool)
         random[order[: int(steered.sum())]] = True
         policies = {
@@ -100,12 +103,12 @@ def steer(
     return found
 
 
-def _admitted(lost: Array, target: float, share: Callable[[Array], Array]) -> np.ndarray:
+def _admitted(lost: Array, there: np.ndarray, target: float, share: Callable[[Array], Array]) -> np.ndarray:
     chosen = np.zeros(lost.shape, dtype=bool)
     sum_lost = np.zeros(len(lost))
     for worker in range(lost.shape[1]):
         after = sum_lost + lost[:, worker]
-        chosen[:, worker] = share(1 - after / WORKERS) >= target - 1e-12
+        chosen[:, worker] = there[:, worker] & (share(1 - after / WORKERS) >= target - 1e-12)
         sum_lost = np.where(chosen[:, worker], after, sum_lost)
     return chosen
 

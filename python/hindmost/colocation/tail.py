@@ -12,6 +12,9 @@ import numpy as np
 
 from hindmost.colocation.profiles import Array
 
+LEAST_SERVICES = 200
+"""Fewer have no p99."""
+
 
 def mm1(p: float, load: float, lost: float = 0.0) -> float:
     """Percentile of latency by Eq 3.6, in mean service times of the undisturbed server.

@@ -9,12 +9,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from hindmost.colocation.profiles import Array
-from hindmost.colocation.tail import Queue, block_of, mm1, stretched
+from hindmost.colocation.tail import LEAST_SERVICES, Queue, block_of, mm1, stretched
 
 LEVELS = np.array([0.5, 0.99])
 MODELS = ("M/M/1", "M/G/1", "quantile map", "regimes")
-LEAST_SERVICES = 200
-"""Fewer have no p99."""
 _REQUESTS = 50_000
 _SEEN_LEVELS = np.concatenate([np.linspace(0, 0.98, 50), [0.99, 0.995, 1.0]])
 

@@ -2,7 +2,7 @@
 
 History: ``hindmost.rulers/1``, ``hindmost.profile/1``, ``hindmost.advice/1``, ``hindmost.corun/1`` (0.1.0),
 the first. A profile of a server that is asked by a probe has ``loaded``, and ``latency`` in each axis; others
-have neither.
+have neither. Cards made before windows were kept have no ``rows``.
 """
 
 from typing import Literal, NotRequired, TypedDict
@@ -142,6 +142,27 @@ class Loaded(TypedDict):
     presence: Growth
 
 
+class WindowRow(TypedDict):
+    """One window: rates a CPU second, placement and clocks (GHz, of both processors) before and after.
+
+    ``ruler``: beside what, ``alone`` for nothing. ``kept``: whether it counts: neither did the host move a
+    processor, nor change the clock of the one whose rate it tells (the program's, where there is one). ``lost``: why there is no rate of the program.
+    ``program``: its name, where there are several.
+    """
+
+    round: Count
+    program: NotRequired[str]
+    ruler: str
+    with_program: bool
+    program_per_s: float | None
+    ruler_per_s: float | None
+    placement: list[Placement]
+    ghz: list[list[float]]
+    kept: bool
+    lost: Literal["units", "processor"] | None
+    real_time: bool
+
+
 class Method(TypedDict):
     """How a card was made."""
 
@@ -159,7 +180,7 @@ class Profile(TypedDict):
 
     ``presence``: what it loses beside the inert ruler, against nothing on the other processor at all.
     ``noise``: half the width of a typical interval, what lies below is not told from zero.
-    ``loaded``: where the program is a server that was asked by a probe.
+    ``loaded``: where the program is a server that was asked by a probe. ``rows``: all windows.
     """
 
     schema: Literal["hindmost.profile/1"]
@@ -175,6 +196,7 @@ class Profile(TypedDict):
     noise: float
     method: Method
     notes: list[str]
+    rows: NotRequired[list[WindowRow]]
 
 
 class Predicted(TypedDict):

@@ -22,6 +22,9 @@ schema                      where                               written by
 ``hindmost.trace/1``        ``hindmost trace --json``           `hindmost.trace`, ``crates/trace``
 ``hindmost.rulers/1``       ``hindmost colocate rulers --json``  `hindmost.studies.colocation`
 ``hindmost.profile/1``      profile cards                       `hindmost.studies.colocation`
+``hindmost.pairs/1``        ``hindmost colocate pairs --json``  `hindmost.studies.colocation`
+``hindmost.neighbours/1``   ``... neighbours --json``           `hindmost.colocation.asking`
+``hindmost.stress/1``       ``hindmost colocate stress --json``  `hindmost.studies.colocation`
 ``hindmost.corun/1``        ``hindmost colocate corun --json``  `hindmost.studies.colocation`
 ``hindmost.advice/1``       ``hindmost colocate advise --json``  `hindmost.studies.colocation`
 ``hindmost.supervision/1``  ``... supervise --json``            `hindmost.studies.colocation`
@@ -56,6 +59,7 @@ from hindmost.store import (
     listing,
     manifest,
     measure,
+    pairs,
     predictions,
     search,
     serving,
@@ -86,6 +90,9 @@ DOCUMENTS: dict[str, tuple[Any, str]] = {
     "trace": (trace.Trace, "Result of hindmost trace"),
     "rulers": (colocation.Rulers, "Result of hindmost colocate rulers"),
     "profile": (colocation.Profile, "A profile card of hindmost colocate profile"),
+    "pairs": (pairs.Pairs, "Result of hindmost colocate pairs"),
+    "neighbours": (pairs.Neighbours, "Result of hindmost colocate neighbours"),
+    "stress": (pairs.Stress, "Result of hindmost colocate stress"),
     "corun": (colocation.CoRun, "Result of hindmost colocate corun"),
     "advice": (colocation.Advice, "Result of hindmost colocate advise"),
     "supervision": (supervision.Supervision, "Result of hindmost colocate supervise"),

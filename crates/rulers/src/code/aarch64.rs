@@ -109,6 +109,17 @@ pub fn missing(_class: Class) -> Option<&'static str> {
     None
 }
 
+/// A jump `forward` bytes from its own first (`b`).
+pub fn jump(forward: usize) -> Vec<u8> {
+    (0x1400_0000_u32 | (forward / 4) as u32).to_le_bytes().to_vec()
+}
+
+/// As `close`, from further than a condition reaches, 1 MiB: over a jump (`b.eq`, `b`).
+pub fn close_far(back: usize) -> Vec<u8> {
+    let words = -((back / 4) as i32 + 1);
+    [0x5400_0040_u32, 0x1400_0000 | ((words as u32) & 0x3ff_ffff)].map(u32::to_le_bytes).concat()
+}
+
 /// The jump from here, `back` bytes after the begin of the round, to there: while rounds are left (`b.ne`).
 pub fn close(back: usize) -> Vec<u8> {
     let words = -((back / 4) as i32);

@@ -13,10 +13,10 @@ mod aarch64;
 mod x86_64;
 
 #[cfg(target_arch = "aarch64")]
-pub use aarch64::{close, make_visible, missing};
+pub use aarch64::{close, close_far, jump, make_visible, missing};
 use serde::Serialize;
 #[cfg(target_arch = "x86_64")]
-pub use x86_64::{close, make_visible, missing};
+pub use x86_64::{close, close_far, jump, make_visible, missing};
 
 /// A kind of instruction that keeps some execution port busy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]

@@ -133,6 +133,19 @@ pub fn missing(class: Class) -> Option<&'static str> {
     (class == Class::VecMul && !is_x86_feature_detected!("sse4.1")).then_some("SSE4.1")
 }
 
+/// A jump `forward` bytes from its own first.
+pub fn jump(forward: usize) -> Vec<u8> {
+    const LENGTH: usize = 5;
+    let mut jump = vec![0xe9];
+    jump.extend(((forward - LENGTH) as i32).to_le_bytes());
+    jump
+}
+
+/// As `close`, however far back.
+pub fn close_far(back: usize) -> Vec<u8> {
+    close(back)
+}
+
 /// The jump from here, `back` bytes after the begin of the round, to there: while rounds are left.
 pub fn close(back: usize) -> Vec<u8> {
     const LENGTH: usize = 6;

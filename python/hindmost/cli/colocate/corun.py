@@ -23,6 +23,12 @@ def corun(
     cpu: Annotated[
         int | None, whole(PROCEDURE, "The server's processor; jobs run on another. [default: the last]")
     ] = None,
+    other: Annotated[
+        str | None,
+        option(
+            PROCEDURE, "N|sibling", "Where jobs run; the other thread of its core. [default: the nearest]"
+        ),
+    ] = None,
     budget: Annotated[str, option(PROCEDURE, "TIME", "How long at most, each load.")] = "60s",
     seed: Annotated[int, whole(PROCEDURE, "Of the order of windows.")] = 1,
     page: Annotated[Path | None, option(OUTPUT, "FILE", "Write a page here (HTML).")] = None,
@@ -53,6 +59,7 @@ def corun(
         rates=[parse_rate(one) for one in rates.split(",")] if rates else (),
         within=parse_share(within, "within"),
         cpu=cpu,
+        other=other,
         budget_s=parse_duration(budget, "budget", 1.0),
         seed=seed,
         say=say,

@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 from typing import Annotated
 
-from hindmost.cli.options import LOAD, OUTPUT, TARGET, Json, option
+from hindmost.cli.options import LOAD, OUTPUT, PROCEDURE, TARGET, Json, option
 from hindmost.cli.outcome import written
 from hindmost.exits import Exit
 
-_EXITS = {"yes": Exit.DONE, "no": Exit.CROSSED, "unknown": Exit.INCONCLUSIVE}
+EXITS = {"yes": Exit.DONE, "no": Exit.CROSSED, "unknown": Exit.INCONCLUSIVE}
 
 
 def may(
@@ -19,6 +19,12 @@ def may(
     *,
     within: Annotated[str, option(TARGET, "SHARE", "How much a percentile of the server may grow.")] = "10%",
     load: Annotated[str, option(LOAD, "SHARE", "How busy the server is.")] = "50%",
+    pairs: Annotated[
+        Path | None, option(TARGET, "FILE", "Pairs that were measured: learn from them, with a margin.")
+    ] = None,
+    violations: Annotated[
+        str, option(PROCEDURE, "SHARE", "Of those told yes, how many may break the limit; with --pairs.")
+    ] = "5%",
     prometheus: Annotated[
         Path | None, option(OUTPUT, "FILE", "Write the answer for Prometheus, as text, here.")
     ] = None,
@@ -28,21 +34,25 @@ def may(
 
     What the server loses beside the job is at most what it loses beside the worst of the rulers that the job
     slows; percentiles grow faster than that, by the server's load (Eq 3.6). Cards of different processors are
-    refused.
+    refused. With --pairs (of `colocate pairs`) a measured pair answers for itself, and for others a model
+    that learned from all, with a margin so wide that no more than --violations of those told yes break it.
     """
-    from hindmost.colocation.bound import load_card, question
+    from hindmost.colocation.asking import ask, load_pairs
+    from hindmost.colocation.bound import load_card
     from hindmost.errors import HindmostError
     from hindmost.plan import parse_share
     from hindmost.report.colocation.profile import prometheus_text, render_answer
 
-    found = question(
+    found = ask(
         load_card(job),
         load_card(server),
         within=parse_share(within, "within"),
         load=parse_share(load, "load"),
+        pairs=None if pairs is None else load_pairs(pairs),
+        violations=parse_share(violations, "violations"),
     )
     failure = None if prometheus is None else written(prometheus, prometheus_text(found))
     print(json.dumps(found) if json_ else render_answer(found), end="\n" if json_ else "")
     if failure is not None:
         raise HindmostError(failure, hint="--prometheus FILE in a folder that can be written")
-    return int(_EXITS[str(found["answer"])])
+    return int(EXITS[str(found["answer"])])

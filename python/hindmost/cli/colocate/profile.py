@@ -33,6 +33,12 @@ def profile(
     cpu: Annotated[
         int | None, whole(PROCEDURE, "The program's processor; rulers run on another. [default: the last]")
     ] = None,
+    other: Annotated[
+        str | None,
+        option(
+            PROCEDURE, "N|sibling", "Where rulers run; the other thread of its core. [default: the nearest]"
+        ),
+    ] = None,
     rulers: Annotated[
         str | None, option(PROCEDURE, "NAMES", "Beside which rulers. [default: one a resource]")
     ] = None,
@@ -90,6 +96,7 @@ def profile(
         units=source or (work if counter is None else Counter(counter)),
         rulers=RULERS if rulers is None else rulers.split(","),
         cpu=cpu,
+        other=other,
         window_ms=None if window is None else parse_duration(window, "window", 0.005) * 1000,
         budget_s=None if budget is None else parse_duration(budget, "budget", 1.0),
         real_time=not no_real_time,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Annotated
 
 from hindmost.cli.options import LOAD, PROCEDURE, Json, option, whole
@@ -16,18 +17,30 @@ def steer(
     load: Annotated[
         str, option(LOAD, "SHARE", "How busy latency-sensitive servers are, for the tail.")
     ] = "50%",
+    pods: Annotated[
+        Path | None,
+        option(
+            LOAD, "FILE", "Who serves and what is offered, from a list of pods (CSV). [default: generated]"
+        ),
+    ] = None,
     seed: Annotated[int, whole(PROCEDURE, "Of programs and arrivals.")] = 1,
     json_: Json = False,
 ) -> int:
     """Simulate a cluster under four policies (none, random, steered, oracle) at 20 levels of service.
 
     Losses are those of the twin, predictions learned on it. Violations are told as a share of servers and as
-    a magnitude, apart; savings by instances, as the paper counts, and by batch work done.
+    a magnitude, apart; savings by instances, as the paper counts, and by batch work done. --pods takes a
+    list in the layout of Alibaba's cluster-trace-gpu-v2023: its LS pods serve, its BE pods are batch work.
     """
+    from hindmost.errors import UsageError
     from hindmost.plan import parse_share
     from hindmost.report.colocation.twin import render_steering
     from hindmost.studies.colocation.twin import steering
 
-    document = steering(programs, servers=servers, seed=seed, load=parse_share(load, "load"))
+    try:
+        listed = None if pods is None else pods.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{pods} cannot be read: {error}") from None
+    document = steering(programs, servers=servers, seed=seed, load=parse_share(load, "load"), pods=listed)
     print(json.dumps(document) if json_ else render_steering(document), end="\n" if json_ else "")
     return Exit.DONE

@@ -12,6 +12,8 @@ from hindmost.report.common.numbers import number
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from hindmost.store.pairs import Answer, Neighbours
+
 
 _MUCH = 0.05
 """At half load p99 grows by a tenth with it (Eq 3.6): an interval from 0 to so much decides nothing."""
@@ -99,12 +101,12 @@ def share_text(share: Mapping[str, Any] | None) -> str:
     return f"{share['value']:>6.1%} [{share['low']:.1%}, {share['high']:.1%}]"
 
 
-def render_answer(found: Mapping[str, Any], *, width: int | None = None, color: bool | None = None) -> str:
-    """Write what `hindmost.colocation.bound.question` found.
+def render_answer(found: Answer, *, width: int | None = None, color: bool | None = None) -> str:
+    """Write what `hindmost.colocation.asking.ask` found.
 
     Parameters
     ----------
-    found : dict
+    found : Answer
     width, color
         As for `hindmost.report.measure.render_terminal`.
     """
@@ -113,13 +115,52 @@ def render_answer(found: Mapping[str, Any], *, width: int | None = None, color: 
         console,
         f"{found['answer']}: {plain(found['job'])} beside {plain(found['server'])}. A percentile may grow"
         f" {found['within']:.0%} at load {found['load']:.0%}: {found['allowed']:.1%} of the rate may be"
-        f" lost, and the worst ruler that the job slows ({found['ruler'] or 'none'}) costs"
-        f" up to {found['worst']:.1%}.",
+        f" lost{_why(found)}.",
     )
     for note in found["notes"]:
         printed(console, f"note: {note}", indent=2)
     if found["answer"] == "unknown":
-        printed(console, "hint: measure the pair: hindmost compare --live, with and without the job")
+        printed(console, "hint: measure the pair: hindmost colocate corun SERVER JOB")
+    return text_of(console)
+
+
+def _why(found: Answer) -> str:
+    if found["by"] == "measured":
+        return f"; the pair was measured, and lost {found['expected']:.1%}"
+    if found["by"] == "model":
+        return (
+            f"; {found['expected']:.1%} is predicted, with a margin for {found['violations']:.0%} of"
+            " violations"
+        )
+    return (
+        f", and the worst ruler that the job slows ({found['ruler'] or 'none'}) costs up to"
+        f" {found['worst']:.1%}"
+    )
+
+
+def render_neighbours(document: Neighbours, *, width: int | None = None, color: bool | None = None) -> str:
+    """Write a document ``hindmost.neighbours/1`` for the terminal, the best neighbour first.
+
+    Parameters
+    ----------
+    document : Neighbours
+    width, color
+        As for `hindmost.report.measure.render_terminal`.
+    """
+    console = console_of(width, color)
+    first = document["jobs"][0]
+    printed(
+        console,
+        f"the best neighbour of {plain(document['server'])} is {plain(first['job'])}. A percentile may grow"
+        f" {first['within']:.0%} at load {first['load']:.0%}: {first['allowed']:.1%} of the rate may be lost",
+    )
+    console.print()
+    console.print(f"{'job':<20} {'may it':<8} {'by':<9} {'expected':>8} {'at most':>8}  worst ruler")
+    for one in document["jobs"]:
+        cells = f"{one['answer']:<8} {one['by']:<9} {one['expected']:>8.1%} {one['worst']:>8.1%}"
+        console.print(f"{plain(one['job']):<20} {cells}  {one['ruler'] or '-'}", soft_wrap=True)
+    for note in dict.fromkeys(note for one in document["jobs"] for note in one["notes"]):
+        printed(console, f"note: {note}", indent=2)
     return text_of(console)
 
 

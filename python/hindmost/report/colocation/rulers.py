@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import escape
 
 from hindmost.report.common.console import console_of, printed, text_of
 from hindmost.report.common.document import plain
 from hindmost.report.common.numbers import number
+
+if TYPE_CHECKING:
+    from hindmost.store.pairs import Stress
 
 _CELL = 46
 _LEFT = 110
@@ -62,6 +65,29 @@ def _rate(one: Mapping[str, Any]) -> str:
     share = "-" if one["share"] is None else f"{one['share']:.1%}"
     row = f"{one['name']:<14} {one['rate']:>8.3f} {ends:<16} {stated:>10} {share:>7}"
     return f"{row}  {one['clean']}/{one['tried']}"
+
+
+def render_list(rulers: Sequence[Mapping[str, Any]]) -> str:
+    """Name all rulers, what each keeps busy, and what its work is counted in."""
+    lines = [f"{'ruler':<14} {'keeps busy':<12} counts"]
+    for one in rulers:
+        paper = " (as the paper printed it)" if one["paper"] else ""
+        lines.append(f"{one['name']:<14} {one['resource']:<12} {one['unit']}{paper}")
+    return "\n".join(lines) + "\n"
+
+
+def render_stress(document: Stress) -> str:
+    """Write what rulers did by hand."""
+    lines = []
+    for one in document["rulers"]:
+        low, high = one["ghz"]
+        lines.append(
+            f"{one['ruler']} on processor {one['cpu']}: {number(one['per_s'])} {one['unit']}/s for"
+            f" {one['took_s']:.1f} s, at work {one['duty']:.1%} of the time, {one['cpu_share']:.1%} with a"
+            f" processor, switched off {one['involuntary']} times, {low:.2f} to {high:.2f} GHz"
+            + (", real-time" if one["real_time"] else "")
+        )
+    return "\n".join(lines) + "\n"
 
 
 def picture(document: Mapping[str, Any]) -> str:

@@ -23,8 +23,8 @@ from hindmost.colocation.waiting import Solo, enough
 from hindmost.errors import Inconclusive, UsageError
 from hindmost.store.colocation import CORUN_SCHEMA
 from hindmost.studies.colocation.corunner import CoRunner
-from hindmost.studies.colocation.processor import pair, processor, spare
-from hindmost.studies.colocation.rulers import asked, made
+from hindmost.studies.colocation.processor import processor, spare
+from hindmost.studies.colocation.rulers import asked, made, places
 from hindmost.studies.colocation.served import Served
 from hindmost.studies.colocation.shares import LEAST_ROUNDS, growth, loaded, shares_lost
 from hindmost.studies.colocation.windows import Seen, Stand, placement_of
@@ -45,6 +45,7 @@ def corun(
     rates: Sequence[float] = (),
     within: float = 0.1,
     cpu: int | None = None,
+    other: str | None = None,
     budget_s: float = 60.0,
     seed: int = 1,
     say: Callable[[str], None] = lambda _: None,
@@ -59,8 +60,8 @@ def corun(
         Further loads after that of the card, each heavier than the card's; requests a second.
     within : float
         How much its p99 may grow: what is promised.
-    cpu : int, optional
-        Of the server; jobs run on the nearest other.
+    cpu, other : optional
+        Of the server, and where jobs run (`hindmost.studies.colocation.rulers.places`).
     budget_s : float
         Of each load: when its last round begins at the latest; four rounds at least.
     seed : int
@@ -102,7 +103,7 @@ def corun(
             hint="profile server and jobs on this machine",
         )
     begun = time.monotonic()
-    there = _Place(server, jobs, pair(cpu), random.Random(seed), seed, budget_s, say)
+    there = _Place(server, jobs, places(cpu, other), random.Random(seed), seed, budget_s, say)
     found = [there.under(rate) for rate in (first["asked_per_s"], *rates)]
     windows = [one for under in found for each in under.seen for one in each]
     placement, notes = placement_of(windows)

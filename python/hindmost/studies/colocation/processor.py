@@ -69,7 +69,9 @@ def pair(cpu: int | None) -> tuple[int, int]:
     cpus = allowed()
     if len(cpus) < 2:
         raise HostUnfit(
-            "there is one processor only: nothing can run beside a program",
+            "there is one processor only: nothing can run beside a program. The core's certificate (colocate"
+            " rulers), answers from cards (may, neighbours, extender) and simulations (twin, steer) need no"
+            " other",
             hint="use a machine, or a container, with 2 or more",
         )
     mine = chosen(cpu)

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Literal
 from hindmost import _engine
 from hindmost.errors import Inconclusive, UsageError
 from hindmost.store.colocation import PROFILE_SCHEMA
-from hindmost.studies.colocation.processor import pair, processor, spare
-from hindmost.studies.colocation.rulers import asked, made
+from hindmost.studies.colocation.processor import processor, spare
+from hindmost.studies.colocation.rulers import asked, made, places
 from hindmost.studies.colocation.runs import Runs
 from hindmost.studies.colocation.served import Served
 from hindmost.studies.colocation.shares import LEAST_ROUNDS, growth, loaded, shares_lost
 from hindmost.studies.colocation.subject import Subject
 from hindmost.studies.colocation.units import Units
-from hindmost.studies.colocation.windows import LEAST_CPU, Seen, Stand, placement_of
+from hindmost.studies.colocation.windows import LEAST_CPU, Seen, Stand, placement_of, rows_of
 from hindmost.watch import LatencySource
 
 if TYPE_CHECKING:
@@ -60,6 +60,7 @@ def profile(
     units: Units | LatencySource | Literal["cpu"] | None = None,
     rulers: Sequence[str] = RULERS,
     cpu: int | None = None,
+    other: str | None = None,
     window_ms: float | None = None,
     budget_s: float | None = None,
     real_time: bool = True,
@@ -77,8 +78,8 @@ def profile(
         Where units of work are counted; lines on its stdout. ``"cpu"``: it ends, and each run is a unit. A
         source of latency: it is a server, which this probe asks, and an answered request is a unit.
     rulers : sequence of str
-    cpu : int, optional
-        Of the program; rulers run on the nearest other.
+    cpu, other : optional
+        Of the program, and where rulers run (`hindmost.studies.colocation.rulers.places`).
     window_ms, budget_s : float, optional
         Length of a window, 40 ms or `PROBED_REQUESTS` of a probe; when the last round begins at the latest,
         10 s or 60 s.
@@ -99,7 +100,7 @@ def profile(
     known = [one["name"] for one in json.loads(_engine.rulers())]
     if unknown := [one for one in rulers if one not in known]:
         raise UsageError(f"no ruler is called {unknown[0]}", hint=f"there are {', '.join(known)}")
-    cpus, begun, order = pair(cpu), time.monotonic(), random.Random(seed)
+    cpus, begun, order = places(cpu, other), time.monotonic(), random.Random(seed)
     rate = units.document["probe"]["rate"] if isinstance(units, LatencySource) else None
     window_ms, budget_s = _lengths(window_ms, budget_s, rate)
     real_time = real_time and rate is None
@@ -245,4 +246,5 @@ def _card(
         "noise": statistics.median(halves) if halves else 0.0,
         "method": method,
         "notes": noted,
+        "rows": rows_of(seen),
     }

@@ -8,14 +8,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hindmost import _engine
-from hindmost.errors import HostUnfit, Inconclusive
+from hindmost.errors import HostUnfit, Inconclusive, UsageError
 from hindmost.store.colocation import RULERS_SCHEMA
-from hindmost.studies.colocation.processor import allowed, chosen, processor
+from hindmost.studies.colocation.processor import allowed, chosen, pair, processor
 
 if TYPE_CHECKING:
     from hindmost.store.colocation import Caches, Neighbour, Processor, RulerRate, Rulers
 
 MOST_NEIGHBOURS = 8
+SIBLING = "sibling"
 ATTEMPTS = 6
 AGREE = 0.02
 """Rates before and after a certificate differ by no more, nor from the best ever seen: what another thread of
@@ -161,6 +162,44 @@ def neighbour(mine: int, other: int, *, ports: bool = True) -> Neighbour:
         "one_way_ns": seen["one_way_ns"],
         "same_port": seen["same_port"],
     }
+
+
+def places(cpu: int | None, other: str | None) -> tuple[int, int]:
+    """Find the processor of a program, and that of what runs beside it.
+
+    Parameters
+    ----------
+    cpu : int, optional
+        Of the program; the last that may be used.
+    other : str, optional
+        A number, or ``sibling``: the other thread of the program's core, by what is seen of it; the nearest
+        by number.
+
+    Raises
+    ------
+    HostUnfit
+        There is one processor only, or none is a sibling.
+    UsageError
+        `other` is none that may be used.
+    """
+    mine, nearest = pair(cpu)
+    if other is None:
+        return mine, nearest
+    if other != SIBLING:
+        if not other.isdecimal() or int(other) == mine:
+            raise UsageError(f"--other {other}: name a processor, or {SIBLING}", hint=f"--other {nearest}")
+        return mine, chosen(int(other))
+    seen = [neighbour(mine, one) for one in allowed() if one != mine][:MOST_NEIGHBOURS]
+    found = next((one["cpu"] for one in seen if one["placement"] == "siblings"), None)
+    if found is None:
+        near = min(seen, key=lambda one: one["one_way_ns"])
+        raise HostUnfit(
+            f"processor {mine} has no sibling among those that may be used: the nearest, {near['cpu']}, is"
+            f" {near['placement']} ({near['one_way_ns']:.0f} ns one way; a ruler keeps"
+            f" {near['same_port'] or 1.0:.2f} of its rate beside itself there, and 0.5 on a sibling)",
+            hint="without --other: what programs on cores of their own do to each other",
+        )
+    return mine, found
 
 
 def caches(knees: Mapping[str, Any]) -> Caches:

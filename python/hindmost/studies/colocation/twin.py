@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import time
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from hindmost import _engine
+from hindmost.colocation.arrivals import generated, of_pods
 from hindmost.colocation.models import Linear, ours
 from hindmost.colocation.profiles import Array, Profiles, of_twin
 from hindmost.colocation.promise import admission
@@ -119,6 +121,7 @@ def steering(
     seed: int = 1,
     load: float = 0.5,
     speed: float | None = None,
+    pods: str | None = None,
 ) -> dict[str, Any]:
     """Steer a cluster by predictions learned on the twin, for the mean and for a tail.
 
@@ -130,6 +133,8 @@ def steering(
         Of the latency-sensitive servers, for the tail.
     speed : float, optional
         Of a batch job beside a server; what the twin shows.
+    pods : str, optional
+        A list of pods (`hindmost.colocation.arrivals`), for who serves and what is offered.
     """
     begun = time.monotonic()
     profiles, lost = run_twin(programs, seed)
@@ -137,18 +142,22 @@ def steering(
     serving, batch = np.split(order, [max(2, programs // 7)])
     known = pairs_of(batch[: len(batch) // 2 + 2])
     truth = lost[np.ix_(serving, batch)]
+    rng = np.random.default_rng(seed)
+    make = generated if pods is None else partial(of_pods, pods)
+    arrivals = make(servers, *truth.shape, rng)
     levels: dict[str, Any] = {}
     for model in (Linear("Eq 3.3"), ours()):
         model.fit(profiles, *known, lost[known])
         guess = model.predict(profiles, *pairs_of(serving, batch)).reshape(truth.shape)
         for what, share in (("mean", lambda kept: kept), ("tail", lambda kept: loss_of_tail(kept, load))):
-            found = steer(truth, guess, TARGETS, servers=servers, seed=seed, share=share)
+            found = steer(truth, guess, TARGETS, servers=servers, seed=seed, share=share, arrivals=arrivals)
             levels.setdefault(what, {})[model.name] = [asdict(one) for one in found]
     fast = float(1 - lost[np.ix_(batch, serving)].mean()) if speed is None else speed
     return {
         "servers": servers,
         "seed": seed,
         "load": load,
+        "arrivals": arrivals.told,
         "levels": levels,
         "batch_speed": fast,
         "paper": {name: asdict(saving(gain, speed=fast)) for name, gain in PAPER_GAINS.items()},

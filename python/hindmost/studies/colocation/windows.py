@@ -1,4 +1,4 @@
-"""Windows: a program beside a ruler for a moment, with the placement looked at before and after."""
+"""Windows: a program beside a ruler for a moment, with placement and clocks looked at before and after."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 from hindmost import _engine
 from hindmost.studies.colocation.rulers import asked
@@ -16,7 +16,7 @@ from hindmost.studies.colocation.served import Asked, Served
 from hindmost.studies.colocation.subject import Subject
 
 if TYPE_CHECKING:
-    from hindmost.store.colocation import Placement
+    from hindmost.store.colocation import Placement, WindowRow
 
 _MS = 1_000_000
 PERIOD_NS = 10_000
@@ -24,6 +24,16 @@ PERIOD_NS = 10_000
 Lost = Literal["units", "processor"]
 LEAST_CPU = 0.3
 """Of a window, that whoever is measured must have had a processor for."""
+CLOCK = 0.05
+"""By more a clock does not differ around a window that counts: work a CPU second goes with it. Steps of a
+boost are of 1 to 3 %."""
+
+
+class Look(NamedTuple):
+    """How two processors stand to each other at a moment, and the clock of each in GHz."""
+
+    placement: Placement
+    ghz: tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +48,7 @@ class Seen:
         Whether the program ran.
     program, of_ruler : float or None
         Units a CPU second of each; None where it did not run or had too little of a processor.
-    placement : tuple of str
+    looks : tuple of Look
         Before and after.
     real_time : bool
         Whether the ruler went before all that is not real-time.
@@ -53,24 +63,67 @@ class Seen:
     with_program: bool
     program: float | None
     of_ruler: float | None
-    placement: tuple[str, str]
+    looks: tuple[Look, Look]
     real_time: bool
     lost: Lost | None = None
     asked: Asked | None = None
 
     @property
+    def moved(self) -> bool:
+        """Whether the processors stood otherwise after it: the host may move them at any time."""
+        return self.looks[0].placement != self.looks[1].placement
+
+    @property
+    def clock_changed(self) -> bool:
+        """Whether the clock of the processor whose rate is told changed: frequency, or a part was stolen."""
+        return changed(self.looks, 0 if self.with_program else 1)
+
+    @property
     def kept(self) -> bool:
-        """Whether the processors stood alike before and after: the host may move them at any time."""
-        return self.placement[0] == self.placement[1]
+        """Whether it counts."""
+        return not self.moved and not self.clock_changed
+
+    def row(self, round_: int) -> WindowRow:
+        """As it is stored: nothing is averaged before."""
+        before, after = self.looks
+        return {
+            "round": round_,
+            "ruler": self.ruler,
+            "with_program": self.with_program,
+            "program_per_s": self.program,
+            "ruler_per_s": self.of_ruler,
+            "placement": [before.placement, after.placement],
+            "ghz": [list(before.ghz), list(after.ghz)],
+            "kept": self.kept,
+            "lost": self.lost,
+            "real_time": self.real_time,
+        }
+
+
+def changed(looks: tuple[Look, Look], which: int) -> bool:
+    """Whether a processor's clock was another after a window."""
+    before, after = (look.ghz[which] for look in looks)
+    return abs(before - after) > CLOCK * max(before, after)
 
 
 def placement_of(windows: Sequence[Seen]) -> tuple[Placement, list[str]]:
-    """How the processors stood in most windows that no move touched, and a note where it varied."""
-    seen = [one.placement[0] for one in windows if one.kept]
-    if not seen:
-        return "unknown", []
-    mixed = "the host moved the processors between windows: figures are a mixture of placements"
-    return cast("Placement", max(set(seen), key=seen.count)), [mixed] if len(set(seen)) > 1 else []
+    """How the processors stood in most windows that no move touched, and notes where it or a clock varied."""
+    seen = [one.looks[0].placement for one in windows if not one.moved]
+    notes = []
+    if len(set(seen)) > 1:
+        notes.append("the host moved the processors between windows: figures are a mixture of placements")
+    if slower := [one for one in windows if one.clock_changed]:
+        clocks = [look.ghz[0 if one.with_program else 1] for one in slower for look in one.looks]
+        notes.append(
+            f"a processor's clock changed in the middle of {len(slower)} of {len(windows)} windows"
+            f" ({min(clocks):.2f} to {max(clocks):.2f} GHz): they do not count"
+        )
+    return max(set(seen), key=seen.count) if seen else "unknown", notes
+
+
+def rows_of(seen: Sequence[Sequence[Seen]]) -> list[WindowRow]:
+    """All windows, in the order in which they were made."""
+    return [one.row(number) for number, windows in enumerate(seen, 1) for one in windows]
 
 
 class Stand:
@@ -89,12 +142,16 @@ class Stand:
         self.rulers = rulers
         self.real_time = real_time
         self._made = 0
+        # Their ping-pong alone may look like that of cores that are near.
+        self._siblings = asked(_engine.look_at_placement, *cpus, ports=True)["placement"] == "siblings"
         self._before = self.look()
 
-    def look(self) -> str:
-        """How the processors stand now; the program must not run meanwhile."""
+    def look(self) -> Look:
+        """How the processors stand now, and their clocks; the program must not run meanwhile."""
         self.subject.pause()
-        return str(asked(_engine.look_at_placement, *self.cpus)["placement"])
+        found = asked(_engine.look_at_placement, *self.cpus)
+        placement = "siblings" if self._siblings and found["placement"] == "near" else found["placement"]
+        return Look(cast("Placement", placement), tuple(found["ghz"]))
 
     def window(self, ruler: str, length_ms: float, *, with_program: bool = True) -> Seen:
         """Make one."""
@@ -134,7 +191,9 @@ class Stand:
         of_ruler, real_time = None, False
         ruler_ns = sum(one["cpu_ns"] for one in got)
         if got and ruler_ns > LEAST_CPU * length_ms * _MS * len(got):
-            of_ruler, real_time = sum(one["done"] for one in got) / ruler_ns * 1e9, got[0]["real_time"]
+            real_time = got[0]["real_time"]
+            if not changed((before, self._before), 1):
+                of_ruler = sum(one["done"] for one in got) / ruler_ns * 1e9
         if not with_program:
             return Seen(ruler, with_program, None, of_ruler, (before, self._before), real_time)
         rate = None if lost else (more - units) / busy * 1e9

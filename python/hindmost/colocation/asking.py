@@ -1,0 +1,188 @@
+"""May this job run beside that server, and which job is its best neighbour: from cards, and pairs if known.
+
+Three ways to answer, the surest that there is: the pair itself was measured; a model that learned from other
+pairs, with a margin for a rate of violations; or the bound that two cards give.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hindmost.colocation.bound import question
+from hindmost.colocation.models import ours
+from hindmost.colocation.profiles import of_cards
+from hindmost.colocation.promise import admission
+from hindmost.errors import UsageError
+from hindmost.store.pairs import NEIGHBOURS_SCHEMA, PAIRS_SCHEMA, Answer, Neighbours
+
+LEAST_KNOWN = 6
+"""Programs, for a model to learn from their pairs, and its margin from those left out."""
+_ORDER = ("yes", "unknown", "no")
+
+
+def load_pairs(path: Path) -> dict[str, Any]:
+    """Read a document of ``hindmost colocate pairs``.
+
+    Raises
+    ------
+    UsageError
+        It cannot be read, or is none.
+    """
+    try:
+        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        schema = found["schema"]
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError):
+        schema = "no document"
+    if schema != PAIRS_SCHEMA:
+        raise UsageError(
+            f"{path} is {schema}, not a {PAIRS_SCHEMA}", hint="hindmost colocate pairs CARD... --out FILE"
+        )
+    return found
+
+
+def ask(
+    job: Mapping[str, Any],
+    server: Mapping[str, Any],
+    *,
+    within: float,
+    load: float,
+    pairs: Mapping[str, Any] | None = None,
+    violations: float = 0.05,
+) -> Answer:
+    """Answer whether a job may run beside a server.
+
+    Parameters
+    ----------
+    job, server : dict
+        Cards.
+    within, load : float
+        How much a percentile of the server may grow, and how busy it is.
+    pairs : dict, optional
+        A document ``hindmost.pairs/1`` of the same processor.
+    violations : float
+        Of those admitted by a model, how many may lose more: chosen by who asks.
+
+    Raises
+    ------
+    UsageError
+        Cards, or pairs, of different processors.
+    """
+    bound = question(job, server, within=within, load=load)
+    answer: Answer = {
+        "job": bound["job"],
+        "server": bound["server"],
+        "answer": bound["answer"],
+        "by": "bound",
+        "allowed": bound["allowed"],
+        "expected": _sum(job, server),
+        "worst": bound["worst"],
+        "ruler": bound["ruler"],
+        "within": within,
+        "load": load,
+        "violations": None,
+        "least_rate": None,
+        "notes": bound["notes"],
+    }
+    if pairs is None:
+        return answer
+    if pairs["processor"] != server["processor"]:
+        raise UsageError(
+            f"the pairs are of {pairs['processor']['name']}, the cards of {server['processor']['name']}",
+            hint="pairs and cards of one kind of machine",
+        )
+    return _measured(answer, pairs) or _modelled(answer, job, server, pairs, violations)
+
+
+def neighbours(
+    server: Mapping[str, Any],
+    jobs: Sequence[Mapping[str, Any]],
+    *,
+    within: float,
+    load: float,
+    pairs: Mapping[str, Any] | None = None,
+    violations: float = 0.05,
+) -> Neighbours:
+    """Rank jobs as neighbours of a server: by answer, then by what it is thought to lose beside each."""
+    found = [ask(job, server, within=within, load=load, pairs=pairs, violations=violations) for job in jobs]
+    found.sort(key=lambda one: (_ORDER.index(one["answer"]), one["expected"], one["worst"]))
+    return {"schema": NEIGHBOURS_SCHEMA, "server": str(server["name"]), "jobs": found}
+
+
+def _sum(job: Mapping[str, Any], server: Mapping[str, Any]) -> float:
+    """Eq 3.3 with coefficients of 1: nothing is known of pairs."""
+    taken = {axis["ruler"]: axis["contentiousness"] for axis in job["axes"]}
+    total = 0.0
+    for axis in server["axes"]:
+        con, sen = taken.get(axis["ruler"]), axis["sensitivity"]
+        if con is not None and sen is not None:
+            total += max(0.0, con["value"]) * max(0.0, sen["value"])
+    return total
+
+
+def _measured(answer: Answer, pairs: Mapping[str, Any]) -> Answer | None:
+    """What the pair lost, by its interval (95 %); None where it is none of those."""
+    names = pairs["programs"]
+    if answer["job"] not in names or answer["server"] not in names:
+        return None
+    lost = pairs["lost"][names.index(answer["server"])][names.index(answer["job"])]
+    if lost is None:
+        return None
+    allowed = answer["allowed"]
+    said = "yes" if lost["high"] <= allowed else "no" if lost["low"] > allowed else "unknown"
+    return {**answer, "answer": said, "by": "measured", "expected": lost["value"]}  # type: ignore[typeddict-item]
+
+
+def _modelled(
+    answer: Answer,
+    job: Mapping[str, Any],
+    server: Mapping[str, Any],
+    pairs: Mapping[str, Any],
+    violations: float,
+) -> Answer:
+    names = list(pairs["programs"])
+    if len(names) < LEAST_KNOWN:
+        note = f"pairs of {len(names)} programs are too few to learn from: {LEAST_KNOWN} are needed"
+        return {**answer, "notes": [*answer["notes"], note]}
+    cards = [*pairs["cards"]]
+    for card in (server, job):
+        if card["name"] not in names:
+            cards.append(card)
+            names.append(str(card["name"]))
+    profiles = of_cards(cards)
+    lost = np.full((len(names), len(names)), np.nan)
+    known = np.arange(len(pairs["programs"]))
+    lost[np.ix_(known, known)] = [
+        [np.nan if one is None else one["value"] for one in row] for row in pairs["lost"]
+    ]
+    rule = admission(ours, profiles, known, lost, limit=answer["allowed"], rate=violations)
+    who = (np.array([names.index(answer["server"])]), np.array([names.index(answer["job"])]))
+    predicted = float(rule.model.predict(profiles, *who)[0])
+    notes = list(answer["notes"])
+    if rule.least_rate > violations:
+        notes.append(
+            f"no rate of violations below {rule.least_rate:.0%} can be promised by pairs of"
+            f" {len(known)} programs: the bound of the cards answers"
+        )
+        return {
+            **answer,
+            "expected": predicted,
+            "violations": violations,
+            "least_rate": rule.least_rate,
+            "notes": notes,
+        }
+    return {
+        **answer,
+        "answer": rule.answer(predicted),
+        "by": "model",
+        "expected": predicted,
+        "violations": violations,
+        "least_rate": rule.least_rate,
+        "notes": notes,
+    }

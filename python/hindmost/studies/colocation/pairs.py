@@ -1,0 +1,232 @@
+"""Programs beside each other, all pairs: what predictors learn from, and are scored by."""
+
+from __future__ import annotations
+
+import json
+import random
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from hindmost import _engine
+from hindmost.colocation.profiles import Array, of_cards
+from hindmost.colocation.skill import scores
+from hindmost.errors import Inconclusive, UsageError
+from hindmost.store.pairs import PAIRS_SCHEMA
+from hindmost.studies.colocation.corunner import CoRunner
+from hindmost.studies.colocation.processor import processor
+from hindmost.studies.colocation.rulers import asked, made, places
+from hindmost.studies.colocation.runs import Runs
+from hindmost.studies.colocation.shares import LEAST_ROUNDS, shares_lost
+from hindmost.studies.colocation.subject import Subject
+from hindmost.studies.colocation.windows import Seen, Stand, placement_of
+
+if TYPE_CHECKING:
+    from hindmost.store.colocation import Method, Profile, WindowRow
+    from hindmost.store.pairs import PairLoss, Pairs, Skill
+
+_INERT = "null"
+LEAST_SCORED = 6
+"""Programs: predictors learn on half of them, and three make six pairs of two."""
+SPLITS = 300
+LEAST_CORRELATED = 6
+"""Pairs, for a correlation of two halves of the rounds."""
+
+
+def pairs(
+    cards: Sequence[Mapping[str, Any]],
+    *,
+    cpu: int | None = None,
+    other: str | None = None,
+    window_ms: float = 40.0,
+    budget_s: float = 60.0,
+    real_time: bool = True,
+    seed: int = 1,
+    say: Callable[[str], None] = lambda _: None,
+) -> Pairs:
+    """Run every program of some cards beside every other, and beside itself, a window at a time.
+
+    Parameters
+    ----------
+    cards : sequence of dict
+        Of programs whose work is lines on stdout, or runs.
+    cpu, other : optional
+        Where programs run, and those beside them (`hindmost.studies.colocation.rulers.places`).
+    window_ms, budget_s : float
+        Of a window; when the last round begins at the latest, after four.
+    real_time : bool
+        Whether the program that is measured asks to go before all that is not real-time.
+    seed : int
+        Of the order of windows, and of the halves in which predictors learn.
+    say : callable
+
+    Raises
+    ------
+    UsageError
+        Cards of one name, of servers, of units in a file, or of another processor.
+    TargetError
+        A program cannot be started, or ends.
+    Inconclusive
+        Hardly a window could be used.
+    """
+    here = processor()
+    names = _named(cards, here)
+    cpus, begun, order = places(cpu, other), time.monotonic(), random.Random(seed)
+    seen: dict[str, list[list[Seen]]] = {name: [] for name in names}
+    rows: list[WindowRow] = []
+    knees = json.dumps(asked(_engine.cache_knees, cpus[1], seed))
+    with ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
+        inert = made([_INERT], knees, folder, seed)
+        runners = {
+            name: stack.enter_context(CoRunner(card["command"], cpus[1]))
+            for name, card in zip(names, cards, strict=True)
+        }
+        stands = {}
+        for name, card in zip(names, cards, strict=True):
+            say(f"starting {name}")
+            subject = stack.enter_context(_subject(card, cpus[0], real_time))
+            subject.pause()
+            stands[name] = Stand(subject, cpus, {**inert, **runners}, real_time=False)
+        started, rounds = time.monotonic(), 0
+        while True:
+            rounds += 1
+            say(f"round {rounds}: {len(names)} programs, each beside each")
+            for name in order.sample(names, len(names)):
+                windows = []
+                for companion in order.sample([_INERT, *names], len(names) + 1):
+                    windows.append(stands[name].window(companion, window_ms))
+                    if companion in runners:
+                        runners[companion].check()
+                seen[name].append(windows)
+                rows += [{**one.row(rounds), "program": name} for one in windows]
+            spent = time.monotonic() - started
+            if rounds >= LEAST_ROUNDS and spent * (1 + 1 / rounds) > budget_s:
+                break
+        method: Method = {
+            "unit": ", ".join(sorted({stand.subject.name for stand in stands.values()})),
+            "window_ms": window_ms,
+            "windows": len(rows),
+            "dropped": sum(not one["kept"] for one in rows),
+            "real_time": any(getattr(stand.subject, "real_time", False) for stand in stands.values()),
+            "seed": seed,
+            "took_s": time.monotonic() - begun,
+        }
+    found = told(seen, cards, method)
+    return {**found, "processor": here, "rows": rows}
+
+
+def told(
+    seen: Mapping[str, Sequence[Sequence[Seen]]], cards: Sequence[Mapping[str, Any]], method: Method
+) -> Pairs:
+    """Work out losses, what of them is noise, and how well predictors do."""
+    names = list(seen)
+    placement, notes = placement_of([one for each in seen.values() for windows in each for one in windows])
+    lost = [
+        [shares_lost(seen[name], beside, "program", (_INERT, True)) for beside in names] for name in names
+    ]
+    halves = [(one["high"] - one["low"]) / 2 for row in lost for one in row if one is not None]
+    if not halves:
+        raise Inconclusive(
+            f"of {method['windows']} windows {method['windows'] - method['dropped']} could be used: no pair"
+            " has figures of enough rounds",
+            hint="stop other programs (top -H -o %CPU), or more rounds: --budget 5m",
+        )
+    noise = statistics.median(halves)
+    table: list[list[PairLoss | None]] = [
+        [None if one is None else {**one, "noise": not _shown(one, noise)} for one in row] for row in lost
+    ]
+    values = np.array([[np.nan if one is None else one["value"] for one in row] for row in lost])
+    shown = np.array([[one is not None and not one["noise"] for one in row] for row in table])
+    above = int((values > 3 * noise).sum())
+    odd, even = (_half(seen, names, at) for at in (0, 1))
+    skills: list[Skill] = []
+    if len(names) >= LEAST_SCORED:
+        skills = [
+            {
+                "name": one.name,
+                "trivial": one.trivial,
+                "error": one.error,
+                "low": one.low,
+                "high": one.high,
+                "skill": one.skill if above else None,
+            }
+            for one in scores(of_cards(cards), values, splits=SPLITS, seed=method["seed"], noise=noise)
+        ]
+    else:
+        notes.append(
+            f"{len(names)} programs are too few to learn on half of them: scores need {LEAST_SCORED}"
+        )
+    return {
+        "schema": PAIRS_SCHEMA,
+        "processor": cards[0]["processor"],
+        "placement": placement,
+        "programs": names,
+        "cards": [cast("Profile", {k: v for k, v in card.items() if k != "rows"}) for card in cards],
+        "lost": table,
+        "noise": noise,
+        "above": above,
+        "split_half": _correlation(odd, even, np.isfinite(odd) & np.isfinite(even)),
+        "split_half_told": _correlation(odd, even, shown & np.isfinite(odd) & np.isfinite(even)),
+        "splits": SPLITS if skills else 0,
+        "scores": skills,
+        "method": method,
+        "notes": notes,
+        "rows": [],
+    }
+
+
+def _shown(one: Mapping[str, float], noise: float) -> bool:
+    """Whether a loss is told from nothing: by its own interval, and by what intervals here are like."""
+    return (one["low"] > 0 or one["high"] < 0) and abs(one["value"]) > noise
+
+
+def _half(seen: Mapping[str, Sequence[Sequence[Seen]]], names: Sequence[str], first: int) -> Array:
+    """Median losses of every other round."""
+
+    def middle(rounds: Sequence[Sequence[Seen]], beside: str) -> float:
+        ratios = []
+        for windows in rounds[first::2]:
+            by = {one.ruler: one.program for one in windows if one.kept}
+            mine, alone = by.get(beside), by.get(_INERT)
+            if mine and alone:
+                ratios.append(1 - mine / alone)
+        return statistics.median(ratios) if ratios else float("nan")
+
+    return np.array([[middle(seen[name], beside) for beside in names] for name in names])
+
+
+def _correlation(one: Array, other: Array, which: np.ndarray) -> float | None:
+    if which.sum() < LEAST_CORRELATED or one[which].std() == 0 or other[which].std() == 0:
+        return None
+    return float(np.corrcoef(one[which], other[which])[0, 1])
+
+
+def _named(cards: Sequence[Mapping[str, Any]], here: Mapping[str, Any]) -> list[str]:
+    if len(cards) < 2:
+        raise UsageError("one card makes no pair", hint="hindmost colocate pairs zstd.json sqlite.json")
+    names = [str(card["name"]) for card in cards]
+    for name, card in zip(names, cards, strict=True):
+        if name in (_INERT, "alone") or names.count(name) > 1:
+            raise UsageError(f"two cards are named {name!r}", hint="colocate profile --name NAME")
+        unit = card["method"]["unit"]
+        if unit not in ("lines", Runs.name):
+            hint = "colocate corun, for a server" if "loaded" in card else "a program that prints its units"
+            raise UsageError(f"{name} counts {unit}: two copies of it would be counted as one", hint=hint)
+        if card["processor"] != here:
+            raise UsageError(
+                f"the card of {name} is of {card['processor']['name']}, and this is {here['name']}",
+                hint="profile it on this machine",
+            )
+    return names
+
+
+def _subject(card: Mapping[str, Any], cpu: int, real_time: bool) -> Subject | Runs:
+    if card["method"]["unit"] == Runs.name:
+        return Runs(card["command"], cpu)
+    return Subject(card["command"], cpu, real_time=real_time)

@@ -1,0 +1,144 @@
+"""Rulers by hand: at a share of full strength, on processors of one's choice, from a common start."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hindmost import _engine
+from hindmost.errors import HostUnfit, UsageError
+from hindmost.studies.colocation.processor import allowed, chosen
+from hindmost.studies.colocation.rulers import asked, made
+
+if TYPE_CHECKING:
+    from hindmost.store.pairs import Stressed
+
+_SLICE_NS = 100_000_000
+"""Of a ruler's work between looks whether it was interrupted."""
+_START_NS = 20_000_000
+LEAST_PERIOD_NS, MOST_PERIOD_NS = 5_000, 100_000_000
+
+
+def stress(
+    names: Sequence[str],
+    *,
+    duty: float = 1.0,
+    period_ns: int = 10_000,
+    duration_s: float = 10.0,
+    cpus: Sequence[int] | None = None,
+    real_time: bool = False,
+    folder: Path | None = None,
+    seed: int = 1,
+    say: Callable[[str], None] = lambda _: None,
+) -> list[Stressed]:
+    """Run rulers beside each other, each on a processor, from one moment on; count their work.
+
+    Parameters
+    ----------
+    names : sequence of str
+    duty : float
+        Share of each period in which a ruler works.
+    period_ns : int
+        5 to 10 us, or the on and off shows in a tail.
+    duration_s : float
+        Ctrl-C ends it before, with what was done.
+    cpus : sequence of int, optional
+        One each; the last ones that may be used.
+    real_time : bool
+        Whether they ask to go before all that is not real-time.
+    folder : Path, optional
+        Where that of the disk writes; here.
+    seed : int
+
+    Raises
+    ------
+    UsageError
+        No such ruler, more rulers than processors, or a duty or a period that cannot be.
+    HostUnfit
+        This host cannot carry a ruler.
+    """
+    known = [one["name"] for one in json.loads(_engine.rulers())]
+    if unknown := [one for one in names if one not in known]:
+        raise UsageError(f"no ruler is called {unknown[0]}", hint=f"there are {', '.join(known)}")
+    if not 0 < duty <= 1:
+        raise UsageError(f"a duty of {duty:.0%} is none", hint="--duty 50%")
+    if not LEAST_PERIOD_NS <= period_ns <= MOST_PERIOD_NS:
+        raise UsageError(
+            f"a period of {period_ns / 1000:g} us: 5 us to 100 ms are possible", hint="--period 10us"
+        )
+    places = [chosen(one) for one in cpus] if cpus else allowed()[-len(names) :]
+    if len(set(places)) < len(names):
+        raise UsageError(
+            f"{len(names)} rulers, and {len(set(places))} processors: one each",
+            hint=f"--cpus LIST of {', '.join(map(str, allowed()))}",
+        )
+    say("where the caches end")
+    knees = json.dumps(asked(_engine.cache_knees, places[0], seed))
+    rulers = [made([name], knees, str(folder or Path.cwd()), seed)[name] for name in names]
+    start = _engine.monotonic_ns() + _START_NS
+    end, over = start + int(duration_s * 1e9), threading.Event()
+    got: list[list[dict[str, Any]]] = [[] for _ in names]
+    wrong: list[str] = []
+
+    def work(at: int) -> None:
+        begin = start
+        while begin < end and not over.is_set():
+            window = {
+                "cpu": places[at],
+                "start_ns": begin,
+                "duration_ns": min(_SLICE_NS, end - begin),
+                "duty": duty,
+                "period_ns": period_ns,
+                "real_time": real_time,
+            }
+            try:
+                got[at].append(json.loads(rulers[at].run(json.dumps(window))))
+            except _engine.EngineError as error:
+                wrong.append(str(error.args[1]))
+                over.set()
+            begin = _engine.monotonic_ns()
+
+    threads = [threading.Thread(target=work, args=(at,)) for at in range(len(names))]
+    for thread in threads:
+        thread.start()
+    say(f"{', '.join(names)} at {duty:.0%} for {duration_s:g} s; Ctrl-C ends it")
+    try:
+        while any(thread.is_alive() for thread in threads):
+            time.sleep(0.02)
+    except KeyboardInterrupt:
+        say("interrupted")
+    finally:
+        over.set()
+        for thread in threads:
+            thread.join()
+    if wrong:
+        raise HostUnfit(wrong[0])
+    return [
+        _sum(name, cpu, windows) for name, cpu, windows in zip(names, places, got, strict=True) if windows
+    ]
+
+
+def _sum(name: str, cpu: int, windows: Sequence[dict[str, Any]]) -> Stressed:
+    lasted = sum(one["ended_ns"] - one["began_ns"] for one in windows)
+    used = sum(one["cpu_ns"] for one in windows)
+    done = sum(one["done"] for one in windows)
+    unit = next(one["unit"] for one in json.loads(_engine.rulers()) if one["name"] == name)
+    clocks = [ghz for one in windows for ghz in one["ghz"]]
+    return {
+        "ruler": name,
+        "cpu": cpu,
+        "unit": unit,
+        "done": done,
+        "per_s": done / lasted * 1e9,
+        "duty": sum(one["busy_ns"] for one in windows) / lasted,
+        "cpu_share": used / lasted,
+        "involuntary": sum(one["involuntary"] for one in windows),
+        "ghz": [min(clocks), max(clocks)],
+        "real_time": windows[0]["real_time"],
+        "began_ns": windows[0]["began_ns"],
+        "took_s": lasted / 1e9,
+    }

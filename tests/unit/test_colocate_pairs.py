@@ -1,0 +1,248 @@
+"""Programs beside each other, what is learned from that, and which job is the best neighbour."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+from hindmost.cli import main
+from hindmost.colocation.asking import ask, load_pairs, neighbours
+from hindmost.errors import HostUnfit, Inconclusive, UsageError
+from hindmost.report.colocation.pairs import render_pairs, render_pairs_page
+from hindmost.report.colocation.profile import render_answer, render_neighbours
+from hindmost.store.pairs import Neighbours, Pairs
+from hindmost.studies.colocation import pairs as pairing
+from hindmost.studies.colocation import rulers, windows
+from hindmost.studies.colocation.windows import Look, Seen
+
+PROCESSOR = {"vendor": "AuthenticAMD", "family": 25, "model": 17, "name": "AMD EPYC"}
+METHOD: Any = {
+    "unit": "lines",
+    "window_ms": 40.0,
+    "windows": 500,
+    "dropped": 0,
+    "real_time": True,
+    "seed": 1,
+    "took_s": 20.0,
+}
+RULERS = ("l3", "dram")
+HERE = Look("far", (3.7, 3.7))
+
+
+def share(value: float, half: float = 0.005) -> dict[str, float]:
+    value = float(value)
+    return {"value": value, "low": value - half, "high": value + half, "windows": 5}
+
+
+def card(name: str, lost: Any, taken: Any, **more: Any) -> dict[str, Any]:
+    return {
+        "schema": "hindmost.profile/1",
+        "name": name,
+        "command": [name],
+        "processor": PROCESSOR,
+        "placement": "far",
+        "rate_per_s": 100.0,
+        "spread": 0.01,
+        "presence": share(0.0),
+        "axes": [
+            {"ruler": ruler, "sensitivity": share(sen), "contentiousness": share(con)}
+            for ruler, sen, con in zip(RULERS, lost, taken, strict=True)
+        ],
+        "noise": 0.005,
+        "method": METHOD,
+        "notes": [],
+        **more,
+    }
+
+
+def programs(n: int, seed: int = 1) -> tuple[list[dict[str, Any]], np.ndarray]:
+    """Cards, and what each loses beside each: a sum of products."""
+    rng = np.random.default_rng(seed)
+    lost, taken = rng.uniform(0, 0.6, (n, 2)), rng.uniform(0, 0.8, (n, 2))
+    cards = [card(f"p{k}", lost[k], taken[k]) for k in range(n)]
+    return cards, lost @ (taken * np.array([0.5, 1.0])).T
+
+
+def measured(n: int, *, noise: float = 0.003, rounds: int = 8, scale: float = 1.0) -> Pairs:
+    cards, truth = programs(n)
+    rng = np.random.default_rng(7)
+    seen = {
+        one["name"]: [
+            [Seen("null", True, 100.0, None, (HERE, HERE), False)]
+            + [
+                Seen(
+                    other["name"],
+                    True,
+                    100 * (1 - scale * truth[k, j] + rng.normal(0, noise)),
+                    None,
+                    (HERE, HERE),
+                    False,
+                )
+                for j, other in enumerate(cards)
+            ]
+            for _ in range(rounds)
+        ]
+        for k, one in enumerate(cards)
+    }
+    return pairing.told(seen, cards, METHOD)
+
+
+def test_pairs_are_told_from_noise_and_predictors_beat_the_trivial_ones_where_there_is_something():
+    found = measured(12)
+    msgspec.convert(found, Pairs)
+    values = np.array([[one["value"] for one in row if one is not None] for row in found["lost"]])
+    assert values == pytest.approx(programs(12)[1], abs=0.01)
+    assert found["split_half"] is not None
+    assert found["split_half"] > 0.99
+    by = {one["name"]: one for one in found["scores"]}
+    assert by["zero"]["trivial"]
+    assert by["Eq 3.3"]["skill"] is not None
+    assert by["Eq 3.3"]["skill"] > 0.8
+    text = render_pairs(found, width=200, color=False)
+    assert "has skill +0." in text
+    page = render_pairs_page(found)
+    assert page.count("<b>") >= 100
+    assert "Mean absolute error" in page
+
+
+def test_where_nothing_is_lost_all_pairs_are_noise_and_nobody_has_skill():
+    found = measured(8, noise=0.02, scale=0.0)
+    told = [one for row in found["lost"] for one in row if one is not None and not one["noise"]]
+    assert len(told) < 0.15 * 64
+    assert found["above"] == 0
+    assert {one["skill"] for one in found["scores"]} == {None}
+    assert "nothing to have skill in" in render_pairs(found, width=200, color=False)
+
+
+def test_lost_windows_leave_a_hole_that_nothing_learns_from():
+    cards, _ = programs(6)
+    lost_window = Seen("p0", True, None, None, (HERE, HERE), False, "processor")
+    seen = {
+        one["name"]: [
+            [Seen("null", True, 100.0, None, (HERE, HERE), False)]
+            + [
+                lost_window
+                if other["name"] == "p0"
+                else Seen(other["name"], True, 90.0 + k, None, (HERE, HERE), False)
+                for k, other in enumerate(cards)
+            ]
+            for _ in range(4)
+        ]
+        for one in cards
+    }
+    found = pairing.told(seen, cards, METHOD)
+    assert [row[0] for row in found["lost"]] == [None] * 6
+    assert all(np.isfinite(one["error"]) for one in found["scores"])
+    with pytest.raises(Inconclusive, match="no pair"):
+        pairing.told({name: [] for name in seen}, cards, METHOD)
+
+
+def test_a_measured_pair_answers_for_itself():
+    cards, truth = programs(8)
+    pairs = measured(8)
+    most, least = np.unravel_index(truth.argmax(), truth.shape), np.unravel_index(truth.argmin(), truth.shape)
+    bad = ask(cards[most[1]], cards[most[0]], within=0.1, load=0.5, pairs=pairs)
+    good = ask(cards[least[1]], cards[least[0]], within=0.5, load=0.2, pairs=pairs)
+    assert (bad["answer"], good["answer"], bad["by"]) == ("no", "yes", "measured")
+    assert "the pair was measured" in render_answer(bad, width=200, color=False)
+
+
+def test_strangers_are_answered_by_a_model_at_the_rate_that_was_asked_or_by_the_bound():
+    cards, pairs = programs(22)[0], measured(20)
+    quiet = card("quiet", (0.01, 0.01), (0.01, 0.01))
+    loud = card("loud", (0.6, 0.6), (0.8, 0.8))
+    for job, answer in ((quiet, "yes"), (loud, "no")):
+        found = ask(job, loud, within=0.3, load=0.2, pairs=pairs, violations=0.3)
+        assert (found["answer"], found["by"]) == (answer, "model")
+    strict = ask(quiet, loud, within=0.3, load=0.2, pairs=pairs, violations=0.001)
+    assert strict["by"] == "bound"
+    assert "no rate of violations below" in strict["notes"][-1]
+    few = ask(quiet, loud, within=0.3, load=0.2, pairs=measured(5), violations=0.3)
+    assert "too few to learn from" in few["notes"][-1]
+    elsewhere = {**quiet, "processor": {**PROCESSOR, "model": 1}}
+    with pytest.raises(UsageError, match="pairs are of"):
+        ask(elsewhere, elsewhere, within=0.3, load=0.2, pairs=pairs)
+    assert len(cards) == 22
+
+
+def test_the_best_neighbour_is_who_costs_least(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    server = card("kv", (0.3, 0.1), (0.0, 0.0))
+    jobs = [
+        card("stream", (0, 0), (0.7, 0.7)),
+        card("sha", (0, 0), (-0.01, -0.01)),
+        card("sort", (0, 0), (0.2, 0.1)),
+    ]
+    found = neighbours(server, jobs, within=0.1, load=0.5)
+    msgspec.convert(found, Neighbours)
+    assert [one["job"] for one in found["jobs"]] == ["sha", "sort", "stream"]
+    assert "the best neighbour of kv is sha" in render_neighbours(found, width=200, color=False)
+    paths = []
+    for one in (server, *jobs):
+        paths.append(str(tmp_path / f"{one['name']}.json"))
+        Path(paths[-1]).write_text(json.dumps(one), encoding="utf-8")
+    assert main(["colocate", "neighbours", *paths, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["jobs"][0]["answer"] == "yes"
+    assert main(["colocate", "neighbours", paths[0], paths[1]]) == 4
+    assert main(["colocate", "neighbours", paths[0]]) == 2
+    with pytest.raises(UsageError, match=r"hindmost\.profile/1, not a hindmost\.pairs/1"):
+        load_pairs(Path(paths[0]))
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ({"name": "null"}, "two cards are named"),
+        ({"processor": {**PROCESSOR, "model": 1}}, "this is"),
+        ({"method": {**METHOD, "unit": "bytes"}}, "counted as one"),
+        ({"method": {**METHOD, "unit": "requests"}, "loaded": {}}, "counts requests"),
+    ],
+)
+def test_cards_that_make_no_pairs_are_refused_before_anything_runs(monkeypatch, more, why):
+    monkeypatch.setattr(pairing, "processor", lambda: PROCESSOR)
+    with pytest.raises(UsageError, match=why):
+        pairing.pairs([card("a", (0, 0), (0, 0)), {**card("b", (0, 0), (0, 0)), **more}])
+    with pytest.raises(UsageError, match="no pair"):
+        pairing.pairs([card("a", (0, 0), (0, 0))])
+
+
+def test_a_window_in_which_a_clock_changed_does_not_count():
+    ours, theirs = Look("far", (2.6, 3.7)), Look("far", (3.7, 2.6))
+
+    def seen(after: Look, *, with_program: bool = True) -> Seen:
+        return Seen("l3", with_program, 100.0, None, (HERE, after), False)
+
+    assert not seen(ours).kept
+    assert not seen(theirs, with_program=False).kept
+    assert seen(theirs).kept, "the program's own did not change"
+    assert seen(ours, with_program=False).kept, "the program did not run"
+    assert seen(Look("far", (3.6, 3.65))).kept, "a step of the boost"
+    assert windows.changed((HERE, theirs), 1)
+    placement, notes = windows.placement_of([seen(HERE), seen(ours)])
+    assert placement == "far"
+    assert "1 of 2 windows (2.60 to 3.70 GHz)" in notes[0]
+    row = windows.rows_of([[seen(ours)]])[0]
+    assert (row["round"], row["kept"], row["ghz"]) == (1, False, [[3.7, 3.7], [2.6, 3.7]])
+
+
+def test_a_sibling_is_found_by_what_is_seen_of_it(monkeypatch):
+    placements = {0: "near", 2: "siblings", 3: "far"}
+    monkeypatch.setattr(rulers, "allowed", lambda: [0, 1, 2, 3])
+    monkeypatch.setattr(rulers, "pair", lambda _: (1, 0))
+    monkeypatch.setattr(rulers, "chosen", lambda cpu: cpu)
+
+    def seen(mine: int, other: int) -> dict[str, Any]:
+        return {"cpu": other, "placement": placements[other], "one_way_ns": 30.0 + other, "same_port": 1.0}
+
+    monkeypatch.setattr(rulers, "neighbour", seen)
+    assert rulers.places(None, "sibling") == (1, 2)
+    assert rulers.places(None, None) == (1, 0)
+    assert rulers.places(None, "3") == (1, 3)
+    placements[2] = "near"
+    with pytest.raises(HostUnfit, match=r"no sibling .* the nearest, 0, is near \(30 ns one way"):
+        rulers.places(None, "sibling")
+    for wrong in ("1", "x", "-1"):
+        with pytest.raises(UsageError, match="name a processor"):
+            rulers.places(None, wrong)

@@ -1,0 +1,98 @@
+"""Rulers by hand, and who arrives in a cluster by a list of pods."""
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hindmost.cli import main
+from hindmost.colocation.arrivals import WORKERS, generated, of_pods
+from hindmost.colocation.steering import steer
+from hindmost.errors import UsageError
+from hindmost.studies.colocation.stress import stress
+
+HEAD = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time"
+
+
+def pods(*rows: tuple[str, int, int, str]) -> str:
+    """Rows of QoS, processors, begin and end."""
+    lines = [f"p,{cpu},1024,0,0,,{qos},Running,{begin},{end},{begin}" for qos, cpu, begin, end in rows]
+    return "\n".join([HEAD, *lines]) + "\n"
+
+
+def test_rulers_work_from_one_moment_on_and_are_counted(capsys):
+    cpus = sorted(os.sched_getaffinity(0))[-2:]
+    names = ["int_add", "null"][: len(cpus)]
+    assert main(["colocate", "stress", *names, "--duty", "50%", "--duration", "60ms", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["schema"] == "hindmost.stress/1"
+    assert [one["ruler"] for one in found["rulers"]] == names
+    for one in found["rulers"]:
+        assert one["done"] > 0
+        assert one["took_s"] >= 0.06
+        assert 0 < one["duty"] <= 1
+    assert main(["colocate", "stress", "null", "--duration", "10ms"]) == 0
+    assert "pauses/s" in capsys.readouterr().out
+    assert main(["colocate", "stress"]) == 0
+    listed = capsys.readouterr().out
+    assert "lfsr_l1        memory       accesses (as the paper printed it)" in listed
+    assert "tlb_code" in listed
+
+
+@pytest.mark.parametrize(
+    ("names", "more", "why"),
+    [
+        (["coffee"], {}, "no ruler is called coffee"),
+        (["null"], {"duty": 0.0}, "a duty of 0%"),
+        (["null"], {"duty": 1.5}, "a duty of 150%"),
+        (["null"], {"period_ns": 1000}, "a period of 1 us"),
+        (["null"], {"cpus": [4000]}, "processor 4000 cannot be used"),
+        (["null"] * 5000, {}, "5000 rulers"),
+    ],
+)
+def test_what_cannot_be_stressed_is_refused(names, more, why):
+    with pytest.raises(UsageError, match=why):
+        stress(names, duration_s=0.01, **more)
+
+
+def test_a_list_of_pods_gives_who_serves_what_is_offered_and_how_much():
+    # One server's program all the time; batch work of one size in the first half, twice as much in the second.
+    text = pods(("LS", 1000, 0, 1000), ("BE", 4000, 0, 1000), ("BE", 4000, 500, 1000), ("Burstable", 9, 0, 9))
+    found = of_pods(text, 1000, 3, 5, np.random.default_rng(1))
+    assert set(found.kinds.tolist()) == {0}
+    assert found.offers.shape == found.there.shape == (1000, WORKERS)
+    assert found.there.mean() == pytest.approx(0.75, abs=0.03)
+    assert "1 latency-sensitive and 2 batch pods of 4" in found.told
+    again = of_pods(text, 1000, 3, 5, np.random.default_rng(1))
+    assert (again.there == found.there).all()
+
+
+def test_pods_that_were_never_deleted_stay():
+    text = pods(("LS", 1000, 0, 1000), ("BE", 4000, 500, 600)).replace(",600,", ",,")
+    found = of_pods(text, 400, 1, 1, np.random.default_rng(1))
+    assert found.there.mean() == pytest.approx(0.5, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "no list of pods"),
+        ("name,qos\na,LS\n", "no list of pods"),
+        (pods(("LS", 1, 0, 1)), "none of QoS BE"),
+        (pods(("LS", 1, 0, 1), ("BE", 1, 0, 1)).replace(",0,1,0", ",x,1,0"), "where a number belongs"),
+    ],
+)
+def test_what_is_no_list_of_pods_is_refused(tmp_path: Path, text, why):
+    with pytest.raises(UsageError, match=why):
+        of_pods(text, 10, 2, 2, np.random.default_rng(1))
+
+
+def test_nobody_is_admitted_where_nothing_is_offered():
+    truth = np.full((2, 3), 0.01)
+    rng = np.random.default_rng(1)
+    met = generated(100, 2, 3, rng)
+    met.there[:50] = False
+    by = {one.policy: one for one in steer(truth, truth, np.array([0.5]), servers=100, arrivals=met)}
+    assert {by[policy].gained for policy in ("random", "steered", "oracle")} == {0.5}

@@ -1,0 +1,74 @@
+"""A server that becomes slower, asked from the command line."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hindmost.cli import main
+from hindmost.colocation.slower import grown, read_services
+from hindmost.colocation.tail import Queue, mm1
+from hindmost.errors import UsageError
+from hindmost.report.colocation.tail import render_tail
+
+
+def service(kind: str, seed: int, count: int) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    if kind == "steady":
+        return rng.lognormal(0, 0.29, count)
+    if kind == "bimodal":
+        return np.where(rng.random(count) < 0.05, 10.0, 1.0)
+    return rng.exponential(size=count)
+
+
+@pytest.mark.parametrize("kind", ["steady", "exponential", "bimodal"])
+@pytest.mark.parametrize("load", [0.3, 0.7])
+def test_p99_of_a_slower_server_is_told_within_a_tenth_up_to_load_seven_tenths(kind, load):
+    told = grown(service(kind, 1, 20_000), levels=[0.99], load=load, lost=0.15)["models"]["M/G/1"][0]
+    # Another sample, and other arrivals: what comes of it.
+    fresh = service(kind, 2, 400_000)
+    queue = Queue.drawn(fresh, float(fresh.mean()) / load, requests=400_000, seed=9)
+    at = np.array([0.99])
+    truth = float(queue.percentiles(at, queue.service / 0.85)[0] / queue.percentiles(at)[0])
+    assert 1 + told == pytest.approx(truth, rel=0.10)
+
+
+def test_exponential_service_grows_by_eq_3_6_and_several_workers_grow_less():
+    one = grown(None, levels=[0.5, 0.99], load=0.6, lost=0.2)["models"]
+    assert one["M/M/1"] == pytest.approx([mm1(0.5, 0.6, 0.2) / mm1(0.5, 0.6) - 1] * 2)
+    assert one["M/G/1"] == pytest.approx(one["M/M/1"], rel=0.2)
+    four = grown(None, levels=[0.5, 0.99], load=0.6, lost=0.2, workers=4)["models"]
+    assert four["M/G/4"][1] < 0.8 * one["M/G/1"][1]
+
+
+def test_a_queue_without_an_end_has_no_percentile():
+    found = grown(None, levels=[0.99], load=0.9, lost=0.2)
+    assert {values[0] for values in found["models"].values()} == {None}
+    assert "no end" in render_tail(found)
+
+
+def test_only_requests_that_became_slower_grow_by_the_map_of_quantiles():
+    alone = np.tile([1.0, 1.0, 1.0, 1.0, 5.0], 200)
+    beside = np.where(alone > 2, 20.0, alone)
+    found = grown(alone, levels=[0.5, 0.99], load=0.05, lost=0.0, beside=beside)["models"]
+    assert found["quantile map"][1] > 1.0
+    assert found["M/G/1"] == pytest.approx([0.0, 0.0])
+    assert found["quantile map"][0] < 0.2
+
+
+def test_service_times_come_from_files_and_what_is_none_is_refused(tmp_path: Path, capsys):
+    path = tmp_path / "us.txt"
+    path.write_text("\n".join(map(str, service("bimodal", 1, 500))), encoding="utf-8")
+    assert main(["colocate", "tail", "--service", str(path), "--workers", "2", "--json"]) == 0
+    assert "M/G/2" in json.loads(capsys.readouterr().out)["models"]
+    assert main(["colocate", "tail", "--load", "100%"]) == 2
+    assert main(["colocate", "tail", "--quantiles", "high"]) == 2
+    path.write_text("1\ntwo\n", encoding="utf-8")
+    with pytest.raises(UsageError, match="other things than numbers"):
+        read_services(path)
+    path.write_text("1\n2\n", encoding="utf-8")
+    with pytest.raises(UsageError, match="has 2 numbers"):
+        read_services(path)
+    with pytest.raises(UsageError, match="cannot be read"):
+        read_services(tmp_path / "nowhere")
