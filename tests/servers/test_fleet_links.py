@@ -57,6 +57,38 @@ def test_a_client_behind_a_slow_link_is_named_and_owns_the_tail(four, url, tmp_p
     assert max(hosts, key=lambda name: hosts[name]["share_of_slowest"]) == "c"
 
 
+def test_delay_and_loss_on_the_way_to_one_machine_show_in_its_figures_and_cost_no_request(
+    four, url, tmp_path
+):
+    four.by_name["b"].distant("20ms", "1%")
+    try:
+        answer = measure(
+            url,
+            tmp_path / "study",
+            "--fleet",
+            four.hosts_file(),
+            *LOAD,
+            "--rate",
+            "400",
+            "--runs",
+            "2",
+            "--duration",
+            "1s",
+            "--warmup",
+            "0.5s",
+            "--timeout",
+            "10s",  # TCP sends what was lost again, after 200 ms at the earliest
+        )
+    finally:
+        four.by_name["b"].unhindered()
+    assert answer.code in (0, 4, 6), answer.err
+    assert_counts_close(answer.result)
+    assert answer.result["counts"]["errors"] == 0
+    hosts = {one["host"]: one["latency_us"]["p50"] for one in answer.result["fleet"]["hosts"]}
+    assert hosts["b"] > 20_000, hosts
+    assert max(hosts, key=lambda name: hosts[name]) == "b"
+
+
 def test_a_server_is_restarted_on_its_own_machine_for_each_run(four, tmp_path):
     server = f'[[host]]\nname = "server"\naddress = "{four.server.address}"\nclients = 0\n'
     hosts = four.hosts_file(f'{server}\n[target]\nhost = "server"\n')

@@ -75,12 +75,21 @@ class Machine:
 
     def slow(self, rate: str, latency: str = "200ms") -> None:
         """A slow link to it (tbf of tc(8)), for what is sent there."""
-        shape = ["root", "tbf", "rate", rate, "burst", "1600", "latency", latency]
+        self._hinder("links cannot be slowed here", "tbf", "rate", rate, "burst", "1600", "latency", latency)
+
+    def distant(self, delay: str, loss: str) -> None:
+        """Far away: what is sent there takes longer, and some of it is lost (netem of tc(8))."""
+        self._hinder("this kernel has no netem", "netem", "delay", delay, "loss", loss)
+
+    def _hinder(self, otherwise: str, *shape: str) -> None:
         done = subprocess.run(
-            ["tc", "qdisc", "add", "dev", self.link, *shape], capture_output=True, text=True, check=False
+            ["tc", "qdisc", "add", "dev", self.link, "root", *shape],
+            capture_output=True,
+            text=True,
+            check=False,
         )
         if done.returncode:
-            pytest.skip(f"links cannot be slowed here: {done.stderr.strip()}")
+            pytest.skip(f"{otherwise}: {done.stderr.strip()}")
 
     def unhindered(self) -> None:
         """Its link as it was."""
