@@ -25,7 +25,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -130,8 +130,8 @@ def loaded(server: Server, rate: str, connections: int, folder: Path) -> Iterato
     words += ["--client-cpus", str(CLIENTS_CPU), "--runs", "1", "--duration", "1h", "--warmup", "500ms"]
     command = [
         sys.executable,
-        "-m",
-        "hindmost",
+        "-c",
+        "from hindmost.cli import main; main()",
         *words,
         "--stamps",
         "off",
@@ -155,7 +155,8 @@ def loaded(server: Server, rate: str, connections: int, folder: Path) -> Iterato
                     raise SystemExit((folder / "load.log").read_text() or "no load came up")
             yield
         finally:
-            os.killpg(load.pid, signal.SIGINT)
+            with suppress(ProcessLookupError):
+                os.killpg(load.pid, signal.SIGINT)
 
 
 @dataclass(frozen=True)
