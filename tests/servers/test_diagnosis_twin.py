@@ -216,3 +216,48 @@ def test_a_load_with_a_workload_of_ones_own_runs_until_its_end(tmp_path):
             assert source is not None
             with probing(source) as probe:
                 assert Windows(probe, 0.5, 0.2, 0.0).measure() > 0
+
+
+VICTIM = """
+import sys
+from pathlib import Path
+from hindmost.studies.diagnosis.policy import Policy
+from hindmost.studies.diagnosis.procedure import DiagnosisRequest, diagnose
+from hindmost.studies.diagnosis.twin.asked import TwinRequest
+from hindmost.targets import parse_target
+from hindmost.watch import Application, latency_from
+pid, address, journal, target = int(sys.argv[1]), sys.argv[2], Path(sys.argv[3]), parse_target(sys.argv[4])
+host = Application("host", pid, None, address, "memcached")
+twin = TwinRequest(target, rate_per_s=500.0)
+diagnose(DiagnosisRequest(
+    host, latency_from(host, probe="400/s"), Policy(may=[], neighbours=["none"]),
+    normal_us=0.1, pairs=200, window_s=0.1, settle_s=0.01, journal=journal, twin=twin,
+), print)
+"""
+
+
+@grouped
+def test_killed_in_the_middle_nothing_of_the_twin_is_left(host, tmp_path):
+    server, group = host
+    place = str(tmp_path / "j")
+    words = [sys.executable, "-P", "-c", VICTIM, str(server.pid), server.address, place, TARGET.source]
+    words[-1] = TARGET.source.removeprefix("preset ")
+    victim = subprocess.Popen(words, stdout=subprocess.DEVNULL)
+
+    def twins() -> list[Path]:
+        return list(CPU.glob(f"hindmost-{victim.pid}-*"))
+
+    until = time.monotonic() + 60
+    while not any(not free(one) and members(one / "cgroup.procs") for one in twins()):
+        assert time.monotonic() < until, "the twin was never under its quota"
+        assert victim.poll() is None, "the diagnosis ended early"
+        time.sleep(0.005)
+    (twin,) = {pid for one in twins() for pid in members(one / "cgroup.procs")}
+    victim.kill()
+    victim.wait()
+    journal = tmp_path / "j" / "knobs.jsonl"
+    until = time.monotonic() + 20
+    while twins() or Path(f"/proc/{twin}").exists() or journal.read_text():
+        assert time.monotonic() < until, (twins(), journal.read_text())
+        time.sleep(0.01)
+    assert (group / "cpu.cfs_quota_us").read_text().strip() == "90000"

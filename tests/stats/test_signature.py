@@ -129,7 +129,7 @@ def test_without_the_true_cause_nobody_is_named():
     ("doses", "base_us", "outcome", "word"),
     [
         ({"quota": 30.0}, 100.0, "inconclusive", "far slower than the host"),
-        ({"quota": 3.0}, 20.0, "inconclusive", "of what the host does"),
+        ({"quota": 3.0}, 5.0, "inconclusive", "of what the host does"),
         ({"quota": 1.0}, 290.0, "shared", "shared with it"),
         ({}, 100.0, "inconclusive", "no suspect"),
     ],

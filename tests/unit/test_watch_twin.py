@@ -45,6 +45,14 @@ def test_every_figure_of_the_prototype_stands_beside_one_of_ours(board):
     assert "NUMA locality" in board["by_cause"]["ours"]
 
 
+def test_ours_names_each_of_the_seven_causes_numa_included():
+    board = leaderboard(trials=30, seed=5, rhos=(0.0,))
+    assert set(board["by_cause"]["ours"]) >= {"interference", "NUMA locality", "frequency", "interrupts", "load"}
+    assert len(board["by_cause"]["ours"]) == 7
+    assert min(board["by_cause"]["ours"].values()) >= 0.8
+    assert board["by_cause"]["paper's rule, 120 s"]["NUMA locality"] == 0.0
+
+
 def test_a_thousand_servers_need_three_machines_at_the_paper_s_minute():
     rows = analysis_machines(180.0, [1000], [1.0], in_batches=0.0)["rows"]
     assert [row["independent"] for row in rows] == [3, 6]

@@ -23,8 +23,9 @@ from hindmost.stats.causes.signature import Signature
 from hindmost.stats.causes.switchback import Effect, pairs_needed
 
 MOST_SHARE = 1.6
-REACH = 2.5
-"""Times: the twin's percentile with the suspect there is that near the sick host's, above or below."""
+REACH = 10.0
+"""Times: the twin's percentile with the suspect there is that near the sick host's, above or below. Shifts
+count, and not levels; but what takes a tenth of the time is another thing, whatever its ratio."""
 HEALTHY = 0.5
 """Of the anomaly, on the logarithm: a twin that is that slow by itself has what makes the host slow, too."""
 

@@ -15,6 +15,7 @@ from hindmost.interventions.probing import probing
 from hindmost.knobs.kinds.cgroup import Cgroup, hierarchy
 from hindmost.stats.causes import (
     Arm,
+    Decision,
     Gates,
     Normal,
     Reproduction,
@@ -34,7 +35,7 @@ from hindmost.studies.diagnosis.twin.asked import Reproduced, TwinRequest
 from hindmost.studies.diagnosis.twin.doses import Doses, Scene, doses_of
 from hindmost.studies.diagnosis.twin.loads import Load
 from hindmost.studies.diagnosis.twin.network import Network, network
-from hindmost.studies.diagnosis.twin.removal import removed
+from hindmost.studies.diagnosis.twin.removal import removed, untouched
 from hindmost.studies.diagnosis.windows import Windows
 from hindmost.targets import ManagedServer
 
@@ -70,6 +71,10 @@ def through_twin(
     suspects = find_suspects(pid, everybody, first=request.first)
     sick = look_at(request, pid, windows)
     say(f"nothing is done to the host: it takes {sick.now_us:.0f} us, normally {request.normal_us:.0f} us")
+    if sick.now_us < Gates().least_ratio * request.normal_us:
+        times = sick.now_us / request.normal_us
+        why = f"it is {times:.2f} times what was normal: nothing to explain, and no twin was started"
+        return Found(request, sick.now_us, untouched(suspects), Decision("inconclusive", None, (), None, why))
     found = _on_twin(request, asked, surgeon, suspects, sick, say)
     say(f"on the twin: {found.reproduction.outcome}: {found.reproduction.why}")
     return removed(request, surgeon, windows, found, say)

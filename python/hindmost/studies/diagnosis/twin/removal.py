@@ -53,8 +53,6 @@ def removed(
 
 def _untouched(request: DiagnosisRequest, allowed: Suspects, found: Reproduced) -> Found:
     ruling = found.reproduction
-    allowed.left_out |= dict.fromkeys(allowed.tried, "the host was not touched")
-    allowed.tried = {}
     match ruling.outcome:
         case "reproduced":
             decision = Decision("cause", ruling.leader, (), None, f"{ruling.why}; {found.removal}")
@@ -64,4 +62,11 @@ def _untouched(request: DiagnosisRequest, allowed: Suspects, found: Reproduced) 
             decision = Decision("void", None, (), None, ruling.why)
         case _:
             decision = Decision("inconclusive", ruling.leader, (), ruling.pairs, ruling.why)
-    return Found(request, found.now_us, allowed, decision, also=ruling.also, twin=found)
+    return Found(request, found.now_us, untouched(allowed), decision, also=ruling.also, twin=found)
+
+
+def untouched(suspects: Suspects) -> Suspects:
+    """Suspects of which none was tried on the host."""
+    suspects.left_out |= dict.fromkeys(suspects.tried, "the host was not touched")
+    suspects.tried = {}
+    return suspects
