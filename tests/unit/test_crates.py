@@ -17,6 +17,7 @@ FLOORS: tuple[set[str], ...] = (
 """A crate uses those of floors below its own. `seeds` and `skips` are of tests only."""
 UNSAFE = (
     *("sys/src/interface.rs", "sys/src/signal.rs", "sys/src/socket.rs", "sys/src/this_thread.rs"),
+    "sys/src/uprobe.rs",
     *("load/src/transport/", "bridge/src/", "load/tests/no_allocation.rs"),
     *("rulers/src/code/", "rulers/src/mapping.rs", "rulers/src/stream.rs"),
 )
