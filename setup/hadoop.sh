@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The plug-ins for Hadoop: setup/hadoop.sh build | lint | tez | golden | parts | read TENANTS [SITE...] | hdfs [DATA_NODES] [BLOCKS] | yarn | test | search PORT DOCUMENTS [LOAD_FILE]
+# The plug-ins for Hadoop: setup/hadoop.sh build | lint | tez | golden | parts | read TENANTS [SITE...] | hdfs [DATA_NODES] [BLOCKS] | replay TENANTS SECONDS ARM... | yarn | test | search PORT DOCUMENTS [LOAD_FILE]
 #
 # Maven fetches Hadoop once (150 MB). Each step has hard limits: a JVM that Hadoop's threads keep alive is killed.
 set -uo pipefail
@@ -67,10 +67,10 @@ lint() {
 }
 
 # main LIMIT CLASS ARGUMENTS...: one main class, its warnings only where it failed. The limit is processor time, which a
-# busy host does not use up; one that waits and does nothing has ten times as long, 560 s at most.
+# busy host does not use up; one that waits and does nothing has ten times as long, 560 s at most, or HADOOP_PATIENCE.
 main() {
   local limit=$1 class=$2 status patience
-  patience=$(($1 < 56 ? 10 * $1 : 560))
+  patience=${HADOOP_PATIENCE:-$(($1 < 56 ? 10 * $1 : 560))}
   shift 2
   (
     ulimit -c 0 -S -t "$limit"
@@ -107,8 +107,9 @@ case ${1-} in
   parts) main 30 PartsMain ;;
   read) shift; main 30 ReadMain "$@" ;;
   hdfs) shift; main 180 HdfsMini "$work" "$@" ;;
+  replay) shift; main 400 ReplayMain "$work" "$@" ;;
   yarn) main 150 YarnMini ;;
   search) shift; search "$@" ;;
   test) main 30 GoldenMain && main 30 PartsMain && main 180 HdfsMini "$work" 9 60 ;;
-  *) die "usage: setup/hadoop.sh build | lint | tez | golden | parts | read TENANTS [SITE...] | hdfs [DATA_NODES] [BLOCKS] | yarn | test | search PORT DOCUMENTS [LOAD_FILE]" ;;
+  *) die "usage: setup/hadoop.sh build | lint | tez | golden | parts | read TENANTS [SITE...] | hdfs [DATA_NODES] [BLOCKS] | replay TENANTS SECONDS ARM... | yarn | test | search PORT DOCUMENTS [LOAD_FILE]" ;;
 esac

@@ -1,20 +1,24 @@
 """A cluster of YARN whose operator added nothing but the files that ``hindmost harvest hadoop-config`` wrote."""
 
+import contextlib
+import os
 import re
 import time
 from pathlib import Path
 
 import pytest
-from hadoop_daemons import bean, daemons, said
+from hadoop_daemons import bean, daemons, found, said
 from hadoop_yarn import Yarn
 
 from hindmost.cli.app import run
 
 pytestmark = [pytest.mark.nightly, pytest.mark.xdist_group("hadoop"), pytest.mark.timeout(600)]
 GRACE_S = 4
+BATCH = "exec sleep 299.5"
+WAYS = {"files": [], "heartbeats": ["--yarn-source", "heartbeats", "--queues", "root.default=long"]}
 
 
-def written(folder: Path) -> Path:
+def written(folder: Path, way: str) -> Path:
     """From a folder of traces to files of Hadoop, by the commands of the guide."""
     traces, conf = folder / "traces", folder / "written"
     traces.mkdir()
@@ -24,13 +28,26 @@ def written(folder: Path) -> Path:
     assert run(["harvest", "classify", str(traces), "--out", str(classes)]) == 0
     where = ["--yarn-load-file", f"{folder}/%h.load", "--installed", str(conf), "--out", str(conf)]
     how = ["--name-nodes", "127.0.0.1", "--reserve", "0.25", "--grace", f"{GRACE_S}s"]
-    assert run(["harvest", "hadoop-config", str(classes), *how, *where]) == 0
+    assert run(["harvest", "hadoop-config", str(classes), *how, *where, *WAYS[way]]) == 0
     return conf
 
 
-def test_yarn_runs_by_the_files_that_are_written_for_it(tmp_path):
+def niceness() -> list[int]:
+    """Of each process of batch work."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if (folder / "cmdline").read_bytes().split(b"\0")[:2] == BATCH.removeprefix(
+                "exec "
+            ).encode().split():
+                found.append(os.getpriority(os.PRIO_PROCESS, int(folder.name)))
+    return found
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_yarn_runs_by_the_files_that_are_written_for_it(tmp_path, way):
     said("build")
-    conf = written(tmp_path)
+    conf = written(tmp_path, way)
     with daemons(tmp_path) as cluster:
         cluster.added = {
             "yarn": conf / "yarn-site-hindmost.xml",
@@ -44,7 +61,7 @@ def test_yarn_runs_by_the_files_that_are_written_for_it(tmp_path):
         yarn.load(1, 0.0)
         yarn.await_cores(6, 9)
 
-        cluster.start("batch", "hindmost.hadoop.BatchMain", yarn.settings, "15", "exec sleep 300", tests=True)
+        cluster.start("batch", "hindmost.hadoop.BatchMain", yarn.settings, "15", BATCH, tests=True)
 
         def told() -> tuple[int, int]:
             """Containers that run, and those that were killed."""
@@ -54,6 +71,14 @@ def test_yarn_runs_by_the_files_that_are_written_for_it(tmp_path):
         # By memory alone there would be room for more than a core each.
         cluster.await_("all cores are in use", lambda: told() == (15, 0))
         assert bean(yarn.web, "hindmost:type=Harvest")["NodeOrders"] >= 15
+        assert niceness() == [19] * 15
+        if way == "heartbeats":
+            nodes = found(f"http://127.0.0.1:{yarn.web}/ws/v1/cluster/nodes")["nodes"]
+            reported = {
+                one["nodeHTTPAddress"].split(":")[0]: one["resourceUtilization"]["nodeCPUUsage"]
+                for one in nodes
+            }
+            assert reported == {"127.0.0.2": 3.0, "127.0.0.3": 0.0}  # the tenants', whatever the host does
 
         begun = time.monotonic()
         yarn.load(0, 0.5)

@@ -30,7 +30,7 @@ from hindmost.harvest import (
 from hindmost.harvest.card import card
 from hindmost.harvest.figures.ablation import waves
 from hindmost.harvest.figures.availability import failed_accesses
-from hindmost.harvest.hadoop import tenants_text
+from hindmost.harvest.hadoop import tenants_text, yarn_texts
 from hindmost.report.harvest.card import render_card, render_card_page
 
 DAYS, SLOT = 10, 1800
@@ -181,6 +181,49 @@ def test_unequal_lengths_gaps_and_torn_lines_are_missing_and_not_wrong(tmp_path)
     assert sum(share["tenants"] for share in found["shares"].values()) == pytest.approx(1)
 
 
+@pytest.mark.parametrize("shift", [0.4 * SLOT, -7.3 * SLOT])
+def test_a_clock_that_is_off_or_set_anew_moves_readings_and_loses_no_pattern(tmp_path, shift):
+    rows = [f"{at},right,{load:.4f}" for at, load in zip(MOMENTS, daily(), strict=True)]
+    # Set in the middle: some slots twice, which are averaged, or some never, which are missing.
+    rows += [
+        f"{at + (shift if number > 240 else 0):.0f},shifted,{load:.4f}"
+        for number, (at, load) in enumerate(zip(MOMENTS, daily(), strict=True))
+    ]
+    (tmp_path / "a.csv").write_text("\n".join(["time,server,cpu", *rows]) + "\n")
+    traces = read_traces(tmp_path)
+    assert traces.cpu.shape == (2, len(MOMENTS))
+    found = {one["name"]: one for one in classify(traces)["tenants"]}
+    assert found["right"]["missing"] == 0
+    assert found["shifted"]["missing"] < 10 / len(MOMENTS)
+    assert found["shifted"]["pattern"] == "periodic"
+    assert found["shifted"]["mean"] == pytest.approx(0.4, abs=0.01)
+
+
+@pytest.mark.parametrize("wrong", ["nan", "NaN", "inf", "-inf", "-0.5", ""])
+def test_what_is_no_load_is_missing_and_not_a_load(tmp_path, wrong):
+    rows = [
+        f"{at},a,{wrong if number % 10 == 3 else f'{load:.4f}'}"
+        for number, (at, load) in enumerate(zip(MOMENTS, daily(), strict=True))
+    ]
+    (tmp_path / "a.csv").write_text("\n".join(["time,server,cpu", *rows]) + "\n")
+    (found,) = classify(read_traces(tmp_path))["tenants"]
+    assert found["missing"] == pytest.approx(0.1)
+    assert found["pattern"] == "periodic"
+    assert found["mean"] == pytest.approx(0.4, abs=0.01)
+
+
+@pytest.mark.parametrize("tenants", [1, 2, 4])
+def test_fewer_tenants_than_cells_hold_blocks_as_far_apart_as_they_can(tmp_path, tenants):
+    write_columns(tmp_path / "a.csv", {f"s{at}-{k}": daily(at) for at in range(tenants) for k in range(3)})
+    rows = [f"s{at}-{k},t{at}" for at in range(tenants) for k in range(3)]
+    (tmp_path / "tenants.csv").write_text("\n".join(["server,tenant", *rows]) + "\n")
+    blocks = place(classify(read_traces(tmp_path)), 100)
+    for one in blocks:
+        assert len(set(one["servers"])) == 3
+        assert len({server.split("-")[0] for server in one["servers"]}) == min(3, tenants)
+        assert (one["level"] > 2) == (tenants < 3)
+
+
 @pytest.mark.parametrize(
     ("files", "says"),
     [
@@ -272,6 +315,8 @@ def test_config_for_hadoop_is_whole_and_replaces_at_once(folder, classes, capsys
     assert int(end, 16) == zlib.crc32(head.encode())
     assert head.count("\ntenant\t") == 4
     assert head.count("\nhost\t") == 8
+    for number, one in enumerate(classes["classes"]):
+        assert f"\nclass\t{number}\t{one['pattern']}\t{one['mean']}\t{one['peak']}\n" in head
     racks = subprocess.run(
         [written[1], "web-0", "test-1", "nobody"], capture_output=True, text=True, check=True
     )
@@ -304,26 +349,49 @@ def test_config_for_yarn_has_the_keys_and_classes_that_the_plug_ins_have(folder,
         "hindmost.harvest.utilisation.file": "/run/<load>/%h",
         "hindmost.harvest.reserve": "0.25",
         "hindmost.harvest.grace.ms": "1500",
+        "hindmost.harvest.tenants.file": "/etc/hadoop/conf/hindmost-tenants.tsv",
+        "hindmost.harvest.keeper.source": "files",
+        "yarn.nodemanager.container-executor.os.sched.priority.adjustment": "19",
     }
     prefix = "yarn.scheduler.capacity.multi-node-sorting.policy"
-    order = scheduler[prefix]
-    assert scheduler[f"{prefix}.names"] == order
+    names = scheduler[f"{prefix}.names"].split(",")
+    assert names == ["harvest", "harvest-short", "harvest-medium", "harvest-long"]
+    assert scheduler[prefix] == names[0]
     java = Path(__file__).parents[2] / "hadoop/src/main/java"
     read = set(re.findall(r'PREFIX \+ "([a-z.]+)"', (java / "hindmost/hadoop/Keys.java").read_text()))
     own = [key.removeprefix("hindmost.harvest.") for key in (hdfs | site) if key.startswith("hindmost.")]
-    assert len(own) == 6
+    assert len(own) == 7
     assert read.issuperset(own)
     classes_of_java = {one.stem: one.read_text() for one in java.rglob("*.java")}
     constants = set(re.findall(r"String (\w+) = PREFIX", classes_of_java.pop("Keys")))
     assert {
         name for text in classes_of_java.values() for name in re.findall(r"Keys\.(\w+)", text)
     } >= constants
-    named = [
-        scheduler[f"{prefix}.{order}.class"],
-        *(one for one in hdfs.values() if re.match("(hindmost|org)[.]", one)),
-    ]
-    assert len(named) == 5
+    orders = [scheduler[f"{prefix}.{name}.class"].partition("$") for name in names]
+    inside = classes_of_java["HarvestNodeOrder"]
+    assert [kind for _, _, kind in orders] == ["", "Short", "Medium", "Long"]
+    assert all(f"public static final class {kind}<" in inside for _, _, kind in orders[1:])
+    named = [one for one, _, _ in orders]
+    named += [one for one in hdfs.values() if re.match("(hindmost|org)[.]", one)]
+    assert len(named) == 8
     assert all((java / f"{one.replace('.', '/')}.java").is_file() for one in named)
+
+
+def test_nodes_that_read_their_own_load_report_it_and_a_queue_of_one_length_has_an_order_of_its_own(tmp_path):
+    texts = yarn_texts(
+        "/run/load", 0.3, 0, installed=tmp_path, heartbeats=True, queues={"root.a": "long", "root.b": "short"}
+    )
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    site, scheduler = (keys_of(tmp_path / name) for name in texts)
+    assert site["yarn.nodemanager.resource-calculator.class"] == "hindmost.hadoop.PrimaryTenantCalculator"
+    assert site["hindmost.harvest.keeper.source"] == "heartbeats"
+    assert site["hindmost.harvest.tenants.file"] == str(tmp_path / "hindmost-tenants.tsv")
+    queues = {key: one for key, one in scheduler.items() if ".root." in key}
+    assert queues == {
+        "yarn.scheduler.capacity.root.a.multi-node-sorting.policy": "harvest-long",
+        "yarn.scheduler.capacity.root.b.multi-node-sorting.policy": "harvest-short",
+    }
 
 
 @pytest.mark.parametrize(
@@ -332,6 +400,9 @@ def test_config_for_yarn_has_the_keys_and_classes_that_the_plug_ins_have(folder,
         (["--yarn-load-file", "/run/load"], "one file for all nodes"),
         (["--yarn-load-file", "/run/%h", "--reserve", "1"], "a reserve of 1 is no share"),
         (["--yarn-load-file", "/run/%h", "--reserve=-0.1"], "a reserve of -0.1 is no share"),
+        (["--yarn-load-file", "/run/%h", "--queues", "root.a=longer"], "root.a=longer is no queue"),
+        (["--yarn-load-file", "/run/%h", "--queues", "a=long"], "a=long is no queue"),
+        (["--yarn-load-file", "/run/%h", "--queues", "root.a"], "root.a= is no queue"),
     ],
 )
 def test_keys_for_yarn_that_cannot_be_meant_are_refused(folder, classes, capsys, words, says):

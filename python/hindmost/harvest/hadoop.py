@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import zlib
+from collections.abc import Mapping
 from pathlib import Path
 from xml.sax.saxutils import escape
 
@@ -19,9 +20,14 @@ SCHEDULER = "capacity-scheduler-hindmost.xml"
 INSIDE = "org.apache.hadoop.hdfs.server.blockmanagement"
 """Placement overrides what only this package of Hadoop may."""
 ORDER = "harvest"
-"""The name of the order of nodes among the policies of the capacity scheduler."""
+"""The order of nodes among the capacity scheduler's policies; of a queue of one length, with that."""
+LENGTHS = ("short", "medium", "long")
+PREFIX = "yarn.scheduler.capacity"
+NICE = 19
+"""Of containers: the kernel gives way to a tenant at once, while the keeper takes a heartbeat or two."""
 HOST = re.compile(r"[A-Za-z0-9._-]+")
 NAME = re.compile(r"[^\t\r\n]+")
+QUEUE = re.compile(r"root(\.[A-Za-z0-9_-]+)*")
 
 
 def tenants_text(classes: Classes) -> str:
@@ -36,6 +42,8 @@ def tenants_text(classes: Classes) -> str:
     if not known:
         raise UsageError("no tenant has a class: there is nothing to place on")
     rows = ["# hindmost.harvest.tenants/1"]
+    for number, kind in enumerate(classes["classes"]):
+        rows.append(f"class\t{number}\t{kind['pattern']}\t{kind['mean']}\t{kind['peak']}")
     for one in known:
         for name in (one["name"], one["environment"]):
             if not NAME.fullmatch(name):
@@ -79,24 +87,40 @@ def site_text(folder: Path, name_nodes: list[str], port: int, load_file: str) ->
     return _configuration(keys)
 
 
-def yarn_texts(load_file: str, reserve: float, grace_ms: int) -> dict[str, str]:
-    """Write the keys of YARN: those that the keeper of reserves reads, and those of the capacity scheduler.
+def yarn_texts(
+    load_file: str,
+    reserve: float,
+    grace_ms: int,
+    *,
+    installed: Path,
+    heartbeats: bool = False,
+    queues: Mapping[str, str] | None = None,
+) -> dict[str, str]:
+    """Write YARN's keys: of its daemons and the keeper of reserves, and of the capacity scheduler.
 
-    Under the latter, cores count, and containers go to nodes in proportion to free ones.
+    Under the latter, cores count, and containers go to nodes in proportion to free ones; from a queue whose
+    jobs are of one length, by the class of a node, too.
 
     Parameters
     ----------
     load_file
-        Where the keeper finds the primary tenant's load of each node, 0 to 1; ``%h`` is the node's host.
+        Where the primary tenant's load of each node is, 0 to 1; ``%h`` is the node's host.
     reserve
         Share of a node's cores and memory that batch work never gets, 0 to below 1 (in the chapter, a third).
     grace_ms
         Milliseconds that containers have to go when their node shrinks; 0: killed at once.
+    installed
+        Where the file of tenants will be.
+    heartbeats
+        Node managers read the load on their own host, and report it; or else the keeper reads all files.
+    queues
+        By the path of a queue, like ``root.batch``: the length of its jobs.
 
     Raises
     ------
     UsageError
-        The reserve or the grace is out of range, or the load of all nodes would be read from one file.
+        The reserve or the grace is out of range, the keeper would read the load of all nodes from one
+        file, or a length is none.
     """
     if not 0 <= reserve < 1:
         raise UsageError(
@@ -105,25 +129,40 @@ def yarn_texts(load_file: str, reserve: float, grace_ms: int) -> dict[str, str]:
         )
     if grace_ms < 0:
         raise UsageError(f"a grace of {grace_ms} ms is over before it begins", hint="--grace 5s")
-    if "%h" not in load_file:
+    for queue, length in (queues or {}).items():
+        if length not in LENGTHS or not QUEUE.fullmatch(queue):
+            raise UsageError(
+                f"{queue}={length} is no queue with the length of its jobs: that is {', '.join(LENGTHS)}",
+                hint="--queues root.adhoc=short,root.nightly=long",
+            )
+    if not heartbeats and "%h" not in load_file:
         raise UsageError(
             f"--yarn-load-file {load_file} is one file for all nodes: each would shrink by the same load",
-            hint="--yarn-load-file /run/primary/%h.load",
+            hint="--yarn-load-file /run/primary/%h.load, or --yarn-source heartbeats",
         )
     keys = {
         "hindmost.harvest.utilisation.file": load_file,
         "hindmost.harvest.reserve": f"{reserve:.6g}",
         "hindmost.harvest.grace.ms": str(grace_ms),
+        "hindmost.harvest.tenants.file": str(installed / TENANTS),
+        "hindmost.harvest.keeper.source": "heartbeats" if heartbeats else "files",
+        "yarn.nodemanager.container-executor.os.sched.priority.adjustment": str(NICE),
     }
-    prefix = "yarn.scheduler.capacity"
-    policies = f"{prefix}.multi-node-sorting.policy"
+    if heartbeats:
+        keys["yarn.nodemanager.resource-calculator.class"] = "hindmost.hadoop.PrimaryTenantCalculator"
+        keys["yarn.nodemanager.resource-monitor.interval-ms"] = "1000"
+    policies = f"{PREFIX}.multi-node-sorting.policy"
+    names = {ORDER: "HarvestNodeOrder"}
+    names |= {f"{ORDER}-{length}": f"HarvestNodeOrder${length.title()}" for length in LENGTHS}
     scheduler = {
-        f"{prefix}.multi-node-placement-enabled": "true",
-        f"{prefix}.resource-calculator": "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator",
+        f"{PREFIX}.multi-node-placement-enabled": "true",
+        f"{PREFIX}.resource-calculator": "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator",
         policies: ORDER,
-        f"{policies}.names": ORDER,
-        f"{policies}.{ORDER}.class": "hindmost.hadoop.HarvestNodeOrder",
+        f"{policies}.names": ",".join(names),
     }
+    scheduler |= {f"{policies}.{name}.class": f"hindmost.hadoop.{one}" for name, one in names.items()}
+    for queue, length in (queues or {}).items():
+        scheduler[f"{PREFIX}.{queue}.multi-node-sorting.policy"] = f"{ORDER}-{length}"
     return {YARN_SITE: _configuration(keys), SCHEDULER: _configuration(scheduler)}
 
 

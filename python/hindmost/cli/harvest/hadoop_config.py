@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from hindmost.cli.options import OUTPUT, TARGET, option, whole
 from hindmost.exits import Exit
@@ -19,10 +19,15 @@ def hadoop_config(
     ] = "",
     yarn_load_file: Annotated[
         str | None,
-        option(
-            TARGET, "PATH", "Where YARN's keeper finds each node's load; %h is its host. Without: no YARN."
-        ),
+        option(TARGET, "PATH", "Where each node's load is, for YARN; %h is its host. Without: no YARN."),
     ] = None,
+    yarn_source: Annotated[
+        Literal["files", "heartbeats"],
+        option(TARGET, None, "Who reads it: the keeper of reserves, or each node manager, which reports it."),
+    ] = "files",
+    queues: Annotated[
+        str, option(TARGET, "QUEUE=LENGTH", "Queues whose jobs are all short, medium or long, by commas.")
+    ] = "",
     reserve: Annotated[
         float, option(TARGET, "SHARE", "Share of a YARN node that batch work never gets.")
     ] = 0.333,
@@ -48,7 +53,15 @@ def hadoop_config(
         raise UsageError("there must be a name node, and a port from 1 to 65535", hint="--name-nodes nn1,nn2")
     yarn = None
     if yarn_load_file is not None:
-        yarn = yarn_texts(yarn_load_file, reserve, round(parse_duration(grace) * 1000))
+        lengths = (one.strip().partition("=") for one in queues.split(",") if one.strip())
+        yarn = yarn_texts(
+            yarn_load_file,
+            reserve,
+            round(parse_duration(grace) * 1000),
+            installed=installed,
+            heartbeats=yarn_source == "heartbeats",
+            queues={queue: length for queue, _, length in lengths},
+        )
     written = write_config(
         load_classes(classes),
         out,

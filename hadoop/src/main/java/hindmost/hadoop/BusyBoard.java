@@ -51,8 +51,7 @@ public final class BusyBoard {
 
   /** Milliseconds since each host's word was true. */
   double[] staleness() {
-    long now = System.nanoTime();
-    return words.values().stream().mapToDouble(word -> (now - word.since) / 1e6).toArray();
+    return words.values().stream().mapToDouble(word -> (System.nanoTime() - word.since) / 1e6).toArray();
   }
 
   /** Notes a word. */

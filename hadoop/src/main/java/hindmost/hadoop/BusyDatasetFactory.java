@@ -5,6 +5,7 @@ import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
 import java.util.Set;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.hdfs.server.datanode.DataNode;
 import org.apache.hadoop.hdfs.server.datanode.DataStorage;
@@ -13,7 +14,8 @@ import org.apache.hadoop.hdfs.server.datanode.fsdataset.impl.FsDatasetFactory;
 
 /**
  * Denies data while the primary tenant needs its reserve: dfs.datanode.fsdataset.factory. The client tries the next
- * replica; nothing is marked corrupt.
+ * replica; nothing is marked corrupt. Other ways: an access waits (throttle); the name node alone acts, by listing the
+ * node last and giving it no new replicas (reorder); nobody acts, what would be denied is counted (observe).
  */
 @SuppressWarnings("rawtypes")
 public final class BusyDatasetFactory extends FsDatasetSpi.Factory<FsDatasetSpi<?>> {
@@ -22,16 +24,22 @@ public final class BusyDatasetFactory extends FsDatasetSpi.Factory<FsDatasetSpi<
   /** The scanner takes any failure for a bad replica and would have it replaced. */
   private static final String SCANNER = "VolumeScannerThread";
   private static final int STEP_MILLIS = 20;
-  private static final Set<String> WAYS = Set.of("deny", "throttle", "observe");
+  private static final Set<String> WAYS = Set.of("deny", "throttle", "reorder", "observe");
   private static volatile String way = "deny";
+  private static final AtomicBoolean BEGUN = new AtomicBoolean();
 
   static String way() {
     return way;
   }
 
+  /** Whether name nodes hear that a node is busy: who only looks changes nothing. */
+  static boolean tells() {
+    return !way.equals("observe");
+  }
+
   static void setWay(String asked) {
     if (!WAYS.contains(asked)) {
-      throw new IllegalArgumentException(Keys.DATA + " is " + asked + ": it may be deny, throttle or observe");
+      throw new IllegalArgumentException(Keys.DATA + " is " + asked + ": it may be deny, throttle, reorder or observe");
     }
     way = asked;
   }
@@ -42,7 +50,9 @@ public final class BusyDatasetFactory extends FsDatasetSpi.Factory<FsDatasetSpi<
     String host = conf.getTrimmed("dfs.datanode.hostname", node.getDatanodeId() == null
         ? java.net.InetAddress.getLocalHost().getHostName() : node.getDatanodeId().getHostName());
     BusyMonitor monitor = BusyMonitor.of(host, conf);
-    setWay(conf.getTrimmed(Keys.DATA, "deny"));
+    if (BEGUN.compareAndSet(false, true)) { // what was switched live outlives another data node of this JVM
+      setWay(conf.getTrimmed(Keys.DATA, "deny"));
+    }
     int patience = conf.getInt(Keys.THROTTLE, 200);
     return (FsDatasetSpi<?>) Proxy.newProxyInstance(FsDatasetSpi.class.getClassLoader(),
         new Class<?>[] {FsDatasetSpi.class}, (proxy, method, arguments) -> {
@@ -68,6 +78,10 @@ public final class BusyDatasetFactory extends FsDatasetSpi.Factory<FsDatasetSpi<
       for (int waited = 0; waited < patience && monitor.busy(); waited += STEP_MILLIS) {
         Thread.sleep(STEP_MILLIS);
       }
+      return;
+    }
+    if (way.equals("reorder")) {
+      Metrics.get().servedBusy.increment();
       return;
     }
     (read ? Metrics.get().deniedReads : Metrics.get().deniedWrites).increment();

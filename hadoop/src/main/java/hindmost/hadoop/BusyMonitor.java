@@ -103,7 +103,7 @@ public final class BusyMonitor {
   private void tell(DatagramSocket socket, String address, long looked) {
     int colon = address.lastIndexOf(':');
     long age = (System.nanoTime() - looked) / 1_000_000;
-    byte[] word = (host + (busy ? " 1 " : " 0 ") + age).getBytes(StandardCharsets.UTF_8);
+    byte[] word = (host + (busy && BusyDatasetFactory.tells() ? " 1 " : " 0 ") + age).getBytes(StandardCharsets.UTF_8);
     try {
       InetSocketAddress to =
           new InetSocketAddress(address.substring(0, colon), Integer.parseInt(address.substring(colon + 1)));

@@ -35,10 +35,13 @@ public interface HarvestMXBean {
   /** Accesses that waited for the primary tenant. */
   long getThrottled();
 
+  /** Accesses that a busy data node served all the same, as only the order of replicas may keep clients away. */
+  long getServedBusy();
+
   /** Orders of nodes that a resource manager made for containers; 0 while containers come: another policy is in force. */
   long getNodeOrders();
 
-  /** What a busy data node of this JVM does: deny, throttle or observe. */
+  /** What a busy data node of this JVM does: deny, throttle, reorder or observe. */
   String getData();
 
   /** Switches that live, until the daemon starts anew; other words are an IllegalArgumentException. */

@@ -13,24 +13,30 @@ import org.apache.hadoop.yarn.exceptions.YarnException;
 import org.apache.hadoop.yarn.server.api.ResourceManagerAdministrationProtocol;
 
 /**
- * The daemon that keeps reserves: every period it looks at the utilisation of each node's primary tenant, and tells the
- * resource manager what is left. A utilisation that cannot be read counts as all of the node: no batch work there.
+ * The daemon that keeps reserves: every period it looks at the utilisation of each node's primary tenant, in files or in
+ * what node managers report, and tells the resource manager what is left. One that is not known counts as all of the
+ * node: no batch work there.
  */
 public final class KeeperMain {
   private final ReserveKeeper keeper;
   private final YarnClient client;
   private final Resource whole;
+  /** Of files; null: what node managers report counts. */
   private final String pattern;
 
   private KeeperMain(Configuration conf, YarnClient client) throws IOException {
     this.client = client;
     keeper = new ReserveKeeper(ClientRMProxy.createRMProxy(conf, ResourceManagerAdministrationProtocol.class),
-        conf.getDouble(Keys.RESERVE, 1.0 / 3), conf.getInt(Keys.GRACE, 0));
+        conf.getDouble(Keys.RESERVE, Keys.RESERVE_DEFAULT), conf.getInt(Keys.GRACE, 0));
     // A node that was shrunk reports what is left of it: what it is comes from its settings.
     whole = Resource.newInstance(conf.getInt("yarn.nodemanager.resource.memory-mb", 8192),
         conf.getInt("yarn.nodemanager.resource.cpu-vcores", 8));
-    pattern = conf.getTrimmed(Keys.UTILISATION_FILE, "");
-    if (pattern.isEmpty()) {
+    String source = conf.getTrimmed(Keys.KEEPER_SOURCE, "files");
+    if (!source.equals("files") && !source.equals("heartbeats")) {
+      throw new IOException(Keys.KEEPER_SOURCE + " is " + source + ": it may be files or heartbeats");
+    }
+    pattern = source.equals("heartbeats") ? null : conf.getTrimmed(Keys.UTILISATION_FILE, "");
+    if (pattern != null && pattern.isEmpty()) {
       throw new IOException(Keys.UTILISATION_FILE + " is not set: where is each node's utilisation, like /run/load/%h?");
     }
   }
@@ -59,16 +65,9 @@ public final class KeeperMain {
 
   private void round() throws IOException, YarnException {
     for (NodeReport node : client.getNodeReports(NodeState.RUNNING)) {
-      Utilisation used = used(node.getNodeId().getHost());
+      Utilisation used = pattern == null ? PrimaryTenantCalculator.reported(node.getNodeUtilization(), whole)
+          : Utilisation.orAll(Path.of(pattern.replace("%h", node.getNodeId().getHost())));
       keeper.keep(node.getNodeId(), whole, used.cores * whole.getVirtualCores(), used.megabytes);
-    }
-  }
-
-  private Utilisation used(String host) {
-    try {
-      return Utilisation.read(Path.of(pattern.replace("%h", host)));
-    } catch (IOException error) {
-      return Utilisation.ALL;
     }
   }
 }

@@ -25,10 +25,12 @@ public final class Keys {
   public static final String BOARD_PORT = PREFIX + "board.port";
   /** Milliseconds after which what was heard no longer counts. */
   public static final String BOARD_STALE = PREFIX + "board.stale.ms";
-  /** What a busy data node does: deny, throttle, or observe (count what would have been denied). */
+  /** What a busy data node does: deny, throttle, reorder (the name node lists it last), or observe (nothing but count). */
   public static final String DATA = PREFIX + "data";
   /** Milliseconds that a throttled access waits at most for the primary tenant to calm down. */
   public static final String THROTTLE = PREFIX + "throttle.ms";
+  /** Where the keeper of reserves finds utilisation: files, or heartbeats of node managers with PrimaryTenantCalculator. */
+  public static final String KEEPER_SOURCE = PREFIX + "keeper.source";
   /** Share of a node's cores and memory that batch work never gets. */
   public static final String RESERVE = PREFIX + "reserve";
   /** Milliseconds that containers have to go when their node shrinks; 0: killed at once. */
@@ -36,6 +38,7 @@ public final class Keys {
   /** Milliseconds between rounds of the daemon that keeps reserves. */
   public static final String KEEPER_PERIOD = PREFIX + "keeper.period.ms";
 
+  public static final double RESERVE_DEFAULT = 1.0 / 3;
   public static final double BUSY_ABOVE_DEFAULT = 2.0 / 3;
   public static final int BUSY_PERIOD_DEFAULT = 1000;
   public static final int BOARD_PORT_DEFAULT = 9879;

@@ -21,6 +21,7 @@ public final class Metrics implements HarvestMXBean {
   public final LongAdder deniedReads = new LongAdder();
   public final LongAdder deniedWrites = new LongAdder();
   public final LongAdder throttled = new LongAdder();
+  public final LongAdder servedBusy = new LongAdder();
   final LongAdder nodeOrders = new LongAdder();
   private final AtomicLong choices = new AtomicLong();
   /** What the last choices took: the first of a daemon are slow, and a mean would never forget them. */
@@ -104,6 +105,10 @@ public final class Metrics implements HarvestMXBean {
 
   @Override public long getThrottled() {
     return throttled.sum();
+  }
+
+  @Override public long getServedBusy() {
+    return servedBusy.sum();
   }
 
   @Override public long getNodeOrders() {

@@ -38,6 +38,11 @@ public final class Selector {
     return Math.max(1 - used, 0);
   }
 
+  /** What a length of job makes of a pattern: the greater, the sooner it goes there. */
+  static double rank(Length length, Pattern pattern) {
+    return WEIGHTS[length.ordinal()][pattern.ordinal()];
+  }
+
   /** One class that holds the job where there is one, else several that do together, else none. */
   public static int[] select(Length length, double wants, List<Room> rooms, Sequence random) {
     int n = rooms.size();
@@ -47,7 +52,7 @@ public final class Selector {
     double all = 0;
     for (int at = 0; at < n; at++) {
       has[at] = headroom(length, rooms.get(at)) * rooms.get(at).capacity;
-      weight[at] = has[at] * WEIGHTS[length.ordinal()][rooms.get(at).pattern.ordinal()];
+      weight[at] = has[at] * rank(length, rooms.get(at).pattern);
       fitting[at] = has[at] >= wants ? weight[at] : 0;
       all += has[at];
     }

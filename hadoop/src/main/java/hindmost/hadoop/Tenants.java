@@ -26,6 +26,12 @@ public final class Tenants {
     public int server(String host) {
       return file.servers.getOrDefault(host, -1);
     }
+
+    /** How a host's class uses its servers; null where nobody knows. */
+    public Selector.Room room(String host) {
+      int tenant = placer.tenantOf(server(host));
+      return tenant < 0 ? null : file.classes.get(file.tenants.get(tenant).utilisationClass);
+    }
   }
 
   private final Path path;

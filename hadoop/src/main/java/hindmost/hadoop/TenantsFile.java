@@ -8,6 +8,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.zip.CRC32;
 
@@ -16,6 +17,7 @@ import java.util.zip.CRC32;
  *
  * <pre>
  *  # hindmost.harvest.tenants/1
+ *  class   NUMBER  PATTERN  MEAN  PEAK                         (of its servers' utilisation; a file may have none)
  *  tenant  NAME  ENVIRONMENT  REIMAGES  PEAK  SPACE  CLASS     (columns by tabs; CLASS is -1 where there is none)
  *  host    HOST  TENANT
  *  end     CRC32 of all bytes above, in hexadecimal: without it the file is torn
@@ -28,11 +30,15 @@ public final class TenantsFile {
   /** The number of each host, by name. */
   public final Map<String, Integer> servers;
   public final List<String> hosts;
+  /** Classes of utilisation by number. */
+  public final Map<Integer, Selector.Room> classes;
 
-  private TenantsFile(List<Tenant> tenants, Map<String, Integer> servers, List<String> hosts) {
+  private TenantsFile(List<Tenant> tenants, Map<String, Integer> servers, List<String> hosts,
+      Map<Integer, Selector.Room> classes) {
     this.tenants = tenants;
     this.servers = servers;
     this.hosts = hosts;
+    this.classes = classes;
   }
 
   /** Reads a file; what is torn or cannot be meant is an IOException with its line. */
@@ -54,6 +60,7 @@ public final class TenantsFile {
     Map<String, List<Integer>> own = new HashMap<>();
     Map<String, Integer> servers = new HashMap<>();
     List<String> hosts = new ArrayList<>();
+    Map<Integer, Selector.Room> classes = new HashMap<>();
     int number = 0;
     for (String line : text.substring(0, end).split("\n")) {
       number++;
@@ -66,8 +73,10 @@ public final class TenantsFile {
         own.get(of[2]).add(hosts.size());
         servers.put(of[1], hosts.size());
         hosts.add(of[1]);
+      } else if (of[0].equals("class") && of.length == 5) {
+        room(classes, of, path + ":" + number);
       } else if (!line.startsWith("#")) {
-        throw new IOException(path + ":" + number + " is no tenant and no new host of one: " + line);
+        throw new IOException(path + ":" + number + " is no class, no tenant and no new host of one: " + line);
       }
     }
     List<Tenant> tenants = new ArrayList<>();
@@ -83,7 +92,16 @@ public final class TenantsFile {
     if (hosts.isEmpty()) {
       throw new IOException(path + " has no host");
     }
-    return new TenantsFile(tenants, servers, hosts);
+    return new TenantsFile(tenants, servers, hosts, classes);
+  }
+
+  private static void room(Map<Integer, Selector.Room> classes, String[] of, String where) throws IOException {
+    try {
+      Selector.Pattern pattern = Selector.Pattern.valueOf(of[2].toUpperCase(Locale.ROOT));
+      classes.put(Integer.parseInt(of[1]), new Selector.Room(pattern, share(of[3]), share(of[4]), 0, 0));
+    } catch (IllegalArgumentException error) { // of a number, too
+      throw new IOException(where + " is no class: " + error.getMessage());
+    }
   }
 
   private static double share(String text) {

@@ -6,7 +6,7 @@ import java.nio.file.Path;
 
 /** What a host's primary tenant uses, as a file says it: "SHARE" of its cores, or "SHARE MEGABYTES" of memory, too. */
 public final class Utilisation {
-  /** What counts where nothing is known, for whoever must not take from the tenant. */
+  /** What counts where nothing is known. */
   public static final Utilisation ALL = new Utilisation(1, Double.POSITIVE_INFINITY);
 
   /** Share of the host's cores, 0 to 1. */
@@ -14,9 +14,18 @@ public final class Utilisation {
   /** Resident memory in MB; 0 where the file does not say. */
   public final double megabytes;
 
-  private Utilisation(double cores, double megabytes) {
+  Utilisation(double cores, double megabytes) {
     this.cores = cores;
     this.megabytes = megabytes;
+  }
+
+  /** Reads the file; all of the host where it is none, for whoever must not take from the tenant. */
+  public static Utilisation orAll(Path file) {
+    try {
+      return read(file);
+    } catch (IOException error) {
+      return ALL;
+    }
   }
 
   /** Reads the file; an error says what in it is no utilisation. */

@@ -19,10 +19,11 @@ import org.apache.hadoop.hdfs.server.blockmanagement.DatanodeDescriptor;
 import org.apache.hadoop.net.Node;
 import org.apache.hadoop.yarn.api.records.NodeId;
 import org.apache.hadoop.yarn.api.records.Resource;
+import org.apache.hadoop.yarn.api.records.ResourceUtilization;
 import org.apache.hadoop.yarn.server.resourcemanager.rmnode.RMNode;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.common.fica.FiCaSchedulerNode;
 
-/** What needs no cluster: the file of tenants, the order of replicas and of nodes, the reserve. */
+/** What needs no cluster: the file of tenants, the order of replicas and of nodes, the reserve, reports of a tenant. */
 public final class PartsMain {
   public static void main(String[] arguments) {
     Check.main("parts", () -> {
@@ -32,6 +33,8 @@ public final class PartsMain {
       reserve();
       utilisation();
       order();
+      orderByClass();
+      reports();
       eachNodeIsAskedOnce();
     });
   }
@@ -43,9 +46,11 @@ public final class PartsMain {
     Check.same(TenantsFile.read(path).hosts.size(), 6, "hosts");
     refused(path, whole.replace("\t2.0\t", "\t3.0\t"), "its checksum is not");
     refused(path, whole.substring(0, whole.indexOf("end")), "it has no end");
-    refused(path, World.closed("# hindmost.harvest.tenants/1\nhost\ta\tnobody\n"), ":2 is no tenant and no new host");
+    refused(path, World.closed("# hindmost.harvest.tenants/1\nhost\ta\tnobody\n"), ":2 is no class, no tenant and no new host");
     refused(path, World.closed("# hindmost.harvest.tenants/1\ntenant\ta\te\tNaN\t1\t1\t0\nhost\th\ta\n"), "tenant a: NaN");
     refused(path, World.closed("# hindmost.harvest.tenants/1\n"), "has no host");
+    refused(path, World.closed("# hindmost.harvest.tenants/1\nclass\t0\tdaily\t0.1\t0.2\n"), ":2 is no class");
+    refused(path, World.closed("# hindmost.harvest.tenants/1\nclass\t0\tperiodic\t-1\t0.2\n"), ":2 is no class: -1");
     Files.delete(path);
   }
 
@@ -154,6 +159,81 @@ public final class PartsMain {
     }
     // Six standard deviations of a share of two thirds.
     Check.that(Math.abs(first[0] - rounds * 2 / 3.0) < 160, "of " + rounds + ", first were " + Arrays.toString(first));
+  }
+
+  /** First among a node of each pattern and one that nobody knows, all with as many free cores, by length of job. */
+  private static void orderByClass() throws Exception {
+    Path path = Files.createTempFile("tenants", ".tsv");
+    StringBuilder text = new StringBuilder("# hindmost.harvest.tenants/1\n");
+    String[] patterns = {"periodic", "constant", "unpredictable"};
+    for (int at = 0; at < patterns.length; at++) {
+      text.append(String.format("class\t%d\t%s\t0.25\t0.5\n", at, patterns[at]));
+      text.append(String.format("tenant\tt%d\te%d\t1\t0.5\t1\t%d\n", at, at, at));
+      text.append(String.format("host\t%s\tt%d\n", patterns[at], at));
+    }
+    World.write(path, World.closed(text.toString()));
+    Configuration conf = new Configuration(false);
+    conf.set(Keys.TENANTS_FILE, path.toString());
+    conf.setDouble(Keys.RESERVE, 0.25);
+    conf.setInt("yarn.nodemanager.resource.cpu-vcores", 12);
+    // Of 12 cores, 6 are free; what the past and the reserve leave: 9 of a short job, 6 of a medium one, 3 of a long one.
+    first(conf, new HarvestNodeOrder.Short<>(), new double[] {6 * 3, 6, 6 * 9, 6});
+    first(conf, new HarvestNodeOrder.Medium<>(), new double[] {6 * 9, 6 * 3, 6, 6});
+    first(conf, new HarvestNodeOrder.Long<>(), new double[] {3 * 3, 3 * 9, 3, 6});
+    first(conf, new HarvestNodeOrder<>(), new double[] {6, 6, 6, 6});
+    conf.setDouble(Keys.RESERVE, 0.5);
+    first(conf, new HarvestNodeOrder.Long<>(), new double[] {0, 0, 0, 6});
+    Files.delete(path);
+  }
+
+  private static void first(Configuration conf, HarvestNodeOrder<FiCaSchedulerNode> policy, double[] weights) {
+    policy.setConf(conf);
+    FiCaSchedulerNode[] nodes =
+        {node("periodic", 6), node("constant", 6), node("unpredictable", 6), node("nobody", 6)};
+    policy.addAndRefreshNodesSet(Arrays.asList(nodes), "");
+    double all = Arrays.stream(weights).sum();
+    int[] first = new int[nodes.length];
+    int rounds = 4000;
+    for (int at = 0; at < rounds; at++) {
+      Iterator<FiCaSchedulerNode> order = policy.getPreferredNodeIterator(List.of(), "");
+      first[Arrays.asList(nodes).indexOf(order.next())]++;
+    }
+    for (int at = 0; at < nodes.length; at++) {
+      double share = weights[at] / all;
+      double error = 6 * Math.sqrt(rounds * share * (1 - share)); // six standard deviations
+      Check.that(Math.abs(first[at] - rounds * share) <= error,
+          policy.getClass().getSimpleName() + ": first were " + Arrays.toString(first) + ", weights "
+              + Arrays.toString(weights));
+    }
+  }
+
+  /** What a node manager says of its tenant, and what the keeper makes of it. */
+  private static void reports() throws Exception {
+    Path path = Files.createTempFile("host.example", ".load");
+    Configuration conf = new Configuration(false);
+    conf.set("yarn.nodemanager.hostname", path.getFileName().toString().replace(".load", ""));
+    conf.set(Keys.UTILISATION_FILE, path.resolveSibling("%h.load").toString());
+    conf.setInt("yarn.nodemanager.resource.cpu-vcores", 12);
+    PrimaryTenantCalculator calculator = new PrimaryTenantCalculator();
+    calculator.setConf(conf);
+    Resource whole = Resource.newInstance(9000, 12);
+    World.write(path, "0.25 1500\n");
+    Utilisation said = PrimaryTenantCalculator.reported(report(calculator), whole);
+    Check.that(said.cores == 0.25 && said.megabytes == 1500, "of the tenant: " + said.cores + ", " + said.megabytes);
+    Files.delete(path);
+    said = PrimaryTenantCalculator.reported(report(calculator), whole);
+    Check.that(said.cores == 1 && said.megabytes > 1500, "a tenant that nobody knows uses all: " + said.cores);
+    for (ResourceUtilization none : Arrays.asList(null, ResourceUtilization.newInstance(0, 0, 0f))) {
+      Check.that(PrimaryTenantCalculator.reported(none, whole) == Utilisation.ALL, "no report yet is none");
+    }
+  }
+
+  /** As a node manager makes it of what its calculator says. */
+  private static ResourceUtilization report(PrimaryTenantCalculator calculator) {
+    return ResourceUtilization.newInstance(
+        (int) (calculator.getPhysicalMemorySize() - calculator.getAvailablePhysicalMemorySize() >> 20),
+        (int) (calculator.getVirtualMemorySize() - calculator.getAvailableVirtualMemorySize() >> 20),
+        calculator.getNumVCoresUsed());
   }
 
   /** What an order of many nodes costs: the free cores of each are looked at once. */

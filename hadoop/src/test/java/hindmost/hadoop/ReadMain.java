@@ -13,7 +13,7 @@ public final class ReadMain {
   public static void main(String[] arguments) {
     Check.main("files", () -> {
       TenantsFile file = TenantsFile.read(Path.of(arguments[0]));
-      System.out.printf("%d tenants, %d hosts%n", file.tenants.size(), file.hosts.size());
+      System.out.printf("%d tenants, %d hosts, %d classes%n", file.tenants.size(), file.hosts.size(), file.classes.size());
       for (int at = 1; at < arguments.length; at++) {
         site(Path.of(arguments[at]));
       }
@@ -31,7 +31,7 @@ public final class ReadMain {
       if (one.getKey().startsWith("hindmost.")) {
         Check.that(ours.contains(one.getKey()), path + ": nobody looks for " + one.getKey());
       }
-      if (one.getValue().matches("(hindmost|org\\.apache)\\.[\\w.]*\\.[A-Z]\\w*")) {
+      if (one.getValue().matches("(hindmost|org\\.apache)\\.[\\w.]*\\.[A-Z][\\w$]*")) {
         Class.forName(one.getValue());
       }
     }

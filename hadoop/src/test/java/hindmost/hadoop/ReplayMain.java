@@ -1,0 +1,318 @@
+package hindmost.hadoop;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Locale;
+import java.util.Random;
+import java.util.Set;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Collectors;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FSDataInputStream;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.hdfs.DistributedFileSystem;
+import org.apache.hadoop.hdfs.client.HdfsDataInputStream;
+import org.apache.hadoop.hdfs.protocol.DatanodeInfo;
+import org.apache.hadoop.hdfs.protocol.LocatedBlock;
+import org.apache.hadoop.hdfs.server.blockmanagement.HarvestPlacementPolicy;
+
+/**
+ * A day of primary tenants in compressed time, on real data nodes: ReplayMain FOLDER TENANTS SECONDS ARM...
+ *
+ * <p>TENANTS is a file of tenants of the hosts dn0.test, dn1.test, ... An arm is PLACEMENT/WAY/TRACE: "h" or "stock", what
+ * a busy node does ("deny", ...), and a file with a line a host, "HOST SHARE SHARE ..." of utilisation from slot to slot.
+ * Under stock nobody is told who is busy. Files are written and read all the time, and now and then a data node loses
+ * all that it has; a line of JSON an arm tells what readers and writers saw.
+ */
+public final class ReplayMain {
+  private static final int FILES = 150;
+  private static final int READERS = 3;
+  private static final int REIMAGES = 3;
+  /** Of a reader and a writer, so that two cores have time for the data nodes. */
+  private static final int READ_PAUSE_MILLIS = 15;
+  private static final int WRITE_PAUSE_MILLIS = 400;
+
+  /** A client's patience, compressed as the day is: stock's is 3 s. */
+  private static final int RETRY_MILLIS = 10;
+
+  private final Cluster cluster;
+  private final DistributedFileSystem reader;
+  private final TenantsFile tenants;
+  private final double seconds;
+  private final AtomicInteger files = new AtomicInteger();
+
+  private ReplayMain(Path folder, Path tenants, double seconds) throws IOException {
+    Files.createDirectories(folder);
+    Files.copy(tenants, folder.resolve("tenants.tsv"));
+    this.tenants = TenantsFile.read(tenants);
+    this.seconds = seconds;
+    cluster = new Cluster(folder, this.tenants.hosts.size());
+    Configuration conf = new Configuration(cluster.hdfs.getConf());
+    conf.setInt("dfs.client.retry.window.base", RETRY_MILLIS);
+    reader = (DistributedFileSystem) FileSystem.newInstance(cluster.hdfs.getUri(), conf);
+  }
+
+  public static void main(String[] arguments) {
+    Check.main("replay", () -> {
+      ReplayMain replay = new ReplayMain(Path.of(arguments[0]).toAbsolutePath(), Path.of(arguments[1]),
+          Double.parseDouble(arguments[2]));
+      for (String arm : Arrays.asList(arguments).subList(3, arguments.length)) {
+        String[] of = arm.split("/", 3);
+        replay.arm(of[0].equals("h"), of[1], Path.of(of[2]));
+      }
+    });
+  }
+
+  /** One access: its replicas and those on busy nodes when it began, what it took, whether it failed. */
+  private static final class Access {
+    final int replicas;
+    final int busy;
+    final double millis;
+    final boolean failed;
+
+    Access(int replicas, int busy, double millis, boolean failed) {
+      this.replicas = replicas;
+      this.busy = busy;
+      this.millis = millis;
+      this.failed = failed;
+    }
+  }
+
+  private void arm(boolean ours, String way, Path trace) throws Exception {
+    List<String[]> loads = Files.readAllLines(trace).stream().map(line -> line.split(" ")).collect(Collectors.toList());
+    for (String[] of : loads) {
+      cluster.load(of[0], "0");
+    }
+    Check.await("all are calm", 30, () -> loads.stream().noneMatch(of -> monitor(of[0]).busy()));
+    Metrics.get().setData(way);
+    cluster.place(ours ? HarvestPlacementPolicy.class : null);
+    if (ours) {
+      BusyBoard.get().listen(cluster.boardPort, 5000);
+      Check.await("all are heard", 30, () -> Metrics.get().getHeardHosts() == cluster.nodes);
+    } else {
+      BusyBoard.get().close();
+    }
+    Path name = Path.of("/" + (ours ? "h" : "stock") + "-" + way + "-" + trace.getFileName());
+    List<org.apache.hadoop.fs.Path> written = new CopyOnWriteArrayList<>();
+    for (int at = 0; at < FILES; at++) {
+      write(name, written);
+    }
+    Check.await("all replicas are reported", 60, () -> least(written) == Cluster.REPLICAS);
+    int distinct = distinct(written);
+    new Replay(name, written, distinct).run(loads);
+    cluster.hdfs.delete(new org.apache.hadoop.fs.Path(name.toString()), true);
+  }
+
+  private BusyMonitor monitor(String host) {
+    return BusyMonitor.of(host, cluster.hdfs.getConf());
+  }
+
+  private void write(Path folder, List<org.apache.hadoop.fs.Path> written) throws IOException {
+    org.apache.hadoop.fs.Path path = new org.apache.hadoop.fs.Path(folder + "/" + files.getAndIncrement());
+    cluster.write(path, Cluster.REPLICAS);
+    written.add(path);
+  }
+
+  private int least(List<org.apache.hadoop.fs.Path> paths) throws IOException {
+    int least = Cluster.REPLICAS;
+    for (org.apache.hadoop.fs.Path path : paths) {
+      least = Math.min(least, cluster.locations(path).length);
+    }
+    return least;
+  }
+
+  /** How many files have each replica with a tenant of its own. */
+  private int distinct(List<org.apache.hadoop.fs.Path> paths) throws IOException {
+    int n = 0;
+    for (org.apache.hadoop.fs.Path path : paths) {
+      Set<String> found = new HashSet<>();
+      for (DatanodeInfo node : cluster.locations(path)) {
+        found.add(owner(node.getHostName()));
+      }
+      n += found.size() == Cluster.REPLICAS ? 1 : 0;
+    }
+    return n;
+  }
+
+  private String owner(String host) {
+    int server = tenants.servers.get(host);
+    return tenants.tenants.stream().filter(one -> Arrays.stream(one.servers).anyMatch(own -> own == server)).findFirst()
+        .orElseThrow().name;
+  }
+
+  /** One arm's day. */
+  private final class Replay {
+    private final Path name;
+    private final List<org.apache.hadoop.fs.Path> written;
+    private final int distinct;
+    private final List<Access> reads = new CopyOnWriteArrayList<>();
+    private final AtomicInteger writesFailed = new AtomicInteger();
+    private final AtomicBoolean over = new AtomicBoolean();
+    private final List<Double> staleness = new ArrayList<>();
+    private int lostReplicas;
+
+    Replay(Path name, List<org.apache.hadoop.fs.Path> written, int distinct) {
+      this.name = name;
+      this.written = written;
+      this.distinct = distinct;
+    }
+
+    void run(List<String[]> loads) throws Exception {
+      long denied = Metrics.get().getDeniedReads();
+      long deniedWrites = Metrics.get().getDeniedWrites();
+      long waited = Metrics.get().getThrottled();
+      long served = Metrics.get().getServedBusy();
+      long fallbacks = Metrics.get().getFallbacks();
+      List<Thread> clients = new ArrayList<>();
+      for (int at = 0; at < READERS; at++) {
+        Random random = new Random(at);
+        clients.add(new Thread(() -> repeat(READ_PAUSE_MILLIS, () -> read(random))));
+      }
+      clients.add(new Thread(() -> repeat(WRITE_PAUSE_MILLIS, this::write)));
+      clients.add(new Thread(this::reimages));
+      clients.forEach(Thread::start);
+      double busy = day(loads);
+      over.set(true);
+      for (Thread client : clients) {
+        client.join(60_000);
+        Check.that(!client.isAlive(), "a client ends with its day");
+      }
+      for (String[] of : loads) {
+        cluster.load(of[0], "0");
+      }
+      Check.await("lost replicas are made again", 120, () -> cluster.settled() && least(written) == Cluster.REPLICAS);
+      int apart = distinct(written);
+      Check.same(cluster.hdfs.getMissingBlocksCount() + cluster.hdfs.getCorruptBlocksCount(), 0L, "missing or corrupt");
+      System.out.printf(Locale.ROOT, "{\"arm\": \"%s\", \"slots\": %d, \"busy\": %.3f, \"reads\": %d, \"failed\": %d, \"denied\": %d, "
+              + "\"denied_writes\": %d, \"waited\": %d, \"served_busy\": %d, \"files\": %d, \"writes_failed\": %d, "
+              + "\"apart_when_written\": %d, \"apart_in_the_end\": %d, \"lost_replicas\": %d, \"fallbacks\": %d, "
+              + "\"staleness_ms\": %s, \"by_busy\": [%s]}%n",
+          name.getFileName(), loads.get(0).length - 1, busy, reads.size(), count(reads),
+          Metrics.get().getDeniedReads() - denied, Metrics.get().getDeniedWrites() - deniedWrites,
+          Metrics.get().getThrottled() - waited, Metrics.get().getServedBusy() - served, written.size(),
+          writesFailed.get(), distinct, apart, lostReplicas, Metrics.get().getFallbacks() - fallbacks,
+          quantiles(staleness.stream().mapToDouble(one -> one).toArray()), byBusy());
+      System.out.flush();
+    }
+
+    /** Puts each slot's loads into the hosts' files in its time; the share of hosts and slots that were busy. */
+    private double day(List<String[]> loads) throws Exception {
+      int slots = loads.get(0).length - 1;
+      int busy = 0;
+      long begun = System.nanoTime();
+      for (int slot = 1; slot <= slots; slot++) {
+        for (String[] of : loads) {
+          busy += Double.parseDouble(of[slot]) > Keys.BUSY_ABOVE_DEFAULT ? 1 : 0;
+          if (slot == 1 || !of[slot].equals(of[slot - 1])) {
+            cluster.load(of[0], of[slot]);
+          }
+        }
+        Arrays.stream(BusyBoard.get().staleness()).forEach(staleness::add);
+        long left = begun + (long) (slot * seconds / slots * 1e9) - System.nanoTime();
+        Thread.sleep(Math.max(0, left / 1_000_000));
+      }
+      return (double) busy / (slots * loads.size());
+    }
+
+    private void repeat(int pauseMillis, Check.Body body) {
+      try {
+        while (!over.get()) {
+          body.run();
+          Thread.sleep(pauseMillis);
+        }
+      } catch (Throwable failure) { // a client that stops would leave a day without accesses
+        failure.printStackTrace();
+        System.out.println("replay: FAILED: " + failure);
+        System.out.flush();
+        Runtime.getRuntime().halt(1);
+      }
+    }
+
+    private void read(Random random) throws IOException {
+      org.apache.hadoop.fs.Path path = written.get(random.nextInt(written.size()));
+      long begun = System.nanoTime();
+      int replicas = 0;
+      int busy = 0;
+      boolean failed = false;
+      try (FSDataInputStream in = reader.open(path)) {
+        for (LocatedBlock block : ((HdfsDataInputStream) in).getAllBlocks()) {
+          for (DatanodeInfo node : block.getLocations()) {
+            replicas++;
+            busy += monitor(node.getHostName()).busy() ? 1 : 0;
+          }
+        }
+        in.readFully(0, new byte[100]);
+      } catch (IOException denied) {
+        failed = true;
+      }
+      reads.add(new Access(replicas, busy, (System.nanoTime() - begun) / 1e6, failed));
+    }
+
+    private void write() {
+      try {
+        ReplayMain.this.write(name, written);
+      } catch (IOException denied) {
+        writesFailed.incrementAndGet();
+      }
+    }
+
+    /** Data nodes that lose all they have, evenly over the day; each is whole again before the next. */
+    private void reimages() {
+      Random random = new Random(1);
+      try {
+        for (int at = 1; at <= REIMAGES && !over.get(); at++) {
+          Thread.sleep((long) (seconds / (REIMAGES + 1) * 1000));
+          int host = random.nextInt(cluster.nodes);
+          for (org.apache.hadoop.fs.Path path : written) {
+            lostReplicas += Arrays.stream(cluster.locations(path)).anyMatch(one -> Cluster.number(one) == host) ? 1 : 0;
+          }
+          cluster.reimage(host);
+        }
+      } catch (Throwable failure) {
+        failure.printStackTrace();
+        System.out.println("replay: FAILED: " + failure);
+        System.out.flush();
+        Runtime.getRuntime().halt(1);
+      }
+    }
+
+    /** By how many replicas were on busy nodes: reads, failures (of blocks with fewer than three, too), latencies. */
+    private String byBusy() {
+      List<String> rows = new ArrayList<>();
+      for (int busy = 0; busy <= Cluster.REPLICAS; busy++) {
+        int own = busy;
+        List<Access> all = reads.stream().filter(one -> one.busy == own).collect(Collectors.toList());
+        rows.add(String.format(Locale.ROOT, "{\"reads\": %d, \"failed\": %d, \"failed_of_fewer\": %d, \"answered_ms\": %s, "
+            + "\"failed_ms\": %s}", all.size(), count(all), all.stream().filter(one -> one.failed
+            && one.replicas < Cluster.REPLICAS).count(), quantiles(millis(all, false)), quantiles(millis(all, true))));
+      }
+      return String.join(", ", rows);
+    }
+  }
+
+  private static long count(List<Access> all) {
+    return all.stream().filter(one -> one.failed).count();
+  }
+
+  private static double[] millis(List<Access> all, boolean failed) {
+    return all.stream().filter(one -> one.failed == failed).mapToDouble(one -> one.millis).toArray();
+  }
+
+  /** Median, 99th percentile and greatest, as JSON. */
+  private static String quantiles(double[] all) {
+    if (all.length == 0) {
+      return "null";
+    }
+    double[] sorted = all.clone();
+    Arrays.sort(sorted);
+    return String.format(Locale.ROOT, "[%.1f, %.1f, %.1f]", sorted[sorted.length / 2], sorted[sorted.length * 99 / 100],
+        sorted[sorted.length - 1]);
+  }
+}
