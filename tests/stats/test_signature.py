@@ -154,3 +154,13 @@ def test_of_two_that_make_it_as_slow_the_one_with_the_anomaly_s_signature_leads(
 def test_nothing_to_reproduce_is_said():
     made = reproduced(np.random.default_rng(1), {"quota": 3.0}, host=(101.0, 100.0))
     assert "nothing to explain" in made.why
+
+
+def test_what_noise_adds_is_not_taken_for_what_is_left():
+    def cause(rng):
+        there, gone = seconds(rng, SICK, PAIRS, 1.2), seconds(rng, np.ones(4), PAIRS, 1.2)
+        normal = Normal(NAMES[:2], seconds(rng, np.ones(4), BLOCKS)[:, :2])
+        return signature_of(normal, there[:, :2], there[:, :2], gone[:, :2], paired=True).fits is True
+
+    rate = share(80, 12, cause)
+    assert rate >= 0.5
