@@ -28,6 +28,7 @@ from hindmost.cli import main
 from hindmost.targets.ports import pick_free_port
 from hindmost.trace import find_server
 from hindmost.trace.begun import Function, amiss, begun_of
+from hindmost.trace.groups import by_thread_and_connection
 from hindmost.trace.server import local_server
 
 FAULT = _engine.trace_fault()
@@ -287,6 +288,10 @@ def test_memcached_requests_are_paired_with_their_own_responses_and_none_is_lost
         assert counts["silent"] > 0
         same = seen.columns["responded_ns"] == seen.columns["left_ns"]
         assert same.all() == (not handover)
+        threads, connections = by_thread_and_connection(tmp_path / "records.parquet", str)
+        assert {one["name"] for one in connections} == {f"from port {one.port}" for one in [*early, *late]}
+        for groups in (threads, connections):
+            assert sum(one["requests"] for one in groups) == counts["done"]
 
 
 def stopped(pid: int) -> bool:

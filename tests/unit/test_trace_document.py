@@ -23,6 +23,7 @@ from hindmost.trace.able import unable
 from hindmost.trace.advice import advice
 from hindmost.trace.begun import Function
 from hindmost.trace.document import document_of
+from hindmost.trace.groups import _groups
 from hindmost.trace.inbound import inbound
 from hindmost.trace.server import Server, find_server
 from hindmost.trace.taken import Look
@@ -125,6 +126,18 @@ def held_up() -> dict:
             ],
         },
     }
+
+
+def test_the_group_with_most_of_the_variance_comes_first():
+    of = np.array([1, 1, 1, 2, 2, 3])
+    latency = np.array([10.0, 10.0, 10.0, 50.0, 90.0, 11.0])
+    first, *others = _groups(of, latency, "connection {}".format)
+    assert first == {"name": "connection 2", "requests": 2, "mean_us": 70.0, "variance_us2": 400.0}
+    assert [one["name"] for one in others] == ["connection 1", "connection 3"]
+    document = {**document_of(REQUEST, traced(), {}), "connections": [first]}
+    said, page = render_trace(document, width=100, color=False), render_trace_page(document)
+    assert re.search(r"connections with most of the variance.*\n +connection 2 +2 +mean 70", said), said
+    assert "connection 2" in page
 
 
 def test_who_held_requests_up_is_told_by_its_share_of_the_variance_not_by_its_mean():

@@ -300,6 +300,7 @@ class Trace(TypedDict):
     matched: float
     unmatched: list[Unmatched]
     threads: list[Group]
+    connections: list[Group]
     records: Records | None
     who: Who | None
     taken: Taken | None

@@ -5,22 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from hindmost import _engine
 from hindmost.stats.estimate import Estimate
 from hindmost.stats.stages import Decomposition, Part, Stage, causes, decompose
 from hindmost.store.estimates import number
 from hindmost.trace.advice import Service, advice
 from hindmost.trace.begun import amiss, begun_of
 from hindmost.trace.effect import effects
+from hindmost.trace.groups import by_thread_and_connection
 from hindmost.trace.inbound import inbound
 from hindmost.trace.taken import Look, not_calm, taken_of
 from hindmost.trace.usage import ENDED
 
 if TYPE_CHECKING:
     from hindmost.store import trace as documents
-    from hindmost.store.trace import Group, Parts, Ratio, StageFigures, Unmatched
+    from hindmost.store.trace import Parts, Ratio, StageFigures, Unmatched
     from hindmost.trace.tracing import TraceRequest
 
 CAUSES = {
@@ -42,7 +40,6 @@ _OPEN = (
 LEAST_MATCHED = 0.999
 MOST_OPEN = 0.001
 """Of the variance: how far the stages may be from adding up to the latency before it is said."""
-MOST_GROUPS = 16
 WORKERS = 0.01
 """Of the server's processor time: threads with less are none of its workers."""
 
@@ -81,6 +78,11 @@ def document_of(
     begun = None if request.begun is None else begun_of(request.begun, counts)
     who = _who(traced["who"], names)
     taken = None if looks is None else taken_of(*looks, who)
+    threads, connections = (
+        by_thread_and_connection(request.records, lambda thread: names.get(thread, "?"))
+        if request.records is not None and traced["records"]
+        else ([], [])
+    )
     document: dict[str, Any] = {
         "schema": "hindmost.trace/1",
         "server": {"name": server.name, "pid": server.pid, "port": server.port, "protocol": server.protocol},
@@ -98,7 +100,8 @@ def document_of(
         "counts": counts,
         "matched": counts["done"] / settled,
         "unmatched": unmatched,
-        "threads": _threads(request, traced["records"], names),
+        "threads": threads,
+        "connections": connections,
         "records": None
         if request.records is None
         else {"path": str(request.records), "requests": traced["records"], "every": request.every},
@@ -255,28 +258,6 @@ def _unmatched(counts: Mapping[str, int]) -> list[Unmatched]:
     if still > 0:
         found.append({"cause": "open", "requests": still, "why": _OPEN})
     return found
-
-
-def _threads(request: TraceRequest, recorded: int, names: Mapping[int, str]) -> list[Group]:
-    """Requests by the thread that read them, of those recorded; those with most variance in all first."""
-    if request.records is None or not recorded:
-        return []
-    columns = _engine.read_columns(str(request.records), ["reader", "network_ns", "left_ns"])
-    reader, began, ended = (np.frombuffer(column, dtype=np.int64) for column in columns)
-    latency = (ended - began) / 1e3
-    groups: list[tuple[float, Group]] = []
-    for thread in np.unique(reader):
-        own = latency[reader == thread]
-        name = f"{names.get(int(thread), '?')} ({int(thread)})"
-        group: Group = {
-            "name": name,
-            "requests": len(own),
-            "mean_us": float(own.mean()),
-            "variance_us2": float(own.var()),
-        }
-        groups.append((float(((own - latency.mean()) ** 2).sum()), group))
-    groups.sort(key=lambda one: -one[0])
-    return [group for _, group in groups[:MOST_GROUPS]]
 
 
 def _notes(

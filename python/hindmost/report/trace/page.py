@@ -11,6 +11,7 @@ from hindmost.report.common.sheet import drawing, render
 from hindmost.report.common.svg import Plot
 from hindmost.report.trace.advice import predicted
 from hindmost.report.trace.names import CAUSES, STAGES, begins, culprit, taken
+from hindmost.report.trace.terminal import GROUPS
 from hindmost.report.trace.who import charged_to_nobody, told
 
 COLOURS = 8
@@ -35,6 +36,7 @@ def render_trace_page(document: Mapping[str, Any], before: Mapping[str, Any] | N
         "trace.html",
         doc=document,
         stage_names=STAGES,
+        groups=[(title, document[name]) for name, title in GROUPS.items() if document.get(name)],
         begins=None if document.get("begun") is None else begins(document["begun"]),
         taken="" if others is None else taken(others),
         calm=calm,

@@ -15,6 +15,13 @@ from hindmost.report.trace.who import render_who
 _BAR = 20
 
 
+GROUPS = {
+    "threads": "threads that read them, of those recorded",
+    "connections": "connections with most of the variance, of those recorded",
+}
+"""Of a document, with what they are called."""
+
+
 def render_trace(document: Mapping[str, Any], *, width: int | None = None, color: bool | None = None) -> str:
     """Write a document ``hindmost.trace/1`` for the terminal.
 
@@ -53,8 +60,9 @@ def render_trace(document: Mapping[str, Any], *, width: int | None = None, color
         printed(console, taken(document["taken"]))
     if document["advice"]:
         render_advice(console, document["advice"])
-    if document["threads"]:
-        _threads(console, document["threads"])
+    for groups, title in GROUPS.items():
+        if document.get(groups):  # documents of before have no connections
+            _groups(console, title, document[groups])
     for one in document["unmatched"]:
         printed(console, f"not followed: {count(one['requests'])}: {one['why']}", indent=2)
     for note in document["notes"]:
@@ -121,9 +129,9 @@ def _kinds(console: Any, document: Mapping[str, Any]) -> None:  # noqa: ANN401 (
         )
 
 
-def _threads(console: Any, threads: list[Mapping[str, Any]]) -> None:  # noqa: ANN401 (a console)
-    printed(console, "threads that read them, of those recorded:")
-    for one in threads:
+def _groups(console: Any, title: str, groups: list[Mapping[str, Any]]) -> None:  # noqa: ANN401 (a console)
+    printed(console, f"{title}:")
+    for one in groups:
         console.print(
             f"  {plain(one['name']):<24} {count(one['requests']):>10}  mean {number(one['mean_us'])} µs,"
             f" std {number(one['variance_us2'] ** 0.5)} µs",

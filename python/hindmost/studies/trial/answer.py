@@ -59,7 +59,8 @@ def answer(study: Study) -> documents.Trial:
     plan = plan_of(study)
     asked = Asked.of(study, plan)
     counted: list[tuple[tuple[int, ...], list[int]]] = []
-    sound, aside = 0, {}
+    sound = 0
+    aside: dict[str, str] = {}
     for stage, places in enumerate(asked.stages):
         parts = _parts(study, places)
         made = _complete(parts, stage)

@@ -1,0 +1,59 @@
+"""Requests by the thread that read them and by connection, of those recorded in full."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from hindmost import _engine
+
+if TYPE_CHECKING:
+    from hindmost.store.trace import Group
+
+MOST_GROUPS = 16
+
+
+def by_thread_and_connection(path: Path, thread: Callable[[int], str]) -> tuple[list[Group], list[Group]]:
+    """Groups of a file of records, those first that have most of the variance; up to `MOST_GROUPS` of each.
+
+    Parameters
+    ----------
+    path : Path
+        Parquet, as the engine writes it.
+    thread : callable
+        A thread's name by its number.
+    """
+    columns = _engine.read_columns(
+        str(path), ["reader", "connection", "client_port", "network_ns", "left_ns"]
+    )
+    reader, connection, port, began, ended = (np.frombuffer(one, dtype=np.int64) for one in columns)
+    latency = (ended - began) / 1e3
+    ports = dict(zip(connection.tolist(), port.tolist(), strict=True))
+    return (
+        _groups(reader, latency, lambda one: f"{thread(one)} ({one})"),
+        _groups(connection, latency, lambda one: f"from port {ports[one]}"),
+    )
+
+
+def _groups(
+    of: np.ndarray[tuple[int], np.dtype[np.int64]],
+    latency: np.ndarray[tuple[int], np.dtype[np.float64]],
+    name: Callable[[int], str],
+) -> list[Group]:
+    """A group for each value, by its part of the sum of squares about the mean of all."""
+    mean = latency.mean()
+    found: list[tuple[float, Group]] = []
+    for value in np.unique(of):
+        own = latency[of == value]
+        group: Group = {
+            "name": name(int(value)),
+            "requests": len(own),
+            "mean_us": float(own.mean()),
+            "variance_us2": float(own.var()),
+        }
+        found.append((float(((own - mean) ** 2).sum()), group))
+    found.sort(key=lambda one: -one[0])
+    return [group for _, group in found[:MOST_GROUPS]]
