@@ -1,6 +1,6 @@
 """From the first look to the page: watched, found to be slow, diagnosed by experiment, put right, told.
 
-inject.py quota -- python chain.py [--normal 170] [--page story.html] [options of hindmost diagnose]
+inject.py network -- python chain.py [--normal 660] [--page story.html] [options of hindmost diagnose]
 
 A watch writes a ring while all is well; then something is done to the server. Each ten seconds `watch show`
 is asked whether that is an anomaly; once it is, `diagnose --ring --correct` finds who did it, takes it away
@@ -21,7 +21,7 @@ BLOCK_S = 10.0
 PATIENCE_S = 150.0
 """Until an anomaly must have been detected."""
 ALARMS = 300
-"""False ones a week that are put up with here: three minutes of baseline cannot promise one."""
+"""False ones a week that are put up with here: eleven minutes of baseline cannot promise one."""
 
 
 def hindmost(*words: str) -> "subprocess.CompletedProcess[str]":
@@ -41,7 +41,8 @@ def detected(ring: Path) -> dict[str, object] | None:
 def main() -> int:
     """Watch, wait, have it injected, detect, diagnose and correct, tell."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--normal", type=float, default=170.0)
+    # The tail of what is normal is a tenth of its blocks, and fewer than six of them show none.
+    parser.add_argument("--normal", type=float, default=660.0)
     parser.add_argument("--page", type=Path, default=Path("story.html"))
     asked, more = parser.parse_known_args()
     address, policy = os.environ["ADDRESS"], os.environ["POLICY"]

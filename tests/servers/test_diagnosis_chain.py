@@ -15,7 +15,7 @@ QUICK = ["--pairs", "9", "--window", "300ms", "--settle", "100ms", "--probe", "3
 pytestmark = [
     pytest.mark.memcached,
     pytest.mark.nightly,
-    pytest.mark.timeout(900),
+    pytest.mark.timeout(1_500),
     pytest.mark.skipif(shutil.which("memcached") is None, reason="memcached is not installed"),
     pytest.mark.skipif(
         not os.access("/sys/fs/cgroup/cpu/cgroup.procs", os.W_OK), reason="no cpu cgroup of v1, or not root"
@@ -34,7 +34,7 @@ pytestmark = [
 def test_from_the_first_look_to_the_page(tmp_path, what, options, leader, correction):
     page = tmp_path / "story.html"
     chain = [sys.executable, str(EXAMPLES / "chain.py"), "--page", str(page), *QUICK]
-    inject = [sys.executable, str(EXAMPLES / "inject.py"), what, "--rate", "500", *options, "--", *chain]
+    inject = [sys.executable, str(EXAMPLES / "inject.py"), what, "--rate", "1000", *options, "--", *chain]
     done = subprocess.run(inject, capture_output=True, text=True, check=False)
     line = next((one for one in done.stdout.splitlines() if one.startswith("{")), None)
     assert line is not None, done.stderr[-2000:]
