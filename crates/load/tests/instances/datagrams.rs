@@ -3,7 +3,7 @@
 use super::common::{plan, run};
 use serde_json::json;
 
-/// Answers every question over UDP with itself, and each 50th with 20,000 bytes.
+/// Answers every question over UDP with itself, and each tenth with 20,000 bytes.
 fn long_winded() -> String {
     let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     let address = socket.local_addr().unwrap().to_string();
@@ -13,7 +13,7 @@ fn long_winded() -> String {
         for asked in 1_u64.. {
             let Ok((n, client)) = socket.recv_from(&mut bytes) else { continue };
             bytes[2] |= 0x80; // a reply (RFC 1035, 4.1.1)
-            let length = if asked % 50 == 0 { bytes.len() } else { n };
+            let length = if asked % 10 == 0 { bytes.len() } else { n };
             let _ = socket.send_to(&bytes[..length], client);
         }
     });
@@ -24,13 +24,15 @@ fn long_winded() -> String {
 fn a_datagram_that_is_too_long_costs_its_own_request_alone() {
     let changes = json!({
         "workload": {"kind": "dns", "queries": [{"name": "www.example"}]}, "timeout_s": 1.0,
-        "load": {"loop": "open", "rate_per_s": 1000.0}, "preload": false,
+        // All that is asked finds room in the server's socket, however long it is kept from reading.
+        "load": {"loop": "open", "rate_per_s": 200.0}, "preload": false,
     });
     let ran = run(&plan("dns", &long_winded(), &changes)).unwrap();
     let dropped = ran.result["datagrams"]["oversized"].as_u64().unwrap();
-    // Of the whole load, of which the measurement is two thirds. A busy host may lose or delay others, and drop none.
-    assert!((8..=14).contains(&dropped), "{}", ran.result["datagrams"]);
+    // Of the whole load, of which the measurement is two thirds. A busy host may delay others, and drop none.
+    assert!((8..=16).contains(&dropped), "{}", ran.result["datagrams"]);
     let (timeouts, lost) = (ran.count("timeouts"), ran.count("lost"));
-    assert!((1..=dropped).contains(&timeouts) && lost == 0, "{timeouts} {lost}: {}", ran.result["counts"]);
+    let late = ran.result["datagrams"]["late"].as_u64().unwrap();
+    assert!((1..=dropped + late).contains(&timeouts) && lost == 0, "{timeouts} {lost}: {}", ran.result);
     assert_eq!(ran.count("due"), ran.count("done") + timeouts, "{}", ran.result["counts"]);
 }

@@ -2,10 +2,9 @@
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::common::{plan, run, synth, Managed};
+use super::common::{plan, run, synth, Managed, Meanwhile};
 use hindmost_clock::Nanos;
 use hindmost_load::engine::{Command, Controller, Event, Unattended};
 use hindmost_load::LoadError;
@@ -82,7 +81,9 @@ fn a_server_that_closes_after_each_reply_is_measured_with_a_connection_for_each_
         b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nhi",
     ] {
         for io in ["epoll", "io_uring"] {
-            let ran = run(&plan("http", &once(reply), &json!({"io": io, "pacing": "sleep"}))).unwrap();
+            // A thread for each connection: on a busy host it takes a while until it had its turn.
+            let changes = json!({"io": io, "pacing": "sleep", "load": {"loop": "open", "rate_per_s": 300.0}});
+            let ran = run(&plan("http", &once(reply), &changes)).unwrap();
             ran.assert_clean(io);
             let result = &ran.result;
             assert_eq!(
@@ -111,43 +112,21 @@ fn a_banner_that_nobody_asked_for_is_told() {
     assert_eq!(error.code(), "garbage", "{error}");
 }
 
-/// Kills the server a moment after the measurement was ordered.
-struct Killing<F> {
-    alone: Unattended,
-    kill: Option<F>,
-    killed: Option<JoinHandle<Instant>>,
-}
-
-impl<F: FnOnce() + Send + 'static> Controller for Killing<F> {
-    fn report(&mut self, event: &Event) -> Result<(), LoadError> {
-        self.alone.report(event)
-    }
-
-    fn next_command(&mut self, patience: Nanos) -> Result<Option<Command>, LoadError> {
-        let heard = self.alone.next_command(patience)?;
-        if matches!(heard, Some(Command::Measure { .. })) {
-            self.killed = self.kill.take().map(|kill| {
-                std::thread::spawn(move || {
-                    std::thread::sleep(Duration::from_millis(300));
-                    let begun = Instant::now();
-                    kill();
-                    begun
-                })
-            });
-        }
-        Ok(heard)
-    }
-}
-
 #[test]
 fn a_server_killed_in_mid_run_is_noticed_within_seconds() {
     let long =
         json!({"phases": {"warmup": {"fixed": {"seconds": 0.1}}, "calibration_s": 0.1, "measure_s": 20.0}});
     let check = |address: &str, kill: Box<dyn FnOnce() + Send>| {
-        let mut link = Killing { alone: Unattended::default(), kill: Some(kill), killed: None };
+        let killing = move || {
+            std::thread::sleep(Duration::from_millis(300));
+            let begun = Instant::now();
+            kill();
+            begun
+        };
+        let mut link = Meanwhile::new(killing);
         let error = super::common::run_with(&plan("memcached", address, &long), &mut link).err();
         assert!(matches!(error, Some(LoadError::ServerGone { .. })), "{error:?}");
-        let noticed = link.killed.expect("it was ordered to measure").join().unwrap().elapsed();
+        let noticed = link.outcome().elapsed();
         assert!(noticed < PATIENCE, "{noticed:?}");
     };
     let embedded = synth();

@@ -49,7 +49,13 @@ fn what_was_asked_behind_nginxs_farewell_is_asked_again_and_nothing_is_lost() {
         run(&plan("http2", &server.address, &json!({"load": {"loop": "open", "rate_per_s": 10_000.0}})));
     let ran = ran.unwrap();
     assert_eq!(ran.count("due"), ran.count("done") + ran.count("unsent"), "{}", ran.result["counts"]);
-    assert!(ran.result["reconnects"].as_u64() > Some(20), "{}", ran.result["reconnects"]);
+    // One in a hundred requests, but those that are open at the end; on a busy host few are done.
+    let reconnects = ran.result["reconnects"].as_u64().unwrap();
+    assert!(
+        reconnects > 0 && 100 * (reconnects + 4) > ran.count("done"),
+        "{reconnects}: {}",
+        ran.result["counts"]
+    );
 }
 
 #[test]

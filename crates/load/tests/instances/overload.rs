@@ -98,8 +98,8 @@ fn served_per_s() -> f64 {
 #[test]
 fn a_slow_server_is_measured_at_its_capacity() {
     let served = served_per_s();
-    // A client that lost its processor as the measurement began has more places to fill.
-    assert!(served < 2_000.0, "{served}");
+    // A client that was away for all of the measurement fills 1,000 places at its end; 50,000 a second were asked.
+    assert!(served < 4_000.0, "{served}");
 }
 
 #[test]

@@ -97,7 +97,7 @@ fn a_server_that_lets_connections_lie_is_seen() {
     let begun = Instant::now();
     let changes = json!({
         "connections": 40, "preload": false, "workload": {"kind": "key-value", "keys": 500, "get_ratio": 1.0},
-        "timeout_s": 1.0,
+        "timeout_s": 3.0, // a busy host may keep the ten from answering for a while
     });
     let ran = run(&plan("memcached", &address, &changes)).unwrap();
     assert_eq!(ran.result["threads"][0]["shares"]["silent"], 30, "{}", ran.result["threads"][0]["shares"]);

@@ -43,7 +43,9 @@ mod tests {
     use crate::engine::tests::{open, plan};
 
     fn refused(changes: &Value) -> Option<String> {
-        check_protocol(&plan(2, &open(1_000), changes)).err().map(|wrong| wrong.to_string())
+        let mut plan = plan(2, &open(1_000), changes);
+        plan.workload = plan.workload.opened().unwrap();
+        check_protocol(&plan).err().map(|wrong| wrong.to_string())
     }
 
     #[test]
@@ -56,6 +58,7 @@ mod tests {
         };
         let ways = [(json!({"interval": {"seconds": 1e-3}}), "`interval`"), (json!("nagle"), "`nagle`")];
         let plain = || http(&json!({"kind": "http"}));
+        let large = json!({"hex": "62".repeat(1 << 17)});
         for (way, name) in ways {
             let batching = json!({"batching": way});
             for (changes, why) in [
@@ -63,6 +66,10 @@ mod tests {
                 (json!({"in_flight": 1}), "memcached, one in flight"),
                 (http(&json!({"kind": "http", "version": "1.0"})), "HTTP/1.0"),
                 (http(&json!({"kind": "http", "requests": [{"method": "POST"}]})), "POST"),
+                (
+                    http(&json!({"kind": "http", "requests": [{"method": "PUT", "body": large}]})),
+                    "a large body",
+                ),
             ] {
                 assert_eq!(refused(&changes), None, "{why}");
                 let told = refused(&with(changes, &batching)).expect(why);

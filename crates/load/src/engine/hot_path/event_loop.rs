@@ -131,7 +131,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
         due.min(self.batches.next).min(self.connections.retry_at).min(self.turns.part_by())
     }
 
-    fn follow_timeline(&mut self) {
+    pub(super) fn follow_timeline(&mut self) {
         let timeline = self.control.timeline();
         if timeline != self.schedule.timeline && self.schedule.follow(timeline) {
             self.recorder.set_measurement(timeline.measure, timeline.end);

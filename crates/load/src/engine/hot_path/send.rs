@@ -32,6 +32,10 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
     /// One batch only: when the worker lags, replies have to be taken between batches, or the lag
     /// would be counted as the server's.
     fn send_batch(&mut self, now: Nanos) -> Result<bool, LoadError> {
+        if self.schedule.timeline.measure == Nanos::MAX {
+            // A worker that stood still in the midst of a round may have missed its beginning.
+            self.follow_timeline();
+        }
         let mut taken = 0;
         while taken < BATCH && self.schedule.is_due(now) {
             let went = if self.turns.on { self.send_by_turns(now)? } else { self.take(now) };

@@ -12,8 +12,11 @@ use crate::Random;
 
 /// A connection that could not be made again is tried this much later.
 const RETRY: Nanos = Nanos::from_millis(20);
-/// No connection for so long during the load: the server is gone.
+/// Every attempt to connect refused for so long during the load: the server is gone.
 pub const GONE: Nanos = Nanos::from_millis(250);
+/// The same where an attempt is under way, which nobody has refused: a server that is kept from running for a second or
+/// two answers no handshake meanwhile, and a lost SYN is sent again after one second and after three (Linux).
+pub const UNANSWERED: Nanos = Nanos::from_millis(3_500);
 
 /// The time without any connection.
 #[derive(Clone, Copy)]
@@ -247,8 +250,8 @@ impl<S> Connections<S> {
         self.retry_at = now;
     }
 
-    /// Since when there has been no connection, if the worker has seen that for too long; where requests take `turns` and
-    /// open what they need, since when none could be made. To be asked in every round.
+    /// Since when there has been no connection, if the worker has seen that for too long: [`GONE`], or [`UNANSWERED`]; where
+    /// requests take `turns` and open what they need, since when none could be made. To be asked in every round.
     pub fn gone_since(&mut self, now: Nanos, turns: bool) -> Option<Nanos> {
         if self.open > 0 || (turns && !self.all_refused()) {
             self.absence = None;
@@ -257,7 +260,16 @@ impl<S> Connections<S> {
         let absence = self.absence.get_or_insert(Absence { since: now, looked: now, seen: Nanos::ZERO });
         absence.seen += now.saturating_sub(absence.looked).min(RETRY);
         absence.looked = now;
-        (absence.seen >= GONE).then_some(absence.since)
+        let Absence { seen, since, .. } = *absence;
+        let is_gone = seen >= GONE && (seen >= UNANSWERED || !self.is_trying(now));
+        is_gone.then_some(since)
+    }
+
+    /// Whether the last word of a server is not known yet: an attempt goes on, for longer than until the next one.
+    fn is_trying(&self, now: Nanos) -> bool {
+        self.all.iter().any(|one| {
+            matches!(one.state, State::Connecting | State::Opening) && now.saturating_sub(one.tried) > RETRY
+        })
     }
 
     /// At the end of the load: since when a server has refused every connection. It has died, even if so late that

@@ -88,8 +88,12 @@ pub struct Fake {
     pub portless: Range<u64>,
     /// Attempts to connect come to nothing.
     pub hangs: Range<u64>,
+    /// Of attempts to connect that begin then, the handshake takes so long.
+    pub slow_handshake: (Range<u64>, u64),
     /// The worker itself is held up: from when, and for how long.
     pub stall: Option<(u64, u64)>,
+    /// What others do meanwhile.
+    pub while_stalled: Option<Box<dyn FnOnce()>>,
     /// The same within a write call.
     pub stall_writing: Option<(u64, u64)>,
     /// Connections reset: when and which, the last first.
@@ -128,7 +132,9 @@ impl Fake {
             refuses: NEVER,
             portless: NEVER,
             hangs: NEVER,
+            slow_handshake: (NEVER, 0),
             stall: None,
+            while_stalled: None,
             stall_writing: None,
             breaks: Vec::new(),
             wire: Vec::new(),
@@ -285,8 +291,10 @@ impl Transport for Fake {
         if self.portless.contains(&now) {
             return Err(ErrorKind::AddrNotAvailable.into());
         }
+        let (when, longer) = &self.slow_handshake;
+        let takes = if when.contains(&now) { *longer } else { HANDSHAKE_NS };
         let hangs = self.hangs.contains(&now);
-        self.lines[slot as usize].opens_at = Some(if hangs { u64::MAX } else { now + HANDSHAKE_NS });
+        self.lines[slot as usize].opens_at = Some(if hangs { u64::MAX } else { now + takes });
         Ok(())
     }
 
@@ -344,6 +352,9 @@ impl Transport for Fake {
         self.clock.advance(self.tick);
         self.collect(ready);
         let held_up = self.stall.take_if(|(from, _)| *from <= self.clock.now().0);
+        if let (Some(deed), true) = (&mut self.while_stalled, held_up.is_some()) {
+            std::mem::replace(deed, Box::new(|| ()))();
+        }
         self.clock.advance(Nanos(held_up.map_or(0, |(_, span)| span)));
         if ready.is_empty() && timeout > Nanos::ZERO {
             let woken = self.next_event().clamp(self.now(), self.now() + timeout.0);

@@ -120,8 +120,23 @@ pub fn worker<P: Protocol, T: Stamped>(
     clock: FakeClock,
 ) -> Worker<P, T, FakeClock> {
     let control = Arc::new(Control::default());
+    fix(&control);
+    worker_under(control, plan, transport, clock)
+}
+
+/// The phases above.
+pub fn fix(control: &Control) {
     control.begin(Nanos(START));
     control.fix(Nanos(11 * MS), Nanos(MEASURE), Nanos(END));
+}
+
+/// A worker that is told by `control`.
+pub fn worker_under<P: Protocol, T: Stamped>(
+    control: Arc<Control>,
+    plan: &Plan,
+    transport: T,
+    clock: FakeClock,
+) -> Worker<P, T, FakeClock> {
     let random = |purpose| stream(plan.seed, 0, 0, purpose);
     let parts = Parts {
         index: 0,
