@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from hindmost import _engine
-from hindmost.targets import ManagedServer, preset
+from hindmost.targets import ManagedServer, TargetSpec
 
 CONNECTIONS = 16
 
@@ -79,13 +79,13 @@ def _of_tool(run: Tool, address: str, seconds: float) -> tuple[float, float]:
 
 
 def rounds_of(
-    server: str, name: str, tool: Tool, us: Ours, seconds: float, rounds: int
+    server: TargetSpec, name: str, tool: Tool, us: Ours, seconds: float, rounds: int
 ) -> dict[str, list[tuple[float, float]]]:
     """Make the rounds: by client, requests a second, and by second of the client's processor."""
     all_cpus = os.sched_getaffinity(0)
     server_cpu, client_cpu = sorted(all_cpus)[:2]
     found: dict[str, list[tuple[float, float]]] = {"hindmost": [], name: []}
-    with ManagedServer(preset(server), cpus=[server_cpu]) as started:
+    with ManagedServer(server, cpus=[server_cpu]) as started:
         os.sched_setaffinity(0, {client_cpu})
         try:
             for _ in range(rounds):
@@ -96,7 +96,7 @@ def rounds_of(
     return found
 
 
-def contest(server: str, name: str, tool: Tool, us: Ours) -> int:
+def contest(server: TargetSpec, name: str, tool: Tool, us: Ours) -> int:
     """Make the rounds and print the table."""
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 5.0
     rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 5

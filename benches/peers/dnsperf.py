@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from benches.peers.beside import CONNECTIONS, contest, ours, told
+from hindmost.targets import preset
 
 NAME = "www.example"
 
@@ -27,4 +28,4 @@ def dnsperf(address: str, seconds: float, folder: Path) -> float:
 WORKLOAD = {"kind": "dns", "queries": [{"name": NAME}], "edns_bytes": None}
 
 if __name__ == "__main__":
-    sys.exit(contest("unbound", "dnsperf", dnsperf, ours({"protocol": "dns"}, WORKLOAD)))
+    sys.exit(contest(preset("unbound"), "dnsperf", dnsperf, ours({"protocol": "dns"}, WORKLOAD)))

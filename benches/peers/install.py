@@ -68,6 +68,11 @@ def _build(source: Source) -> str:
 
 
 def install(peers: Iterable[Peer]) -> dict[str, str]:
+    """Install the programs of peers that are not here yet, as `install_sources` does."""
+    return install_sources(peer.source for peer in peers)
+
+
+def install_sources(wanted_sources: Iterable[Source]) -> dict[str, str]:
     """Install what is not here yet, at its pinned version.
 
     Returns
@@ -75,7 +80,7 @@ def install(peers: Iterable[Peer]) -> dict[str, str]:
     dict
         For each program that cannot be had, why.
     """
-    sources = {peer.source.program: peer.source for peer in peers}
+    sources = {source.program: source for source in wanted_sources}
     wanted = [f"{one.program}={one.package}" for one in sources.values() if one.kind == "debian"]
     subprocess.run([ROOT / "setup" / "system.sh", "want", *SERVERS, *wanted], check=False)
     failures = {}

@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 from benches.peers.beside import CONNECTIONS, contest, ours, told
+from hindmost.targets import preset
 from hindmost.targets.launch import search_path
 
 LOGIN = {"user": "hindmost", "database": "postgres"}
@@ -51,5 +52,10 @@ WORKLOAD = {"kind": "sql", "statements": [{"sql": f"{SELECT}$1", "parameters": [
 
 if __name__ == "__main__":
     sys.exit(
-        contest("postgresql", "pgbench", pgbench, ours({"protocol": "postgresql", "login": LOGIN}, WORKLOAD))
+        contest(
+            preset("postgresql"),
+            "pgbench",
+            pgbench,
+            ours({"protocol": "postgresql", "login": LOGIN}, WORKLOAD),
+        )
     )

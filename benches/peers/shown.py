@@ -20,16 +20,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benches import http2
-from benches.peers import beside, dnsperf, pgbench, secured, servers
+from benches.peers import beside, dnsperf, ghz, pgbench, secured, servers
 from benches.peers.flat import PATIENCE_S, flat_out, sleeping
-from benches.peers.install import find
+from benches.peers.h2load import H2LOAD
+from benches.peers.install import find, install_sources
 from benches.peers.launch import Client
 from benches.peers.null_client import NULL_CLIENT
 from benches.peers.oha import OHA
 from benches.peers.ourselves import HINDMOST, fill
-from benches.peers.peer import PROTOCOLS, Job, Peer, Protocol
+from benches.peers.peer import PROTOCOLS, Job, Peer, Protocol, Source
 from benches.peers.redis_benchmark import REDIS_BENCHMARK
 from benches.peers.wrk import WRK
+from hindmost.targets import preset
 
 LEAST, LEAST_OF_PLAIN = 0.95, 1.1
 """Asked of any protocol; of HTTP/1.1 and RESP."""
@@ -41,6 +43,13 @@ OTHERS: dict[Protocol, tuple[Peer, ...]] = {
     "redis": (REDIS_BENCHMARK,),
     "http": (WRK, OHA),
 }
+
+TOOLS = (
+    *(peer.source for peer in (*NULL_CLIENT, REDIS_BENCHMARK, WRK, OHA, H2LOAD)),
+    ghz.SOURCE,
+    Source("debian", "dnsperf", "2.10.0", "dnsperf"),
+)
+"""What can be installed of them; pgbench comes with the server."""
 
 
 @dataclass(frozen=True)
@@ -111,16 +120,24 @@ def _second(asked: argparse.Namespace) -> Iterator[Beside]:
 
 def _dns(asked: argparse.Namespace) -> Iterator[Beside]:
     us = beside.ours({"protocol": "dns"}, dnsperf.WORKLOAD)
-    found = beside.rounds_of("unbound", "dnsperf", dnsperf.dnsperf, us, asked.seconds, asked.rounds)
+    found = beside.rounds_of(preset("unbound"), "dnsperf", dnsperf.dnsperf, us, asked.seconds, asked.rounds)
     pairs = zip(found["hindmost"], found["dnsperf"], strict=True)
     yield Beside("dns", "dnsperf", [one[1] / other[1] for one, other in pairs], LEAST)
 
 
 def _sql(asked: argparse.Namespace) -> Iterator[Beside]:
     us = beside.ours({"protocol": "postgresql", "login": pgbench.LOGIN}, pgbench.WORKLOAD)
-    found = beside.rounds_of("postgresql", "pgbench", pgbench.pgbench, us, asked.seconds, asked.rounds)
+    server = preset("postgresql")
+    found = beside.rounds_of(server, "pgbench", pgbench.pgbench, us, asked.seconds, asked.rounds)
     pairs = zip(found["hindmost"], found["pgbench"], strict=True)
     yield Beside("postgresql", "pgbench", [one[1] / other[1] for one, other in pairs], LEAST)
+
+
+def _calls(asked: argparse.Namespace) -> Iterator[Beside]:
+    us = beside.ours(ghz.TARGET, ghz.WORKLOAD)
+    found = beside.rounds_of(ghz.server(), "ghz", ghz.ghz, us, asked.seconds, asked.rounds)
+    pairs = zip(found["hindmost"], found["ghz"], strict=True)
+    yield Beside("grpc", "ghz", [one[1] / other[1] for one, other in pairs], LEAST)
 
 
 def main() -> int:
@@ -130,13 +147,17 @@ def main() -> int:
     parser.add_argument(
         "--seconds", type=int, default=2, help="of each measurement; h2load and pgbench take whole ones"
     )
+    parser.add_argument("--install", action="store_true", help="first fetch the tools that are not here")
     asked = parser.parse_args()
+    if asked.install:
+        for program, why in install_sources(TOOLS).items():
+            print(f"without {program}: {why}", file=sys.stderr)
     begun = time.monotonic()
     cpus = sorted(os.sched_getaffinity(0))
     if len(cpus) < 2:
         sys.exit("error: one processor only: server and client would take it from each other")
     parts = [*(_plain(protocol, asked, cpus) for protocol in PROTOCOLS), _secured(asked, cpus)]
-    parts += [_second(asked), _sql(asked), _dns(asked)]
+    parts += [_second(asked), _calls(asked), _sql(asked), _dns(asked)]
     found = []
     for part in parts:
         try:

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from google.protobuf import descriptor_pb2, descriptor_pool, json_format, message_factory
 
+from benches.peers import ghz
 from benches.peers.compare import Found, cost_us, error_us, middle, of_right, per_core
 from benches.peers.contest import Contest, Setting, SettingDiffers, load
 from benches.peers.freeze import right_answer
@@ -142,3 +144,33 @@ def test_a_claim_is_decided_only_where_all_rounds_agree(ratios: list[float], sai
     row = Beside("redis", "redis-benchmark", ratios, 1.1).row()
     assert row.endswith(f"| 1.1 | {said} |")
     assert f"{sorted(ratios)[1]:.2f} [{min(ratios):.2f}, {max(ratios):.2f}]" in row
+
+
+GHZ = """{"date":"2026-11-25T04:46:33Z","endReason":"timeout","count":208,"total":1059977067,"average":76100914,
+"rps":196.23066052616778,"errorDistribution":{},"statusCodeDistribution":{"OK":208},"details":[]}"""
+"""What ghz 0.93.0 said of a busy host's server, without its latencies."""
+
+
+def test_ghz_is_read_by_its_codes_and_a_call_that_failed_is_no_figure() -> None:
+    assert ghz.read(GHZ) == 208
+    for said, told in [
+        (GHZ.replace('"OK":208', '"OK":200,"Unavailable":8'), "Unavailable"),
+        (GHZ.replace('"OK":208', ""), "other kinds"),
+        ("rpc error", "said nothing"),
+    ]:
+        with pytest.raises(SystemExit, match=told):
+            ghz.read(said)
+
+
+def test_what_ghz_asks_is_what_we_ask() -> None:
+    message = json_format.Parse('{"id": 7}', _order())
+    assert message.SerializeToString() == ghz.MESSAGE
+    assert bytes.fromhex(ghz.CALL["body"]["hex"]) == b"\0\0\0\0\x02" + ghz.MESSAGE
+
+
+def _order() -> Any:
+    pool = descriptor_pool.DescriptorPool()
+    for file in descriptor_pb2.FileDescriptorSet.FromString(ghz.descriptors()).file:
+        pool.Add(file)
+    method = pool.FindServiceByName(ghz.SERVICE).methods_by_name[ghz.METHOD]
+    return message_factory.GetMessageClass(method.input_type)()
