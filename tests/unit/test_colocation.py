@@ -200,7 +200,7 @@ def test_an_oracle_breaks_no_promise_and_chance_does():
 
 @pytest.fixture(scope="module")
 def small():
-    return twin.compare(10, splits=5, draws=5, warm=2000, ticks=3000)
+    return twin.compare(10, splits=5, draws=5, warm=2000, ticks=3000, filled=5000)
 
 
 def test_the_twin_scores_every_predictor_beside_the_trivial_ones(small):
@@ -213,7 +213,7 @@ def test_the_twin_scores_every_predictor_beside_the_trivial_ones(small):
 
 
 def test_presence_is_what_the_inert_ruler_costs():
-    profiles, lost = twin.run_twin(8, 1, warm=1000, ticks=2000)
+    profiles, lost = twin.run_twin(8, 1, warm=1000, ticks=2000, filled=0)
     assert profiles.presence.mean() > 0.05
     assert "null" not in profiles.rulers
     assert lost.shape == (8, 8)
@@ -221,9 +221,22 @@ def test_presence_is_what_the_inert_ruler_costs():
         twin.run_twin(3, 1)
 
 
+def test_each_runs_beside_a_few_and_only_these_pairs_are_scored():
+    found = twin.compare(16, splits=4, draws=4, warm=500, ticks=1000, filled=2000, partners=6)
+    assert 0 < found["promise"]["asked"] < 4 * 25
+    assert all(np.isfinite(one["error"]) for one in found["scores"])
+
+
+def test_filled_caches_change_what_a_program_loses():
+    cold, warm = (twin.run_twin(8, 1, warm=0, ticks=2000, filled=filled)[1] for filled in (0, 50_000))
+    assert np.abs(cold - warm).mean() > 0.02
+
+
 def test_a_cluster_is_steered_from_the_command_line(capsys, monkeypatch):
     run = twin.run_twin
-    monkeypatch.setattr(twin, "run_twin", lambda programs, seed: run(programs, seed, warm=500, ticks=1000))
+    monkeypatch.setattr(
+        twin, "run_twin", lambda programs, seed, ticks: run(programs, seed, warm=500, ticks=1000, filled=0)
+    )
     assert main(["colocate", "steer", "--programs", "10", "--servers", "40", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert {len(rows) for by in document["levels"].values() for rows in by.values()} == {80}

@@ -188,7 +188,7 @@ VERBS = (
                 "twin",
                 "[OPTIONS]",
                 "Compare predictors on a simulated core whose truth is known.",
-                ("colocate twin", "colocate twin --violations 1% --json"),
+                ("colocate twin", "colocate twin --programs 200 --partners 20 --violations 5%"),
             ),
             Verb(
                 "steer",
