@@ -69,6 +69,12 @@ def test_a_list_of_pods_gives_who_serves_what_is_offered_and_how_much():
     assert (again.there == found.there).all()
 
 
+def test_a_pod_that_was_deleted_is_offered_no_more():
+    text = pods(("LS", 1000, 0, 1000), ("BE", 4000, 0, 250))
+    found = of_pods(text, 400, 1, 1, np.random.default_rng(1))
+    assert found.there.mean() == pytest.approx(0.25, abs=0.01)
+
+
 def test_pods_that_were_never_deleted_stay():
     text = pods(("LS", 1000, 0, 1000), ("BE", 4000, 500, 600)).replace(",600,", ",,")
     found = of_pods(text, 400, 1, 1, np.random.default_rng(1))
