@@ -24,7 +24,7 @@ class Skill(TypedDict):
 
     ``error``: mean absolute, share of a rate; ``low``, ``high``: middle 95 % of the halves. ``skill``: 1 less
     the ratio of its error to the best trivial one's, on pairs whose loss is above three times the noise; null
-    where there are none.
+    with fewer than four of those.
     """
 
     name: str

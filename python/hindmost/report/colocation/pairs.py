@@ -83,7 +83,10 @@ def _skill(one: Mapping[str, Any]) -> str:
 def _best(document: Pairs) -> str:
     ours = [one for one in document["scores"] if not one["trivial"] and one["skill"] is not None]
     if not ours:
-        return "no pair loses more than three times the noise: there is nothing to have skill in"
+        number = {0: "no pair loses", 1: "one pair loses"}.get(
+            document["above"], f"{document['above']} pairs lose"
+        )
+        return f"{number} more than three times the noise: there is nothing to have skill in"
     best = max(ours, key=lambda one: one["skill"] or 0.0)
     if (best["skill"] or 0.0) <= 0:
         return f"no model beats the best trivial one on the {document['above']} pairs above the noise"

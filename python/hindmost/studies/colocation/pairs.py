@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 _INERT = "null"
 LEAST_SCORED = 6
 """Programs: predictors learn on half of them, and three make six pairs of two."""
+LEAST_ABOVE = 4
+"""Pairs above the noise, for skill: with one or two it is that of a coin."""
 SPLITS = 300
 LEAST_CORRELATED = 6
 """Pairs, for a correlation of two halves of the rounds."""
@@ -154,7 +156,7 @@ def told(
                 "error": one.error,
                 "low": one.low,
                 "high": one.high,
-                "skill": one.skill if above else None,
+                "skill": one.skill if above >= LEAST_ABOVE else None,
             }
             for one in scores(of_cards(cards), values, splits=SPLITS, seed=method["seed"], noise=noise)
         ]
