@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -136,7 +136,7 @@ def _measured(answer: Answer, pairs: Mapping[str, Any]) -> Answer | None:
         return None
     allowed = answer["allowed"]
     said = "yes" if lost["high"] <= allowed else "no" if lost["low"] > allowed else "unknown"
-    return {**answer, "answer": said, "by": "measured", "expected": lost["value"]}  # type: ignore[typeddict-item]
+    return cast("Answer", {**answer, "answer": said, "by": "measured", "expected": lost["value"]})
 
 
 def _modelled(

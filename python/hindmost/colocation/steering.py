@@ -77,12 +77,12 @@ def steer(
 
     Notes
     -----
-    A server's service is the mean over its workers: each loses to the companion on its own core alone.
-    Instances
+    A server's service is the mean over its workers: each loses to the companion on its own core alone. Instances
     are offered one worker after the other and admitted while the mean is predicted to stay within the target.
     """
     rng = np.random.default_rng(seed)
-    met = generated(servers, *truth.shape, rng) if arrivals is None else arrivals
+    serving, batch = truth.shape
+    met = generated(servers, serving, batch, rng) if arrivals is None else arrivals
     order = rng.permutation(servers * WORKERS)
     order = order[met.there.ravel()[order]]
     at = (met.kinds[:, None], met.offers)

@@ -45,8 +45,8 @@ def render_pairs(document: Pairs, *, width: int | None = None, color: bool | Non
         console.print(f"{'predictor':<38} {'error':>7} {'':<16} {'skill':>7}")
         for one in document["scores"]:
             ends = f"[{one['low']:.2%}, {one['high']:.2%}]"
-            row = f"{one['name']:<38} {one['error']:>7.2%} {ends:<16} {_skill(one):>7}"
-            console.print(row, soft_wrap=True)
+            line = f"{one['name']:<38} {one['error']:>7.2%} {ends:<16} {_skill(one):>7}"
+            console.print(line, soft_wrap=True)
         printed(console, f"{document['splits']} random halves learned and predicted; {_best(document)}")
     for note in document["notes"]:
         printed(console, f"note: {note}", indent=2)

@@ -27,7 +27,7 @@ from hindmost.studies.colocation.subject import Subject
 from hindmost.studies.colocation.windows import Seen, Stand, placement_of
 
 if TYPE_CHECKING:
-    from hindmost.store.colocation import Method, Profile, WindowRow
+    from hindmost.store.colocation import Method, Profile, Share, WindowRow
     from hindmost.store.pairs import PairLoss, Pairs, Skill
 
 _INERT = "null"
@@ -92,7 +92,8 @@ def pairs(
         stands = {}
         for name, card in zip(names, cards, strict=True):
             say(f"starting {name}")
-            subject = stack.enter_context(_subject(card, cpus[0], real_time))
+            subject = _subject(card, cpus[0], real_time)
+            stack.enter_context(subject)
             subject.pause()
             stands[name] = Stand(subject, cpus, {**inert, **runners}, real_time=False)
         started, rounds = time.monotonic(), 0
@@ -141,7 +142,8 @@ def told(
         )
     noise = statistics.median(halves)
     table: list[list[PairLoss | None]] = [
-        [None if one is None else {**one, "noise": not _shown(one, noise)} for one in row] for row in lost
+        [None if one is None else cast("PairLoss", {**one, "noise": not _shown(one, noise)}) for one in row]
+        for row in lost
     ]
     values = np.array([[np.nan if one is None else one["value"] for one in row] for row in lost])
     shown = np.array([[one is not None and not one["noise"] for one in row] for row in table])
@@ -183,7 +185,7 @@ def told(
     }
 
 
-def _shown(one: Mapping[str, float], noise: float) -> bool:
+def _shown(one: Share, noise: float) -> bool:
     """Whether a loss is told from nothing: by its own interval, and by what intervals here are like."""
     return (one["low"] > 0 or one["high"] < 0) and abs(one["value"]) > noise
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
 from typing import Any
@@ -173,7 +174,7 @@ def steering(
     known = pairs_of(batch[: len(batch) // 2 + 2])
     truth = lost[np.ix_(serving, batch)]
     rng = np.random.default_rng(seed)
-    make = generated if pods is None else partial(of_pods, pods)
+    make: Callable[..., Any] = generated if pods is None else partial(of_pods, pods)
     arrivals = make(servers, *truth.shape, rng)
     levels: dict[str, Any] = {}
     for model in (Linear("Eq 3.3"), ours()):
