@@ -90,7 +90,7 @@ def test_presence_that_costs_too_much_is_a_no():
 
 def test_cards_of_different_processors_are_refused_and_other_placements_leave_it_open():
     job = card("zstd", {"l3": 0.0}, {"l3": 0.0}, model=1)
-    with pytest.raises(UsageError, match="different processors .* zstd surely takes nothing of what kv"):
+    with pytest.raises(UsageError, match=r"different processors .* zstd surely takes nothing of what kv"):
         question(job, SERVER, within=0.1, load=0.5)
     taking = card("zstd", {"l3": 0.0}, {"l3": 0.4}, model=1)
     with pytest.raises(UsageError, match="What may still be said: zstd takes of l3, and kv loses beside it"):
@@ -247,9 +247,7 @@ def asked(p50_us: float, p99_us: float) -> Asked:
 
 
 def under_load(ruler: str, p50_us: float, p99_us: float, *, alike: bool = True) -> Seen:
-    return Seen(
-        ruler, True, 1.0, None, looks("near" if alike else "far"), False, None, asked(p50_us, p99_us)
-    )
+    return Seen(ruler, True, 1.0, None, looks("near" if alike else "far"), False, None, asked(p50_us, p99_us))
 
 
 def test_percentiles_grow_within_rounds_and_a_halved_one_is_as_far_as_a_doubled_one():

@@ -47,7 +47,13 @@ def test_every_figure_of_the_prototype_stands_beside_one_of_ours(board):
 
 def test_ours_names_each_of_the_seven_causes_numa_included():
     board = leaderboard(trials=30, seed=5, rhos=(0.0,))
-    assert set(board["by_cause"]["ours"]) >= {"interference", "NUMA locality", "frequency", "interrupts", "load"}
+    assert set(board["by_cause"]["ours"]) >= {
+        "interference",
+        "NUMA locality",
+        "frequency",
+        "interrupts",
+        "load",
+    }
     assert len(board["by_cause"]["ours"]) == 7
     assert min(board["by_cause"]["ours"].values()) >= 0.8
     assert board["by_cause"]["paper's rule, 120 s"]["NUMA locality"] == 0.0

@@ -168,7 +168,8 @@ mod tests {
 
     #[test]
     fn nobody_gains_much_from_company_and_a_ruler_of_memory_costs_most_more_than_the_inert_one() {
-        let seen = measure(&Asked { programs: 4, seed: 1, warm: 2000, ticks: 4000, partners: None, filled: 0 });
+        let seen =
+            measure(&Asked { programs: 4, seed: 1, warm: 2000, ticks: 4000, partners: None, filled: 0 });
         for (row, solo) in seen.beside.iter().zip(&seen.solo) {
             assert!(row.iter().all(|rate| *rate < 1.1 * solo), "{row:?} {solo}");
         }

@@ -77,8 +77,9 @@ def steer(
 
     Notes
     -----
-    A server's service is the mean over its workers: each loses to the companion on its own core alone. Instances
-    are offered one worker after the other and admitted while the mean is predicted to stay within the target.
+    A server's service is the mean over its workers: each loses to the companion on its own core alone.
+    Instances are offered one worker after the other and admitted while the mean is predicted to stay within
+    the target.
     """
     rng = np.random.default_rng(seed)
     serving, batch = truth.shape

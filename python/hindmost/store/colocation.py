@@ -146,7 +146,8 @@ class WindowRow(TypedDict):
     """One window: rates a CPU second, placement and clocks (GHz, of both processors) before and after.
 
     ``ruler``: beside what, ``alone`` for nothing. ``kept``: whether it counts: neither did the host move a
-    processor, nor change the clock of the one whose rate it tells (the program's, where there is one). ``lost``: why there is no rate of the program.
+    processor, nor change the clock of the one whose rate it tells (the program's, where there is one).
+    ``lost``: why there is no rate of the program.
     ``program``: its name, where there are several.
     """
 
