@@ -156,6 +156,23 @@ mod tests {
     }
 
     #[test]
+    fn a_key_is_kept_where_it_is_asked_of_and_by_all_where_requests_go_round() {
+        let kept = |sharding| -> String {
+            let shards = Shards::new(&SERVERS.map(str::to_owned), sharding, 1, 40, |item, out| {
+                out.extend_from_slice(format!("key-{item}").as_bytes());
+            });
+            let mut all = String::new();
+            for item in 0..40 {
+                (0..5).filter(|&one| shards.keeps(one, item)).for_each(|one| all += &one.to_string());
+            }
+            all
+        };
+        assert_eq!(kept(Sharding::Modulo), shards(Sharding::Modulo));
+        assert_eq!(kept(Sharding::Ketama), shards(Sharding::Ketama));
+        assert_eq!(kept(Sharding::RoundRobin), "01234".repeat(40));
+    }
+
+    #[test]
     fn turns_go_round() {
         assert_eq!(&shards(Sharding::RoundRobin)[..7], "1234012");
     }

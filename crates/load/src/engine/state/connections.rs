@@ -261,15 +261,13 @@ impl<S> Connections<S> {
         absence.seen += now.saturating_sub(absence.looked).min(RETRY);
         absence.looked = now;
         let Absence { seen, since, .. } = *absence;
-        let is_gone = seen >= GONE && (seen >= UNANSWERED || !self.is_trying(now));
+        let is_gone = seen >= GONE && (seen >= UNANSWERED || !self.is_trying());
         is_gone.then_some(since)
     }
 
-    /// Whether the last word of a server is not known yet: an attempt goes on, for longer than until the next one.
-    fn is_trying(&self, now: Nanos) -> bool {
-        self.all.iter().any(|one| {
-            matches!(one.state, State::Connecting | State::Opening) && now.saturating_sub(one.tried) > RETRY
-        })
+    /// Whether an attempt goes on, which nobody has refused yet.
+    fn is_trying(&self) -> bool {
+        self.all.iter().any(|one| matches!(one.state, State::Connecting | State::Opening))
     }
 
     /// At the end of the load: since when a server has refused every connection. It has died, even if so late that

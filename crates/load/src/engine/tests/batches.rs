@@ -49,6 +49,16 @@ fn a_loop_that_stalls_is_late_whatever_it_holds_by_design() {
 }
 
 #[test]
+fn a_worker_that_sleeps_wakes_for_a_batch_though_nothing_is_due() {
+    // Each request waits some milliseconds for its batch, and the next is due milliseconds later.
+    let mut changes = every(13e-3);
+    changes["pacing"] = json!("sleep");
+    let run = driven(&plan(1, &open(100), &changes), Fake::new(1, 100 * US));
+    assert!(run.recorder.held.max().unwrap() > MS, "{:?}", run.recorder.held.max());
+    assert!(slip(&run).max().unwrap() < 20 * US, "{:?}", slip(&run).max());
+}
+
+#[test]
 fn without_batches_each_request_has_a_write_of_its_own_and_none_is_held() {
     let run = driven(&plan(1, &open(5_000), &Value::Null), Fake::new(1, 100 * US));
     let writes = &run.recorder.writes;

@@ -14,6 +14,8 @@ mod credentials;
 mod problem;
 mod request;
 mod session;
+#[cfg(test)]
+mod tests;
 mod tickets;
 mod trial;
 mod verifier;

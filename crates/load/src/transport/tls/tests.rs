@@ -1,0 +1,200 @@
+//! A connection to rustls' own server, over a kernel that takes and gives some bytes at a time.
+
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind, Read, Write};
+use std::sync::Arc;
+
+use hindmost_clock::Nanos;
+use hindmost_plan::Protocol;
+use rcgen::{CertificateParams, KeyPair};
+use rustls::crypto::ring;
+use rustls::pki_types::PrivateKeyDer;
+use rustls::{ServerConfig, ServerConnection};
+use serde_json::json;
+
+use super::{Credentials, Tls};
+use crate::transport::{Ready, Transport};
+
+/// The kernel and the server behind it. Every other write finds no room.
+struct Narrow {
+    server: ServerConnection,
+    /// Most bytes of a write, and of a read.
+    takes: usize,
+    gives: usize,
+    full: bool,
+    sent: VecDeque<u8>,
+    /// What the server was told.
+    heard: Vec<u8>,
+}
+
+impl Narrow {
+    fn new(takes: usize, gives: usize) -> Self {
+        let key = KeyPair::generate().unwrap();
+        let certificate =
+            CertificateParams::new(["localhost".to_owned()]).unwrap().self_signed(&key).unwrap();
+        let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(
+                vec![certificate.der().clone()],
+                PrivateKeyDer::try_from(key.serialize_der()).unwrap(),
+            )
+            .unwrap();
+        config.send_half_rtt_data = true;
+        let server = ServerConnection::new(Arc::new(config)).unwrap();
+        Self { server, takes, gives, full: false, sent: VecDeque::new(), heard: Vec::new() }
+    }
+
+    /// What the server says next, or right behind its part of the handshake.
+    fn say(&mut self, words: &[u8]) {
+        self.server.writer().write_all(words).unwrap();
+    }
+}
+
+impl Transport for Narrow {
+    fn connect(&mut self, _: u32) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn connected(&mut self, _: u32) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn local_port(&self, _: u32) -> u16 {
+        0
+    }
+
+    fn write(&mut self, _: u32, bytes: &[u8]) -> io::Result<usize> {
+        self.full = !self.full;
+        if self.full {
+            return Err(ErrorKind::WouldBlock.into());
+        }
+        let n = bytes.len().min(self.takes);
+        let mut left = &bytes[..n];
+        while !left.is_empty() {
+            self.server.read_tls(&mut left)?;
+            self.server.process_new_packets().map_err(io::Error::other)?;
+            let mut plain = vec![0; 20_000];
+            while let Ok(n @ 1..) = self.server.reader().read(&mut plain) {
+                self.heard.extend_from_slice(&plain[..n]);
+            }
+        }
+        Ok(n)
+    }
+
+    fn read(&mut self, _: u32, into: &mut [u8]) -> io::Result<usize> {
+        while self.server.wants_write() {
+            self.server.write_tls(&mut self.sent)?;
+        }
+        let most = into.len().min(self.gives);
+        match self.sent.read(&mut into[..most])? {
+            0 => Err(ErrorKind::WouldBlock.into()),
+            n => Ok(n),
+        }
+    }
+
+    fn watch_writes(&mut self, _: u32, _: bool) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn close(&mut self, _: u32) {}
+
+    fn wait(&mut self, _: Nanos, _: bool, ready: &mut Vec<Ready>) -> io::Result<()> {
+        ready.clear();
+        Ok(())
+    }
+}
+
+fn blocked<T>(result: &io::Result<T>) -> bool {
+    result.as_ref().is_err_and(|e| e.kind() == ErrorKind::WouldBlock)
+}
+
+/// One secured connection.
+fn secured(narrow: Narrow) -> Tls<Narrow> {
+    let tls = serde_json::from_value(json!({"verify": false})).unwrap();
+    let credentials = Credentials::load(&tls, "localhost:1", Protocol::Memcached).unwrap();
+    let mut tls = Tls::new(narrow, &[credentials], 1);
+    tls.connect(0).unwrap();
+    for _ in 0..100_000 {
+        match tls.connected(0) {
+            Ok(()) => return tls,
+            other => assert!(blocked(&other), "{other:?}"),
+        }
+    }
+    panic!("the handshake does not end");
+}
+
+fn ready(tls: &mut Tls<Narrow>) -> bool {
+    let mut ready = Vec::new();
+    tls.wait(Nanos::ZERO, true, &mut ready).unwrap();
+    ready.iter().any(|one| one.readable)
+}
+
+#[test]
+fn what_is_written_arrives_once_however_little_the_kernel_takes() {
+    for takes in [700, 5_000, 70_000] {
+        let mut tls = secured(Narrow::new(takes, 9_000));
+        let request: Vec<u8> = (0..300_000_u32).map(|at| (at % 251) as u8).collect();
+        for part in [&request[..1], &request[1..]] {
+            let (mut at, mut tries) = (0, 0);
+            while at < part.len() {
+                tries += 1;
+                assert!(tries < 100_000, "{at} of {} are taken", part.len());
+                let taken = tls.write(0, &part[at..]);
+                assert!(taken.is_ok() || blocked(&taken), "{taken:?}");
+                at += taken.unwrap_or(0);
+            }
+        }
+        assert!(tls.inner.heard == request, "{takes}: {} bytes", tls.inner.heard.len());
+    }
+}
+
+#[test]
+fn what_comes_right_behind_the_handshake_is_reported_until_it_is_read() {
+    let words = b"a greeting";
+    let mut narrow = Narrow::new(usize::MAX, usize::MAX);
+    narrow.say(words);
+    let mut tls = secured(narrow);
+    let mut read = Vec::new();
+    while read.len() < words.len() {
+        assert!(ready(&mut tls), "{read:?}: the kernel knows nothing of the rest");
+        let mut some = [0; 3];
+        let n = tls.read(0, &mut some).unwrap();
+        read.extend_from_slice(&some[..n]);
+    }
+    assert_eq!((&read[..], ready(&mut tls)), (&words[..], false));
+}
+
+#[test]
+fn a_closed_connection_reports_nothing_of_what_it_had() {
+    let mut narrow = Narrow::new(usize::MAX, usize::MAX);
+    narrow.say(b"a greeting");
+    let mut tls = secured(narrow);
+    tls.close(0);
+    assert!(!ready(&mut tls));
+}
+
+#[test]
+fn a_server_that_says_that_it_is_done_has_ended_the_stream() {
+    // In pieces, and all at once, where the end stands behind the last words.
+    for gives in [100, usize::MAX] {
+        let mut tls = secured(Narrow::new(usize::MAX, gives));
+        tls.inner.say(&[b'x'; 1_000]);
+        tls.inner.server.send_close_notify();
+        let (mut read, mut bytes) = (0, vec![0; 20_000]);
+        loop {
+            match tls.read(0, &mut bytes) {
+                Ok(0) => break,
+                Ok(n) => {
+                    read += n;
+                    assert!(gives == 100 || ready(&mut tls), "the end is still to be read");
+                }
+                other => {
+                    assert!(blocked(&other) && gives == 100 && read < 1_000, "{read} of 1000: {other:?}");
+                }
+            }
+        }
+        assert_eq!(read, 1_000);
+    }
+}
