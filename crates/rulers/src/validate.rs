@@ -66,8 +66,11 @@ pub fn timed(
 ) -> Result<Bursts, RulerError> {
     // How many rounds fill a burst: from a first one, thefts in which only make it shorter.
     let tried = 8;
-    let first = (0..3).filter_map(|_| clock.burst(&mut || stream.run(tried))).map(|(ticks, _)| ticks);
-    let round = first.fold(f64::INFINITY, f64::min) / tried as f64;
+    let mut first = Vec::new();
+    for _ in 0..3 {
+        first.extend(clock.burst(&mut || stream.run(tried))?.map(|(ticks, _)| ticks));
+    }
+    let round = first.into_iter().fold(f64::INFINITY, f64::min) / tried as f64;
     let rounds = if round.is_finite() { (BURST / round.max(1.0)).clamp(1.0, 1e6) as u64 } else { 100 };
     clock.bursts(what, wanted, rounds as f64 * parts, &mut || stream.run(rounds))
 }
