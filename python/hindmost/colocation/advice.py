@@ -53,9 +53,10 @@ def advise(
     own = sorted(server_cpus or sorted(cpus)[: max(1, math.ceil(load * len(cpus)))])
     left = sorted(set(cpus) - set(own))
     if not left:
+        one = "colocate supervise shares it: a job gets what nobody else wants, as far as a promise allows"
         raise HostUnfit(
             f"the server has all of {len(cpus)} processors: nothing is left for jobs",
-            hint="--server-cpus LIST, fewer of them",
+            hint="--server-cpus LIST, fewer of them" if len(cpus) > 1 else one,
         )
     advised: list[Advised] = []
     for job in jobs:
