@@ -51,14 +51,29 @@ def written(tmp_path: Path):
     return write, write(card("kv", command, loaded=loaded))
 
 
+QUEUES = {"M/G/1", "regimes", "lighter: no more", "lighter: regimes"}
+
+
+def all_is_told(found: dict) -> bool:
+    """Whether windows enough could be used for every figure."""
+    (heavier,) = found["loads"]
+    models = [{guess["model"] for guess in one["predicted"]} for one in heavier["jobs"]]
+    return all(each >= QUEUES for each in models) and all(one["latency"]["p99"] for one in found["jobs"])
+
+
 def test_a_server_is_measured_beside_a_job_that_goes_on_and_one_that_ends(written, capsys, tmp_path: Path):
     write, server = written
     jobs = [write(card("spin", SPIN)), write(card("brief", ["sleep", "0.01"]))]
     files = ["--out", str(tmp_path / "out.json"), "--page", str(tmp_path / "page.html")]
-    asked = ["--budget", "1s", "--within", "900%", "--rates", "4k"]
-    assert main(["colocate", "corun", server, *jobs, *asked, *files]) in (0, 3)
-    told = capsys.readouterr().out
-    found, page = json.loads((tmp_path / "out.json").read_text()), (tmp_path / "page.html").read_text()
+    asked = ["--within", "900%", "--rates", "4k"]
+    for budget in ("3s", "20s"):  # a busy host spoils windows: then it takes more of them
+        (tmp_path / "out.json").unlink(missing_ok=True)
+        done = main(["colocate", "corun", server, *jobs, *asked, *files, "--budget", budget])
+        told = capsys.readouterr().out
+        if done != 4 and all_is_told(found := json.loads((tmp_path / "out.json").read_text())):
+            break
+    assert done in (0, 3)
+    page = (tmp_path / "page.html").read_text()
     assert found["windows"] >= 4 * 4
     first, (heavier,) = found["loaded"], found["loads"]
     assert first["requests"] == pytest.approx(found["windows"] / 2 * 120, rel=0.5)
@@ -68,7 +83,7 @@ def test_a_server_is_measured_beside_a_job_that_goes_on_and_one_that_ends(writte
     assert [one["job"] for one in heavier["jobs"]] == ["spin", "brief"]
     for one in heavier["jobs"]:
         models = {guess["model"] for guess in one["predicted"]}
-        assert {"M/G/1", "regimes", "lighter: no more", "lighter: regimes"} <= models
+        assert models >= QUEUES
     assert {score["model"] for score in heavier["scores"]} == models
     assert "asked 4000 times a second" in told
     assert "Asked 4" in page

@@ -168,6 +168,9 @@ def test_whom_a_trace_charged_is_tried_first_and_the_others_only_where_it_is_not
 def test_a_traced_thread_makes_its_program_a_suspect_however_little_it_uses(monkeypatch):
     with subprocess.Popen(["sleep", "60"]) as idle:
         try:
+            end = time.monotonic() + 20  # exec closes what Popen waits for before it names the program
+            while not has_thread([idle.pid], {"sleep"}) and time.monotonic() < end:
+                time.sleep(0.01)
             assert has_thread([idle.pid], {"sleep"})
             assert not has_thread([idle.pid], {"sleeper"})
             monkeypatch.setattr(neighbours, "busy", lambda: [(0.0, idle.pid, "sleep")])
