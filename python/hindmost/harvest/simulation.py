@@ -49,7 +49,7 @@ def simulate(
     **asked
         Settings of the simulator, as in ``crates/harvest/src/simulate``: ``policy`` (stock, racks,
         environments, grid, cost), ``blocks``, ``replicas``, ``months``, ``utilisation``, ``scheduler``
-        (aware, balanced, history).
+        (aware, balanced, history, headroom).
 
     Raises
     ------

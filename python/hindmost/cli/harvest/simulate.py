@@ -34,8 +34,8 @@ def simulate(
 
     Of traces the first half is history, the rest is simulated; tenants.csv says racks and reimages.
     Settings are those of the simulator: policy=stock|racks|environments|grid|cost, blocks, replicas, months,
-    utilisation, root=true, scheduler=aware|balanced|history, demand, days; those of the data center begin
-    with center.
+    utilisation, root=true, scheduler=aware|balanced|history|headroom, demand, days; those of the data center
+    begin with center.
     """
     from hindmost.errors import UsageError
     from hindmost.harvest import read_traces

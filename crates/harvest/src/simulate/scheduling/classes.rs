@@ -40,6 +40,25 @@ pub(super) fn history(
     Ok((servers, rooms))
 }
 
+/// Tasks that a server may have by the past of its class, by length of job: what the reserve leaves, less the mean where
+/// a job is of medium length, less the peak where it is long.
+pub(super) fn left(
+    asked: &Scheduling,
+    rooms: &[Room],
+    classes: &[Vec<u32>],
+    servers: usize,
+) -> [Vec<i64>; 3] {
+    let mut found = std::array::from_fn(|_| vec![i64::from(asked.cores - asked.reserve); servers]);
+    for (room, own) in rooms.iter().zip(classes) {
+        let of = |past: f64| ((1.0 - past) * f64::from(asked.cores)).floor() as i64;
+        for &server in own {
+            found[Length::Medium as usize][server as usize] = of(room.mean);
+            found[Length::Long as usize][server as usize] = of(room.peak);
+        }
+    }
+    found
+}
+
 /// Chooses classes for a job, beside those that it has.
 pub(super) fn choose(
     job: &mut Running,

@@ -2,8 +2,8 @@
 
 use super::super::jobs::{kinds, Kind, Running, Task, KINDS};
 use super::super::world::{Scaling, World};
-use super::classes::{choose, history, hopeless};
-use super::tasks::{give_way, start};
+use super::classes::{choose, history, hopeless, left};
+use super::tasks::{give_way, start, Way};
 use super::{Done, Scheduler, Scheduling};
 use crate::error::HarvestError;
 use crate::jobs::{LengthMemory, Thresholds};
@@ -17,6 +17,8 @@ pub(super) struct Course<'a> {
     scaling: Scaling,
     classes: Vec<Vec<u32>>,
     rooms: Vec<Room>,
+    /// Tasks that each server may have by its past, by length of job.
+    left: [Vec<i64>; 3],
     kinds: Vec<Kind>,
     /// Jobs a second.
     rate: f64,
@@ -47,6 +49,7 @@ impl<'a> Course<'a> {
         let scaling = Scaling::to_mean(world, asked.utilisation, asked.root)?;
         let servers = world.rack_of.len();
         let (classes, rooms) = history(asked, world, &scaling)?;
+        let left = left(asked, &rooms, &classes, servers);
         let mut random = Sequence::new(asked.center.seed ^ 0x10b5);
         let kinds = kinds(&mut random);
         let work: f64 =
@@ -57,6 +60,7 @@ impl<'a> Course<'a> {
             scaling,
             classes,
             rooms,
+            left,
             kinds,
             rate: asked.demand * (f64::from(asked.cores) * servers as f64) / work,
             arrivals: Sequence::new(random.word()),
@@ -134,21 +138,31 @@ impl<'a> Course<'a> {
             return false;
         }
         let patience_s = self.asked.patience_s;
+        let length = self.memory.length(&job.kind.to_string(), &self.thresholds);
         let asks = job
             .waited_s
             .is_none_or(|waited| !job.classes.is_empty() && patience_s.is_some_and(|most| waited >= most));
         if asks {
             job.waited_s = Some(0.0);
-            if self.asked.scheduler == Scheduler::History {
-                let length = self.memory.length(&job.kind.to_string(), &self.thresholds);
+            if self.asked.scheduler.knows_history() {
                 let among = (&self.rooms[..], &self.classes[..]);
                 choose(job, length, among, &self.free, self.asked.cores, &mut self.placing);
             }
         }
         if !hopeless(&job.classes, &full.classes, full.all) {
-            let how =
-                (self.asked.scheduler == Scheduler::Aware, (self.asked.cores - self.asked.reserve) as usize);
-            start(job, (number, kind), now, &mut self.tasks, &mut self.free, &mut self.placing, how);
+            let most = (self.asked.cores - self.asked.reserve) as usize;
+            let way = Way { pack: self.asked.scheduler == Scheduler::Aware, most, left: None };
+            let mut start = |job: &mut Running, way| {
+                start(job, (number, kind), now, &mut self.tasks, &mut self.free, &mut self.placing, way);
+            };
+            if self.asked.scheduler == Scheduler::Headroom {
+                let by_past = Way { left: Some(&self.left[length as usize]), ..way };
+                start(job, by_past);
+                let own = std::mem::take(&mut job.servers); // of any class
+                start(job, by_past);
+                job.servers = own;
+            }
+            start(job, way);
             if job.waiting > 0 && job.classes.is_empty() {
                 full.all = true;
             } else if job.waiting > 0 {

@@ -26,6 +26,16 @@ pub enum Scheduler {
     Balanced,
     /// Algorithm 1: servers of a class chosen by the job's length, in proportion to what is free.
     History,
+    /// As `History`, and a server takes no more than its class's past leaves for jobs of that length (its mean, its
+    /// peak) while another does, first of the chosen classes, then of any: `HarvestNodeOrder` weighs nodes so.
+    Headroom,
+}
+
+impl Scheduler {
+    /// Whether classes count.
+    fn knows_history(self) -> bool {
+        matches!(self, Self::History | Self::Headroom)
+    }
 }
 
 /// What is simulated.

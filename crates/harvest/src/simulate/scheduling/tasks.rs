@@ -36,8 +36,18 @@ pub(super) fn give_way(
 /// Draws after which servers are looked at in turn.
 const TRIES: usize = 60;
 
-/// Starts waiting tasks wherever there is room: on servers in proportion to their free cores, of which there are
-/// `most`; or packed, so that each server that is met is filled.
+/// How tasks go to servers.
+#[derive(Clone, Copy)]
+pub(super) struct Way<'a> {
+    /// Each server that is met is filled; or else they are taken in proportion to their free cores.
+    pub(super) pack: bool,
+    /// Cores that may be free.
+    pub(super) most: usize,
+    /// Tasks that each server may have by its past, where that counts.
+    pub(super) left: Option<&'a [i64]>,
+}
+
+/// Starts waiting tasks wherever there is room.
 pub(super) fn start(
     job: &mut Running,
     (number, kind): (usize, &Kind),
@@ -45,12 +55,14 @@ pub(super) fn start(
     tasks: &mut [Vec<Task>],
     free: &mut [i64],
     random: &mut Sequence,
-    (pack, most): (bool, usize),
+    Way { pack, most, left }: Way,
 ) {
     let all = if job.servers.is_empty() { free.len() } else { job.servers.len() };
     let mut place = |job: &mut Running, at: usize, take: &dyn Fn(usize) -> usize| -> usize {
         let server = job.servers.get(at).map_or(at, |&server| server as usize);
-        let take = take(free[server].max(0) as usize).min(job.waiting);
+        let fits =
+            left.map_or(free[server], |left| free[server].min(left[server] - tasks[server].len() as i64));
+        let take = take(fits.max(0) as usize).min(job.waiting);
         free[server] -= take as i64;
         job.waiting -= take;
         job.active += take;

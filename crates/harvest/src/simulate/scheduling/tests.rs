@@ -2,9 +2,9 @@
 
 use super::super::jobs::{Kind, Running, Task};
 use super::super::world::{Inventory, Scaling, Traces};
-use super::classes::{choose, history, hopeless};
+use super::classes::{choose, history, hopeless, left};
 use super::course::Sums;
-use super::tasks::{give_way, start};
+use super::tasks::{give_way, start, Way};
 use super::*;
 use crate::grid::Tenant;
 use crate::jobs::Length;
@@ -35,7 +35,15 @@ fn tasks_go_to_servers_in_proportion_to_their_free_cores_or_fill_the_first_that_
     let mut first = |width, pack| {
         let (mut tasks, mut free) = ([Vec::new(), Vec::new()], [8, 2]);
         let mut job = Running::new(0, 0.0, width);
-        start(&mut job, (0, &kind), 0.0, &mut tasks, &mut free, &mut random, (pack, 8));
+        start(
+            &mut job,
+            (0, &kind),
+            0.0,
+            &mut tasks,
+            &mut free,
+            &mut random,
+            Way { pack, most: 8, left: None },
+        );
         assert_eq!((job.waiting, job.active), (0, width));
         assert!((0..2).all(|at| tasks[at].len() as i64 + free[at] == [8, 2][at]));
         tasks[0].len()
@@ -44,6 +52,25 @@ fn tasks_go_to_servers_in_proportion_to_their_free_cores_or_fill_the_first_that_
     // Standard error 13; five of them.
     assert!(on_first.abs_diff(800) < 63, "{on_first} of 1,000 on four fifths of the cores");
     assert!((0..50).map(|_| first(2, true)).all(|n| n == 0 || n == 2));
+}
+
+#[test]
+fn a_server_takes_no_more_than_its_past_leaves_whatever_it_has_already() {
+    let kind = Kind { width: 1, stages: 1, task_s: 60.0 };
+    let mut random = Sequence::new(1);
+    let (mut tasks, mut free) = ([Vec::new(), Vec::new()], [8, 8]);
+    tasks[0].push(Task { job: 9, since: 0.0, end: 60.0 });
+    let mut job = Running::new(0, 0.0, 10);
+    let by_past = Way { pack: false, most: 8, left: Some(&[3, -1]) };
+    start(&mut job, (0, &kind), 0.0, &mut tasks, &mut free, &mut random, by_past);
+    assert_eq!((job.waiting, tasks[0].len(), tasks[1].len(), free), (8, 3, 0, [6, 8]));
+}
+
+#[test]
+fn the_past_leaves_less_the_longer_the_job_and_a_server_of_no_class_what_the_reserve_leaves() {
+    let room = Room { pattern: Pattern::Periodic, mean: 0.5, peak: 0.8, now: 0.4, capacity: 24.0 };
+    let asked = Scheduling::default();
+    assert_eq!(left(&asked, &[room], &[vec![1]], 2), [vec![8, 8], vec![8, 6], vec![8, 2]]);
 }
 
 #[test]
@@ -131,8 +158,13 @@ fn small(scheduler: Scheduler, utilisation: f64) -> Done {
 
 #[test]
 fn history_kills_less_at_the_same_load_and_less_of_its_work_is_in_vain() {
-    let [aware, balanced, history] =
-        [Scheduler::Aware, Scheduler::Balanced, Scheduler::History].map(|one| small(one, 0.4));
+    let [aware, balanced, history, headroom] =
+        [Scheduler::Aware, Scheduler::Balanced, Scheduler::History, Scheduler::Headroom]
+            .map(|one| small(one, 0.4));
+    assert!(
+        headroom.kills < history.kills && headroom.mean_job_s < 1.02 * history.mean_job_s,
+        "{headroom:?}"
+    );
     assert!(aware.kills > 100, "{aware:?}");
     assert!(history.kills * 2 < aware.kills, "{history:?} against {aware:?}");
     assert!(history.kills < balanced.kills && balanced.kills < aware.kills, "{balanced:?}");
