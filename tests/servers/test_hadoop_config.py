@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from hadoop_daemons import bean, daemons, found, said
+from hadoop_daemons import bean, below, daemons, found, said
 from hadoop_yarn import Yarn
 
 from hindmost.cli.app import run
@@ -32,15 +32,13 @@ def written(folder: Path, way: str) -> Path:
     return conf
 
 
-def niceness() -> list[int]:
-    """Of each process of batch work."""
+def niceness(folder: Path) -> list[int]:
+    """Of each process of batch work of this cluster."""
     found = []
-    for folder in Path("/proc").glob("[0-9]*"):
+    for pid in below(folder):
         with contextlib.suppress(OSError):
-            if (folder / "cmdline").read_bytes().split(b"\0")[:2] == BATCH.removeprefix(
-                "exec "
-            ).encode().split():
-                found.append(os.getpriority(os.PRIO_PROCESS, int(folder.name)))
+            if Path(f"/proc/{pid}/cmdline").read_bytes() == b"sleep\x00299.5\x00":
+                found.append(os.getpriority(os.PRIO_PROCESS, pid))
     return found
 
 
@@ -71,7 +69,7 @@ def test_yarn_runs_by_the_files_that_are_written_for_it(tmp_path, way):
         # By memory alone there would be room for more than a core each.
         cluster.await_("all cores are in use", lambda: told() == (15, 0))
         assert bean(yarn.web, "hindmost:type=Harvest")["NodeOrders"] >= 15
-        assert niceness() == [19] * 15
+        cluster.await_("each has begun, at the least priority", lambda: niceness(tmp_path) == [19] * 15)
         if way == "heartbeats":
             nodes = found(f"http://127.0.0.1:{yarn.web}/ws/v1/cluster/nodes")["nodes"]
             reported = {

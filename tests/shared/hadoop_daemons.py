@@ -138,6 +138,19 @@ def daemons(folder: Path) -> Iterator[Daemons]:
     finally:
         for name in list(cluster.running):
             cluster.kill(name)
+        for pid in below(folder):  # containers are leaders of their own, and outlive a node manager
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+
+def below(folder: Path) -> list[int]:
+    """Processes that work in a folder of the cluster."""
+    found = []
+    for one in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if (one / "cwd").readlink().is_relative_to(folder):
+                found.append(int(one.name))
+    return found
 
 
 def asked(url: str, method: str = "GET", body: bytes | None = None) -> bytes:
