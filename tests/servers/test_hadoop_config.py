@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 from hadoop_daemons import bean, below, daemons, found, said
-from hadoop_yarn import Yarn
+from hadoop_yarn import Yarn, batch_group, may_group
 
 from hindmost.cli.app import run
 
 pytestmark = [pytest.mark.nightly, pytest.mark.xdist_group("hadoop"), pytest.mark.timeout(600)]
 GRACE_S = 4
 BATCH = "exec sleep 299.5"
-WAYS = {"files": [], "heartbeats": ["--yarn-source", "heartbeats", "--queues", "root.default=long"]}
+WAYS = {"files": [], "heartbeats": ["--yarn-source", "heartbeats", "--queues", "root.default=long"], "group": []}
 
 
-def written(folder: Path, way: str) -> Path:
+def written(folder: Path, *ways: str) -> Path:
     """From a folder of traces to files of Hadoop, by the commands of the guide."""
     traces, conf = folder / "traces", folder / "written"
     traces.mkdir()
@@ -28,25 +28,33 @@ def written(folder: Path, way: str) -> Path:
     assert run(["harvest", "classify", str(traces), "--out", str(classes)]) == 0
     where = ["--yarn-load-file", f"{folder}/%h.load", "--installed", str(conf), "--out", str(conf)]
     how = ["--name-nodes", "127.0.0.1", "--reserve", "0.25", "--grace", f"{GRACE_S}s"]
-    assert run(["harvest", "hadoop-config", str(classes), *how, *where, *WAYS[way]]) == 0
+    assert run(["harvest", "hadoop-config", str(classes), *how, *where, *ways]) == 0
     return conf
 
 
-def niceness(folder: Path) -> list[int]:
-    """Of each process of batch work of this cluster."""
+def batch(folder: Path) -> list[tuple[int, str]]:
+    """Niceness and control group of processors of each process of batch work of this cluster."""
     found = []
     for pid in below(folder):
         with contextlib.suppress(OSError):
             if Path(f"/proc/{pid}/cmdline").read_bytes() == b"sleep\x00299.5\x00":
-                found.append(os.getpriority(os.PRIO_PROCESS, pid))
+                groups = dict(line.split(":", 2)[1:] for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines())
+                found.append((os.getpriority(os.PRIO_PROCESS, pid), groups.get("cpu", "/")))
     return found
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_yarn_runs_by_the_files_that_are_written_for_it(tmp_path, way):
     said("build")
-    conf = written(tmp_path, way)
-    with daemons(tmp_path) as cluster:
+    with contextlib.ExitStack() as stack:
+        ways, group = WAYS[way], "/"
+        if way == "group":
+            if not may_group():
+                pytest.skip("no cpu controller of version 1 with cpu.idle that may be written")
+            made = stack.enter_context(batch_group())
+            ways, group = ["--batch-group", str(made)], f"/{made.name}"
+        conf = written(tmp_path, *ways)
+        cluster = stack.enter_context(daemons(tmp_path))
         cluster.added = {
             "yarn": conf / "yarn-site-hindmost.xml",
             "capacity": conf / "capacity-scheduler-hindmost.xml",
@@ -69,7 +77,9 @@ def test_yarn_runs_by_the_files_that_are_written_for_it(tmp_path, way):
         # By memory alone there would be room for more than a core each.
         cluster.await_("all cores are in use", lambda: told() == (15, 0))
         assert bean(yarn.web, "hindmost:type=Harvest")["NodeOrders"] >= 15
-        cluster.await_("each has begun, at the least priority", lambda: niceness(tmp_path) == [19] * 15)
+        cluster.await_("each has begun, at the least priority", lambda: batch(tmp_path) == [(19, group)] * 15)
+        if way == "group":
+            assert (made / "cpu.idle").read_text() == "1\n"
         if way == "heartbeats":
             nodes = found(f"http://127.0.0.1:{yarn.web}/ws/v1/cluster/nodes")["nodes"]
             reported = {

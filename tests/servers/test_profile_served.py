@@ -50,9 +50,14 @@ def probes() -> list[Path]:
 def test_a_server_is_profiled_under_load_and_ends_with_it(port, capsys, tmp_path: Path):
     out = tmp_path / "card.json"
     words = ["--probe", "2000", "--probe-address", f"memcached://127.0.0.1:{port}", "--rulers", "dram"]
-    words += ["--window", "60ms", "--budget", "1s", "--out", str(out)]
-    assert main(["colocate", "profile", " ".join(memcached(port)), *words]) == 0
-    told, card = capsys.readouterr().out, json.loads(out.read_text())
+    words += ["--window", "60ms", "--out", str(out)]
+    for budget in ("2s", "15s"):  # a busy host spoils windows: then it takes more of them
+        out.unlink(missing_ok=True)
+        done = main(["colocate", "profile", " ".join(memcached(port)), *words, "--budget", budget])
+        told = capsys.readouterr().out
+        if done == 0 and (card := json.loads(out.read_text()))["axes"][0]["latency"]["p99"]:
+            break
+    assert done == 0
     loaded = card["loaded"]
     assert card["method"]["unit"] == "requests"
     assert not card["method"]["real_time"]

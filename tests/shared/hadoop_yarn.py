@@ -1,6 +1,35 @@
 """A cluster of YARN from daemons of its own, with the daemon that keeps reserves."""
 
+import contextlib
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
 from hadoop_daemons import PLUGINS, YARN, Daemons, found, free_ports, replaced
+
+CPU = Path("/sys/fs/cgroup/cpu")
+"""Control groups of processors, version 1."""
+
+
+def may_group() -> bool:
+    """Whether containers can have a group that runs while nobody else wants the processor."""
+    return os.access(CPU / "cgroup.procs", os.W_OK) and (CPU / "cpu.idle").exists()
+
+
+@contextlib.contextmanager
+def batch_group() -> Iterator[Path]:
+    """A group for a node manager to make; nothing is left of it."""
+    group = CPU / f"hindmost-batch-{os.getpid()}"
+    try:
+        yield group
+    finally:
+        deadline = time.monotonic() + 20
+        while group.exists() and time.monotonic() < deadline:
+            with contextlib.suppress(OSError):  # what was killed has not ended yet
+                group.rmdir()
+            time.sleep(0.1)
+        assert not group.exists()
 
 
 class Yarn:

@@ -379,13 +379,21 @@ def test_config_for_yarn_has_the_keys_and_classes_that_the_plug_ins_have(folder,
 
 def test_nodes_that_read_their_own_load_report_it_and_a_queue_of_one_length_has_an_order_of_its_own(tmp_path):
     texts = yarn_texts(
-        "/run/load", 0.3, 0, installed=tmp_path, heartbeats=True, queues={"root.a": "long", "root.b": "short"}
+        "/run/load",
+        0.3,
+        0,
+        installed=tmp_path,
+        heartbeats=True,
+        queues={"root.a": "long", "root.b": "short"},
+        group=Path("/sys/fs/cgroup/batch"),
     )
     for name, text in texts.items():
         (tmp_path / name).write_text(text)
     site, scheduler = (keys_of(tmp_path / name) for name in texts)
     assert site["yarn.nodemanager.resource-calculator.class"] == "hindmost.hadoop.PrimaryTenantCalculator"
     assert site["hindmost.harvest.keeper.source"] == "heartbeats"
+    assert site["yarn.nodemanager.container-executor.class"] == "hindmost.hadoop.IdleExecutor"
+    assert site["hindmost.harvest.cgroup"] == "/sys/fs/cgroup/batch"
     assert site["hindmost.harvest.tenants.file"] == str(tmp_path / "hindmost-tenants.tsv")
     queues = {key: one for key, one in scheduler.items() if ".root." in key}
     assert queues == {

@@ -95,6 +95,7 @@ def yarn_texts(
     installed: Path,
     heartbeats: bool = False,
     queues: Mapping[str, str] | None = None,
+    group: Path | None = None,
 ) -> dict[str, str]:
     """Write YARN's keys: of its daemons and the keeper of reserves, and of the capacity scheduler.
 
@@ -115,12 +116,16 @@ def yarn_texts(
         Node managers read the load on their own host, and report it; or else the keeper reads all files.
     queues
         By the path of a queue, like ``root.batch``: the length of its jobs.
+    group
+        Folder of a control group for containers, which run only while nobody else wants the processor
+        (``cpu.idle``, Linux 5.15). Without one they have the least priority, which counts for nothing beside other
+        sessions where the kernel has ``sched_autogroup_enabled`` (man 7 sched).
 
     Raises
     ------
     UsageError
         The reserve or the grace is out of range, the keeper would read the load of all nodes from one
-        file, or a length is none.
+        file, a length is none, or the group's folder is relative.
     """
     if not 0 <= reserve < 1:
         raise UsageError(
@@ -140,6 +145,10 @@ def yarn_texts(
             f"--yarn-load-file {load_file} is one file for all nodes: each would shrink by the same load",
             hint="--yarn-load-file /run/primary/%h.load, or --yarn-source heartbeats",
         )
+    if group is not None and not group.is_absolute():
+        raise UsageError(
+            f"{group} does not say where a control group is", hint="--batch-group /sys/fs/cgroup/hindmost-batch"
+        )
     keys = {
         "hindmost.harvest.utilisation.file": load_file,
         "hindmost.harvest.reserve": f"{reserve:.6g}",
@@ -148,6 +157,9 @@ def yarn_texts(
         "hindmost.harvest.keeper.source": "heartbeats" if heartbeats else "files",
         "yarn.nodemanager.container-executor.os.sched.priority.adjustment": str(NICE),
     }
+    if group is not None:
+        keys["yarn.nodemanager.container-executor.class"] = "hindmost.hadoop.IdleExecutor"
+        keys["hindmost.harvest.cgroup"] = str(group)
     if heartbeats:
         keys["yarn.nodemanager.resource-calculator.class"] = "hindmost.hadoop.PrimaryTenantCalculator"
         keys["yarn.nodemanager.resource-monitor.interval-ms"] = "1000"

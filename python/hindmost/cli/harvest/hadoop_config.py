@@ -28,6 +28,10 @@ def hadoop_config(
     queues: Annotated[
         str, option(TARGET, "QUEUE=LENGTH", "Queues whose jobs are all short, medium or long, by commas.")
     ] = "",
+    batch_group: Annotated[
+        Path | None,
+        option(TARGET, "FOLDER", "Control group of containers, which run while nobody else wants the processor."),
+    ] = None,
     reserve: Annotated[
         float, option(TARGET, "SHARE", "Share of a YARN node that batch work never gets.")
     ] = 0.333,
@@ -61,6 +65,7 @@ def hadoop_config(
             installed=installed,
             heartbeats=yarn_source == "heartbeats",
             queues={queue: length for queue, _, length in lengths},
+            group=batch_group,
         )
     written = write_config(
         load_classes(classes),

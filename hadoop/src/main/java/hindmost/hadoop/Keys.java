@@ -35,6 +35,8 @@ public final class Keys {
   public static final String RESERVE = PREFIX + "reserve";
   /** Milliseconds that containers have to go when their node shrinks; 0: killed at once. */
   public static final String GRACE = PREFIX + "grace.ms";
+  /** Folder of a control group for batch work, which has the processor while nobody else wants it (IdleExecutor). */
+  public static final String CGROUP = PREFIX + "cgroup";
   /** Milliseconds between rounds of the daemon that keeps reserves. */
   public static final String KEEPER_PERIOD = PREFIX + "keeper.period.ms";
 
