@@ -18,6 +18,8 @@ import time
 from pathlib import Path
 
 BLOCK_S = 10.0
+PROBE = "100/s"
+"""So that a block has a 99th percentile."""
 PATIENCE_S = 150.0
 """Until an anomaly must have been detected."""
 ALARMS = 300
@@ -31,7 +33,7 @@ def hindmost(*words: str) -> "subprocess.CompletedProcess[str]":
 
 def detected(ring: Path) -> dict[str, object] | None:
     """What `watch show` says of the last blocks; None while it is as before."""
-    words = ["--block", f"{BLOCK_S:g}s", "--alarms", str(ALARMS), "--percentile", "95", "--json"]
+    words = ["--block", f"{BLOCK_S:g}s", "--alarms", str(ALARMS), "--percentile", "99", "--json"]
     done = hindmost("watch", "show", str(ring), *words)
     change = json.loads(done.stdout)["change"] if done.stdout else {"kind": "none", "why": "no ring yet"}
     print(f"watch show: {change['kind']}: {change['why']}", file=sys.stderr, flush=True)
@@ -51,7 +53,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         ring = Path(name) / "server.ring"
         watching = subprocess.Popen(
-            ["hindmost", "watch", "start", address, "--ring", str(ring), "--size", "4"]
+            ["hindmost", "watch", "start", address, "--probe", PROBE, "--ring", str(ring), "--size", "4"]
         )
         try:
             time.sleep(asked.normal)

@@ -187,7 +187,9 @@ def paired(folder: Path, rounds: int = ROUNDS) -> Finding:
 
 @pytest.mark.nightly
 @pytest.mark.timeout(1800)
-@pytest.mark.skipif(not may_group(), reason="no cpu controller of version 1 with cpu.idle that may be written")
+@pytest.mark.skipif(
+    not may_group(), reason="no cpu controller of version 1 with cpu.idle that may be written"
+)
 def test_batch_work_by_yarn_h_leaves_the_tail_of_a_primary_tenant_alone(claim: Claim, tmp_path: Path) -> None:
     tries = itertools.count()
     claim.settle(

@@ -15,7 +15,11 @@ from hindmost.cli.app import run
 pytestmark = [pytest.mark.nightly, pytest.mark.xdist_group("hadoop"), pytest.mark.timeout(600)]
 GRACE_S = 4
 BATCH = "exec sleep 299.5"
-WAYS = {"files": [], "heartbeats": ["--yarn-source", "heartbeats", "--queues", "root.default=long"], "group": []}
+WAYS = {
+    "files": [],
+    "heartbeats": ["--yarn-source", "heartbeats", "--queues", "root.default=long"],
+    "group": [],
+}
 
 
 def written(folder: Path, *ways: str) -> Path:
@@ -38,7 +42,9 @@ def batch(folder: Path) -> list[tuple[int, str]]:
     for pid in below(folder):
         with contextlib.suppress(OSError):
             if Path(f"/proc/{pid}/cmdline").read_bytes() == b"sleep\x00299.5\x00":
-                groups = dict(line.split(":", 2)[1:] for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines())
+                groups = dict(
+                    line.split(":", 2)[1:] for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines()
+                )
                 found.append((os.getpriority(os.PRIO_PROCESS, pid), groups.get("cpu", "/")))
     return found
 

@@ -407,7 +407,10 @@ def test_nodes_that_read_their_own_load_report_it_and_a_queue_of_one_length_has_
     [
         (["--yarn-load-file", "/run/load"], "one file for all nodes"),
         (["--yarn-load-file", "/run/%h", "--reserve", "1"], "a reserve of 1 is no share"),
-        (["--yarn-load-file", "/run/%h", "--batch-group", "batch"], "batch does not say where a control group is"),
+        (
+            ["--yarn-load-file", "/run/%h", "--batch-group", "batch"],
+            "batch does not say where a control group is",
+        ),
         (["--yarn-load-file", "/run/%h", "--reserve=-0.1"], "a reserve of -0.1 is no share"),
         (["--yarn-load-file", "/run/%h", "--queues", "root.a=longer"], "root.a=longer is no queue"),
         (["--yarn-load-file", "/run/%h", "--queues", "a=long"], "a=long is no queue"),

@@ -8,11 +8,13 @@
 
 mod draws;
 mod leaderboard;
+mod metrics;
 mod rules;
 mod scale;
 mod series;
 mod world;
 
 pub use leaderboard::{leaderboard, Asked, Cell, Leaderboard, Score};
+pub use metrics::METRICS;
 pub use scale::{scale, Machines, ScaleAsked};
-pub use world::{CAUSES, METRICS};
+pub use world::CAUSES;

@@ -1,7 +1,7 @@
 //! A window of seconds, and what can be said of its mean under autocorrelation.
 
 use crate::draws::Draws;
-use crate::world::{Point, ALL};
+use crate::metrics::{Point, ALL};
 
 /// Seconds times metrics, with running sums: a block's sum is one subtraction.
 pub(crate) struct Window {

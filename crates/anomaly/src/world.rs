@@ -10,35 +10,8 @@
 //! ```
 
 use crate::draws::Draws;
+use crate::metrics::{Point, ALL, METRICS, P50, P99};
 use crate::series::Window;
-
-/// What is monitored (Table 6.4 of the dissertation); after them stand log p50 and log p99.
-pub const METRICS: [&str; 24] = [
-    "load",
-    "send_bytes",
-    "send_packets",
-    "recv_bytes",
-    "recv_packets",
-    "app_irq",
-    "app_freq",
-    "app_cpu_util",
-    "app_v_ctxt_sw",
-    "app_nv_ctxt_sw",
-    "app_io_read",
-    "app_io_write",
-    "app_vmem",
-    "app_rmem",
-    "app_cycles",
-    "app_insts",
-    "app_l1d_miss",
-    "app_l1i_miss",
-    "app_l2_miss",
-    "app_llc_miss",
-    "app_br_miss",
-    "app_r_numa",
-    "app_l_numa",
-    "app_pg_fault",
-];
 
 /// The dissertation's seven, each with the metric that its experiment sets.
 pub const CAUSES: [(&str, usize); 7] = [
@@ -51,11 +24,6 @@ pub const CAUSES: [(&str, usize); 7] = [
     ("load", 0),
 ];
 
-/// Metrics and the two percentiles.
-pub(crate) const ALL: usize = METRICS.len() + 2;
-/// Where log p99 stands.
-pub(crate) const P99: usize = ALL - 1;
-const P50: usize = ALL - 2;
 /// Identical machines are not: standard deviation of a host's offset.
 const HOSTS_DIFFER: f64 = 0.25;
 /// Standard deviation of a dose that is to be 1.
@@ -73,9 +41,6 @@ const MEDIAN_OF_TAIL: f64 = 0.6;
 /// Factors behind the cross-correlation, and the share of variance that they make.
 const FACTORS: usize = 3;
 const SHARED: f64 = 0.3;
-
-/// A point in metrics and percentiles.
-pub(crate) type Point = [f64; ALL];
 
 /// Someone to be tried.
 #[derive(Clone, Debug)]

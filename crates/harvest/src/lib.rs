@@ -20,11 +20,12 @@ mod pattern;
 mod place;
 mod select;
 mod sequence;
+mod settings;
 pub mod simulate;
 mod spectrum;
 
 pub use asked::{answer, replay};
-pub use classify::{classify, Class, Classified, Found, Settings};
+pub use classify::{classify, Class, Classified, Found};
 pub use error::HarvestError;
 pub use grid::{Grid, Tenant, CELLS};
 pub use jobs::{learn_thresholds, Length, LengthMemory, Run, Thresholds};
@@ -32,3 +33,4 @@ pub use pattern::{Pattern, Profile};
 pub use place::{Choice, Placer, Repair, Rules, Weigh};
 pub use select::{headroom, select, Job, Room, Weights};
 pub use sequence::Sequence;
+pub use settings::Settings;

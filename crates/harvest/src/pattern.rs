@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::classify::Settings;
+use crate::settings::Settings;
 use crate::spectrum::mean;
 
 /// How a tenant's utilisation goes on.

@@ -5,7 +5,8 @@ use hindmost_clock::Nanos;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::check::{refuse, seconds, PlanError};
+use crate::check::seconds;
+use crate::error::{refuse, PlanError};
 use crate::{Load, Plan};
 
 /// Which requests of a connection leave together.

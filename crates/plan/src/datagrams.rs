@@ -2,7 +2,7 @@
 
 use hindmost_wire::Framing;
 
-use crate::check::{refuse, PlanError};
+use crate::error::{refuse, PlanError};
 use crate::{Batching, Io, Plan, Workload};
 
 /// A value must fit into one datagram (65,507 bytes, RFC 768) beside its command and key.

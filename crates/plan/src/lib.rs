@@ -9,13 +9,14 @@ mod batching;
 mod check;
 mod datagrams;
 mod document;
+mod error;
 mod login;
 mod target;
 mod workload;
 
 pub use batching::Batching;
-pub use check::PlanError;
 pub use document::{Io, Keep, Load, Pacing, Phases, Plan, Share, Thread, Warmup};
+pub use error::PlanError;
 pub use hindmost_wire::{Mix, Protocol};
 pub use login::Login;
 pub use target::{Sharding, Target, Tls};

@@ -6,7 +6,7 @@ use hindmost_wire::Protocol;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::check::{refuse, PlanError};
+use crate::error::{refuse, PlanError};
 use crate::{Io, Load, Login, Plan, Workload};
 
 /// The server under test.

@@ -9,7 +9,7 @@ use std::path::Path;
 use hindmost_sys::process::parent;
 
 use crate::mapping::Mapping;
-use crate::ruler::Work;
+use crate::work::Work;
 
 /// Enters the kernel and comes back.
 pub struct Enter;

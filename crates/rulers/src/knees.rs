@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::burst::CoreClock;
 use crate::memory::Chase;
-use crate::ruler::Work;
+use crate::work::Work;
 use crate::RulerError;
 
 /// A size and what a step of a chase through it takes.

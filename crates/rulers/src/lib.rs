@@ -21,6 +21,7 @@ mod stream;
 mod topology;
 mod validate;
 mod window;
+mod work;
 
 pub use burst::Bursts;
 pub use code::Class;

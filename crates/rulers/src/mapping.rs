@@ -4,8 +4,10 @@
 use std::io;
 use std::ptr::{self, NonNull};
 
-use crate::memory::PAGE;
 use crate::RulerError;
+
+/// Bytes of a page, the least there is.
+pub const PAGE: usize = 4096;
 
 /// What code made by [`crate::stream`] is called with: 4 KiB to load from and store to, and how often to go round.
 type Entry = extern "C" fn(*mut u8, u64);

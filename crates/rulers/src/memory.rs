@@ -7,13 +7,11 @@ use std::hint::black_box;
 
 use hindmost_random::mix;
 
-use crate::mapping::in_small_pages;
-use crate::ruler::Work;
+use crate::mapping::{in_small_pages, PAGE};
+use crate::work::Work;
 
 /// Bytes of a cache line, on all processors this runs on but a few.
 pub const LINE: usize = 64;
-/// Bytes of a page, the least there is.
-pub const PAGE: usize = 4096;
 const WORDS: usize = LINE / 8;
 
 /// Reads one word of each line, one line after the other.

@@ -8,13 +8,8 @@ use crate::kernel::{Disk, Enter, Fault, Loopback};
 use crate::knees::Knees;
 use crate::memory::{Chase, Fill, Halves, Lfsr, Mispredict, Touch};
 use crate::stream::{round_of, Stream};
+use crate::work::Work;
 use crate::{Class, RulerError};
-
-/// Work in blocks of a few microseconds, so that a duty cycle can stop between two of them.
-pub trait Work: Send {
-    /// Does a block; says how much that was.
-    fn block(&mut self) -> u64;
-}
 
 /// What a ruler keeps busy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

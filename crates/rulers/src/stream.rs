@@ -4,8 +4,8 @@
 use crate::code::{
     close, close_far, dependent, epilogue, jump, missing, prologue, round, template, Bank, Class,
 };
-use crate::mapping::{Code, Mapping, Page};
-use crate::memory::{LINE, PAGE};
+use crate::mapping::{Code, Mapping, Page, PAGE};
+use crate::memory::LINE;
 use crate::RulerError;
 
 /// Units a round: enough that counting rounds (an addition and a jump) is 0.3 % of the work, and few enough for any

@@ -53,9 +53,10 @@ struct control {
 	__u64 ahead; /* CLOCK_REALTIME - CLOCK_MONOTONIC, in ns */
 	__u32 bank;  /* which sums are written; the other ones are read */
 	__u32 every; /* one request in so many is recorded in full; 0: none */
-	__u64 until; /* requests that arrive later are none of this window's */
+	__u64 until; /* requests that arrive later are none of this window's, */
 	__u32 window; /* counts the windows, from 1; what is known of a connection is of one of them */
 	__u32 spare;
+	__u64 since; /* nor are those that came before: read in it, they wait behind it for a processor */
 };
 
 struct {
@@ -89,6 +90,12 @@ static inline void count(__u32 which, __u64 by)
 	__u64 *at = bpf_map_lookup_elem(&counts, &which);
 	if (at)
 		*at += by;
+}
+
+/* Whether a request that arrived then is of the window. */
+static inline bool within(const struct control *is, __u64 e1)
+{
+	return e1 >= is->since && e1 < is->until;
 }
 
 static inline struct control *settings(void)
@@ -153,7 +160,7 @@ static __attribute__((noinline)) int finish(struct connection *c, struct request
 	struct control *is = settings();
 	if (!c || !r || !is)
 		return 0;
-	if (r->e1 >= is->until)
+	if (!within(is, r->e1))
 		return 0;
 	if (!r->known) {
 		count(NO_ARRIVAL, 1);

@@ -19,7 +19,7 @@
 
 struct losing {
 	const struct connection *c;
-	__u64 until;
+	const struct control *is;
 	__u32 at, lost;
 };
 
@@ -27,7 +27,7 @@ static long lose_one(__u32 i, struct losing *l)
 {
 	if (l->at == l->c->seen)
 		return 1;
-	l->lost += l->c->requests[l->at++ & (REQUESTS - 1)].e1 < l->until;
+	l->lost += within(l->is, l->c->requests[l->at++ & (REQUESTS - 1)].e1);
 	return 0;
 }
 
@@ -37,7 +37,7 @@ static __attribute__((noinline)) int lose_open(struct connection *c, __u32 cause
 	struct control *is = settings();
 	if (!c || !is)
 		return 0;
-	struct losing l = {.c = c, .until = is->until, .at = c->done};
+	struct losing l = {.c = c, .is = is, .at = c->done};
 	bpf_loop(REQUESTS, lose_one, &l, 0);
 	count(cause, l.lost);
 	c->answered = c->left = c->done = c->seen;

@@ -78,7 +78,7 @@ static inline void note_request(struct connection *c, const struct control *is, 
 	r->cpu_read = bpf_get_smp_processor_id();
 	r->kind = c->framing.kind;
 	c->seen++;
-	if (r->e1 < is->until)
+	if (within(is, r->e1))
 		count(SEEN, 1);
 	if (r->kind == KIND_READ) {
 		c->reads++;
@@ -154,7 +154,7 @@ static inline void note_exchange(struct connection *c, const struct control *is,
 {
 	if (c->seen != c->batch && !c->sends) {
 		c->seen--;
-		if (c->requests[c->seen & (REQUESTS - 1)].e1 < is->until)
+		if (within(is, c->requests[c->seen & (REQUESTS - 1)].e1))
 			count(SEEN, -1);
 	}
 	note_request(c, is, end, now);

@@ -68,7 +68,7 @@ pub enum Told {
 }
 
 pub struct Probes {
-    control: Array<MapData, [u64; 4]>,
+    control: Array<MapData, [u64; 5]>,
     counts: PerCpuArray<MapData, u64>,
     sums: PerCpuArray<MapData, RawSums>,
     processors: Array<MapData, [u64; 4]>,
@@ -91,7 +91,9 @@ pub struct Settings {
     pub bank: u32,
     /// One request in so many is told in full; 0: none.
     pub every: u32,
-    /// Of `CLOCK_MONOTONIC`: requests that arrive later are none of this window's.
+    /// Of `CLOCK_MONOTONIC`: requests that arrive before it are none of this window's,
+    pub since_ns: u64,
+    /// nor are those that arrive then, or later.
     pub until_ns: u64,
     /// Counts windows, from 1.
     pub window: u32,
@@ -260,7 +262,7 @@ impl Probes {
         // The time of day may be set meanwhile.
         let ahead = MonotonicClock.realtime_ahead() as u64;
         let second = u64::from(to.bank) | u64::from(to.every) << 32; // two fields of 32 bits
-        Ok(self.control.set(0, [ahead, second, to.until_ns, u64::from(to.window)], 0)?)
+        Ok(self.control.set(0, [ahead, second, to.until_ns, u64::from(to.window), to.since_ns], 0)?)
     }
 
     pub fn counts(&self) -> Result<Counts, TraceError> {

@@ -144,7 +144,7 @@ impl Tracer {
         let every = wanted.map_or(0, |(every, _)| *every);
         // Whoever joins requests to moments needs them all.
         let told = if asked.who { 1 } else { every };
-        probes.set(Settings { bank: 0, every: told, until_ns: u64::MAX, window: 1 })?;
+        probes.set(Settings { bank: 0, every: told, since_ns: 0, until_ns: u64::MAX, window: 1 })?;
         if asked.one_window_in == 1 {
             probes.attach()?;
         }
@@ -293,6 +293,7 @@ impl Reader {
             self.probes.attach()?;
             let from = since();
             let until_ns = began.0 + from + block.0;
+            settings.since_ns = began.0 + from;
             settings.until_ns = until_ns;
             self.probes.set(settings)?;
             let end = self.pass(until_ns, ended)?;
@@ -349,7 +350,7 @@ impl Reader {
 
     /// All requests from now on, into the present bank.
     fn settings(&self, window: u32) -> Settings {
-        Settings { bank: self.bank, every: self.every, until_ns: u64::MAX, window }
+        Settings { bank: self.bank, every: self.every, since_ns: 0, until_ns: u64::MAX, window }
     }
 
     /// Lets the probes write to the other bank, and says what the present one got.

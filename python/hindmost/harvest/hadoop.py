@@ -147,7 +147,8 @@ def yarn_texts(
         )
     if group is not None and not group.is_absolute():
         raise UsageError(
-            f"{group} does not say where a control group is", hint="--batch-group /sys/fs/cgroup/hindmost-batch"
+            f"{group} does not say where a control group is",
+            hint="--batch-group /sys/fs/cgroup/hindmost-batch",
         )
     keys = {
         "hindmost.harvest.utilisation.file": load_file,

@@ -5,8 +5,8 @@
 
 use statrs::function::beta::beta_reg;
 
+use crate::metrics::ALL;
 use crate::series::Window;
-use crate::world::ALL;
 
 /// Which reading of equations 6.4 and 6.5.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,7 +89,7 @@ fn quadratic(mut s: Vec<Vec<f64>>, d: &[f64]) -> Option<f64> {
 mod tests {
     use super::*;
     use crate::draws::Draws;
-    use crate::world::Point;
+    use crate::metrics::Point;
 
     fn noise(seconds: usize, draws: &mut Draws) -> Window {
         let row = |draws: &mut Draws| -> Point { std::array::from_fn(|_| draws.normal()) };

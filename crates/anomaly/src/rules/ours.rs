@@ -10,8 +10,9 @@
 //! the case open until the next look.
 
 use crate::draws::Draws;
+use crate::metrics::{Point, METRICS, P99};
 use crate::series::Window;
-use crate::world::{Arm, Case, Point, METRICS, P99};
+use crate::world::{Arm, Case};
 
 use super::Said;
 

@@ -1,7 +1,8 @@
 //! Rankers: who looks at the sick host only, and blames the candidate whose metric moved most.
 
+use crate::metrics::P99;
 use crate::series::Window;
-use crate::world::{Candidate, P99};
+use crate::world::Candidate;
 
 /// How far a metric lies from normal, in standard deviations of normal.
 pub(crate) fn n_sigma(normal: &Window, anomaly: &Window, seconds: usize, metric: usize) -> f64 {
@@ -54,7 +55,7 @@ pub(crate) fn first(candidates: &[Candidate], score: impl Fn(usize) -> f64) -> O
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::world::{Point, ALL};
+    use crate::metrics::{Point, ALL};
 
     /// Metric 0 follows log p99, metric 1 does not.
     fn windows() -> (Window, Window) {

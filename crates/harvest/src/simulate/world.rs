@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::center::{drawn, Center, Load};
+use super::center::{drawn, Center, Drawn, Load};
 use crate::error::HarvestError;
 use crate::grid::Tenant;
 use crate::pattern::Pattern;
@@ -14,7 +14,7 @@ const HISTORY_HOURS: f64 = 7.0 * 24.0;
 const LOOKS: usize = 48;
 
 /// Where utilisation comes from.
-pub(super) enum Loads {
+enum Loads {
     /// A formula for each tenant.
     Drawn(Vec<Load>),
     /// Traces, by rows of slots, without gaps.
@@ -66,7 +66,8 @@ pub struct World {
 impl World {
     /// A synthetic data center.
     pub fn synthetic(center: &Center) -> Self {
-        drawn(center)
+        let Drawn { tenants, loads, rack_of, balance } = drawn(center);
+        Self::of(center.clone(), tenants, rack_of, balance, Loads::Drawn(loads))
     }
 
     /// A data center as it was recorded; reimages come as `center` says, at each tenant's own rate.
@@ -101,13 +102,7 @@ impl World {
         Ok(world)
     }
 
-    pub(super) fn of(
-        center: Center,
-        tenants: Vec<Tenant>,
-        rack_of: Vec<u32>,
-        balance: Vec<f64>,
-        loads: Loads,
-    ) -> Self {
+    fn of(center: Center, tenants: Vec<Tenant>, rack_of: Vec<u32>, balance: Vec<f64>, loads: Loads) -> Self {
         let mut tenant_of = vec![0; rack_of.len()];
         for (number, tenant) in tenants.iter().enumerate() {
             tenant.servers.iter().for_each(|&server| tenant_of[server as usize] = number as u32);

@@ -3,7 +3,7 @@
 
 use super::chunks::Chunks;
 use super::delimited::Delimited;
-use super::passing::{Misplaced, Passed};
+use super::passing::{pass_bytes, Misplaced, Passed};
 use super::postgresql::Messages;
 use super::redis::Elements;
 use super::Outcome;
@@ -57,29 +57,6 @@ impl Rest {
             Self::Messages(messages) => Some(messages.outcome()),
         }
     }
-}
-
-/// Passes over the `left` bytes that are still to come, of which the last are `end`.
-#[inline]
-pub fn pass_bytes(left: &mut u64, end: &[u8], piece: &[u8]) -> Result<Passed, Misplaced> {
-    let bytes = (piece.len() as u64).min(*left) as usize;
-    let after = *left - bytes as u64;
-    if after < end.len() as u64 {
-        check_end(&piece[..bytes], &end[..end.len() - after as usize])?;
-    }
-    *left = after;
-    Ok(Passed { bytes, whole: after == 0 })
-}
-
-/// Whether `piece` and `end` have the same last bytes, as many as both have.
-#[inline]
-fn check_end(piece: &[u8], end: &[u8]) -> Result<(), Misplaced> {
-    let both = piece.len().min(end.len());
-    let at = piece.len() - both;
-    if piece[at..] == end[end.len() - both..] {
-        return Ok(());
-    }
-    Err(Misplaced { at })
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use super::data::Data;
 use super::files::check_template;
 use super::listed::Listed;
 use super::refusals::check_list;
-use crate::check::{refuse, PlanError};
+use crate::error::{refuse, PlanError};
 
 /// Commands of Redis, as often as their weights say. Their words are templates, with fields such as `{{int:1..1000}}`,
 /// `{{string:20}}` or `{{data.NAME}}` (docs/reference/workload.md).

@@ -10,7 +10,7 @@ use super::data::{Data, Order};
 use super::files::check_template;
 use super::listed::Listed;
 use super::refusals::check_list;
-use crate::check::{refuse, PlanError};
+use crate::error::{refuse, PlanError};
 
 /// Questions of DNS. Names are templates, with fields such as `{{int:1..1000}}` or `{{data.NAME}}`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

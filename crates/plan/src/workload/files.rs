@@ -5,7 +5,7 @@ use std::path::Path;
 use super::data::{Data, Rows};
 use super::http::{Body, Http, HttpRequest};
 use super::template::parts;
-use crate::check::{refuse, PlanError};
+use crate::error::{refuse, PlanError};
 
 /// The largest text of a template: it is written anew for each request.
 const MOST_TEMPLATE_BYTES: u64 = 1 << 20;

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::key_value::MAX_KEY_BYTES;
-use crate::check::{refuse, PlanError};
+use crate::error::{refuse, PlanError};
 
 /// Keys by name: a list, or `{"file": "keys.txt"}` with one a line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

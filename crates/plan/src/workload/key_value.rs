@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{KeyNames, Popularity, Size};
-use crate::check::{refuse, PlanError};
+use crate::error::{refuse, PlanError};
 
 /// memcached's limit for keys (protocol.txt, "Keys").
 pub(super) const MAX_KEY_BYTES: u32 = 250;

@@ -9,7 +9,7 @@ use super::data::Data;
 use super::files::check_template;
 use super::listed::Listed;
 use super::refusals::{check_alike, check_headers, check_list, check_starts};
-use crate::check::{refuse, PlanError};
+use crate::error::{refuse, PlanError};
 
 /// Headers of the opening that the engine writes itself (RFC 6455, 4.1).
 const OWN: [&str; 4] = ["upgrade", "sec-websocket-key", "sec-websocket-version", "sec-websocket-extensions"];

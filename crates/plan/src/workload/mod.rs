@@ -38,7 +38,7 @@ pub use size::{Extreme, Lognormal, Normal, Size};
 pub use sql::{Sql, Statement};
 pub use template::{parts, Escape, Field, TemplatePart};
 
-use crate::check::PlanError;
+use crate::error::PlanError;
 
 /// The requests of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Size;
-use crate::check::{refuse, PlanError};
+use crate::error::{refuse, PlanError};
 
 /// How often each key is asked for. Keys are ranked by their number: the first is the most wanted.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

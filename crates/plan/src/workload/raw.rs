@@ -7,7 +7,7 @@ use super::data::Data;
 use super::files::check_template;
 use super::listed::Listed;
 use super::refusals::{check_alike, check_list, check_starts};
-use crate::check::{refuse, PlanError};
+use crate::error::{refuse, PlanError};
 
 /// The longest delimiter: what of it has come is kept in a byte.
 const LONGEST_DELIMITER: usize = 255;

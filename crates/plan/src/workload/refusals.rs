@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::http::{Http, HttpRequest};
 use super::listed::{kinds, Listed};
 use super::Codes;
-use crate::check::{refuse, PlanError};
+use crate::error::{refuse, PlanError};
 
 /// Kinds of requests, whose figures are kept apart: a megabyte of histograms each, in each worker.
 const MOST_KINDS: usize = 64;

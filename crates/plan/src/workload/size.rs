@@ -6,7 +6,7 @@ use hindmost_random::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::check::{refuse, PlanError};
+use crate::error::{refuse, PlanError};
 
 /// Where a law without an end is cut, unless it says `most`: memcached's default limit for an item is 1 MiB, header
 /// included.

@@ -7,7 +7,7 @@ use super::data::Data;
 use super::files::check_template;
 use super::listed::Listed;
 use super::refusals::check_list;
-use crate::check::{refuse, PlanError};
+use crate::error::{refuse, PlanError};
 
 /// Statements of SQL, as often as their weights say.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -30,7 +30,9 @@ def hadoop_config(
     ] = "",
     batch_group: Annotated[
         Path | None,
-        option(TARGET, "FOLDER", "Control group of containers, which run while nobody else wants the processor."),
+        option(
+            TARGET, "FOLDER", "Control group of containers, which run while nobody else wants the processor."
+        ),
     ] = None,
     reserve: Annotated[
         float, option(TARGET, "SHARE", "Share of a YARN node that batch work never gets.")

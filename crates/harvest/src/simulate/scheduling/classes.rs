@@ -3,11 +3,12 @@
 use super::super::jobs::Running;
 use super::super::world::{Scaling, World};
 use super::Scheduling;
-use crate::classify::{classify, Settings};
+use crate::classify::classify;
 use crate::error::HarvestError;
 use crate::jobs::Length;
 use crate::select::{select, Job, Room, Weights};
 use crate::sequence::Sequence;
+use crate::settings::Settings;
 
 /// Classes by a week of history: the servers of each, and what is known of it. The reserve counts as used.
 pub(super) fn history(

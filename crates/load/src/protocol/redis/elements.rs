@@ -1,8 +1,7 @@
 //! Replies of RESP2 and RESP3 as they pass by: nested arrays, maps, sets and pushes need no stack, since how many
 //! elements are still to come is one number (redis.io, "Redis serialization protocol specification").
 
-use crate::protocol::passing::{Misplaced, Passed};
-use crate::protocol::rest::pass_bytes;
+use crate::protocol::passing::{pass_bytes, Misplaced, Passed};
 use crate::protocol::Outcome;
 
 /// No reply has more elements; with fewer, sums of nested ones cannot overflow.

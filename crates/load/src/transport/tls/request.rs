@@ -3,7 +3,7 @@
 //! The answer is read alone, never with what stands behind it: whatever somebody puts there is no TLS record, and ends
 //! the handshake in place of being taken for the server's first words (CVE-2021-23222).
 
-use super::TlsProblem;
+use super::problem::TlsProblem;
 
 /// The bytes of a protocol's request, which its table has as Latin-1.
 pub fn bytes(request: &str) -> Vec<u8> {

@@ -8,7 +8,9 @@ use std::time::Duration;
 use hindmost_plan::{Protocol, Tls};
 use rustls::{ClientConnection, Error};
 
-use super::{request, Credentials, TlsProblem};
+use super::credentials::Credentials;
+use super::problem::TlsProblem;
+use super::request;
 use crate::transport::Peer;
 
 /// What is kept of the server's first words, to tell what it is.

@@ -10,19 +10,15 @@ use io_uring::{cqueue, opcode, squeue};
 
 use super::buffers::GROUP;
 use super::line::Piece;
-use super::Uring;
+use super::{Uring, GETEVENTS};
 use crate::transport::stamps::{self, Stamp};
 
-/// What an entry was for; the high byte of its name.
+/// What an entry was for; the high byte of its name; `CONNECT` is the third.
 const RECEIVE: u8 = 1;
 const SEND: u8 = 2;
-pub(super) const CONNECT: u8 = 3;
 
 /// A kernel that makes no room in so many calls will make none.
 const TRIES: u32 = 16;
-
-/// `io_uring_enter(2)`: `IORING_ENTER_GETEVENTS`.
-pub(super) const GETEVENTS: u32 = 1;
 
 impl Uring {
     pub(super) fn name(&self, what: u8, slot: u32) -> u64 {

@@ -25,7 +25,6 @@ use io_uring::types::Fd;
 use io_uring::{opcode, IoUring};
 
 use self::buffers::Buffers;
-use self::completions::{CONNECT, GETEVENTS};
 use self::line::{Chunk, Line, NO_CHUNK};
 use super::peers::Peers;
 use super::stamps::{self, Segment, Sent, Stamp, Stamper};
@@ -35,6 +34,10 @@ use super::{Ready, Stamped, Transport};
 const ENTRIES: u32 = 256;
 /// Connections reported ready by one call, as with epoll.
 const BATCH: usize = 64;
+/// What an entry is for, beside receiving and sending; the high byte of its name.
+const CONNECT: u8 = 3;
+/// `io_uring_enter(2)`: `IORING_ENTER_GETEVENTS`.
+const GETEVENTS: u32 = 1;
 
 /// One worker's connections over a ring of its own.
 pub struct Uring {
