@@ -118,8 +118,8 @@ def yarn_texts(
         By the path of a queue, like ``root.batch``: the length of its jobs.
     group
         Folder of a control group for containers, which run only while nobody else wants the processor
-        (``cpu.idle``, Linux 5.15). Without one they have the least priority, which counts for nothing beside other
-        sessions where the kernel has ``sched_autogroup_enabled`` (man 7 sched).
+        (``cpu.idle``, Linux 5.15). Without one they have the least priority, which counts for nothing beside
+        other sessions where the kernel has ``sched_autogroup_enabled`` (man 7 sched).
 
     Raises
     ------
