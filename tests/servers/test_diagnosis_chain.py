@@ -26,10 +26,15 @@ pytestmark = [
 @pytest.mark.parametrize(
     ("what", "options", "leader", "correction"),
     [
-        ("quota", [], "quota of sealed", "lift cpu.cfs_quota_us"),
-        ("interference", ["--grouped", "--may", "limit"], "neighbour", "leave the cgroup batch"),
+        ("network", [], "link lo", "widen the shaper of lo"),
+        (
+            "interference",
+            ["--grouped", "--may", "pause,idle"],
+            "neighbour",
+            "run only where nobody else wants to",
+        ),
     ],
-    ids=["quota", "a neighbour that may only be limited"],
+    ids=["network", "a neighbour that goes on"],
 )
 def test_from_the_first_look_to_the_page(tmp_path, what, options, leader, correction):
     page = tmp_path / "story.html"

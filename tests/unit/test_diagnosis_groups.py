@@ -11,8 +11,8 @@ import pytest
 
 from hindmost.interventions import groups as held_groups
 from hindmost.interventions.changes import Gone
-from hindmost.interventions.gentler import members
-from hindmost.interventions.groups import GroupFile, Refused, confined, limited
+from hindmost.interventions.gentler import Yield, members
+from hindmost.interventions.groups import GroupFile, Refused, confined, idled, limited
 from hindmost.interventions.held import surgery
 from hindmost.studies.diagnosis.neighbours import Other
 from hindmost.studies.diagnosis.policy import Policy
@@ -94,6 +94,27 @@ def test_a_neighbours_cgroup_under_a_quota_is_throttled_and_free_again_afterward
     ended(folders["cpu"])
     with pytest.raises(Gone):
         one.remove()
+
+
+@needs_groups
+def test_a_neighbours_cgroup_goes_last_in_line_and_is_as_before_afterwards(grouped, tmp_path):
+    process, folders = grouped
+    one = idled("hog", process.pid, {1})
+    if one is None:
+        pytest.skip("this kernel has no cpu.idle")
+    shares = folders["cpu"] / "cpu.shares"
+    with surgery(tmp_path / "j") as surgeon, surgeon.holding(one):
+        with surgeon.gone(one):
+            assert one.arrived()
+            assert idled("hog", process.pid, {1}) is None, "it does so already"
+        assert not one.arrived()
+        assert shares.read_text().strip() == "1024"
+        one.remove()
+        subprocess.run(["/bin/sh", "-c", one.undo], check=True)
+        assert (one.path.read_text().strip(), shares.read_text().strip()) == ("0", "1024")
+    shares.write_text("512")
+    with pytest.raises(Refused, match="is no more what it is"):
+        idled("hog", process.pid, {1})
 
 
 @pytest.fixture
@@ -200,5 +221,21 @@ def test_a_neighbour_that_may_not_be_paused_is_tried_by_its_cgroups_quota(groupe
     ] == "cpu.cfs_quota_us"
     # The application may run on every processor: there is none for the neighbour alone.
     assert "there is none left" in both.left_out["neighbour python, to confine"]
-    none = find_suspects(sleeper.pid, Policy(may=["idle"]))
+    none = find_suspects(sleeper.pid, Policy(may=["quota"]))
     assert none.left_out["neighbour python"] == "the policy does not allow pause"
+
+
+@needs_groups
+def test_a_group_of_its_own_yields_as_a_whole_and_its_threads_are_left_alone(grouped, sleeper, monkeypatch):
+    """Their priorities count within the group alone."""
+    process, folders = grouped
+    if not (folders["cpu"] / "cpu.idle").exists():
+        pytest.skip("this kernel has no cpu.idle")
+    way = type("Way", (), {"name": "neighbour python"})()
+    for app, pid, kind in ((sleeper.pid, process.pid, GroupFile), (process.pid, sleeper.pid, Yield)):
+        other = Other(way, "python", [pid], client=False)
+        monkeypatch.setattr("hindmost.studies.diagnosis.suspects.around", lambda *_, other=other: [other])
+        found = find_suspects(app, Policy(may=["pause", "idle"]))
+        (only,) = found.corrections["neighbour python"]
+        assert isinstance(only, kind)
+        assert found.tried["neighbour python"] is way

@@ -1,4 +1,4 @@
-"""Interventions on a neighbour's cgroup: other processors, or a part of one; also for those it starts."""
+"""Interventions on a neighbour's cgroup: the last place, other processors, a part of one; also for those it starts."""
 
 from __future__ import annotations
 
@@ -81,6 +81,26 @@ def confined(name: str, pid: int, spared: set[int], elsewhere: frozenset[int]) -
     wanted, found = cpu_list(set(elsewhere)), path.read_text().strip()
     about = f"keep the cgroup {path.parent.name} on processors {wanted} ({path.name})"
     return GroupFile(name, about, path, found, wanted)
+
+
+def idled(name: str, pid: int, spared: set[int]) -> GroupFile | None:
+    """Let a neighbour's own cgroup run only while nobody else wants to; None where it has none or does so.
+
+    By ``cpu.idle`` (Linux 5.15). SCHED_IDLE counts among the threads of one group alone (``sched(7)``).
+
+    Raises
+    ------
+    Refused
+    """
+    path = _own(pid, "cpu", ("cpu.idle", "cpu.idle"), spared)
+    if path is None or (found := path.read_text().strip()) == "1":
+        return None
+    for file, usual in (("cpu.weight", "100"), ("cpu.shares", "1024")):
+        weight = path.with_name(file)
+        if weight.is_file() and weight.read_text().strip() != usual:
+            raise Refused(f"{weight} is no more what it is once cpu.idle was set")
+    about = f"let the cgroup {path.parent.name} run only where nobody else wants to ({path.name})"
+    return GroupFile(name, about, path, found, "1")
 
 
 def limited(name: str, pid: int, spared: set[int]) -> GroupFile | None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from hindmost.interventions.changes import File, Places, cpu_list, places
 from hindmost.interventions.gentler import links, yielding
-from hindmost.interventions.groups import GroupFile, Refused, confined, groups, limited
+from hindmost.interventions.groups import GroupFile, Refused, confined, groups, idled, limited
 from hindmost.studies.diagnosis.hardware import hardware
 from hindmost.studies.diagnosis.metrics import SET_BY
 from hindmost.studies.diagnosis.neighbours import Other, around, has_thread, never_touched
@@ -109,7 +109,8 @@ def _neighbours(
         # Where it may not be paused, what takes most of it away.
         found.tried[name] = by_group[-1] if why else one.way
         gentle: list[Intervention] = []
-        if policy.allows("idle", hour) is None:
+        idles = any(way.path.name == "cpu.idle" for way in by_group)
+        if policy.allows("idle", hour) is None and not idles:
             about = f"let {comm} run only where nobody else wants to (SCHED_IDLE)"
             gentle.append(yielding(name, about, one.pids))
         confines = any(way.path.name == "cpuset.cpus" for way in by_group)
@@ -125,11 +126,12 @@ def _by_group(
     """What a neighbour's cgroup can be held to, the gentler first; why not stands with those left out."""
     name, pid, spared = one.way.name, one.pids[0], never_touched(own)
     offers = {
+        "idle": lambda: idled(name, pid, spared),
         "confine": lambda: confined(name, pid, spared, elsewhere),
         "limit": lambda: limited(name, pid, spared),
     }
     ways: list[GroupFile] = []
-    touches: tuple[Touch, ...] = ("confine", "limit")
+    touches: tuple[Touch, ...] = ("idle", "confine", "limit")
     for touch in touches:
         try:
             if policy.allows(touch, hour) is None and (way := offers[touch]()) is not None:
