@@ -1,4 +1,4 @@
-"""Interventions on a neighbour's cgroup: the last place, other processors, a part of one; also for those it starts."""
+"""Interventions on a neighbour's cgroup: the last place, other processors, a part of one; for its children, too."""
 
 from __future__ import annotations
 
