@@ -1,4 +1,4 @@
-"""Interventions on a neighbour's cgroup: the last place, other processors, a part of one; for its children, too."""
+"""Interventions on a neighbour's cgroup: the last place, other processors, a part of one; children included."""
 
 from __future__ import annotations
 
