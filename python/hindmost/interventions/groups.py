@@ -1,4 +1,4 @@
-"""Interventions on a neighbour's cgroup: the last place, other processors, a part of one; children included."""
+"""Interventions on a cgroup and all that it starts: the last place, other processors, a part of one."""
 
 from __future__ import annotations
 
