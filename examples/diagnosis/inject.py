@@ -110,6 +110,8 @@ class Injector:
             if self.grouped:
                 self.group = Path(f"/sys/fs/cgroup/cpu/batch-{os.getpid()}")
                 self.group.mkdir()
+                # Niceness counts within a group alone: its share is what makes it urgent.
+                (self.group / "cpu.shares").write_text("8192")
                 words = ["sh", "-c", f'echo $$ > {self.group}/cgroup.procs && exec "$@"', "sh", *words]
             self.start(words)
             time.sleep(0.2)

@@ -27,14 +27,9 @@ pytestmark = [
     ("what", "options", "leader", "correction"),
     [
         ("network", [], "link lo", "widen the shaper of lo"),
-        (
-            "interference",
-            ["--grouped", "--may", "pause,idle"],
-            "neighbour",
-            "run only where nobody else wants to",
-        ),
+        ("receive", [], "receive processing of lo", "where they arrive"),
     ],
-    ids=["network", "a neighbour that goes on"],
+    ids=["network", "receive"],
 )
 def test_from_the_first_look_to_the_page(tmp_path, what, options, leader, correction):
     page = tmp_path / "story.html"

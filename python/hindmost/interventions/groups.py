@@ -36,6 +36,22 @@ class GroupFile(File):
             return False
 
 
+@dataclass(frozen=True)
+class LastPlace(GroupFile):
+    """``cpu.idle`` of a cgroup: whoever leaves that has the usual weight, so its own is written again."""
+
+    weight: Path = Path()
+    weighed: str = ""
+
+    @property
+    def undo(self) -> str:  # noqa: D102
+        return f"{super().undo}; [ ! -e {self.weight} ] || echo {self.weighed} > {self.weight}"
+
+    def give_back(self) -> None:  # noqa: D102
+        super().give_back()
+        self.weight.write_text(f"{self.weighed}\n")
+
+
 def groups(pid: int, controller: str) -> Iterator[tuple[Path, bool]]:
     """Cgroups of a process that a controller may limit, its own first, then those above; whether of v2."""
     for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines():
@@ -95,12 +111,9 @@ def idled(name: str, pid: int, spared: set[int]) -> GroupFile | None:
     path = _own(pid, "cpu", ("cpu.idle", "cpu.idle"), spared)
     if path is None or (found := path.read_text().strip()) == "1":
         return None
-    for file, usual in (("cpu.weight", "100"), ("cpu.shares", "1024")):
-        weight = path.with_name(file)
-        if weight.is_file() and weight.read_text().strip() != usual:
-            raise Refused(f"{weight} is no more what it is once cpu.idle was set")
+    weight = next(one for each in ("cpu.weight", "cpu.shares") if (one := path.with_name(each)).is_file())
     about = f"let the cgroup {path.parent.name} run only where nobody else wants to ({path.name})"
-    return GroupFile(name, about, path, found, "1")
+    return LastPlace(name, about, path, found, "1", weight=weight, weighed=weight.read_text().strip())
 
 
 def limited(name: str, pid: int, spared: set[int]) -> GroupFile | None:
