@@ -32,7 +32,7 @@ SIDES = [
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     """A real study: two rounds of tiny runs of the synthetic server, three ways at two rates."""
-    plan = tiny_plan().model_copy(update={"target": "synth", "clients": 1, "runs": (2, 2), "remake": 2.0})
+    plan = tiny_plan().model_copy(update={"target": "synth", "clients": 1, "runs": (2, 2), "remake": 0.0})
     asked = Asked(plan, SIDES)
     manifest = {"plan": plan.model_dump(mode="json"), "host": HOST, "kind": "batching", "created": "x"}
     study = Study.create(
