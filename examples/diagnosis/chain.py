@@ -35,7 +35,7 @@ def detected(ring: Path) -> dict[str, object] | None:
     """What `watch show` says of the last blocks; None while it is as before."""
     words = ["--block", f"{BLOCK_S:g}s", "--alarms", str(ALARMS), "--percentile", "99", "--json"]
     done = hindmost("watch", "show", str(ring), *words)
-    change = json.loads(done.stdout)["change"] if done.stdout else {"kind": "none", "why": "no ring yet"}
+    change = json.loads(done.stdout)["change"] if done.stdout else {"kind": "none", "why": "nothing was told"}
     print(f"watch show: {change['kind']}: {change['why']}", file=sys.stderr, flush=True)
     return change if change["kind"] == "anomaly" else None
 

@@ -18,11 +18,11 @@ BATCH = "exec sleep 299.5"
 WAYS = {
     "files": [],
     "heartbeats": ["--yarn-source", "heartbeats", "--queues", "root.default=long"],
-    "group": [],
+    "group": ["--batch-group", "{group}"],
 }
 
 
-def written(folder: Path, *ways: str) -> Path:
+def written(folder: Path, ways: list[str]) -> Path:
     """From a folder of traces to files of Hadoop, by the commands of the guide."""
     traces, conf = folder / "traces", folder / "written"
     traces.mkdir()
@@ -36,31 +36,24 @@ def written(folder: Path, *ways: str) -> Path:
     return conf
 
 
-def batch(folder: Path) -> list[tuple[int, str]]:
-    """Niceness and control group of processors of each process of batch work of this cluster."""
+def batch(folder: Path, group: Path) -> list[tuple[int, bool]]:
+    """Niceness of each process of batch work of this cluster, and whether it is in the group."""
     found = []
     for pid in below(folder):
         with contextlib.suppress(OSError):
             if Path(f"/proc/{pid}/cmdline").read_bytes() == b"sleep\x00299.5\x00":
-                groups = dict(
-                    line.split(":", 2)[1:] for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines()
-                )
-                found.append((os.getpriority(os.PRIO_PROCESS, pid), groups.get("cpu", "/")))
+                inside = f":/{group.name}\n" in Path(f"/proc/{pid}/cgroup").read_text()
+                found.append((os.getpriority(os.PRIO_PROCESS, pid), inside))
     return found
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_yarn_runs_by_the_files_that_are_written_for_it(tmp_path, way):
     said("build")
-    with contextlib.ExitStack() as stack:
-        ways, group = WAYS[way], "/"
-        if way == "group":
-            if not may_group():
-                pytest.skip("no cpu controller of version 1 with cpu.idle that may be written")
-            made = stack.enter_context(batch_group())
-            ways, group = ["--batch-group", str(made)], f"/{made.name}"
-        conf = written(tmp_path, *ways)
-        cluster = stack.enter_context(daemons(tmp_path))
+    if way == "group" and not may_group():
+        pytest.skip("no cpu controller of version 1 with cpu.idle that may be written")
+    with batch_group() as group, daemons(tmp_path) as cluster:
+        conf = written(tmp_path, [word.format(group=group) for word in WAYS[way]])
         cluster.added = {
             "yarn": conf / "yarn-site-hindmost.xml",
             "capacity": conf / "capacity-scheduler-hindmost.xml",
@@ -83,9 +76,12 @@ def test_yarn_runs_by_the_files_that_are_written_for_it(tmp_path, way):
         # By memory alone there would be room for more than a core each.
         cluster.await_("all cores are in use", lambda: told() == (15, 0))
         assert bean(yarn.web, "hindmost:type=Harvest")["NodeOrders"] >= 15
-        cluster.await_("each has begun, at the least priority", lambda: batch(tmp_path) == [(19, group)] * 15)
+        cluster.await_(
+            "each has begun, at the least priority",
+            lambda: batch(tmp_path, group) == [(19, way == "group")] * 15,
+        )
         if way == "group":
-            assert (made / "cpu.idle").read_text() == "1\n"
+            assert (group / "cpu.idle").read_text() == "1\n"
         if way == "heartbeats":
             nodes = found(f"http://127.0.0.1:{yarn.web}/ws/v1/cluster/nodes")["nodes"]
             reported = {

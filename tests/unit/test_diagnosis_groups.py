@@ -113,6 +113,11 @@ def test_a_neighbours_cgroup_goes_last_in_line_and_is_as_before_afterwards(group
         one.remove()
         subprocess.run(["/bin/sh", "-c", one.undo], check=True)
         assert (one.path.read_text().strip(), shares.read_text().strip()) == ("0", "512")
+    process.kill()
+    process.wait()
+    ended(folders["cpu"])
+    with pytest.raises(Gone):
+        one.give_back()
 
 
 @pytest.fixture
@@ -237,3 +242,5 @@ def test_a_group_of_its_own_yields_as_a_whole_and_its_threads_are_left_alone(gro
         (only,) = found.corrections["neighbour python"]
         assert isinstance(only, kind)
         assert found.tried["neighbour python"] is way
+        alone = find_suspects(app, Policy(may=["idle"]))
+        assert isinstance(alone.tried.get("neighbour python"), GroupFile) == (kind is GroupFile)

@@ -56,7 +56,7 @@ struct control {
 	__u64 until; /* requests that arrive later are none of this window's, */
 	__u32 window; /* counts the windows, from 1; what is known of a connection is of one of them */
 	__u32 spare;
-	__u64 since; /* nor are those that came before: read in it, they wait behind it for a processor */
+	__u64 since; /* nor are those that came before and are read in it */
 };
 
 struct {

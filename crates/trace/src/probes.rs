@@ -91,9 +91,9 @@ pub struct Settings {
     pub bank: u32,
     /// One request in so many is told in full; 0: none.
     pub every: u32,
-    /// Of `CLOCK_MONOTONIC`: requests that arrive before it are none of this window's,
+    /// Of `CLOCK_MONOTONIC`: the window takes requests that arrive from then on,
     pub since_ns: u64,
-    /// nor are those that arrive then, or later.
+    /// and before this.
     pub until_ns: u64,
     /// Counts windows, from 1.
     pub window: u32,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from hindmost.interventions.changes import File, cpu_list
+from hindmost.interventions.changes import File, cpu_list, write
 from hindmost.interventions.gentler import members
 from hindmost.knobs.kinds.cgroup import same
 
@@ -49,7 +49,7 @@ class LastPlace(GroupFile):
 
     def give_back(self) -> None:  # noqa: D102
         super().give_back()
-        self.weight.write_text(f"{self.weighed}\n")
+        write(self.weight, self.weighed)
 
 
 def groups(pid: int, controller: str) -> Iterator[tuple[Path, bool]]:

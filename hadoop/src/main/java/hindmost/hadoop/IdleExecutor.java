@@ -29,9 +29,15 @@ public final class IdleExecutor extends DefaultContainerExecutor {
       throw new IOException(Keys.CGROUP + " is not set: which control group is batch work's?");
     }
     group = Path.of(name);
-    Files.createDirectories(group);
     Path idle = group.resolve("cpu.idle");
+    boolean made = Files.notExists(group);
+    if (made) {
+      Files.createDirectory(group);
+    }
     if (!Files.exists(idle)) {
+      if (made) {
+        Files.delete(group);
+      }
       throw new IOException(idle + " is not there: this takes the cpu controller, in " + group.getParent()
           + "/cgroup.subtree_control under version 2, and Linux 5.15");
     }

@@ -36,6 +36,7 @@ public final class PartsMain {
       orderByClass();
       reports();
       eachNodeIsAskedOnce();
+      lastInLine();
     });
   }
 
@@ -52,6 +53,54 @@ public final class PartsMain {
     refused(path, World.closed("# hindmost.harvest.tenants/1\nclass\t0\tdaily\t0.1\t0.2\n"), ":2 is no class");
     refused(path, World.closed("# hindmost.harvest.tenants/1\nclass\t0\tperiodic\t-1\t0.2\n"), ":2 is no class: -1");
     Files.delete(path);
+  }
+
+  /** What a node manager's start says of a group that is none, and how a container joins one. */
+  private static void lastInLine() throws Exception {
+    Path folder = Files.createTempDirectory("groups");
+    Path group = folder.resolve("batch");
+    notBegun("", Keys.CGROUP + " is not set");
+    notBegun(group.toString(), "cpu.idle is not there");
+    Check.that(Files.notExists(group), "what was made for nothing is gone");
+    notBegun(folder.resolve("nowhere/batch").toString(), "nowhere/batch");
+    // As the kernel has them, as files.
+    Path idle = Files.createDirectory(group).resolve("cpu.idle");
+    Files.writeString(idle, "0\n");
+    String[] command = executor(group.toString()).getRunCommand("task", "container", "user", null, new Configuration(false), null);
+    Check.same(Files.readString(idle), "1\n", "cpu.idle");
+    Path joined = group.resolve("cgroup.procs");
+    command[command.length - 1] = "-c";
+    List<String> asked = new ArrayList<>(Arrays.asList(command));
+    asked.add("echo $$");
+    Process run = new ProcessBuilder(asked).start();
+    String pid = new String(run.getInputStream().readAllBytes());
+    Check.that(run.waitFor() == 0 && pid.equals(Files.readString(joined)), "it begins in the group: " + asked);
+    Files.delete(joined);
+    Files.createDirectory(joined);
+    Check.that(new ProcessBuilder(asked).start().waitFor() != 0, "who cannot join does not begin");
+    Files.delete(joined);
+    Files.delete(idle);
+    Files.delete(group);
+    Files.delete(folder);
+  }
+
+  private static IdleExecutor executor(String group) throws IOException {
+    IdleExecutor executor = new IdleExecutor();
+    Configuration conf = new Configuration(false);
+    conf.set(Keys.CGROUP, group);
+    executor.setConf(conf);
+    executor.init(null);
+    return executor;
+  }
+
+  private static void notBegun(String group, String why) {
+    try {
+      executor(group);
+    } catch (IOException said) {
+      Check.that(said.getMessage().contains(why), said.getMessage() + ": expected " + why);
+      return;
+    }
+    throw new AssertionError("begun with the group '" + group + "'");
   }
 
   private static void refused(Path path, String text, String why) throws IOException {
