@@ -208,21 +208,6 @@ def places(pids: list[int]) -> dict[int, frozenset[int]]:
     return found
 
 
-def write(path: Path, value: str) -> None:
-    """Write a file of a cgroup or of an interface.
-
-    Raises
-    ------
-    Gone
-        If it is not there any more.
-    """
-    try:
-        # With its end of line: nothing would be written where a cpuset of version 2 was empty.
-        path.write_text(f"{value}\n")
-    except FileNotFoundError:
-        raise Gone(f"{path} is gone") from None
-
-
 @dataclass(frozen=True)
 class File:
     """A file of a cgroup or of an interface, written with something else: a quota lifted, a mask widened."""
@@ -240,10 +225,17 @@ class File:
         return f"[ ! -e {self.path} ] || echo {self.found} > {self.path}"
 
     def remove(self) -> None:  # noqa: D102
-        write(self.path, self.wanted)
+        self._write(self.wanted)
 
     def give_back(self) -> None:  # noqa: D102
-        write(self.path, self.found)
+        self._write(self.found)
+
+    def _write(self, value: str) -> None:
+        try:
+            # With its end of line: nothing would be written where a cpuset of version 2 was empty.
+            self.path.write_text(f"{value}\n")
+        except FileNotFoundError:
+            raise Gone(f"{self.path} is gone") from None
 
     def arrived(self) -> bool:  # noqa: D102
         with contextlib.suppress(OSError):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from hindmost.interventions.changes import File, cpu_list, write
+from hindmost.interventions.changes import File, cpu_list
 from hindmost.interventions.gentler import members
 from hindmost.knobs.kinds.cgroup import same
 
@@ -36,20 +36,19 @@ class GroupFile(File):
             return False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LastPlace(GroupFile):
     """``cpu.idle`` of a cgroup: whoever leaves that has the usual weight, so its own is written again."""
 
-    weight: Path = Path()
-    weighed: str = ""
+    weight: File
 
     @property
     def undo(self) -> str:  # noqa: D102
-        return f"{super().undo}; [ ! -e {self.weight} ] || echo {self.weighed} > {self.weight}"
+        return f"{super().undo}; {self.weight.undo}"
 
     def give_back(self) -> None:  # noqa: D102
         super().give_back()
-        write(self.weight, self.weighed)
+        self.weight.give_back()
 
 
 def groups(pid: int, controller: str) -> Iterator[tuple[Path, bool]]:
@@ -111,9 +110,10 @@ def idled(name: str, pid: int, spared: set[int]) -> GroupFile | None:
     path = _own(pid, "cpu", ("cpu.idle", "cpu.idle"), spared)
     if path is None or (found := path.read_text().strip()) == "1":
         return None
-    weight = next(one for each in ("cpu.weight", "cpu.shares") if (one := path.with_name(each)).is_file())
+    weighs = next(one for each in ("cpu.weight", "cpu.shares") if (one := path.with_name(each)).is_file())
     about = f"let the cgroup {path.parent.name} run only where nobody else wants to ({path.name})"
-    return LastPlace(name, about, path, found, "1", weight=weight, weighed=weight.read_text().strip())
+    weight = File(name, about, weighs, weighs.read_text().strip(), "")
+    return LastPlace(name, about, path, found, "1", weight=weight)
 
 
 def limited(name: str, pid: int, spared: set[int]) -> GroupFile | None:
