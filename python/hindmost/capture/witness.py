@@ -106,8 +106,9 @@ class Witness:
         self._bytes.client_ports = ports
         # The load goes on meanwhile: a connection opened between the two captures would be in neither.
         self._bytes.__enter__()
-        self._bytes.hold()
         self._caught.append(self._opening.finish(_OPENING_S))
+        # Not before: on a busy host that took seconds, for which the ring has no room.
+        self._bytes.hold()
 
     def over(self) -> None:
         """The measurement is over."""
