@@ -45,7 +45,7 @@ servers() { asked_by_pytest servers -n 7 --dist loadgroup tests/servers; }
 
 computed() {
   local PYTEST=("${LATER[@]}" "${PYTEST[@]}")
-  asked_by_pytest computed -n 2 --dist worksteal tests/unit tests/stats tests/golden tests/property \
+  asked_by_pytest computed -n 3 --dist worksteal tests/unit tests/stats tests/golden tests/property \
     python/hindmost benches/peers
 }
 

@@ -55,8 +55,10 @@ QUEUES = {"M/G/1", "regimes", "lighter: no more", "lighter: regimes"}
 
 
 def all_is_told(found: dict) -> bool:
-    """Whether windows enough could be used for every figure."""
+    """Whether windows enough could be used for every figure, and what was asked more often was answered more often."""
     (heavier,) = found["loads"]
+    if heavier["loaded"]["requests"] <= 1.4 * found["loaded"]["requests"]:
+        return False
     models = [{guess["model"] for guess in one["predicted"]} for one in heavier["jobs"]]
     return all(each >= QUEUES for each in models) and all(one["latency"]["p99"] for one in found["jobs"])
 
@@ -66,7 +68,7 @@ def test_a_server_is_measured_beside_a_job_that_goes_on_and_one_that_ends(writte
     jobs = [write(card("spin", SPIN)), write(card("brief", ["sleep", "0.01"]))]
     files = ["--out", str(tmp_path / "out.json"), "--page", str(tmp_path / "page.html")]
     asked = ["--within", "900%", "--rates", "4k"]
-    for budget in ("3s", "20s"):  # a busy host spoils windows: then it takes more of them
+    for budget in ("3s", "20s", "90s"):  # a busy host spoils windows: then it takes more of them
         (tmp_path / "out.json").unlink(missing_ok=True)
         done = main(["colocate", "corun", server, *jobs, *asked, *files, "--budget", budget])
         told = capsys.readouterr().out

@@ -131,11 +131,15 @@ def test_a_saturated_server_crosses_throughput_and_is_never_the_instruments_faul
 
 @pytest.mark.memcached
 def test_a_client_without_a_processor_of_its_own_is_the_instruments_fault_alone(tmp_path: Path) -> None:
-    """Server and client are given one processor: they wait for each other, whatever the host does besides."""
+    """Server and client are given one processor, and wait for each other: asked again where the host took it from both."""
     need("memcached")
-    cpu, study = need_two_processors()[0], tmp_path / "study"
+    cpu = need_two_processors()[0]
     words = ("--rate", "30k", "--runs", "4", "--server-cpus", cpu, "--client-cpus", cpu, "--clients", "1")
-    answer = measure("memcached", study, *words, "--workload", few_keys(tmp_path))
+    for attempt in range(3):
+        study = tmp_path / f"study-{attempt}"
+        answer = measure("memcached", study, *words, "--workload", few_keys(tmp_path))
+        if answer.code == 6 or "the host took the processors" not in answer.err:
+            break
     assert (answer.code, answer.result["verdict"]) == (6, "invalid"), answer.err
     for limits, code, blame in (
         ("p50<1us", 6, "instrument"),  # it would be crossed, but it may have been the client
