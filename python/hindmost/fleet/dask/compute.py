@@ -8,6 +8,7 @@ another.
 
 from __future__ import annotations
 
+import asyncio
 import queue
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -96,7 +97,8 @@ class _Batch:
     ) -> None:
         self._client = client
         self._work = work
-        self._shared = client.scatter([shared], broadcast=True)[0]
+        # Goes along with each piece: what hosts keep for each other is waited for where one stands still.
+        self._shared = shared
         self._items = items
         self._sizes = Sizes(AT_A_TIME * hosts)
         self._under_way = AT_A_TIME * hosts
@@ -144,7 +146,7 @@ class _Batch:
         from distributed.scheduler import KilledWorker
 
         try:
-            found: tuple[float, list[Any]] = future.result()
+            found = self._fetched(future)
         except KilledWorker as error:
             name = getattr(error.last_worker, "name", None) or "one"
             if not _workers(self._client):
@@ -164,6 +166,23 @@ class _Batch:
         except CancelledError:
             raise self._none_left("the scheduler is gone") from None
         return found
+
+    def _fetched(self, future: Any) -> tuple[float, list[Any]]:  # noqa: ANN401
+        """What lies on the host that had the piece; computed anew where that host was lost meanwhile."""
+        if future.status in ("error", "cancelled"):
+            future.result()  # says at once why there is none
+        fetching = asyncio.run_coroutine_threadsafe(
+            self._client.gather(future, asynchronous=True), self._client.loop.asyncio_loop
+        )
+        while True:
+            try:
+                found: tuple[float, list[Any]] = fetching.result(LOOK_S)
+            except TimeoutError:
+                if not _workers(self._client):
+                    fetching.cancel()
+                    raise self._none_left("the last one was lost") from None
+            else:
+                return found
 
     def _none_left(self, why: str) -> InstanceError:
         return InstanceError(

@@ -51,6 +51,13 @@ def still() -> None:
 
     dask.config.set(SETTINGS)
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    logging.getLogger("asyncio").addFilter(_is_not_dasks)
+
+
+def _is_not_dasks(record: logging.LogRecord) -> bool:
+    """False for the end of a wait that Dask gave up: nobody asks for it, and asyncio would tell."""
+    kind = record.exc_info[0] if record.exc_info else None
+    return kind is None or not kind.__module__.startswith("distributed")
 
 
 def rest(server: Any) -> None:  # noqa: ANN401 (distributed has no types)
