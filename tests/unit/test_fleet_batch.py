@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
+from types import SimpleNamespace
+
 import pytest
 
 pytest.importorskip("distributed", reason="hindmost[fleet] is not installed")
@@ -12,6 +16,18 @@ from hindmost.errors import InstanceError
 from hindmost.fleet.dask import compute
 
 ITEMS = list(range(200))
+LOOP = asyncio.new_event_loop()
+"""As Dask's client has one, in a thread."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def turning():
+    thread = threading.Thread(target=LOOP.run_forever)
+    thread.start()
+    yield
+    LOOP.call_soon_threadsafe(LOOP.stop)
+    thread.join()
+    LOOP.close()
 
 
 class Host:
@@ -23,15 +39,14 @@ class Future:
 
     def __init__(self, outcome):
         self.outcome = outcome
+        self.status = "error" if isinstance(outcome, Exception) else "finished"
 
     def add_done_callback(self, tell):
         if self.outcome is not None:
             tell(self)
 
     def result(self):
-        if isinstance(self.outcome, Exception):
-            raise self.outcome
-        return self.outcome
+        raise self.outcome
 
 
 class Client:
@@ -39,10 +54,14 @@ class Client:
 
     def __init__(self, fate, workers=("a", "b")):
         self.fate, self.asked, self.workers = fate, [], list(workers)
+        self.loop = SimpleNamespace(asyncio_loop=LOOP)
+        self.answers_are_lost = False
 
-    def scatter(self, shared, broadcast):
-        assert broadcast
-        return shared
+    async def gather(self, future, asynchronous):
+        assert asynchronous, "a wait that nobody could end"
+        while self.answers_are_lost:  # until they are computed anew
+            await asyncio.sleep(0.01)
+        return future.outcome
 
     def submit(self, timed, work, shared, piece, pure):
         assert not pure, "a piece that was lost would not be computed again"
@@ -122,6 +141,24 @@ def test_silence_is_waited_out_while_a_host_is_left_and_is_an_error_when_none_is
     with pytest.raises(InstanceError, match="no host is left to compute on: the last one was lost; 0 of 200"):
         results(client)
     assert len(looks) == 5
+
+
+@pytest.mark.timeout(20)
+def test_an_answer_on_a_host_that_died_is_given_up_where_no_host_is_left(monkeypatch):
+    monkeypatch.setattr(compute, "LOOK_S", 0.01)
+    client = Client(lambda first, nth: "done")
+    wait = compute._Batch._wait
+
+    def dying(batch):
+        """The piece has ended, and its answer has not been fetched."""
+        ended = wait(batch)
+        client.workers.clear()
+        client.answers_are_lost = True
+        return ended
+
+    monkeypatch.setattr(compute._Batch, "_wait", dying)
+    with pytest.raises(InstanceError, match="no host is left to compute on: the last one was lost; 0 of 200"):
+        results(client)
 
 
 def test_a_scheduler_that_goes_is_told():
