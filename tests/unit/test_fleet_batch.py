@@ -161,6 +161,17 @@ def test_an_answer_on_a_host_that_died_is_given_up_where_no_host_is_left(monkeyp
         results(client)
 
 
+@pytest.mark.timeout(20)
+def test_a_host_that_does_not_hand_its_answer_over_is_no_reason_to_ask_without_end(monkeypatch):
+    async def late(future, asynchronous):
+        raise TimeoutError("no connection to the host")
+
+    client = Client(lambda first, nth: "done")
+    monkeypatch.setattr(client, "gather", late)
+    with pytest.raises(TimeoutError, match="no connection"):
+        results(client)
+
+
 def test_a_scheduler_that_goes_is_told():
     with pytest.raises(InstanceError, match="the scheduler is gone; 0 of 200 points were done"):
         results(Client(lambda first, nth: CancelledError("gone")))

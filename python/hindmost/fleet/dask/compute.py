@@ -9,6 +9,7 @@ another.
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import queue
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -174,15 +175,12 @@ class _Batch:
         fetching = asyncio.run_coroutine_threadsafe(
             self._client.gather(future, asynchronous=True), self._client.loop.asyncio_loop
         )
-        while True:
-            try:
-                found: tuple[float, list[Any]] = fetching.result(LOOK_S)
-            except TimeoutError:
-                if not _workers(self._client):
-                    fetching.cancel()
-                    raise self._none_left("the last one was lost") from None
-            else:
-                return found
+        while not concurrent.futures.wait([fetching], LOOK_S).done:
+            if not _workers(self._client):
+                fetching.cancel()
+                raise self._none_left("the last one was lost")
+        found: tuple[float, list[Any]] = fetching.result()
+        return found
 
     def _none_left(self, why: str) -> InstanceError:
         return InstanceError(
