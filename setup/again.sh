@@ -30,9 +30,10 @@ asked_by_cargo() {
   ((${#targets[@]} >= 1 && ${#tests[@]} >= 1 && ${#tests[@]} <= MOST)) || return 1
   say "asked again: ${tests[*]}"
   for target in "${targets[@]}"; do
-    # Words: `-p PACKAGE --test TARGET`.
+    # Words: `-p PACKAGE --test TARGET`. Of one package alone its dependencies would have other features and be compiled
+    # anew, so the target is sought in all of them.
     # shellcheck disable=SC2086
-    setup/run cargo test --release --locked --quiet $target -- --exact "${tests[@]}" 2>&1 | tee -a "$log.again" || return 1
+    setup/run cargo test --release --locked --quiet --workspace ${target#-p * } -- --exact "${tests[@]}" 2>&1 | tee -a "$log.again" || return 1
   done
   # What ran no test has shown nothing.
   held=$(sed -n 's/^test result: ok\. \([0-9]*\) passed.*/\1/p' "$log.again" | awk '{ all += $1 } END { print all + 0 }')

@@ -495,24 +495,27 @@ def test_in_windows_no_request_is_lost_or_cut_and_the_kernel_is_left_alone_in_be
             while not stop.is_set():
                 client.ask(b"get nothing\r\n", len(client.got) + 5)
 
+        def attached() -> bool:
+            return bool(held_by(os.getpid(), "link_id"))
+
         ours = [connect(port) for _ in range(2)]
         for one in ours:
             one.ask(b"get nothing\r\n", 5)
         threads = [threading.Thread(target=ask, args=(one,)) for one in ours]
         with tracing(port, "memcached", tmp_path, one_window_in=4) as found:
-            ran = []
             for thread in threads:
                 thread.start()
-            for _ in range(16):
-                ran.append(held_by(os.getpid(), "link_id"))
-                time.sleep(0.1)
-            stop.set()
+            time.sleep(1.6)
+            try:  # on a busy host some looks may all fall into windows, or between them
+                wait_for(attached, "a window")
+                wait_for(lambda: not attached(), "a time between windows")
+            finally:
+                stop.set()
             for thread in threads:
                 thread.join()
     (seen,) = found
     traced, counts = seen.traced, seen.traced["counts"]
-    assert {len(one) > 0 for one in ran} == {True, False}, "attached at times"
-    assert 2 <= len(traced["blocks"]) <= 5
+    assert 2 <= len(traced["blocks"]) <= 1 + traced["lasted_ns"] / 4e8
     assert traced["followed_ns"] == sum(one["to_ns"] - one["from_ns"] for one in traced["blocks"])
     assert traced["followed_ns"] < 0.5 * traced["lasted_ns"]
     # The very first request of each window is known, though its connection is older.
@@ -540,7 +543,7 @@ HOG = """
 import ctypes, os, time
 ctypes.CDLL(None).prctl(15, b"hm-hog", 0, 0, 0)
 os.sched_setaffinity(0, {%d})
-end = time.monotonic() + 3
+end = time.monotonic() + 100
 while time.monotonic() < end:
     burst = time.monotonic() + 0.003
     while time.monotonic() < burst:
@@ -567,12 +570,15 @@ def test_a_process_on_the_servers_processor_is_named_and_what_threads_waited_is_
         client = connect(port)
         before = run_delays(pid)
         with subprocess.Popen([sys.executable, "-c", HOG % cpu]) as hog:
-            with tracing(port, "memcached", tmp_path, who=True) as found:
-                end = time.monotonic() + 1.5
-                while time.monotonic() < end:
-                    client.ask(b"get nothing\r\n", len(client.got) + 5)
-            after = run_delays(pid)
-            hog.kill()
+            try:
+                wait_for(lambda: Path(f"/proc/{hog.pid}/comm").read_text() == "hm-hog\n", "the hog begins")
+                with tracing(port, "memcached", tmp_path, who=True) as found:
+                    end = time.monotonic() + 1.5
+                    while time.monotonic() < end:
+                        client.ask(b"get nothing\r\n", len(client.got) + 5)
+                after = run_delays(pid)
+            finally:
+                hog.kill()
     (seen,) = found
     who = seen.traced["who"]
     assert sum(block["n"] for block in who["blocks"]) == seen.traced["counts"]["done"] > 0

@@ -163,6 +163,8 @@ def test_a_window_without_an_answer_and_one_with_failures_break_any_promise(cloc
     assert (window.failed, window.percentile_us) == (20, math.inf)
 
 
+PATIENCE_S = 120.0
+"""A job runs last in line, beside whatever a busy host has."""
 BURN = "import os\nos.fork()\nwhile True: pass"
 
 
@@ -258,7 +260,7 @@ def test_a_job_that_is_started_is_ended_with_all_that_it_started(tmp_path):
         running([sys.executable, "-c", BURN], group, surgeon) as job,
     ):
         job.allow(len(job.cpus))
-        end = time.monotonic() + 20
+        end = time.monotonic() + PATIENCE_S
         while len(group.members()) < 2 and time.monotonic() < end:
             time.sleep(0.01)
         pids = group.members()
@@ -279,7 +281,7 @@ def test_a_job_that_is_started_is_ended_with_all_that_it_started(tmp_path):
         new_group(tmp_path / "j") as group,
         running(["/bin/sh", "-c", "exit 7"], group, surgeon) as job,
     ):
-        end = time.monotonic() + 20
+        end = time.monotonic() + PATIENCE_S
         while job.code() is None and time.monotonic() < end:
             time.sleep(0.01)
         assert job.code() == 7

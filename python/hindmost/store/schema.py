@@ -43,6 +43,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -108,6 +109,7 @@ ENGINE = {"instance": ("InstanceResult", "Result of one load instance")}
 """Those that Rust writes whole: name, its struct, a title."""
 
 
+@cache
 def schemas() -> dict[str, Schema]:
     """Give the JSON Schema (2020-12) of each document, by its name: ``study`` for ``hindmost.study/1``."""
     of_types = {name: _schema_of(document, name, title) for name, (document, title) in DOCUMENTS.items()}
