@@ -134,7 +134,7 @@ def test_a_client_without_a_processor_of_its_own_is_the_instruments_fault_alone(
     """Server and client are given one processor, and wait for each other: asked again where the host took it from both."""
     need("memcached")
     cpu = need_two_processors()[0]
-    words = ("--rate", "30k", "--runs", "4", "--server-cpus", cpu, "--client-cpus", cpu, "--clients", "1")
+    words = ("--rate", "100k", "--runs", "4", "--server-cpus", cpu, "--client-cpus", cpu, "--clients", "1")
     for attempt in range(3):
         study = tmp_path / f"study-{attempt}"
         answer = measure("memcached", study, *words, "--workload", few_keys(tmp_path))

@@ -176,9 +176,9 @@ def test_units_that_stop_and_a_program_that_waits_are_told_apart(then, told, hin
         pytest.skip("one processor only")
     code = f"for _ in range(9): print('.', flush=True)\n{then}"
     with pytest.raises(Inconclusive, match=told) as refused:
-        # In real time it would keep every other test from a processor.
+        # In real time it would keep every other test from a processor. Long beside what a busy host takes to begin it.
         profiles.profile(
-            [sys.executable, "-c", code], rulers=["int_add"], window_ms=10, budget_s=0.5, real_time=False
+            [sys.executable, "-c", code], rulers=["int_add"], window_ms=10, budget_s=2, real_time=False
         )
     assert refused.value.hint is not None
     assert hint in refused.value.hint, refused.value
