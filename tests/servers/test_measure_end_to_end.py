@@ -158,6 +158,18 @@ def test_a_closed_loop_never_has_more_outstanding_than_connections(tmp_path: Pat
     assert max(result["outstanding"]["values"]) < 4, "an arrival finds its own connection free"
 
 
+def test_in_a_closed_loop_a_reply_was_there_before_the_next_request_left(tmp_path: Path) -> None:
+    """No constant can hide in latencies: one that is added to all of them makes requests of a connection overlap."""
+    answer = measure("synth", tmp_path / "study", "--closed", "--connections", "2", "--runs", "1")
+    assert_sound(answer, runs=1)
+    rows = answer.study.samples().sort("connection", "sent_ns")
+    connection, sent, done = (rows[name].to_numpy() for name in ("connection", "sent_ns", "done_ns"))
+    next_of_same = connection[1:] == connection[:-1]
+    assert next_of_same.sum() > 1000
+    assert (sent < done).all()
+    assert (done[:-1] <= sent[1:])[next_of_same].all()
+
+
 def test_the_same_seed_sends_the_same_requests(tmp_path: Path) -> None:
     def stream(name: str, seed: str) -> pl.DataFrame:
         """Due times from the start of the load, in nanoseconds, and kinds."""
