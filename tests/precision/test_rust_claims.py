@@ -1,6 +1,6 @@
 """Claims that Rust tests make: built once, and each run of one is an attempt.
 
-They are ``#[ignore = "precision"]`` in tests of ``PACKAGES``: `cargo test` alone says nothing about them.
+They are ``#[ignore = "precision"]``: `cargo test` alone says nothing about them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from tests.precision.judging import Finding
 
 ROOT = Path(__file__).parents[2]
 BUILD_S, RUN_S = 800, 120
-PACKAGES = ("hindmost-synth", "hindmost-load")
 
 CLAIMS = {
     "double": [
@@ -50,9 +49,7 @@ CLAIMS = {
 @pytest.fixture(scope="session")
 def programs() -> dict[str, Path]:
     """Test binaries by name, as cargo builds them for `make test`."""
-    words = ["cargo", "test", "--release", "--locked", "--no-run"]
-    for package in PACKAGES:
-        words += ["-p", package]
+    words = ["cargo", "test", "--release", "--workspace", "--locked", "--no-run"]
     for name in CLAIMS:
         words += ["--test", name]
     done = subprocess.run(
