@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from measuring import wait_for
 
 from hindmost import _engine
 from hindmost.errors import HindmostError, UsageError
@@ -163,8 +164,8 @@ def test_a_window_without_an_answer_and_one_with_failures_break_any_promise(cloc
     assert (window.failed, window.percentile_us) == (20, math.inf)
 
 
-PATIENCE_S = 120.0
-"""A job runs last in line, beside whatever a busy host has."""
+LAST_IN_LINE_S = 120.0
+"""Patience with a job, which runs after whatever else a busy host has."""
 BURN = "import os\nos.fork()\nwhile True: pass"
 
 
@@ -260,9 +261,7 @@ def test_a_job_that_is_started_is_ended_with_all_that_it_started(tmp_path):
         running([sys.executable, "-c", BURN], group, surgeon) as job,
     ):
         job.allow(len(job.cpus))
-        end = time.monotonic() + PATIENCE_S
-        while len(group.members()) < 2 and time.monotonic() < end:
-            time.sleep(0.01)
+        wait_for(lambda: len(group.members()) >= 2, "a job of two processes", LAST_IN_LINE_S)
         pids = group.members()
         assert len(pids) == 2
         assert job.code() is None
@@ -281,9 +280,7 @@ def test_a_job_that_is_started_is_ended_with_all_that_it_started(tmp_path):
         new_group(tmp_path / "j") as group,
         running(["/bin/sh", "-c", "exit 7"], group, surgeon) as job,
     ):
-        end = time.monotonic() + PATIENCE_S
-        while job.code() is None and time.monotonic() < end:
-            time.sleep(0.01)
+        wait_for(lambda: job.code() is not None, "the end of a job", LAST_IN_LINE_S)
         assert job.code() == 7
 
 
