@@ -19,8 +19,9 @@ impl Utilisation {
         self.busy
     }
 
-    /// The average at a moment, in `0..=1`. Moments must not fall.
+    /// The average at a moment, in `0..=1`. One before the last counts as the last: threads are not seen in order.
     pub fn at(&mut self, now_ns: f64) -> f64 {
+        let now_ns = now_ns.max(self.at_ns);
         let kept = (-(now_ns - self.at_ns) / self.over_ns).exp();
         self.value = self.value * kept + f64::from(self.busy) / self.threads * (1.0 - kept);
         self.at_ns = now_ns;
@@ -54,6 +55,8 @@ mod tests {
         load.end(2e8);
         load.end(2e8);
         assert!(load.at(4e8) < 1e-9);
+        let before = load.at(5e8);
+        assert_eq!(load.at(3e8).to_bits(), before.to_bits(), "a moment before the last is the last");
         assert_eq!(load.busy(), 0);
     }
 }

@@ -24,7 +24,7 @@ pub(crate) struct Log {
 
 impl Log {
     /// Room for so many requests, touched now so that no page is missing later.
-    pub(crate) fn new(room: usize) -> Self {
+    fn new(room: usize) -> Self {
         let nothing = Served {
             arrival: Nanos::MAX,
             start: Nanos::MAX,
@@ -61,22 +61,31 @@ pub struct LogSummary {
     pub beyond: u64,
 }
 
-/// A log's file, opened before the first request.
+/// A log's file, opened before the first request, and what threads keep until it is written.
 pub(crate) struct LogFile {
     path: PathBuf,
     hidden: PathBuf,
     file: File,
+    /// Of threads that have not begun.
+    rooms: Vec<Log>,
 }
 
 impl LogFile {
-    /// Opens it under a name of its own, so that the file is whole or absent.
-    pub(crate) fn create(path: &Path) -> Result<Self, SynthError> {
+    /// Opens it under a name of its own, so that the file is whole or absent; each of `threads` has room for so many
+    /// requests.
+    pub(crate) fn create(path: &Path, threads: usize, room: usize) -> Result<Self, SynthError> {
         let mut hidden = path.as_os_str().to_owned();
         hidden.push(".part");
         let hidden = PathBuf::from(hidden);
         let failed = |source| SynthError::File { path: path.to_owned(), source };
         let file = File::create(&hidden).map_err(failed)?;
-        Ok(Self { path: path.to_owned(), hidden, file })
+        let rooms = (0..threads).map(|_| Log::new(room)).collect();
+        Ok(Self { path: path.to_owned(), hidden, file, rooms })
+    }
+
+    /// That of one more thread.
+    pub(crate) fn thread_log(&mut self) -> Option<Log> {
+        self.rooms.pop()
     }
 
     /// Writes what all threads kept.

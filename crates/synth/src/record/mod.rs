@@ -17,6 +17,6 @@ pub use summary::ServerSummary;
 pub use totals::ServedTotals;
 
 pub(crate) use counters::{RequestCounters, Served};
-pub(crate) use log::LogFile;
+pub(crate) use log::{Log, LogFile};
 pub(crate) use recorder::{ThreadRecord, ThreadRecorder};
 pub(crate) use summary::ServerRecorder;

@@ -61,13 +61,8 @@ pub(crate) struct ThreadRecord {
 
 impl ThreadRecorder {
     /// Begun by the thread itself.
-    pub(crate) fn begin(log_requests: Option<usize>) -> Self {
-        Self {
-            times: Times::new(),
-            log: log_requests.map(Log::new),
-            gaps: Gaps::default(),
-            began: ThreadCounters::read_self(),
-        }
+    pub(crate) fn begin(log: Option<Log>) -> Self {
+        Self { times: Times::new(), log, gaps: Gaps::default(), began: ThreadCounters::read_self() }
     }
 
     /// Whether the CPU time of each request is wanted.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::recorder::Times;
 use super::{
-    Gaps, LiveTotals, LogFile, LogSummary, ServedTotals, ThreadHost, ThreadRecord, TimeDistribution,
+    Gaps, LiveTotals, Log, LogFile, LogSummary, ServedTotals, ThreadHost, ThreadRecord, TimeDistribution,
 };
 use crate::{Occupy, SynthError};
 
@@ -53,6 +53,11 @@ impl ServerRecorder {
         let cpus: Vec<u32> = cpus.iter().map(|&cpu| cpu as u32).collect();
         let before = CpuTimes::read(&Tree::new("/")).of(&cpus);
         Self { occupy, cpus, before, log }
+    }
+
+    /// What one more thread keeps of its requests, if a log is wanted.
+    pub(crate) fn thread_log(&mut self) -> Option<Log> {
+        self.log.as_mut()?.thread_log()
     }
 
     pub(crate) fn end(

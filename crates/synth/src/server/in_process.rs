@@ -103,7 +103,7 @@ impl InProcess {
         self.validate(capacity_per_s(&program, config.seed, &AtomicBool::new(false))?)?;
         let threads = program.threads as usize;
         check_cpus(config, threads)?;
-        let recorder = recorder(config)?;
+        let recorder = recorder(config, threads, self.requests)?;
         let a_queue = threads_a_queue(program.queue, threads);
         let queues = threads / a_queue;
         let origin = now() + SETTLE;

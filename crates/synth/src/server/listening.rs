@@ -35,7 +35,7 @@ impl Server {
         let listener = TcpListener::bind(config.socket_address()?).map_err(failed)?;
         lengthen_backlog(&listener).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        let recorder = recorder(config)?;
+        let recorder = recorder(config, threads, u64::MAX)?;
 
         let a_queue = threads_a_queue(program.queue, threads);
         let shared = Arc::new(Shared::new(config, program, now()));

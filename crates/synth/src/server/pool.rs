@@ -32,9 +32,16 @@ pub(super) fn check_cpus(config: &ServerConfig, threads: usize) -> Result<(), Sy
     Ok(())
 }
 
-/// Opens the log, if one is wanted, and reads the host's counters.
-pub(super) fn recorder(config: &ServerConfig) -> Result<ServerRecorder, SynthError> {
-    let log = config.log.as_deref().map(LogFile::create).transpose()?;
+/// Opens the log, if one is wanted, makes room for what each thread keeps of at most `requests`, and reads the host's
+/// counters. It is done before the clock of the requests begins: to touch room for a million takes longer than threads
+/// take to start.
+pub(super) fn recorder(
+    config: &ServerConfig,
+    threads: usize,
+    requests: u64,
+) -> Result<ServerRecorder, SynthError> {
+    let room = config.log_requests.min(usize::try_from(requests).unwrap_or(usize::MAX));
+    let log = config.log.as_deref().map(|path| LogFile::create(path, threads, room)).transpose()?;
     let cpus = config.cpus.clone().unwrap_or_else(this_thread::allowed_cpus);
     Ok(ServerRecorder::begin(config.occupy, &cpus, log))
 }
@@ -54,12 +61,13 @@ impl WorkerPool {
         shared: &Arc<Shared>,
         stations: &[Arc<Station>],
         wakers: Vec<Arc<Waker>>,
-        recorder: ServerRecorder,
+        mut recorder: ServerRecorder,
     ) -> Self {
         let threads = shared.threads();
         let station = |thread: usize| &stations[thread * stations.len() / threads];
-        let workers =
-            (0..threads).map(|thread| Worker::new(config, thread, shared, station(thread))).collect();
+        let workers = (0..threads)
+            .map(|thread| Worker::new(config, thread, shared, station(thread), recorder.thread_log()))
+            .collect();
         Self { shared: Arc::clone(shared), workers, wakers, recorder }
     }
 

@@ -11,7 +11,7 @@ use super::job::{Client, Job};
 use super::spin::{Flags, Spinner, CARRY};
 use super::station::Station;
 use crate::protocol::{Context, Disposition};
-use crate::record::{Served, ThreadRecord, ThreadRecorder};
+use crate::record::{Log, Served, ThreadRecord, ThreadRecorder};
 use crate::shared::Shared;
 use crate::work::{now, Meanwhile, Pauses};
 use crate::{Idle, ServerConfig, SynthError};
@@ -30,7 +30,7 @@ pub(super) struct Worker {
     sequence: Sequence,
     pauses: Pauses,
     spinner: Spinner,
-    log_requests: Option<usize>,
+    log: Option<Log>,
     reply: Vec<u8>,
     parts: Vec<Part>,
     batch: Vec<Job>,
@@ -92,6 +92,7 @@ impl Worker {
         thread: usize,
         shared: &Arc<Shared>,
         station: &Arc<Station>,
+        log: Option<Log>,
     ) -> Self {
         Self {
             thread,
@@ -102,7 +103,7 @@ impl Worker {
             spinner: Spinner::new(config.occupy),
             shared: Arc::clone(shared),
             station: Arc::clone(station),
-            log_requests: config.log.as_ref().map(|_| config.log_requests),
+            log,
             reply: Vec::with_capacity(4096),
             parts: Vec::with_capacity(2 * shared.work.program.locks.len() + 1),
             batch: Vec::with_capacity(BATCH),
@@ -120,7 +121,7 @@ impl Worker {
             this_thread::pin(cpu).map_err(|source| SynthError::Pin { thread, cpu, source })?;
         }
         self.shared.work.waiters()[self.thread].introduce();
-        let mut recorder = ThreadRecorder::begin(self.log_requests);
+        let mut recorder = ThreadRecorder::begin(self.log.take());
         let flags = Flags { stop, failed };
         while !flags.are_up() {
             self.station.poll(self.may_sleep)?;
@@ -164,9 +165,9 @@ impl Worker {
         let shared = Arc::clone(&self.shared);
         self.station.queue.arrival_cost.service_begins();
         let draws = shared.work.draws(index);
-        let request = shared.work.begin(&mut self.sequence, draws, executed.kind);
         let start = job.arrival.max(self.free_at).max(begun.saturating_sub(self.spinner.carry()));
         let start = self.pauses.after(start);
+        let request = shared.work.begin(start, &mut self.sequence, draws, executed.kind);
 
         self.parts.clear();
         let service = Nanos((request.service_ns + request.noise_ns).round() as u64);
@@ -207,7 +208,7 @@ impl Worker {
         let end = end + lead;
         let ended = now();
         self.free_at = end;
-        shared.work.end();
+        shared.work.end(end);
         self.station.queue.arrival_cost.service_ends();
         let cpu = cpu.map(|before| Nanos(this_thread::cpu_time_ns().saturating_sub(before)));
         let (arrival, kind) = (job.arrival, request.kind);

@@ -55,12 +55,12 @@ impl Work {
         Draws::of(self.seed, index)
     }
 
-    /// What a request takes whose service begins now. `kind`: if the request names one.
-    pub(crate) fn begin(&self, own: &mut Sequence, draws: Draws, kind: Option<u32>) -> Request {
+    /// What a request takes whose service begins at `start`: when it should, whatever a thread needs between two services.
+    /// `kind`: if the request names one.
+    pub(crate) fn begin(&self, start: Nanos, own: &mut Sequence, draws: Draws, kind: Option<u32>) -> Request {
         let (load, others) = self.load.as_ref().map_or((0.0, 0.0), |load| {
             let mut load = load.lock().unwrap_or_else(PoisonError::into_inner);
-            // Read with the lock held: its moments must not fall.
-            let since = now().saturating_sub(self.origin).0 as f64;
+            let since = start.saturating_sub(self.origin).0 as f64;
             let average = load.at(since);
             let others = f64::from(load.busy()) / (self.threads().max(2) - 1) as f64;
             load.begin(since);
@@ -76,11 +76,11 @@ impl Work {
         }
     }
 
-    /// The service of a request has ended.
-    pub(crate) fn end(&self) {
+    /// The service of a request ended at `moment`, or should have.
+    pub(crate) fn end(&self, moment: Nanos) {
         if let Some(load) = &self.load {
             let mut load = load.lock().unwrap_or_else(PoisonError::into_inner);
-            load.end(now().saturating_sub(self.origin).0 as f64);
+            load.end(moment.saturating_sub(self.origin).0 as f64);
         }
     }
 
