@@ -44,23 +44,31 @@ EDGE_US = 1_500.0
 
 To see that some ten threads have stopped takes half a millisecond by itself."""
 SLIP_US = 1000.0
-"""A client that sends later than this (p99.9) adds its own lateness to what the freeze makes."""
+"""A client that sends later than this (p99) adds its own lateness to what the freeze makes. One spell of 5 ms, .1 % of
+the time, in which the host had its processor, is no such thing."""
 
 
 @dataclass(frozen=True)
 class Freeze:
     """When the server stood still, microseconds since the measurement began, and what made it uncertain.
 
-    What was in its hands when it was told to stop may be answered before it stands still, within ``edge``.
+    It is told to stop at ``begin`` and stands ``still`` soon after: what it had in hand may be answered before. It is
+    let go between ``again`` and ``end``.
     """
 
     begin: float
+    still: float
+    again: float
     end: float
-    edge: float
 
     @property
-    def length(self) -> float:
-        return self.end - self.begin
+    def edge(self) -> float:
+        return max(self.still - self.begin, self.end - self.again)
+
+    @property
+    def lengths(self) -> tuple[float, float]:
+        """At least and at most."""
+        return self.again - self.still, self.end - self.begin
 
 
 def gets(talk: socket.socket) -> int:
@@ -73,20 +81,19 @@ def gets(talk: socket.socket) -> int:
     return int(lines["cmd_get"])
 
 
-def freeze(pid: int) -> tuple[float, float, float]:
-    """Stop it for `FREEZE_S`; moments of the wall clock in microseconds, and their uncertainty."""
-    before = time.time_ns()
-    os.kill(pid, signal.SIGSTOP)
+def freeze(pid: int) -> list[float]:
+    """Stop it for `FREEZE_S`; the four moments of a `Freeze` by the wall clock, microseconds."""
     begin = time.time_ns()
+    os.kill(pid, signal.SIGSTOP)
     while not stopped(pid):
         time.sleep(20e-6)  # whoever looks without a rest may have the processor on which they are to stop
     still = time.time_ns()
-    time.sleep(max(0.0, FREEZE_S - (time.time_ns() - before) / 1e9))
+    time.sleep(max(0.0, FREEZE_S - (time.time_ns() - begin) / 1e9))
     again = time.time_ns()
     os.kill(pid, signal.SIGCONT)
     end = time.time_ns()
     time.sleep(0.01)  # give the processor to the server at once
-    return begin / 1e3, end / 1e3, max(still - before, end - again) / 1e3
+    return [moment / 1e3 for moment in (begin, still, again, end)]
 
 
 def measure_frozen(arrivals: str, folder: Path) -> tuple[Answer, Freeze]:
@@ -121,16 +128,25 @@ def measure_frozen(arrivals: str, folder: Path) -> tuple[Answer, Freeze]:
             )
             wait_for(lambda: gets(talk) > 0 or process.poll() is not None, "the load", 40.0)
             time.sleep(3.0)
-            begin, end, edge = freeze(server.pid)
+            moments = freeze(server.pid)
         answer = finish(process, out)
     assert answer.code in (0, 4, 6), answer.err
     one = answer.study.instance()
     zero = (one["started_s"] + one["warmup_s"] + one["calibration"]["seconds"]) * 1e6
-    return answer, Freeze(begin - zero, end - zero, edge)
+    return answer, Freeze(*(moment - zero for moment in moments))
 
 
-def arithmetic(due: Floats, latency: Floats, frozen: Freeze) -> tuple[dict[str, float], float, float]:
-    """What the freeze must have made of these due times.
+Range = tuple[float, float]
+"""At least and at most: a freeze of uncertain edges."""
+
+
+def figures(latency: Floats) -> dict[str, float]:
+    table = {n: float(np.quantile(latency, level, method="inverted_cdf")) for n, level in LEVELS.items()}
+    return table | {"mean": float(latency.mean())}
+
+
+def arithmetic(due: Floats, latency: Floats, frozen: Freeze) -> tuple[dict[str, Range], float, float]:
+    """What the freeze must have made of these due times, at least and at most.
 
     Also how late the first reply after it was, and how long the server takes for a request of the backlog.
 
@@ -143,24 +159,36 @@ def arithmetic(due: Floats, latency: Floats, frozen: Freeze) -> tuple[dict[str, 
     drain = np.sort(done[inside])
     each = (drain[-1] - drain[0]) / max(1, len(drain) - 1)
     late = float(drain[0] - frozen.end)
-    expected = latency.copy()
-    expected[inside] = frozen.end - due[inside] + usual + each * np.arange(inside.sum())
-    table = {n: float(np.quantile(expected, level, method="inverted_cdf")) for n, level in LEVELS.items()}
-    return table | {"mean": float(expected.mean())}, late, each
+
+    def let_go(at: float) -> dict[str, float]:
+        expected = latency.copy()
+        expected[inside] = at - due[inside] + usual + each * np.arange(inside.sum())
+        return figures(expected)
+
+    return ranges(let_go(frozen.again), let_go(frozen.end)), late, each
 
 
-def closed_form(outside: Floats, frozen: Freeze, each: float) -> dict[str, float]:
+def closed_form(outside: Floats, frozen: Freeze, each: float) -> dict[str, Range]:
     """The same for arrivals at even distances, from rate and lengths alone."""
     usual, total = float(np.median(outside)), SECONDS * 1e6
-    share, slope = frozen.length / total, 1.0 - each * RATE / 1e6
-    mean = float(outside.mean()) * (1.0 - share) + share * (frozen.length * (1.0 - slope / 2.0) + usual)
-    table = {name: frozen.length - slope * (1.0 - level) * total + usual for name, level in LEVELS.items()}
-    return table | {"mean": mean}
+    slope = 1.0 - each * RATE / 1e6
+
+    def lasting(length: float) -> dict[str, float]:
+        share = length / total
+        mean = float(outside.mean()) * (1.0 - share) + share * (length * (1.0 - slope / 2.0) + usual)
+        table = {name: length - slope * (1.0 - level) * total + usual for name, level in LEVELS.items()}
+        return table | {"mean": mean}
+
+    return ranges(*map(lasting, frozen.lengths))
 
 
-def off(found: dict[str, float], expected: dict[str, float]) -> dict[str, float]:
-    """Relative error of each figure."""
-    return {name: found[name] / expected[name] - 1.0 for name in expected}
+def ranges(least: dict[str, float], most: dict[str, float]) -> dict[str, Range]:
+    return {name: (least[name], most[name]) for name in least}
+
+
+def off(found: dict[str, float], expected: dict[str, Range]) -> dict[str, float]:
+    """Relative error of each figure: none within its range."""
+    return {name: found[name] / np.clip(found[name], *expected[name]) - 1.0 for name in expected}
 
 
 def judge(answer: Answer, frozen: Freeze, arrivals: str) -> Finding:
@@ -181,7 +209,7 @@ def judge(answer: Answer, frozen: Freeze, arrivals: str) -> Finding:
     said = {name: f"{error:+.2%}" for name, error in errors.items()}
     usual = float(np.median(outside))
     line = (
-        f"{arrivals}, frozen for {frozen.length / 1e3:.3f} ms, first reply {late:.0f} us later, {each:.1f} us a request of"
+        f"{arrivals}, frozen for {frozen.lengths[1] / 1e3:.3f} ms, first reply {late:.0f} us later, {each:.1f} us a request of"
         f" the backlog, {usual:.1f} of one alone, edges within {frozen.edge:.0f} us: {found} us, off by {said}"
     )
     blurred = list(edges(answer, frozen, late))
@@ -192,9 +220,9 @@ def judge(answer: Answer, frozen: Freeze, arrivals: str) -> Finding:
 
 def edges(answer: Answer, frozen: Freeze, late: float) -> Iterator[str]:
     """Where the freeze had no sharp edges, or the client was late itself; on a calm host it is ours."""
-    slip = answer.result["runs"][0]["slip_us"]["p99.9"]
+    slip = answer.result["runs"][0]["slip_us"]["p99"]
     if slip > SLIP_US:
-        yield f"slip p99.9 {slip:.0f} us, the limit is {SLIP_US:.0f}"
+        yield f"slip p99 {slip:.0f} us, the limit is {SLIP_US:.0f}"
     if late > EDGE_US:
         yield f"first reply {late:.0f} us after the freeze, the limit is {EDGE_US:.0f}"
     if frozen.edge > EDGE_US:
@@ -214,7 +242,7 @@ def test_a_freeze_shows_in_full(arrivals: str, claim: Claim, tmp_path: Path) -> 
 
 def test_the_arithmetic_can_fail() -> None:
     """One request in flight at a time, as a closed loop sends them, misses nearly all of the freeze."""
-    frozen = Freeze(2e6, 2.1e6, 0.0)
+    frozen = Freeze(2e6, 2e6, 2.1e6, 2.1e6)
     due = np.arange(0.0, SECONDS * 1e6, 1e6 / RATE)
     usual = np.full(due.size, 50.0)
     inside = (due >= frozen.begin) & (due < frozen.end)
@@ -222,15 +250,11 @@ def test_the_arithmetic_can_fail() -> None:
     whole = usual.copy()
     whole[inside] += frozen.end - due[inside] + backlog
     right, _, each = arithmetic(due, whole, frozen)
-
-    def figures(latency: Floats) -> dict[str, float]:
-        table = {n: float(np.quantile(latency, level, method="inverted_cdf")) for n, level in LEVELS.items()}
-        return table | {"mean": float(latency.mean())}
-
     assert max(map(abs, off(figures(whole), right).values())) < 0.005
-    assert max(map(abs, off(right, closed_form(usual, frozen, each)).values())) < 0.01
+    least = {name: low for name, (low, _) in right.items()}
+    assert max(map(abs, off(least, closed_form(usual, frozen, each)).values())) < 0.01
     omitted = usual.copy()
-    omitted[np.flatnonzero(inside)[0]] = frozen.length
+    omitted[np.flatnonzero(inside)[0]] = frozen.lengths[1]
     assert min(off(figures(omitted), right).values()) < -0.9
     shorter = whole.copy()
     shorter[inside] *= 0.97
