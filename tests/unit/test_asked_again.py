@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -56,6 +58,88 @@ def test_what_fails_twice_is_red(tmp_path: Path) -> None:
 )
 def test_nothing_else_is_asked_again(tmp_path: Path, first: int, failed: list[str]) -> None:
     assert ring(tmp_path, first, failed) == (first, [], 1)
+
+
+CARGO_RING = """
+set -uo pipefail
+. setup/lib.sh
+. setup/again.sh
+work=$1
+asked_by_cargo --workspace
+status=$?
+tell_unsteady
+exit "$status"
+"""
+MANIFEST = """
+[package]
+name = "one"
+version = "0.0.0"
+edition = "2021"
+rust-version = "1.80"
+
+[workspace]
+members = ["."]
+"""
+RUST_TEST = """
+#[test]
+fn holds() {}
+
+#[test]
+fn is_starved() {
+    let past = std::path::Path::new("past");
+    let again = past.exists();
+    std::fs::write(past, "").unwrap();
+    assert!(again && !std::path::Path::new("broken").exists());
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project of Rust with the scripts of this one and one test that fails at first; always, beside a file `broken`."""
+    folder = tmp_path_factory.mktemp("workspace")
+    for name, text in {"Cargo.toml": MANIFEST, "src/lib.rs": "", "tests/starved.rs": RUST_TEST}.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text)
+    (folder / "setup").mkdir()
+    for name in ("lib.sh", "run", "again.sh"):
+        shutil.copy(ROOT / "setup" / name, folder / "setup")
+    subprocess.run(
+        [ROOT / "setup/run", "cargo", "generate-lockfile", "--manifest-path", folder / "Cargo.toml"],
+        check=True,
+    )
+    return folder
+
+
+def cargo_ring(folder: Path, work: Path) -> tuple[int, list[str], int]:
+    """Status, what is told as unsteady, and how often that test was run."""
+    (folder / "past").unlink(missing_ok=True)
+    environment = {name: value for name, value in os.environ.items() if name != "CARGO_TARGET_DIR"}
+    done = subprocess.run(
+        ["bash", "-c", CARGO_RING, "bash", work],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    told = [line.split()[1] for line in done.stderr.splitlines() if line.startswith("UNSTEADY")]
+    ran = done.stdout.count("test result: FAILED") + done.stdout.count("test result: ok. 1 passed")
+    return done.returncode, told, ran
+
+
+def test_a_test_of_rust_that_holds_when_it_is_asked_again_is_unsteady(
+    workspace: Path, tmp_path: Path
+) -> None:
+    assert cargo_ring(workspace, tmp_path) == (0, ["is_starved"], 2)
+
+
+def test_a_test_of_rust_that_fails_twice_is_red(workspace: Path, tmp_path: Path) -> None:
+    (workspace / "broken").touch()
+    try:
+        assert cargo_ring(workspace, tmp_path) == (1, [], 2)
+    finally:
+        (workspace / "broken").unlink()
 
 
 LIBTEST = """
