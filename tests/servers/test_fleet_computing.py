@@ -11,7 +11,8 @@ from measuring import wait_for
 pytest.importorskip("asyncssh", reason="hindmost[fleet] is not installed")
 pytest.importorskip("distributed", reason="hindmost[fleet] is not installed")
 from hindmost.errors import InstanceError
-from hindmost.fleet.dask import compute
+from hindmost.fleet.dask import batch
+from hindmost.fleet.dask.batch import Batch
 from hindmost.fleet.dask.compute import computing
 from hindmost.models import load_clone
 from hindmost.models.batch import predicted, predictions
@@ -33,7 +34,7 @@ def two(tmp_path_factory):
 
 def test_a_lost_hosts_points_are_asked_of_another_and_without_any_host_there_is_no_answer(two, monkeypatch):
     clone, said, killed = load_clone("silo"), [], []
-    ask = compute._Batch._ask
+    ask = Batch._ask
 
     def stopping(*of):
         """Machine a, which is asked for pieces as the other is, stands still from the first on."""
@@ -52,7 +53,7 @@ def test_a_lost_hosts_points_are_asked_of_another_and_without_any_host_there_is_
 
         return until_then
 
-    monkeypatch.setattr(compute._Batch, "_ask", stopping)
+    monkeypatch.setattr(Batch, "_ask", stopping)
     with computing(str(two.hosts_file()), said.append) as spread:
         there = predictions(clone, points(400), DESIGN, None, killing(spread))
         assert there == predictions(clone, points(400), DESIGN)
@@ -65,6 +66,26 @@ def test_a_lost_hosts_points_are_asked_of_another_and_without_any_host_there_is_
             list(pieces)
         assert first
         assert "--fleet" in str(caught.value.hint)
+    wait_for(lambda: not any(one.commands() for one in two.loads), "no process is left", 30.0)
+
+
+def test_a_host_that_stands_still_holds_no_sweep_up(two, monkeypatch):
+    clone, said = load_clone("silo"), []
+    monkeypatch.setattr(batch, "AWAY_S", 3.0)
+
+    def stopping(spread):
+        def from_the_first_on(*of):
+            for piece in spread(*of):
+                two.by_name["a"].kill(WORKER, signal.SIGSTOP)
+                yield piece
+
+        return from_the_first_on
+
+    with computing(str(two.hosts_file()), said.append) as spread:
+        there = predictions(clone, points(2_000), DESIGN, None, stopping(spread))
+        assert there == predictions(clone, points(2_000), DESIGN)
+        assert any("points have been away" in line for line in said), said
+        two.by_name["a"].kill(WORKER)
     wait_for(lambda: not any(one.commands() for one in two.loads), "no process is left", 30.0)
 
 

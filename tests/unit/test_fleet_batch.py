@@ -13,7 +13,7 @@ from distributed import CancelledError
 from distributed.scheduler import KilledWorker
 
 from hindmost.errors import InstanceError
-from hindmost.fleet.dask import compute
+from hindmost.fleet.dask import batch as batches
 
 ITEMS = list(range(200))
 LOOP = asyncio.new_event_loop()
@@ -52,6 +52,8 @@ class Future:
 class Client:
     """The scheduler's client: pieces end as `fate` says by their first item and how often they were asked."""
 
+    future = Future
+
     def __init__(self, fate, workers=("a", "b")):
         self.fate, self.asked, self.workers = fate, [], list(workers)
         self.loop = SimpleNamespace(asyncio_loop=LOOP)
@@ -67,7 +69,7 @@ class Client:
         assert not pure, "a piece that was lost would not be computed again"
         self.asked.append(piece[0])
         ended = self.fate(piece[0], self.asked.count(piece[0]))
-        return Future(timed(work, shared, piece) if ended == "done" else ended)
+        return self.future(timed(work, shared, piece) if ended == "done" else ended)
 
     def scheduler_info(self, n_workers):
         return {"workers": dict.fromkeys(self.workers)}
@@ -82,7 +84,7 @@ def doubled(shared, piece):
 
 
 def results(client, said=None):
-    batch = compute._Batch(client, doubled, 2, ITEMS, 2, (said if said is not None else []).append)
+    batch = batches.Batch(client, doubled, 2, ITEMS, 2, (said if said is not None else []).append)
     found = {}
     for first, answers in batch.results():
         assert first not in found
@@ -90,7 +92,7 @@ def results(client, said=None):
     return [found[at] for at in range(len(found))]
 
 
-@pytest.mark.parametrize("times", [1, compute.LOSSES - 1])
+@pytest.mark.parametrize("times", [1, batches.LOSSES - 1])
 def test_a_piece_whose_host_was_lost_is_asked_again_and_no_item_is_missing_or_told_twice(times):
     said = []
     client = Client(lambda first, nth: lost() if first == 16 and nth <= times else "done")
@@ -107,10 +109,10 @@ def test_losses_of_different_pieces_are_not_thrown_together():
 def test_a_piece_that_hosts_are_lost_with_time_after_time_ends_the_batch():
     client = Client(lambda first, nth: lost() if first == 0 else "done")
     with pytest.raises(
-        InstanceError, match=f"{compute.LOSSES} hosts, the last of them a, .* same 16 of 200 points"
+        InstanceError, match=f"{batches.LOSSES} hosts, the last of them a, .* same 16 of 200 points"
     ):
         results(client)
-    assert client.asked.count(0) == compute.LOSSES
+    assert client.asked.count(0) == batches.LOSSES
 
 
 def test_without_a_host_the_batch_ends_with_how_far_it_came():
@@ -129,7 +131,7 @@ def test_without_a_host_the_batch_ends_with_how_far_it_came():
 
 
 def test_silence_is_waited_out_while_a_host_is_left_and_is_an_error_when_none_is(monkeypatch):
-    monkeypatch.setattr(compute, "LOOK_S", 0.01)
+    monkeypatch.setattr(batches, "LOOK_S", 0.01)
     client = Client(lambda first, nth: None)
     looks = []
 
@@ -145,9 +147,9 @@ def test_silence_is_waited_out_while_a_host_is_left_and_is_an_error_when_none_is
 
 @pytest.mark.timeout(20)
 def test_an_answer_on_a_host_that_died_is_given_up_where_no_host_is_left(monkeypatch):
-    monkeypatch.setattr(compute, "LOOK_S", 0.01)
+    monkeypatch.setattr(batches, "LOOK_S", 0.01)
     client = Client(lambda first, nth: "done")
-    wait = compute._Batch._wait
+    wait = batches.Batch._wait
 
     def dying(batch):
         """The piece has ended, and its answer has not been fetched."""
@@ -156,9 +158,69 @@ def test_an_answer_on_a_host_that_died_is_given_up_where_no_host_is_left(monkeyp
         client.answers_are_lost = True
         return ended
 
-    monkeypatch.setattr(compute._Batch, "_wait", dying)
+    monkeypatch.setattr(batches.Batch, "_wait", dying)
     with pytest.raises(InstanceError, match="no host is left to compute on: the last one was lost; 0 of 200"):
         results(client)
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    monkeypatch.setattr(batches, "LOOK_S", 0.01)
+    monkeypatch.setattr(batches, "AWAY_S", 0.05)
+
+
+@pytest.mark.timeout(20)
+def test_what_a_host_that_stands_still_has_is_asked_of_another_and_taken_once(impatient):
+    said = []
+    client = Client(lambda first, nth: None if first == 16 and nth == 1 else "done")
+    assert results(client, said) == [2 * one for one in ITEMS]
+    assert client.asked.count(16) == 2
+    assert said == [
+        "16 of 200 points have been away for 0 s: does a host stand still? Another one is asked for them as well"
+    ]
+    assert client.asked.index(16, client.asked.index(16) + 1) == len(client.asked) - 1, "others come first"
+
+
+@pytest.mark.timeout(20)
+def test_an_answer_that_comes_after_another_hosts_is_not_told_twice(impatient):
+    client, held = Client(None), []
+
+    def slow(first, nth):
+        if first == 16 and nth == 1:
+            return None
+        if first == 16:  # the first host goes on as the second has the answer
+            held[0].outcome = (0.0, [2 * one for one in ITEMS[16:32]])
+            held[0].tell(held[0])
+        return "done"
+
+    class Kept(Future):
+        def add_done_callback(self, tell):
+            if self.outcome is None:
+                self.tell = tell
+                held.append(self)
+            super().add_done_callback(tell)
+
+    client.fate = slow
+    client.future = Kept
+    assert results(client) == [2 * one for one in ITEMS]
+
+
+@pytest.mark.timeout(20)
+def test_an_answer_that_stays_where_it_is_is_asked_of_another_host(impatient):
+    said = []
+    client = Client(lambda first, nth: "done")
+    gather, late = client.gather, []
+
+    async def once_never(future, asynchronous):
+        if not late:
+            late.append(future)
+            await asyncio.sleep(10)
+        return await gather(future, asynchronous)
+
+    client.gather = once_never
+    assert results(client, said) == [2 * one for one in ITEMS]
+    assert len(said) == 1
+    assert "does not hand over" in said[0]
 
 
 @pytest.mark.timeout(20)
@@ -178,7 +240,7 @@ def test_a_scheduler_that_goes_is_told():
 
 
 def test_a_scheduler_that_does_not_answer_counts_as_gone_with_its_hosts(monkeypatch):
-    monkeypatch.setattr(compute, "LOOK_S", 0.01)
+    monkeypatch.setattr(batches, "LOOK_S", 0.01)
     client = Client(lambda first, nth: None)
 
     def refuse(n_workers):

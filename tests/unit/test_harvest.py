@@ -26,6 +26,7 @@ from hindmost.harvest import (
     read_traces,
     select,
     simulate,
+    sweeps,
 )
 from hindmost.harvest.card import card
 from hindmost.harvest.figures.ablation import waves
@@ -529,9 +530,33 @@ def test_ctrl_c_of_a_report_ends_it_at_once_without_a_file(tmp_path):
         assert running.stdout.readline() == "1\n"
         time.sleep(1)
         running.send_signal(signal.SIGINT)
-        said = running.communicate(timeout=60)[1]
+        try:
+            said = running.communicate(timeout=60)[1]
+        finally:
+            running.kill()  # nothing, where it has ended
     assert running.returncode == 130, said
     assert list(tmp_path.iterdir()) == []
+
+
+def test_ctrl_c_while_simulations_are_handed_out_makes_none_of_those_that_wait(monkeypatch):
+    made = []
+
+    class Pool(sweeps.ThreadPoolExecutor):
+        def submit(self, *of):
+            if self._work_queue.qsize() == 40:
+                raise KeyboardInterrupt
+            return super().submit(*of)
+
+    def simulated(*of, **settings):
+        made.append(of)
+        time.sleep(0.05)
+        return {"result": {}}
+
+    monkeypatch.setattr(sweeps, "ThreadPoolExecutor", Pool)
+    monkeypatch.setattr(sweeps, "simulate", simulated)
+    with pytest.raises(KeyboardInterrupt):
+        sweeps.Sweep(100, 20).run([sweeps.Asked("durability", 9, {})])
+    assert len(made) < 30
 
 
 @pytest.mark.nightly

@@ -35,7 +35,11 @@ class Sweep:
         """Ask all; for each question the results by seed. The engine works on all processors."""
         pairs = [(one, seed) for one in asked for seed in range(self.seeds)]
         with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-            found = list(pool.map(lambda pair: self._one(*pair), pairs))
+            try:
+                found = list(pool.map(lambda pair: self._one(*pair), pairs))
+            except BaseException:  # Ctrl-C while they are handed out: those that wait would all be made first
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
         return [found[at : at + self.seeds] for at in range(0, len(found), self.seeds)]
 
     def _one(self, asked: Asked, seed: int) -> Mapping[str, float]:
