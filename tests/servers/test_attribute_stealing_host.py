@@ -71,7 +71,10 @@ def test_what_a_factor_does_is_found_on_a_host_that_steals_from_every_third_run(
         low, high = (math.log1p(effects["slow"][end]) for end in ("share_low", "share_high"))
         assert abs(math.log(fast / slow) - (low + high) / 2.0) < 2.0 * (high - low)
         assert effects["nothing"]["verdict"] in ("negligible", "undecided")
-    assert document["recommendation"]["levels"] == {"slow": "1", "nothing": "64"}
+    levels = document["recommendation"]["levels"]
+    assert levels["slow"] == "1"
+    # The real host sets runs aside, too: with few left, what does nothing is not told from what does little.
+    assert levels["nothing"] == "64" or effects["nothing"]["verdict"] == "undecided"
 
 
 def test_where_every_run_is_stolen_from_nothing_is_recommended(tmp_path):
