@@ -18,7 +18,7 @@ export OPENBLAS_NUM_THREADS=1 # small problems: its threads wait for each other,
 unset MAKEFLAGS MFLAGS        # cargo takes make's for a job server of its own, and warns
 unset PYTHONDONTWRITEBYTECODE # some hundred interpreters are started, and would compile all of it each
 PYTEST=(setup/run python -m pytest -m "not nightly and not originals")
-LATER=(nice -n 3) # half of a busy neighbour's share, so that nobody waits for ever
+LATER=(nice -n 1) # four fifths of a busy neighbour's share: both rings end about together on a busy host
 
 rust() {
   local status=0

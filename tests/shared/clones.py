@@ -59,8 +59,8 @@ def ended(child: Any) -> dict[str, Any]:
     return dict(json.loads(out))
 
 
-def ways(place: Path, duration: str = "2s") -> np.ndarray:
-    """What each request took beside waiting and service as drawn, by the server's own log; microseconds.
+def ways(place: Path, duration: str = "2s") -> tuple[np.ndarray, np.ndarray]:
+    """Of each request: waiting and service as drawn, by the server's own log, and what it took besides; microseconds.
 
     The end of a service is not asked for: a server that loses its processor after the reply stamps it late, and
     makes up for that in the next one.
@@ -105,4 +105,5 @@ def ways(place: Path, duration: str = "2s") -> np.ndarray:
         own[index] = start - arrival + drawn - late
         late = min(CARRY_NS, max(0, late + end - start - drawn))
     took = (seen["done_ns"] - seen["sent_ns"]).cast(float).to_numpy()
-    return np.asarray((took - own)[~np.isnan(took)] / 1e3)
+    came = ~np.isnan(took)
+    return own[came] / 1e3, (took - own)[came] / 1e3
