@@ -19,7 +19,9 @@ SHARE = 0.88
 LONGEST_US = 150.0
 """Of the usual way: two system calls and a wake-up on either side take 20 to 60."""
 GROWTH = 0.05
-"""A way that takes more of it where the server takes longer is an error in proportion, as of a clock."""
+"""A way that takes more of it where the server takes longer is an error in proportion, as of a clock.
+
+On a calm host it was -3.3 to -.4 %, and about 7 % where each latency was made 8 % too long."""
 
 
 def growth(own: np.ndarray, way: np.ndarray) -> float:

@@ -75,7 +75,8 @@ def test_a_clock_that_is_5_ms_off_is_measured_before_and_after(made):
             for when in ("before", "after"):
                 clock = host["clock"][when]
                 assert abs(clock["offset_ns"] - true_ns) <= clock["error_ns"]
-                errors.append(clock["error_ns"])
+                if true_ns:
+                    errors.append(clock["error_ns"])
     # Of one look a busy host may make any error, and says so.
     assert min(errors) < 5_000_000 / 2, "too coarse to see it"
 

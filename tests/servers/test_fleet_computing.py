@@ -12,7 +12,6 @@ pytest.importorskip("asyncssh", reason="hindmost[fleet] is not installed")
 pytest.importorskip("distributed", reason="hindmost[fleet] is not installed")
 from hindmost.errors import InstanceError
 from hindmost.fleet.dask import batch
-from hindmost.fleet.dask.batch import Batch
 from hindmost.fleet.dask.compute import computing
 from hindmost.models import load_clone
 from hindmost.models.batch import predicted, predictions
@@ -34,7 +33,7 @@ def two(tmp_path_factory):
 
 def test_a_lost_hosts_points_are_asked_of_another_and_without_any_host_there_is_no_answer(two, monkeypatch):
     clone, said, killed = load_clone("silo"), [], []
-    ask = Batch._ask
+    ask = batch.Batch._ask
 
     def stopping(*of):
         """Machine a, which is asked for pieces as the other is, stands still from the first on."""
@@ -53,7 +52,7 @@ def test_a_lost_hosts_points_are_asked_of_another_and_without_any_host_there_is_
 
         return until_then
 
-    monkeypatch.setattr(Batch, "_ask", stopping)
+    monkeypatch.setattr(batch.Batch, "_ask", stopping)
     with computing(str(two.hosts_file()), said.append) as spread:
         there = predictions(clone, points(400), DESIGN, None, killing(spread))
         assert there == predictions(clone, points(400), DESIGN)

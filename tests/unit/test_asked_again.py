@@ -15,7 +15,8 @@ set -uo pipefail
 . setup/lib.sh
 . setup/again.sh
 work=$1 PYTEST=("$1/ring")
-asked_by_pytest ring --first
+shift
+"$@"
 status=$?
 tell_unsteady
 exit "$status"
@@ -30,17 +31,29 @@ exit {first}
 """
 
 
+def asked(folder: Path, work: Path, *words: str) -> tuple[int, list[str], str]:
+    """A ring asked by the scripts of a project: its status, what is told as unsteady, and what it said."""
+    environment = {name: value for name, value in os.environ.items() if name != "CARGO_TARGET_DIR"}
+    done = subprocess.run(
+        ["bash", "-c", RING, "bash", work, *words],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    told = [line.split()[1] for line in done.stderr.splitlines() if line.startswith("UNSTEADY")]
+    return done.returncode, told, done.stdout
+
+
 def ring(work: Path, first: int, failed: list[str], second: int = 0) -> tuple[int, list[str], int]:
     """Status, what is told as unsteady, and how often a pytest was asked that ends with these statuses."""
     lines = ",\n".join(f'  "{name}": true' for name in failed)
     (work / "failed").write_text(f"{{\n{lines}\n}}")
     (work / "ring").write_text(PYTEST.format(work=work, first=first, second=second))
     (work / "ring").chmod(0o755)
-    done = subprocess.run(
-        ["bash", "-c", RING, "bash", work], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    told = [line.split()[1] for line in done.stderr.splitlines() if line.startswith("UNSTEADY")]
-    return done.returncode, told, len((work / "asked").read_text().splitlines())
+    status, told, _ = asked(ROOT, work, "asked_by_pytest", "ring", "--first")
+    return status, told, len((work / "asked").read_text().splitlines())
 
 
 def test_what_holds_when_it_is_asked_again_is_told_as_unsteady(tmp_path: Path) -> None:
@@ -60,16 +73,6 @@ def test_nothing_else_is_asked_again(tmp_path: Path, first: int, failed: list[st
     assert ring(tmp_path, first, failed) == (first, [], 1)
 
 
-CARGO_RING = """
-set -uo pipefail
-. setup/lib.sh
-. setup/again.sh
-work=$1
-asked_by_cargo --workspace
-status=$?
-tell_unsteady
-exit "$status"
-"""
 MANIFEST = """
 [package]
 name = "one"
@@ -104,6 +107,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "setup").mkdir()
     for name in ("lib.sh", "run", "again.sh"):
         shutil.copy(ROOT / "setup" / name, folder / "setup")
+    shutil.copy(ROOT / "rust-toolchain.toml", folder)
     subprocess.run(
         [ROOT / "setup/run", "cargo", "generate-lockfile", "--manifest-path", folder / "Cargo.toml"],
         check=True,
@@ -114,18 +118,8 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def cargo_ring(folder: Path, work: Path) -> tuple[int, list[str], int]:
     """Status, what is told as unsteady, and how often that test was run."""
     (folder / "past").unlink(missing_ok=True)
-    environment = {name: value for name, value in os.environ.items() if name != "CARGO_TARGET_DIR"}
-    done = subprocess.run(
-        ["bash", "-c", CARGO_RING, "bash", work],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    told = [line.split()[1] for line in done.stderr.splitlines() if line.startswith("UNSTEADY")]
-    ran = done.stdout.count("test result: FAILED") + done.stdout.count("test result: ok. 1 passed")
-    return done.returncode, told, ran
+    status, told, said = asked(folder, work, "asked_by_cargo", "--workspace")
+    return status, told, said.count("test result: FAILED") + said.count("test result: ok. 1 passed")
 
 
 def test_a_test_of_rust_that_holds_when_it_is_asked_again_is_unsteady(
