@@ -27,23 +27,27 @@ slow() { pytest -m "nightly and not originals" --slice "$slice" "$@" || [ $? = 5
 # A protocol in a crate of its own, as users write them.
 own_protocol() { setup/run cargo test --release --manifest-path examples/own-protocol/Cargo.toml --target-dir target; }
 
-pieces=(originals own_protocol)
-if [ "$n" = 1 ]; then
-  pieces+=(fuzz) # all side by side
-else
-  for target in fuzz/fuzz_targets/*.rs; do pieces+=("fuzz $(basename "$target" .rs)"); done
-fi
+# mine NAME...: those of this slice.
+mine() {
+  local at
+  for ((at = k + 1; at <= $#; at += n)); do printf '%s\n' "${!at}"; done
+}
+
+mapfile -t pieces < <(mine originals own_protocol)
+# What is fuzzed is fuzzed side by side.
+mapfile -t targets < <(basename -s .rs -a fuzz/fuzz_targets/*.rs)
+mapfile -t targets < <(mine "${targets[@]}")
+[ ${#targets[@]} = 0 ] || pieces+=("fuzz ${targets[*]}")
 
 failed=()
 setup/system.sh want g++
-for at in "${!pieces[@]}"; do
-  [ $((at % n)) = "$k" ] || continue
+for piece in "${pieces[@]}"; do
   begun=$SECONDS
-  ${pieces[at]} || failed+=("${pieces[at]}")
-  say "slow ring: ${pieces[at]}: done in $((SECONDS - begun)) s"
+  $piece || failed+=("$piece")
+  say "slow ring: $piece: done in $((SECONDS - begun)) s"
 done
 begun=$SECONDS
-pytest --hypothesis-seed "$seed" tests/property || failed+=("properties, seed $seed")
+pytest -n auto --dist worksteal --hypothesis-seed "$seed" tests/property || failed+=("properties, seed $seed")
 # Simulations measure nothing: on all processors.
 slow -n auto --dist worksteal tests/stats || failed+=("pytest -m nightly tests/stats, slice $slice")
 say "slow ring: simulations: done in $((SECONDS - begun)) s"

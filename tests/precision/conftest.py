@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import os
+import random
 from collections.abc import Callable
 from pathlib import Path
 
@@ -52,10 +53,19 @@ def claim(host: Host, request: pytest.FixtureRequest) -> Claim:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Several attempts take longer than one."""
-    for item in items:
-        if item.path.parent == Path(__file__).parent:
-            item.add_marker(pytest.mark.timeout(TIMEOUT_S))
+    """Several attempts take longer than one; and files whose claims wait longest for a decision come first.
+
+    The ring's time may be over before all were tried. Among equals (all, where no history is kept) the lot decides, so
+    that none is always the last.
+    """
+    ours = [item for item in items if item.path.parent == Path(__file__).parent]
+    for item in ours:
+        item.add_marker(pytest.mark.timeout(TIMEOUT_S))
+    place = os.environ.get(HISTORY)
+    waiting = history.undecided(history.read(Path(place))) if place else {}
+    order = history.order([(item.path.name, item.nodeid) for item in ours], waiting, random.random)
+    ours.sort(key=lambda item: order[item.path.name])
+    items[:] = [item for item in items if item not in ours] + ours
 
 
 def pytest_report_teststatus(report: pytest.TestReport) -> tuple[str, str, str] | None:

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -53,10 +53,27 @@ def read(file: Path) -> list[dict[str, Any]]:
     return [json.loads(text) for text in file.read_text().splitlines() if text]
 
 
+def undecided(lines: Iterable[dict[str, Any]]) -> dict[str, int]:
+    """Of each test, in how many sessions it was undecided since it was last held or broken."""
+    found: dict[str, int] = {}
+    for one in lines:
+        found[one["test"]] = found.get(one["test"], 0) + 1 if one["outcome"] == "undecided" else 0
+    return found
+
+
 def stale(lines: Iterable[dict[str, Any]]) -> list[str]:
     """Tests that were undecided in the last `limits.STALE_RUNS` sessions that had them."""
-    by_test: dict[str, list[str]] = {}
-    for one in lines:
-        by_test.setdefault(one["test"], []).append(one["outcome"])
-    last = {test: outcomes[-limits.STALE_RUNS :] for test, outcomes in by_test.items()}
-    return [test for test, these in last.items() if these == ["undecided"] * limits.STALE_RUNS]
+    return [test for test, sessions in undecided(lines).items() if sessions >= limits.STALE_RUNS]
+
+
+def order(
+    tests: Iterable[tuple[str, str]], waiting: Mapping[str, int], lot: Callable[[], float]
+) -> dict[str, tuple[int, float]]:
+    """Sort keys of files: first those with the test that waits longest for a decision, then as `lot` has it.
+
+    `tests` are pairs of file and test, `waiting` is from `undecided`.
+    """
+    longest: dict[str, int] = {}
+    for file, test in tests:
+        longest[file] = max(longest.get(file, 0), waiting.get(test, 0))
+    return {file: (-sessions, lot()) for file, sessions in longest.items()}

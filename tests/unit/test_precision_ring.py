@@ -198,6 +198,16 @@ def test_a_claim_undecided_in_ten_sessions_in_a_row_is_red(tmp_path):
     assert kept["attempts"][0]["counts"] is False
 
 
+def test_what_the_rings_time_cut_off_comes_first_the_next_time():
+    past = "a1 undecided, a1 undecided, a1 held, b1 held, b2 undecided, c1 broken, c1 undecided, c1 undecided"
+    lines = [dict(zip(("test", "outcome"), one.split(), strict=True)) for one in past.split(", ")]
+    waiting = history.undecided(lines)
+    assert waiting == {"a1": 0, "b1": 0, "b2": 1, "c1": 2}
+    lots = iter([0.9, 0.5, 0.5, 0.1])
+    keys = history.order([(test[0], test) for test in ("a1", "b1", "b2", "c1", "d1")], waiting, lots.__next__)
+    assert sorted(keys, key=keys.__getitem__) == ["c", "b", "d", "a"], "equals by the lot"
+
+
 def test_the_table_says_first_what_matters_and_whether_a_history_survives(tmp_path):
     calm, disturbed = Attempt(HELD, QUIET), Attempt(MISSED, THIEF)
     told = [
