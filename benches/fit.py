@@ -20,7 +20,7 @@ import numpy as np
 from hindmost.models import load_clone
 from hindmost.models.fit import account, fit_clone, read_log
 from hindmost.models.fit.bins import Grid
-from hindmost.models.fit.mixture import lognormals
+from hindmost.models.fit.laws.mixture import lognormals
 
 
 def main() -> int:

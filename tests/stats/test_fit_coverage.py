@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from scipy.signal import lfilter
 
-from hindmost.models.fit.choice import Sample
 from hindmost.models.fit.intervals import intervals
-from hindmost.models.fit.laws import Empirical, Lognormal, Mixture, mean_matched
-from hindmost.models.fit.mixture import improved, ordered
+from hindmost.models.fit.laws.choice import Sample
+from hindmost.models.fit.laws.families import Empirical, Lognormal, Mixture, mean_matched
+from hindmost.models.fit.laws.mixture import improved, ordered
 
 SHORE = ((0.508, 92.8, 0.163), (0.45, 432.0, 0.24), (0.042, 1900.0, 0.124))
 MOSES = ((0.1425, 840.0, 0.133), (0.855, 1525.0, 0.14), (0.0025, 11450.0, 0.54))

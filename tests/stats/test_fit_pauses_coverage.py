@@ -13,8 +13,8 @@ import pytest
 from pausing import queue_with_pauses
 
 from hindmost.models.fit.demand import demand
-from hindmost.models.fit.order import find_order
-from hindmost.models.fit.pauses import find_pauses
+from hindmost.models.fit.order.successive import find_order
+from hindmost.models.fit.pauses.found import find_pauses
 
 WORLDS = {
     "one in 500": {},

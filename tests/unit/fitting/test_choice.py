@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from hindmost.models.fit.choice import Sample, choose
-from hindmost.models.fit.laws import Empirical
+from hindmost.models.fit.laws.choice import Sample, choose
+from hindmost.models.fit.laws.families import Empirical
 
 from .planted import times_of
 

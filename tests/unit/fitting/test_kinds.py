@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hindmost.models.fit.choice import Sample, choose
-from hindmost.models.fit.kinds import BIAS, Together, laws_by_kind, mended
+from hindmost.models.fit.laws.choice import Sample, choose
+from hindmost.models.fit.laws.kinds import BIAS, Together, laws_by_kind, mended
 from hindmost.models.fit.reading import Log
 
 SHARE = 0.15

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hindmost.models.fit.bins import Binned, Grid
-from hindmost.models.fit.laws import Empirical, Gamma, Lognormal, Mixture, Pareto, mean_matched
-from hindmost.models.fit.mixture import improved, lognormals
-from hindmost.models.fit.replay import latencies
+from hindmost.models.fit.laws.families import Empirical, Gamma, Lognormal, Mixture, Pareto, mean_matched
+from hindmost.models.fit.laws.mixture import improved, lognormals
+from hindmost.models.fit.laws.replay import latencies
 
 from .planted import times_of
 
@@ -88,7 +88,7 @@ def test_the_replay_is_lindleys_recursion():
 
 
 def test_the_replay_gives_the_mean_of_m_m_1():
-    from hindmost.models.fit.replay import Replay
+    from hindmost.models.fit.laws.replay import Replay
 
     law = Mixture((1.0,), (Gamma(100.0, 1.0, 1),))
     found = np.mean([Replay(seed, 100_000).of_model(law, 100.0)[:, 0] for seed in range(6)], axis=0)

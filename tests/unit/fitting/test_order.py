@@ -5,7 +5,7 @@ import pytest
 from scipy.signal import lfilter
 from scipy.special import ndtr
 
-from hindmost.models.fit.order import find_order
+from hindmost.models.fit.order.successive import find_order
 
 N = 60_000
 
@@ -49,9 +49,9 @@ def test_planted_regimes_are_found_with_their_factor_and_their_stays():
 
 
 def test_overlapping_components_are_told_a_higher_autocorrelation():
-    from hindmost.models.fit.copula import _times, said_autocorrelation
-    from hindmost.models.fit.laws import Lognormal, Mixture
-    from hindmost.models.fit.order import autocorrelation, normal_scores
+    from hindmost.models.fit.laws.families import Lognormal, Mixture
+    from hindmost.models.fit.order.copula import _times, said_autocorrelation
+    from hindmost.models.fit.order.successive import autocorrelation, normal_scores
 
     law = Mixture((0.6, 0.4), (Lognormal(4.0, 0.9), Lognormal(4.6, 0.4)))
     said = said_autocorrelation(law, 0.5)

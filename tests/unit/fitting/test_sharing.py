@@ -8,7 +8,7 @@ import pytest
 from hindmost import _engine
 from hindmost.models.fit import fit_clone
 from hindmost.models.fit.reading import Log
-from hindmost.models.fit.sharing import shared
+from hindmost.models.fit.threads.sharing import shared
 
 N = 20_000
 LAW = {"kind": "lognormal", "median_us": 100.0, "sigma_log": 0.3}

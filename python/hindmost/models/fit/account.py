@@ -8,13 +8,13 @@ from __future__ import annotations
 import numpy as np
 
 from hindmost.models.fit.bins import Floats
-from hindmost.models.fit.choice import Candidate, Sample
-from hindmost.models.fit.kinds import Part
-from hindmost.models.fit.laws import Mixture, Model
+from hindmost.models.fit.laws.choice import Candidate, Sample
+from hindmost.models.fit.laws.families import Mixture, Model
+from hindmost.models.fit.laws.kinds import Part
+from hindmost.models.fit.laws.replay import LOADS, STATISTICS
 from hindmost.models.fit.own_load import OwnLoad
-from hindmost.models.fit.pauses import Pauses
+from hindmost.models.fit.pauses.found import Pauses
 from hindmost.models.fit.procedure import Fit
-from hindmost.models.fit.replay import LOADS, STATISTICS
 from hindmost.store.fit import Curves, FitResult, Fitted, Gaps, Law, Own
 
 QUANTILES = (0.5, 0.95, 0.99, 0.999)

@@ -7,13 +7,13 @@ from typing import Any
 
 from hindmost.models.document import SCHEMA
 from hindmost.models.fit.bins import Floats, Ints
-from hindmost.models.fit.copula import said_autocorrelation
 from hindmost.models.fit.intervals import Intervals, intervals, shares
-from hindmost.models.fit.kinds import Part
-from hindmost.models.fit.laws import rounded
+from hindmost.models.fit.laws.families import rounded
+from hindmost.models.fit.laws.kinds import Part
 from hindmost.models.fit.load import Load
-from hindmost.models.fit.order import Order
-from hindmost.models.fit.pauses import Pauses
+from hindmost.models.fit.order.copula import said_autocorrelation
+from hindmost.models.fit.order.successive import Order
+from hindmost.models.fit.pauses.found import Pauses
 from hindmost.models.fit.reading import Log, together
 from hindmost.models.fit.turnaround import Turnaround
 

@@ -17,9 +17,9 @@ import numpy as np
 from scipy import special  # type: ignore[import-untyped]
 
 from hindmost.models.fit.bins import BINS, Binned, Floats, Grid, Ints
-from hindmost.models.fit.choice import Sample
-from hindmost.models.fit.laws import Gamma, Law, Lognormal, Mixture, Model, Pareto, rounded
-from hindmost.models.fit.order import autocorrelation, normal_scores
+from hindmost.models.fit.laws.choice import Sample
+from hindmost.models.fit.laws.families import Gamma, Law, Lognormal, Mixture, Model, Pareto, rounded
+from hindmost.models.fit.order.successive import autocorrelation, normal_scores
 
 DRAWS = 300
 MOST_BLOCKS = 400

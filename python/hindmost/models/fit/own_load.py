@@ -17,8 +17,8 @@ import numpy as np
 
 from hindmost.models.document import Clone
 from hindmost.models.fit.bins import Floats
-from hindmost.models.fit.disturbance import Disturbance
-from hindmost.models.fit.idle import idle_arrivals, stamped_by_others
+from hindmost.models.fit.pauses.disturbance import Disturbance
+from hindmost.models.fit.pauses.idle import idle_arrivals, stamped_by_others
 from hindmost.models.fit.reading import Log
 from hindmost.models.simulation import Design, run_points
 from hindmost.stats.tables import t_quantile

@@ -11,18 +11,18 @@ import numpy as np
 
 from hindmost.models.document import Clone
 from hindmost.models.fit.bins import Floats
-from hindmost.models.fit.choice import Sample, choose
 from hindmost.models.fit.demand import Demand, demand
 from hindmost.models.fit.draft import Draft
-from hindmost.models.fit.kinds import LEAST_OF_KIND, Part, laws_by_kind
-from hindmost.models.fit.laws import rounded
+from hindmost.models.fit.laws.choice import Sample, choose
+from hindmost.models.fit.laws.families import rounded
+from hindmost.models.fit.laws.kinds import LEAST_OF_KIND, Part, laws_by_kind
 from hindmost.models.fit.load import Load, find_load
-from hindmost.models.fit.locks import find_sharing
-from hindmost.models.fit.order import Order, find_order
+from hindmost.models.fit.order.successive import Order, find_order
 from hindmost.models.fit.own_load import OwnLoad, own_load
-from hindmost.models.fit.pauses import Pauses, find_pauses
+from hindmost.models.fit.pauses.found import Pauses, find_pauses
 from hindmost.models.fit.reading import Log, Source, as_logs, joined
-from hindmost.models.fit.sharing import Sharing
+from hindmost.models.fit.threads.locks import find_sharing
+from hindmost.models.fit.threads.sharing import Sharing
 from hindmost.models.fit.turnaround import Turnaround, find_turnaround, stopped_us, without_arrivals
 from hindmost.models.fit.way import find_way
 

@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 
 from hindmost.models.fit.bins import Binned, Floats
-from hindmost.models.fit.laws import Lognormal, Mixture, Pareto
+from hindmost.models.fit.laws.families import Lognormal, Mixture, Pareto
 
 LEAST_SIGMA = 5e-4
 """No server is steadier than this; a narrower component sits on repeated readings of a coarse clock."""

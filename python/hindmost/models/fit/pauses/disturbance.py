@@ -21,8 +21,8 @@ import numpy as np
 from scipy import special  # type: ignore[import-untyped]
 
 from hindmost.models.fit.bins import Floats
-from hindmost.models.fit.laws import Empirical, rounded
-from hindmost.models.fit.mixture import LEAST_SIGMA
+from hindmost.models.fit.laws.families import Empirical, rounded
+from hindmost.models.fit.laws.mixture import LEAST_SIGMA
 
 EMPIRICAL = 200
 """Pauses from which on their lengths are given as they were measured; fewer as a lognormal law."""

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import special  # type: ignore[import-untyped]
 
 from hindmost.models.fit.bins import Floats
-from hindmost.models.fit.laws import rounded
+from hindmost.models.fit.laws.families import rounded
 
 REGIME_BLOCKS = (20, 50, 100, 200, 500, 1_000)
 """Requests over which the level of the service times is averaged to tell regimes."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from hindmost.models.fit.laws import rounded
+from hindmost.models.fit.laws.families import rounded
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from hindmost.models.fit.bins import Floats
-from hindmost.models.fit.laws import Model
+from hindmost.models.fit.laws.families import Model
 
 LOADS = (0.2, 0.5, 0.7)
 STATISTICS = ("mean", "p95", "p99")

@@ -19,10 +19,10 @@ import numpy as np
 from scipy import special  # type: ignore[import-untyped]
 
 from hindmost.models.fit.bins import Binned, Floats, Grid, Ints
-from hindmost.models.fit.laws import Empirical, Gamma, Lognormal, Mixture, Model, mean_matched
-from hindmost.models.fit.mixture import improved, likelihood, lognormals
-from hindmost.models.fit.replay import Replay
-from hindmost.models.fit.tail import Misfit, misfit, with_pareto_tails
+from hindmost.models.fit.laws.families import Empirical, Gamma, Lognormal, Mixture, Model, mean_matched
+from hindmost.models.fit.laws.mixture import improved, likelihood, lognormals
+from hindmost.models.fit.laws.replay import Replay
+from hindmost.models.fit.laws.tail import Misfit, misfit, with_pareto_tails
 
 FOLDS = 5
 BLOCKS = 50

@@ -17,9 +17,9 @@ from functools import cached_property
 import numpy as np
 
 from hindmost.models.fit.bins import Floats
-from hindmost.models.fit.choice import FOLDS, SLIGHT, Candidate, Choice, Sample, choose, fold_of
+from hindmost.models.fit.laws.choice import FOLDS, SLIGHT, Candidate, Choice, Sample, choose, fold_of
+from hindmost.models.fit.laws.replay import Replay
 from hindmost.models.fit.reading import Log
-from hindmost.models.fit.replay import Replay
 
 LEAST_OF_KIND = 1_000
 """Requests of a kind below which it gets no law of its own."""

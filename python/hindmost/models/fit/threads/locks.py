@@ -22,10 +22,10 @@ import numpy as np
 from hindmost.errors import UsageError
 from hindmost.models.document import Clone
 from hindmost.models.fit.bins import Floats
-from hindmost.models.fit.laws import rounded
+from hindmost.models.fit.laws.families import rounded
 from hindmost.models.fit.reading import Log
-from hindmost.models.fit.rerun import Rerun, busy_others
-from hindmost.models.fit.sharing import Sharing
+from hindmost.models.fit.threads.rerun import Rerun, busy_others
+from hindmost.models.fit.threads.sharing import Sharing
 
 WORTH = 16.0
 """Fall of the sum of squares (in standard errors) that a parameter must bring: four standard errors, because

@@ -22,7 +22,7 @@ import numpy as np
 from scipy import special  # type: ignore[import-untyped]
 
 from hindmost.models.fit.bins import Floats
-from hindmost.models.fit.idle import IdleArrivals
+from hindmost.models.fit.pauses.idle import IdleArrivals
 
 ERROR = 0.005
 """How often pauses by the clock are taken for waits of requests, of those longer than one length; two lengths

@@ -12,8 +12,8 @@ import numpy as np
 from scipy import special  # type: ignore[import-untyped]
 
 from hindmost.models.fit.bins import Floats
-from hindmost.models.fit.laws import Mixture, Model
-from hindmost.models.fit.order import autocorrelation, normal_scores
+from hindmost.models.fit.laws.families import Mixture, Model
+from hindmost.models.fit.order.successive import autocorrelation, normal_scores
 
 DRAWN = 50_000
 ROUNDS = 6

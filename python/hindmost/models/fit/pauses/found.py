@@ -15,10 +15,10 @@ import numpy.typing as npt
 
 from hindmost.models.fit.bins import Floats
 from hindmost.models.fit.demand import Demand
-from hindmost.models.fit.disturbance import Disturbance
-from hindmost.models.fit.idle import idle_arrivals, stamped_share
+from hindmost.models.fit.pauses.disturbance import Disturbance
+from hindmost.models.fit.pauses.idle import idle_arrivals, stamped_share
+from hindmost.models.fit.pauses.scope import VISIBLE, Scope, scope_of
 from hindmost.models.fit.reading import Log
-from hindmost.models.fit.scope import VISIBLE, Scope, scope_of
 
 LEAST_US = 5.0
 """Shorter gaps are interrupts of every kind; below this, the difference of two clocks."""

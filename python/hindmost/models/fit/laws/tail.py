@@ -9,8 +9,8 @@ import numpy as np
 from scipy import special  # type: ignore[import-untyped]
 
 from hindmost.models.fit.bins import Binned, Floats, Ints
-from hindmost.models.fit.laws import Mixture, Model, Pareto
-from hindmost.models.fit.mixture import LEAST_COUNT, improved
+from hindmost.models.fit.laws.families import Mixture, Model, Pareto
+from hindmost.models.fit.laws.mixture import LEAST_COUNT, improved
 
 BEGINS = (0.95, 0.98, 0.99, 0.995)
 """Shares of all samples at which a Pareto tail is tried."""

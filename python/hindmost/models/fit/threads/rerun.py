@@ -14,7 +14,7 @@ from hindmost import _engine
 from hindmost.models.document import Clone
 from hindmost.models.fit.bins import Floats
 from hindmost.models.fit.reading import Log
-from hindmost.models.fit.sharing import shared
+from hindmost.models.fit.threads.sharing import shared
 
 LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
 """Quantiles that are compared, beside the mean: below the tail, which few requests decide."""

@@ -16,9 +16,9 @@ import numpy as np
 from scipy import special  # type: ignore[import-untyped]
 
 from hindmost.models.fit.bins import Floats
-from hindmost.models.fit.laws import rounded
-from hindmost.models.fit.regimes import Regimes, drawn_factors, find_regimes
-from hindmost.models.fit.replay import LOADS, latencies, summary
+from hindmost.models.fit.laws.families import rounded
+from hindmost.models.fit.laws.replay import LOADS, latencies, summary
+from hindmost.models.fit.order.regimes import Regimes, drawn_factors, find_regimes
 
 LEAST_GAIN = 0.02
 """Two percent of a latency, below which no order is written down: it would be chance."""

@@ -1,0 +1,1 @@
+"""How successive service times hang together."""

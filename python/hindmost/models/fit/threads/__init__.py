@@ -1,0 +1,1 @@
+"""What threads do to one another: locks, and memory that they share."""
