@@ -59,7 +59,8 @@ def test_who_was_traced_to_hold_requests_up_comes_first_beside_the_ring(tmp_path
                 os.sched_setaffinity(int(task.name), {cpu})
             client = threading.Thread(target=ask, args=(port, stop))
             client.start()
-            tracing = start("trace", url, "--duration", "1s", "--who", "--json")
+            # Long enough for a hog that a busy host leaves a twentieth.
+            tracing = start("trace", url, "--duration", "3s", "--who", "--json")
             source = latency_from(find_application(url), probe="50/s", address=url)
             watch(
                 WatchRequest(find_application(url), ring, 1 << 20, period_s=0.1, latency=source, samples=12)

@@ -165,7 +165,7 @@ def test_a_card_has_its_rate_and_placement_from_windows_that_no_move_touched():
     ("then", "told", "hint"),
     [
         ("while True: pass", r"told no unit in [1-9]", "until the program is ended"),
-        ("import time; time.sleep(60)", r"less than 30% of its processor in [1-9]", "neither wait"),
+        ("import time; time.sleep(600)", r"less than 30% of its processor in [1-9]", "neither wait"),
     ],
 )
 def test_units_that_stop_and_a_program_that_waits_are_told_apart(then, told, hint, monkeypatch):
