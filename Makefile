@@ -43,7 +43,7 @@ tested: .stamps/system
 
 precision: .stamps/engine .stamps/dev ## Claims that need a calm host: each ends held, broken or undecided
 	@setup/system.sh want memcached nginx tcpdump
-	@$(RUN) python -m pytest -m "not nightly" tests/precision
+	@setup/precision.sh
 
 nightly: .stamps/engine .stamps/dev ## The slow ring: coverage simulations, soaks, originals, fuzzing
 	@setup/system.sh want memcached redis-server nginx apache2=apache2-bin haproxy nutcracker unbound psql=postgresql tcpdump sshd=openssh-server

@@ -1,4 +1,4 @@
-# A failed test is asked once more, by itself. Sourced by test.sh, never run. shellcheck shell=bash
+# A failed test is asked once more, by itself. Sourced by test.sh and precision.sh, never run. shellcheck shell=bash
 #
 # A fault fails twice; a test that a busy host starved holds, and is told as unsteady, with its first failure in the
 # log. More than MOST of one ring have a cause in common: they are not asked again, and the ring is red.

@@ -8,19 +8,25 @@ from pathlib import Path
 import pytest
 from tiny_study import HOST, Diary, tiny_plan
 
-from hindmost import Study
+from hindmost import Study, open_study
 from hindmost.studies.measure import Procedure
 from hindmost.targets import parse_target
 
 
 @pytest.fixture(scope="session")
 def made_study(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Diary]:
-    """The study's folder and what its observer saw; read-only, take `study` to change anything."""
-    folder = tmp_path_factory.mktemp("made") / "study"
-    plan, diary = tiny_plan(), Diary()
-    study = Study.create(folder, {"plan": plan.model_dump(mode="json"), "host": HOST})
-    with study.lock():
-        Procedure(study, plan, parse_target(plan.target), diary).run()
+    """The study's folder and what its observer saw; read-only, take `study` to change anything.
+
+    Where a busy host kept the client from half of a run's requests, it is made again: of such runs there are no figures.
+    """
+    for _ in range(5):
+        folder = tmp_path_factory.mktemp("made") / "study"
+        plan, diary = tiny_plan(), Diary()
+        study = Study.create(folder, {"plan": plan.model_dump(mode="json"), "host": HOST})
+        with study.lock():
+            Procedure(study, plan, parse_target(plan.target), diary).run()
+        if all(run["latency_us"]["p50"] is not None for run in open_study(folder).document["runs"]):
+            break
     return folder, diary
 
 
