@@ -72,9 +72,10 @@ def test_latency_is_tidy_and_what_the_document_says(opened):
     assert frame.columns == TINY
     p99 = frame.row(by_predicate=(pl.col("of") == "latency") & (pl.col("quantile") == "p99"), named=True)
     said = opened.document["latency_us"]["p99"]
-    assert [p99[name] for name in ("value", "low", "high")] == [
-        infinite(said[name]) for name in ("value", "low", "high")
-    ]
+    figures = [said[name] for name in ("value", "low", "high")]
+    if said.get("censored_runs"):
+        figures = [infinite(figure) for figure in figures]
+    assert [p99[name] for name in ("value", "low", "high")] == figures
 
 
 def test_calm_latency_stands_beside_latency_in_rows_of_its_own():
