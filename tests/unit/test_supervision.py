@@ -345,7 +345,7 @@ def test_a_killed_supervision_leaves_the_host_as_it_was(burner, tmp_path, what, 
     victim.wait()
     victim.stdout.close()
     journal = tmp_path / "j" / "knobs.jsonl"
-    end = time.monotonic() + 30
+    end = time.monotonic() + LAST_IN_LINE_S
     while (journal.read_text() or any(alive(pid) for pid in started)) and time.monotonic() < end:
         time.sleep(0.02)
     assert journal.read_text() == ""
@@ -357,6 +357,23 @@ def test_a_killed_supervision_leaves_the_host_as_it_was(burner, tmp_path, what, 
     while {pid: used(pid) for pid in pids} == now and time.monotonic() < end:
         time.sleep(0.02)
     assert {pid: used(pid) for pid in pids} != now, "the running job goes on"
+
+
+@GROUPS
+def test_a_group_whose_last_process_goes_late_is_removed_all_the_same(tmp_path):
+    words = ["sleep", "promised", str(tmp_path / "j")]
+    with subprocess.Popen([sys.executable, "-P", "-c", KILLED, *words], stdout=subprocess.PIPE) as victim:
+        assert victim.stdout is not None
+        assert victim.stdout.readline() == b"now\n"
+        (folder,) = hierarchy("cpu").top.glob(f"hindmost-job-{victim.pid}-*")
+        with subprocess.Popen(["sleep", "600"]) as late:
+            (folder / "cgroup.procs").write_text(str(late.pid))
+            victim.kill()
+            time.sleep(12.0)  # longer than one attempt to remove it lasts
+            assert folder.exists()
+            late.kill()
+    wait_for(lambda: not folder.exists(), "the group is gone", LAST_IN_LINE_S)
+    wait_for(lambda: (tmp_path / "j" / "knobs.jsonl").read_text() == "", "nothing is left", LAST_IN_LINE_S)
 
 
 def children_of(pid: int) -> set[int]:
