@@ -1,6 +1,6 @@
 """`hindmost measure --find-rate` from end to end: a search whose end is certain, interrupted in its middle.
 
-That a rate is found where theory has it is settled by ``tests/precision/test_capacity.py``, and what the steps of a
+That a rate is found where theory has it is settled by ``tests/precision/test_crossing.py``, and what the steps of a
 search make of whatever servers and hosts do is tried on known truths by ``tests/unit/test_search.py``.
 """
 

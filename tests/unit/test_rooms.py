@@ -1,6 +1,7 @@
 """Which rooms of the laboratory may import which: arrows point down the table, never up."""
 
 import ast
+from collections import Counter
 from pathlib import Path
 
 LAB = Path(__file__).parents[2] / "python/hindmost"
@@ -87,3 +88,9 @@ def test_leaves_import_no_room():
         assert imports(LAB / f"{name}.py") <= OUTSIDE
     # A load host has the wheel and none of its dependencies; of a clone the agent needs the document alone.
     assert imports(LAB / "agent.py") <= {*OUTSIDE, "models"}
+
+
+def test_no_two_files_of_tests_have_one_name():
+    """Pytest takes one for the other where both are in one session, as in the slow ring."""
+    names = Counter(path.name for path in (LAB.parents[1] / "tests").rglob("test_*.py"))
+    assert [name for name, files in names.items() if files > 1] == []
