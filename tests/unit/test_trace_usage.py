@@ -26,6 +26,9 @@ for how in sys.argv[1].split("+"):
         os.waitpid(child, 0)
     elif how == "itself":
         spin(0.2)
+# One that was joined is there until the kernel has ended it.
+while len(os.listdir("/proc/self/task")) > 1:
+    time.sleep(0.001)
 print("done", flush=True)
 sys.stdin.readline()
 """
