@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# make precision: claims that need real time on a calm host. What is broken is asked once more: a claim that four calm
-# attempts in two sessions find broken is.
+# make precision: claims that need real time on a calm host. What is broken is asked once more, and is red unless it is
+# held then (undecided takes nothing back).
 set -uo pipefail
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/again.sh"

@@ -30,10 +30,13 @@ SESSION: list[Settled] = []
 
 
 class Claim:
-    """Settles the claim of one test; `hurried` where it has its share of the ring's time only."""
+    """Settles the claim of one test; `hurried` where it has its share of the ring's time only.
 
-    def __init__(self, host: Host, test: str, hurried: bool) -> None:
-        self._host, self._test, self._hurried = host, test, hurried
+    `again`: it was broken in the session before, and only a claim that is held takes that back.
+    """
+
+    def __init__(self, host: Host, test: str, hurried: bool, again: bool = False) -> None:
+        self._host, self._test, self._hurried, self._again = host, test, hurried, again
 
     def settle(self, what: str, attempt: Callable[[], Finding], bears: float = limits.BEARS) -> None:
         """Pass, fail or end undecided, by as many attempts as it takes.
@@ -55,6 +58,8 @@ class Claim:
         print("\n".join([f"{what}: {decided}", *(f"  {one}" for one in attempts)]))
         if decided == "broken":
             pytest.fail(f"{what}: broken", pytrace=False)
+        if decided == "undecided" and self._again:
+            pytest.fail(f"{what}: broken before, and undecided now", pytrace=False)
         if decided == "undecided":
             pytest.skip(
                 f"{UNDECIDED}{what}{'' if attempts else ' (not tried, the time of the ring was over)'}"

@@ -49,7 +49,8 @@ def host() -> Host:
 @pytest.fixture
 def claim(host: Host, request: pytest.FixtureRequest) -> Claim:
     """What a test of this ring ends with."""
-    return Claim(host, request.node.nodeid, hurried=not request.node.get_closest_marker("nightly"))
+    hurried = not request.node.get_closest_marker("nightly")
+    return Claim(host, request.node.nodeid, hurried, again=request.config.getoption("lf"))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -63,7 +64,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         item.add_marker(pytest.mark.timeout(TIMEOUT_S))
     place = os.environ.get(HISTORY)
     waiting = history.undecided(history.read(Path(place))) if place else {}
-    order = history.order([(item.path.name, item.nodeid) for item in ours], waiting, random.random)
+    # All processes of one session draw the same lots.
+    lot = random.Random(os.environ.get("PYTEST_XDIST_TESTRUNUID")).random
+    order = history.order([(item.path.name, item.nodeid) for item in ours], waiting, lot)
     ours.sort(key=lambda item: order[item.path.name])
     items[:] = [item for item in items if item not in ours] + ours
 

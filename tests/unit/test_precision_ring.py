@@ -7,8 +7,8 @@ import random
 
 import pytest
 
-from tests.precision import counters, history, limits, table
-from tests.precision.claims import Settled
+from tests.precision import claims, counters, history, limits, table
+from tests.precision.claims import Claim, Settled
 from tests.precision.counters import Calm, Process, Reading
 from tests.precision.judging import Attempt, Finding, Host, outcome, settle
 
@@ -196,6 +196,16 @@ def test_a_claim_undecided_in_ten_sessions_in_a_row_is_red(tmp_path):
     kept = json.loads(file.read_text().splitlines()[0])
     assert kept["attempts"][0]["host"]["foreign"] == 0.10
     assert kept["attempts"][0]["counts"] is False
+
+
+def test_what_was_broken_must_be_held_when_it_is_asked_again(monkeypatch):
+    monkeypatch.setattr(claims, "SESSION", [])
+    with pytest.raises(pytest.skip.Exception):
+        Claim(Scripted(THIEF), "test", hurried=False).settle("it is so", lambda: HELD)
+    with pytest.raises(pytest.fail.Exception, match="broken before"):
+        Claim(Scripted(THIEF), "test", hurried=False, again=True).settle("it is so", lambda: HELD)
+    Claim(Scripted(QUIET), "test", hurried=False, again=True).settle("it is so", lambda: HELD)
+    assert [one.decided for one in claims.SESSION] == ["undecided", "undecided", "held"]
 
 
 def test_what_the_rings_time_cut_off_comes_first_the_next_time():

@@ -1,5 +1,6 @@
 """A job beside a server: what it is given by what the server's requests say, and that nothing is left behind."""
 
+import json
 import math
 import os
 import signal
@@ -15,6 +16,7 @@ from measuring import wait_for
 
 from hindmost import _engine
 from hindmost.errors import HindmostError, UsageError
+from hindmost.interventions import watchdog
 from hindmost.interventions.held import surgery
 from hindmost.knobs.kinds.cgroup import hierarchy, missing
 from hindmost.studies.colocation.supervision.controller import SOON, Controller, Rules
@@ -367,13 +369,24 @@ def test_a_group_whose_last_process_goes_late_is_removed_all_the_same(tmp_path):
         assert victim.stdout.readline() == b"now\n"
         (folder,) = hierarchy("cpu").top.glob(f"hindmost-job-{victim.pid}-*")
         with subprocess.Popen(["sleep", "600"]) as late:
-            (folder / "cgroup.procs").write_text(str(late.pid))
-            victim.kill()
-            time.sleep(12.0)  # longer than one attempt to remove it lasts
-            assert folder.exists()
-            late.kill()
+            try:
+                (folder / "cgroup.procs").write_text(str(late.pid))
+                victim.kill()
+                time.sleep(12.0)  # longer than one attempt to remove it lasts
+                assert folder.exists()
+            finally:
+                late.kill()
     wait_for(lambda: not folder.exists(), "the group is gone", LAST_IN_LINE_S)
     wait_for(lambda: (tmp_path / "j" / "knobs.jsonl").read_text() == "", "nothing is left", LAST_IN_LINE_S)
+
+
+def test_what_is_left_of_an_owner_that_lives_is_its_own(tmp_path, monkeypatch):
+    journal, owner = str(tmp_path / "j"), os.getppid()
+    _engine.promise_command("ours", "exit 7", "there", "something", journal, owner)
+    monkeypatch.setattr(watchdog, "OF_THE_LIVING_S", 0.05)
+    monkeypatch.setattr(watchdog, "PATIENCE_S", math.inf)
+    watchdog._clean_up(_engine, journal, owner)
+    assert [one["pid"] for one in json.loads(_engine.left_knobs(journal))] == [owner]
 
 
 def children_of(pid: int) -> set[int]:
