@@ -50,7 +50,7 @@ def host() -> Host:
 def claim(host: Host, request: pytest.FixtureRequest) -> Claim:
     """What a test of this ring ends with."""
     hurried = not request.node.get_closest_marker("nightly")
-    return Claim(host, request.node.nodeid, hurried, again=request.config.getoption("lf"))
+    return Claim(host, request.node.nodeid, hurried, again=request.config.getoption("lf", default=False))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
