@@ -1,12 +1,12 @@
-"""One tree of errors; each knows its exit code, and says what to do next.
+"""One tree of errors. Each error has a code, an exit code, fields, and says what to do next.
 
-The message says what happened, with numbers, and why it matters; ``hint`` is a command or a change that
-helps.
+Programs and tests read ``code`` and ``fields``; people read ``message`` and ``hint``. All codes are listed in
+``hindmost.codes``.
 """
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from hindmost.exits import Exit
 
@@ -16,61 +16,86 @@ class HindmostError(Exception):
 
     Parameters
     ----------
+    code : str
+        The kind of problem: one of ``hindmost.codes.CODES``. Codes are stable; messages are not.
     message : str
         What happened, with numbers, and why it matters.
     hint : str, optional
         What to do next; an exact command where there is one.
     exit_code : int, optional
         Overrides the class's own exit code.
+    **fields
+        The values that the message is about, by name: ``option``, ``value``, ``path``, ``line``, ``limit``.
     """
 
     exit_code: int = Exit.ERROR
 
-    def __init__(self, message: str, *, hint: str | None = None, exit_code: int | None = None) -> None:
+    def __init__(
+        self, code: str, message: str, *, hint: str | None = None, exit_code: int | None = None, **fields: Any
+    ) -> None:
         super().__init__(message)
+        self.code = code
         self.message = message
         self.hint = hint
+        self.fields = fields
         if exit_code is not None:
             self.exit_code = exit_code
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle without calling ``__init__``, whose arguments differ between classes."""
+        return _restore, (type(self), self.args, self.__dict__)
+
+
+def _restore(kind: type[HindmostError], args: tuple[Any, ...], state: dict[str, Any]) -> HindmostError:
+    error = kind.__new__(kind, *args)
+    error.args = args
+    error.__dict__.update(state)
+    return error
+
 
 class UsageError(HindmostError):
-    """What was asked for cannot be meant: a bad flag, plan, workload or target file (exit 2)."""
+    """A bad option, plan, workload or target file (exit 2)."""
+
+    exit_code = Exit.USAGE
+
+
+class ArgumentError(HindmostError, ValueError):
+    """A Python argument that a function cannot accept (exit 2). It is a ``ValueError``, as Python users expect."""
 
     exit_code = Exit.USAGE
 
 
 Shows = Literal["silent", "failing", "missing"]
-"""What all requests come to at a server: no answer, an error, a miss."""
+"""How a server answers all requests: not at all, with errors, with misses."""
 
 
 class TargetError(HindmostError):
     """The server under test could not be started, reached or recognised (exit 1).
 
-    ``shows``: what that tells of the server itself, which limits may speak of; None where a person has to
-    put something right.
+    ``shows``: what this tells about the server itself, for limits; None where a person has to correct
+    something first.
     """
 
     shows: Shows | None = None
 
 
 class InstanceError(HindmostError):
-    """A load instance failed in mid-run (exit 1); ``code`` is the engine's name for it, if it gave one."""
+    """A client failed during a run (exit 1); ``code`` is the engine's name for the failure, if it gave one."""
 
-    code: str | None = None
     shows: Shows | None = None
 
 
 class HostLost(InstanceError):
-    """A load host went in mid-run (exit 1): the run is void, and is made again if the host comes back."""
+    """A load host was lost during a run (exit 1). The run is void, and is repeated if the host comes back."""
 
     def __init__(self, host: str, why: str) -> None:
         super().__init__(
+            "host-lost",
             f"host {host} was lost: {why}",
             hint=f"look at {host} (power, network, memory: dmesg | tail), then go on with the study",
+            host=host,
         )
         self.host = host
-        self.code = "host_lost"
 
 
 class StudyError(HindmostError):
@@ -78,13 +103,13 @@ class StudyError(HindmostError):
 
 
 class Inconclusive(HindmostError):
-    """The machine or the sample cannot carry the claim (exit 4)."""
+    """The machine or the sample cannot support the claim (exit 4)."""
 
     exit_code = Exit.INCONCLUSIVE
 
 
 class HostUnfit(HindmostError):
-    """The host cannot do what was asked (exit 5)."""
+    """The host cannot do what was requested (exit 5)."""
 
     exit_code = Exit.UNFIT
 
@@ -96,6 +121,11 @@ class InvalidMeasurement(HindmostError):
 
 
 class Interrupted(HindmostError):
-    """A person pressed Ctrl-C, or a signal asked us to end (exit 130)."""
+    """A person pressed Ctrl-C, or a signal asked the process to end (exit 130)."""
 
     exit_code = Exit.INTERRUPTED
+
+    def __init__(
+        self, message: str = "interrupted", *, hint: str | None = "run the command again", **fields: Any
+    ) -> None:
+        super().__init__("interrupted", message, hint=hint, **fields)

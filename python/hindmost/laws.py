@@ -158,6 +158,7 @@ class Replay:
         if self.end != "refuse" or run_s <= lasts_s:
             return
         raise UsageError(
+            "todo",
             f"the trace {self.file} has {self.count:,} moments, {lasts_s:.1f} s at {rate_per_s:g} requests a"
             f" second, and a run takes {run_s:.1f} s with its warm-up, its calibration and what lies between:"
             " with end=refuse it does not begin again",
@@ -180,6 +181,7 @@ class Replay:
         if self.end == "again":
             return
         raise UsageError(
+            "todo",
             f"{whose} does not go with end={self.end}: a trace is over the sooner, the higher the rate, and"
             f" {self.file} has {self.count:,} moments; runs would measure different lengths",
             hint="end=again",
@@ -206,6 +208,7 @@ class Replay:
             return asked_s
         if before_s is None:
             raise UsageError(
+                "todo",
                 f"the trace {self.file} is to end its runs (end=stop), and how long a warm-up takes is not"
                 " known before it is over: runs would measure different lengths",
                 hint="--warmup 2s",
@@ -213,6 +216,7 @@ class Replay:
         lasts_s, before_s = self.count / rate_per_s, before_s + HANDOVER_S
         if lasts_s - before_s < LEAST_MEASURED_S:
             raise UsageError(
+                "todo",
                 f"the trace {self.file} has {self.count:,} moments, {lasts_s:.1f} s at {rate_per_s:g}"
                 f" requests a second, and warm-up, calibration and what lies between take {before_s:.1f} s:"
                 " it is over before anything is measured",
@@ -235,9 +239,9 @@ def replay_of(written: Written) -> Replay | None:
         count, rate_per_s = _engine.read_trace(json.dumps(written))
     except _engine.EngineError as error:
         hint = "one moment a line, rising; of a CSV file in the column `--arrivals trace:FILE,column=2`"
-        raise UsageError(str(error.args[1]), hint=hint) from None
+        raise UsageError("todo", str(error.args[1]), hint=hint) from None
     except ValueError as error:
-        raise UsageError(f"--arrivals {law_text(written)}: {error}", hint=_usage("trace")) from None
+        raise UsageError("todo", f"--arrivals {law_text(written)}: {error}", hint=_usage("trace")) from None
     return Replay(written["file"], count, rate_per_s, written.get("end", "again"))
 
 
@@ -259,7 +263,7 @@ def parse_law(text: str) -> Written:
     name, _, rest = text.partition(":")
     if name not in KINDS:
         told = f"--arrivals {name!r} is no law of arrivals{nearest(name, KINDS)}"
-        raise UsageError(told, hint=_usage(USUAL))
+        raise UsageError("todo", told, hint=_usage(USUAL))
     known = [one.name for one in KINDS[name].parameters]
     required = KINDS[name].required
     found: dict[str, Any] = {}
@@ -268,19 +272,20 @@ def parse_law(text: str) -> Written:
         if not sign and len(required) == 1 and required[0] not in found:
             key, value = required[0], part
         elif not sign:
-            raise UsageError(f"{part!r} in --arrivals {text} is not KEY=VALUE", hint=_usage(name))
+            raise UsageError("todo", f"{part!r} in --arrivals {text} is not KEY=VALUE", hint=_usage(name))
         if key not in known:
             raise UsageError(
+                "todo",
                 f"{name} arrivals have no {key!r}{nearest(key, known)}"
                 if known
                 else f"{name} arrivals have no parameters, so no {key!r}",
                 hint=_usage(name),
             )
         if key in found:
-            raise UsageError(f"{key!r} is given twice in --arrivals {text}", hint=_usage(name))
+            raise UsageError("todo", f"{key!r} is given twice in --arrivals {text}", hint=_usage(name))
         found[key] = _value(value)
     if missing := [key for key in required if key not in found]:
-        raise UsageError(f"{name} arrivals need {' and '.join(missing)}", hint=_usage(name))
+        raise UsageError("todo", f"{name} arrivals need {' and '.join(missing)}", hint=_usage(name))
     return {"kind": name, **found} if found else name
 
 

@@ -62,7 +62,7 @@ def test_a_host_that_dies_voids_its_run_which_is_made_again_and_says_so(two, url
     assert len(run.record["voided"]) == 1
     assert "host a was lost" in run.record["voided"][0]
     assert "host a was lost" in answer.err
-    assert [one["code"] for one in answer.result["reasons"]].count("host_lost") == 1
+    assert [one["code"] for one in answer.result["reasons"]].count("host-lost") == 1
     assert answer.result["fleet"]["voided"][0]["run"] == 1
 
 

@@ -142,7 +142,7 @@ def test_nobody_is_cleared_by_windows_in_which_nothing_was_answered(surgeon, sil
             self.unanswered += self.taken % 10 < 10 * silent
             return super().measure()
 
-    world = Silent({"hog": 4.0, "innocent": 1.0, "other": 1.0})
+    world = Silent("todo", {"hog": 4.0, "innocent": 1.0, "other": 1.0})
     found = experiment(world, surgeon, left_out=["hog"])
     assert found.decision.ruling == ruling
     assert ("--window 9s" in found.decision.why) == (ruling == "inconclusive")

@@ -154,4 +154,4 @@ def test_every_error_has_its_exit_code():
         "InvalidMeasurement": 6,
         "Interrupted": 130,
     }
-    assert errors.HindmostError("x", exit_code=9).exit_code == 9
+    assert errors.HindmostError("todo", "x", exit_code=9).exit_code == 9

@@ -24,7 +24,7 @@ def companion(called: str, diary: list[str], **settings: Any) -> type[Companion]
         def _told(self, what: str) -> None:
             diary.append(f"{called} {what}")
             if what == fails:
-                raise HostUnfit("no room", hint="make some")
+                raise HostUnfit("todo", "no room", hint="make some")
 
         def enter(self, stack: ExitStack) -> None:
             stack.callback(diary.append, f"{called} left")

@@ -255,7 +255,7 @@ def test_a_rate_that_is_tried_again_gets_other_requests_in_a_folder_of_its_own(t
             seeds.append((study.folder.name, plan.seed))  # type: ignore[attr-defined]
 
         def run(self) -> None:
-            raise TargetError("enough")
+            raise TargetError("todo", "enough")
 
     monkeypatch.setattr(rates, "Procedure", Seen)
     one = searching(tmp_path)
@@ -292,15 +292,15 @@ class Died:
 
     def run(self) -> None:
         try:
-            gone = InstanceError("the server closed all connections")
-            gone.code = "server_gone"
+            gone = InstanceError("todo", "the server closed all connections")
+            gone.code = "server-gone"
             raise gone
         except InstanceError:
             raise self.error from None
 
 
 def test_a_rate_that_kills_a_managed_server_is_unmet(tmp_path, monkeypatch):
-    Died.error = TargetError("run 1: synth was killed by SIGKILL in mid-run\nits last words: none")
+    Died.error = TargetError("todo", "run 1: synth was killed by SIGKILL in mid-run\nits last words: none")
     monkeypatch.setattr(rates, "Procedure", Died)
     step = searching(tmp_path)._try(1e4)
     assert (step.outcome, step.runs, step.value_us) == ("unmet", 0, None)
@@ -308,7 +308,7 @@ def test_a_rate_that_kills_a_managed_server_is_unmet(tmp_path, monkeypatch):
 
 
 def test_a_server_that_never_lives_is_an_error(tmp_path, monkeypatch):
-    Died.error = TargetError("run 1: synth was killed by SIGKILL in mid-run")
+    Died.error = TargetError("todo", "run 1: synth was killed by SIGKILL in mid-run")
     monkeypatch.setattr(rates, "Procedure", Died)
     one = searching(tmp_path)
     with pytest.raises(TargetError, match="SIGKILL"):
@@ -317,7 +317,7 @@ def test_a_server_that_never_lives_is_an_error(tmp_path, monkeypatch):
 
 
 def test_a_running_server_that_dies_is_an_error(tmp_path, monkeypatch):
-    Died.error = InstanceError("run 1: the server closed all connections")
+    Died.error = InstanceError("todo", "run 1: the server closed all connections")
     monkeypatch.setattr(rates, "Procedure", Died)
     one = searching(tmp_path, target="memcached://127.0.0.1:1")
     with pytest.raises(InstanceError):
@@ -328,7 +328,7 @@ def test_a_running_server_that_dies_is_an_error(tmp_path, monkeypatch):
 def test_a_server_that_cannot_be_started_is_an_error(tmp_path, monkeypatch):
     class NotStarted(Died):
         def run(self) -> None:
-            raise TargetError("memcached is not installed")
+            raise TargetError("todo", "memcached is not installed")
 
     monkeypatch.setattr(rates, "Procedure", NotStarted)
     with pytest.raises(TargetError, match="not installed"):

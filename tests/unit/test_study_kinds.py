@@ -224,7 +224,7 @@ def test_an_interrupted_study_of_any_kind_says_what_is_kept_and_how_to_go_on(mad
 
 def test_a_study_that_fails_keeps_its_error_and_says_how_to_go_on(made_up):
     def run(study, talk):
-        raise TargetError("the server died", hint="look")
+        raise TargetError("todo", "the server died", hint="look")
 
     study = made_up(run)
     with pytest.raises(TargetError, match="the server died") as caught:

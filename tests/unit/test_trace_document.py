@@ -450,13 +450,13 @@ def test_what_cannot_be_traced_is_refused_with_what_to_do():
 
 
 def test_what_the_host_lacks_is_told_with_what_to_do(tmp_path: Path):
-    assert "CAP_BPF" in str(unable("trace_permission", "refused", tmp_path).hint)
+    assert "CAP_BPF" in str(unable("trace-permission", "refused", tmp_path).hint)
     lockdown = tmp_path / "sys/kernel/security/lockdown"
     lockdown.parent.mkdir(parents=True)
     lockdown.write_text("none integrity [confidentiality]\n")
-    assert "lockdown" in str(unable("trace_permission", "refused", tmp_path).hint)
-    assert "6.3" in str(unable("trace_tracepoint", "the kernel has no tracepoint x", tmp_path).hint)
-    assert "BTF" in str(unable("trace_btf", "none", tmp_path).hint)
+    assert "lockdown" in str(unable("trace-permission", "refused", tmp_path).hint)
+    assert "6.3" in str(unable("trace-tracepoint", "the kernel has no tracepoint x", tmp_path).hint)
+    assert "BTF" in str(unable("trace-btf", "none", tmp_path).hint)
 
 
 def test_a_document_is_as_its_schema_says():

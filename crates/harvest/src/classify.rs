@@ -284,10 +284,10 @@ mod tests {
         let check = |slots, servers: &[f64], settings: Settings, code: &str| {
             assert_eq!(classify(&rows, slots, servers, &settings).unwrap_err().code(), code);
         };
-        check(63, &[1.0], Settings::default(), "harvest_shape");
-        check(16, &[1.0; 4], Settings::default(), "harvest_short");
-        check(64, &[0.0], Settings::default(), "harvest_range");
-        check(64, &[1.0], Settings { periodic_share: 1.5, ..Settings::default() }, "harvest_range");
-        check(64, &[1.0], Settings { classes: [1, 0, 1], ..Settings::default() }, "harvest_range");
+        check(63, &[1.0], Settings::default(), "harvest-shape");
+        check(16, &[1.0; 4], Settings::default(), "harvest-short");
+        check(64, &[0.0], Settings::default(), "harvest-range");
+        check(64, &[1.0], Settings { periodic_share: 1.5, ..Settings::default() }, "harvest-range");
+        check(64, &[1.0], Settings { classes: [1, 0, 1], ..Settings::default() }, "harvest-range");
     }
 }

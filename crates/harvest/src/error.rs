@@ -53,12 +53,12 @@ impl HarvestError {
     /// A name that programs can rely on.
     pub fn code(&self) -> &'static str {
         match self {
-            Self::Unreadable(_) => "harvest_document",
-            Self::Shape { .. } => "harvest_shape",
-            Self::Short { .. } => "harvest_short",
-            Self::Range { .. } => "harvest_range",
-            Self::Long { .. } => "harvest_long",
-            Self::Nothing(_) => "harvest_nothing",
+            Self::Unreadable(_) => "harvest-document",
+            Self::Shape { .. } => "harvest-shape",
+            Self::Short { .. } => "harvest-short",
+            Self::Range { .. } => "harvest-range",
+            Self::Long { .. } => "harvest-long",
+            Self::Nothing(_) => "harvest-nothing",
         }
     }
 }

@@ -120,6 +120,6 @@ mod tests {
         assert_eq!(few.tenants_in.iter().filter(|own| own.is_empty()).count(), 6);
         assert_eq!(Grid::new(&[]).unwrap().cell_of.len(), 0);
         uneven[0].reimages = f64::NAN;
-        assert_eq!(Grid::new(&uneven).unwrap_err().code(), "harvest_range");
+        assert_eq!(Grid::new(&uneven).unwrap_err().code(), "harvest-range");
     }
 }

@@ -358,7 +358,7 @@ mod tests {
             let found = placer.choose(&[9999], false, &mut Sequence::new(1), |server| server == wanted);
             assert_eq!(found.unwrap().server, wanted);
         }
-        assert_eq!(Placer::new(Vec::new(), Rules::default()).err().unwrap().code(), "harvest_nothing");
+        assert_eq!(Placer::new(Vec::new(), Rules::default()).err().unwrap().code(), "harvest-nothing");
     }
 
     proptest! {

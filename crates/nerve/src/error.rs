@@ -53,7 +53,7 @@ impl NerveError {
         match self {
             Self::Gone(_) => "gone",
             Self::Ring { .. } => "ring",
-            Self::NoRing { .. } => "no_ring",
+            Self::NoRing { .. } => "no-ring",
             Self::Held(_) => "held",
             Self::Latency { .. } => "latency",
             Self::Serve { .. } => "serve",

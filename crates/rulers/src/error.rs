@@ -54,12 +54,12 @@ impl RulerError {
     /// The name that programs know the error by.
     pub fn code(&self) -> &'static str {
         match self {
-            Self::Unsupported { .. } => "ruler_unsupported",
-            Self::Unknown(_) => "ruler_unknown",
-            Self::Memory { .. } => "ruler_memory",
-            Self::Setup { .. } => "ruler_setup",
-            Self::Processor { .. } => "ruler_processor",
-            Self::Busy { .. } => "ruler_busy",
+            Self::Unsupported { .. } => "ruler-unsupported",
+            Self::Unknown(_) => "ruler-unknown",
+            Self::Memory { .. } => "ruler-memory",
+            Self::Setup { .. } => "ruler-setup",
+            Self::Processor { .. } => "ruler-processor",
+            Self::Busy { .. } => "ruler-busy",
         }
     }
 }

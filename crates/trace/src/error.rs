@@ -70,15 +70,15 @@ impl TraceError {
     /// What programs can rely on.
     pub fn code(&self) -> &'static str {
         match self {
-            Self::Machine => "trace_machine",
-            Self::NoBtf(_) => "trace_btf",
-            Self::NoTracepoint(_) => "trace_tracepoint",
-            Self::NotAllowed(_) => "trace_permission",
-            Self::Probe { .. } | Self::Uprobe { .. } | Self::Load(_) | Self::Memory(_) => "trace_probe",
-            Self::NoFunction { .. } => "trace_function",
-            Self::Stamps(_) => "trace_stamps",
-            Self::Thread(_) => "trace_thread",
-            Self::Records { .. } => "trace_records",
+            Self::Machine => "trace-machine",
+            Self::NoBtf(_) => "trace-btf",
+            Self::NoTracepoint(_) => "trace-tracepoint",
+            Self::NotAllowed(_) => "trace-permission",
+            Self::Probe { .. } | Self::Uprobe { .. } | Self::Load(_) | Self::Memory(_) => "trace-probe",
+            Self::NoFunction { .. } => "trace-function",
+            Self::Stamps(_) => "trace-stamps",
+            Self::Thread(_) => "trace-thread",
+            Self::Records { .. } => "trace-records",
         }
     }
 }

@@ -79,6 +79,7 @@ def exchanges(path: Path | str, port: int, protocol: str) -> Exchanges:
         text, columns = _engine.capture_exchanges(str(path), port, protocol)
     except _engine.EngineError as error:
         raise StudyError(
+            "todo",
             f"the capture cannot be read: {error.args[1]}",
             hint="it has to be a pcap file, as `tcpdump -w FILE` writes it",
         ) from None

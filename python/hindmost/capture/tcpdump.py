@@ -159,7 +159,7 @@ class Capture:
     def __enter__(self) -> Self:
         program = tcpdump_path()
         if program is None:
-            raise HostUnfit("there is no tcpdump here, so no packets can be captured", hint=_INSTALL)
+            raise HostUnfit("todo", "there is no tcpdump here, so no packets can be captured", hint=_INSTALL)
         command = [program, "-n", "-i", self.interface, "-j", "host", "--time-stamp-precision=nano"]
         # Immediate: without blocks, whose last one the kernel would hand out a second late, and whose timer
         # would run during the measurement.
@@ -250,10 +250,11 @@ class Capture:
     def _failure(self) -> HostUnfit:
         words = " ".join(self._said.split())
         if "permission" in words.lower() or "not permitted" in words.lower():
-            return HostUnfit(f"tcpdump may not capture on {self.interface}: {words}", hint=_PERMIT)
+            return HostUnfit("todo", f"tcpdump may not capture on {self.interface}: {words}", hint=_PERMIT)
         if "No such device" in words or "doesn't exist" in words:
-            return HostUnfit(f"there is no interface {self.interface}: {words}", hint="ip link")
+            return HostUnfit("todo", f"there is no interface {self.interface}: {words}", hint="ip link")
         return HostUnfit(
+            "todo",
             f"tcpdump does not listen on {self.interface}: {words or 'it says nothing'}",
             hint=f"try it: tcpdump -n -i {self.interface} -c 1",
         )

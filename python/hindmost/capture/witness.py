@@ -140,7 +140,7 @@ class Witness:
                     )
                 )
             except _engine.EngineError as error:
-                raise HindmostError(f"the capture cannot be matched: {error.args[1]}") from None
+                raise HindmostError("todo", f"the capture cannot be matched: {error.args[1]}") from None
             for name in counts:
                 counts[name] += found[name]
         return {

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import errno
+import json
 import signal
 import sys
 import threading
 from collections.abc import Sequence
 from types import FrameType
+from typing import Any
 
 import cyclopts
 
@@ -33,17 +35,18 @@ def run(argv: Sequence[str] | None = None) -> int:
             signal.signal(number, _terminated)
     if sys.unraisablehook is sys.__unraisablehook__:
         sys.unraisablehook = _unraisable
+    words = spelled_out(sys.argv[1:] if argv is None else argv)
+    as_json = "--json" in words
     try:
-        words = spelled_out(sys.argv[1:] if argv is None else argv)
         code = app(words, exit_on_error=False, print_error=False, result_action="return_value")
         sys.stdout.flush()
         return int(code or 0)
     except cyclopts.CycloptsError as error:
-        return _tell(explained(error, following()))
+        return _report(explained(error, following()), as_json)
     except KeyboardInterrupt:
-        return _tell(Interrupted("interrupted", hint="run the command again"))
+        return _report(Interrupted(), as_json)
     except HindmostError as error:
-        return _tell(error)
+        return _report(error, as_json)
     except BrokenPipeError:  # whoever read our output has had enough
         silence(sys.stdout)
         say("note: standard output was closed before all of it was read")
@@ -52,13 +55,13 @@ def run(argv: Sequence[str] | None = None) -> int:
         if error.filename is not None or error.errno not in FULL:
             raise
         silence(sys.stdout)
-        say(f"error: standard output cannot be written: {error.strerror}")
+        say(f"error[unwritable-file]: standard output cannot be written: {error.strerror}")
         return Exit.ERROR
     except Exception as error:
         # pydantic, interrupted while a module loads and it builds a validator, raises an error of its own.
         if type(error).__name__ != "SchemaError" or "KeyboardInterrupt" not in str(error):
             raise
-        return _tell(Interrupted("interrupted", hint="run the command again"))
+        return _report(Interrupted(), as_json)
 
 
 def _unraisable(what: sys.UnraisableHookArgs) -> None:
@@ -74,14 +77,32 @@ def _unraisable(what: sys.UnraisableHookArgs) -> None:
 
 
 def _terminated(number: int, frame: FrameType | None) -> None:
-    raise Interrupted(f"ended by {signal.Signals(number).name}", hint="run the command again")
+    raise Interrupted(f"ended by {signal.Signals(number).name}")
 
 
-def _tell(error: HindmostError) -> int:
+def _report(error: HindmostError, as_json: bool) -> int:
+    """Print an error for people on stderr and, with ``--json``, for programs on stdout."""
     if error.exit_code == Exit.INTERRUPTED:  # it is put away; impatience must not spoil the exit code
         for number in (signal.SIGINT, *ENDS):
             signal.signal(number, signal.SIG_IGN)
     for note in getattr(error, "__notes__", ()):
         say(note)
-    say(f"error: {error.message}", *([f"hint: {error.hint}"] if error.hint else []))
+    say(f"error[{error.code}]: {error.message}", *([f"hint: {error.hint}"] if error.hint else []))
+    if as_json:
+        try:
+            print(json.dumps(error_document(error), default=str), flush=True)
+        except OSError:
+            silence(sys.stdout)
     return error.exit_code
+
+
+def error_document(error: HindmostError) -> dict[str, Any]:
+    """Describe an error for programs: format ``hindmost.error/1``."""
+    return {
+        "schema": "hindmost.error/1",
+        "code": error.code,
+        "message": error.message,
+        "hint": error.hint,
+        "fields": error.fields,
+        "exit_code": int(error.exit_code),
+    }

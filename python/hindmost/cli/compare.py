@@ -67,7 +67,9 @@ def compare(
     share = None if margin is None else parse_percent(margin, "--margin")
     if measures := live or _goes_on(what):
         if anyway:
-            raise UsageError("--anyway is for stored studies: targets are loaded alike", hint="leave it out")
+            raise UsageError(
+                "todo", "--anyway is for stored studies: targets are loaded alike", hint="leave it out"
+            )
         shown = _measured(asked, what, more=(pairs, share, limits, out), talk=(page, quiet))
     else:
         _refuse_options_of_live(asked, pairs=pairs, out=out)
@@ -118,6 +120,7 @@ def _stored(
     for one in what:
         if not Path(one).exists():
             raise UsageError(
+                "todo",
                 f"{one} is no folder of a study",
                 hint=f"to measure targets now: hindmost compare --live {' '.join(what)}",
             )
@@ -134,6 +137,7 @@ def _refuse_options_of_live(asked: MeasureRequest, *, pairs: int | None, out: Pa
     ]
     if given:
         raise UsageError(
+            "todo",
             f"{given[0]} is for runs that are made now, and stored studies have theirs",
             hint="--live, or leave it out",
         )

@@ -28,6 +28,6 @@ def culprits(trace: Path) -> list[dict[str, Any]]:
         ]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UsageError(
-            f"{trace} is no trace: {error}", hint="hindmost trace SERVER --json > trace.json"
+            "todo", f"{trace} is no trace: {error}", hint="hindmost trace SERVER --json > trace.json"
         ) from None
     return sorted((row for row in rows if row["share"]), key=lambda row: -row["share"])[:SHOWN_CULPRITS]

@@ -104,13 +104,13 @@ def diagnose(
 
     found = find_application(application)
     if found.pid is None:
-        raise UsageError("a cgroup has no one process to experiment on", hint="name its process")
+        raise UsageError("todo", "a cgroup has no one process to experiment on", hint="name its process")
     if not 1 <= percentile <= 99:
         raise UsageError(
-            f"percentile {percentile:g}: a window of {window} carries 1 to 99", hint="--percentile 95"
+            "todo", f"percentile {percentile:g}: a window of {window} carries 1 to 99", hint="--percentile 95"
         )
     if not 6 <= pairs <= 200:
-        raise UsageError(f"{pairs} pairs: 6 to 200", hint="--pairs 10")
+        raise UsageError("todo", f"{pairs} pairs: 6 to 200", hint="--pairs 10")
     refuse_files({"--page": page, "--out": out})
     rules = read_policy(policy)
     if dry_run:
@@ -118,6 +118,7 @@ def diagnose(
     source = latency_from(found, probe=probe, address=probe_address)
     if source is None:
         raise HostUnfit(
+            "todo",
             "there is nothing to ask: a process was named, and no address",
             hint="--probe-address memcached://127.0.0.1:11211",
         )
@@ -132,7 +133,7 @@ def diagnose(
         normal_work = normal_work_of(ring)
     if normal_work is not None and not normal_work > 0:
         raise UsageError(
-            f"--normal-work {normal_work:g}: processors, more than none", hint="--normal-work 0.15"
+            "todo", f"--normal-work {normal_work:g}: processors, more than none", hint="--normal-work 0.15"
         )
     request = DiagnosisRequest(
         found,
@@ -179,11 +180,12 @@ def _twin(twin: str | None, rate: str | None, workload: Path | None) -> TwinRequ
 
     if twin is None:
         if rate is not None or workload is not None:
-            raise UsageError("--twin-rate and --twin-workload are of a twin", hint="--twin memcached")
+            raise UsageError("todo", "--twin-rate and --twin-workload are of a twin", hint="--twin memcached")
         return None
     target = parse_target(twin)
     if not isinstance(target, Managed):
         raise UsageError(
+            "todo",
             f"{twin} is a server that runs, and a twin is one that is started",
             hint="--twin memcached, or a target file",
         )

@@ -28,12 +28,12 @@ def answered(
     from hindmost.kubernetes import Extender
 
     if not 0 <= port <= 65_535:
-        raise UsageError(f"--port {port}: 0 to 65535", hint="--port 0 takes any")
+        raise UsageError("todo", f"--port {port}: 0 to 65535", hint="--port 0 takes any")
     try:
         server = Extender(judge, host=host, port=port, gauges=gauges, prefix=prefix)
     except OSError as error:
         raise UsageError(
-            f"{host}:{port} cannot be listened at: {error.strerror}", hint="--port 0 takes any"
+            "todo", f"{host}:{port} cannot be listened at: {error.strerror}", hint="--port 0 takes any"
         ) from None
     with server:
         say(f"answering kube-scheduler at http://{server.address}; Ctrl-C ends it")

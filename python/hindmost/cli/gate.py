@@ -38,7 +38,9 @@ def refuse_unwritable(*, junit: Path | None, markdown: Path | None, limits: bool
     """
     if junit is not None and not limits:
         raise UsageError(
-            "--junit writes a test case for each limit, and no limit is required", hint="--require 'p99<5ms'"
+            "todo",
+            "--junit writes a test case for each limit, and no limit is required",
+            hint="--require 'p99<5ms'",
         )
     refuse_files({"--junit": junit, "--markdown": markdown})
 

@@ -37,7 +37,9 @@ def load(
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UsageError(f"{out} cannot be made: {error.strerror}", hint="choose another --out") from None
+        raise UsageError(
+            "todo", f"{out} cannot be made: {error.strerror}", hint="choose another --out"
+        ) from None
     with _refusing():
         result = json.loads(_engine.run_instance(text, str(out)))
     for bulky in ("series", "raw_gaps_ns"):
@@ -65,6 +67,7 @@ def _plan_of_study(folder: Path) -> str:
     target = parse_target(plan.target)
     if target.managed:
         raise UsageError(
+            "todo",
             f"{plan.target} is started for each run and stopped after it: nothing of it is left",
             hint="--clean-up is for servers that are attached by address",
         )
@@ -75,9 +78,11 @@ def _read(plan: Path) -> str:
     try:
         return plan.read_text(encoding="utf-8")
     except OSError as error:
-        raise UsageError(f"plan {plan} cannot be read: {error.strerror}", hint=f"ls -l {plan}") from None
+        raise UsageError(
+            "todo", f"plan {plan} cannot be read: {error.strerror}", hint=f"ls -l {plan}"
+        ) from None
     except UnicodeDecodeError:
-        raise UsageError(f"plan {plan} is not JSON", hint="see schemas/plan.schema.json") from None
+        raise UsageError("todo", f"plan {plan} is not JSON", hint="see schemas/plan.schema.json") from None
 
 
 @contextmanager
@@ -88,4 +93,4 @@ def _refusing() -> Iterator[None]:
     except _engine.EngineError as error:
         code, message = error.args
         kind = UsageError if code == "plan" else InstanceError
-        raise kind(message, hint="see schemas/plan.schema.json" if code == "plan" else None) from None
+        raise kind(code, message, hint="see schemas/plan.schema.json" if code == "plan" else None) from None

@@ -61,4 +61,4 @@ def words_of(command: str) -> list[str]:
     try:
         return shlex.split(command)
     except ValueError as error:
-        raise UsageError(f"{command!r} is no command: {error}", hint="close the quotation") from None
+        raise UsageError("todo", f"{command!r} is no command: {error}", hint="close the quotation") from None

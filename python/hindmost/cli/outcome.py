@@ -89,13 +89,13 @@ def refuse_files(asked: Mapping[str, Path | None]) -> None:
             continue
         folder = path.absolute().parent
         if path.is_dir():
-            raise UsageError(f"{flag} {path} is a folder", hint=f"{flag} {path / 'result'}")
+            raise UsageError("todo", f"{flag} {path} is a folder", hint=f"{flag} {path / 'result'}")
         if not folder.is_dir():
             raise UsageError(
-                f"there is no folder {path.parent} for {path.name}", hint=f"mkdir -p {path.parent}"
+                "todo", f"there is no folder {path.parent} for {path.name}", hint=f"mkdir -p {path.parent}"
             )
         if not os.access(path if path.exists() else folder, os.W_OK):
-            raise UsageError(f"{flag} {path} cannot be written", hint=f"ls -ld {folder}")
+            raise UsageError("todo", f"{flag} {path} cannot be written", hint=f"ls -ld {folder}")
 
 
 def put_files(files: Mapping[Path | None, str]) -> None:
@@ -110,7 +110,7 @@ def put_files(files: Mapping[Path | None, str]) -> None:
     if failed:
         folder = next(iter(failed)).absolute().parent
         raise HindmostError(
-            "; ".join(failed.values()), hint=f"df -h {folder}; --json tells it on stdout, too"
+            "todo", "; ".join(failed.values()), hint=f"df -h {folder}; --json tells it on stdout, too"
         )
 
 

@@ -29,7 +29,9 @@ def report(
     """
     if study.is_file():
         if require or junit or markdown:
-            raise UsageError(f"{study} is a file, and limits are of a study", hint=f"hindmost report {study}")
+            raise UsageError(
+                "todo", f"{study} is a file, and limits are of a study", hint=f"hindmost report {study}"
+            )
         return _diagnosis(study, as_json=json_)
     from hindmost.cli.outcome import tell
     from hindmost.store import Study

@@ -112,7 +112,9 @@ def trace(
     earlier = None if before is None else _earlier(before)
     if times is not None and every != 1:
         raise UsageError(
-            f"--times needs every request, and --every {every} keeps one in {every}", hint="leave --every out"
+            "todo",
+            f"--times needs every request, and --every {every} keeps one in {every}",
+            hint="leave --every out",
         )
     with TemporaryDirectory(prefix="hindmost-trace-") as folder:
         kept = Path(folder) / "records.parquet" if records is None and times is not None else records
@@ -149,10 +151,10 @@ def _earlier(path: Path) -> dict[str, Any]:
         document = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise UsageError(
-            f"--before {path} cannot be read: {error}", hint="hindmost trace ... --json"
+            "todo", f"--before {path} cannot be read: {error}", hint="hindmost trace ... --json"
         ) from None
     if not isinstance(document, dict) or document.get("schema") != "hindmost.trace/1":
-        raise UsageError(f"--before {path} is no trace", hint=f"hindmost trace ... --json > {path}")
+        raise UsageError("todo", f"--before {path} is no trace", hint=f"hindmost trace ... --json > {path}")
     return document
 
 
@@ -162,5 +164,7 @@ def _write(page: Path, document: dict[str, Any], earlier: dict[str, Any] | None)
     try:
         page.write_text(render_trace_page(document, earlier), encoding="utf-8")
     except OSError as error:
-        raise HindmostError(f"{page} cannot be written: {error.strerror}", hint="--page FILE") from None
+        raise HindmostError(
+            "todo", f"{page} cannot be written: {error.strerror}", hint="--page FILE"
+        ) from None
     say(f"page: {page}")

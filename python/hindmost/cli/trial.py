@@ -80,6 +80,7 @@ def trial(
     elif knob is None or levels is None:
         missing = "--knob" if knob is None else "--levels"
         raise UsageError(
+            "todo",
             f"{missing} is missing: a trial needs to know what is changed",
             hint="hindmost trial memcached --rate 20k --knob 'option = \"threads\"' --levels 4,1",
         )

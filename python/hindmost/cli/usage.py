@@ -46,7 +46,7 @@ def explained(error: cyclopts.CycloptsError, verbs: Mapping[str, Iterable[str]])
             text = _unreadable(error)
         case _:
             text = " ".join(str(error).split())
-    return UsageError(text, hint=f"hindmost {verb} --help" if verb else "hindmost --help")
+    return UsageError("todo", text, hint=f"hindmost {verb} --help" if verb else "hindmost --help")
 
 
 def _unreadable(error: CoercionError) -> str:

@@ -55,13 +55,16 @@ def advise(
     if not left:
         one = "colocate supervise shares it: a job gets what nobody else wants, as far as a promise allows"
         raise HostUnfit(
+            "todo",
             f"the server has all of {len(cpus)} processors: nothing is left for jobs",
             hint="--server-cpus LIST, fewer of them" if len(cpus) > 1 else one,
         )
     advised: list[Advised] = []
     for job in jobs:
         if job["name"] in [one["job"] for one in advised]:
-            raise UsageError(f"two cards are named {job['name']!r}", hint="colocate profile --name NAME")
+            raise UsageError(
+                "todo", f"two cards are named {job['name']!r}", hint="colocate profile --name NAME"
+            )
         found = question(job, server, within=within, load=load)
         advised.append(
             {
@@ -108,7 +111,7 @@ def files_of(advice: Advice, unit: str | None) -> dict[str, str]:
     }
     if unit is not None:
         if not re.fullmatch(r"[\w.@:-]+\.service", unit, re.ASCII):
-            raise UsageError(f"{unit!r} is no service of systemd", hint="--unit memcached.service")
+            raise UsageError("todo", f"{unit!r} is no service of systemd", hint="--unit memcached.service")
         texts[f"{unit}.d/hindmost.conf"] = f"{head}[Service]\nAllowedCPUs={own}\n"
     return texts
 

@@ -68,6 +68,7 @@ def of_pods(text: str, servers: int, serving: int, batch: int, rng: np.random.Ge
     rows = list(csv.DictReader(io.StringIO(text)))
     if not rows or any(name not in rows[0] for name in _NEEDED):
         raise UsageError(
+            "todo",
             f"this is no list of pods: its first line must name {', '.join(_NEEDED)}",
             hint="openb_pod_list_default.csv of Alibaba's cluster-trace-gpu-v2023 is one",
         )
@@ -107,7 +108,9 @@ class _Pods:
     def of(cls, rows: Sequence[Mapping[str, str]], qos: str, end: float) -> _Pods:
         mine = [one for one in rows if one["qos"] == qos]
         if not mine:
-            raise UsageError(f"the list of pods has none of QoS {qos}", hint="a list with LS and BE pods")
+            raise UsageError(
+                "todo", f"the list of pods has none of QoS {qos}", hint="a list with LS and BE pods"
+            )
         sizes = Counter((one["cpu_milli"], one["memory_mib"]) for one in mine)
         rank = {size: number for number, (size, _) in enumerate(sizes.most_common())}
         came = np.array([_number(one["creation_time"]) for one in mine])
@@ -137,4 +140,4 @@ def _number(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise UsageError(f"the list of pods has {text!r} where a number belongs") from None
+        raise UsageError("todo", f"the list of pods has {text!r} where a number belongs") from None

@@ -37,12 +37,14 @@ def load_pairs(path: Path) -> dict[str, Any]:
         found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         schema = found["schema"]
     except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}") from None
+        raise UsageError("todo", f"{path} cannot be read: {error.strerror}") from None
     except (ValueError, KeyError, TypeError):
         schema = "no document"
     if schema != PAIRS_SCHEMA:
         raise UsageError(
-            f"{path} is {schema}, not a {PAIRS_SCHEMA}", hint="hindmost colocate pairs CARD... --out FILE"
+            "todo",
+            f"{path} is {schema}, not a {PAIRS_SCHEMA}",
+            hint="hindmost colocate pairs CARD... --out FILE",
         )
     return found
 
@@ -94,6 +96,7 @@ def ask(
         return answer
     if pairs["processor"] != server["processor"]:
         raise UsageError(
+            "todo",
             f"the pairs are of {pairs['processor']['name']}, the cards of {server['processor']['name']}",
             hint="pairs and cards of one kind of machine",
         )

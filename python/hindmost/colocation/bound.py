@@ -28,9 +28,11 @@ def read_card(text: str, where: str) -> dict[str, Any]:
         card: dict[str, Any] = json.loads(text)
         schema = card["schema"]
     except (ValueError, KeyError, TypeError):
-        raise UsageError(f"{where} is no profile card", hint="hindmost colocate profile --out CARD") from None
+        raise UsageError(
+            "todo", f"{where} is no profile card", hint="hindmost colocate profile --out CARD"
+        ) from None
     if schema != PROFILE_SCHEMA:
-        raise UsageError(f"{where} is a {schema}, not a {PROFILE_SCHEMA}")
+        raise UsageError("todo", f"{where} is a {schema}, not a {PROFILE_SCHEMA}")
     return card
 
 
@@ -45,7 +47,7 @@ def load_card(path: Path) -> dict[str, Any]:
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}") from None
+        raise UsageError("todo", f"{path} cannot be read: {error.strerror}") from None
     return read_card(text, str(path))
 
 
@@ -102,6 +104,7 @@ def question(
     if mine != other:
         names = [card["processor"]["name"] for card in (job, server)]
         raise UsageError(
+            "todo",
             f"the cards are of different processors ({names[0]} {mine}, {names[1]} {other}): how much is lost"
             f" on one does not follow from the other. What may still be said: {in_common(job, server)}",
             hint="profile both on one kind of machine",

@@ -38,12 +38,15 @@ def read_cards(folder: Path) -> Cards:
         card = load_card(path)
         if card["name"] in found:
             raise UsageError(
+                "todo",
                 f"{path}: another card here is named {card['name']!r}, too",
                 hint="hindmost colocate profile --name NAME --out CARD",
             )
         found[card["name"]] = card
     if not found:
-        raise UsageError(f"there is no card in {folder}", hint="hindmost colocate profile --out CARD.json")
+        raise UsageError(
+            "todo", f"there is no card in {folder}", hint="hindmost colocate profile --out CARD.json"
+        )
     return found
 
 

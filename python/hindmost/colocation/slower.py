@@ -26,12 +26,15 @@ def read_services(path: Path) -> Array:
     try:
         found = np.array([float(line) for line in path.read_text(encoding="utf-8").split()])
     except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}") from None
+        raise UsageError("todo", f"{path} cannot be read: {error.strerror}") from None
     except ValueError:
-        raise UsageError(f"{path} has other things than numbers", hint="a service time a line") from None
+        raise UsageError(
+            "todo", f"{path} has other things than numbers", hint="a service time a line"
+        ) from None
     if len(found) < LEAST_SERVICES or not (np.isfinite(found).all() and found.min() > 0):
         raise UsageError(
-            f"{path} has {len(found)} numbers: at least {LEAST_SERVICES} times, each above 0, are needed"
+            "todo",
+            f"{path} has {len(found)} numbers: at least {LEAST_SERVICES} times, each above 0, are needed",
         )
     return found
 
@@ -69,6 +72,7 @@ def grown(
     """
     if not (0 < load < 1 and 0 <= lost < 1 and workers >= 1 and all(0 < one < 1 for one in levels)):
         raise UsageError(
+            "todo",
             f"load {load:.0%}, lost {lost:.0%}, {workers} workers: a load between 0 and 100 %, less than all"
             " of the rate, a worker, and percentiles between 0 and 100 are needed",
             hint="--load 50% --lost 10%",

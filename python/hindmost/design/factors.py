@@ -42,14 +42,15 @@ class Factor:
 
     def __post_init__(self) -> None:
         if not self.name or ":" in self.name:
-            raise UsageError(f"a factor needs a name without a colon, got {self.name!r}")
+            raise UsageError("todo", f"a factor needs a name without a colon, got {self.name!r}")
         if len(self.levels) < 2:
             raise UsageError(
+                "todo",
                 f"factor {self.name!r} has {len(self.levels)} level(s): what does not vary has no effect",
                 hint="give two levels at least, or leave the factor out",
             )
         if len(set(self.levels)) < len(self.levels):
-            raise UsageError(f"factor {self.name!r} has a level twice: {', '.join(self.levels)}")
+            raise UsageError("todo", f"factor {self.name!r} has a level twice: {', '.join(self.levels)}")
 
     @property
     def two_level(self) -> bool:
@@ -67,21 +68,23 @@ def checked(factors: Iterable[Factor], forbidden: Iterable[Combination] = ()) ->
     """
     factors = tuple(factors)
     if not factors:
-        raise UsageError("a design needs at least one factor")
+        raise UsageError("todo", "a design needs at least one factor")
     levels = {factor.name: factor.levels for factor in factors}
     if len(levels) < len(factors):
         names = [factor.name for factor in factors]
         twice = next(name for name in names if names.count(name) > 1)
-        raise UsageError(f"two factors are called {twice!r}")
+        raise UsageError("todo", f"two factors are called {twice!r}")
     for combination in forbidden:
         if not combination:
-            raise UsageError("a forbidden combination names no factor, so it would forbid every cell")
+            raise UsageError("todo", "a forbidden combination names no factor, so it would forbid every cell")
         for name, level in combination.items():
             if name not in levels:
-                raise UsageError(f"forbidden: there is no factor {name!r} (known: {', '.join(levels)})")
+                raise UsageError(
+                    "todo", f"forbidden: there is no factor {name!r} (known: {', '.join(levels)})"
+                )
             if level not in levels[name]:
                 raise UsageError(
-                    f"forbidden: {name!r} has no level {level!r} (known: {', '.join(levels[name])})"
+                    "todo", f"forbidden: {name!r} has no level {level!r} (known: {', '.join(levels[name])})"
                 )
     return factors
 
@@ -116,6 +119,7 @@ def allowed_cells(factors: Sequence[Factor], forbidden: Sequence[Combination] = 
         gone = [level for k, level in enumerate(factor.levels) if not any(cell[i] == k for cell in cells)]
         if gone:
             raise UsageError(
+                "todo",
                 f"no allowed cell has {factor.name} = {gone[0]}: the forbidden combinations leave"
                 f" {len(cells)} of {cell_count(factors)} cells",
                 hint=f"take {gone[0]!r} from the levels of {factor.name!r}, or forbid less",

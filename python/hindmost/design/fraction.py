@@ -45,9 +45,10 @@ def fraction(factors: Iterable[Factor], resolution: int = 5) -> Design:
     """
     factors = checked(factors)
     if resolution not in MOST_FACTORS:
-        raise UsageError(f"resolution {resolution} is not offered: 3, 4 or 5")
+        raise UsageError("todo", f"resolution {resolution} is not offered: 3, 4 or 5")
     if many := [factor for factor in factors if not factor.two_level]:
         raise UsageError(
+            "todo",
             f"a fraction needs factors of two levels; {many[0].name!r} has {len(many[0].levels)}. Regular"
             " fractions of mixed levels confound parts of effects in ways that have no plain reading",
             hint="kind = auto chooses cells for mixed levels, or give the factor two levels",
@@ -55,6 +56,7 @@ def fraction(factors: Iterable[Factor], resolution: int = 5) -> Design:
     count = len(factors)
     if count > MOST_FACTORS[resolution]:
         raise UsageError(
+            "todo",
             f"no fraction of resolution {resolution} is offered for {count} factors (at most"
             f" {MOST_FACTORS[resolution]}): it would need hundreds of cells",
             hint="screen the suspects first (kind = screening), then study the few that matter",
@@ -80,11 +82,12 @@ def regular(factors: Sequence[Factor], generators: Sequence[Mask]) -> Design:
     names = [factor.name for factor in factors]
     base = len(factors) - len(generators)
     if 2**base > LARGEST:
-        raise UsageError(f"a fraction of {2**base:,} cells is more than {LARGEST:,}")
+        raise UsageError("todo", f"a fraction of {2**base:,} cells is more than {LARGEST:,}")
     for j, generator in enumerate(generators):
         if generator >> base != 1 << j:
             raise UsageError(
-                f"generator {j + 1} does not hold factor {names[base + j]!r} as its only generated one"
+                "todo",
+                f"generator {j + 1} does not hold factor {names[base + j]!r} as its only generated one",
             )
     words = span(generators)
     terms, aliases = _model(names, words)

@@ -39,6 +39,7 @@ def full(factors: Iterable[Factor], forbidden: Iterable[Combination] = ()) -> De
     factors = checked(factors, forbidden)
     if cell_count(factors) > LARGEST:
         raise UsageError(
+            "todo",
             f"a full factorial of these {len(factors)} factors has {cell_count(factors):,} cells, more than"
             f" {LARGEST:,}; each is a run in every block",
             hint="screen the suspects first (kind = screening), then study the few that matter",

@@ -104,6 +104,7 @@ def offer(
     runs, design = min(least, key=lambda one: one[0])
     per_load = f" at each of {loads} loads" if loads > 1 else ""
     raise UsageError(
+        "todo",
         f"{most_runs:,} runs carry no design of {len(factors)} factors; the least is {runs:,} runs:"
         f" {design.text}, {runs // (loads * (len(design.cells) + controls))} blocks{per_load}",
         hint="allow more time, make runs shorter, or leave out factors or loads",
@@ -120,7 +121,8 @@ def runs_within(budget_s: float, seconds_per_run: float, restart_s: float = 0.0)
     """
     if not (budget_s > 0.0 and seconds_per_run > 0.0 and restart_s >= 0.0):
         raise UsageError(
-            f"a budget of {budget_s} s with runs of {seconds_per_run} s + {restart_s} s makes no sense"
+            "todo",
+            f"a budget of {budget_s} s with runs of {seconds_per_run} s + {restart_s} s makes no sense",
         )
     return int(budget_s / (seconds_per_run + restart_s))
 

@@ -69,7 +69,7 @@ def precision(
     """
     if blocks < 1 or not (cv > 0.0 and math.isfinite(cv)) or not 0.0 < confidence < 1.0:
         raise UsageError(
-            f"no precision follows from {blocks} blocks, a scatter of {cv}, a level of {confidence}"
+            "todo", f"no precision follows from {blocks} blocks, a scatter of {cv}, a level of {confidence}"
         )
     matrix = design.matrix(coding)
     squares = np.linalg.pinv(matrix) ** 2

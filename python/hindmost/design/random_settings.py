@@ -57,9 +57,10 @@ def random_settings(factors: Iterable[Factor], runs: int | None = None, seed: in
     coefficients = 1 + sum(len(factor.levels) - 1 for factor in factors)
     runs = RUNS_PER_COEFFICIENT * coefficients if runs is None else runs
     if not coefficients < runs:
-        raise UsageError(f"{runs} runs are too few for {coefficients} coefficients")
+        raise UsageError("todo", f"{runs} runs are too few for {coefficients} coefficients")
     if 2 * runs > cell_count(factors):
         raise UsageError(
+            "todo",
             f"{runs} random settings of {cell_count(factors)} cells leave little to chance",
             hint="kind = full runs every cell",
         )
@@ -67,7 +68,9 @@ def random_settings(factors: Iterable[Factor], runs: int | None = None, seed: in
     terms = all_terms(factors, 1)
     if missing := estimable(factors, cells, terms).unknown:
         (name,), why = next(iter(missing.items()))
-        raise UsageError(f"{runs} random settings cannot tell {name!r}: {why}", hint="allow more runs")
+        raise UsageError(
+            "todo", f"{runs} random settings cannot tell {name!r}: {why}", hint="allow more runs"
+        )
     aliases = partial_aliases(factors, cells, terms)
     return Design(factors, "screening", None, cells, terms, aliases)
 

@@ -68,7 +68,7 @@ def schedule(
     True
     """
     if min(blocks, controls, first_block) < 0:
-        raise UsageError(f"blocks and controls cannot be negative, got {blocks} and {controls}")
+        raise UsageError("todo", f"blocks and controls cannot be negative, got {blocks} and {controls}")
     control = design.control if control is None else control
     _check_control(design, control)
     scheduled: list[ScheduledRun] = []
@@ -98,8 +98,12 @@ def _check_control(design: Design, control: Cell) -> None:
     if len(control) != len(design.factors) or not all(
         0 <= level < len(factor.levels) for level, factor in zip(control, design.factors, strict=True)
     ):
-        raise UsageError(f"control {control} is no cell of {', '.join(f.name for f in design.factors)}")
+        raise UsageError(
+            "todo", f"control {control} is no cell of {', '.join(f.name for f in design.factors)}"
+        )
     if is_forbidden(control, design.factors, design.forbidden):
         setting: Mapping[str, str] = design.setting(control)
         named = ", ".join(f"{name} = {level}" for name, level in setting.items())
-        raise UsageError(f"the control ({named}) is a forbidden combination", hint="name another control")
+        raise UsageError(
+            "todo", f"the control ({named}) is a forbidden combination", hint="name another control"
+        )

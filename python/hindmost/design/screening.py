@@ -55,11 +55,13 @@ def screening(factors: Iterable[Factor], *, fold: bool = True) -> Design:
     factors = checked(factors)
     if many := [factor for factor in factors if not factor.two_level]:
         raise UsageError(
+            "todo",
             f"screening needs factors of two levels; {many[0].name!r} has {len(many[0].levels)}",
             hint="give it its two most different levels; what matters can be studied with all of them later",
         )
     if not LEAST <= len(factors) < max(FIRST_ROWS):
         raise UsageError(
+            "todo",
             f"screening takes {LEAST} to {max(FIRST_ROWS) - 1} factors, got {len(factors)}",
             hint="kind = full" if len(factors) < LEAST else "random_settings takes any number",
         )

@@ -92,10 +92,11 @@ class Sequential:
     def __post_init__(self) -> None:
         if not 2 <= self.first <= self.most or self.batch < 1:
             raise UsageError(
-                f"looks at {self.first} blocks, then every {self.batch}, at most {self.most}, cannot be made"
+                "todo",
+                f"looks at {self.first} blocks, then every {self.batch}, at most {self.most}, cannot be made",
             )
         if not 0.0 < self.confidence < 1.0:
-            raise UsageError(f"confidence must lie in (0, 1), got {self.confidence}")
+            raise UsageError("todo", f"confidence must lie in (0, 1), got {self.confidence}")
 
     @property
     def looks(self) -> tuple[int, ...]:
@@ -112,7 +113,7 @@ class Sequential:
         """
         if blocks not in self.looks:
             raise UsageError(
-                f"no look is due after {blocks} blocks, only after {', '.join(map(str, self.looks))}"
+                "todo", f"no look is due after {blocks} blocks, only after {', '.join(map(str, self.looks))}"
             )
         shares = tuple(look / self.most for look in self.looks)
         return 1.0 - _levels(shares, 1.0 - self.confidence)[self.looks.index(blocks)]

@@ -71,6 +71,7 @@ def subset(
     factors = checked(factors, forbidden)
     if cell_count(factors) > CANDIDATES:
         raise UsageError(
+            "todo",
             f"these {len(factors)} factors have {cell_count(factors):,} cells, more than can be chosen from"
             f" ({CANDIDATES:,})",
             hint="take fewer factors, or two levels each and kind = screening",
@@ -82,6 +83,7 @@ def subset(
     wanted = math.ceil((1.0 + SPARE) * least) if cells is None else cells
     if wanted < least:
         raise UsageError(
+            "todo",
             f"{wanted} cells are too few for {least} coefficients of {len(found.terms)} terms",
             hint=f"allow {least} cells at least, or leave out interactions",
         )

@@ -73,6 +73,7 @@ def allot(
     for name, named in (("server", server), ("client", client_cpus)):
         if named and (missing := sorted(set(named) - set(at_hand))):
             raise UsageError(
+                "todo",
                 f"{name} CPU {missing[0]} is not at hand; this process may use {at_hand}",
                 hint=f"--{name}-cpus {at_hand[-1]}",
             )

@@ -13,17 +13,17 @@ HINTS = {
     "refused": "are user and password right, and does the server's log say more?",
     "full": "does the server take so many? (memcached -c, redis maxclients, nginx worker_connections, its"
     " open files, its listen queue: sysctl net.core.somaxconn); or fewer --connections",
-    "open_files": "sudo prlimit --pid $$ --nofile=65536, then again; or fewer --connections",
+    "open-files": "sudo prlimit --pid $$ --nofile=65536, then again; or fewer --connections",
     "ports": "a lower --rate; ss -s shows who has them (a closed connection keeps its port for a minute);"
     " sudo sysctl -w net.ipv4.ip_local_port_range='1024 65535'",
-    "server_gone": "see server.log in the study's folder, and the server's own log",
+    "server-gone": "see server.log in the study's folder, and the server's own log",
     "garbage": "is this port the protocol that TARGET names? "
     + " or ".join(", ".join(f"{name}://" for name in PROTOCOLS).rsplit(", ", 1)),
     "closing": "does the server take connections at all? see its log (nginx: worker_connections)",
     "preload": "does the server have room for all keys (else fewer keys or smaller values in --workload)"
     " and connections (memcached -c; else fewer --connections), and is it the protocol that TARGET names?",
     "source": "--source with addresses of the server's family; ip -brief address lists this host's",
-    "no_uring": "--io epoll; who forbids it: sysctl kernel.io_uring_disabled, a container's seccomp profile",
+    "no-uring": "--io epoll; who forbids it: sysctl kernel.io_uring_disabled, a container's seccomp profile",
     "pin": "hindmost doctor lists the CPUs that this process may use; see --client-cpus",
     "write": "df -h and ls -ld on the study's folder",
     "panicked": "this is a bug of Hindmost: please report it with the study's manifest.json",
@@ -46,12 +46,11 @@ def failure(index: int, failed: tuple[str, str] | None, ended: dict[str, Any]) -
     """
     if failed:
         code, message = failed
-        error = InstanceError(message, hint=HINTS.get(code, "hindmost doctor shows this host's limits"))
-        error.code = code
-        return error
+        return InstanceError(code, message, hint=HINTS.get(code, "hindmost doctor shows this host's limits"))
     status, words = ended["status"], ended["words"]
     how = f"was killed by signal {-status}" if status < 0 else f"exited with status {status}"
     return InstanceError(
+        "todo",
         f"load instance {index} ({ended['who']}) {how}" + (f":\n{words}" if words else ""),
         hint="who ended it? if memory was short: dmesg | tail" if status < 0 else HINTS["panicked"],
     )
@@ -59,4 +58,6 @@ def failure(index: int, failed: tuple[str, str] | None, ended: dict[str, Any]) -
 
 def unreadable(index: int, error: Exception) -> InstanceError:
     """Its result is not there or not whole."""
-    return InstanceError(f"the result of instance {index} cannot be read: {error}", hint=HINTS["write"])
+    return InstanceError(
+        "todo", f"the result of instance {index} cannot be read: {error}", hint=HINTS["write"]
+    )

@@ -43,5 +43,7 @@ def need_dask() -> None:
         import distributed  # noqa: F401
     except ImportError as error:
         raise HindmostError(
-            f"a fleet needs {error.name}, which is not installed", hint="pip install 'hindmost[fleet]'"
+            "todo",
+            f"a fleet needs {error.name}, which is not installed",
+            hint="pip install 'hindmost[fleet]'",
         ) from None

@@ -184,12 +184,14 @@ class _Course:
         seconds = time.monotonic() - self._begun
         if self._phase == "start" and self._keys:
             return InstanceError(
+                "todo",
                 f"instance {late} has not stored all of {self._keys:,} keys after {seconds:.0f} s: the server"
                 " answers slowly",
                 hint='--workload FILE with fewer: {"kind": "key-value", "keys": 100}',
             )
         host = self._hosts[late]
         return InstanceError(
+            "todo",
             f"instance {late}{f' on host {host}' if host else ''} is stuck in phase `{self._phase}` after"
             f" {seconds:.0f} s",
             hint="hindmost doctor shows whether that host is overloaded",

@@ -60,6 +60,7 @@ def make_room(
     addresses = max(len(plan.source), 1)
     if ports is not None and connections > addresses * (count := ports["last"] - ports["first"] + 1):
         raise HostUnfit(
+            "todo",
             f"{connections:,} connections to one address need as many local ports, and this host has"
             f" {count:,} ({ports['first']} to {ports['last']})"
             + (f" at each of {addresses} addresses" if plan.source else ""),
@@ -70,6 +71,7 @@ def make_room(
     if available is not None and memory > MEMORY_SHARE * available:
         each = max(one["connection_bytes"] for one in needs)
         raise HostUnfit(
+            "todo",
             f"{plan.clients} client(s) with {connections:,} connections may come to hold {_gib(memory)}, up"
             f" to {each:,} bytes for each connection, and this host has {_gib(available)} to spare",
             hint="fewer --connections or --clients, or smaller values in --workload",
@@ -78,6 +80,7 @@ def make_room(
     if takes is not None and connections > takes:
         name, _, _ = plan.target.partition("?")
         raise UsageError(
+            "todo",
             f"{connections:,} connections were asked for, and {plan.target} is started for {takes:,}",
             hint=f"'{name}?connections={connections + SPARE_FILES}' as TARGET, or fewer --connections",
         )
@@ -86,6 +89,7 @@ def make_room(
 def _files(need: int, plan: MeasurePlan, soft: int | None, hard: int | None) -> None:
     if hard is not None and need > hard:
         raise HostUnfit(
+            "todo",
             f"{plan.connections:,} connections need {need:,} open files in one process, and a process here"
             f" may have {hard:,}",
             hint=f"sudo prlimit --pid $$ --nofile={max(65_536, need)}, then again; or fewer --connections",

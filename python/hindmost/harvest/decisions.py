@@ -46,7 +46,9 @@ def select(
     now = now or {}
     unknown = sorted(set(now) - set(range(len(classes["classes"]))))
     if unknown:
-        raise UsageError(f"there is no class {unknown[0]}: there are 0 to {len(classes['classes']) - 1}")
+        raise UsageError(
+            "todo", f"there is no class {unknown[0]}: there are 0 to {len(classes['classes']) - 1}"
+        )
     rooms = [
         {
             "pattern": one["pattern"],
@@ -104,7 +106,9 @@ def place(
     number = {name: at for at, name in enumerate(names)}
     unknown = [name for name in writers if name not in number]
     if unknown:
-        raise UsageError(f"{unknown[0]} is no server of any classified tenant: there are {len(names)}")
+        raise UsageError(
+            "todo", f"{unknown[0]} is no server of any classified tenant: there are {len(names)}"
+        )
     environments = {name: at for at, name in enumerate(dict.fromkeys(one["environment"] for one in known))}
     asked = {
         "tenants": [

@@ -46,10 +46,12 @@ def read_runs(path: Path) -> dict[str, float]:
             for number, row in enumerate(csv.DictReader(file), 2):
                 found[row["job"]] = float(row["duration_s"])
                 if not 0.0 <= found[row["job"]] < float("inf"):
-                    raise UsageError(f"{path}:{number}: {row['duration_s']} is no duration in seconds")
+                    raise UsageError(
+                        "todo", f"{path}:{number}: {row['duration_s']} is no duration in seconds"
+                    )
     except (OSError, KeyError, ValueError, TypeError) as error:
         raise UsageError(
-            f"{path} cannot be read: {error}", hint="columns job,duration_s, the latest run last"
+            "todo", f"{path} cannot be read: {error}", hint="columns job,duration_s, the latest run last"
         ) from None
     return found
 
@@ -197,7 +199,7 @@ def labels_text(classes: Classes) -> str:
             continue
         for host in one["servers"]:
             if not HOST.fullmatch(host):
-                raise UsageError(f"{host!r} of {one['name']} is no name of a node")
+                raise UsageError("todo", f"{host!r} of {one['name']} is no name of a node")
             lines.append(
                 f"kubectl label node {host} --overwrite hindmost/class={one['class']}"
                 f" hindmost/pattern={one['pattern']}"

@@ -25,7 +25,7 @@ def published(number: int, **changes: float) -> dict[str, Any]:
     amplitudes) is assumed. ``crates/harvest/src/simulate/center.rs`` says which is which.
     """
     if not 0 <= number < CENTERS:
-        raise UsageError(f"there is no DC-{number}: there are DC-0 to DC-{CENTERS - 1}")
+        raise UsageError("todo", f"there is no DC-{number}: there are DC-0 to DC-{CENTERS - 1}")
     made: dict[str, Any] = engine("center", number)
     return made | changes
 
@@ -103,12 +103,16 @@ def check(document: dict[str, Any]) -> None:
             found = where.get(name, low)
             if isinstance(found, (int, float)) and not low <= found < float("inf"):
                 raise UsageError(
-                    f"{name} is {found:g}: {low:g} is the least", hint=f"--setting {prefix}{name}={low:g}"
+                    "todo",
+                    f"{name} is {found:g}: {low:g} is the least",
+                    hint=f"--setting {prefix}{name}={low:g}",
                 )
     for name in ("wave_share", "environment_share", "wave_reach"):
         found = center.get(name, 0.5)
         if isinstance(found, (int, float)) and not 0.0 <= found <= 1.0:
-            raise UsageError(f"{name} is {found:g}, which is no share", hint=f"--setting center.{name}=0.5")
+            raise UsageError(
+                "todo", f"{name} is {found:g}, which is no share", hint=f"--setting center.{name}=0.5"
+            )
 
 
 def _recorded_defaults(kind: Kind, traces: Traces) -> dict[str, Any]:
@@ -128,12 +132,14 @@ def _replayed(kind: Kind, document: dict[str, Any], traces: Traces) -> dict[str,
     servers = [server for tenant in known for server in tenant.servers]
     if len(servers) < 2:
         raise UsageError(
+            "todo",
             f"{len(servers)} servers of {len(traces.tenants)} tenants have traces that are whole enough:"
             " nothing can be simulated on them",
             hint="a longer --slot bridges readings that come seldom",
         )
     if kind in {"durability", "hazard"} and not any(tenant.reimages > 0.0 for tenant in known):
         raise UsageError(
+            "todo",
             f"none of {len(known)} tenants was ever reimaged: no block would be lost",
             hint="a column reimages (per server and month) in tenants.csv",
         )
@@ -169,6 +175,6 @@ def _replayed(kind: Kind, document: dict[str, Any], traces: Traces) -> dict[str,
             )
         )
     except _engine.EngineError as error:
-        hint = "--setting days=1, or traces of a longer time" if error.args[0] == "harvest_long" else None
-        raise UsageError(error.args[1], hint=hint) from None
+        hint = "--setting days=1, or traces of a longer time" if error.args[0] == "harvest-long" else None
+        raise UsageError("todo", error.args[1], hint=hint) from None
     return answer

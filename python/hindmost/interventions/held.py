@@ -77,6 +77,7 @@ class Surgeon:
             now = time.monotonic()
             if now > until:
                 raise HindmostError(
+                    "todo",
                     f"stood still for more than {seconds:g} s, and the watchdog has undone {name} meanwhile",
                     hint="the same command again",
                 )
@@ -108,6 +109,7 @@ class Surgeon:
             self._watchdog.stdin.flush()
         except OSError:
             raise HindmostError(
+                "todo",
                 "the watchdog has ended, and nothing is changed without it",
                 hint="hindmost knobs restore, then the same command again",
             ) from None
@@ -133,7 +135,7 @@ def surgery(journal: Path = FOLDER) -> Iterator[Surgeon]:
         assert watchdog.stdout is not None
         try:
             if watchdog.stdout.readline() != b"ready\n":
-                raise HindmostError("the watchdog did not start: nothing was changed")
+                raise HindmostError("todo", "the watchdog did not start: nothing was changed")
             yield Surgeon(journal, watchdog)
         finally:
             assert watchdog.stdin is not None
@@ -153,6 +155,7 @@ def _alone(journal: Path) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise HindmostError(
+                "todo",
                 "another diagnosis or supervision is changing things on this host:"
                 " two would see each other's changes",
                 hint="wait until it ends",

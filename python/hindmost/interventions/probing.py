@@ -37,7 +37,9 @@ def probing(latency: LatencySource, cpu: int | None = None) -> Iterator[_engine.
     """
     asked = latency.document.get("probe")
     if asked is None:
-        raise HostUnfit("this needs a probe: an access log tells latency too late", hint="--probe 200/s")
+        raise HostUnfit(
+            "todo", "this needs a probe: an access log tells latency too late", hint="--probe 200/s"
+        )
     before = _threads()
     try:
         probe = _engine.Prober(asked["address"], asked["protocol"], asked["rate"])

@@ -73,6 +73,7 @@ def refuse_words(what: Mapping[str, Any], where: str = "factor") -> None:
     kind = kind_of(what, where)
     if kind in OF_WORDS or (kind == "interference" and str(what["interference"]).strip() not in BUILT_IN):
         raise UsageError(
+            "todo",
             f"{where} sets {kind} on another machine: no command line crosses the network",
             hint="option = NAME of a preset, or of a target file that stands there as"
             " /etc/hindmost/targets/NAME.toml; or run the study on that machine",

@@ -36,21 +36,23 @@ def told(call: Callable[[], Answer]) -> Answer:
     except _engine.EngineError as error:
         code, message = error.args
         if code == "unknown":
-            raise UsageError(message, hint="hindmost knobs list --all") from None
+            raise UsageError("todo", message, hint="hindmost knobs list --all") from None
         if code == "value":
-            raise UsageError(message, hint="hindmost knobs list") from None
+            raise UsageError("todo", message, hint="hindmost knobs list") from None
         if code == "missing":
             hint = (
                 "run as root" if "denied" in message or "ermitted" in message else "hindmost knobs list --all"
             )
-            raise HostUnfit(message, hint=hint) from None
+            raise HostUnfit("todo", message, hint=hint) from None
         if code == "differs":
-            raise HostUnfit(f"{message}; it is as before again", hint="hindmost knobs list") from None
+            raise HostUnfit("todo", f"{message}; it is as before again", hint="hindmost knobs list") from None
         if code == "held":
             hint = "wait until it ends" if "running" in message else "hindmost knobs restore says why"
-            raise HindmostError(f"{message}; nothing was changed", hint=hint) from None
+            raise HindmostError("todo", f"{message}; nothing was changed", hint=hint) from None
         mends = _made_safe(message) if code == "journal" else None
-        raise HindmostError(f"{message}; nothing was changed", hint=mends or "hindmost knobs list") from None
+        raise HindmostError(
+            "todo", f"{message}; nothing was changed", hint=mends or "hindmost knobs list"
+        ) from None
 
 
 def _made_safe(message: str) -> str | None:
@@ -79,6 +81,7 @@ def known(name: str, names: list[str]) -> str:
         return name
     close = get_close_matches(name, names, n=1)
     raise UsageError(
+        "todo",
         f"there is no knob {name!r}" + (f" (did you mean {close[0]}?)" if close else ""),
         hint=f"hindmost knobs get {close[0]}" if close else "hindmost knobs list --all",
     )
@@ -103,4 +106,4 @@ def put_back(done: list[dict[str, Any]]) -> None:
         f"{one['name']} is not {one['value']!r} again: {one['failure']}" for one in done if one["failure"]
     ]
     if failed:
-        raise HindmostError("; ".join(failed), hint="hindmost knobs restore")
+        raise HindmostError("todo", "; ".join(failed), hint="hindmost knobs restore")

@@ -107,4 +107,4 @@ def undone(undo: Callable[[], None]) -> Iterator[None]:
 
 def refuse_level(name: str, level: str, why: str, hint: str | None = None) -> UsageError:
     """What is said of a level that is none."""
-    return UsageError(f"{name} cannot be {level!r}: {why}", hint=hint)
+    return UsageError("todo", f"{name} cannot be {level!r}: {why}", hint=hint)

@@ -142,10 +142,11 @@ def kind_of(what: Mapping[str, Any], where: str = "factor") -> str:
     """
     named = [key for key in what if key in KEYS]
     if len(named) > 1:
-        raise UsageError(f"{where} names {' and '.join(named)}, but a factor is one knob", hint=_HINT)
+        raise UsageError("todo", f"{where} names {' and '.join(named)}, but a factor is one knob", hint=_HINT)
     if not named:
         close = [guess for key in what if "did you mean" in (guess := nearest(key, KEYS))]
         raise UsageError(
+            "todo",
             f"{where} does not say what it sets{''.join(close[:1])}; one of {', '.join(KEYS)} must be there",
             hint=_HINT,
         )
@@ -154,11 +155,13 @@ def kind_of(what: Mapping[str, Any], where: str = "factor") -> str:
     for key, value in what.items():
         if key not in expected:
             raise UsageError(
-                f"{where}: unknown key {key}{nearest(key, expected)}", hint=f"write {kind.example}"
+                "todo", f"{where}: unknown key {key}{nearest(key, expected)}", hint=f"write {kind.example}"
             )
         fits = isinstance(value, expected[key]) and (not isinstance(value, bool) or bool in expected[key])
         if not fits or value is False:
-            raise UsageError(f"{where}: {key} = {value!r} cannot be meant", hint=f"write {kind.example}")
+            raise UsageError(
+                "todo", f"{where}: {key} = {value!r} cannot be meant", hint=f"write {kind.example}"
+            )
     return KEYS[named[0]]
 
 
@@ -185,9 +188,11 @@ def knob_of(kind: str, what: Mapping[str, Any], target: Managed, journal: Path) 
         The table is wrong: unknown kind, key or name (with the nearest), or a value that cannot be meant.
     """
     if kind not in KINDS:
-        raise UsageError(f"there is no kind of knob {kind!r}{nearest(kind, KINDS)}", hint=_HINT)
+        raise UsageError("todo", f"there is no kind of knob {kind!r}{nearest(kind, KINDS)}", hint=_HINT)
     if kind_of(what) != kind:
-        raise UsageError(f"this is not a {kind} knob: {dict(what)!r}", hint=f"write {KINDS[kind].example}")
+        raise UsageError(
+            "todo", f"this is not a {kind} knob: {dict(what)!r}", hint=f"write {KINDS[kind].example}"
+        )
     knob: Knob = import_module(f"hindmost.knobs.kinds.{kind}").make(what, target, journal)
     return knob
 

@@ -59,7 +59,7 @@ def tasks(server: ManagedServer, pattern: str = "*") -> list[Task]:
     fit = [task for task in found if fnmatchcase(task.name, pattern)]
     if not fit:
         names = ", ".join(sorted({task.name for task in found})) or "none"
-        raise TargetError(f"the server has no thread called {pattern!r}; its threads: {names}")
+        raise TargetError("todo", f"the server has no thread called {pattern!r}; its threads: {names}")
     return fit
 
 
@@ -108,13 +108,14 @@ def set_on_each(
                         write(task.tid, goal[task.tid])
                     except PermissionError as error:
                         raise HostUnfit(
+                            "todo",
                             f"{knob}: thread {task.tid} is refused {goal[task.tid]}: {error.strerror}",
                             hint="run as root",
                         ) from None
         for tid, setting in goal.items():
             with _gone_is_fine():
                 if (is_now := read(tid)) != setting:
-                    raise HostUnfit(f"{knob}: thread {tid} was given {setting}, but has {is_now}")
+                    raise HostUnfit("todo", f"{knob}: thread {tid} was given {setting}, but has {is_now}")
         yield
 
 

@@ -28,10 +28,10 @@ def check_counts(requests: int, seed: int) -> None:
     """
     if not 1 <= requests <= 10_000_000_000:
         raise UsageError(
-            f"--requests {requests} is not between 1 and 10,000,000,000", hint="--requests 1000000"
+            "todo", f"--requests {requests} is not between 1 and 10,000,000,000", hint="--requests 1000000"
         )
     if not 0 <= seed < MOST_SEED:
-        raise UsageError(f"--seed {seed} is not between 0 and 2^63", hint="--seed 1")
+        raise UsageError("todo", f"--seed {seed} is not between 0 and 2^63", hint="--seed 1")
 
 
 def one_load(rate: str | None, utilisation: str | None) -> dict[str, float]:
@@ -75,14 +75,18 @@ def swept(
         Something of it cannot be meant.
     """
     if find is None and (by or between):
-        raise UsageError("--by and --between belong to --find", hint="--find 'p99<500us' --by threads")
+        raise UsageError(
+            "todo", "--by and --between belong to --find", hint="--find 'p99<500us' --by threads"
+        )
     points = loads(rate, utilisation)
     question = None if find is None else Question(_objective(find), by or "rate", _between(between))
     fixed = None
     if question is not None and question.by != "rate":
         if len(points) != 1:
             raise UsageError(
-                f"--find needs one load to search --by {question.by}", hint="--rate 5k, or --utilisation 70%"
+                "todo",
+                f"--find needs one load to search --by {question.by}",
+                hint="--rate 5k, or --utilisation 70%",
             )
         fixed = points[0]
     designs = settings(varied, together=together)
@@ -116,7 +120,9 @@ def loads(rate: str | None, utilisation: str | None) -> list[dict[str, float]]:
 def refuse_both(rate: str | None, utilisation: str | None) -> None:
     """Refuse a load that is said twice."""
     if rate is not None and utilisation is not None:
-        raise UsageError("--rate and --utilisation say the same thing twice", hint="leave out one of them")
+        raise UsageError(
+            "todo", "--rate and --utilisation say the same thing twice", hint="leave out one of them"
+        )
 
 
 def _grid(text: str, parse: Callable[[str], float], example: str) -> list[float]:
@@ -129,13 +135,15 @@ def _grid(text: str, parse: Callable[[str], float], example: str) -> list[float]
             values.append(parse(low))
             continue
         if not (dots and count.isdigit() and 2 <= int(count) <= MOST_LOADS):
-            raise UsageError(f"{part!r} is no grid of loads: write FIRST..LAST:HOW_MANY", hint=example)
+            raise UsageError(
+                "todo", f"{part!r} is no grid of loads: write FIRST..LAST:HOW_MANY", hint=example
+            )
         first, last, n = parse(low), parse(high), int(count)
         if first >= last:
-            raise UsageError(f"{part!r} does not rise", hint=example)
+            raise UsageError("todo", f"{part!r} does not rise", hint=example)
         values += [first + (last - first) * step / (n - 1) for step in range(n)]
     if len(values) > MOST_LOADS:
-        raise UsageError(f"{len(values):,} loads are too many", hint=f"at most {MOST_LOADS:,}")
+        raise UsageError("todo", f"{len(values):,} loads are too many", hint=f"at most {MOST_LOADS:,}")
     return sorted(set(values))
 
 
@@ -144,7 +152,9 @@ def _objective(text: str) -> Term:
     term = parse_term(text, "--find", "'p99<500us' or 'mean<1ms'")
     if term.calm or term.above or not term.is_latency:
         raise UsageError(
-            f"--find {text!r}: a clone is asked where a latency stays below a limit", hint="'p99<500us'"
+            "todo",
+            f"--find {text!r}: a clone is asked where a latency stays below a limit",
+            hint="'p99<500us'",
         )
     return term
 
@@ -155,5 +165,5 @@ def _between(text: str | None) -> tuple[float, float] | None:
     try:
         low, high = (float(end) for end in text.split(".."))
     except ValueError:
-        raise UsageError(f"--between {text!r} cannot be read", hint="--between 1..100") from None
+        raise UsageError("todo", f"--between {text!r} cannot be read", hint="--between 1..100") from None
     return low, high

@@ -120,6 +120,7 @@ class Clone:
             checked = json.loads(_engine.check_clone(text))
         except _engine.EngineError as error:
             raise UsageError(
+                "todo",
                 explained(str(error.args[1]), text, where, written),
                 hint="fields and values: schemas/clone.schema.json; an example: hindmost synth show silo",
             ) from None
@@ -144,10 +145,11 @@ def load_clone(source: str | Path) -> Clone:
     except (ValueError, RecursionError) as error:
         kind = "JSON" if path.suffix == ".json" else "TOML"
         raise UsageError(
-            f"{path} is not {kind}: {error}", hint="an example: hindmost synth show silo > mine.toml"
+            "todo", f"{path} is not {kind}: {error}", hint="an example: hindmost synth show silo > mine.toml"
         ) from None
     if not isinstance(document, dict):
         raise UsageError(
+            "todo",
             f"{path} holds no document but a {type(document).__name__}",
             hint="an example: hindmost synth show silo",
         )
@@ -174,6 +176,7 @@ def _find(source: str | Path) -> tuple[Path, str]:
         near = difflib.get_close_matches(str(source), APPLICATIONS, n=1)
         maybe = f" (did you mean {near[0]}?)" if near else ""
         raise UsageError(
+            "todo",
             f"there is no clone document {source}: no such file, and no application of that name{maybe}",
             hint=f"applications: {', '.join(APPLICATIONS)};"
             " your own: hindmost synth fit LOG.csv --out clone.toml",
@@ -181,12 +184,15 @@ def _find(source: str | Path) -> tuple[Path, str]:
     size = path.stat().st_size
     if size > MAX_BYTES:
         raise UsageError(
+            "todo",
             f"{path} has {size:,} bytes; a clone document has at most {MAX_BYTES:,}",
             hint="an empirical law needs a few thousand points, not every sample",
         )
     try:
         return path, path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise UsageError(f"{path} is no text: {error}", hint="hindmost synth show silo > mine.toml") from None
+        raise UsageError(
+            "todo", f"{path} is no text: {error}", hint="hindmost synth show silo > mine.toml"
+        ) from None
     except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}", hint=f"ls -l {path}") from None
+        raise UsageError("todo", f"{path} cannot be read: {error.strerror}", hint=f"ls -l {path}") from None

@@ -125,14 +125,16 @@ def _range(clone: Clone, question: Question, setting: Mapping[str, Value]) -> tu
         capacity = Clone.of(applied(clone.document, setting)).capacity_per_s
         if capacity is None:
             raise UsageError(
-                f"{clone.name} takes no time at all, so every rate holds", hint="hindmost synth show CLONE"
+                "todo",
+                f"{clone.name} takes no time at all, so every rate holds",
+                hint="hindmost synth show CLONE",
             )
         low, high = question.between or (0.01 * capacity, 0.995 * capacity)
     else:
         now = value_at(clone.document, question.path)
         if isinstance(now, (str, bool)):
             raise UsageError(
-                f"{question.by} is {now!r}, no number to be searched", hint="--vary tries values"
+                "todo", f"{question.by} is {now!r}, no number to be searched", hint="--vary tries values"
             )
         name = question.path.rpartition(".")[2]
         if question.between:
@@ -144,9 +146,10 @@ def _range(clone: Clone, question: Question, setting: Mapping[str, Value]) -> tu
             high = min(high, MOST_SHARE) if name in SHARES else high
         else:
             raise UsageError(
+                "todo",
                 f"{question.by} is {now or 0:g} now, which says nothing of where to search",
                 hint="--between 1..100",
             )
     if not (math.isfinite(low) and math.isfinite(high) and 0.0 < low < high):
-        raise UsageError(f"--between {low:g}..{high:g} is no range above 0", hint="--between 1..100")
+        raise UsageError("todo", f"--between {low:g}..{high:g} is no range above 0", hint="--between 1..100")
     return low, high

@@ -110,4 +110,4 @@ class Serving:
             hint = next(
                 (hint for words, hint in hints.items() if words in message), "hindmost synth serve --help"
             )
-            raise (HindmostError if code == "synth" else UsageError)(message, hint=hint) from None
+            raise (HindmostError if code == "synth" else UsageError)(code, message, hint=hint) from None

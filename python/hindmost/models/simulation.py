@@ -148,6 +148,7 @@ def above_capacity(found: Prediction) -> UsageError:
     threads = f"{found['threads']} thread{'s' if found['threads'] > 1 else ''}"
     of_it = f" is {rate / capacity:.1%} of" if capacity else " is above"
     return UsageError(
+        "todo",
         f"rate_per_s {_rate(rate)}{of_it} the capacity of {_rate(capacity)} requests a second ({threads}):"
         " the queue would grow without end",
         hint=f"--rate {_rate(0.9 * capacity).replace(',', '')}, more threads,"
@@ -185,8 +186,8 @@ def engine_errors() -> Iterator[None]:
     except _engine.EngineError as error:
         code, message = error.args
         if code == "interrupted":
-            raise Interrupted(message, hint="run the command again") from None
-        raise UsageError(message, hint="hindmost synth simulate --help") from None
+            raise Interrupted(message) from None
+        raise UsageError("todo", message, hint="hindmost synth simulate --help") from None
 
 
 def _outcome(answer: dict[str, Any]) -> Outcome:

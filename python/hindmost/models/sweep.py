@@ -80,12 +80,14 @@ def settings(varied: Sequence[Vary], *, together: bool = False) -> list[dict[str
     paths = [one.path for one in varied]
     for path in paths:
         if paths.count(path) > 1:
-            raise UsageError(f"{path} is varied twice", hint=f"--vary {path}=VALUE,VALUE,...")
+            raise UsageError("todo", f"{path} is varied twice", hint=f"--vary {path}=VALUE,VALUE,...")
     most = max((len(one.values) for one in varied), default=0)
     if together and any(len(one.values) not in (1, most) for one in varied):
         lengths = ", ".join(f"{one.path} has {len(one.values)}" for one in varied)
         raise UsageError(
-            f"parameters that vary together need as many values each: {lengths}", hint="leave out --together"
+            "todo",
+            f"parameters that vary together need as many values each: {lengths}",
+            hint="leave out --together",
         )
     if not varied:
         return [{}]
@@ -133,6 +135,7 @@ def sweep(
     designs = settings(varied, together=together)
     if len(designs) * len(loads) > MOST_POINTS:
         raise UsageError(
+            "todo",
             f"{len(designs):,} designs under {len(loads):,} loads are {len(designs) * len(loads):,} points;"
             f" at most {MOST_POINTS:,} are swept at once",
             hint="fewer values, or --together",

@@ -27,6 +27,7 @@ def parse_batching(text: str) -> Batching:
         return "none" if text == "none" else "nagle"
     if not text[:1].isdigit() and not text.startswith("."):
         raise UsageError(
+            "todo",
             f"--batching {text!r} is neither none, nagle nor an interval",
             hint="--batching 100us: requests that come due within 100 us on a connection leave together",
         )

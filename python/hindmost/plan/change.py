@@ -49,15 +49,17 @@ def parse_change(text: str) -> ChangeLimit:
         text,
     )
     if not found:
-        raise UsageError(f"--fail-if {text!r} cannot be read", hint=_HINT)
+        raise UsageError("todo", f"--fail-if {text!r} cannot be read", hint=_HINT)
     calm, figure, sense, sign, amount, unit = found.groups()
     value = float(amount) * (-1.0 if sign == "-" else 1.0)
     if not sign and value:
         raise UsageError(
-            f"--fail-if {text!r} is no change: it needs a sign", hint=f"'{figure}{sense}+{amount}{unit}'"
+            "todo",
+            f"--fail-if {text!r} is no change: it needs a sign",
+            hint=f"'{figure}{sense}+{amount}{unit}'",
         )
     if unit == "%" and value <= -100.0:
-        raise UsageError(f"--fail-if {text!r}: nothing can become faster by {amount} %", hint=_HINT)
+        raise UsageError("todo", f"--fail-if {text!r}: nothing can become faster by {amount} %", hint=_HINT)
     limit = value / 100.0 if unit == "%" else value * _US[unit]
     return ChangeLimit(
         text.strip(), figure, bool(calm), sense == ">", limit, "share" if unit == "%" else "us"
@@ -78,6 +80,7 @@ def parse_changes(texts: Sequence[str]) -> list[ChangeLimit]:
         of_one = (one.figure, one.calm, one.unit) == (other.figure, other.calm, other.unit)
         if of_one and above.above and not below.above and below.limit >= above.limit:
             raise UsageError(
+                "todo",
                 f"--fail-if {one.text!r} and {other.text!r} contradict each other: every change crosses one",
                 hint=f"leave one out, or swap them: '{above.figure}<-5%' and '{above.figure}>+5%'",
             )

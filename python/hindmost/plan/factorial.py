@@ -219,15 +219,17 @@ def load_study_file(path: Path) -> StudyFile:
     try:
         data = path.read_bytes()[: LARGEST_BYTES + 1]
         if len(data) > LARGEST_BYTES:
-            raise UsageError(f"study file {path} is larger than {LARGEST_BYTES} bytes", hint=hint)
+            raise UsageError("todo", f"study file {path} is larger than {LARGEST_BYTES} bytes", hint=hint)
         text = data.decode()
         return read_study(tomllib.loads(text), f"study file {path}", Written(text, toml=True))
     except OSError as error:
-        raise UsageError(f"study file {path} cannot be read: {error.strerror}", hint=hint) from None
+        raise UsageError("todo", f"study file {path} cannot be read: {error.strerror}", hint=hint) from None
     except UnicodeDecodeError as error:
-        raise UsageError(f"study file {path} is not UTF-8 text (byte {error.start})", hint=hint) from None
+        raise UsageError(
+            "todo", f"study file {path} is not UTF-8 text (byte {error.start})", hint=hint
+        ) from None
     except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"study file {path} is not TOML: {error}", hint=hint) from None
+        raise UsageError("todo", f"study file {path} is not TOML: {error}", hint=hint) from None
 
 
 def read_study(document: object, where: str, written: Written | None = None) -> StudyFile:
@@ -241,7 +243,7 @@ def read_study(document: object, where: str, written: Written | None = None) -> 
     try:
         return StudyFile.model_validate(document)
     except ValidationError as error:
-        raise UsageError(problems_of(error, _MODELS, where, written), hint=_HINT) from None
+        raise UsageError("todo", problems_of(error, _MODELS, where, written), hint=_HINT) from None
 
 
 def json_schema_text() -> str:

@@ -37,16 +37,20 @@ class Descriptors:
             self._classes = import_module("google.protobuf.message_factory")
         except ImportError:
             raise UsageError(
-                "--descriptors needs protobuf, which is not installed", hint="pip install 'hindmost[grpc]'"
+                "todo",
+                "--descriptors needs protobuf, which is not installed",
+                hint="pip install 'hindmost[grpc]'",
             ) from None
         try:
             held = messages.FileDescriptorSet.FromString(file.read_bytes())
         except OSError as error:
             raise UsageError(
-                f"--descriptors {file} cannot be read: {error.strerror}", hint=f"ls -l {file}"
+                "todo", f"--descriptors {file} cannot be read: {error.strerror}", hint=f"ls -l {file}"
             ) from None
         except Exception as error:  # protobuf's own DecodeError
-            raise UsageError(f"--descriptors {file} is no FileDescriptorSet: {error}", hint=_HOW) from None
+            raise UsageError(
+                "todo", f"--descriptors {file} is no FileDescriptorSet: {error}", hint=_HOW
+            ) from None
         self._pool = pools.DescriptorPool()
         try:
             for one in held.file:
@@ -62,7 +66,7 @@ class Descriptors:
             Exception
         ) as error:  # an import that is not in the set: a TypeError or a KeyError, by protobuf's version
             raise UsageError(
-                f"--descriptors {file} lacks something that its protos import: {error}", hint=_HOW
+                "todo", f"--descriptors {file} lacks something that its protos import: {error}", hint=_HOW
             ) from None
 
     def message(self, service: str, method: str, text: str) -> bytes:
@@ -82,18 +86,21 @@ class Descriptors:
         """
         if service not in self._services:
             raise UsageError(
+                "todo",
                 f"--descriptors {self.file} knows no service {service}{nearest(service, self._services)}",
                 hint=f"it has {', '.join(sorted(self._services)) or 'none at all'}",
             )
         methods = self._services[service].methods_by_name
         if method not in methods:
             raise UsageError(
+                "todo",
                 f"{service} has no method {method}{nearest(method, methods)}",
                 hint=f"it has {', '.join(sorted(methods))}",
             )
         found = methods[method]
         if found.client_streaming or found.server_streaming:
             raise UsageError(
+                "todo",
                 f"{service}/{method} is a stream, and only unary calls are measured",
                 hint="name another method",
             )
@@ -102,6 +109,7 @@ class Descriptors:
             self._json.Parse(text or "{}", message)
         except self._json.ParseError as error:
             raise UsageError(
+                "todo",
                 f"the message to {service}/{method} is no {found.input_type.full_name}: {error}",
                 hint="write it as JSON, with the fields of its proto",
             ) from None
@@ -134,11 +142,14 @@ def _call(request: dict[str, Any], known: Descriptors | None) -> dict[str, Any]:
     path = str(request.get("path", "/"))
     found = _METHOD.fullmatch(path)
     if found is None:
-        raise UsageError(f"{path} names no method of gRPC", hint="grpc://HOST:PORT/package.Service/Method")
+        raise UsageError(
+            "todo", f"{path} names no method of gRPC", hint="grpc://HOST:PORT/package.Service/Method"
+        )
     service, method = found.groups()
     if known is None:
         if request.get("body") is not None:
             raise UsageError(
+                "todo",
                 f"the message to {service}/{method} is JSON, and nothing says what its fields are",
                 hint=f"--descriptors FILE.binpb, of {_HOW}",
             )
@@ -167,10 +178,11 @@ def _text(body: object, path: str) -> str:
         except (OSError, UnicodeDecodeError) as error:
             why = getattr(error, "strerror", None) or "it is not UTF-8"
             raise UsageError(
-                f"the message to {path}: {file} cannot be read: {why}", hint=f"ls -l {file}"
+                "todo", f"the message to {path}: {file} cannot be read: {why}", hint=f"ls -l {file}"
             ) from None
     if not isinstance(body, str):
         raise UsageError(
+            "todo",
             f"the message to {path} is made into bytes before the load, and cannot be a template",
             hint="write it as JSON, or name a file of it",
         )

@@ -51,7 +51,7 @@ def _body(text: str) -> tuple[str | dict[str, str], str]:
             start = opened.read(_SHORT)
     except OSError as error:
         raise UsageError(
-            f"--body {text}: {file} cannot be read: {error.strerror}", hint=f"ls -l {file}"
+            "todo", f"--body {text}: {file} cannot be read: {error.strerror}", hint=f"ls -l {file}"
         ) from None
     return {"file": str(file)}, _kind_of(start.decode("utf-8", "replace"))
 
@@ -71,7 +71,9 @@ def read_text(body: str) -> str:
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise UsageError(f"--body {body}: {file} cannot be read: {why}", hint=f"ls -l {file}") from None
+        raise UsageError(
+            "todo", f"--body {body}: {file} cannot be read: {why}", hint=f"ls -l {file}"
+        ) from None
 
 
 def _kind_of(text: str) -> str:
@@ -95,13 +97,14 @@ def parse_headers(lines: Iterable[str]) -> dict[str, str]:
         name = name.strip()
         if not colon or not name or name in ("env", "file"):
             raise UsageError(
+                "todo",
                 f"--header {name[:20]!r}... is not NAME: VALUE"
                 if len(name) > 20
                 else f"--header {name!r} is not NAME: VALUE",
                 hint="write it like --header 'Authorization: Bearer env:TOKEN'",
             )
         if name.lower() in {other.lower() for other in found}:
-            raise UsageError(f"--header {name} is given twice", hint="one --header for each name")
+            raise UsageError("todo", f"--header {name} is given twice", hint="one --header for each name")
         found[name] = value.strip()
     return found
 

@@ -32,6 +32,7 @@ def parse_levels(text: str) -> tuple[str, ...]:
         levels += _range(float(low), float(high)) if between and _numbers(low, high) else [part.strip()]
     if not 2 <= len(set(levels)) == len(levels) <= MOST_LEVELS:
         raise UsageError(
+            "todo",
             f"--levels {text!r} are not 2 to {MOST_LEVELS} different levels, the present state first",
             hint="--levels off,on; or 0,10..160 to find the best value of a number",
         )
@@ -108,7 +109,9 @@ def _listed(text: str) -> list[str]:
     try:
         found = json.loads(text)
     except ValueError as error:
-        raise UsageError(f"--levels {text!r} is no list: {error}", hint='--levels \'["0", "3,1"]\'') from None
+        raise UsageError(
+            "todo", f"--levels {text!r} is no list: {error}", hint='--levels \'["0", "3,1"]\''
+        ) from None
     return [str(one) for one in found]
 
 
@@ -119,5 +122,7 @@ def _numbers(*texts: str) -> bool:
 def _range(low: float, high: float) -> list[str]:
     """Levels at equal ratios: what a knob does changes by factors, not by steps."""
     if not 0 < low < high:
-        raise UsageError(f"--levels {low:g}..{high:g} is no range from a number above 0 to a greater one")
+        raise UsageError(
+            "todo", f"--levels {low:g}..{high:g} is no range from a number above 0 to a greater one"
+        )
     return [f"{low * (high / low) ** (step / (STEPS - 1)):.4g}" for step in range(STEPS)]

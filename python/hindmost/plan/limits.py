@@ -26,6 +26,7 @@ def parse_limits(texts: Sequence[str]) -> tuple[Term, ...]:
             if _never_below(low, high) and high.limit <= low.limit:
                 same = "" if low.key == high.key else f", and {high.key} is never below {low.key}"
                 raise UsageError(
+                    "todo",
                     f"--require {high.text!r} and {low.text!r} contradict each other: nothing is below"
                     f" {high.write(high.limit)} and above {low.write(low.limit)}{same}",
                     hint=f"leave out one of them: --require {high.text!r}",
@@ -45,6 +46,7 @@ def fitting(plan: MeasurePlan, terms: Sequence[Term], *, stored: bool = False) -
         if term.level is not None and term.level not in plan.quantiles:
             names = ",".join(name[1:] for name in plan.labels)
             raise UsageError(
+                "todo",
                 f"--require {term.text!r} names a percentile that is not measured",
                 hint=f"this study has {', '.join(plan.labels)}"
                 if stored
@@ -52,6 +54,7 @@ def fitting(plan: MeasurePlan, terms: Sequence[Term], *, stored: bool = False) -
             )
         if term.name == THROUGHPUT and term.above and plan.rate_per_s and term.limit >= plan.rate_per_s:
             raise UsageError(
+                "todo",
                 f"--require {term.text!r} cannot be held at a rate of {plan.rate_per_s:g}/s: no more requests"
                 " come back than are sent",
                 hint=f"throughput>{0.98 * plan.rate_per_s:.6g}{'' if stored else ', or a higher --rate'}",

@@ -204,10 +204,12 @@ class MeasurePlan(BaseModel):
             hint = next((way for field, way in WAYS_OUT.items() if field in told), "hindmost measure --help")
             if workload is not None and (located := explained(told, text, *workload, "workload")) != told:
                 told, hint = located, "its keys and values: docs/reference/workload.md"
-            raise UsageError(told, hint=hint) from None
+            raise UsageError("todo", told, hint=hint) from None
         except ValueError as error:
             raise UsageError(
-                f"the plan holds a number that is none: {error}", hint="see the file given with --workload"
+                "todo",
+                f"the plan holds a number that is none: {error}",
+                hint="see the file given with --workload",
             ) from None
 
     def _target(self, protocol: str, address: str, tls: Tls | None, secrets: bool) -> dict[str, Any]:

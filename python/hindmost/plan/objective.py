@@ -48,16 +48,18 @@ def parse_objective(text: str) -> Objective:
     for term in terms:
         if term.above or not (term.is_share or term.is_latency):
             raise UsageError(
+                "todo",
                 f"objective {term.text!r}: a search raises the rate until a latency or a share of requests"
                 " leaves its limit, which is above it",
                 hint=f"write it like {EXAMPLES}",
             )
     if all(term.is_share for term in terms):
         raise UsageError(
+            "todo",
             f"objective {text!r} limits no latency: a server that answers late holds every rate",
             hint=f"'p99<500us,{text.strip()}'",
         )
     names = [term.key for term in terms]
     if twice := next((name for name in names if names.count(name) > 1), None):
-        raise UsageError(f"objective {text!r} limits {twice} twice", hint="leave one of them out")
+        raise UsageError("todo", f"objective {text!r} limits {twice} twice", hint="leave one of them out")
     return Objective(",".join(part.strip() for part in text.split(",")), terms)

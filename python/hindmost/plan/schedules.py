@@ -65,23 +65,29 @@ def parse_schedule(text: str, duration_s: float) -> tuple[Points, float | None]:
         if "." in text or "/" in text:
             points = read_schedule(Path(text))
             return points, _mean(points)
-        raise UsageError(f"--schedule {name!r} is no shape and no file{nearest(name, KNOWN)}", hint=_USAGE)
+        raise UsageError(
+            "todo", f"--schedule {name!r} is no shape and no file{nearest(name, KNOWN)}", hint=_USAGE
+        )
     values, given = _split(rest, ("amplitude", "period") if name == "sine" else ("period",))
     period_s = parse_duration(given["period"], "period", 0.001) if "period" in given else duration_s
     if name in SHAPES:
         if values:
-            raise UsageError(f"--schedule {name} takes a period alone, not {values[0]:g}", hint=_USAGE)
+            raise UsageError(
+                "todo", f"--schedule {name} takes a period alone, not {values[0]:g}", hint=_USAGE
+            )
         return _over(period_s, SHAPES[name]), None
     if name == "sine":
         amplitude = _number(given.get("amplitude", "0.5"))
         if values or not 0.0 <= amplitude <= 1.0:
             raise UsageError(
-                f"--schedule {text} has no amplitude between 0 and 1, a share of the mean rate", hint=_USAGE
+                "todo",
+                f"--schedule {text} has no amplitude between 0 and 1, a share of the mean rate",
+                hint=_USAGE,
             )
         at = [i / SINE_PIECES for i in range(SINE_PIECES + 1)]
         return _over(period_s, [(x, 1.0 + amplitude * math.sin(math.tau * x)) for x in at]), None
     if len(values) < 2:
-        raise UsageError(f"--schedule {text} needs two rates at least", hint=_USAGE)
+        raise UsageError("todo", f"--schedule {text} needs two rates at least", hint=_USAGE)
     return _over(period_s, _MAKE[name](values)), None
 
 
@@ -96,7 +102,7 @@ def read_schedule(file: Path) -> Points:
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"the schedule {file} cannot be read: {error}", hint=_USAGE) from None
+        raise UsageError("todo", f"the schedule {file} cannot be read: {error}", hint=_USAGE) from None
     points: list[tuple[float, float]] = []
     for number, line in enumerate(lines, start=1):
         if not line.strip() or line.lstrip().startswith("#"):
@@ -154,7 +160,9 @@ def mean_rates(points: Sequence[Sequence[float]], rate_per_s: float, edges: Sequ
 
 
 def _wrong(file: Path, line: int, what: str) -> UsageError:
-    return UsageError(f"the schedule {file}, line {line}: {what}", hint="one line: SECONDS,REQUESTS_A_SECOND")
+    return UsageError(
+        "todo", f"the schedule {file}, line {line}: {what}", hint="one line: SECONDS,REQUESTS_A_SECOND"
+    )
 
 
 def _mean(points: Sequence[tuple[float, float]]) -> float:
@@ -186,7 +194,9 @@ def _split(rest: str, keys: Sequence[str]) -> tuple[list[float], dict[str, str]]
         if not sign:
             values.append(_number(part))
         elif key not in keys or key in given:
-            raise UsageError(f"{key!r} in --schedule is none of its keys{nearest(key, keys)}", hint=_USAGE)
+            raise UsageError(
+                "todo", f"{key!r} in --schedule is none of its keys{nearest(key, keys)}", hint=_USAGE
+            )
         else:
             given[key] = value
     return values, given
@@ -198,5 +208,5 @@ def _number(text: str) -> float:
     except ValueError:
         number = -1.0
     if not (math.isfinite(number) and number >= 0.0):
-        raise UsageError(f"{text!r} in --schedule is not a number that is not negative", hint=_USAGE)
+        raise UsageError("todo", f"{text!r} in --schedule is not a number that is not negative", hint=_USAGE)
     return number

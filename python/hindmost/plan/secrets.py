@@ -82,7 +82,7 @@ def _looked_up(source: str, name: str, what: str) -> str:
     if source == "env":
         if (words := os.environ.get(name)) is None:
             raise UsageError(
-                f"{what}: there is no variable {name} in the environment", hint=f"export {name}=..."
+                "todo", f"{what}: there is no variable {name} in the environment", hint=f"export {name}=..."
             )
         return words
     if source == "file":
@@ -90,12 +90,13 @@ def _looked_up(source: str, name: str, what: str) -> str:
             lines = Path(name).expanduser().read_text(encoding="utf-8")[:_LARGEST_BYTES].splitlines()
         except (OSError, UnicodeDecodeError) as error:
             why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-            raise UsageError(f"{what}: {name} cannot be read: {why}", hint=f"ls -l {name}") from None
+            raise UsageError("todo", f"{what}: {name} cannot be read: {why}", hint=f"ls -l {name}") from None
         if not lines:
-            raise UsageError(f"{what}: the file {name} is empty", hint="its first line is the secret")
+            raise UsageError("todo", f"{what}: the file {name} is empty", hint="its first line is the secret")
         return lines[0]
     if name not in _given:
         raise UsageError(
+            "todo",
             f"{what} was given in plain words, which are not stored",
             hint="begin anew with env:NAME or file:PATH in its place, like 'Authorization: Bearer env:TOKEN'",
         )

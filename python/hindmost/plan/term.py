@@ -106,12 +106,13 @@ def parse_term(text: str, what: str = "limit", examples: str = EXAMPLES) -> Term
     """
     match = re.fullmatch(r"\s*(calm\s+)?([a-z]+(?:\d{1,3}(?:\.\d+)?)?)\s*([<>])=?\s*(.+?)\s*", text)
     if match is None:
-        raise UsageError(f"{what} {text.strip()!r} cannot be read", hint=f"write it like {examples}")
+        raise UsageError("todo", f"{what} {text.strip()!r} cannot be read", hint=f"write it like {examples}")
     calm, name, above = match[1] is not None, match[2], match[3] == ">"
     if re.fullmatch(r"p\d{1,3}(\.\d+)?", name):
         name = label(parse_quantiles(name)[0])
     elif name == "max":
         raise UsageError(
+            "todo",
             f"{what} {text.strip()!r}: a longest latency only grows with the number of requests, so that no"
             " interval tells where it lies",
             hint=f"a high percentile: {match[1] or ''}p99.9{match[3]}{match[4]}",
@@ -119,11 +120,12 @@ def parse_term(text: str, what: str = "limit", examples: str = EXAMPLES) -> Term
     elif name not in ("mean", THROUGHPUT, *SHARES):
         known = ("p99", "mean", *SHARES, THROUGHPUT)
         raise UsageError(
+            "todo",
             f"{what} {text.strip()!r} limits {name!r}, which is not measured{nearest(name, known)}",
             hint=f"write it like {examples}",
         )
     if calm and name[0] != "p":
-        raise UsageError(f"calm latency has percentiles and no {name}", hint="'calm p99<500us'")
+        raise UsageError("todo", f"calm latency has percentiles and no {name}", hint="'calm p99<500us'")
     return Term(name, _limit(name, match[4], text), calm, above, text.strip())
 
 
@@ -144,5 +146,7 @@ def _limit(name: str, written: str, text: str) -> float:
         return parse_percent(written, f"limit of {name}")
     limit_s = parse_duration(written, f"limit of {name}")
     if limit_s <= 0.0:
-        raise UsageError(f"limit {text.strip()!r} cannot be met: latencies are above 0", hint="'p99<500us'")
+        raise UsageError(
+            "todo", f"limit {text.strip()!r} cannot be met: latencies are above 0", hint="'p99<500us'"
+        )
     return limit_s * 1e6

@@ -10,15 +10,15 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 HINTS = {
-    "tls_file": "openssl x509 -noout -text -in FILE shows a certificate,"
+    "tls-file": "openssl x509 -noout -text -in FILE shows a certificate,"
     " openssl pkey -noout -text -in KEY a key",
-    "tls_certificate": "--ca FILE with the CA that issued it, --sni NAME where it holds another name;"
+    "tls-certificate": "--ca FILE with the CA that issued it, --sni NAME where it holds another name;"
     " --insecure measures whoever answers",
-    "tls_plain": "write the target without TLS, or name the port that speaks it",
-    "tls_off": "write the target without TLS, or switch it on in the server (PostgreSQL: ssl, ssl_cert_file,"
+    "tls-plain": "write the target without TLS, or name the port that speaks it",
+    "tls-off": "write the target without TLS, or switch it on in the server (PostgreSQL: ssl, ssl_cert_file,"
     " ssl_key_file of postgresql.conf)",
-    "tls_version": "see which it speaks: openssl s_client -connect HOST:PORT",
-    "tls_refused": "--cert FILE --key FILE where it asks for a client certificate; see the server's log",
+    "tls-version": "see which it speaks: openssl s_client -connect HOST:PORT",
+    "tls-refused": "--cert FILE --key FILE where it asks for a client certificate; see the server's log",
     "tls": "see the server's log, and openssl s_client -connect HOST:PORT",
 }
 """By the engine's code of a failure."""

@@ -40,6 +40,7 @@ def from_treadmill(records: Sequence[Any], where: str) -> dict[str, Any]:
         for name in ("operation_cdf", "object_size_cdf"):
             if record[name] != first[name]:
                 raise UsageError(
+                    "todo",
                     f"{where}: {name} of key number {number + 1} ({record['key']}) is not that of the"
                     " first key: our keys share one mix and one law of sizes",
                     hint="a file for each group of keys, and a measurement for each",
@@ -48,7 +49,9 @@ def from_treadmill(records: Sequence[Any], where: str) -> dict[str, Any]:
     operations = _weighted(first["operation_cdf"], f"{where}: operation_cdf")
     for name, _ in operations:
         if name not in OPERATIONS:
-            raise UsageError(f"{where}: operation {name!r} is not ours{nearest(str(name), OPERATIONS)}")
+            raise UsageError(
+                "todo", f"{where}: operation {name!r} is not ours{nearest(str(name), OPERATIONS)}"
+            )
     gets = sum(weight for name, weight in operations if OPERATIONS[name] == "get")
     alike = max(shares) - min(shares) < 1e-9
     return {
@@ -64,15 +67,18 @@ def from_treadmill(records: Sequence[Any], where: str) -> dict[str, Any]:
 def _known(record: Any, number: int, where: str) -> None:  # noqa: ANN401 (whatever stands in the file)
     if not isinstance(record, dict):
         raise UsageError(
+            "todo",
             f"{where}: item {number + 1} is no object, as Treadmill's files have one for each key",
             hint='workload files of ours are objects: {"kind": "key-value", "keys": 10000}',
         )
     for name in record:
         if name not in KEYS:
-            raise UsageError(f"{where}, key number {number + 1}: unknown key {name}{nearest(name, KEYS)}")
+            raise UsageError(
+                "todo", f"{where}, key number {number + 1}: unknown key {name}{nearest(name, KEYS)}"
+            )
     for name in KEYS:
         if name not in record:
-            raise UsageError(f"{where}, key number {number + 1}: {name} is missing")
+            raise UsageError("todo", f"{where}, key number {number + 1}: {name} is missing")
 
 
 def _shares(cumulative: Sequence[float], where: str) -> list[float]:
@@ -81,7 +87,7 @@ def _shares(cumulative: Sequence[float], where: str) -> list[float]:
         low <= high for low, high in pairwise([0.0, *cumulative])
     )
     if not rising or abs(cumulative[-1] - 1.0) > 1e-6:
-        raise UsageError(f"{where} does not rise to 1.0", hint="cumulative shares: 0.5, 0.75, 1.0")
+        raise UsageError("todo", f"{where} does not rise to 1.0", hint="cumulative shares: 0.5, 0.75, 1.0")
     return [round(high - low, 12) for low, high in pairwise([0.0, *cumulative])]
 
 
@@ -89,6 +95,6 @@ def _weighted(cdf: Any, where: str) -> list[tuple[Any, float]]:  # noqa: ANN401 
     """What is drawn, with its share, of pairs with cumulative ones."""
     if not isinstance(cdf, list) or not cdf or any(not isinstance(p, list) or len(p) != 2 for p in cdf):
         raise UsageError(
-            f"{where} is no list of pairs", hint='[[0.7, "get_operation"], [1.0, "set_operation"]]'
+            "todo", f"{where} is no list of pairs", hint='[[0.7, "get_operation"], [1.0, "set_operation"]]'
         )
     return list(zip([what for _, what in cdf], _shares([share for share, _ in cdf], where), strict=True))

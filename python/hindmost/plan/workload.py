@@ -41,6 +41,7 @@ def workload_file(asked: Path) -> Path:
     if str(asked) in named:
         return named[str(asked)]
     raise UsageError(
+        "todo",
         f"--workload {asked} is no file and no name{nearest(str(asked), named)}",
         hint=f"one of {', '.join(named)}, or a file like {_EXAMPLE}",
     )
@@ -58,22 +59,25 @@ def load_workload(asked: Path) -> dict[str, Any]:
     try:
         if path.stat().st_size > _LARGEST_BYTES:
             raise UsageError(
+                "todo",
                 f"workload file {path} is larger than {_LARGEST_BYTES} bytes: not a workload file",
                 hint=f"write it like {_EXAMPLE}",
             )
         document = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise UsageError(
-            f"workload file {path} cannot be read: {error.strerror}", hint=f"ls -l {path}"
+            "todo", f"workload file {path} cannot be read: {error.strerror}", hint=f"ls -l {path}"
         ) from None
     except ValueError as error:
         raise UsageError(
-            f"workload file {path} is not JSON: {error}", hint=f"write it like {_EXAMPLE}"
+            "todo", f"workload file {path} is not JSON: {error}", hint=f"write it like {_EXAMPLE}"
         ) from None
     if isinstance(document, list) and document:
         return from_treadmill(document, f"workload file {path}")
     if not isinstance(document, dict):
-        raise UsageError(f"workload file {path} holds no JSON object", hint=f"write it like {_EXAMPLE}")
+        raise UsageError(
+            "todo", f"workload file {path} holds no JSON object", hint=f"write it like {_EXAMPLE}"
+        )
     document = {key: value for key, value in document.items() if key not in _BESIDE}
     document.setdefault("kind", "key-value")
     if document["kind"] == "http":
@@ -93,6 +97,7 @@ def _named_keys(names: Any, path: Path) -> dict[str, Any]:  # noqa: ANN401 (what
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or "it is not UTF-8"
         raise UsageError(
+            "todo",
             f"workload file {path}: key_names.file: {file} cannot be read: {why}",
             hint="a text file with one key a line",
         ) from None

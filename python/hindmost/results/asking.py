@@ -195,7 +195,9 @@ def compare(
     if not live:
         if options or pairs is not None or out is not None:
             given = [*options, *(["pairs"] if pairs is not None else []), *(["out"] if out else [])]
-            raise UsageError(f"{given[0]} is for runs that are made now", hint="live=True, or leave it out")
+            raise UsageError(
+                "todo", f"{given[0]} is for runs that are made now", hint="live=True, or leave it out"
+            )
         document = stored(names, margin=MARGIN if share is None else share, fail_if=limits, anyway=anyway)
         return ComparisonResult(document, frames=frames)
     asked = replace(_request("synth", options), target=None)
@@ -209,7 +211,9 @@ def _request(target: str | Path, options: dict[str, Any]) -> MeasureRequest:
     for name in options:
         if name not in OPTIONS:
             raise UsageError(
-                f"measure() has no option {name!r}{nearest(name, OPTIONS)}", hint="help(hindmost.measure)"
+                "todo",
+                f"measure() has no option {name!r}{nearest(name, OPTIONS)}",
+                hint="help(hindmost.measure)",
             )
     return MeasureRequest.of({"target": str(target), **options})
 

@@ -45,13 +45,16 @@ def kept_requests(study: Path, kept: Kept, library: Library | None) -> Any:  # n
     """
     if kept not in get_args(Kept):
         raise UsageError(
+            "todo",
             f"requests({kept!r}): kept are {' and '.join(get_args(Kept))}{nearest(kept, get_args(Kept))}",
             hint='requests("samples") is uniform, requests("worst") the slowest of each run',
         )
     files = {path: _place(study, path) for path in sorted(study.rglob(f"runs/[0-9]*/{kept}-*.parquet"))}
     if not files:
         raise StudyError(
-            f"{study} keeps no single requests", hint="measure(..., samples=20_000) keeps so many of each run"
+            "todo",
+            f"{study} keeps no single requests",
+            hint="measure(..., samples=20_000) keeps so many of each run",
         )
     if library == "pandas":
         return _pandas(files)
@@ -82,7 +85,9 @@ def _pandas(files: Mapping[Path, Mapping[str, Any]]) -> Any:  # noqa: ANN401 (a 
     try:
         pandas = import_module("pandas")
     except ImportError:
-        raise UsageError("neither polars nor pandas is installed", hint="pip install polars") from None
+        raise UsageError(
+            "todo", "neither polars nor pandas is installed", hint="pip install polars"
+        ) from None
     frames = []
     for path, place in files.items():
         columns: dict[str, Any] = {}

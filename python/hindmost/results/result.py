@@ -86,9 +86,13 @@ class Result(ABC, Generic[Document]):
         if found := named or [one for one in self.figures if words in one.title.lower()]:
             return found[0]
         if not self.figures:
-            raise UsageError("this page has no figures: it has nothing to draw", hint="result.latency")
+            raise UsageError(
+                "todo", "this page has no figures: it has nothing to draw", hint="result.latency"
+            )
         known = [one.name or one.title for one in self.figures]
-        raise UsageError(f"no figure is called {name!r}{nearest(words, known)}", hint="result.figures")
+        raise UsageError(
+            "todo", f"no figure is called {name!r}{nearest(words, known)}", hint="result.figures"
+        )
 
     def save(self, path: str | Path) -> Path:
         """Write the page: one HTML file that needs no network.
@@ -103,7 +107,7 @@ class Result(ABC, Generic[Document]):
             path.write_text(self.page(), encoding="utf-8")
         except OSError as error:
             raise StudyError(
-                f"{path} cannot be written: {error.strerror}", hint=f"ls -ld {path.absolute().parent}"
+                "todo", f"{path} cannot be written: {error.strerror}", hint=f"ls -ld {path.absolute().parent}"
             ) from error
         return path
 
@@ -136,7 +140,9 @@ class Result(ABC, Generic[Document]):
             Nothing was kept, or this is no study.
         """
         if self.study is None:
-            raise StudyError("nothing was measured, so no request was kept", hint="hindmost.measure(...)")
+            raise StudyError(
+                "todo", "nothing was measured, so no request was kept", hint="hindmost.measure(...)"
+            )
         return kept_requests(self.study, kept, self._library)
 
     @abstractmethod

@@ -80,6 +80,7 @@ def _read(run: RunRecord) -> dict[str, Microseconds]:
             columns = _engine.read_columns(str(path), _COLUMNS)
         except _engine.EngineError as error:
             raise StudyError(
+                "todo",
                 f"run {run.number} of the study cannot be read: {error.args[1]}",
                 hint=f"move {run.folder} away and report again",
             ) from None

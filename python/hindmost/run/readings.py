@@ -98,7 +98,7 @@ def plan_of(study: Study) -> MeasurePlan:
         where = ".".join(str(part) for part in first["loc"])
         path = study.folder / "manifest.json"
         raise StudyError(
-            f"{path} holds no plan: {where}: {first['msg']}", hint=f"head -c 2000 {path}"
+            "todo", f"{path} holds no plan: {where}: {first['msg']}", hint=f"head -c 2000 {path}"
         ) from None
 
 
@@ -122,6 +122,7 @@ def read_instances(run: RunRecord) -> list[InstanceReading]:
         except (OSError, ValueError, _engine.EngineError) as error:
             why = error.args[1] if isinstance(error, _engine.EngineError) else error
             raise StudyError(
+                "todo",
                 f"run {run.number} of the study cannot be read: {why}",
                 hint=f"move {run.folder} away and report again",
             ) from None

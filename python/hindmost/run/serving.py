@@ -16,7 +16,7 @@ from hindmost.plan.first import first_request
 from hindmost.plan.tls import Tls
 from hindmost.targets import Attached, Managed, ManagedServer, cpu_affinity, greet, local_owner
 
-GONE = ("server_gone", "connect", "closing")
+GONE = ("server-gone", "connect", "closing")
 """Codes of an instance whose server did not answer any more."""
 Beside = Callable[[ManagedServer], AbstractContextManager[None]]
 """What is in force while a server that was started here runs, from before the load until after it."""
@@ -40,8 +40,7 @@ class Server:
     def explained(self, error: InstanceError, number: int) -> InstanceError | TargetError:
         """An instance's failure in run `number`, with what is known of the server."""
         managed = self.managed
-        alone = InstanceError(f"run {number}: {error.message}", hint=error.hint)
-        alone.code = error.code
+        alone = InstanceError(error.code, f"run {number}: {error.message}", hint=error.hint)
         alone.shows = "silent" if error.code in GONE else None
         if managed is None or error.code not in (*GONE, "full", "preload"):
             return alone
@@ -55,6 +54,7 @@ class Server:
             return alone
         log = f"\nits last words:\n  {report.log.strip()[-1000:]}" if report.log.strip() else ""
         died = TargetError(
+            "todo",
             f"run {number}: {self.document['name']} {report.describe()} in mid-run ({error.message}){log}",
             hint="start it by hand to see why; finished runs are kept",
         )
@@ -84,11 +84,13 @@ def serving(
     if fleet.serves:
         if plan.tls is not None:
             raise UsageError(
+                "todo",
                 "a server that is started on another host speaks without TLS",
                 hint="start it there with its certificate, and name it as TARGET; leave out [target]",
             )
         if plan.login not in (None, target.spec.login):
             raise UsageError(
+                "todo",
                 "a server that is started on another host lets in whom its target file names, nobody else",
                 hint="start it there, and name it as TARGET; or leave out --user, --password and --database",
             )

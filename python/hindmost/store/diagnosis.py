@@ -185,6 +185,6 @@ def read_diagnosis(path: Path) -> Diagnosis:
         msgspec.convert(document, Diagnosis)
     except (OSError, ValueError) as error:
         raise StudyError(
-            f"{path} is no {SCHEMA_NAME}: {error}", hint=f"hindmost diagnose ... --out {path}"
+            "todo", f"{path} is no {SCHEMA_NAME}: {error}", hint=f"hindmost diagnose ... --out {path}"
         ) from None
     return cast("Diagnosis", document)

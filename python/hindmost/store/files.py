@@ -29,6 +29,7 @@ def install(folder: Path, texts: Mapping[str, str]) -> list[Path]:
                 beside.unlink(missing_ok=True)
     except OSError as error:
         raise HindmostError(
+            "todo",
             f"{error.filename or folder} cannot be written: {error.strerror}",
             hint="--out names a folder or file that you may write",
         ) from None

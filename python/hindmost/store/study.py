@@ -88,10 +88,14 @@ class Study:
             try:
                 there = cls.open(folder)
             except StudyError as error:
-                raise UsageError(f"{folder} is in use: {error}", hint="choose another --out") from None
-            raise UsageError(f"{folder} already holds a study", hint=f"go on with it: {there.again}")
+                raise UsageError(
+                    "todo", f"{folder} is in use: {error}", hint="choose another --out"
+                ) from None
+            raise UsageError("todo", f"{folder} already holds a study", hint=f"go on with it: {there.again}")
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise UsageError(f"{folder} exists and is not an empty folder", hint="choose another --out")
+            raise UsageError(
+                "todo", f"{folder} exists and is not an empty folder", hint="choose another --out"
+            )
         with _telling(folder):
             (folder / "runs").mkdir(parents=True, exist_ok=True)
             _write(folder / "manifest.json", json.dumps(study.manifest, indent=1))
@@ -111,20 +115,21 @@ class Study:
             manifest = json.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             raise StudyError(
-                f"{folder} holds no study: it has no manifest.json", hint=f"ls {folder}"
+                "todo", f"{folder} holds no study: it has no manifest.json", hint=f"ls {folder}"
             ) from None
         except (OSError, ValueError) as error:
             hint = f"ls -ld {folder}" if isinstance(error, PermissionError) else f"head -c 200 {path}"
-            raise StudyError(f"{path} cannot be read: {error}", hint=hint) from None
+            raise StudyError("todo", f"{path} cannot be read: {error}", hint=hint) from None
         if not isinstance(manifest, dict) or manifest.get("schema") != SCHEMA:
             found = manifest.get("schema") if isinstance(manifest, dict) else type(manifest).__name__
             raise StudyError(
+                "todo",
                 f"{folder} is a study of format {found!r}; this version reads {SCHEMA!r}",
                 hint="read it with the version of Hindmost that wrote it",
             )
         if missing := [name for name in ("plan", "host") if not isinstance(manifest.get(name), dict)]:
             raise StudyError(
-                f"{path} is not whole: it lacks {' and '.join(missing)}", hint=f"head -c 200 {path}"
+                "todo", f"{path} is not whole: it lacks {' and '.join(missing)}", hint=f"head -c 200 {path}"
             )
         return cls(folder, manifest)
 
@@ -141,6 +146,7 @@ class Study:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise StudyError(
+                    "todo",
                     f"another hindmost is at work in {self.folder}",
                     hint="wait for it, or choose another --out",
                 ) from None
@@ -171,7 +177,7 @@ class Study:
                     raise ValueError(f"its run.json is not a whole {RUN_SCHEMA}")
             except (OSError, ValueError) as error:
                 raise StudyError(
-                    f"run {folder.name} cannot be read: {error}", hint=_mends(error, folder)
+                    "todo", f"run {folder.name} cannot be read: {error}", hint=_mends(error, folder)
                 ) from None
             found.append(RunRecord(int(folder.name), folder, record))
         return found
@@ -285,6 +291,7 @@ def _telling(folder: Path, go_on: str = "") -> Iterator[None]:
         }
         where = error.filename or folder
         raise StudyError(
+            "todo",
             f"{where} cannot be written: {error.strerror}" + ("; finished runs are kept" if go_on else ""),
             hint=hints.get(error.errno or 0, f"ls -ld {folder}"),
         ) from error

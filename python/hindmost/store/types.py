@@ -4,7 +4,7 @@ The classes beside this file are types of plain dictionaries, for the checker, a
 Schemas; they cost nothing at run time.
 """
 
-from typing import Annotated, Literal, NotRequired, TypedDict
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 import msgspec
 
@@ -25,7 +25,7 @@ Blame = Literal["instrument", "host", "server", "sample"]
 class Reason(TypedDict):
     """Why the verdict is what it is, or what to keep in mind; commands in a hint stand between backticks.
 
-    ``labels``: the quantiles it concerns; empty is the whole measurement.
+    ``labels``: the quantiles it concerns; empty is the whole measurement. ``values``: the parameters of the sentence.
     """
 
     code: str
@@ -33,6 +33,15 @@ class Reason(TypedDict):
     text: str
     hint: str | None
     labels: NotRequired[list[Label]]
+    values: NotRequired[dict[str, Any]]
+
+
+class Note(TypedDict):
+    """Something to know about a result. ``code`` is stable, ``text`` is not; ``values`` are its parameters."""
+
+    code: str
+    text: str
+    values: dict[str, Any]
 
 
 class Cause(TypedDict):

@@ -87,7 +87,7 @@ def refuse_changes(given: Sequence[str], again: str) -> None:
     """
     if given:
         raise UsageError(
-            f"{given[0]} cannot change in a study that goes on: runs would not be alike", hint=again
+            "todo", f"{given[0]} cannot change in a study that goes on: runs would not be alike", hint=again
         )
 
 
@@ -118,7 +118,9 @@ def reopened(
     changes = asked.stopping()
     if asked.target is not None or out is not None:
         raise UsageError(
-            "--resume takes its target and folder from the study", hint=f"hindmost measure --resume {folder}"
+            "todo",
+            "--resume takes its target and folder from the study",
+            hint=f"hindmost measure --resume {folder}",
         )
     refuse_changes(
         asked.fixed() or (["--find-rate"] if find_rate is not None else []),

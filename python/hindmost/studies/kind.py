@@ -124,6 +124,7 @@ def kind_of(study: Study) -> Kind[Any]:
     name = name_of(study.manifest)
     if name not in KINDS:
         raise StudyError(
+            "todo",
             f"{study.folder} is a study of kind {name!r}; this version knows {', '.join(KINDS)}",
             hint="read it with the version of Hindmost that wrote it",
         )
@@ -147,12 +148,14 @@ def refuse_another(study: Study, *names: str) -> None:
     """
     if (whole := _whole_of(study)) is not None:
         raise UsageError(
+            "todo",
             f"{study.folder} is a part of {whole.folder}, a study of kind {name_of(whole.manifest)}",
             hint=f"to go on with the whole: {whole.again}",
         )
     kind = kind_of(study)
     if kind.name not in names:
         raise UsageError(
+            "todo",
             f"{study.folder} is a study of kind {kind.name}, not {' or '.join(names)}",
             hint=f"to go on with it: {study.again}",
         )

@@ -53,7 +53,7 @@ def listing(folder: Path) -> Listing:
         If there is no such folder.
     """
     if not folder.is_dir():
-        raise UsageError(f"{folder} is no folder", hint="hindmost list .")
+        raise UsageError("todo", f"{folder} is no folder", hint="hindmost list .")
     found = [_listed(place, folder) for place in _studies(folder, 0)]
     return {
         "schema": "hindmost.list/1",

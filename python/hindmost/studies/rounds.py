@@ -49,7 +49,9 @@ class Rounds:
         """
         if not self.least <= count <= MOST:
             raise UsageError(
-                f"{self.option} {count} is not between {self.least} and {MOST}: {self.why}", hint=self.hint
+                "todo",
+                f"{self.option} {count} is not between {self.least} and {MOST}: {self.why}",
+                hint=self.hint,
             )
         return count
 
@@ -67,4 +69,6 @@ def check_figure(by: str, plan: MeasurePlan) -> None:
         It is neither ``mean`` nor one of the plan's percentiles.
     """
     if by != "mean" and by not in plan.labels:
-        raise UsageError(f"--by {by} is not among mean, {', '.join(plan.labels)}", hint="see --quantiles")
+        raise UsageError(
+            "todo", f"--by {by} is not among mean, {', '.join(plan.labels)}", hint="see --quantiles"
+        )

@@ -69,6 +69,7 @@ def choose_folder(spec: TargetSpec) -> Folder:
             name = path / f"hindmost-{spec.protocol}-{secrets.token_hex(4)}"
             return Folder(str(name), who.uid if who else None, who.gid if who else None)
     raise TargetError(
+        "todo",
         f"no temporary folder can be made for {spec.name} in {temporary.folder()}",
         hint="set TMPDIR to a folder that everybody may enter",
     )
@@ -114,7 +115,7 @@ def prepare(
         _write_files(spec, folder, values, who)
     except (OSError, ValueError) as error:
         raise TargetError(
-            f"cannot write the files of {spec.name}: {error}", hint=f"df -h {folder.parent}"
+            "todo", f"cannot write the files of {spec.name}: {error}", hint=f"df -h {folder.parent}"
         ) from None
     request = Request(
         argv=argv,
@@ -155,11 +156,11 @@ def find_program(spec: TargetSpec, name: str, env: Mapping[str, str]) -> str:
         if path.is_file() and os.access(path, os.X_OK):
             return str(path)
         problem = "is not executable" if path.exists() else "does not exist"
-        raise TargetError(f"cannot start {spec.name}: {path} {problem}", hint=f"ls -l {path}")
+        raise TargetError("todo", f"cannot start {spec.name}: {path} {problem}", hint=f"ls -l {path}")
     found = shutil.which(name, path=search_path(env))
     if found is None:
         hint = f"apt-get install {spec.package}" if spec.package else f"install {name}, or give its full path"
-        raise TargetError(f"cannot start {spec.name}: the program {name} is not installed", hint=hint)
+        raise TargetError("todo", f"cannot start {spec.name}: the program {name} is not installed", hint=hint)
     return str(Path(found).absolute())
 
 
@@ -171,6 +172,7 @@ def check_cpus(spec: TargetSpec, cpus: Sequence[int] | None) -> None:
         return  # the guard sees what the kernel allows
     if missing := sorted(set(cpus or []) - set(online)):
         raise UsageError(
+            "todo",
             f"target {spec.name}: cpus = {format_cpus(cpus or [])}, "
             f"but processor {format_cpus(missing)} is missing or offline; there are {format_cpus(online)}",
             hint=f'cpus = "{format_cpus(os.sched_getaffinity(0))}" is what Hindmost itself may use',

@@ -70,6 +70,7 @@ def pick_free_port(host: str) -> int:
             return int(probe.getsockname()[1])
     except OSError as error:
         raise TargetError(
+            "todo",
             f"cannot pick a free port on {host}: {error.strerror}",
             hint="set port in the target file, or host to an address of this machine (ip address show)",
         ) from None
@@ -85,9 +86,10 @@ def refuse_taken_port(host: str, port: int) -> None:
     """
     problem = bind_error(host, port)
     if problem == errno.EADDRINUSE:
-        raise TargetError(taken_message(host, port), hint=taken_hint(port))
+        raise TargetError("todo", taken_message(host, port), hint=taken_hint(port))
     if problem == errno.EACCES:
         raise TargetError(
+            "todo",
             f"port {port} on {host} is a privileged port and Hindmost does not run as root",
             hint="set port to 1024 or more, or to 0 for a free one",
         )

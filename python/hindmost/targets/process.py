@@ -230,13 +230,17 @@ class ManagedServer:
 
     def _port_taken(self) -> TargetError:
         message = ports.taken_message(self.spec.host, self._port)
-        return TargetError(f"{self.spec.name} cannot start: {message}", hint=ports.taken_hint(self._port))
+        return TargetError(
+            "todo", f"{self.spec.name} cannot start: {message}", hint=ports.taken_hint(self._port)
+        )
 
     def _failure(self, what: str, hint: str | None) -> TargetError:
         report = self._started().stop(patiently=False)
         lines = report.log.splitlines()[-_LOG_LINES:]
         log = "its last words:\n  " + "\n  ".join(lines) if lines else "it wrote nothing"
-        return TargetError(f"{self.spec.name} {what}\ncommand: {shlex.join(self.command)}\n{log}", hint=hint)
+        return TargetError(
+            "todo", f"{self.spec.name} {what}\ncommand: {shlex.join(self.command)}\n{log}", hint=hint
+        )
 
     def stop(self, *, patiently: bool = True) -> ExitReport:
         """Stop it with all its descendants (`patiently`: as the target says, killing after its timeout)."""
@@ -260,10 +264,10 @@ def _run_probe(argv: Sequence[str], spec: TargetSpec, timeout_s: float) -> None:
     try:
         done = subprocess.run(argv, capture_output=True, cwd=spec.folder, timeout=timeout_s, check=False)
     except subprocess.TimeoutExpired:
-        raise TargetError(f"{argv[0]} did not end within {timeout_s:g} s") from None
+        raise TargetError("todo", f"{argv[0]} did not end within {timeout_s:g} s") from None
     except OSError as error:
-        raise TargetError(f"cannot run {argv[0]}: {error.strerror}") from None
+        raise TargetError("todo", f"cannot run {argv[0]}: {error.strerror}") from None
     if done.returncode != 0:
         words = (done.stdout + done.stderr).decode(errors="replace").strip().splitlines()
         last = f": {words[-1][:200]}" if words else ""
-        raise TargetError(f"{shlex.join(argv)} exited with status {done.returncode}{last}")
+        raise TargetError("todo", f"{shlex.join(argv)} exited with status {done.returncode}{last}")

@@ -102,7 +102,7 @@ def parse_target(text: str) -> Attached | Managed:
     """
     text = text.strip()
     if not text:
-        raise UsageError("no target is named", hint=f"TARGET is {_FORMS}")
+        raise UsageError("todo", "no target is named", hint=f"TARGET is {_FORMS}")
     scheme, found, rest = text.partition("://")
     if found:
         return _attached(text, scheme.lower(), rest)
@@ -123,8 +123,11 @@ def _unknown(name: str) -> UsageError:
     if host and port.isdigit():
         # Where several have one port, the first of the table is the usual one.
         likely = next((entry.name for entry in ENTRIES.values() if entry.port == int(port)), PROTOCOLS[0])
-        return UsageError(f"target {name!r} does not say its protocol", hint=f"write {likely}://{name}")
+        return UsageError(
+            "todo", f"target {name!r} does not say its protocol", hint=f"write {likely}://{name}"
+        )
     return UsageError(
+        "todo",
         f"target {name!r} is neither a preset, a file, nor a URL{nearest(name, preset_names())}",
         hint=f"TARGET is {_FORMS}; presets: {', '.join(preset_names())}",
     )
@@ -135,9 +138,9 @@ def _options(text: str, query: str) -> dict[str, object]:
     for part in query.split("&"):
         name, found, value = part.partition("=")
         if not found or not name:
-            raise UsageError(f"option {part!r} in target {text!r} is not NAME=VALUE", hint=_OPTIONS)
+            raise UsageError("todo", f"option {part!r} in target {text!r} is not NAME=VALUE", hint=_OPTIONS)
         if name in options:
-            raise UsageError(f"option {name!r} is given twice in target {text!r}", hint=_OPTIONS)
+            raise UsageError("todo", f"option {name!r} is given twice in target {text!r}", hint=_OPTIONS)
         (_, plain), *_ = parse_qsl(f"x={value}", keep_blank_values=True, separator="\n")
         try:
             options[name] = json.loads(plain)
@@ -152,11 +155,13 @@ def _attached(text: str, scheme: str, rest: str) -> Attached:
     protocol = ENTRIES.get(spoken) or by_tls_scheme.get(spoken)
     if scheme == "unix":
         raise UsageError(
+            "todo",
             f"target {text!r} does not say its protocol",
             hint=f"write {' or '.join(f'{name}+unix://{rest}' for name in PROTOCOLS)}",
         )
     if protocol is None or (plus and over != "unix"):
         raise UsageError(
+            "todo",
             f"unknown protocol {scheme!r} in target {text!r}{nearest(scheme, [*PROTOCOLS, *by_tls_scheme])}",
             hint=f"TARGET is {_FORMS}",
         )
@@ -169,6 +174,7 @@ def _attached(text: str, scheme: str, rest: str) -> Attached:
     whole, at, place = authority.rpartition("@")
     if at and not protocol.logs_in:
         raise UsageError(
+            "todo",
             f"target {scheme}://...@{place} holds a user or password, for which {protocol.name} has no place",
             hint="--header 'Authorization: ...'" if protocol.mix.paths else f"write {scheme}://{place}",
         )
@@ -179,15 +185,19 @@ def _attached(text: str, scheme: str, rest: str) -> Attached:
         login, authority, path = _login(text, whole if at else "", path), place, ""
     if fragment:
         raise UsageError(
+            "todo",
             f"target {text!r} holds a fragment ({fragment}), which is never sent",
             hint=f"write {scheme}://{authority}{path}",
         )
     if not (protocol.mix.paths or protocol.mix.names) and path not in ("", "/"):
-        raise UsageError(f"target {text!r}: {scheme} has no path", hint=f"write {scheme}://{authority}")
+        raise UsageError(
+            "todo", f"target {text!r}: {scheme} has no path", hint=f"write {scheme}://{authority}"
+        )
     if (protocol.mix.paths or protocol.mix.names) and (
         not path.isascii() or re.search(r"[\x00-\x20\x7f]", path)
     ):
         raise UsageError(
+            "todo",
             f"target {text!r}: the path holds a character that must be written as %XX",
             hint=f"write {scheme}://{authority}{quote(path, safe='/?&=%')}",
         )
@@ -197,11 +207,13 @@ def _attached(text: str, scheme: str, rest: str) -> Attached:
     every = [_host_and_port(text, one, default) for one in authority.split(",")]
     if not all(port for _, port in every):
         raise UsageError(
-            f"target {text!r} names no port, and {protocol.name} has no usual one", hint=f"write {text}:PORT"
+            "todo",
+            f"target {text!r} names no port, and {protocol.name} has no usual one",
+            hint=f"write {text}:PORT",
         )
     endpoints = [join_address(host, port) for host, port in every]
     if twice := next((one for one in endpoints if endpoints.count(one) > 1), None):
-        raise UsageError(f"target {text!r} names {twice} twice", hint="name each server once")
+        raise UsageError("todo", f"target {text!r} names {twice} twice", hint="name each server once")
     host, port = every[0]
     addresses = resolve_host(host, port)
     several = tuple(endpoints) if len(every) > 1 else ()
@@ -226,7 +238,9 @@ def _login(text: str, who: str, path: str) -> Login | None:
     options = dict(parse_qsl(query, keep_blank_values=True))
     protocol = options.pop("protocol", None)
     if options or protocol not in (None, "2", "3"):
-        raise UsageError(f"target {text!r}: unknown option {query!r}", hint="write ?protocol=3 for RESP3")
+        raise UsageError(
+            "todo", f"target {text!r}: unknown option {query!r}", hint="write ?protocol=3 for RESP3"
+        )
     said = {"user": unquote(user), "password": unquote(password), "database": unquote(database)}
     given: dict[str, Any] = {name: value for name, value in said.items() if value}
     if protocol is not None:
@@ -239,9 +253,12 @@ def _on_unix_socket(text: str, protocol: Entry, rest: str, secured: bool) -> Att
     socket_path, _, path = rest.partition(":") if protocol.mix.paths else (rest, "", "")
     if not socket_path.startswith("/") or "\0" in socket_path:
         form = f"{protocol.name}+unix:///run/server.sock{':/PATH' if protocol.mix.paths else ''}"
-        raise UsageError(f"target {text!r} names no Unix socket by its whole path", hint=f"write {form}")
+        raise UsageError(
+            "todo", f"target {text!r} names no Unix socket by its whole path", hint=f"write {form}"
+        )
     if len(os.fsencode(socket_path)) > LONGEST_SOCKET_PATH:
         raise UsageError(
+            "todo",
             f"target {text!r}: the kernel takes paths of Unix sockets of {LONGEST_SOCKET_PATH} bytes at most",
             hint=f"ln -s {socket_path} /tmp/server.sock, and measure that",
         )
@@ -253,26 +270,33 @@ def _host_and_port(text: str, authority: str, default: int) -> tuple[str, int]:
     if authority.startswith("["):
         match = re.fullmatch(r"\[([^\]]*)\](?::(.*))?", authority)
         if match is None:
-            raise UsageError(f"target {text!r}: its IPv6 address is not closed", hint="write [ADDRESS]:PORT")
+            raise UsageError(
+                "todo", f"target {text!r}: its IPv6 address is not closed", hint="write [ADDRESS]:PORT"
+            )
         host, port = match[1], match[2]
         try:
             socket.inet_pton(socket.AF_INET6, host.partition("%")[0])
         except OSError:
             raise UsageError(
+                "todo",
                 f"target {text!r}: {host!r} is not an IPv6 address",
                 hint="write [ADDRESS]:PORT, like [::1]:11211",
             ) from None
     elif authority.count(":") > 1:
-        raise UsageError(f"target {text!r}: an IPv6 address needs brackets", hint="write [ADDRESS]:PORT")
+        raise UsageError(
+            "todo", f"target {text!r}: an IPv6 address needs brackets", hint="write [ADDRESS]:PORT"
+        )
     else:
         host, colon, after = authority.partition(":")
         port = after if colon else None
     if not host:
-        raise UsageError(f"target {text!r} names no host", hint="write 127.0.0.1 for this machine")
+        raise UsageError("todo", f"target {text!r} names no host", hint="write 127.0.0.1 for this machine")
     if port is None:
         return host, default
     if not re.fullmatch(r"[0-9]{1,9}", port) or not 1 <= int(port) <= 65535:
-        raise UsageError(f"target {text!r}: port {port!r} is not in 1..65535", hint=f"default: {default}")
+        raise UsageError(
+            "todo", f"target {text!r}: port {port!r} is not in 1..65535", hint=f"default: {default}"
+        )
     return host, int(port)
 
 
@@ -288,7 +312,9 @@ def resolve_host(host: str, port: int) -> tuple[str, ...]:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise TargetError(f"cannot resolve host {host!r}: {reason}", hint=f"getent hosts {host}") from None
+        raise TargetError(
+            "todo", f"cannot resolve host {host!r}: {reason}", hint=f"getent hosts {host}"
+        ) from None
     found.sort(key=lambda entry: entry[0] != socket.AF_INET)
     scoped = (_with_scope(str(address[0]), address) for *_, address in found)
     return tuple(dict.fromkeys(join_address(ip, port) for ip in scoped))

@@ -225,6 +225,7 @@ class TargetSpec(_Strict):
             if name not in self.options:
                 known = f"it takes {', '.join(self.options)}" if self.options else "it takes none"
                 raise UsageError(
+                    "todo",
                     f"target {self.name} has no option {name!r}{nearest(name, self.options)}",
                     hint=f"{known}; write {self.name}?NAME=VALUE",
                 )
@@ -232,7 +233,9 @@ class TargetSpec(_Strict):
         if "protocol" in changes:  # a server that speaks several: the client must do as well
             if changes["protocol"] not in PROTOCOLS:
                 wrong = str(changes["protocol"])
-                raise UsageError(f"target {self.name} does not speak {wrong!r}{nearest(wrong, PROTOCOLS)}")
+                raise UsageError(
+                    "todo", f"target {self.name} does not speak {wrong!r}{nearest(wrong, PROTOCOLS)}"
+                )
             update["protocol"] = changes["protocol"]
         return self.model_copy(update=update)
 
@@ -254,12 +257,15 @@ def load_target_file(path: str | Path) -> TargetSpec:
     try:
         data = path.read_bytes()[: MAX_TARGET_FILE_BYTES + 1] if path.is_file() else None
     except OSError as error:
-        raise UsageError(f"cannot read target file {path}: {error.strerror}", hint=f"ls -l {path}") from None
+        raise UsageError(
+            "todo", f"cannot read target file {path}: {error.strerror}", hint=f"ls -l {path}"
+        ) from None
     if data is None:
         what = "is not a file" if path.exists() else "does not exist"
-        raise UsageError(f"target file {path} {what}", hint="give a .toml file, a preset, or a URL")
+        raise UsageError("todo", f"target file {path} {what}", hint="give a .toml file, a preset, or a URL")
     if len(data) > MAX_TARGET_FILE_BYTES:
         raise UsageError(
+            "todo",
             f"target file {path} is larger than {MAX_TARGET_FILE_BYTES} bytes: not a target file",
             hint="see examples/targets/",
         )
@@ -267,7 +273,7 @@ def load_target_file(path: str | Path) -> TargetSpec:
         return parse_target_toml(data.decode(), str(path), path.resolve().parent)
     except UnicodeDecodeError as error:
         raise UsageError(
-            f"target file {path} is not UTF-8 text (byte {error.start})", hint="see examples/targets/"
+            "todo", f"target file {path} is not UTF-8 text (byte {error.start})", hint="see examples/targets/"
         ) from None
 
 
@@ -276,10 +282,12 @@ def parse_target_toml(text: str, where: str, folder: Path) -> TargetSpec:
     try:
         spec = TargetSpec.model_validate(tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"target file {where} is not TOML: {error}", hint="see examples/targets/") from None
+        raise UsageError(
+            "todo", f"target file {where} is not TOML: {error}", hint="see examples/targets/"
+        ) from None
     except ValidationError as error:
         told = problems_of(error, _MODELS, f"target file {where}", Written(text, toml=True))
-        raise UsageError(told, hint="see examples/targets/") from None
+        raise UsageError("todo", told, hint="see examples/targets/") from None
     spec._folder = folder
     return spec
 

@@ -39,12 +39,13 @@ def account(spec: TargetSpec) -> Account | None:
     except KeyError:
         key = "user" if spec.user else "user_if_root"
         message = f'target {spec.name}: {key} = "{name}": there is no such user'
-        raise UsageError(message, hint="getent passwd") from None
+        raise UsageError("todo", message, hint="getent passwd") from None
     if entry.pw_uid == os.geteuid():
         return None
     if not root:
         me = pwd.getpwuid(os.geteuid()).pw_name
         raise TargetError(
+            "todo",
             f"target {spec.name} is to run as user {name}; Hindmost runs as {me}, and only root may switch",
             hint="run Hindmost with sudo, or write user_if_root instead of user in the target file",
         )

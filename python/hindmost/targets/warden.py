@@ -176,7 +176,7 @@ class Warden:
     def _wait_for(self, condition: Callable[[], bool], otherwise: str) -> None:
         while not condition():
             if self._failure is not None or self._stopped:
-                raise TargetError(f"{otherwise}: {self._failure or 'its guard process ended'}")
+                raise TargetError("todo", f"{otherwise}: {self._failure or 'its guard process ended'}")
             self.pump(None)
 
     @property

@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from hindmost.store.engine import Finding
 
 _HINTS = {
-    "trace_machine": "trace on an x86-64 host",
-    "trace_btf": "use a kernel with CONFIG_DEBUG_INFO_BTF=y (Debian's and Ubuntu's have it)",
-    "trace_function": "nm -D --defined-only FILE lists the functions it names, unstripped builds name all;"
+    "trace-machine": "trace on an x86-64 host",
+    "trace-btf": "use a kernel with CONFIG_DEBUG_INFO_BTF=y (Debian's and Ubuntu's have it)",
+    "trace-function": "nm -D --defined-only FILE lists the functions it names, unstripped builds name all;"
     " readelf -n FILE lists USDT probes",
-    "trace_tracepoint": "use Linux 6.3 or later; from 6.16 on all stages can be told apart",
+    "trace-tracepoint": "use Linux 6.3 or later; from 6.16 on all stages can be told apart",
 }
 _RIGHTS = "run as root, or with the capabilities CAP_BPF and CAP_PERFMON"
 _LOCKED = "boot without lockdown=confidentiality: it forbids probes that read the kernel's memory"
@@ -24,10 +24,10 @@ _LOCKED = "boot without lockdown=confidentiality: it forbids probes that read th
 
 def unable(code: str, message: str, root: Path = Path("/")) -> HindmostError:
     """What the engine said of its probes, with what to do."""
-    if code == "trace_permission":
+    if code == "trace-permission":
         hint = _LOCKED if _lockdown(root) == "confidentiality" else _RIGHTS
-        return HostUnfit(message, hint=hint)
-    return HostUnfit(message, hint=_HINTS.get(code, "hindmost doctor"))
+        return HostUnfit("todo", message, hint=hint)
+    return HostUnfit("todo", message, hint=_HINTS.get(code, "hindmost doctor"))
 
 
 def finding(root: Path = Path("/")) -> Finding:

@@ -47,15 +47,16 @@ class Function:
         path, name = _apart(text)
         known = KNOWN.get(server.name, "processCommand")
         if not name:
-            raise UsageError(f"--probe-e4 {text!r} names no function", hint=f"--probe-e4 {known}")
+            raise UsageError("todo", f"--probe-e4 {text!r} names no function", hint=f"--probe-e4 {known}")
         if path:
             if not Path(path).is_file():
                 raise UsageError(
-                    f"--probe-e4: {path} is no file", hint=f"--probe-e4 $(command -v PROGRAM):{name}"
+                    "todo", f"--probe-e4: {path} is no file", hint=f"--probe-e4 $(command -v PROGRAM):{name}"
                 )
             return cls(Path(path).absolute(), name)
         if server.pid is None:
             raise UsageError(
+                "todo",
                 f"--probe-e4 {name}: which program {server.name} is may not be seen here",
                 hint=f"--probe-e4 /path/of/the/program:{name}, or root",
             )

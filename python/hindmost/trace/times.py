@@ -42,7 +42,9 @@ def write_times(records: Path, to: Path) -> int:
             file.write(HEAD)
             np.savetxt(file, rows, fmt="%d", delimiter=",")
     except OSError as error:
-        raise HindmostError(f"{to} cannot be written: {error.strerror}", hint="--times FILE.csv") from None
+        raise HindmostError(
+            "todo", f"{to} cannot be written: {error.strerror}", hint="--times FILE.csv"
+        ) from None
     return len(rows)
 
 

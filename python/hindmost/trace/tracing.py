@@ -70,11 +70,14 @@ class TraceRequest:
         UsageError
         """
         if not 0.5 <= self.duration_s <= 86_400:
-            raise UsageError(f"a trace of {self.duration_s:g} s; it may take 500 ms to a day")
+            raise UsageError("todo", f"a trace of {self.duration_s:g} s; it may take 500 ms to a day")
         if min(self.one_connection_in, self.one_window_in, self.every) < 1:
-            raise UsageError("one in 0 would be none: --connections, --windows and --every are at least 1")
+            raise UsageError(
+                "todo", "one in 0 would be none: --connections, --windows and --every are at least 1"
+            )
         if self.begun is not None and self.one_connection_in > 1:
             raise UsageError(
+                "todo",
                 "--probe-e4 does not go with --connections: calls are told apart by what their thread read"
                 " last, and reads of connections that are not followed are not seen",
                 hint=f"--windows {self.one_connection_in}, which follows all connections for a while",
@@ -82,6 +85,7 @@ class TraceRequest:
         least = LEAST_WINDOWS * LEAST_BLOCK_S * self.one_window_in
         if self.one_window_in > 1 and self.duration_s < least:
             raise UsageError(
+                "todo",
                 f"{self.duration_s:g} s have {self.duration_s / least * LEAST_WINDOWS:.1f} windows of"
                 f" {LEAST_BLOCK_S:g} s, one in {self.one_window_in}; fewer than {LEAST_WINDOWS} carry no"
                 " interval",
@@ -191,6 +195,7 @@ class Running:
         counts = traced["counts"]
         if not counts["done"]:
             raise Inconclusive(
+                "todo",
                 f"no request of port {server.port} was followed from end to end in"
                 f" {traced['lasted_ns'] / 1e9:.1f} s: {counts['seen']} were read,"
                 f" {counts['unframed']} times the bytes were no {server.protocol} request",

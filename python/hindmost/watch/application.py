@@ -50,7 +50,7 @@ def find_application(text: str) -> Application:
     if text.isdecimal():
         pid = int(text)
         if not Path(f"/proc/{pid}").is_dir():
-            raise TargetError(f"there is no process {pid}", hint="pgrep -a memcached")
+            raise TargetError("todo", f"there is no process {pid}", hint="pgrep -a memcached")
         return Application(f"{process_name(pid)} ({pid})", pid)
     if "://" in text:
         return _address(text)
@@ -58,6 +58,7 @@ def find_application(text: str) -> Application:
     if (folder / "cgroup.procs").is_file():
         return Application(f"cgroup {folder.name}", None, cgroup=str(folder))
     raise UsageError(
+        "todo",
         f"{text!r} is no process id, no address and no cgroup",
         hint=f"a number, memcached://127.0.0.1:11211, or a folder below {CGROUPS}",
     )
@@ -66,16 +67,18 @@ def find_application(text: str) -> Application:
 def _address(text: str) -> Application:
     target = parse_target(text)
     if isinstance(target, Managed):
-        raise UsageError(f"{text} would have to be started, and a watch looks at a server that runs")
+        raise UsageError("todo", f"{text} would have to be started, and a watch looks at a server that runs")
     host, port = split_address(target.address)
     if not is_local(host):
         raise UsageError(
+            "todo",
             f"{text} is on another machine, and a watch sees only its own",
             hint=f"there: hindmost watch {text.partition('://')[0]}://127.0.0.1:{port}",
         )
     pid = local_owner(target.address)
     if pid is None:
         raise TargetError(
+            "todo",
             f"nobody that can be seen from here listens on {target.address}",
             hint="run as root, or name a process",
         )

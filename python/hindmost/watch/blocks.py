@@ -90,6 +90,7 @@ def normal_of(path: Path, q: float) -> float:
     early = values[: len(values) * 3 // 4]
     if len(early) < LEAST_BLOCKS:
         raise Inconclusive(
+            "todo",
             f"{path} holds {len(values)} blocks of {BLOCK_S:g} s with latency: what is normal is not known",
             hint="--normal 150us says it",
         )

@@ -61,10 +61,12 @@ def analysis_machines(
     """
     if in_batches >= 1.0:
         raise UsageError(
-            f"{in_batches:.0%} of anomalies in roll-outs: it must be below 100 %", hint="--batches 20%"
+            "todo",
+            f"{in_batches:.0%} of anomalies in roll-outs: it must be below 100 %",
+            hint="--batches 20%",
         )
     if not 0.0 < wait < 1.0:
-        raise UsageError(f"{wait:.0%} may wait: it must lie between 0 and 100 %", hint="--wait 10%")
+        raise UsageError("todo", f"{wait:.0%} may wait: it must lie between 0 and 100 %", hint="--wait 10%")
     ours = DETECTION_S + diagnosis_s
     asked = {
         "servers": list(servers),

@@ -92,7 +92,7 @@ def watch(request: WatchRequest, on_ready: Callable[[str | None], None] = lambda
 HINTS = {
     "held": "name another file: --ring FILE",
     "ring": "df -h; name another file: --ring FILE",
-    "no_ring": "hindmost watch show FILE.ring",
+    "no-ring": "hindmost watch show FILE.ring",
     "latency": "--probe 0 watches without a probe; --log FILE follows an access log",
     "serve": "--port 0 takes a free one",
 }
@@ -102,4 +102,4 @@ def told(error: _engine.EngineError) -> HindmostError:
     """An engine's refusal in the words of the command line."""
     code, message = error.args
     kind = TargetError if code in ("gone", "latency") else HindmostError
-    return kind(message, hint=HINTS.get(code))
+    return kind(code, message, hint=HINTS.get(code))

@@ -76,6 +76,7 @@ def latency_from(
         return None
     if protocol not in PROBED:
         raise UsageError(
+            "todo",
             f"a probe speaks {', '.join(PROBED)}, not {protocol}",
             hint="--probe 0, or --log FILE for the server's own account of latency",
         )
@@ -90,7 +91,7 @@ def _numbers(address: str) -> str:
         found = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)[0][4]
         place, number = str(found[0]), int(found[1])
     except (OSError, ValueError) as error:
-        raise TargetError(f"{address} is no address: {error}") from None
+        raise TargetError("todo", f"{address} is no address: {error}") from None
     return f"[{place}]:{number}" if ":" in place else f"{place}:{number}"
 
 
@@ -110,7 +111,7 @@ def _place(text: str) -> dict[str, Any]:
     found = re.fullmatch(r"(?:column:(-?[1-9]\d*)|(json|key):([^/]+))(?:/(s|ms|us|ns))?", spelled)
     if found is None:
         raise UsageError(
-            f"{text!r} is no place of a latency in a line", hint=f"{', '.join(LOGS)}, or {_PLACE}"
+            "todo", f"{text!r} is no place of a latency in a line", hint=f"{', '.join(LOGS)}, or {_PLACE}"
         )
     place: dict[str, Any] = {"column": int(found[1])} if found[1] else {found[2]: found[3]}
     return {"place": place, "unit": found[4] or "s"}

@@ -355,11 +355,11 @@ mod tests {
         assert_eq!(lost(&asked), lost(&asked));
         let world = World::synthetic(&asked.center);
         let refused = |asked| durability(&world, &asked).err().unwrap().code();
-        assert_eq!(refused(Durability { replicas: 5, ..asked.clone() }), "harvest_range");
-        assert_eq!(refused(Durability { fill: 1.0, ..asked.clone() }), "harvest_range");
-        assert_eq!(refused(Durability { copies_per_hour: 0.0, ..asked.clone() }), "harvest_range");
+        assert_eq!(refused(Durability { replicas: 5, ..asked.clone() }), "harvest-range");
+        assert_eq!(refused(Durability { fill: 1.0, ..asked.clone() }), "harvest-range");
+        assert_eq!(refused(Durability { copies_per_hour: 0.0, ..asked.clone() }), "harvest-range");
         let never = World::synthetic(&Center { reimages: 0.0, ..asked.center.clone() });
-        assert_eq!(durability(&never, &asked).err().unwrap().code(), "harvest_nothing");
+        assert_eq!(durability(&never, &asked).err().unwrap().code(), "harvest-nothing");
     }
 
     #[test]

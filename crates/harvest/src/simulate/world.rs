@@ -292,7 +292,7 @@ mod tests {
         assert!((world.mean(&Scaling::none()) - 7.5 / 32.0).abs() < 1e-3);
         assert_eq!((world.heads[1], &world.racks[1][..]), (1, &[2, 3][..]));
         assert!(world.check_days(2.0 / 24.0).is_ok());
-        assert_eq!(world.check_days(0.1).unwrap_err().code(), "harvest_long");
+        assert_eq!(world.check_days(0.1).unwrap_err().code(), "harvest-long");
     }
 
     #[test]
@@ -309,10 +309,10 @@ mod tests {
         let check = |change: &dyn Fn(&mut Inventory), code: &str| {
             assert_eq!(recorded(change).err().unwrap().code(), code);
         };
-        check(&|found| found.tenants[1].servers = vec![1, 2, 3], "harvest_range");
-        check(&|found| found.tenants[1].servers = vec![2, 4], "harvest_range");
-        check(&|found| found.tenants[1].servers = vec![2], "harvest_range");
-        check(&|found| found.tenants.truncate(1), "harvest_shape");
-        check(&|found| found.balance.truncate(1), "harvest_nothing");
+        check(&|found| found.tenants[1].servers = vec![1, 2, 3], "harvest-range");
+        check(&|found| found.tenants[1].servers = vec![2, 4], "harvest-range");
+        check(&|found| found.tenants[1].servers = vec![2], "harvest-range");
+        check(&|found| found.tenants.truncate(1), "harvest-shape");
+        check(&|found| found.balance.truncate(1), "harvest-nothing");
     }
 }

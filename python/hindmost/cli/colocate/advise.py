@@ -49,15 +49,17 @@ def advise(
     from hindmost.targets.cpus import parse_cpus
 
     if not jobs:
-        raise UsageError("no job was named", hint="hindmost colocate advise server.json batch.json")
+        raise UsageError("todo", "no job was named", hint="hindmost colocate advise server.json batch.json")
     cpus = sorted(os.sched_getaffinity(0))
     try:
         own = None if server_cpus is None else parse_cpus(server_cpus)
     except ValueError as error:
-        raise UsageError(f"--server-cpus {server_cpus}: {error}", hint="--server-cpus 0-1") from None
+        raise UsageError("todo", f"--server-cpus {server_cpus}: {error}", hint="--server-cpus 0-1") from None
     if own is not None and not set(own) <= set(cpus):
         raise UsageError(
-            f"--server-cpus {server_cpus}: this machine has {', '.join(map(str, cpus))}", hint="lscpu -e"
+            "todo",
+            f"--server-cpus {server_cpus}: this machine has {', '.join(map(str, cpus))}",
+            hint="lscpu -e",
         )
     parse_term(promise, "promise")
     document = advised(

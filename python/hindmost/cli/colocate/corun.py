@@ -51,7 +51,7 @@ def corun(
     from hindmost.studies.colocation.corun import corun as measured
 
     if not jobs:
-        raise UsageError("no job was named", hint="hindmost colocate corun server.json batch.json")
+        raise UsageError("todo", "no job was named", hint="hindmost colocate corun server.json batch.json")
     refuse_files({"--out": out, "--page": page})
     document = measured(
         load_card(server),

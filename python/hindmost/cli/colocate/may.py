@@ -54,5 +54,5 @@ def may(
     failure = None if prometheus is None else written(prometheus, prometheus_text(found))
     print(json.dumps(found) if json_ else render_answer(found), end="\n" if json_ else "")
     if failure is not None:
-        raise HindmostError(failure, hint="--prometheus FILE in a folder that can be written")
+        raise HindmostError("todo", failure, hint="--prometheus FILE in a folder that can be written")
     return int(EXITS[str(found["answer"])])

@@ -36,7 +36,9 @@ def neighbours(
     from hindmost.report.colocation.profile import render_neighbours
 
     if not jobs:
-        raise UsageError("no job was named", hint="hindmost colocate neighbours server.json a.json b.json")
+        raise UsageError(
+            "todo", "no job was named", hint="hindmost colocate neighbours server.json a.json b.json"
+        )
     document = ranked(
         load_card(server),
         [load_card(one) for one in jobs],

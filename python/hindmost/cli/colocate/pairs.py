@@ -48,7 +48,7 @@ def pairs(
     from hindmost.studies.colocation.pairs import pairs as measured
 
     if not cards:
-        raise UsageError("no program was named", hint="hindmost colocate pairs zstd.json sqlite.json")
+        raise UsageError("todo", "no program was named", hint="hindmost colocate pairs zstd.json sqlite.json")
     refuse_files({"--out": out, "--page": page})
     document = measured(
         [load_card(one) for one in cards],

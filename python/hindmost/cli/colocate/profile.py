@@ -74,13 +74,16 @@ def profile(
 
     command = words_of(program)
     if not command:
-        raise UsageError("no program is named", hint="hindmost colocate profile 'python -u batch.py'")
+        raise UsageError("todo", "no program is named", hint="hindmost colocate profile 'python -u batch.py'")
     if work and counter:
-        raise UsageError("--work cpu and --counter name two units of work", hint="give one of them")
+        raise UsageError("todo", "--work cpu and --counter name two units of work", hint="give one of them")
     if probe and (work or counter):
-        raise UsageError("--probe makes answers the unit of work", hint="without --work and --counter")
+        raise UsageError(
+            "todo", "--probe makes answers the unit of work", hint="without --work and --counter"
+        )
     if (probe is None) != (probe_address is None):
         raise UsageError(
+            "todo",
             "--probe and --probe-address go together: how often, and where",
             hint="--probe 2000 --probe-address memcached://127.0.0.1:11299",
         )
@@ -88,7 +91,7 @@ def profile(
     if probe is not None:
         source = latency_from(Application(command[0], None), probe=probe, address=probe_address)
         if source is None:
-            raise UsageError(f"--probe {probe} asks nothing", hint="--probe 2000")
+            raise UsageError("todo", f"--probe {probe} asks nothing", hint="--probe 2000")
     refuse_files({"--out": out})
     card = profiled(
         command,

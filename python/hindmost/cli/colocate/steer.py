@@ -40,7 +40,7 @@ def steer(
     try:
         listed = None if pods is None else pods.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{pods} cannot be read: {error}") from None
+        raise UsageError("todo", f"{pods} cannot be read: {error}") from None
     document = steering(programs, servers=servers, seed=seed, load=parse_share(load, "load"), pods=listed)
     print(json.dumps(document) if json_ else render_steering(document), end="\n" if json_ else "")
     return Exit.DONE

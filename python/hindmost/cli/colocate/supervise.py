@@ -61,15 +61,20 @@ def supervise(
 
     term = parse_term(promise, "promise", "'p95<1ms' or 'p99<5ms'")
     if term.level is None or term.above or term.calm:
-        raise UsageError(f"promise {promise!r}: not a limit on a percentile", hint="--promise 'p95<1ms'")
+        raise UsageError(
+            "todo", f"promise {promise!r}: not a limit on a percentile", hint="--promise 'p95<1ms'"
+        )
     refuse_files({"--out": out})
     words = words_of(job)
     if not words:
-        raise UsageError("no job is named", hint="hindmost colocate supervise SERVER 'xz -9 -k big.tar'")
+        raise UsageError(
+            "todo", "no job is named", hint="hindmost colocate supervise SERVER 'xz -9 -k big.tar'"
+        )
     found = find_application(server)
     source = latency_from(found, probe=probe, address=probe_address)
     if source is None:
         raise HostUnfit(
+            "todo",
             "there is nothing to ask: a process was named, and no address",
             hint="--probe-address memcached://127.0.0.1:11211",
         )

@@ -40,7 +40,7 @@ def tail(
     try:
         levels = [float(one) / 100 for one in quantiles.split(",")]
     except ValueError:
-        raise UsageError(f"--quantiles {quantiles}: no numbers", hint="--quantiles 50,99") from None
+        raise UsageError("todo", f"--quantiles {quantiles}: no numbers", hint="--quantiles 50,99") from None
     document = grown(
         None if service is None else read_services(service),
         levels=levels,

@@ -45,9 +45,11 @@ def classify(
 
     counts = classes.split(",")
     if len(counts) != 3 or not all(count.strip().isdigit() for count in counts):
-        raise UsageError(f"--classes {classes} are no three whole numbers", hint="--classes 13,5,5")
+        raise UsageError("todo", f"--classes {classes} are no three whole numbers", hint="--classes 13,5,5")
     if "0" in {count.strip().lstrip("0") or "0" for count in counts}:
-        raise UsageError(f"--classes {classes}: each pattern has one class at least", hint="--classes 13,5,5")
+        raise UsageError(
+            "todo", f"--classes {classes}: each pattern has one class at least", hint="--classes 13,5,5"
+        )
     settings = Settings(
         constant_below=constant_below,
         periodic_share=periodic_share,

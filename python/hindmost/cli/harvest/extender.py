@@ -33,7 +33,7 @@ def extender(
     from hindmost.kubernetes import Watched
 
     if not 0.0 <= reserve < 1.0 or not cores > 0.0:
-        raise UsageError(f"--reserve {reserve:g}, --cores {cores:g}: 0 to below 1, above 0")
+        raise UsageError("todo", f"--reserve {reserve:g}, --cores {cores:g}: 0 to below 1, above 0")
     past = None if runs is None else Watched(runs, read_runs)
     judge = LengthJudge(Watched(classes, read_known), past, reserve, cores)
     return answered(judge, listen, port, judge.gauges, "hindmost_harvest")

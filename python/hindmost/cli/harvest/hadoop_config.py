@@ -56,7 +56,9 @@ def hadoop_config(
 
     hosts = [host.strip() for host in name_nodes.split(",") if host.strip()]
     if not hosts or not 1 <= port <= 65_535:
-        raise UsageError("there must be a name node, and a port from 1 to 65535", hint="--name-nodes nn1,nn2")
+        raise UsageError(
+            "todo", "there must be a name node, and a port from 1 to 65535", hint="--name-nodes nn1,nn2"
+        )
     yarn = None
     if yarn_load_file is not None:
         lengths = (one.strip().partition("=") for one in queues.split(",") if one.strip())

@@ -31,7 +31,9 @@ def place(
     from hindmost.report.harvest.terminal import render_blocks
 
     if blocks < 1 or not 1 <= replicas <= 16:
-        raise UsageError(f"{blocks} blocks of {replicas} replicas: 1 block and above, 1 to 16 replicas")
+        raise UsageError(
+            "todo", f"{blocks} blocks of {replicas} replicas: 1 block and above, 1 to 16 replicas"
+        )
     loaded = load_classes(classes)
     found = placed(loaded, blocks, replicas=replicas, rules={"weigh": weigh, "soft": not hard}, seed=seed)
     if json_:

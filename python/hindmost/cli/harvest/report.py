@@ -31,7 +31,7 @@ def report(
     from hindmost.store.files import install
 
     if not 1 <= seeds <= 100 or not 100 <= servers <= 20_000:
-        raise UsageError(f"--seeds {seeds}, --servers {servers}: 1 to 100, 100 to 20000")
+        raise UsageError("todo", f"--seeds {seeds}, --servers {servers}: 1 to 100, 100 to 20000")
     if out is not None:
         install(out.parent, {})
     found = card(seeds, servers, say)

@@ -41,10 +41,11 @@ def select(
         try:
             loads[int(number)] = float(share)
         except ValueError:
-            raise UsageError(f"--now {text} is no class and its share", hint="--now 3=0.7") from None
+            raise UsageError("todo", f"--now {text} is no class and its share", hint="--now 3=0.7") from None
     wrong = [f"{number}={share:g}" for number, share in loads.items() if not 0.0 <= share <= 1.0]
     if wrong or not cores > 0.0:
         raise UsageError(
+            "todo",
             f"--now {wrong[0]} is no share, 0 to 1" if wrong else f"a server has no {cores:g} cores",
             hint="--now 3=0.7 --cores 12",
         )

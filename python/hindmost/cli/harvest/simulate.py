@@ -47,13 +47,15 @@ def simulate(
     asked: dict[str, Any] = {}
     made = published(center)
     if traces is not None and servers is not None:
-        raise UsageError("--servers is for synthetic data centers; traces have the servers that they have")
+        raise UsageError(
+            "todo", "--servers is for synthetic data centers; traces have the servers that they have"
+        )
     if servers is not None:
         made |= {"servers": servers, "tenants": max(3, made["tenants"] * servers // made["servers"])}
     for text in setting or ():
         key, equal, value = text.partition("=")
         if not equal:
-            raise UsageError(f"--setting {text} has no value", hint="--setting policy=stock")
+            raise UsageError("todo", f"--setting {text} has no value", hint="--setting policy=stock")
         try:
             given = json.loads(value)
         except ValueError:

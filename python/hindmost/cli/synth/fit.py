@@ -57,11 +57,11 @@ def fit(
     from hindmost.report.fit.terminal import render_fit
 
     if threads is not None and not 1 <= threads <= 1024:
-        raise UsageError(f"--threads {threads} lies outside of 1 to 1,024")
+        raise UsageError("todo", f"--threads {threads} lies outside of 1 to 1,024")
     for place in (out, page):
         if place is not None and not place.absolute().parent.is_dir():
             raise UsageError(
-                f"there is no folder {place.parent} for {place.name}", hint=f"mkdir -p {place.parent}"
+                "todo", f"there is no folder {place.parent} for {place.name}", hint=f"mkdir -p {place.parent}"
             )
     logs, way = read_logs(log, column, unit)
     fitted = fit_clone(

@@ -65,6 +65,7 @@ def serve(
     check_counts(requests, seed)
     if rate is not None and not integrated:
         raise UsageError(
+            "todo",
             "--rate is for --integrated; over sockets, the client has the rate",
             hint=f"hindmost measure 'synth?clone={clone}' --rate {rate}",
         )
@@ -97,7 +98,7 @@ def _processors(cpus: str | None) -> list[int] | None:
     try:
         return None if cpus is None else parse_cpus(cpus)
     except ValueError as error:
-        raise UsageError(f"--cpus {cpus}: {error}", hint="like 0-3 or 0,2") from None
+        raise UsageError("todo", f"--cpus {cpus}: {error}", hint="like 0-3 or 0,2") from None
 
 
 def _tell_certificate(clone: Clone, found: dict[str, Any], *, as_json: bool) -> None:

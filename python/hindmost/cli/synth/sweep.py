@@ -68,7 +68,9 @@ def sweep(
 
     check_counts(requests, seed)
     if out is not None and not out.absolute().parent.is_dir():
-        raise UsageError(f"there is no folder {out.parent} for {out.name}", hint=f"mkdir -p {out.parent}")
+        raise UsageError(
+            "todo", f"there is no folder {out.parent} for {out.name}", hint=f"mkdir -p {out.parent}"
+        )
     with _elsewhere(fleet) as elsewhere:
         document = swept(
             load_clone(clone),

@@ -69,7 +69,9 @@ def verify(
     from hindmost.studies.verification import asked_for, reopened
 
     if original is None and not Path(clone).is_dir():
-        raise UsageError(f"{clone} is a clone of what?", hint=f"hindmost synth verify {clone} ORIGINAL")
+        raise UsageError(
+            "todo", f"{clone} is a clone of what?", hint=f"hindmost synth verify {clone} ORIGINAL"
+        )
     if original is None:
         study = reopened(Path(clone))
     else:

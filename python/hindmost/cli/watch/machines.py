@@ -48,8 +48,8 @@ def _numbers(text: str, what: str, least: float, most: float) -> list[float]:
     try:
         numbers = [float(part) for part in text.split(",")]
     except ValueError:
-        raise UsageError(f"{what} {text} is no list of numbers", hint=f"{what} 10,100") from None
+        raise UsageError("todo", f"{what} {text} is no list of numbers", hint=f"{what} 10,100") from None
     for number in numbers:
         if not least <= number <= most:
-            raise UsageError(f"{what} {number:g} lies outside of {least:g} to {most:g}")
+            raise UsageError("todo", f"{what} {number:g} lies outside of {least:g} to {most:g}")
     return numbers

@@ -24,7 +24,7 @@ def merge(
     from hindmost.watch import read_ring
 
     if not rings:
-        raise UsageError("no ring was named", hint="hindmost watch merge a.ring b.ring")
+        raise UsageError("todo", "no ring was named", hint="hindmost watch merge a.ring b.ring")
     rows = merged([read_ring(ring) for ring in rings], parse_duration(batch, "batch", 1.0))
     if out is not None:
         out.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")

@@ -55,7 +55,7 @@ def start(
     found = find_application(application)
     every = parse_duration(period, "period", 0.1)
     if size < 1:
-        raise UsageError(f"a ring of {size} MiB holds nothing", hint="--size 16")
+        raise UsageError("todo", f"a ring of {size} MiB holds nothing", hint="--size 16")
     source = latency_from(found, probe=probe, address=probe_address, log=log, log_latency=log_latency)
     place = ring or Path(f"{found.name.replace(' (', '-').replace(')', '').replace(' ', '-')}.ring")
     request = WatchRequest(

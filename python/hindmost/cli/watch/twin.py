@@ -29,9 +29,11 @@ def twin(
     from hindmost.watch.twin import leaderboard
 
     if trials < 1:
-        raise UsageError(f"{trials} anomalies show nothing", hint="--trials 50")
+        raise UsageError("todo", f"{trials} anomalies show nothing", hint="--trials 50")
     if not 0.0 < look_alike < 1.0:
-        raise UsageError(f"--look-alike {look_alike:g} is no cosine between 0 and 1", hint="--look-alike 0.8")
+        raise UsageError(
+            "todo", f"--look-alike {look_alike:g} is no cosine between 0 and 1", hint="--look-alike 0.8"
+        )
     document = leaderboard(trials, seed, look_alike=look_alike)
     print(json.dumps(document) if json_ else render_leaderboard(document), end="\n" if json_ else "")
     return Exit.DONE

@@ -142,6 +142,7 @@ class Batch:
             raise self._none_left(f"host {name} was lost, the last one") from None
         if piece.lost + 1 >= LOSSES:
             raise InstanceError(
+                "todo",
                 f"{LOSSES} hosts, the last of them {name}, were lost with the same {piece.size:,} of"
                 f" {len(self._items):,} points: they may be what ends them",
                 hint="memory of the hosts: dmesg | grep -i oom, there; or fewer --requests",
@@ -178,6 +179,7 @@ class Batch:
 
     def _none_left(self, why: str) -> InstanceError:
         return InstanceError(
+            "todo",
             f"no host is left to compute on: {why}; {self._done:,} of {len(self._items):,} points were done,"
             " and a batch with gaps is no answer",
             hint="the command again, once the hosts are there; without --fleet it is computed here",

@@ -123,9 +123,7 @@ class _Threaded:
 
 def told_by(host: str, error: Mapping[str, Any]) -> InstanceError:
     """What a host said went wrong there."""
-    found = InstanceError(f"host {host}: {error['message']}", hint=error.get("hint"))
-    found.code = error["code"]
-    return found
+    return InstanceError(error["code"], f"host {host}: {error['message']}", hint=error.get("hint"))
 
 
 def host_of(address: str) -> str:

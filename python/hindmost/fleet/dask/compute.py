@@ -56,12 +56,12 @@ def computing(asked: str, say: Callable[[str], None] = lambda _: None) -> Iterat
             client = Client(where, security=security, timeout=CONNECT_S)  # type: ignore[no-untyped-call]
         except (OSError, TimeoutError) as error:
             raise UsageError(
-                f"no scheduler answers at {where}: {error}", hint="dask scheduler, there"
+                "todo", f"no scheduler answers at {where}: {error}", hint="dask scheduler, there"
             ) from None
         with client:
             count = len(workers(client))
             if not count:
-                raise UsageError(f"{where} has no workers", hint=f"dask worker {where} --nthreads 1")
+                raise UsageError("todo", f"{where} has no workers", hint=f"dask worker {where} --nthreads 1")
             _look_at(client)
 
             def spread(work: Work, shared: Any, items: Sequence[Any]) -> Iterator[tuple[int, list[Any]]]:  # noqa: ANN401

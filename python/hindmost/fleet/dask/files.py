@@ -36,11 +36,12 @@ def packed(plans: list[str]) -> dict[str, str]:
             content = Path(path).read_bytes()
         except OSError as error:
             raise UsageError(
-                f"{path} cannot be sent to load hosts: {error.strerror}", hint=f"ls -l {path}"
+                "todo", f"{path} cannot be sent to load hosts: {error.strerror}", hint=f"ls -l {path}"
             ) from None
         size += len(content)
         if size > MOST_BYTES:
             raise UsageError(
+                "todo",
                 f"the files of this plan, {path} and others, have more than {MOST_BYTES >> 20} MiB, which"
                 " would go to each host for each run",
                 hint="smaller files",

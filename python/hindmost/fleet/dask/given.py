@@ -50,6 +50,7 @@ class GivenChannel(_Threaded):
             )
         except (OSError, TimeoutError, ValueError) as error:
             raise UsageError(
+                "todo",
                 f"no scheduler answers at {self._where}: {error}",
                 hint="dask scheduler, there; for tls:// both ends need certificates: distributed.comm.tls in"
                 " Dask's configuration",
@@ -57,6 +58,7 @@ class GivenChannel(_Threaded):
         workers = (await self._client.scheduler.identity(n_workers=-1))["workers"]
         if not workers:
             raise UsageError(
+                "todo",
                 f"the scheduler at {self._where} has no workers: nobody would send load",
                 hint=f"on each load host: dask worker {self._where} --nthreads 1 --no-nanny --name HOST",
             )
@@ -64,7 +66,7 @@ class GivenChannel(_Threaded):
             name = str(one["name"])
             if name in self._addresses:
                 raise UsageError(
-                    f"two workers of {self._where} are named {name!r}", hint="dask worker --name"
+                    "todo", f"two workers of {self._where} are named {name!r}", hint="dask worker --name"
                 )
             self._addresses[name] = address
 
@@ -79,10 +81,11 @@ class GivenChannel(_Threaded):
                 obey_within, host, self.signer.public, text, signature, workers=[address], on_error="return"
             )
         except ImportError as error:
-            raise InstanceError(f"host {host} has no Hindmost: {error}") from None
+            raise InstanceError("todo", f"host {host} has no Hindmost: {error}") from None
         answer = answers.get(address, OSError("it is not among the scheduler's workers any more"))
         if isinstance(answer, ImportError | AttributeError):
             raise InstanceError(
+                "todo",
                 f"host {host} has no Hindmost of this version: {answer}",
                 hint="pip install 'hindmost[fleet]' there",
             )
@@ -100,6 +103,7 @@ class GivenChannel(_Threaded):
     def bring_again(self, name: str) -> None:
         """Whoever started it may do so again; we cannot."""
         raise InstanceError(
+            "todo",
             f"host {name} was lost, and it is for whoever started its worker to start another",
             hint=f"dask worker {self._where} --nthreads 1 --no-nanny --name {name}",
         )

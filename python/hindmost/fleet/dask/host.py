@@ -68,7 +68,7 @@ class Host:
         try:
             ((name, what),) = self.verifier.read(text, signature).items()
             if name not in WORDS:
-                raise Refused(f"{name!r} is none of {', '.join(WORDS)}")
+                raise Refused("todo", f"{name!r} is none of {', '.join(WORDS)}")
             self._renew()
             found = await WORDS[name](self, what)
         except Refused as error:
@@ -133,7 +133,7 @@ class Host:
         except (OSError, TimeoutError) as error:
             why = f"no answer within {what['timeout_s']:g} s" if isinstance(error, TimeoutError) else error
             raise HindmostError(
-                f"cannot reach {what['address']}: {why}", hint=f"there: ip route get {host}"
+                "todo", f"cannot reach {what['address']}: {why}", hint=f"there: ip route get {host}"
             ) from None
         writer.close()
 
@@ -208,7 +208,7 @@ class Host:
 
     def _started(self) -> HostTeam:
         if self._team is None:
-            raise HindmostError("no instance runs here")
+            raise HindmostError("todo", "no instance runs here")
         return self._team
 
 

@@ -128,15 +128,19 @@ def parse_fleet(text: str) -> Hosts:
     path = Path(text)
     try:
         if path.stat().st_size > MOST_BYTES:
-            raise UsageError(f"{path} is larger than {MOST_BYTES:,} bytes: no list of hosts", hint=_EXAMPLE)
+            raise UsageError(
+                "todo", f"{path} is larger than {MOST_BYTES:,} bytes: no list of hosts", hint=_EXAMPLE
+            )
         written = path.read_text(encoding="utf-8")
         document = tomllib.loads(written)
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(
-            f"--fleet {text}: {error}", hint=f"{_EXAMPLE}; or the address of a scheduler, tls://HOST:8786"
+            "todo",
+            f"--fleet {text}: {error}",
+            hint=f"{_EXAMPLE}; or the address of a scheduler, tls://HOST:8786",
         ) from None
     except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"{path}: {error}", hint=_EXAMPLE) from None
+        raise UsageError("todo", f"{path}: {error}", hint=_EXAMPLE) from None
     return _checked(document, str(path), Written(written, toml=True))
 
 
@@ -159,7 +163,7 @@ def _checked(document: Mapping[str, Any], where: str, written: Written | None = 
             hint = (
                 "tls://, with certificates in Dask's configuration; or a file: scheduler = ..., tls = false"
             )
-        raise UsageError(message, hint=hint) from None
+        raise UsageError("todo", message, hint=hint) from None
 
 
 def _check_scheduler(address: str, *, plain: bool) -> None:

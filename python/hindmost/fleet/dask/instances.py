@@ -114,7 +114,7 @@ class DaskTeam:
                         got = self._channel.ask(host, piece, FETCH_S).said
                         if not got:
                             raise InstanceError(
-                                f"host {host}: {name} ends after {file.tell()} of {size} bytes"
+                                "todo", f"host {host}: {name} ends after {file.tell()} of {size} bytes"
                             )
                         file.write(got)
         self._after = clocks(self._channel, list(self._by_host))
@@ -164,4 +164,4 @@ def see_that_all_reach(channel: Channel, hosts: Sequence[str], address: str) -> 
         others = [host for host in hosts if host not in failed]
         more = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""
         can = f"; {', '.join(others)} can" if others else ""
-        raise InstanceError(f"{first.message}{more}{can}", hint=first.hint)
+        raise InstanceError("todo", f"{first.message}{more}{can}", hint=first.hint)

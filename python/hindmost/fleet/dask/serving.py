@@ -53,13 +53,14 @@ class Serving:
     ) -> None:
         if "/" in name.partition("?")[0]:
             raise UsageError(
+                "todo",
                 f"{name} is a path, and a server on another host is started by its name",
                 hint=f"a preset, or a target file that stands there as {TARGETS}/NAME.toml",
             )
         own = TARGETS / f"{name}.toml"
         target = parse_target(str(own) if own.is_file() else name)
         if not isinstance(target, Managed):
-            raise UsageError(f"{name} is a server that runs already", hint="leave out [target]")
+            raise UsageError("todo", f"{name} is a server that runs already", hint="leave out [target]")
         self._pairs = [_checked(one["what"], one["level"], target) for one in settings]
         spec = started_with(target.spec, self._pairs)
         cpus = processors(target.spec, spec, cpus)
@@ -84,7 +85,7 @@ class Serving:
             except TargetError:
                 raise
             except HindmostError as error:
-                raise HostUnfit(error.message, hint=error.hint) from None
+                raise HostUnfit("todo", error.message, hint=error.hint) from None
             self._stack = stack.pop_all()
         return {
             "address": server.address,
@@ -113,7 +114,7 @@ def _checked(what: Mapping[str, Any], level: str, target: Managed) -> tuple[Knob
     try:
         knob.check(level)
     except HindmostError as error:
-        raise HostUnfit(error.message, hint=error.hint) from None
+        raise HostUnfit("todo", error.message, hint=error.hint) from None
     return knob, level
 
 

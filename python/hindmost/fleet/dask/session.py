@@ -78,14 +78,16 @@ class Verifier:
         try:
             self._key.verify(bytes.fromhex(signature), text.encode())
         except (InvalidSignature, ValueError):
-            raise Refused(f"host {self._host} was told something that its controller did not sign") from None
+            raise Refused(
+                "todo", f"host {self._host} was told something that its controller did not sign"
+            ) from None
         word = json.loads(text)
         self._session = self._session or word["session"]
         if word["schema"] != PLAIN or word["session"] != self._session or word["host"] != self._host:
-            raise Refused(f"host {self._host} was told something that was meant for another")
+            raise Refused("todo", f"host {self._host} was told something that was meant for another")
         # Words overtake each other (one listens while others are said): each once, in any order.
         if word["serial"] in self._heard:
-            raise Refused(f"host {self._host} was told the same twice (word {word['serial']})")
+            raise Refused("todo", f"host {self._host} was told the same twice (word {word['serial']})")
         self._heard.add(word["serial"])
         said: dict[str, Any] = word["say"]
         return said

@@ -72,20 +72,23 @@ async def reach(host: Host, usual: Ssh, config: dict[str, Any], credentials: Cre
         connection = await asyncio.wait_for(asyncssh.connect(host.where, **options), 2 * CONNECT_S)
     except asyncssh.PermissionDenied as error:
         raise InstanceError(
+            "todo",
             f"{whom} refuses the login: {error.reason}{f' (key {how.key})' if how.key else ''}",
             hint=f"{by_hand} true; ssh-copy-id puts a key there, user and key stand in [ssh]",
         ) from None
     except asyncssh.HostKeyNotVerifiable as error:
         raise InstanceError(
+            "todo",
             f"{whom} is not known by its key: {error.reason}; another machine may answer in its place",
             hint=f"{by_hand} true, look at its key, and let it stand in"
             f" {how.known_hosts or '~/.ssh/known_hosts'}",
         ) from None
     except (OSError, TimeoutError, asyncssh.Error) as error:
         why = str(error) or f"no answer within {2 * CONNECT_S:g} s"
-        raise InstanceError(f"{whom} cannot be reached: {why}", hint=f"{by_hand} true") from None
+        raise InstanceError("todo", f"{whom} cannot be reached: {why}", hint=f"{by_hand} true") from None
     except ValueError as error:  # asyncssh's KeyImportError is one
         raise InstanceError(
+            "todo",
             f"host {host.name}: a key for its login cannot be used ({how.key or 'of ~/.ssh'}): {error}",
             hint=f"{by_hand} true; a key with a passphrase belongs to ssh-agent: ssh-add",
         ) from None
@@ -115,6 +118,7 @@ def _look_at_files(host: Host, how: Ssh) -> None:
                 Path(name).expanduser().open("rb").close()
         except OSError as error:
             raise InstanceError(
+                "todo",
                 f"host {host.name}: {what} {name} of [ssh] cannot be read: {error.strerror}",
                 hint=f"ls -l {name}",
             ) from None
@@ -126,7 +130,7 @@ async def _begun(process: Any, name: str, by_hand: str, python: str) -> str:  # 
         line = await asyncio.wait_for(process.stdout.readline(), START_S)
     except TimeoutError:
         raise InstanceError(
-            f"host {name}: its worker did not begin within {START_S:g} s", hint=f"{by_hand} uptime"
+            "todo", f"host {name}: its worker did not begin within {START_S:g} s", hint=f"{by_hand} uptime"
         ) from None
     try:
         said = json.loads(line)
@@ -141,7 +145,7 @@ async def _begun(process: Any, name: str, by_hand: str, python: str) -> str:  # 
     else:
         install = f"{python} -m pip install 'hindmost[fleet]=={__version__}'"
         hint = f'{by_hand} "{install}", or python = ... in [ssh]'
-    raise InstanceError(f"host {name}: no worker of Hindmost begins there: {words}", hint=hint)
+    raise InstanceError("todo", f"host {name}: no worker of Hindmost begins there: {words}", hint=hint)
 
 
 def _bracketed(host: str) -> str:

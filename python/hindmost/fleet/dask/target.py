@@ -28,7 +28,7 @@ def served(
         raise
     except InstanceError as error:
         kind = HostUnfit if error.code == "unfit" else TargetError
-        raise kind(error.message, hint=error.hint) from None
+        raise kind(error.code, error.message, hint=error.hint, **error.fields) from None
     served = Served(place.host, found["address"], found["command"], found["cpus"], found["server_version"])
     try:
         yield served
@@ -37,7 +37,7 @@ def served(
         with contextlib.suppress(HindmostError):
             died = _stopped(channel, place.host)
         if died and isinstance(error, InstanceError):
-            gone = TargetError(f"{error.message}; {name} on {place.host} {died}", hint=error.hint)
+            gone = TargetError("todo", f"{error.message}; {name} on {place.host} {died}", hint=error.hint)
             gone.shows = "silent"
             raise gone from None
         raise

@@ -160,12 +160,15 @@ def _placed(asked: list[dict[str, Any]]) -> list[dict[str, Any]]:
     for one in asked:
         plan = json.loads(one["plan"])
         if missing := sorted(set(one["cpus"]) - set(here)):
-            raise HostUnfit(f"CPU {missing[0]} is not at hand; this host has {here}", hint="cpus in the file")
+            raise HostUnfit(
+                "todo", f"CPU {missing[0]} is not at hand; this host has {here}", hint="cpus in the file"
+            )
         cpus = list(one["cpus"])
         if not cpus and plan["pacing"] == "spin":
             wanted = len(plan["threads"])
             if len(free) < wanted:
                 raise HostUnfit(
+                    "todo",
                     f"{len(asked)} instance(s) of {wanted} thread(s) cannot each spin on a processor of"
                     f" their own: this host has {len(here)}",
                     hint="--pacing sleep, or fewer clients there",

@@ -38,12 +38,13 @@ def refuse_other(host: str, said: Mapping[str, str] | BaseException) -> None:
     """
     hint = f"the same wheel there: pip install 'hindmost[fleet]=={__version__}'"
     if isinstance(said, ImportError | AttributeError):
-        raise InstanceError(f"host {host} has no Hindmost of this version: {said}", hint=hint)
+        raise InstanceError("todo", f"host {host} has no Hindmost of this version: {said}", hint=hint)
     if isinstance(said, BaseException):
-        raise InstanceError(f"host {host} does not answer: {said}", hint=hint)
+        raise InstanceError("todo", f"host {host} does not answer: {said}", hint=hint)
     for what, ours in identity().items():
         if said[what] != ours:
             raise InstanceError(
+                "todo",
                 f"host {host} has {what} {said[what]} of Hindmost, and this controller {what} {ours}:"
                 " their figures would not be of one instrument",
                 hint=hint,

@@ -50,6 +50,7 @@ def read_file(path: Path) -> Readings:
         if told(head):
             return read(path)
     raise UsageError(
+        "todo",
         f"{path} is no trace: its first line is {head.strip()[:80]!r}",
         hint="columns time,server,cpu (0 to 1); or Azure's readings, or Bitbrains' files as they are",
     )
@@ -85,10 +86,12 @@ def _checked(found: Readings, path: Path) -> Readings:
     import numpy as np
 
     if not len(found.times):
-        raise UsageError(f"{path} has no readings")
+        raise UsageError("todo", f"{path} has no readings")
     wrong = np.flatnonzero(~np.isfinite(found.times))
     if len(wrong):
-        raise UsageError(f"{path}: {len(wrong)} of {len(found.times)} times are no numbers of seconds")
+        raise UsageError(
+            "todo", f"{path}: {len(wrong)} of {len(found.times)} times are no numbers of seconds"
+        )
     return found
 
 
@@ -144,10 +147,11 @@ def _parquet(path: Path) -> Readings:
         told = str(error.args[1])  # begins with the path
         if packed := re.search(r"Disabled feature at compile time: (\w+)", told):
             raise UsageError(
+                "todo",
                 f"{path} is compressed by {packed[1]}; read are snappy and files without compression",
                 hint='import polars; polars.read_parquet(OLD).write_parquet(NEW, compression="snappy")',
             ) from None
-        raise UsageError(told, hint="a Parquet file with columns time, server and cpu") from None
+        raise UsageError("todo", told, hint="a Parquet file with columns time, server and cpu") from None
     servers, of = np.unique(np.array(words), return_inverse=True)
     return _checked(Readings(reals[0], of, [str(name) for name in servers], LOADS[load] * reals[1]), path)
 
@@ -159,6 +163,7 @@ def _named(names: list[str], path: Path) -> tuple[str, str, str]:
         there = [name for name in known if name in names]
         if not there:
             raise UsageError(
+                "todo",
                 f"{path} has no column of {what}: it has {', '.join(names)}",
                 hint=f"the column of {what} is called {', '.join(known)}",
             )

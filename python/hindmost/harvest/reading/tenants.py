@@ -63,6 +63,7 @@ def _table(path: Path) -> dict[str, Tenant]:
         missing = {"server", "tenant"} - set(rows.fieldnames or ())
         if missing:
             raise UsageError(
+                "todo",
                 f"{path} has no column {sorted(missing)[0]}; it has {', '.join(rows.fieldnames or ())}",
                 hint="server,tenant,environment,rack,reimages,space: the first two are needed",
             )
@@ -70,9 +71,9 @@ def _table(path: Path) -> dict[str, Tenant]:
             server, name = row["server"], row["tenant"]
             where = f"{path}:{rows.line_num}"
             if not server or not name:
-                raise UsageError(f"{where}: a server or its tenant is empty")
+                raise UsageError("todo", f"{where}: a server or its tenant is empty")
             if server in owner:
-                raise UsageError(f"{where}: {server} belongs to {owner[server].name} and to {name}")
+                raise UsageError("todo", f"{where}: {server} belongs to {owner[server].name} and to {name}")
             tenant = tenants.setdefault(name, Tenant(name, row.get("environment") or name))
             tenant.servers.append(server)
             tenant.space += _number(row.get("space"), 1.0, where)
@@ -93,7 +94,7 @@ def _number(text: str | None, otherwise: float, where: str) -> float:
     except ValueError:
         number = math.nan
     if not (math.isfinite(number) and number >= 0.0):
-        raise UsageError(f"{where}: {text} is no number of reimages or of space: 0 and above is")
+        raise UsageError("todo", f"{where}: {text} is no number of reimages or of space: 0 and above is")
     return number
 
 
@@ -114,5 +115,7 @@ def _rows(path: Path) -> Iterator[list[str]]:
     with path.open(encoding="utf-8", newline="") as file:
         for number, row in enumerate(csv.reader(file), 1):
             if len(row) <= max(AZURE_COLUMNS):
-                raise UsageError(f"{path}:{number} has {len(row)} columns; Azure's table of VMs has 11")
+                raise UsageError(
+                    "todo", f"{path}:{number} has {len(row)} columns; Azure's table of VMs has 11"
+                )
             yield row

@@ -63,14 +63,14 @@ def read_traces(folder: Path | str, *, slot_s: float | None = None) -> Traces:
 
     folder = Path(folder)
     if not folder.is_dir():
-        raise UsageError(f"there is no folder {folder}", hint="one with a file or more of readings")
+        raise UsageError("todo", f"there is no folder {folder}", hint="one with a file or more of readings")
     paths = sorted(
         path for path in folder.iterdir() if path.suffix in {".csv", ".parquet"} and path.name not in NAMES
     )
     if not paths:
-        raise UsageError(f"{folder} holds no trace: no .csv and no .parquet file")
+        raise UsageError("todo", f"{folder} holds no trace: no .csv and no .parquet file")
     if slot_s is not None and not 0.0 < slot_s < float("inf"):
-        raise UsageError(f"a slot of {slot_s:g} s is none", hint="--slot 5m")
+        raise UsageError("todo", f"a slot of {slot_s:g} s is none", hint="--slot 5m")
     owner = read_tenants(folder)
     read = [read_file(path) for path in paths]
     slot = _usual_gap(read) if slot_s is None else slot_s
@@ -93,10 +93,12 @@ def read_traces(folder: Path | str, *, slot_s: float | None = None) -> Traces:
     rows = [np.array([row_of(server) for server in one.servers]) for one in read]
     if not tenants:
         raise UsageError(
-            f"none of {len(unowned)} servers with a trace is in {folder / NAMES[0]}, like {min(unowned)}"
+            "todo",
+            f"none of {len(unowned)} servers with a trace is in {folder / NAMES[0]}, like {min(unowned)}",
         )
     if len(tenants) * slots > MOST_CELLS:
         raise UsageError(
+            "todo",
             f"{len(tenants)} tenants by {slots} slots of {slot:g} s are too many: times from {start:g} on"
             " differ too much for their usual gap",
             hint="--slot 300 where readings are irregular",
@@ -142,5 +144,7 @@ def _usual_gap(read: Sequence[Readings]) -> float:
         gaps.append(apart[(np.diff(one.of[order]) == 0) & (apart > 0)])
     together = np.concatenate(gaps)
     if not len(together):
-        raise UsageError("no server has two readings: there is no gap to take for a slot", hint="--slot 300")
+        raise UsageError(
+            "todo", "no server has two readings: there is no gap to take for a slot", hint="--slot 300"
+        )
     return float(np.median(together))

@@ -69,7 +69,7 @@ def make(what: Mapping[str, Any], target: Managed, journal: Path) -> Argument:
             raise ValueError("it is empty")
     except ValueError as error:
         raise UsageError(
-            f"argument = {what['argument']!r}: {error}", hint='argument = "-o no_lru_maintainer"'
+            "todo", f"argument = {what['argument']!r}: {error}", hint='argument = "-o no_lru_maintainer"'
         ) from None
     return Argument(what["argument"], target.spec)
 

@@ -77,7 +77,9 @@ def hierarchy(controller: str) -> Hierarchy:
         elif kind == "cgroup" and controller in options.split(","):
             found.append(Hierarchy(top, 1, controller))
     if not found:
-        raise HostUnfit(f"no cgroup hierarchy has the controller {controller}", hint="mount | grep cgroup")
+        raise HostUnfit(
+            "todo", f"no cgroup hierarchy has the controller {controller}", hint="mount | grep cgroup"
+        )
     usable = [one for one in found if os.access(one.top, os.W_OK) and _enabled(one)]
     if not usable:
         why = "may not be written" if _enabled(found[0]) else f"does not hand {controller} down to its groups"
@@ -86,7 +88,7 @@ def hierarchy(controller: str) -> Hierarchy:
             if _enabled(found[0])
             else f"echo +{controller} > {found[0].top}/cgroup.subtree_control"
         )
-        raise HostUnfit(f"{found[0].top} {why}", hint=hint)
+        raise HostUnfit("todo", f"{found[0].top} {why}", hint=hint)
     return usable[0]
 
 
@@ -170,6 +172,7 @@ class Cgroup(Idle):
             path = group / name
             if not path.exists():
                 raise UsageError(
+                    "todo",
                     f"{self.name}: cgroups of this host (version {place.version}) have no {name}",
                     hint=f"ls {place.top}",
                 )
@@ -178,7 +181,7 @@ class Cgroup(Idle):
             except OSError as error:
                 raise refuse_level(self.name, level, f"the kernel says {error.strerror}") from None
             if not same(value, is_now := path.read_text().strip()):
-                raise HostUnfit(f"{self.name} was set to {value!r}, but {name} then reads {is_now!r}")
+                raise HostUnfit("todo", f"{self.name} was set to {value!r}, but {name} then reads {is_now!r}")
 
     def _move(self, place: Hierarchy, group: Path, server: ManagedServer, before: dict[int, Path]) -> None:
         for _ in range(_ROUNDS):
@@ -192,9 +195,10 @@ class Cgroup(Idle):
                 except OSError as error:
                     if error.errno != errno.ESRCH:
                         raise HostUnfit(
-                            f"{self.name}: process {pid} cannot be moved into a group: {error.strerror}"
+                            "todo",
+                            f"{self.name}: process {pid} cannot be moved into a group: {error.strerror}",
                         ) from None
-        raise HostUnfit(f"{self.name}: the server makes processes faster than they can be moved")
+        raise HostUnfit("todo", f"{self.name}: the server makes processes faster than they can be moved")
 
 
 @contextmanager
@@ -216,7 +220,7 @@ def made(name: str, group: Path, level: str, journal: Path) -> Iterator[None]:
         try:
             group.mkdir()
         except OSError as error:
-            raise HostUnfit(f"{name}: no group can be made: {error}", hint="run as root") from None
+            raise HostUnfit("todo", f"{name}: no group can be made: {error}", hint="run as root") from None
         yield
 
 
@@ -241,7 +245,9 @@ def _same_word(asked: str, found: str) -> bool:
 def make(what: Mapping[str, Any], target: Managed, journal: Path) -> Cgroup:
     """The knob ``cgroup = "cpu.max"``."""
     if not re.fullmatch(r"[a-z]\w*\.[\w.]+", what["cgroup"], re.ASCII):
-        raise UsageError(f"cgroup = {what['cgroup']!r} is not a file of a group", hint='cgroup = "cpu.max"')
+        raise UsageError(
+            "todo", f"cgroup = {what['cgroup']!r} is not a file of a group", hint='cgroup = "cpu.max"'
+        )
     return Cgroup(what["cgroup"], journal)
 
 

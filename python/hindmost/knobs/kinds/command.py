@@ -81,6 +81,7 @@ class Command(Idle):
                 self._output(self.write.replace(LEVEL, shlex.quote(level)), running.fileno())
             if self.read and (is_now := self._output(self.read)) != level:
                 raise HostUnfit(
+                    "todo",
                     f"{self.name} was set to {level!r}, but {self.read!r} then says {is_now!r}",
                     hint="read must print a level as the study file spells it",
                 )
@@ -95,7 +96,7 @@ class Command(Idle):
         if status != 0:
             how = f"exited with status {status}" if status is not None else f"did not end in {PATIENCE_S:g} s"
             last = words.strip().splitlines()[-1:] or ["it said nothing"]
-            raise HostUnfit(f"{self.name}: {command!r} {how}: {last[0][:200]}", hint="run it by hand")
+            raise HostUnfit("todo", f"{self.name}: {command!r} {how}: {last[0][:200]}", hint="run it by hand")
         return words.strip()
 
 
@@ -149,14 +150,19 @@ def make(what: Mapping[str, Any], target: Managed, journal: Path) -> Command:
     """The knob ``command = "WRITE {level}"`` with ``read`` or ``undo``, or both."""
     write, read, undo = what["command"], what.get("read", ""), what.get("undo", "")
     if LEVEL not in write:
-        raise UsageError(f"command = {write!r} has no {LEVEL}", hint='command = "sysctl -qw vm.x={level}"')
+        raise UsageError(
+            "todo", f"command = {write!r} has no {LEVEL}", hint='command = "sysctl -qw vm.x={level}"'
+        )
     if not read and not undo:
         raise UsageError(
+            "todo",
             f"command = {write!r} cannot be undone: it has neither read nor undo",
             hint='read = "sysctl -n vm.x" lets what was found be written again',
         )
     if FOUND in undo and not read:
-        raise UsageError(f"undo = {undo!r} wants {FOUND}, but there is no read", hint="add read = ...")
+        raise UsageError(
+            "todo", f"undo = {undo!r} wants {FOUND}, but there is no read", hint="add read = ..."
+        )
     return Command(write, read, undo or write.replace(LEVEL, FOUND), journal)
 
 

@@ -39,7 +39,7 @@ class CpuDmaLatency(Idle):
 
     def check(self, level: str) -> None:  # noqa: D102
         if self.microseconds(level) is not None and (why := missing()):
-            raise HostUnfit(f"{self.name} cannot be {level} here: {why}", hint="run as root")
+            raise HostUnfit("todo", f"{self.name} cannot be {level} here: {why}", hint="run as root")
 
     def before(self, level: str) -> AbstractContextManager[None]:  # noqa: D102
         wanted = self.microseconds(level)
@@ -51,6 +51,7 @@ class CpuDmaLatency(Idle):
             device.write(struct.pack("=i", wanted))
             if (is_now := in_force()) != wanted:
                 raise HostUnfit(
+                    "todo",
                     f"{self.name} was set to {wanted} us, but {is_now} us are in force: "
                     "another program asks for less",
                     hint=f"fuser -v {DEVICE}",

@@ -44,6 +44,7 @@ class Cpus(Idle):
             found = cpu_affinity(pid)
             if not set(found) <= set(wanted or []):
                 raise HostUnfit(
+                    "todo",
                     f"cpus were set to {level}, but process {pid} of the server may run on "
                     f"{format_cpus(found)}: it chooses its processors itself",
                     hint="leave this factor out, or see the server's own options",

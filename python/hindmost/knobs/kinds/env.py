@@ -43,7 +43,9 @@ class Env(Idle):
 def make(what: Mapping[str, Any], target: Managed, journal: Path) -> Env:
     """The knob ``env = "NAME"``."""
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", what["env"], re.ASCII):
-        raise UsageError(f"env = {what['env']!r} is not a variable's name", hint='env = "MALLOC_ARENA_MAX"')
+        raise UsageError(
+            "todo", f"env = {what['env']!r} is not a variable's name", hint='env = "MALLOC_ARENA_MAX"'
+        )
     return Env(what["env"], target.spec)
 
 

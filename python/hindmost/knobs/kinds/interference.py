@@ -64,7 +64,7 @@ class Interference(Idle):
             raise refuse_level(self.name, level, "only off, on")
         check_cpus(self.target, self.cpus)
         if shutil.which(self._argv()[0]) is None:
-            raise HostUnfit(f"{self.name}: the program {self._argv()[0]} is not installed")
+            raise HostUnfit("todo", f"{self.name}: the program {self._argv()[0]} is not installed")
 
     def _argv(self) -> list[str]:
         if self.what not in BUILT_IN:
@@ -103,7 +103,9 @@ class Interference(Idle):
         if not warden.alive():
             report = warden.exit_report()
             words = report.log.strip().splitlines()[-1:] or ["it wrote nothing"]
-            raise HostUnfit(f"{self.name} {report.describe()}, where it should run for all of it: {words[0]}")
+            raise HostUnfit(
+                "todo", f"{self.name} {report.describe()}, where it should run for all of it: {words[0]}"
+            )
 
 
 def make(what: Mapping[str, Any], target: Managed, journal: Path) -> Interference:
@@ -115,13 +117,15 @@ def make(what: Mapping[str, Any], target: Managed, journal: Path) -> Interferenc
         cpus = tuple(parse_cpus(what["on"])) if "on" in what else ()
     except ValueError as error:
         raise UsageError(
-            f"interference = {mode!r}: {error}", hint='interference = "spin", on = "0"'
+            "todo", f"interference = {mode!r}: {error}", hint='interference = "spin", on = "0"'
         ) from None
     share, mib = what.get("share", 1.0), what.get("mib", 64)
     if mode not in BUILT_IN and {"share", "mib"} & set(what):
-        raise UsageError(f"share and mib are for {' and '.join(BUILT_IN)}, not for {mode!r}")
+        raise UsageError("todo", f"share and mib are for {' and '.join(BUILT_IN)}, not for {mode!r}")
     if not 0 < share <= 1 or not 2 <= mib <= 1 << 20:
-        raise UsageError(f"interference {mode}: share = {share} must be in 0..1, mib = {mib} in 2..1048576")
+        raise UsageError(
+            "todo", f"interference {mode}: share = {share} must be in 0..1, mib = {mib} in 2..1048576"
+        )
     return Interference(mode, target.spec, cpus, float(share), mib)
 
 

@@ -43,7 +43,7 @@ class Numa(Idle):
         if not self.prefix(level):
             return
         if why := missing(self.root):
-            raise HostUnfit(f"numa cannot be {level} here: {why}", hint=_hint(why))
+            raise HostUnfit("todo", f"numa cannot be {level} here: {why}", hint=_hint(why))
         if level.startswith("node:") and int(level[5:]) not in nodes(self.root):
             raise refuse_level(self.name, level, f"the nodes with memory are {nodes(self.root)}")
 
@@ -53,6 +53,7 @@ class Numa(Idle):
     def beside(self, level: str, server: ManagedServer) -> AbstractContextManager[None]:  # noqa: D102
         if level != FREE and not fits(level, found := policy(server.pid)):
             raise HostUnfit(
+                "todo",
                 f"numa was set to {level}, but the memory of process {server.pid} has the policy {found}",
                 hint=f"cat /proc/{server.pid}/numa_maps",
             )

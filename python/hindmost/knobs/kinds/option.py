@@ -54,6 +54,7 @@ def make(what: Mapping[str, Any], target: Managed, journal: Path) -> Option:
     option, options = what["option"], sorted({"threads", *target.spec.options})
     if option not in options:
         raise UsageError(
+            "todo",
             f"target {target.name} has no option {option!r}{nearest(option, options)}",
             hint=f"it takes {', '.join(options)}; a target file may add any, or use argument or env",
         )

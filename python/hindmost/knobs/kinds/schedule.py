@@ -66,7 +66,7 @@ class Schedule(Idle):
     def check(self, level: str) -> None:  # noqa: D102
         setting = self.setting(level)
         if setting is not None and (refusal := _tried(setting)):
-            raise HostUnfit(f"{self.name} cannot be {level} here: {refusal}", hint="run as root")
+            raise HostUnfit("todo", f"{self.name} cannot be {level} here: {refusal}", hint="run as root")
 
     def beside(self, level: str, server: ManagedServer) -> AbstractContextManager[None]:  # noqa: D102
         setting = self.setting(level)

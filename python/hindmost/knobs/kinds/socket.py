@@ -99,13 +99,16 @@ class SocketOption(Idle):
         if value is None:
             return
         if why := missing():
-            raise HostUnfit(f"{self.name} cannot be {level} here: {why}")
+            raise HostUnfit("todo", f"{self.name} cannot be {level} here: {why}")
         listening, accepted = self.tried(value)
         wanted = value * self.known.times
         if listening != wanted:
-            raise HostUnfit(f"{self.name} was set to {wanted}, but a socket of ours then has {listening}")
+            raise HostUnfit(
+                "todo", f"{self.name} was set to {wanted}, but a socket of ours then has {listening}"
+            )
         if accepted != wanted:
             raise HostUnfit(
+                "todo",
                 f"{self.name}: on this kernel an accepted socket does not inherit it (it has {accepted}, not "
                 f"{wanted}), so that the load's connections would not have it",
                 hint="see whether the server has an option for it",
@@ -142,7 +145,9 @@ class SocketOption(Idle):
                         self._write(one, value)
                         self._verify(self._read(one), value, "a socket of the server")
             if not found:
-                raise HostUnfit(f"{self.name}: no socket of the server on port {server.port} can be seen")
+                raise HostUnfit(
+                    "todo", f"{self.name}: no socket of the server on port {server.port} can be seen"
+                )
             self._verify(self._accepted(server), value, "a connection that the server accepted")
             yield
 
@@ -157,12 +162,13 @@ class SocketOption(Idle):
                         return self._read(theirs)
                 time.sleep(0.005)
         raise HostUnfit(
-            f"{self.name}: the server did not accept a connection within {_ACCEPT_PATIENCE_S:g} s"
+            "todo", f"{self.name}: the server did not accept a connection within {_ACCEPT_PATIENCE_S:g} s"
         )
 
     def _verify(self, is_now: int, value: int, where: str) -> None:
         if is_now != value * self.known.times:
             raise HostUnfit(
+                "todo",
                 f"{self.name} was set to {value * self.known.times}, but {where} has {is_now}",
                 hint="the server may set it itself: see its options",
             )
@@ -179,7 +185,9 @@ class SocketOption(Idle):
         try:
             one.setsockopt(self.known.level, self.known.number, value)
         except PermissionError as error:
-            raise HostUnfit(f"{self.name} cannot be {value}: {error.strerror}", hint="run as root") from None
+            raise HostUnfit(
+                "todo", f"{self.name} cannot be {value}: {error.strerror}", hint="run as root"
+            ) from None
 
 
 def sockets(server: ManagedServer, peer: int | None = None) -> list[tuple[str, int, int]]:
@@ -227,6 +235,7 @@ def make(what: Mapping[str, Any], target: Managed, journal: Path) -> SocketOptio
     """The knob ``socket = "NAME"``."""
     if what["socket"] not in OPTIONS:
         raise UsageError(
+            "todo",
             f"socket = {what['socket']!r} is not an option that is known{nearest(what['socket'], OPTIONS)}",
             hint=f"one of {', '.join(OPTIONS)}",
         )

@@ -106,6 +106,7 @@ def demand(log: Log, of: Literal["auto", "cpu", "wall"] = "auto") -> Demand:
         return Demand(wall, "wall", cpu_share=share, wall_over_cpu=ratio, said=tuple(said))
     if of == "auto" and share < LOST:
         raise Inconclusive(
+            "todo",
             f"{log.source}: while it served, the server had {share:.0%} of a CPU (wall p99 {ratio:.3g}"
             " times the CPU"
             " p99): the log tells of neighbours, or of waiting (disk, locks, other servers), more than of"

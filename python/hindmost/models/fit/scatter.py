@@ -97,11 +97,12 @@ def find_scatter(cost_us: float, wake_us: float, outside_us: float, folder: Path
         rate = float(result["throughput"]["achieved"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise StudyError(
-            f"{folder} has no whole answer with a p95: {error}", hint=f"hindmost report {folder}"
+            "todo", f"{folder} has no whole answer with a p95: {error}", hint=f"hindmost report {folder}"
         ) from None
     load = rate * cost_us / 1e6
     if not LOADS[0] <= load <= LOADS[1]:
         raise UsageError(
+            "todo",
             f"{folder}: at {rate:,.0f}/s the server is busy for {load:.0%} of the time; from"
             f" {LOADS[0]:.0%} to {LOADS[1]:.0%}, its tail tells how services scatter",
             hint=f"hindmost measure TARGET --rate {0.5e6 / cost_us:.0f}",

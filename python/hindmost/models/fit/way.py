@@ -62,11 +62,12 @@ def find_way(clone: Clone, folder: Path) -> Way:
         rate = float(result["throughput"]["achieved"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise StudyError(
-            f"{folder} has no whole answer with a p50: {error}", hint=f"hindmost report {folder}"
+            "todo", f"{folder} has no whole answer with a p50: {error}", hint=f"hindmost report {folder}"
         ) from None
     most = clone.rate_at(MOST)
     if most is not None and rate > most:
         raise UsageError(
+            "todo",
             f"{folder}: at {rate:,.0f}/s the clone's threads are busy for over {MOST:.0%} of the time, and"
             " the median request waits for others",
             hint=f"hindmost measure TARGET --rate {max(1, round(0.2 / MOST * most))}",
@@ -81,6 +82,7 @@ def find_way(clone: Clone, folder: Path) -> Way:
         return Way(0.0, math.nan, math.nan, str(folder))
     if found.value <= told:
         raise UsageError(
+            "todo",
             f"{folder}: its median is {found.value:.4g} us, and a request takes the clone {told:.4g} us"
             " without any way: study and log are not of the same server, or of other loads",
             hint="log and measure at once: hindmost measure 'TARGET?log=FILE' --out STUDY",

@@ -31,11 +31,13 @@ def read_requests(path: Path) -> dict[str, Any]:
     what = f"file of requests {path}"
     try:
         if path.stat().st_size > _LARGEST_BYTES:
-            raise UsageError(f"{what} is larger than {_LARGEST_BYTES >> 20} MiB", hint="leave some of it out")
+            raise UsageError(
+                "todo", f"{what} is larger than {_LARGEST_BYTES >> 20} MiB", hint="leave some of it out"
+            )
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise UsageError(f"{what} cannot be read: {why}", hint=f"ls -l {path}") from None
+        raise UsageError("todo", f"{what} cannot be read: {why}", hint=f"ls -l {path}") from None
     document = _document(path, text, what)
     if isinstance(document, dict) and "log" in document:
         requests = from_har(document, what)
@@ -44,7 +46,7 @@ def read_requests(path: Path) -> dict[str, Any]:
     else:
         requests = from_vegeta(text, path.absolute().parent, what)
     if not requests:
-        raise UsageError(f"{what} holds no request", hint="see hindmost measure --help, --requests")
+        raise UsageError("todo", f"{what} holds no request", hint="see hindmost measure --help, --requests")
     return {"kind": "http", "requests": _counted(requests)}
 
 
@@ -54,7 +56,7 @@ def _document(path: Path, text: str, what: str) -> object:
             yaml: Any = import_module("yaml")
         except ImportError:
             raise UsageError(
-                f"{what} is YAML, which needs PyYAML", hint="pip install pyyaml, or write it as JSON"
+                "todo", f"{what} is YAML, which needs PyYAML", hint="pip install pyyaml, or write it as JSON"
             ) from None
         try:
             return yaml.safe_load(text)
@@ -62,7 +64,7 @@ def _document(path: Path, text: str, what: str) -> object:
             mark = getattr(error, "problem_mark", None)
             line = "" if mark is None else f", line {mark.line + 1}"
             why = getattr(error, "problem", None) or "no YAML"
-            raise UsageError(f"{what}{line}: {why}", hint="an OpenAPI document") from None
+            raise UsageError("todo", f"{what}{line}: {why}", hint="an OpenAPI document") from None
     if not text.lstrip().startswith("{"):
         return None
     try:
@@ -70,7 +72,7 @@ def _document(path: Path, text: str, what: str) -> object:
     except ValueError as error:
         if path.suffix in (".har", ".json") and "\n{" not in text:
             raise UsageError(
-                f"{what} is not JSON: {error}", hint="a HAR file or an OpenAPI document"
+                "todo", f"{what} is not JSON: {error}", hint="a HAR file or an OpenAPI document"
             ) from None
         return None
 

@@ -28,7 +28,9 @@ def from_har(document: dict[str, Any], what: str) -> list[dict[str, Any]]:
         entries = document["log"]["entries"]
         hosts = Counter(urlsplit(one["request"]["url"]).netloc for one in entries)
     except (KeyError, TypeError, AttributeError) as error:
-        raise UsageError(f"{what} is no HAR file: {error!r}", hint="log.entries holds the requests") from None
+        raise UsageError(
+            "todo", f"{what} is no HAR file: {error!r}", hint="log.entries holds the requests"
+        ) from None
     if not hosts:
         return []
     most = hosts.most_common(1)[0][0]
@@ -58,6 +60,6 @@ def _request(request: dict[str, Any], what: str) -> dict[str, Any]:
             found["body"] = quoted(text)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UsageError(
-            f"{what} is no request: {error!r}", hint="a HAR file as a browser saves it"
+            "todo", f"{what} is no request: {error!r}", hint="a HAR file as a browser saves it"
         ) from None
     return found

@@ -35,7 +35,9 @@ def from_openapi(document: dict[str, Any], what: str) -> list[dict[str, Any]]:
                     shared = item.get("parameters", [])
                     found.append(reader.request(path, method, reader.resolved(item[method]), shared))
     except (AttributeError, TypeError, KeyError) as error:
-        raise UsageError(f"{what} is no OpenAPI document: {error!r}", hint="see spec.openapis.org") from None
+        raise UsageError(
+            "todo", f"{what} is no OpenAPI document: {error!r}", hint="see spec.openapis.org"
+        ) from None
     return found
 
 
@@ -57,11 +59,12 @@ class _Reader:
                 )
             if not isinstance(place, dict):
                 raise UsageError(
+                    "todo",
                     f"{self.what}: {one['$ref']} is not in the document",
                     hint="references to other files are not read",
                 )
             one = place
-        raise UsageError(f"{self.what}: {one['$ref']} refers to itself", hint="mend the document")
+        raise UsageError("todo", f"{self.what}: {one['$ref']} refers to itself", hint="mend the document")
 
     def request(
         self, path: str, method: str, operation: dict[str, Any], shared: list[dict[str, Any]]

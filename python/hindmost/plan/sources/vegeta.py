@@ -44,16 +44,16 @@ def from_vegeta(text: str, folder: Path, what: str) -> list[dict[str, Any]]:
             found.append({"method": start[1], "path": path_of(start[2], f"{what}, line {at}")})
             within = True
         elif not within:
-            raise UsageError(f"{what}, line {at}: {line[:40]!r} begins no target", hint=_HINT)
+            raise UsageError("todo", f"{what}, line {at}: {line[:40]!r} begins no target", hint=_HINT)
         elif line.startswith("@"):
             file = (folder / line[1:]).absolute()
             if not file.is_file():
-                raise UsageError(f"{what}, line {at}: there is no file {file}", hint=_HINT)
+                raise UsageError("todo", f"{what}, line {at}: there is no file {file}", hint=_HINT)
             found[-1]["body"] = {"file": str(file)}
         else:
             name, colon, value = line.partition(":")
             if not colon:
-                raise UsageError(f"{what}, line {at}: {name[:40]!r} is no header", hint=_HINT)
+                raise UsageError("todo", f"{what}, line {at}: {name[:40]!r} is no header", hint=_HINT)
             found[-1].setdefault("headers", {})[name.strip()] = quoted(value.strip())
     return found
 
@@ -68,6 +68,7 @@ def _json(line: str, what: str) -> dict[str, Any]:
             found["body"] = quoted(base64.b64decode(body, validate=True).decode("utf-8"))
     except (ValueError, KeyError, TypeError, AttributeError, binascii.Error) as error:
         raise UsageError(
+            "todo",
             f"{what} is no target of vegeta's JSON format: {error!r}",
             hint='{"method": "GET", "url": "http://..."}',
         ) from None
@@ -82,5 +83,5 @@ def path_of(url: str, what: str) -> str:
     """
     parts = urlsplit(url)
     if not (parts.scheme in ("http", "https") and parts.netloc) and not url.startswith("/"):
-        raise UsageError(f"{what}: {url[:60]!r} is no URL of HTTP", hint=_HINT)
+        raise UsageError("todo", f"{what}: {url[:60]!r} is no URL of HTTP", hint=_HINT)
     return quoted((parts.path or "/") + (f"?{parts.query}" if parts.query else ""))

@@ -52,6 +52,7 @@ class Sentinel(Companion):
             self._threads = _engine.Sentinel(self._cpus, PERIOD_NS, REAL_TIME) if self._cpus else None
         except _engine.EngineError as error:
             raise HindmostError(
+                "todo",
                 f"no thread can watch the server's processors: {error.args[1]}",
                 hint="run as root, or with CAP_SYS_NICE",
             ) from None
@@ -64,6 +65,7 @@ class Sentinel(Companion):
                 self._seen = json.loads(threads.end())
             except _engine.EngineError as error:
                 raise HindmostError(
+                    "todo",
                     f"thefts have no end: {error.args[1]}",
                     hint="`top -H -o %CPU` shows programs at real-time priority; then a calmer host",
                 ) from None

@@ -37,6 +37,7 @@ class StageTrace(Companion):
         port = self.scene.address.rpartition(":")[2]
         if self.scene.pid is None or not port.isdecimal():
             raise TargetError(
+                "todo",
                 f"{self.scene.address} cannot be traced: its process is elsewhere, or it has no port",
                 hint="leave --trace out; or hindmost trace on the server's own machine",
             )

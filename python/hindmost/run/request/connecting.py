@@ -41,7 +41,7 @@ def tls_of(asked: MeasureRequest, target: Attached | Managed) -> Tls | None:
             flag = f"--{next(iter(given))}"
             scheme = ENTRIES[target.protocol].tls_scheme
             way = "add [tls] to the target file" if target.managed else f"write {scheme}://..."
-            raise UsageError(f"{flag} is about TLS, and {target.name} is measured without", hint=way)
+            raise UsageError("todo", f"{flag} is about TLS, and {target.name} is measured without", hint=way)
         return None
     tls = own.model_copy(update=given)
     if target.managed or not target.endpoints:  # of several servers each has its own name
@@ -49,6 +49,7 @@ def tls_of(asked: MeasureRequest, target: Attached | Managed) -> Tls | None:
     if not target.managed:
         if tls.sni is not None and tls.sni.startswith("/"):
             raise UsageError(
+                "todo",
                 f"{target.name} is a Unix socket, which has no name for a certificate to hold",
                 hint="--sni NAME, a name in the server's certificate",
             )
@@ -56,7 +57,7 @@ def tls_of(asked: MeasureRequest, target: Attached | Managed) -> Tls | None:
             _engine.check_tls(tls.text(), target.address, target.protocol)
         except _engine.EngineError as error:
             code, message = error.args
-            raise UsageError(f"{target.name}: {message}", hint=HINTS[code]) from None
+            raise UsageError("todo", f"{target.name}: {message}", hint=HINTS[code]) from None
     return tls
 
 
@@ -77,6 +78,7 @@ def login_of(asked: MeasureRequest, target: Attached | Managed) -> Login | None:
         return own
     if not ENTRIES[target.protocol].logs_in:
         raise UsageError(
+            "todo",
             f"--{next(iter(given))}: {target.protocol} does not ask who the client is",
             hint=f"leave it out; it is for {', '.join(one.name for one in ENTRIES.values() if one.logs_in)}",
         )
@@ -94,6 +96,7 @@ def endpoints_of(sharding: str, target: Attached | Managed) -> tuple[str, ...]:
     endpoints = () if target.managed else target.endpoints
     if not endpoints and sharding != "round-robin":
         raise UsageError(
+            "todo",
             f"--sharding {sharding} is for several servers, and {target.name} is one",
             hint="name them all: memcached://HOST:PORT,HOST:PORT",
         )
@@ -118,17 +121,19 @@ def sources_of(text: str | None, target: Attached | Managed) -> tuple[str, ...]:
             address = str(ipaddress.ip_address(one.strip()))
         except ValueError:
             raise UsageError(
-                f"--source {one.strip()!r} is no IP address", hint="--source 10.0.0.2,10.0.0.3"
+                "todo", f"--source {one.strip()!r} is no IP address", hint="--source 10.0.0.2,10.0.0.3"
             ) from None
         if address in found:
-            raise UsageError(f"--source names {address} twice", hint="name each address once")
+            raise UsageError("todo", f"--source names {address} twice", hint="name each address once")
         if not is_local(address):
             raise UsageError(
-                f"--source {address} is no address of this host", hint="ip -brief address; ip address add ..."
+                "todo",
+                f"--source {address} is no address of this host",
+                hint="ip -brief address; ip address add ...",
             )
         found.append(address)
     if not target.managed and target.address.startswith("unix:"):
-        raise UsageError("--source does not go with a Unix socket", hint="leave out --source")
+        raise UsageError("todo", "--source does not go with a Unix socket", hint="leave out --source")
     return tuple(found)
 
 
@@ -146,15 +151,17 @@ def check_capture(plan: MeasurePlan, target: Attached | Managed) -> None:
         return
     if plan.tls is not None:
         raise UsageError(
+            "todo",
             "--verify-wire finds requests in packets, and TLS hides them there",
             hint="leave out --verify-wire; wire latency by the kernel's stamps works under TLS",
         )
     if ENTRIES[target.protocol].framing == "datagram":
         raise UsageError(
+            "todo",
             f"--verify-wire finds requests in streams of TCP, and {target.protocol} goes over UDP",
             hint="leave out --verify-wire",
         )
     if target.spec.socket if target.managed else target.address.startswith("unix:"):
         raise UsageError(
-            "--verify-wire needs packets, and a Unix socket has none", hint="leave out --verify-wire"
+            "todo", "--verify-wire needs packets, and a Unix socket has none", hint="leave out --verify-wire"
         )

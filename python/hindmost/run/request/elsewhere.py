@@ -32,6 +32,7 @@ def places_of(hosts: Hosts, *, clients: int | None, threads: int, server: tuple[
         return Allotment(server, ((),) * (clients or _workers(hosts)), False, False)
     if clients is not None:
         raise UsageError(
+            "todo",
             f"--clients {clients}: the file of --fleet says how many each host has",
             hint="clients = N in each [[host]]",
         )
@@ -53,6 +54,7 @@ def refuse_unreachable(hosts: Hosts, target: Attached | Managed) -> None:
         return
     if all(map(_loopback, addresses)) and not all(_loopback(host.where) for host in hosts.host):
         raise UsageError(
+            "todo",
             f"{target.name} listens on {addresses[0]}, where no other machine reaches it",
             hint="[target] host = NAME in the file of --fleet starts it on that machine; or a TARGET with an"
             " address that load hosts reach",

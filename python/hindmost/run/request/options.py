@@ -87,12 +87,14 @@ class Declared:
         if self.repeated:
             if not (isinstance(value, tuple) and all(isinstance(one, str) for one in value)):
                 raise UsageError(
+                    "todo",
                     f"{self.flag} is {type(value).__name__}, not a list of texts",
                     hint="hindmost measure --help",
                 )
         elif get_origin(self.type) is Literal:
             if value not in self._types:
                 raise UsageError(
+                    "todo",
                     f"{self.flag} {value!r} is none of {', '.join(self._types)}"
                     f"{nearest(str(value), self._types)}",
                     hint=f"{self.flag} {self.default}",
@@ -100,11 +102,13 @@ class Declared:
         elif not any(type(value) is one or (one is Path and isinstance(value, Path)) for one in self._types):
             wanted = next(one for one in self._types if one is not NoneType)
             raise UsageError(
+                "todo",
                 f"{self.flag} {value!r} is {type(value).__name__}, not {wanted.__name__}",
                 hint="hindmost measure --help",
             )
         elif type(value) is int and not least <= value <= most:
             raise UsageError(
+                "todo",
                 f"{self.flag} {value} is not between {least} and {'2^63' if most == UNBOUNDED else most}",
                 hint=f"{self.flag} {self.default}" if most == UNBOUNDED else "hindmost measure --help",
             )

@@ -44,7 +44,9 @@ def plan_of(asked: MeasureRequest) -> MeasurePlan:
         return quick.asked(asked).plan().model_copy(update=quick.PLAN)
     stopping = asked.stopping()
     if asked.target is None:
-        raise UsageError("no target is named", hint="hindmost measure memcached, or hindmost measure --help")
+        raise UsageError(
+            "todo", "no target is named", hint="hindmost measure memcached, or hindmost measure --help"
+        )
     target = parse_target(asked.target)
     workload = conceal(workload_of(asked, target))
     hosts = _hosts(asked, target)
@@ -116,6 +118,7 @@ def plan_of(asked: MeasureRequest) -> MeasurePlan:
     check_capture(plan, target)
     if plan.pacing == "spin" and places.shared:
         raise UsageError(
+            "todo",
             f"{plan.clients} clients cannot all spin on {len(set(sum(places.clients, ())))} processor(s)",
             hint="--pacing auto, or fewer --clients",
         )
@@ -130,6 +133,7 @@ def _schedule(asked: MeasureRequest, duration_s: float) -> tuple[Points | None, 
         return None, None
     if asked.closed:
         raise UsageError(
+            "todo",
             "--schedule does not go with --closed, whose replies decide when requests are due",
             hint="leave out --closed or --schedule",
         )
@@ -140,10 +144,10 @@ def _hosts(asked: MeasureRequest, target: Attached | Managed) -> Hosts | None:
     if asked.fleet is None:
         return None
     if asked.client_cpus is not None:
-        raise UsageError("--client-cpus is for clients here", hint="cpus in the file of --fleet")
+        raise UsageError("todo", "--client-cpus is for clients here", hint="cpus in the file of --fleet")
     if asked.verify_wire:
         raise UsageError(
-            "--verify-wire captures packets here, and clients are elsewhere", hint="leave it out"
+            "todo", "--verify-wire captures packets here, and clients are elsewhere", hint="leave it out"
         )
     from hindmost.fleet.dask.hosts import parse_fleet
 
@@ -158,7 +162,9 @@ def _processors_of(asked: MeasureRequest, target: Attached | Managed) -> list[in
     if target.managed:
         return list(target.spec.cpus) if chosen is None and target.spec.cpus else chosen
     if chosen is not None:
-        raise UsageError("--server-cpus is for servers that Hindmost starts", hint="taskset -cp CPUS PID")
+        raise UsageError(
+            "todo", "--server-cpus is for servers that Hindmost starts", hint="taskset -cp CPUS PID"
+        )
     pid = local_owner(target.address)
     if pid is None:
         return []
@@ -173,7 +179,7 @@ def _cpus(asked: MeasureRequest, name: str) -> list[int] | None:
         return None if text is None else parse_cpus(text)
     except ValueError as error:
         raise UsageError(
-            f"--{name.replace('_', '-')} {text!r}: {error}", hint="write it like 0-3,5"
+            "todo", f"--{name.replace('_', '-')} {text!r}: {error}", hint="write it like 0-3,5"
         ) from None
 
 
@@ -184,6 +190,7 @@ def _stamp_every(text: str) -> int:
     if text.isdecimal() and 1 <= int(text) <= 1_000_000:
         return int(text)
     raise UsageError(
+        "todo",
         f"--stamps {text!r} is neither off nor a whole number from 1 to 1000000",
         hint="--stamps 16 stamps one request in sixteen; --stamps off none",
     )
@@ -193,6 +200,7 @@ def _ending_with(replay: Replay, plan: MeasurePlan) -> MeasurePlan:
     """The plan whose runs end with their trace, where it says that they do."""
     if replay.end == "stop" and plan.schedule is not None:
         raise UsageError(
+            "todo",
             "--schedule does not go with end=stop: it changes when a trace is over",
             hint="leave out --schedule, or end=again",
         )

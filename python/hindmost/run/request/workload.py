@@ -31,18 +31,22 @@ def workload_of(asked: MeasureRequest, target: Attached | Managed) -> dict[str, 
     given = [one for one in OF_HTTP if getattr(asked, one) != OPTIONS[one].default]
     if asked.descriptors is not None and target.protocol != "grpc":
         raise UsageError(
+            "todo",
             f"--descriptors is about gRPC, and {target.name} speaks {target.protocol}",
             hint="leave out --descriptors, or measure a grpc:// target",
         )
     if given and not mix.paths:
         raise UsageError(
+            "todo",
             f"{OPTIONS[given[0]].flag}: requests of {target.protocol} are none of HTTP",
             hint=f"leave out {OPTIONS[given[0]].flag}, or measure an http:// target",
         )
     sources = [one for one in ("workload", "requests", "method", "body") if getattr(asked, one) is not None]
     if len(set(sources) - {"body"}) > 1 or (len(sources) > 1 and "method" not in sources):
         one, other = (OPTIONS[name].flag for name in sources[:2])
-        raise UsageError(f"{one} and {other} both say what is asked for", hint=f"leave out {one} or {other}")
+        raise UsageError(
+            "todo", f"{one} and {other} both say what is asked for", hint=f"leave out {one} or {other}"
+        )
     workload = mix.workload(target.path) if asked.workload is None else load_workload(asked.workload)
     if given:
         workload = (
@@ -67,6 +71,7 @@ def _of_messages(asked: MeasureRequest, workload: dict[str, Any]) -> dict[str, A
     for name in (one for one in OF_HTTP if one not in ("body", "header")):
         if getattr(asked, name) != OPTIONS[name].default:
             raise UsageError(
+                "todo",
                 f"{OPTIONS[name].flag} is about requests of HTTP, and messages of WebSocket are none",
                 hint=f"leave out {OPTIONS[name].flag}; --body is the message, --header of its opening",
             )
@@ -80,6 +85,8 @@ def _of_grpc(asked: MeasureRequest, workload: dict[str, Any]) -> dict[str, Any]:
     for name in ("method", "accept"):
         if getattr(asked, name) is not None:
             raise UsageError(
-                f"--{name} is about HTTP, and calls of gRPC have their own", hint=f"leave out --{name}"
+                "todo",
+                f"--{name} is about HTTP, and calls of gRPC have their own",
+                hint=f"leave out --{name}",
             )
     return with_calls(workload, asked.descriptors)

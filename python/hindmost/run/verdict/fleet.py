@@ -38,7 +38,7 @@ def lost(e: Evidence) -> Iterator[Reason]:
     why = [text for run in e.made for text in run.record.get("voided", ())]
     if why:
         runs = "run was void and was" if len(why) == 1 else "runs were void and were"
-        yield Reason("host_lost", "mind", f"{len(why)} {runs} made again: {why[0]}", "look at that host")
+        yield Reason("host-lost", "mind", f"{len(why)} {runs} made again: {why[0]}", "look at that host")
 
 
 def silent(e: Evidence) -> Iterator[Reason]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from hindmost.plan import MeasurePlan
@@ -23,7 +23,8 @@ class Reason:
     """One finding.
 
     ``labels``: the quantiles it concerns; empty means the whole measurement. ``origin``: where it comes from,
-    if its code does not tell (`cause.ORIGINS`). ``brief``: how another finding's line names it.
+    if its code does not tell (`cause.ORIGINS`). ``brief``: how another finding's line names it. ``values``: the
+    parameters of the sentence, for programs.
     """
 
     code: str
@@ -33,6 +34,7 @@ class Reason:
     labels: tuple[str, ...] = ()
     origin: Origin | None = None
     brief: str = ""
+    values: Mapping[str, Any] = field(default_factory=dict)
 
     def document(self) -> documents.Reason:
         """As it stands in ``result.json``."""
@@ -42,6 +44,7 @@ class Reason:
             "text": self.text,
             "hint": self.hint,
             "labels": list(self.labels),
+            "values": dict(self.values),
         }
 
 

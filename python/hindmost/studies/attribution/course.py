@@ -148,6 +148,7 @@ def _folder(side: str, cell: Cell) -> str:
 
 def _unfit(what: str, error: HindmostError) -> HostUnfit:
     return HostUnfit(
+        "todo",
         f"{what} cannot be had: {error.message}; nothing was measured, and everything is as it was found",
         hint=error.hint or "hindmost knobs list --all",
     )

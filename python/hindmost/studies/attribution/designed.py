@@ -44,6 +44,7 @@ def planned(file: StudyFile, measure: MeasurePlan, *, dry: bool = False) -> Attr
     target = parse_target(file.target)
     if not isinstance(target, Managed):
         raise UsageError(
+            "todo",
             f"{file.target} runs already, and every run needs a server that is started anew with its setting",
             hint="a preset, or a target file with the commands that start and stop it (by ssh, if elsewhere)",
         )
@@ -73,7 +74,7 @@ def to_read(study: Study) -> AttributionPlan:
     found = study.manifest.get("sets")
     if not isinstance(found, list) or len(found) != len(file.factor):
         path = study.folder / "manifest.json"
-        raise StudyError(f"{path} does not say what each factor sets", hint=f"head -c 2000 {path}")
+        raise StudyError("todo", f"{path} does not say what each factor sets", hint=f"head -c 2000 {path}")
     sets = tuple((str(kind), str(what)) for kind, what in found)
     return _designed(file, plan_of(study), None, (), sets)
 
@@ -83,7 +84,7 @@ def file_of(study: Study) -> dict[str, Any]:
     file = study.manifest.get("attribution")
     if not isinstance(file, dict):
         path = study.folder / "manifest.json"
-        raise StudyError(f"{path} holds no study file", hint=f"head -c 2000 {path}")
+        raise StudyError("todo", f"{path} holds no study file", hint=f"head -c 2000 {path}")
     return file
 
 
@@ -105,6 +106,7 @@ def _designed(
     blocks = parse_runs(file.design.blocks) if file.design.blocks is not None else BLOCKS
     if blocks[0] < 2:
         raise UsageError(
+            "todo",
             f"design.blocks = {file.design.blocks!r}: one run of each cell does not say how runs scatter",
             hint='blocks = "10..20"',
         )
@@ -122,6 +124,7 @@ def _designed(
     )
     if plan.wanted not in plan.labels:
         raise UsageError(
+            "todo",
             f"confirm.quantile = {plan.wanted} is not measured: quantiles = {file.quantiles!r}",
             hint=f'quantiles = "{file.quantiles},{plan.wanted.removeprefix("p")}"',
         )
@@ -138,11 +141,14 @@ def _smallest(file: StudyFile) -> Smallest:
         us = parse_duration(file.delta, "delta") * 1e6
     if file.scale != "us":
         raise UsageError(
+            "todo",
             f"delta = {file.delta!r} is a time, and on the scale of ratios effects are shares",
             hint='delta = "5%", or scale = "us"',
         )
     if us <= 0.0:
-        raise UsageError(f"delta = {file.delta!r}: an effect that matters is above 0", hint='delta = "20us"')
+        raise UsageError(
+            "todo", f"delta = {file.delta!r}: an effect that matters is above 0", hint='delta = "20us"'
+        )
     return Smallest(us=us)
 
 
@@ -176,6 +182,7 @@ def _within(plan: AttributionPlan, budget: str | None) -> AttributionPlan:
         )
     except UsageError as error:
         raise UsageError(
+            "todo",
             f"--budget {budget}: {error.message}; a run takes {plan.run_s + RESTART_S:.1f} s, and the"
             f" confirmation {confirm} runs",
             hint=f"{error.hint}; or confirm.runs",
@@ -189,6 +196,7 @@ def _refuse_set_already(file: StudyFile, measure: MeasurePlan, knobs: Sequence[K
     for table, knob in zip(file.factor, knobs, strict=True):
         if met := sorted(knob.sets & fixed):
             raise UsageError(
+                "todo",
                 f"factor {table.name!r} sets {met[0]}, which knobs of [target] in the fleet's file set"
                 " for all of the study",
                 hint="leave it out of one of them",
@@ -218,5 +226,5 @@ def _knob(table: FactorTable, target: Managed, *, dry: bool, there: bool) -> Kno
         if isinstance(error, HostUnfit):
             left = f"leave it out: hindmost attribute STUDY.toml --without '{table.name}'"
             hint = f"{left}; {hint}" if hint else left
-        raise type(error)(f"{where}: {error.message}", hint=hint) from None
+        raise type(error)(error.code, f"{where}: {error.message}", hint=hint, **error.fields) from None
     return knob

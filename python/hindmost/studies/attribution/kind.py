@@ -45,6 +45,7 @@ def run(study: Study, talk: Talk, *, confirm: bool = True, apply: bool = False) 
     plan = to_run(study)
     if apply and plan.measure.server_host is not None:
         raise UsageError(
+            "todo",
             "--apply leaves this host in the recommended setting, and the server is on"
             f" {plan.measure.server_host}",
             hint="hindmost knobs set there, once the study has said what; leave out --apply",
@@ -78,7 +79,7 @@ def read(study: Study) -> Attribution:
     """The answer of a stored study, from its runs."""
     result = answer(Runner(study, to_read(study)))
     if not any(cell["runs"] + cell["invalid"] for load in result["loads"] for cell in load["cells"]):
-        raise StudyError(f"{study.folder} holds no finished run", hint=study.again)
+        raise StudyError("todo", f"{study.folder} holds no finished run", hint=study.again)
     return result
 
 

@@ -145,6 +145,7 @@ def refuse_clashes(names: Sequence[str], knobs: Sequence[Knob]) -> None:
         for what in sorted(knob.sets):
             if what in owner:
                 raise UsageError(
+                    "todo",
                     f"factors {owner[what]!r} and {name!r} both set {what}: neither would have its level",
                     hint="make them one factor with more levels",
                 )

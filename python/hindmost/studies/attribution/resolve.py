@@ -52,7 +52,7 @@ def resolve(
         If a factor cannot be set here.
     """
     if where.is_dir() and out is not None:
-        raise UsageError("a study's folder takes no --out", hint=f"hindmost attribute {where}")
+        raise UsageError("todo", "a study's folder takes no --out", hint=f"hindmost attribute {where}")
     folder = where if where.is_dir() else out
     study = Study.open(folder) if folder is not None and (folder / "manifest.json").exists() else None
     before = None
@@ -61,15 +61,18 @@ def resolve(
         before = file_of(study)
     if where.is_dir():
         if before is None:
-            raise UsageError(f"{where} holds no study", hint="hindmost attribute STUDY.toml")
+            raise UsageError("todo", f"{where} holds no study", hint="hindmost attribute STUDY.toml")
         file = read_study(before, str(where))
         if without is not None:
-            raise UsageError("factors cannot leave a study that goes on", hint=f"hindmost attribute {where}")
+            raise UsageError(
+                "todo", "factors cannot leave a study that goes on", hint=f"hindmost attribute {where}"
+            )
     else:
         file = _left_out(_beside(load_study_file(where), where.parent), without)
         _refuse_too_few(file)
         if before is not None and (changed := same_study(before, file)):
             raise UsageError(
+                "todo",
                 f"{folder} was made with another {changed[0]}: runs would not be alike",
                 hint="choose another --out; blocks, budget, remake, delta and [confirm] may change",
             )
@@ -113,11 +116,13 @@ def _refuse_too_few(file: StudyFile) -> None:
     blocks = file.design.blocks
     if blocks is not None and parse_runs(blocks)[0] < LEAST_RUNS:
         raise UsageError(
+            "todo",
             f"design.blocks = {blocks!r}: a setting with fewer than {LEAST_RUNS} runs does not count",
             hint='blocks = "10..20"',
         )
     if file.confirm.runs < LEAST_PAIRS and not file.confirm.skip:
         raise UsageError(
+            "todo",
             f"confirm.runs = {file.confirm.runs}: fewer than {LEAST_PAIRS} pairs decide nothing",
             hint="runs = 20, or skip = true",
         )
@@ -143,9 +148,9 @@ def _left_out(file: StudyFile, without: str | None) -> StudyFile:
     names = [name.strip() for name in without.split(",")]
     known = [factor.name for factor in file.factor]
     if unknown := [name for name in names if name not in known]:
-        raise UsageError(f"--without {unknown[0]!r} is none of the factors: {', '.join(known)}")
+        raise UsageError("todo", f"--without {unknown[0]!r} is none of the factors: {', '.join(known)}")
     if not (left := [factor for factor in file.factor if factor.name not in names]):
-        raise UsageError("--without leaves no factor", hint="hindmost measure TARGET")
+        raise UsageError("todo", "--without leaves no factor", hint="hindmost measure TARGET")
     design = file.design.model_copy(
         update={
             "control": {k: v for k, v in file.design.control.items() if k not in names},
@@ -159,12 +164,14 @@ def _measure(file: StudyFile) -> MeasurePlan:
     """How each run is made, from the file's table of options of ``hindmost measure``."""
     options = {"warmup": "1s", "duration": "3s", **file.measure}
     if options["warmup"] == "auto":
-        raise UsageError('measure.warmup = "auto" cannot be: all runs must be alike', hint='warmup = "2s"')
+        raise UsageError(
+            "todo", 'measure.warmup = "auto" cannot be: all runs must be alike', hint='warmup = "2s"'
+        )
     first = {"target": file.target, "rate": file.load[0].rate, "quantiles": file.quantiles, "seed": file.seed}
     try:
         return MeasureRequest.of({**first, **options}).plan()
     except UsageError as error:
-        raise UsageError(f"[measure] of the study file: {error.message}", hint=error.hint) from None
+        raise UsageError("todo", f"[measure] of the study file: {error.message}", hint=error.hint) from None
 
 
 def _remade(plan: MeasurePlan, file: StudyFile) -> MeasurePlan:

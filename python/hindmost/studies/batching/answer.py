@@ -57,7 +57,7 @@ def answer(study: Study) -> documents.Batching:
     parts = {side: Study.open(study.folder / name_of_side(*side)) for side in asked.sides}
     made = _complete(list(parts.values()))
     if not made:
-        raise StudyError(f"{study.folder} has no complete round", hint=again(study))
+        raise StudyError("todo", f"{study.folder} has no complete round", hint=again(study))
     aside = unsound_rounds(parts.values(), made, unsound)
     rounds = [number for number in made if number not in aside]
     # Where none counts, all are shown, and the headline says so.

@@ -98,6 +98,7 @@ def opened(
     """
     if request.closed:
         raise UsageError(
+            "todo",
             "--closed leaves nothing to batch: a connection has one request at a time",
             hint="leave it out",
         )
@@ -144,6 +145,7 @@ def parse_intervals(text: str) -> list[float]:
     intervals = sorted({one for one in found if not isinstance(one, str)})
     if len(intervals) < len(found) or len(intervals) > MOST_INTERVALS:
         raise UsageError(
+            "todo",
             f"--intervals {text!r} is not a list of at most {MOST_INTERVALS} different times",
             hint="--intervals 50us,100us,200us; none and nagle are always tried",
         )
@@ -152,10 +154,10 @@ def parse_intervals(text: str) -> list[float]:
 
 def _rates(text: str | None) -> list[float]:
     if text is None:
-        raise UsageError("--rate is missing: the best interval is that of a rate", hint="--rate 50k")
+        raise UsageError("todo", "--rate is missing: the best interval is that of a rate", hint="--rate 50k")
     rates = [parse_rate(part.strip()) for part in text.split(",")]
     if len(set(rates)) < len(rates):
-        raise UsageError(f"--rate {text} names a rate twice", hint="--rate 20k,40k,60k")
+        raise UsageError("todo", f"--rate {text} names a rate twice", hint="--rate 20k,40k,60k")
     return sorted(rates)
 
 

@@ -80,17 +80,19 @@ def corun(
     """
     if "loaded" not in server:
         raise UsageError(
+            "todo",
             f"the card of {server['name']} tells no latency",
             hint="hindmost colocate profile SERVER --probe 2k --probe-address URL --out CARD",
         )
     names = [str(one["name"]) for one in jobs]
     for name in names:
         if name in _TAKEN or names.count(name) > 1:
-            raise UsageError(f"two cards are named {name!r}", hint="colocate profile --name NAME")
+            raise UsageError("todo", f"two cards are named {name!r}", hint="colocate profile --name NAME")
     first = server["loaded"]
     for rate in rates:
         if not first["asked_per_s"] < rate <= MOST_PROBED:
             raise UsageError(
+                "todo",
                 f"{rate:g} requests a second: the card was made at {first['asked_per_s']:g}, and further"
                 f" loads are heavier ones, up to {MOST_PROBED:,} of one connection",
                 hint="a card of fewer requests a second: hindmost colocate profile --probe",
@@ -99,6 +101,7 @@ def corun(
     here, kind = processor(), server["processor"]
     if here != kind:
         raise UsageError(
+            "todo",
             f"the cards are of {kind['name']}, and this is {here['name']}: they predict nothing here",
             hint="profile server and jobs on this machine",
         )
@@ -207,7 +210,9 @@ class _Under:
         ran = [self._beside(job, within, solo, lighter) for job in self.jobs]
         if all(one["latency"]["p99"] is None for one in ran):
             raise Inconclusive(
-                "no percentile beside any job could be told", hint="a longer --budget, or a calmer host"
+                "todo",
+                "no percentile beside any job could be told",
+                hint="a longer --budget, or a calmer host",
             )
         return {"loaded": self.loaded, "jobs": ran, "scores": scores(ran)}
 

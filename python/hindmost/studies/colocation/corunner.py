@@ -58,6 +58,7 @@ class CoRunner:
         """
         if (why := self._launched.ended()) is not None:
             raise TargetError(
+                "todo",
                 f"{shlex.join(self.command)}: {why} beside the server",
                 hint="run the command by itself, and look at its exit code and stderr",
             )

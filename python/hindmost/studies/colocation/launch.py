@@ -112,7 +112,7 @@ class Launched:
         self.real_time = False
         program = shutil.which(command[0])
         if program is None:
-            raise TargetError(f"{command[0]} cannot be started: {os.strerror(errno.ENOENT)}")
+            raise TargetError("todo", f"{command[0]} cannot be started: {os.strerror(errno.ENOENT)}")
         self.stdout: int | None = None
         its: int | None = None
         if read:
@@ -197,7 +197,7 @@ def run_once(command: Sequence[str], cpu: int) -> subprocess.Popen[bytes]:
         try:
             return thread.submit(start).result()
         except OSError as error:
-            raise TargetError(f"{command[0]} cannot be started: {error.strerror}") from None
+            raise TargetError("todo", f"{command[0]} cannot be started: {error.strerror}") from None
 
 
 def _with_clock(start: Callable[[], Warden]) -> tuple[CpuTime, Warden]:

@@ -136,6 +136,7 @@ def told(
     halves = [(one["high"] - one["low"]) / 2 for row in lost for one in row if one is not None]
     if not halves:
         raise Inconclusive(
+            "todo",
             f"of {method['windows']} windows {method['windows'] - method['dropped']} could be used: no pair"
             " has figures of enough rounds",
             hint="stop other programs (top -H -o %CPU), or more rounds: --budget 5m",
@@ -213,17 +214,22 @@ def _correlation(one: Array, other: Array, which: np.ndarray) -> float | None:
 
 def _named(cards: Sequence[Mapping[str, Any]], here: Mapping[str, Any]) -> list[str]:
     if len(cards) < 2:
-        raise UsageError("one card makes no pair", hint="hindmost colocate pairs zstd.json sqlite.json")
+        raise UsageError(
+            "todo", "one card makes no pair", hint="hindmost colocate pairs zstd.json sqlite.json"
+        )
     names = [str(card["name"]) for card in cards]
     for name, card in zip(names, cards, strict=True):
         if name in (_INERT, "alone") or names.count(name) > 1:
-            raise UsageError(f"two cards are named {name!r}", hint="colocate profile --name NAME")
+            raise UsageError("todo", f"two cards are named {name!r}", hint="colocate profile --name NAME")
         unit = card["method"]["unit"]
         if unit not in ("lines", Runs.name):
             hint = "colocate corun, for a server" if "loaded" in card else "a program that prints its units"
-            raise UsageError(f"{name} counts {unit}: two copies of it would be counted as one", hint=hint)
+            raise UsageError(
+                "todo", f"{name} counts {unit}: two copies of it would be counted as one", hint=hint
+            )
         if card["processor"] != here:
             raise UsageError(
+                "todo",
                 f"the card of {name} is of {card['processor']['name']}, and this is {here['name']}",
                 hint="profile it on this machine",
             )

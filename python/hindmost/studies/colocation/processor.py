@@ -58,6 +58,7 @@ def chosen(cpu: int | None) -> int:
         return cpus[-1]
     if cpu not in cpus:
         raise UsageError(
+            "todo",
             f"processor {cpu} cannot be used: this process may run on {', '.join(map(str, cpus))}",
             hint=f"--cpu {cpus[-1]}",
         )
@@ -69,6 +70,7 @@ def pair(cpu: int | None) -> tuple[int, int]:
     cpus = allowed()
     if len(cpus) < 2:
         raise HostUnfit(
+            "todo",
             "there is one processor only: nothing can run beside a program. The core's certificate (colocate"
             " rulers), answers from cards (may, neighbours, extender) and simulations (twin, steer) need no"
             " other",

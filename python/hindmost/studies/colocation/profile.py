@@ -99,7 +99,7 @@ def profile(
     """
     known = [one["name"] for one in json.loads(_engine.rulers())]
     if unknown := [one for one in rulers if one not in known]:
-        raise UsageError(f"no ruler is called {unknown[0]}", hint=f"there are {', '.join(known)}")
+        raise UsageError("todo", f"no ruler is called {unknown[0]}", hint=f"there are {', '.join(known)}")
     cpus, begun, order = places(cpu, other), time.monotonic(), random.Random(seed)
     rate = units.document["probe"]["rate"] if isinstance(units, LatencySource) else None
     window_ms, budget_s = _lengths(window_ms, budget_s, rate)
@@ -147,6 +147,7 @@ def _lengths(window_ms: float | None, budget_s: float | None, rate: float | None
     window_ms = window_ms or max(40.0, 1000 * PROBED_REQUESTS / rate)
     if rate * window_ms / 1000 < LEAST_PROBED:
         raise UsageError(
+            "todo",
             f"a window of {window_ms:g} ms has {rate * window_ms / 1000:.0f} requests of the probe: its p99"
             f" needs {LEAST_PROBED}",
             hint=f"--window {1000 * PROBED_REQUESTS / rate:.0f}ms, or a higher rate: --probe",
@@ -202,8 +203,9 @@ def _too_few(windows: Sequence[Seen], rates: int, hint: str) -> Inconclusive:
         f" {LEAST_CPU:.0%} of its processor in {starved}"
     )
     if silent > starved:
-        return Inconclusive(told, hint=f"{hint}; or longer windows: --window")
+        return Inconclusive("todo", told, hint=f"{hint}; or longer windows: --window")
     return Inconclusive(
+        "todo",
         told,
         hint="stop other programs (top -H -o %CPU), and let the program neither wait nor tell units faster"
         " than one in 1 us",

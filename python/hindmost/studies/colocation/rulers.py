@@ -94,12 +94,14 @@ def _undisturbed(
     if odd is None:
         assert cell is not None  # of the last attempt
         raise Inconclusive(
+            "todo",
             f"processor {mine} was disturbed in {ATTEMPTS} attempts: in the last, {cell['a']} came out at"
             f" {cell['value']:.2f} with itself, where 0 is times that hide and 1 times that add, as here",
             hint="stop other programs (top -H -o %CPU), ask again, or take more bursts (--bursts 9)",
         )
     name, low, high = odd
     raise Inconclusive(
+        "todo",
         f"processor {mine} was shared in {ATTEMPTS} attempts: {name} reached {low:.2f} to {high:.2f} a tick"
         " of its own clock, as it does beside another thread of the same core (another guest of this host)",
         hint="ask again later, or for another processor (--cpu N)",
@@ -128,9 +130,11 @@ def asked(what: Callable[..., str], *arguments: object, **named: object) -> Any:
         return json.loads(what(*arguments, **named))
     except _engine.EngineError as error:
         code, message = error.args
-        if code == "ruler_busy":
-            raise HostUnfit(message, hint="stop other programs (top -H -o %CPU), and ask again") from None
-        raise HostUnfit(message) from None
+        if code == "ruler-busy":
+            raise HostUnfit(
+                "todo", message, hint="stop other programs (top -H -o %CPU), and ask again"
+            ) from None
+        raise HostUnfit("todo", message) from None
 
 
 def made(names: Iterable[str], knees: str, folder: str, seed: int) -> dict[str, Any]:
@@ -148,8 +152,8 @@ def made(names: Iterable[str], knees: str, folder: str, seed: int) -> dict[str, 
         except _engine.EngineError as error:
             code, message = error.args
             others = ",".join(one for one in names if one not in (name, "null"))
-            hint = f"leave it out: --rulers {others}" if code == "ruler_unsupported" and others else None
-            raise HostUnfit(message, hint=hint) from None
+            hint = f"leave it out: --rulers {others}" if code == "ruler-unsupported" and others else None
+            raise HostUnfit("todo", message, hint=hint) from None
     return rulers
 
 
@@ -187,13 +191,16 @@ def places(cpu: int | None, other: str | None) -> tuple[int, int]:
         return mine, nearest
     if other != SIBLING:
         if not other.isdecimal() or int(other) == mine:
-            raise UsageError(f"--other {other}: name a processor, or {SIBLING}", hint=f"--other {nearest}")
+            raise UsageError(
+                "todo", f"--other {other}: name a processor, or {SIBLING}", hint=f"--other {nearest}"
+            )
         return mine, chosen(int(other))
     seen = [neighbour(mine, one) for one in allowed() if one != mine][:MOST_NEIGHBOURS]
     found = next((one["cpu"] for one in seen if one["placement"] == "siblings"), None)
     if found is None:
         near = min(seen, key=lambda one: one["one_way_ns"])
         raise HostUnfit(
+            "todo",
             f"processor {mine} has no sibling among those that may be used: the nearest, {near['cpu']}, is"
             f" {near['placement']} ({near['one_way_ns']:.0f} ns one way; a ruler keeps"
             f" {near['same_port'] or 1.0:.2f} of its rate beside itself there, and 0.5 on a sibling)",

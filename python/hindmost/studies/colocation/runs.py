@@ -54,6 +54,7 @@ class Runs:
         self.run_ms = (time.monotonic() - begun) * 1000
         if self.run_ms < LEAST_RUN_MS:
             raise TargetError(
+                "todo",
                 f"{shlex.join(self.command)}: a run took {self.run_ms:.1f} ms: below {LEAST_RUN_MS:g} ms most"
                 " of it is the starting of a program",
                 hint="give it more work: a larger file, or a loop around it",
@@ -88,6 +89,7 @@ class Runs:
         while os.waitid(os.P_PID, running.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
             if time.monotonic() > end:
                 raise TargetError(
+                    "todo",
                     f"{shlex.join(self.command)}: a run is not over after {LONGEST_RUN_S:g} s",
                     hint="give it less work, or loop and tell units (lines, --counter)",
                 )
@@ -109,6 +111,7 @@ class Runs:
         code = 0 if self._running is None else self._running.returncode
         if code:
             raise TargetError(
+                "todo",
                 f"{shlex.join(self.command)}: {ended_by(code)} {when}: a run that fails does other work",
                 hint="run the command by itself, and look at its exit code and stderr",
             )

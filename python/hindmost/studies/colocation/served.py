@@ -75,6 +75,7 @@ class Served:
         self._source, self._probe_cpu = source, probe_cpu
         if _listens(str(probe["address"])):
             raise TargetError(
+                "todo",
                 f"somebody answers at {self.address} before {self.command[0]} is started: the probe would ask"
                 " that one",
                 hint="end it, or give the program another port, in --probe-address too",
@@ -97,6 +98,7 @@ class Served:
                 except TargetError as error:
                     if time.monotonic() > end:
                         raise TargetError(
+                            "todo",
                             f"{shlex.join(self.command)}: no answer in {_FIRST_ANSWER_S:g} s:"
                             f" {error.message}",
                             hint=self.hint,
@@ -155,6 +157,7 @@ class Served:
         """
         if (why := self._launched.ended()) is not None:
             raise TargetError(
+                "todo",
                 f"{shlex.join(self.command)}: {why} {when}",
                 hint="a command that serves in the foreground until it is ended (memcached needs -u as root,"
                 " nginx -g 'daemon off;'); run it by itself, and look at its stderr",

@@ -63,16 +63,17 @@ def stress(
     """
     known = [one["name"] for one in json.loads(_engine.rulers())]
     if unknown := [one for one in names if one not in known]:
-        raise UsageError(f"no ruler is called {unknown[0]}", hint=f"there are {', '.join(known)}")
+        raise UsageError("todo", f"no ruler is called {unknown[0]}", hint=f"there are {', '.join(known)}")
     if not 0 < duty <= 1:
-        raise UsageError(f"a duty of {duty:.0%} is none", hint="--duty 50%")
+        raise UsageError("todo", f"a duty of {duty:.0%} is none", hint="--duty 50%")
     if not LEAST_PERIOD_NS <= period_ns <= MOST_PERIOD_NS:
         raise UsageError(
-            f"a period of {period_ns / 1000:g} us: 5 us to 100 ms are possible", hint="--period 10us"
+            "todo", f"a period of {period_ns / 1000:g} us: 5 us to 100 ms are possible", hint="--period 10us"
         )
     places = [chosen(one) for one in cpus] if cpus else allowed()[-len(names) :]
     if len(set(places)) < len(names):
         raise UsageError(
+            "todo",
             f"{len(names)} rulers, and {len(set(places))} processors: one each",
             hint=f"--cpus LIST of {', '.join(map(str, allowed()))}",
         )
@@ -116,7 +117,7 @@ def stress(
         for thread in threads:
             thread.join()
     if wrong:
-        raise HostUnfit(wrong[0])
+        raise HostUnfit("todo", wrong[0])
     return [
         _sum(name, cpu, windows) for name, cpu, windows in zip(names, places, got, strict=True) if windows
     ]

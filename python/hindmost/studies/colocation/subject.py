@@ -55,6 +55,7 @@ class Subject:
                 why = ended or f"it told {units:g} {self.units.name} in {_FIRST_UNIT_S:g} s"
                 self.__exit__()
                 raise TargetError(
+                    "todo",
                     f"{shlex.join(self.command)}: {why}; at least {_LEAST_UNITS} units of work must be seen",
                     hint=self.units.hint,
                 )
@@ -98,6 +99,7 @@ class Subject:
         if (why := self._launched.ended()) is not None:
             lasted = time.monotonic() - self._begun
             raise TargetError(
+                "todo",
                 f"{shlex.join(self.command)}: {why} {when}, {lasted:.1f} s after it began: a profile compares"
                 " windows of one kind of work, so it must work until it is ended",
                 hint="repeat its work in a loop, or --work cpu where a run is the unit",

@@ -59,7 +59,9 @@ def run_twin(
     """
     if programs < LEAST_PROGRAMS:
         raise UsageError(
-            f"{programs} programs are too few to learn on half of them", hint=f"--programs {LEAST_PROGRAMS}"
+            "todo",
+            f"{programs} programs are too few to learn on half of them",
+            hint=f"--programs {LEAST_PROGRAMS}",
         )
     asked: dict[str, int] = {
         "programs": programs,

@@ -89,6 +89,7 @@ def refuse_unlike_loads(found: Sequence[Unlike], labels: Sequence[str]) -> None:
         for one in grave
     )
     raise UsageError(
+        "todo",
         f"these were not loaded alike: {said}; their latencies answer different questions",
         hint="measure both alike, or --anyway",
     )

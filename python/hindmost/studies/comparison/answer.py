@@ -67,9 +67,12 @@ def compare(
     limits = parse_changes(fail_if)
     folders = [Path(one.folder if isinstance(one, Study) else one) for one in studies]
     if len(folders) < 2:
-        raise UsageError("a comparison needs two studies at least", hint="hindmost compare STUDY STUDY")
+        raise UsageError(
+            "todo", "a comparison needs two studies at least", hint="hindmost compare STUDY STUDY"
+        )
     if len({folder.resolve() for folder in folders}) < len(folders):
         raise UsageError(
+            "todo",
             "the same study is named twice: it does not differ from itself",
             hint="hindmost compare STUDY STUDY",
         )
@@ -119,7 +122,7 @@ def answer(study: Study) -> Comparison:
     for place, label in enumerate(asked.labels, 1):
         folder = study.folder / str(place)
         if not any(folder.glob("runs/[0-9]*/run.json")):
-            raise StudyError(f"{study.folder} holds no finished round of runs", hint=study.again)
+            raise StudyError("todo", f"{study.folder} holds no finished round of runs", hint=study.again)
         part = Study.open(folder)
         result = measured(part)
         part.write("result.json", json.dumps(result, allow_nan=False))
@@ -129,7 +132,7 @@ def answer(study: Study) -> Comparison:
     sound = [number for number in rounds if number not in unsound]
     calm = [number for number in rounds if all(number in side.calm() for side in sides)]
     if not rounds:
-        raise StudyError(f"{study.folder} holds no finished round of runs", hint=study.again)
+        raise StudyError("todo", f"{study.folder} holds no finished round of runs", hint=study.again)
     counted = sound or rounds
     against = [
         _against(

@@ -82,7 +82,9 @@ def opened(
     """
     if len(targets) < 2:
         raise UsageError(
-            "a comparison needs two targets at least", hint="hindmost compare --live TARGET TARGET --rate 10k"
+            "todo",
+            "a comparison needs two targets at least",
+            hint="hindmost compare --live TARGET TARGET --rate 10k",
         )
     runs = str(ALLOWED.checked(PAIRS if pairs is None else pairs))
     plans = [replace(request, target=target, runs=runs).plan() for target in targets]

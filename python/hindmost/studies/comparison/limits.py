@@ -30,10 +30,12 @@ def _judged(limit: ChangeLimit, one: Against) -> Limit:
         figure = f"{'calm ' if limit.calm else ''}{limit.figure}"
         if limit.calm and not table:
             raise UsageError(
+                "todo",
                 f"--fail-if {limit.text!r}: not both sides have calm latency",
                 hint=f"--fail-if '{limit.text[5:]}'",
             )
         raise UsageError(
+            "todo",
             f"--fail-if {limit.text!r}: {figure} was not measured in all of them",
             hint=f"they have {', '.join(table)}",
         )

@@ -120,16 +120,18 @@ def opened(folder: Path) -> Study:
     study = Study.open(folder)
     if (kind := name_of(study.manifest)) != "measure":
         raise UsageError(
+            "todo",
             f"{folder} is a study of kind {kind}, and measurements are compared",
             hint=f"hindmost report {folder} shows what it says; its parts are measurements: ls {folder}",
         )
     if study.busy():
         raise StudyError(
+            "todo",
             f"another hindmost is at work in {folder}: its runs are not complete",
             hint="wait for it, and compare again",
         )
     if not _numbers(study):
-        raise StudyError(f"{folder} holds no finished run", hint=study.again)
+        raise StudyError("todo", f"{folder} holds no finished run", hint=study.again)
     return study
 
 

@@ -137,5 +137,5 @@ def pairs_of(
             return left
         for name in dropped:
             if name == "sham":
-                raise HostUnfit(f"even nothing cannot be done here: {left[name].dropped}")
+                raise HostUnfit("todo", f"even nothing cannot be done here: {left[name].dropped}")
             del left[name]

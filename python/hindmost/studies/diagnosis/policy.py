@@ -93,10 +93,12 @@ def read_policy(path: Path | None) -> Policy:
     try:
         return Policy.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
     except (OSError, tomllib.TOMLDecodeError) as error:
-        raise UsageError(f"policy {path} cannot be read: {error}") from None
+        raise UsageError("todo", f"policy {path} cannot be read: {error}") from None
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"]))
         raise UsageError(
-            f"policy {path}: {place}: {first['msg']}", hint=f"may = {list(TOUCHES)}, neighbours = ['*']"
+            "todo",
+            f"policy {path}: {place}: {first['msg']}",
+            hint=f"may = {list(TOUCHES)}, neighbours = ['*']",
         ) from None

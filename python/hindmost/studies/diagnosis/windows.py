@@ -94,6 +94,6 @@ class Windows:
             taken.append((_engine.monotonic_ns() - max(oldest, begin)) / 1e3)
         if not taken:
             raise TargetError(
-                f"no answer in {self.window_s:g} s ({errors} failed): nothing can be told from that"
+                "todo", f"no answer in {self.window_s:g} s ({errors} failed): nothing can be told from that"
             )
         return float(np.quantile(taken, self.quantile))

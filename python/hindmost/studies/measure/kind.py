@@ -44,7 +44,7 @@ def run(study: Study, talk: Talk) -> Measure:
 def read(study: Study) -> Measure:
     """The answer of a stored study, from its runs."""
     if not study.runs():
-        raise StudyError(f"{study.folder} holds no finished run", hint=study.again)
+        raise StudyError("todo", f"{study.folder} holds no finished run", hint=study.again)
     return answer(study)
 
 

@@ -38,7 +38,9 @@ def refuse_contradictions(asked: MeasureRequest, beside: Mapping[str, object] | 
         if getattr(asked, name, None) or (beside or {}).get(name):
             option = name.replace("_", "-")
             raise UsageError(
-                f"--{option} does not go with --find-rate: {why}", hint=f"leave out --{option} or --find-rate"
+                "todo",
+                f"--{option} does not go with --find-rate: {why}",
+                hint=f"leave out --{option} or --find-rate",
             )
 
 
@@ -69,6 +71,7 @@ def searching(
         replay.refuse_other_rates("--find-rate")
     if plan.rate_per_s is None or not LOWEST <= plan.rate_per_s <= HIGHEST:
         raise UsageError(
+            "todo",
             f"--rate {asked.rate} is not between {LOWEST:g} and {HIGHEST / 1e6:g}M,"
             " where --find-rate searches",
             hint="--rate 10k",
@@ -81,6 +84,7 @@ def enough_runs(plan: MeasurePlan) -> None:
     """Refuse bounds under which no step could ever be decided."""
     if plan.runs[1] < FIRST_LOOK:
         raise UsageError(
+            "todo",
             f"--runs {plan.runs[1]} decides nothing: a step of --find-rate needs {FIRST_LOOK} runs or more",
             hint=f"--runs {RUNS[0]}..{RUNS[1]}",
         )

@@ -220,6 +220,8 @@ def stored(study: Study) -> Found:
         steps = [Step(**{k: v for k, v in one.items() if k in known}) for one in document["steps"]]
         return Found.of(document["objective"], steps, finished=document["finished"])
     except FileNotFoundError:
-        raise StudyError(f"the search in {study.folder} has no finished step", hint=study.again) from None
+        raise StudyError(
+            "todo", f"the search in {study.folder} has no finished step", hint=study.again
+        ) from None
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise StudyError(f"{path} cannot be read: {error}", hint=anew) from None
+        raise StudyError("todo", f"{path} cannot be read: {error}", hint=anew) from None

@@ -54,7 +54,7 @@ def objective_of(study: Study) -> Objective:
     text = search.get("objective") if isinstance(search, dict) else None
     if not isinstance(text, str):
         path = study.folder / "manifest.json"
-        raise StudyError(f"{path} holds a search without objective", hint=f"head -c 2000 {path}")
+        raise StudyError("todo", f"{path} holds a search without objective", hint=f"head -c 2000 {path}")
     return parse_objective(text)
 
 

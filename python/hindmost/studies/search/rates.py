@@ -60,7 +60,7 @@ LEAP = 4.0
 """The next rate is at most so many times beyond those tried: a rate far too high may break what it meets."""
 CONFIRMATIONS = 2
 """Steps at the lower end of the span when the search is over, where no rate near it has held yet."""
-DIED = ("server_gone", "closing")
+DIED = ("server-gone", "closing")
 """The engine's words for a server that went away under load."""
 
 
@@ -167,6 +167,7 @@ class RateSearch:
         found = rule.judgement
         if found is None:
             raise StudyError(
+                "todo",
                 f"the step in {folder} ended undecided by its own rule",
                 hint=self.study.again,
             )

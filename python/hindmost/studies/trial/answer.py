@@ -71,7 +71,7 @@ def answer(study: Study) -> documents.Trial:
         # Where none of the first counts, all are shown, and the headline says so.
         counted.append((places, rounds if stage else rounds or made))
     if not counted[0][1]:
-        raise StudyError(f"{study.folder} has no complete round", hint=again(study))
+        raise StudyError("todo", f"{study.folder} has no complete round", hint=again(study))
     counted = [(places, rounds) for places, rounds in counted if rounds]
     tried = 1 + max(place for places, _ in counted for place in places)
     columns = [

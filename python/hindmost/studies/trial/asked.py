@@ -93,6 +93,7 @@ class Asked:
         found = parse_target(self.plan.target)
         if not isinstance(found, Managed):
             raise UsageError(
+                "todo",
                 f"{self.plan.target} runs already: a trial starts the server anew with each level",
                 hint="name a preset (memcached, nginx, ...) or a target file that says how to start it",
             )
@@ -164,9 +165,10 @@ def reopened(folder: Path, rounds: int | None) -> Study:
 
 def _check_refining(refine: int, levels: tuple[str, ...]) -> None:
     if not 0 <= refine <= MOST_REFINED:
-        raise UsageError(f"--refine {refine} is not between 0 and {MOST_REFINED}", hint="--refine 2")
+        raise UsageError("todo", f"--refine {refine} is not between 0 and {MOST_REFINED}", hint="--refine 2")
     if refine and numbers_of(levels) is None:
         raise UsageError(
+            "todo",
             f"--refine {refine}: nothing lies between {', '.join(levels)}, which are no numbers of one unit",
             hint="--levels 0,10..160, or leave out --refine",
         )
@@ -182,6 +184,8 @@ def parse_knob(text: str) -> dict[str, Any]:
         found = tomllib.loads(f"factor = {{ {text} }}")["factor"]
     except tomllib.TOMLDecodeError as error:
         examples = "; ".join(kind.example.partition(", levels")[0] for kind in list(KINDS.values())[:3])
-        raise UsageError(f"--knob {text!r} cannot be read: {error}", hint=f"like {examples}") from None
+        raise UsageError(
+            "todo", f"--knob {text!r} cannot be read: {error}", hint=f"like {examples}"
+        ) from None
     kind_of(found, "--knob")
     return dict(found)

@@ -40,6 +40,7 @@ def run(study: Study, talk: Talk, *, keep: bool = False) -> Trial:
     plan = plan_of(study)
     if keep and plan.server_host is not None:
         raise UsageError(
+            "todo",
             f"--keep leaves this host at the best level, and the server is on {plan.server_host}",
             hint="hindmost knobs set there, once the trial has said what; leave out --keep",
         )

@@ -40,7 +40,9 @@ def answer(study: Study) -> Document:
     begun = [point for point in asked.points if _has_a_pair(study, point)]
     if not begun:
         raise StudyError(
-            f"{study.folder} holds no finished pair of runs", hint=f"hindmost synth verify {study.folder}"
+            "todo",
+            f"{study.folder} holds no finished pair of runs",
+            hint=f"hindmost synth verify {study.folder}",
         )
     predicted = predictions(asked, plan_of(study))
     return document_of(study, asked, predicted, [verified(study, asked, one, predicted) for one in begun])

@@ -88,6 +88,7 @@ def points_of(loads: str, clone: Clone) -> list[Point]:
     """
     if clone.capacity_per_s is None:
         raise UsageError(
+            "todo",
             f"nothing takes time in {clone.name}, so it has no capacity of which --loads could be shares",
             hint="hindmost measure synth",
         )
@@ -95,7 +96,7 @@ def points_of(loads: str, clone: Clone) -> list[Point]:
     for share in shares:
         if not 0.0 < share < 1.0:
             raise UsageError(
-                f"--loads {loads!r}: {share:.4g} is not between 0 % and 100 %", hint="--loads 20%,50%"
+                "todo", f"--loads {loads!r}: {share:.4g} is not between 0 % and 100 %", hint="--loads 20%,50%"
             )
     return [Point(share, clone.rate_at(share) or 0.0) for share in sorted(set(shares))]
 
@@ -110,6 +111,7 @@ def request_for(original: str, **asked: Any) -> MeasureRequest:  # noqa: ANN401 
     """
     if not parse_target(original).managed:
         raise UsageError(
+            "todo",
             f"{original} runs already, and a pair needs servers that are started anew",
             hint="a preset, or a target file with the command that starts it",
         )
@@ -179,11 +181,13 @@ def refuse_unlike(study: Study, asked: Asked, plan: MeasurePlan) -> None:
     verified = study.manifest["verification"]
     if verified.get("clone") != asked.clone.document:
         raise UsageError(
+            "todo",
             f"{study.folder} verified another clone: pairs of two clones would be mixed",
             hint="choose another --out",
         )
     if verified.get("occupy", "wall") != asked.occupy:
         raise UsageError(
+            "todo",
             f"{study.folder} was made with --occupy {verified.get('occupy', 'wall')}, not {asked.occupy}",
             hint="choose another --out, or the same --occupy",
         )
@@ -191,6 +195,7 @@ def refuse_unlike(study: Study, asked: Asked, plan: MeasurePlan) -> None:
     if changed := [name for name in now if name not in MAY_CHANGE and before[name] != now[name]]:
         name = changed[0]
         raise UsageError(
+            "todo",
             f"{study.folder} was made with {name} {before[name]}, and {now[name]} is asked for now:"
             " runs would not be alike",
             hint="choose another --out, or the same options; --loads, --pairs and --remake may change",

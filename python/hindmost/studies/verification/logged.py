@@ -73,13 +73,15 @@ def read_logged(studies: Sequence[Path]) -> Logged:
             costs = [cost for run in result["runs"] if (cost := cost_us(run)) is not None]
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise StudyError(
-                f"{folder} has no whole answer: {error}", hint=f"hindmost report {folder}"
+                "todo", f"{folder} has no whole answer: {error}", hint=f"hindmost report {folder}"
             ) from None
         tables = [open_table(log) for log in _logs_of(folder)]
         cpu = [table.whole(["cpu_ns"])[0] / 1e3 for table in tables if "cpu_ns" in table.names]
         if not costs or not cpu:
             lacks = "the server's CPU time" if cpu else "a log of the server's with cpu_ns"
-            raise StudyError(f"{folder} is without {lacks}: what a request cost is not told", hint=again)
+            raise StudyError(
+                "todo", f"{folder} is without {lacks}: what a request cost is not told", hint=again
+            )
         own = np.concatenate(cpu)
         spent, served = spent + float(own.sum()), served + own.size
         found.setdefault(rate, []).append(float(np.mean(costs)) - float(own.mean()))

@@ -26,6 +26,7 @@ def preset(name: str) -> TargetSpec:
     """
     if name not in preset_names():
         raise UsageError(
+            "todo",
             f"there is no preset {name!r}{nearest(name, preset_names())}",
             hint=f"presets: {', '.join(preset_names())}",
         )

@@ -82,6 +82,7 @@ def identify(
                 version = "server"
             if version:
                 raise WrongProtocol(
+                    "todo",
                     f"{address} does not speak {protocol}: it is {other} {version}",
                     hint=f"write {other}://{address}",
                 ) from None
@@ -170,6 +171,7 @@ def _answer(talk: Talk, ask: Ask, path: str, accept: Codes, first: First | None 
 def _refused_first(answer: Answer, first: First, address: str, reply: str) -> TargetError:
     comes_to = "a miss" if answer.shows == "missing" else "an error"
     problem = TargetError(
+        "todo",
         f"{first.method} http://{address}{first.path} answered '{reply}': each would be {comes_to}",
         hint="mend --method, --body, --header or the workload file; --accept says what is a success",
     )
@@ -179,7 +181,7 @@ def _refused_first(answer: Answer, first: First, address: str, reply: str) -> Ta
 
 def _problem(answer: Answer, filled: dict[str, str]) -> TargetError:
     kind = NotReady if answer.means == "not_ready" else TargetError
-    problem = kind(answer.message.format(**filled), hint=answer.hint.format(**filled) or None)
+    problem = kind("todo", answer.message.format(**filled), hint=answer.hint.format(**filled) or None)
     problem.shows = answer.shows
     return problem
 
@@ -211,7 +213,7 @@ def first_answering(
             return address, asked
         except TargetError as error:
             problem = problem or error
-    raise problem or TargetError("no address to try")
+    raise problem or TargetError("todo", "no address to try")
 
 
 def greet(

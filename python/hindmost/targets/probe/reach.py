@@ -33,7 +33,7 @@ def reach(address: str, entry: Entry, timeout_s: float) -> socket.socket:
     except OSError as error:
         connection.close()
         raise Silent(
-            f"cannot reach {address}: {error.strerror or error}", hint=f"ip route get {host}"
+            "todo", f"cannot reach {address}: {error.strerror or error}", hint=f"ip route get {host}"
         ) from None
     return connection
 
@@ -48,13 +48,14 @@ def _connect(address: str, timeout_s: float) -> socket.socket:
         raise _refused(address) from None
     except TimeoutError:
         raise Silent(
+            "todo",
             f"{address} did not answer a connection attempt within {timeout_s:g} s",
             hint=f"is the host up, and does a firewall drop port {port}? try: ping {host}",
         ) from None
     except OSError as error:
         no_route = error.errno in (errno.EHOSTUNREACH, errno.ENETUNREACH)
         hint = f"ip route get {host}" if no_route else f"ping {host}"
-        raise Silent(f"cannot reach {address}: {error.strerror or error}", hint=hint) from None
+        raise Silent("todo", f"cannot reach {address}: {error.strerror or error}", hint=hint) from None
     # Polling a free ephemeral port may connect to itself (simultaneous open): nobody listens there.
     if connection.getsockname() == connection.getpeername():
         connection.close()
@@ -70,13 +71,14 @@ def _connect_unix(path: str, timeout_s: float) -> socket.socket:
     except (FileNotFoundError, ConnectionRefusedError) as error:
         connection.close()
         raise NotListening(
+            "todo",
             f"nothing listens on the Unix socket {path}: {error.strerror}",
             hint=f"start the server, or check the path: ls -l {path}",
         ) from None
     except OSError as error:
         connection.close()
         raise Silent(
-            f"cannot reach the Unix socket {path}: {error.strerror or error}", hint=f"ls -l {path}"
+            "todo", f"cannot reach the Unix socket {path}: {error.strerror or error}", hint=f"ls -l {path}"
         ) from None
     return connection
 
@@ -84,6 +86,7 @@ def _connect_unix(path: str, timeout_s: float) -> socket.socket:
 def _refused(address: str) -> NotListening:
     _, port = split_address(address)
     return NotListening(
+        "todo",
         f"connection refused: nothing listens on {address}",
         hint=f"start the server, or check the port: ss -ltn 'sport = :{port}'",
     )

@@ -30,7 +30,7 @@ def verify(address: str, tls: Tls, entry: Entry, timeout_s: float) -> None:
     except _engine.EngineError as error:
         code, message = error.args
         hint = HINTS[code].replace("HOST:PORT", address)
-        raise TargetError(f"{entry.tls_scheme}://{address}: {message}", hint=hint) from None
+        raise TargetError("todo", f"{entry.tls_scheme}://{address}: {message}", hint=hint) from None
 
 
 def secured(connection: socket.socket, address: str, tls: Tls, entry: Entry) -> ssl.SSLSocket:
@@ -54,6 +54,7 @@ def secured(connection: socket.socket, address: str, tls: Tls, entry: Entry) -> 
         return context.wrap_socket(connection, server_hostname=tls.sni or split_address(address)[0])
     except TimeoutError:
         raise Silent(
+            "todo",
             f"{address} accepted a second connection and said nothing in its TLS handshake within"
             f" {connection.gettimeout() or 0.0:g} s; the first was secured a moment ago",
             hint="has it one worker, or a limit of connections? Try two at a time:"
@@ -63,6 +64,7 @@ def secured(connection: socket.socket, address: str, tls: Tls, entry: Entry) -> 
         raise ended(address, error) from None
     except ConnectionError as error:
         raise Silent(
+            "todo",
             f"{address} hung up in the TLS handshake of a second connection"
             f" ({error.strerror or error}); the first was secured a moment ago",
             hint="has it a limit of connections? see the server's log",
@@ -76,6 +78,7 @@ def _ask(connection: socket.socket, address: str, entry: Entry) -> None:
     if answer != GRANTED:
         said = f"says {answer!r}" if answer else "hangs up"
         raise TargetError(
+            "todo",
             f"{address} granted TLS to a first connection, and {said} where a second asks for it"
             f" ({GRANTED!r} grants it)",
             hint="are several servers behind this address, or has it a limit of connections? see its log",
@@ -106,4 +109,4 @@ def explained(refusal: TargetError, tls: Tls | None) -> TargetError:
 def ended(address: str, error: ssl.SSLError) -> TargetError:
     """A server that ends the session after the handshake, as those do that miss a client certificate."""
     words = (error.reason or str(error)).replace("_", " ").lower()
-    return TargetError(f"{address} ended the TLS session: {words}", hint=HINTS["tls_refused"])
+    return TargetError("todo", f"{address} ended the TLS session: {words}", hint=HINTS["tls-refused"])

@@ -73,7 +73,7 @@ class Talk:
         except _engine.EngineError as error:
             code, words = error.args
             if code != "refused":
-                raise UsageError(str(words), hint=f"which login does {entry.name} take?") from None
+                raise UsageError("todo", str(words), hint=f"which login does {entry.name} take?") from None
             self.opening = str(words).encode()
             if any(
                 match(one.pattern, self.opening)
@@ -85,6 +85,7 @@ class Talk:
             if "does not speak" in str(words):
                 raise self.wrong() from None
             raise TargetError(
+                "todo",
                 f"{entry.called} on {self.address} does not let us in: {words}",
                 hint="--user NAME, --password env:VARIABLE and --database NAME say who logs in where",
             ) from None
@@ -111,6 +112,7 @@ class Talk:
             if self.reply:
                 raise self.wrong() from None
             raise Silent(
+                "todo",
                 f"{self.address} accepted the connection but said nothing within {self.timeout_s:g} s; "
                 f"a {self.protocol} server would have answered",
                 hint="is the server overloaded or stopped, or does it wait for TLS?",
@@ -160,10 +162,12 @@ class Talk:
             except ConnectionError:
                 _, port = split_address(self.address)
                 raise NotListening(
+                    "todo",
                     f"nothing listens on {self.address} (UDP)",
                     hint=f"start the server, or check the port: ss -lun 'sport = :{port}'",
                 ) from None
         raise Silent(
+            "todo",
             f"{self.address} did not answer over UDP within {self.timeout_s:g} s; "
             f"a {self.protocol} server would have",
             hint="is it there, does it listen on UDP, and may this host ask it?",
@@ -189,6 +193,7 @@ class Talk:
         heard = line + (b"\r\n" + self.reply if line else self.reply)
         if not heard:
             return HungUp(
+                "todo",
                 f"{self.address} closed the connection without an answer; "
                 f"a {self.protocol} server would have answered",
                 hint=f"is this the {self.protocol} port, and may this host connect to it?",
@@ -198,6 +203,7 @@ class Talk:
         # A server of gRPC greets like any other of HTTP/2.
         grpc = f", or grpc://{self.address}/package.Service/Method" if scheme == "http2" else ""
         return WrongProtocol(
+            "todo",
             f"{self.address} does not speak {self.protocol}: it answered {first!r}"
             + (f", which looks like {what}" if what else ""),
             hint=f"write {scheme}://{self.address}{grpc}"

@@ -208,6 +208,6 @@ fn odd_questions_are_refused() {
         Scheduling { step_s: 0.0, ..asked.clone() },
         Scheduling { utilisation: Some(0.0), ..asked.clone() },
     ] {
-        assert_eq!(scheduling(&world, &wrong).unwrap_err().code(), "harvest_range");
+        assert_eq!(scheduling(&world, &wrong).unwrap_err().code(), "harvest-range");
     }
 }

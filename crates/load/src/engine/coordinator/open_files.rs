@@ -33,7 +33,7 @@ mod tests {
         let needs = Needs { files: hard + 1, ports: hard, memory_bytes: 0, connection_bytes: 0 };
         let error = make_room(&needs).unwrap_err();
         assert!(matches!(error, LoadError::OpenFiles { limit, .. } if limit == hard), "{error}");
-        assert_eq!(error.code(), "open_files");
+        assert_eq!(error.code(), "open-files");
     }
 
     #[test]

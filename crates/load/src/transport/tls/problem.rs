@@ -76,12 +76,12 @@ impl TlsProblem {
     /// A name that programs can rely on.
     pub const fn code(&self) -> &'static str {
         match self {
-            Self::File { .. } | Self::KeyOfAnother { .. } | Self::Name(_) | Self::NoRoots => "tls_file",
-            Self::Certificate { .. } => "tls_certificate",
-            Self::Plain(_) | Self::Unasked(_) => "tls_plain",
-            Self::Off => "tls_off",
-            Self::Version(_) => "tls_version",
-            Self::HungUp | Self::Silent | Self::Refused(_) => "tls_refused",
+            Self::File { .. } | Self::KeyOfAnother { .. } | Self::Name(_) | Self::NoRoots => "tls-file",
+            Self::Certificate { .. } => "tls-certificate",
+            Self::Plain(_) | Self::Unasked(_) => "tls-plain",
+            Self::Off => "tls-off",
+            Self::Version(_) => "tls-version",
+            Self::HungUp | Self::Silent | Self::Refused(_) => "tls-refused",
             Self::TooLong | Self::Session(_) => "tls",
         }
     }

@@ -121,19 +121,19 @@ fn a_certificate_that_cannot_be_verified_says_which_name_which_ca_and_why() {
     let (ours, others) = (Certificates::of(&HERE), Certificates::of(&HERE));
     let Some(server) = Managed::nginx_tls(9, &ours, "") else { return };
     let (code, message) = failed(&server, &trusting(&others));
-    assert_eq!(code, "tls_certificate");
+    assert_eq!(code, "tls-certificate");
     for part in [&server.address, "`127.0.0.1`", &others.file("ca.pem"), "was not issued"] {
         assert!(message.contains(part), "{message} lacks {part}");
     }
     let elsewhere = json!({"ca": ours.file("ca.pem"), "sni": "elsewhere.example"});
     let (code, message) = failed(&server, &elsewhere);
-    assert_eq!(code, "tls_certificate");
+    assert_eq!(code, "tls-certificate");
     assert!(message.contains("`elsewhere.example`") && message.contains("it is for"), "{message}");
     assert!(run(&secured("http", &server.address, &json!({"verify": false}), &json!({}))).is_ok());
     let expired = Certificates::expired(&HERE);
     let Some(server) = Managed::nginx_tls(9, &expired, "") else { return };
     let (code, message) = failed(&server, &trusting(&expired));
-    assert!(code == "tls_certificate" && message.contains("expired"), "{message}");
+    assert!(code == "tls-certificate" && message.contains("expired"), "{message}");
 }
 
 #[test]
@@ -141,13 +141,13 @@ fn what_a_server_wants_of_us_or_does_not_speak_is_told() {
     let certificates = Certificates::of(&HERE);
     let Some(plain) = Managed::nginx(9) else { return };
     let (code, message) = failed(&plain, &trusting(&certificates));
-    assert!(code == "tls_plain" && message.contains("HTTP/1.1 400"), "{code} {message}");
+    assert!(code == "tls-plain" && message.contains("HTTP/1.1 400"), "{code} {message}");
     let Some(redis) = Managed::redis_tls(&certificates) else { return };
     let error = run(&secured("redis", &redis.address, &trusting(&certificates), &json!({}))).err().unwrap();
     assert!(error.to_string().contains("client certificate"), "{error}");
     let Some(old) = Managed::nginx_tls(9, &certificates, "ssl_protocols TLSv1.1;") else { return };
     let (code, message) = failed(&old, &trusting(&certificates));
-    assert!(code == "tls_version", "{code} {message}");
+    assert!(code == "tls-version", "{code} {message}");
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn files_that_are_no_use_are_named_before_anything_is_connected() {
         ),
     ] {
         let (code, message) = failed(&server, &tls);
-        assert_eq!(code, "tls_file", "{message}");
+        assert_eq!(code, "tls-file", "{message}");
         assert!(parts.iter().all(|part| message.contains(part)), "{message}");
     }
 }
@@ -225,12 +225,12 @@ fn what_a_server_answers_to_the_request_for_tls_is_one_byte_and_nothing_behind_i
     // Each is tried by a single handshake and by an instance, which come to the same.
     let tls = json!({"verify": false});
     for (answer, code, part) in [
-        (&b"N"[..], "tls_off", "answered `N`"),
-        (b"E", "tls_plain", "with byte 0x45"),
-        (b"\x15\x03\x01\0\x02\x02\x28", "tls_plain", "with byte 0x15"),
-        (b"", "tls_refused", "closed the connection"),
+        (&b"N"[..], "tls-off", "answered `N`"),
+        (b"E", "tls-plain", "with byte 0x45"),
+        (b"\x15\x03\x01\0\x02\x02\x28", "tls-plain", "with byte 0x15"),
+        (b"", "tls-refused", "closed the connection"),
         // Somebody in between says what only the server may say, before anything is secured: AuthenticationOk.
-        (b"SR\0\0\0\x08\0\0\0\0", "tls_plain", "does not speak TLS"),
+        (b"SR\0\0\0\x08\0\0\0\0", "tls-plain", "does not speak TLS"),
     ] {
         let address = answering(answer);
         let plan = secured("postgresql", &address, &tls, &json!({"workload": {"kind": "sql"}}));

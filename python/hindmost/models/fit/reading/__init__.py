@@ -27,7 +27,7 @@ def as_logs(sources: Sequence[Log | Source]) -> tuple[tuple[Log, ...], Path | No
     """Read whatever is not read yet; see `read_logs` for the study that tells the way."""
     if not sources:
         raise UsageError(
-            "there is no log to fit", hint='fit_clone("server.csv"), or fit_clone(read_log(frame))'
+            "todo", "there is no log to fit", hint='fit_clone("server.csv"), or fit_clone(read_log(frame))'
         )
     paths = [Path(one) for one in sources if isinstance(one, (str, Path))]
     read, way = read_logs(paths) if paths else ([], None)
@@ -56,6 +56,7 @@ def read_logs(
         logs = [path for path in paths if not path.is_dir()]
         if logs and len(studies) > 1:
             raise UsageError(
+                "todo",
                 f"there are {len(studies)} studies beside logs; one, at low load, tells the way",
                 hint=f"hindmost synth fit {' '.join(map(str, logs))} {studies[0]}",
             )
@@ -64,6 +65,7 @@ def read_logs(
     low = [path for path in paths if path not in saturated]
     if len(saturated) != 1 or not 1 <= len(low) <= 2 or not all(path.is_dir() for path in low):
         raise UsageError(
+            "todo",
             f"{saturated[0]} is of a closed loop: it tells what a request costs, and needs one study at low"
             f" load beside it, one at half load if you have it, and nothing else; there are {len(paths)} logs"
             " and studies",
@@ -102,6 +104,7 @@ def read_log(source: Source, column: str | None = None, unit: str | None = None)
         table: Table = frame_table(source)
     elif not isinstance(source, (str, Path)):
         raise UsageError(
+            "todo",
             f"{type(source).__name__} is no log: a path, a DataFrame or an array of times is",
             hint='read_log("server.csv"), or read_log(frame)',
         )
@@ -127,12 +130,14 @@ def _column(table: Table, column: str | None) -> str:
         near = difflib.get_close_matches(column, table.names, n=1)
         maybe = f" (did you mean {near[0]}?)" if near else ""
         raise UsageError(
+            "todo",
             f"{table.path} has no column {column}{maybe}; there are: {known}",
             hint=f"hindmost synth fit {table.path} --column {near[0] if near else table.names[0]}",
         )
     if len(table.names) == 1:
         return table.names[0]
     raise UsageError(
+        "todo",
         f"{table.path} is no server's log (columns start_ns and end_ns), and which column holds the service"
         " times"
         f" was not said; there are: {known}",
@@ -144,11 +149,12 @@ def _unit(table: Table, name: str, unit: str | None) -> float:
     said = name.rpartition("_")[2] if "_" in name else None
     if unit is not None:
         if unit not in UNITS:
-            raise UsageError(f"--unit {unit} is none of {', '.join(UNITS)}")
+            raise UsageError("todo", f"--unit {unit} is none of {', '.join(UNITS)}")
         return UNITS[unit]
     if said in UNITS:
         return UNITS[said]
     raise UsageError(
+        "todo",
         f"{table.path}: the unit of column {name} is not known: its name does not end with _ns, _us, _ms or"
         " _s",
         hint=f"hindmost synth fit {table.path} --column {name} --unit us",

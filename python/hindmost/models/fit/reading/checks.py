@@ -37,6 +37,7 @@ def check_times(table: Table, name: str, unit_us: float, values: Floats) -> Floa
         value = values[row]
         what = "is 0: the clock was too coarse" if value == 0 else f"is {value:g}, which is no time"
         raise UsageError(
+            "todo",
             f"{table.where(row)}: {name} {what}{others}",
             hint="leave such requests out only if you know why they are so: what is left out, the clone"
             " lacks",
@@ -56,6 +57,7 @@ def check_log(log: Log) -> Log:
     us = log.wall_us
     if us.size < LEAST:
         raise UsageError(
+            "todo",
             f"{log.source} has {us.size:,} requests; a fit needs at least {LEAST:,}, and to see what hits"
             " one request"
             f" in 1,000, at least {1_000 * RARE:,}",
@@ -64,12 +66,14 @@ def check_log(log: Log) -> Log:
     low, middle, high = np.quantile(us, [0.0, 0.5, 1.0])
     if low == high:
         raise UsageError(
+            "todo",
             f"all {us.size:,} times of {log.what} in {log.source} are {low:g} us: nothing varies so little",
             hint="is it the right column? A server that is so steady needs no fit:"
             f' law = {{ kind = "deterministic", us = {low:g} }}',
         )
     if not SHORTEST_US <= middle <= LONGEST_US:
         raise UsageError(
+            "todo",
             f"the median of {log.what} in {log.source} is {middle:g} us, which no server takes: the unit"
             " cannot be"
             " meant",

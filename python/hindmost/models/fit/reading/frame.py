@@ -48,7 +48,7 @@ class FrameTable(Table):
         wrong = ~(np.isfinite(reals) & (reals == np.round(reals)))
         if wrong.any():
             row = int(np.argmax(wrong))
-            raise UsageError(f"{self.where(row)}: {name} is {reals[row]:g}, which is no whole number")
+            raise UsageError("todo", f"{self.where(row)}: {name} is {reals[row]:g}, which is no whole number")
         return reals.astype(np.int64)
 
     def real(self, name: str) -> Floats:
@@ -58,7 +58,9 @@ class FrameTable(Table):
             try:
                 return np.asarray([float("nan") if one is None else one for one in values], dtype=np.float64)
             except (TypeError, ValueError):
-                raise UsageError(f"{self.path}: column {name} holds no numbers, but {values.dtype}") from None
+                raise UsageError(
+                    "todo", f"{self.path}: column {name} holds no numbers, but {values.dtype}"
+                ) from None
         return np.asarray(values, dtype=np.float64)
 
     def words(self, name: str) -> npt.NDArray[np.generic]:
@@ -86,6 +88,7 @@ def frame_table(source: Any) -> FrameTable:  # noqa: ANN401 (a DataFrame of any 
         values = np.asarray(source.to_numpy() if hasattr(source, "to_numpy") else source)
         if values.ndim != 1:
             raise UsageError(
+                "todo",
                 f"{what} has shape {values.shape}, and its columns have no names",
                 hint="give a DataFrame, with the columns start_ns and end_ns; or one column:"
                 ' read_log(x[:, 0], unit="us")',
@@ -93,6 +96,8 @@ def frame_table(source: Any) -> FrameTable:  # noqa: ANN401 (a DataFrame of any 
         columns = {str(getattr(source, "name", None) or TIMES): values}
     if not columns or not next(iter(columns.values())).size:
         raise UsageError(
-            f"{what} has {len(columns)} columns and no rows", hint="at least 2,000 requests are needed"
+            "todo",
+            f"{what} has {len(columns)} columns and no rows",
+            hint="at least 2,000 requests are needed",
         )
     return FrameTable(Path(what), tuple(columns), 0, columns)

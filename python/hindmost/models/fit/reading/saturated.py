@@ -86,12 +86,14 @@ def read_saturated(folder: Path) -> Saturated:
         rates = [float(run["throughput"]["achieved"]) for run in runs]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise StudyError(
+            "todo",
             f"{folder} has no whole answer, or not the server's CPU time: {error}",
             hint=f"hindmost measure TARGET --closed --out {folder}",
         ) from None
     used = float(np.mean(shares))
     if used < BUSY:
         raise UsageError(
+            "todo",
             f"{folder}: the server used {used:.0%} of a CPU in a closed loop: its client was busy, or the"
             f" network, and not the server (at least {BUSY:.0%})",
             hint="hindmost measure TARGET --closed --connections 64; or with more clients",
@@ -119,6 +121,7 @@ def read_pair(low: Path, busy: Path, half: Path | None = None) -> Log:
     usual = float(np.median(wire))  # the mean is that of the host's pauses
     if cost.cost_us >= usual:
         raise Inconclusive(
+            "todo",
             f"a request costs {cost.cost_us:.3g} us of CPU in {busy}, and takes {usual:.3g} us on the wire in"
             f" {low}: the two are not of the same server, or it used several threads",
             hint="saturate it with one thread: hindmost measure TARGET --closed --threads 1",

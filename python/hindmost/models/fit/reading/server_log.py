@@ -78,6 +78,7 @@ def _refuse(table: Table, bad: np.ndarray, name: str, values: Ints, text: str, o
         row = int(np.argmax(bad))
         more = int(bad.sum()) - 1
         raise UsageError(
+            "todo",
             f"{table.where(row)}: {name} is {text.format(values[row], others[row])}"
             + (f"; so in {more:,} more" if more else ""),
             hint="all moments of a line must come from one clock: CLOCK_MONOTONIC, in nanoseconds",
@@ -91,6 +92,7 @@ def _cpu(table: Table, cpu: Ints | None, wall_us: Floats) -> Floats | None:
     ratio = float(np.median(cpu)) / float(np.median(wall_us) * 1e3)
     if not 1e-2 < ratio < 50.0:
         raise UsageError(
+            "todo",
             f"{table.path}: the median of cpu_ns is {ratio:.3g} of that of end_ns - start_ns: one of the"
             " two is in"
             " another unit",
@@ -100,6 +102,7 @@ def _cpu(table: Table, cpu: Ints | None, wall_us: Floats) -> Floats | None:
     if over.mean() > 0.001:
         row = int(np.argmax(over))
         raise UsageError(
+            "todo",
             f"{table.where(row)}: cpu_ns is {cpu[row]}, above end_ns - start_ns ({wall_us[row] * 1e3:.0f}):"
             " so in"
             f" {int(over.sum()):,} lines",
@@ -116,6 +119,7 @@ def _overlaps(table: Table, order: Ints, start: Ints, end: Ints, thread: Ints) -
         place = int(np.argmax(both))
         row, before = int(second[place]), int(first[place])
         raise UsageError(
+            "todo",
             f"{table.where(row)}: start_ns is {start[row]}, while the same thread serves"
             f" {table.row_word} {before + table.first_line} until {end[before]}",
             hint="a thread serves one request at a time: is thread the right column, and all in nanoseconds?",
@@ -128,6 +132,7 @@ def _kinds(table: Table) -> tuple[tuple[str, ...], Ints | None]:
     names, place = numbered(table.words("kind"))
     if len(names) > MOST_KINDS:
         raise UsageError(
+            "todo",
             f"{table.path}: kind has {len(names):,} different values; at most {MOST_KINDS} can be told apart",
             hint="leave the column out, or put alike requests under one name",
         )

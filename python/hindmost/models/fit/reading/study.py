@@ -63,6 +63,7 @@ def read_study(folder: Path) -> Log:
         outside = max(0.0, min(mean - cpu, ROOM * floor))
         if mean - outside > FAR * cpu:
             raise Inconclusive(
+                "todo",
                 f"{folder}: without the way ({outside:.3g} us) a request took {mean - outside:.3g} us on"
                 " average, and"
                 f" the server's process {cpu:.3g} us of CPU: the wire times tell of neighbours or of waiting",
@@ -102,12 +103,14 @@ def wire_times(folder: Path) -> tuple[Floats, Floats, list[Path]]:
     both = [_wire_us(path) for path in paths]
     if not sum(one[0].size for one in both):
         raise StudyError(
+            "todo",
             f"{folder} has no request with the kernel's stamps on both ways",
             hint="hindmost measure TARGET --rate 1k --connections 1 --stamps 1 --out STUDY",
         )
     used, achieved = _server(folder)
     if used is not None and used > QUIET:
         raise UsageError(
+            "todo",
             f"{folder}: the server used {used:.0%} of a CPU: requests waited for one another, and their"
             " wire time is"
             f" no service time (at most {QUIET:.0%})",
@@ -133,5 +136,7 @@ def _server(folder: Path) -> tuple[float | None, float]:
         shares = [run["server_cpu_share"] for run in result["runs"] if run["server_cpu_share"] is not None]
         achieved = float(result["throughput"]["achieved"])
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise StudyError(f"{folder} has no whole answer: {error}", hint=f"hindmost report {folder}") from None
+        raise StudyError(
+            "todo", f"{folder} has no whole answer: {error}", hint=f"hindmost report {folder}"
+        ) from None
     return (float(np.mean(shares)) if shares else None), achieved

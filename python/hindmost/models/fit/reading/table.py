@@ -97,14 +97,15 @@ class TextTable(Table):
         if found:
             name = self.names[int(found[3]) - 1]
             value = f"`{found[1]}`" if found[1].strip() else "empty"
-            return UsageError(f"{self.where(int(found[2]))}: {name} is {value}, which is no number")
+            return UsageError("todo", f"{self.where(int(found[2]))}: {name} is {value}, which is no number")
         found = re.search(r"invalid column index \d+ at row (\d+) with (\d+) columns", text)
         if found:
             return UsageError(
+                "todo",
                 f"{self.where(int(found[1]) - 1)}: it has {found[2]} columns, and the first line"
-                f" {len(self.names)}"
+                f" {len(self.names)}",
             )
-        return UsageError(f"{self.path}: {text}")
+        return UsageError("todo", f"{self.path}: {text}")
 
     def whole(self, names: Sequence[str]) -> list[Ints]:
         """Columns of whole numbers."""
@@ -131,18 +132,18 @@ class ParquetTable(Table):
         """Columns of whole numbers."""
         for name in names:
             if self.sorts[name] != "whole":
-                raise UsageError(f"{self.path}: column {name} holds no whole numbers")
+                raise UsageError("todo", f"{self.path}: column {name} holds no whole numbers")
         found = _asked(self.path, lambda: _engine.read_columns(str(self.path), list(names)))
         columns = [np.frombuffer(column, dtype=np.int64) for column in found]
         for name, column in zip(names, columns, strict=True):
             if (column == NULL).any():
-                raise UsageError(f"{self.where(int(np.argmax(column == NULL)))}: {name} is null")
+                raise UsageError("todo", f"{self.where(int(np.argmax(column == NULL)))}: {name} is null")
         return columns
 
     def real(self, name: str) -> Floats:
         """A column of numbers of any sort."""
         if self.sorts[name] not in ("whole", "real"):
-            raise UsageError(f"{self.path}: column {name} holds no numbers")
+            raise UsageError("todo", f"{self.path}: column {name} holds no numbers")
         return np.frombuffer(_asked(self.path, lambda: _engine.read_reals(str(self.path), [name]))[0])
 
     def words(self, name: str) -> npt.NDArray[np.generic]:
@@ -162,11 +163,12 @@ def open_table(path: Path) -> Table:
     """
     if not path.is_file():
         raise UsageError(
+            "todo",
             f"there is no log {path}",
             hint="hindmost synth fit LOG.csv, or a study's folder, or clone.parquet",
         )
     if path.stat().st_size == 0:
-        raise UsageError(f"{path} is empty", hint=f"ls -l {path}")
+        raise UsageError("todo", f"{path} is empty", hint=f"ls -l {path}")
     with path.open("rb") as file:
         head = file.read(HEAD)
     if head.startswith(b"PAR1"):
@@ -184,7 +186,7 @@ def open_table(path: Path) -> Table:
 
 def _no_text(path: Path) -> UsageError:
     return UsageError(
-        f"{path} is neither text nor Parquet", hint="a CSV file with a header, such as: service_us"
+        "todo", f"{path} is neither text nor Parquet", hint="a CSV file with a header, such as: service_us"
     )
 
 
@@ -196,4 +198,4 @@ def _asked(path: Path, ask: Any) -> Any:  # noqa: ANN401 (each caller knows)
         hint = None
         if "compress" in text.lower() or "disabled" in text.lower():
             hint = 'compress it with "snappy", or not at all: df.write_parquet(..., compression="snappy")'
-        raise UsageError(text, hint=hint) from None
+        raise UsageError("todo", text, hint=hint) from None

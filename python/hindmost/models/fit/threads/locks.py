@@ -71,6 +71,7 @@ def find_sharing(logs: Sequence[Log], clone: Clone, mean_us: float) -> Sharing:
     for log in logs:
         if log.start_us is None or log.thread is None:
             raise UsageError(
+                "todo",
                 f"{log.source} has no start_ns, end_ns and thread: nothing of threads can be told from it",
                 hint="a server's log of each thread count: start_ns,end_ns,cpu_ns,thread",
             )

@@ -134,7 +134,7 @@ class Group:
                 for folder in self.folders:
                     with contextlib.suppress(ProcessLookupError):
                         _enter(folder, one)
-        raise HostUnfit(f"process {pid} makes processes faster than they can be moved into a group")
+        raise HostUnfit("todo", f"process {pid} makes processes faster than they can be moved into a group")
 
     def back(self, pid: int) -> str:
         """For the shell: all members go to where the process is now, the group of the job's top."""
@@ -160,7 +160,7 @@ def _enter(folder: Path, pid: int) -> None:
         raise
     except OSError as error:
         raise HostUnfit(
-            f"process {pid} cannot be moved into {folder}: {error.strerror}", hint="run as root"
+            "todo", f"process {pid} cannot be moved into {folder}: {error.strerror}", hint="run as root"
         ) from None
 
 

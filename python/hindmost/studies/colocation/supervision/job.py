@@ -86,7 +86,9 @@ def running(command: Sequence[str], group: Group, surgeon: Surgeon) -> Iterator[
         There is no such program.
     """
     if shutil.which(command[0]) is None:
-        raise UsageError(f"{command[0]} is no program that can be started", hint="a command, or a process id")
+        raise UsageError(
+            "todo", f"{command[0]} is no program that can be started", hint="a command, or a process id"
+        )
     name = Path(command[0]).name
     with surgeon.holding(
         Promise(f"job {name}", f"start {name} in {group.name}", f"{group.freed}; {group.end}")
@@ -139,7 +141,7 @@ def taken(pid: int, group: Group, surgeon: Surgeon) -> Iterator[Job]:
         There is no such process.
     """
     if not Path(f"/proc/{pid}").is_dir():
-        raise UsageError(f"there is no process {pid}", hint="pgrep -a xz")
+        raise UsageError("todo", f"there is no process {pid}", hint="pgrep -a xz")
     name = f"{process_name(pid)} ({pid})"
     # Older kernels forget where threads may run when they are moved.
     found = Places(name, "", places(process_tree(pid)), frozenset())

@@ -108,11 +108,14 @@ def supervise(request: SuperviseRequest, on_window: Callable[[Told], None] = lam
     """
     asked = request.latency.document.get("probe")
     if asked is None:
-        raise HostUnfit("a job is cut in mid-window, and a log tells latency too late", hint="--probe 200/s")
+        raise HostUnfit(
+            "todo", "a job is cut in mid-window, and a log tells latency too late", hint="--probe 200/s"
+        )
     with probing(request.latency) as probe, surgery(request.journal) as surgeon:
         windows = Windows(probe, request.quantile, request.window_s, asked["rate"], request.rules.limit_us)
         if windows.allowed < 1:
             raise UsageError(
+                "todo",
                 f"a window of {request.window_s:g} s has {asked['rate'] * request.window_s:g} requests of the"
                 f" probe: none of them may be slow at p{100 * request.quantile:g}, so that one decides",
                 hint=f"--probe {2 / (1 - request.quantile) / request.window_s:.0f}/s, or a longer --window",
@@ -133,7 +136,9 @@ def _check(request: SuperviseRequest) -> None:
         tree = set(process_tree(request.job))
         if os.getpid() in tree or request.application.pid in tree:
             whose = "the server" if request.application.pid in tree else "this command"
-            raise UsageError(f"process {request.job} contains {whose}", hint="name the batch job alone")
+            raise UsageError(
+                "todo", f"process {request.job} contains {whose}", hint="name the batch job alone"
+            )
 
 
 @dataclass(slots=True)
@@ -148,7 +153,9 @@ class _Supervision:
     def __post_init__(self) -> None:
         fixed, most = self.request.fixed, len(self.job.cpus)
         if fixed is not None and not 1 <= fixed <= most:
-            raise UsageError(f"{fixed} processors: the job may use 1 to {most}", hint=f"--processors {most}")
+            raise UsageError(
+                "todo", f"{fixed} processors: the job may use 1 to {most}", hint=f"--processors {most}"
+            )
         self.controller = Controller(self.request.rules, most, 1 if fixed is None else fixed)
 
     def course(self) -> Supervised:
@@ -185,7 +192,9 @@ class _Supervision:
         window = self.windows.close()
         pid = self.request.application.pid
         if pid is not None and not Path(f"/proc/{pid}").exists():
-            raise TargetError(f"{self.request.application.name} has ended: there is nothing to protect")
+            raise TargetError(
+                "todo", f"{self.request.application.name} has ended: there is nothing to protect"
+            )
         if self.request.fixed is None and controller.after(window.percentile_us):
             self.job.allow(controller.given)
             why = controller.why

@@ -107,9 +107,11 @@ def _await(instance: Instance, word: str) -> None:
             if event["event"] in ("failed", "ended"):
                 why = event.get("message") or event.get("words") or "it ended"
                 raise TargetError(
-                    f"the twin's load cannot run: {why}", hint="--twin-workload FILE, --twin-rate"
+                    "todo", f"the twin's load cannot run: {why}", hint="--twin-workload FILE, --twin-rate"
                 )
-    raise TargetError(f"the twin's load was not {word} in {READY_S:g} s", hint="fewer keys in its workload")
+    raise TargetError(
+        "todo", f"the twin's load was not {word} in {READY_S:g} s", hint="fewer keys in its workload"
+    )
 
 
 class MoreLoad:

@@ -78,9 +78,11 @@ def network(surgeon: Surgeon) -> Iterator[Network]:
             try:
                 done = subprocess.run(shlex.split(words), capture_output=True, text=True, check=False)
             except OSError as error:
-                raise HostUnfit(f"ip cannot be run: {error.strerror}", hint="apt install iproute2") from None
+                raise HostUnfit(
+                    "todo", f"ip cannot be run: {error.strerror}", hint="apt install iproute2"
+                ) from None
             if done.returncode:
-                raise HostUnfit(f"{words}: {done.stderr.strip()}", hint="run as root")
+                raise HostUnfit("todo", f"{words}: {done.stderr.strip()}", hint="run as root")
         yield made
 
 

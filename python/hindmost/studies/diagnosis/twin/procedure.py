@@ -64,6 +64,7 @@ def through_twin(
     assert pid is not None
     if request.normal_us is None:
         raise UsageError(
+            "todo",
             "a twin is compared with what made this host slow, and what is normal is not known",
             hint="--normal 150us, or --ring FILE",
         )

@@ -32,6 +32,7 @@ def required(study: Study, texts: Sequence[str]) -> None:
     """
     if (kind := name_of(study.manifest)) != "measure":
         raise UsageError(
+            "todo",
             f"{study.folder} is a study of kind {kind}: --require, --junit and --markdown are for"
             " measurements",
             hint=f"hindmost report {study.folder}",

@@ -1,0 +1,40 @@
+"""Codes that every command may use."""
+
+from __future__ import annotations
+
+from hindmost.codes.code import Code
+
+CODES = {
+    # Options, arguments, keys
+    "unknown-option": Code("The command has no such option.", "Look at the command's `--help`."),
+    "unknown-command": Code("There is no such command.", "Look at `hindmost --help`."),
+    "missing-argument": Code("A required option, argument or key is missing.", "Add it."),
+    "unexpected-argument": Code("There is an argument too many, or one is given twice.", "Remove it."),
+    "conflicting-options": Code("Two options or keys exclude each other.", "Leave one out."),
+    "bad-value": Code(
+        "An option, key or argument has a value that it cannot have.", "Use a value that the message allows."
+    ),
+    "unknown-name": Code(
+        "A name is not one of those that exist.", "Use one of the names that the message lists."
+    ),
+    "unknown-key": Code("A file has a key that is not known.", "Remove the key, or correct its spelling."),
+    "bad-argument": Code("A Python function got an argument that it cannot accept.", "Correct the call."),
+    # Files
+    "no-such-file": Code("A file or folder does not exist.", "Check the path."),
+    "unreadable-file": Code("A file exists but cannot be read.", "Check its permissions and type."),
+    "unwritable-file": Code("A file or folder cannot be written.", "Check permissions and free space."),
+    "bad-file": Code(
+        "A file's content is not what it should be.", "Correct the file at the place that the message names."
+    ),
+    "unsupported": Code("What was asked for is not supported here.", "Use what the message names instead."),
+    # Host and programs
+    "missing-program": Code(
+        "A program that is needed is not installed.", "Install the package that the hint names."
+    ),
+    "missing-library": Code("An optional Python library is not installed.", "Install it with pip."),
+    "needs-root": Code(
+        "This needs root, or a capability.", "Run the command with sudo, or grant the capability."
+    ),
+    "host-lost": Code("A load host was lost during a run.", "Check the host, then resume the study."),
+    "interrupted": Code("A signal or Ctrl-C ended the command.", "Run it again; finished runs are kept."),
+}

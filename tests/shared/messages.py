@@ -1,0 +1,28 @@
+"""Expect errors by class, code and fields; never by their sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from hindmost.codes import CODES
+from hindmost.errors import HindmostError
+
+
+@contextmanager
+def raises(
+    kind: type[HindmostError], code: str, **fields: object
+) -> Iterator[pytest.ExceptionInfo[HindmostError]]:
+    """Expect an error of this class and code whose fields include these values."""
+    with pytest.raises(kind) as caught:
+        yield caught
+    assert_error(caught.value, code, **fields)
+
+
+def assert_error(error: HindmostError, code: str, **fields: object) -> None:
+    """Assert an error's code, and those of its fields that are given."""
+    assert code in CODES, f"{code} is not in hindmost.codes"
+    assert error.code == code, f"{error.code}: {error.message}"
+    assert {name: error.fields.get(name) for name in fields} == fields
