@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -159,16 +160,21 @@ class Answer:
         document: dict[str, Any] = json.loads(self.out)
         return document
 
-    def assert_one_clear_error(self, code: int, *words: str) -> None:
-        """One message with a hint, no traceback, the documented exit code."""
-        assert self.code == code, self.err
-        lines = self.err.splitlines()
-        assert sum(line.startswith("error: ") for line in lines) == 1, self.err
-        assert sum(line.startswith("hint: ") for line in lines) == 1, self.err
+    @property
+    def error_codes(self) -> list[str]:
+        """Codes of the errors on standard error, in order."""
+        return re.findall(r"^error\[([a-z0-9-]+)\]: ", self.err, re.MULTILINE)
+
+    def assert_error(self, exit_code: int, code: str, **fields: object) -> None:
+        """One error with this code and a hint, no traceback. `fields` need ``--json`` on the command line."""
+        assert self.code == exit_code, self.err
+        assert self.error_codes == [code], self.err
+        assert sum(line.startswith("hint: ") for line in self.err.splitlines()) == 1, self.err
         assert "Traceback" not in self.err
-        assert self.out == "" or code in (3, 4, 6)
-        for word in words:
-            assert word in self.err, self.err
+        if fields:
+            document = self.result
+            assert document["schema"] == "hindmost.error/1"
+            assert {name: document["fields"].get(name) for name in fields} == fields
 
 
 NOTHING_REMADE = (
