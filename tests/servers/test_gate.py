@@ -21,7 +21,6 @@ import pytest
 from impostor import impostor, memcached, saying
 from measuring import (
     Answer,
-    Haste,
     Household,
     finish,
     hindmost,
@@ -346,7 +345,7 @@ def test_the_script_of_the_ci_jobs_ends_with_the_code_of_the_limits(
     program = tmp_path / "bin/hindmost"
     program.parent.mkdir()
     program.write_text(
-        f"#!{sys.executable}\n{Haste.first}import sys\nfrom hindmost.cli import main\nsys.exit(main(sys.argv[1:]))\n"
+        f"#!{sys.executable}\nimport sys\nfrom hindmost.cli import main\nsys.exit(main(sys.argv[1:]))\n"
     )
     program.chmod(0o755)
     short = ("--runs", "2", "--duration", "0.3s", "--warmup", "0.2s", "--remake", "0", "--quantiles", "50,90")

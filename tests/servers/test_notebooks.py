@@ -6,8 +6,9 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from measuring import Haste
 from nbclient import NotebookClient
+
+from hindmost.testing import VARIABLE
 
 FOLDER = Path(__file__).parents[2] / "docs" / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
@@ -33,9 +34,8 @@ def run(
 ) -> None:
     monkeypatch.delenv("DISPLAY", raising=False)
     monkeypatch.setenv("IPYTHONDIR", str(folder / "ipython"))
-    startup = folder / "ipython/profile_default/startup"
-    startup.mkdir(parents=True)
-    (startup / "haste.py").write_text(f"{Haste.first if hasty else ''}\n")
+    if not hasty:
+        monkeypatch.delenv(VARIABLE, raising=False)
     NotebookClient(
         notebook, timeout=PATIENCE_S, kernel_name="python3", resources={"metadata": {"path": str(folder)}}
     ).execute()

@@ -8,9 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from measuring import NOTHING_REMADE, VERDICTS, Household
+from measuring import VERDICTS, Household
 
-PROGRAM = f"{NOTHING_REMADE}import sys; from hindmost.cli import main; sys.exit(main())"
+PROGRAM = f"import sys; from hindmost.cli import main; sys.exit(main())"
 WORDS = ("--rate", "300", "--clients", "1", "--connections", "4", "--runs", "3", "--remake", "0")
 SHORT = ("--duration", "0.3s", "--warmup", "0.2s", "--quantiles", "50,90")
 

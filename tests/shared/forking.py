@@ -115,11 +115,10 @@ class Forked:
         return self.returncode
 
 
-def fork(arguments: list[str], first: str, env: Mapping[str, str] | None = None) -> Forked:
-    """`hindmost ARGUMENTS` in a session of its own, after the Python `first`."""
+def fork(arguments: list[str], env: Mapping[str, str] | None = None) -> Forked:
+    """`hindmost ARGUMENTS` in a session of its own."""
     asked = {
         "arguments": arguments,
-        "first": first,
         "env": dict(os.environ if env is None else env),
         "folder": os.getcwd(),  # noqa: PTH109 (as text)
         "cpus": sorted(os.sched_getaffinity(0)),
@@ -211,7 +210,6 @@ def main(talk: socket.socket) -> int:
     os.chdir(asked["folder"])
     os.sched_setaffinity(0, asked["cpus"])
     sys.argv[1:] = asked["arguments"]
-    exec(asked["first"], {})
     from hindmost.cli import main as hindmost
 
     return hindmost()

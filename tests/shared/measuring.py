@@ -25,6 +25,7 @@ from forking import ROOM, Forked, fork, interpreter
 
 from hindmost.targets import Managed, ManagedServer, TargetSpec, parse_target, preset
 from hindmost.targets.launch import search_path
+from hindmost.testing import VARIABLE
 
 REAL = ("memcached", "redis", "nginx", "apache", "haproxy", "nutcracker", "postgresql", "unbound")
 SHORT = ("--duration", "0.5s", "--warmup", "0.3s", "--runs", "2", "--remake", "0", "--quantiles", "50,90")
@@ -39,7 +40,10 @@ def need(name: str) -> TargetSpec:
     spec = preset(name)
     for program in spec.needs or spec.command[:1]:
         if shutil.which(program, path=search_path(os.environ)) is None:
-            pytest.skip(f"{program} is not installed (apt-get install {spec.package})")
+            # CI installs all servers: there, one that is missing is a fault.
+            (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(
+                f"{program} is not installed (apt-get install {spec.package})"
+            )
     return spec
 
 
@@ -177,26 +181,9 @@ class Answer:
             assert {name: document["fields"].get(name) for name in fields} == fields
 
 
-NOTHING_REMADE = (
-    "from hindmost.run.soundness import Remaking; Remaking.again = lambda *_: False; "
-    "Remaking.most = property(lambda self: self.asked); "
-)
-"""Where it does not matter how sound a run is, none is made again: a noisy host would make a study twice as long."""
-LOOKED_AT_ONCE = "from hindmost.studies import begin; begin.LOOKS, begin.SPIN_S = 1, 0.02; "
-"""Nor is the host looked at for long, or again where it seems unfit."""
-CALIBRATED_SOON = (
-    "from hindmost.plan import MeasurePlan; MeasurePlan.model_fields['calibration_s'].default = 0.1; "
-    "MeasurePlan.model_rebuild(force=True); "
-)
-"""A calibration is no longer than the measurements here."""
-CLIENTS_SLEEP = "from hindmost.fleet.cpus import Allotment; Allotment.pacing = property(lambda _: 'sleep'); "
-"""Clients that spin between requests take a processor each, which tests side by side do not have."""
-
-
-class Haste:
-    """What `start` runs first where it is told nothing else: a ring that asks for no precision spares the above."""
-
-    first = ""
+HASTE = {"remake": 0.0, "calibration_s": 0.1, "pacing": "sleep", "host_looks": 1, "host_spin_s": 0.02}
+"""Quicker defaults for tests that do not ask for precision (`hindmost.testing`): no run is repeated, a calibration is no
+longer than a measurement, the host is examined once, and clients sleep instead of taking a processor each."""
 
 
 Started = subprocess.Popen[str] | Forked
@@ -205,25 +192,24 @@ Started = subprocess.Popen[str] | Forked
 def start(
     *arguments: object,
     before: Sequence[str] = (),
-    first: str | None = None,
     fresh: bool = False,
     env: Mapping[str, str] | None = None,
     preexec_fn: Callable[[], None] | None = None,
 ) -> Started:
     """`BEFORE hindmost ARGUMENTS`, in a session of its own as a shell would give it a process group.
 
-    `first` is Python that is run before it in the same process. The start itself is seen where it is `fresh`.
+    With `fresh`, the interpreter is started as well, without the quicker defaults of the tests.
     """
-    if first is None:
-        first = "" if fresh else Haste.first
+    if fresh:
+        env = {name: value for name, value in (env or os.environ).items() if name != VARIABLE}
     if not (fresh or before or preexec_fn):
-        return fork([*map(str, arguments)], first, env)
+        return fork([*map(str, arguments)], env)
     return subprocess.Popen(
         [
             *before,
             sys.executable,
             "-c",
-            f"{first}import sys; from hindmost.cli import main; sys.exit(main())",
+            "import sys; from hindmost.cli import main; sys.exit(main())",
             *map(str, arguments),
         ],
         stdin=subprocess.DEVNULL,

@@ -36,5 +36,6 @@ CODES = {
         "This needs root, or a capability.", "Run the command with sudo, or grant the capability."
     ),
     "host-lost": Code("A load host was lost during a run.", "Check the host, then resume the study."),
+    "test-only": Code("A variable that only the tests of Hindmost may set is set.", "Unset it."),
     "interrupted": Code("A signal or Ctrl-C ended the command.", "Run it again; finished runs are kept."),
 }

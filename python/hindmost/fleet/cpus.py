@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from hindmost.errors import UsageError
+from hindmost.testing import default_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,8 @@ class Allotment:
     @property
     def pacing(self) -> Literal["spin", "sleep"]:
         """``spin`` where every instance has a processor of its own, else ``sleep``."""
-        return "sleep" if self.shared or self.beside_server else "spin"
+        usual: Literal["spin", "sleep"] = "sleep" if self.shared or self.beside_server else "spin"
+        return default_of("pacing", usual)
 
 
 def allot(

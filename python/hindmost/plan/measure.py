@@ -19,6 +19,7 @@ from hindmost.plan.positions import Written, explained
 from hindmost.plan.secrets import reveal
 from hindmost.plan.tls import Tls
 from hindmost.plan.units import label
+from hindmost.testing import default_of
 
 WARMUP_LEAST_S, WARMUP_MOST_S = 2.0, 15.0
 """``--warmup auto``: MSER-5 needs twenty windows of 100 ms at least; a server that is not steady after a
@@ -69,13 +70,17 @@ class MeasurePlan(BaseModel):
     quick: bool = Field(default=False, description="a look of seconds, which promises no precision")
     runs: tuple[int, int] = (10, 30)
     precision: float = 0.05
-    remake: float = Field(default=0.5, ge=0.0, description="runs made again, as a share of those asked for")
+    remake: float = Field(
+        default_factory=lambda: default_of("remake", 0.5),
+        ge=0.0,
+        description="runs made again, as a share of those asked for",
+    )
     duration_s: float = 10.0
     asked_duration_s: float | None = Field(
         default=None, description="what was asked for, where runs end before, with their trace"
     )
     warmup: Literal["auto"] | float = "auto"
-    calibration_s: float = 0.5
+    calibration_s: float = Field(default_factory=lambda: default_of("calibration_s", 0.5))
     timeout_s: float = 2.0
     quantiles: tuple[float, ...] = (0.5, 0.95, 0.99, 0.999)
     aggregate: Literal["mean", "median"] = "mean"

@@ -22,6 +22,7 @@ from hindmost.run.request import MeasureRequest
 from hindmost.store import Study, name_of, now_utc
 from hindmost.studies.kind import refuse_another
 from hindmost.targets import Attached, Managed, greet, parse_target
+from hindmost.testing import default_of
 
 SPIN_S = 0.3
 """Spin for the noise floor before a study: short, and long enough to see a host that is busy."""
@@ -163,7 +164,7 @@ def _greet(target: Attached, plan: MeasurePlan) -> None:
 def _new_study(plan: MeasurePlan, target: Attached | Managed, out: Path | None, **more: object) -> Study:
     """A new study of a target, with what this host is like; `more` goes into its manifest."""
     folder = out or Path(f"hindmost-{folder_name(target)}-{datetime.now():%Y%m%d-%H%M%S}")
-    host = _diagnosis(1 if plan.quick else LOOKS)
+    host = _diagnosis(1 if plan.quick else default_of("host_looks", LOOKS))
     manifest = {
         "created": now_utc(),
         "version": __version__,
@@ -188,7 +189,7 @@ def _diagnosis(looks: int) -> dict[str, Any]:
     for look in range(looks):
         if look:
             time.sleep(PAUSE_S)
-        host = json.loads(_engine.doctor("/", SPIN_S))
+        host = json.loads(_engine.doctor("/", default_of("host_spin_s", SPIN_S)))
         if not any(finding["mark"] == "unfit" for finding in host["findings"]):
             break
     host.pop("noise", None)
