@@ -18,6 +18,7 @@ CODES = {
         "A name is not one of those that exist.", "Use one of the names that the message lists."
     ),
     "unknown-key": Code("A file has a key that is not known.", "Remove the key, or correct its spelling."),
+    "duplicate-name": Code("A name or value stands twice where each must differ.", "Rename or remove one."),
     "bad-argument": Code("A Python function got an argument that it cannot accept.", "Correct the call."),
     # Files
     "no-such-file": Code("A file or folder does not exist.", "Check the path."),
@@ -27,6 +28,19 @@ CODES = {
         "A file's content is not what it should be.", "Correct the file at the place that the message names."
     ),
     "unsupported": Code("What was asked for is not supported here.", "Use what the message names instead."),
+    # Servers, as the engine names these problems, too
+    "unresolvable": Code("A host name cannot be resolved.", "Check the name: getent hosts NAME."),
+    "tls-file": Code("A certificate, key or CA file cannot be used.", "Check the file with openssl."),
+    "tls-certificate": Code(
+        "The server's certificate is not trusted, or holds another name.", "Give `--ca` or `--sni`."
+    ),
+    "tls-plain": Code("The server does not speak TLS at this port.", "Use the target without TLS."),
+    "tls-off": Code("TLS is switched off in the server.", "Switch it on, or use the target without TLS."),
+    "tls-version": Code("Client and server share no version of TLS.", "Check the server's TLS settings."),
+    "tls-refused": Code(
+        "The server ended the TLS handshake or session.", "Give `--cert` and `--key`; see the server's log."
+    ),
+    "tls": Code("A TLS session failed.", "See the server's log."),
     # Host and programs
     "missing-program": Code(
         "A program that is needed is not installed.", "Install the package that the hint names."
