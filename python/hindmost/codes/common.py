@@ -19,6 +19,7 @@ CODES = {
     ),
     "unknown-key": Code("A file has a key that is not known.", "Remove the key, or correct its spelling."),
     "duplicate-name": Code("A name or value stands twice where each must differ.", "Rename or remove one."),
+    "duplicate-name": Code("Two things that need different names have the same one.", "Rename one of them."),
     "bad-argument": Code("A Python function got an argument that it cannot accept.", "Correct the call."),
     # Files
     "no-such-file": Code("A file or folder does not exist.", "Check the path."),
@@ -48,6 +49,13 @@ CODES = {
     "missing-library": Code("An optional Python library is not installed.", "Install it with pip."),
     "needs-root": Code(
         "This needs root, or a capability.", "Run the command with sudo, or grant the capability."
+    ),
+    "few-processors": Code(
+        "There are fewer processors than this needs.", "Use a larger machine or container, or ask for fewer."
+    ),
+    "no-such-process": Code("There is no process with this number.", "Look it up with `pgrep -a NAME`."),
+    "address-in-use": Code(
+        "Another program already listens at this address.", "Stop that program, or use another port."
     ),
     "host-lost": Code("A load host was lost during a run.", "Check the host, then resume the study."),
     "test-only": Code("A variable that only the tests of Hindmost may set is set.", "Unset it."),
