@@ -156,6 +156,5 @@ CODES: dict[str, Code] = {
     ),
     "harvest-nothing": Code("There is no tenant or no server.", "Classify more traces."),
     "parquet": Code("A Parquet file cannot be read.", "Write it again, uncompressed or with snappy."),
-    # Advice
     "twin": Code("The simulated core refused its input.", "Report this as a bug."),
 }

@@ -19,7 +19,6 @@ CODES = {
     ),
     "unknown-key": Code("A file has a key that is not known.", "Remove the key, or correct its spelling."),
     "duplicate-name": Code("A name or value stands twice where each must differ.", "Rename or remove one."),
-    "duplicate-name": Code("Two things that need different names have the same one.", "Rename one of them."),
     "bad-argument": Code("A Python function got an argument that it cannot accept.", "Correct the call."),
     # Files
     "no-such-file": Code("A file or folder does not exist.", "Check the path."),
