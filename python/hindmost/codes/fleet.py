@@ -44,9 +44,6 @@ CODES = {
     "client-ended": Code("A client ended before its work was done.", "Find out who ended it: dmesg | tail."),
     "client-stuck": Code("A client did not finish a phase in time.", "Check its host: hindmost doctor."),
     "unreadable-result": Code("A client's result is missing or incomplete.", "Check free space."),
-    "few-cpus": Code(
-        "There are too few CPUs for clients that spin.", "Use --pacing sleep, or fewer clients."
-    ),
     "little-memory": Code(
         "The clients may need more memory than is free.", "Use fewer --connections, or smaller values."
     ),
