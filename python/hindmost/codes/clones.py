@@ -60,7 +60,6 @@ CODES = {
         "Set weights that sum to less than 1.",
     ),
     "unknown-range": Code("Nothing tells where to search.", "Give --between LOW..HIGH."),
-    "cannot-listen": Code("The clone's server cannot listen at the address.", "Use another --address."),
     "serving-failed": Code(
         "The clone's server failed.", "Read the message; try another --address or --cpus."
     ),
