@@ -69,9 +69,12 @@ def measure(
     Examples
     --------
     >>> import hindmost
-    >>> hindmost.measure("memcached", rat=50_000)
-    Traceback (most recent call last):
-    hindmost.errors.UsageError: measure() has no option 'rat' (did you mean rate?)
+    >>> from hindmost.errors import UsageError
+    >>> try:
+    ...     hindmost.measure("memcached", rat=50_000)
+    ... except UsageError as error:
+    ...     print(error.code, error.fields["option"])
+    unknown-option rat
     """
     from hindmost.plan.limits import fitting, parse_limits
     from hindmost.studies.begin import begin
@@ -128,9 +131,9 @@ def attribute(
     Examples
     --------
     >>> import hindmost
-    >>> hindmost.attribute("no-such-file.toml")
+    >>> hindmost.attribute("no-such-file.toml")  # doctest: +IGNORE_EXCEPTION_DETAIL
     Traceback (most recent call last):
-    hindmost.errors.UsageError: study file no-such-file.toml cannot be read: No such file or directory
+    hindmost.errors.UsageError: cannot read no-such-file.toml
     """
     from hindmost.studies.attribution.resolve import opened, resolve
 
@@ -181,9 +184,9 @@ def compare(
     Examples
     --------
     >>> import hindmost
-    >>> hindmost.compare("no-such-study", "nor-this")
+    >>> hindmost.compare("no-such-study", "nor-this")  # doctest: +IGNORE_EXCEPTION_DETAIL
     Traceback (most recent call last):
-    hindmost.errors.StudyError: no-such-study holds no study: it has no manifest.json
+    hindmost.errors.StudyError: no-such-study holds no study
     """
     from hindmost.plan import parse_changes, parse_percent
     from hindmost.studies.comparison import MARGIN, opened
@@ -196,7 +199,10 @@ def compare(
         if options or pairs is not None or out is not None:
             given = [*options, *(["pairs"] if pairs is not None else []), *(["out"] if out else [])]
             raise UsageError(
-                "todo", f"{given[0]} is for runs that are made now", hint="live=True, or leave it out"
+                "conflicting-options",
+                f"{given[0]} needs live=True: stored studies are compared as they are",
+                hint=f"add live=True, or leave {given[0]} out",
+                option=given[0],
             )
         document = stored(names, margin=MARGIN if share is None else share, fail_if=limits, anyway=anyway)
         return ComparisonResult(document, frames=frames)
@@ -211,9 +217,11 @@ def _request(target: str | Path, options: dict[str, Any]) -> MeasureRequest:
     for name in options:
         if name not in OPTIONS:
             raise UsageError(
-                "todo",
+                "unknown-option",
                 f"measure() has no option {name!r}{nearest(name, OPTIONS)}",
                 hint="help(hindmost.measure)",
+                option=name,
+                known=list(OPTIONS),
             )
     return MeasureRequest.of({"target": str(target), **options})
 

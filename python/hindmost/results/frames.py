@@ -45,16 +45,19 @@ def kept_requests(study: Path, kept: Kept, library: Library | None) -> Any:  # n
     """
     if kept not in get_args(Kept):
         raise UsageError(
-            "todo",
-            f"requests({kept!r}): kept are {' and '.join(get_args(Kept))}{nearest(kept, get_args(Kept))}",
-            hint='requests("samples") is uniform, requests("worst") the slowest of each run',
+            "unknown-name",
+            f"requests() takes {' or '.join(get_args(Kept))}, not {kept!r}{nearest(kept, get_args(Kept))}",
+            hint='requests("samples") is a uniform sample, requests("worst") the slowest of each run',
+            name=kept,
+            known=list(get_args(Kept)),
         )
     files = {path: _place(study, path) for path in sorted(study.rglob(f"runs/[0-9]*/{kept}-*.parquet"))}
     if not files:
         raise StudyError(
-            "todo",
-            f"{study} keeps no single requests",
-            hint="measure(..., samples=20_000) keeps so many of each run",
+            "no-requests",
+            f"{study} stores no single requests",
+            hint="measure(..., samples=20_000) stores that many of each run",
+            path=str(study),
         )
     if library == "pandas":
         return _pandas(files)
@@ -81,12 +84,15 @@ def _literals(polars: Any, place: Mapping[str, Any]) -> dict[str, Any]:  # noqa:
 
 
 def _pandas(files: Mapping[Path, Mapping[str, Any]]) -> Any:  # noqa: ANN401 (a DataFrame)
-    """Read by the engine, which knows the format: pandas alone would want pyarrow."""
+    """Read with the engine, because pandas alone would need pyarrow."""
     try:
         pandas = import_module("pandas")
     except ImportError:
         raise UsageError(
-            "todo", "neither polars nor pandas is installed", hint="pip install polars"
+            "missing-library",
+            "neither polars nor pandas is installed",
+            hint="pip install polars",
+            known=["polars", "pandas"],
         ) from None
     frames = []
     for path, place in files.items():

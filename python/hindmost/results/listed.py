@@ -11,7 +11,7 @@ from hindmost.models.frames import frame
 from hindmost.results.frames import Library
 from hindmost.store.listing import Listed
 
-_FIRST = ("folder", "kind", "target", "rate_per_s", "load", "created", "verdict", "runs", "busy", "fault")
+_FIRST = ("folder", "kind", "target", "rate_per_s", "load", "created", "verdict", "runs", "busy")
 
 
 def list_studies(folder: str | Path = ".", *, frames: Library | None = None) -> Any:  # noqa: ANN401 (a DataFrame of either library)
@@ -29,8 +29,9 @@ def list_studies(folder: str | Path = ".", *, frames: Library | None = None) -> 
     polars.DataFrame or pandas.DataFrame
         A row a study, the oldest first: ``folder`` (a path that `open_study` takes), ``kind``, ``target``,
         ``rate_per_s`` (null: flat out), ``load``, ``created`` (UTC), ``verdict`` (null: no answer yet),
-        ``runs``, ``busy`` (being written), ``fault`` (why it cannot be read), ``headline``; of measurements
-        ``p99_us``, ``p99_low_us``, ``p99_high_us`` and so on, in microseconds.
+        ``runs``, ``busy`` (another process is writing it), ``fault_code`` and ``fault`` (why it cannot be
+        read), ``headline``; of measurements ``p99_us``, ``p99_low_us``, ``p99_high_us`` and so on, in
+        microseconds.
 
     Raises
     ------
@@ -40,22 +41,25 @@ def list_studies(folder: str | Path = ".", *, frames: Library | None = None) -> 
     Examples
     --------
     >>> import hindmost
-    >>> hindmost.list_studies("no-such-folder")
+    >>> hindmost.list_studies("no-such-folder")  # doctest: +IGNORE_EXCEPTION_DETAIL
     Traceback (most recent call last):
-    hindmost.errors.UsageError: no-such-folder is no folder
+    hindmost.errors.UsageError: there is no folder no-such-folder
     """
     from hindmost.studies.listing import listing
 
     root = Path(folder)
     rows = [_row(one, root) for one in listing(root)["studies"]]
-    names = dict.fromkeys([*_FIRST, "headline", *(name for row in rows for name in row)])
+    names = dict.fromkeys(
+        [*_FIRST, "fault_code", "fault", "headline", *(name for row in rows for name in row)]
+    )
     return frame([{name: row.get(name) for name in names} for row in rows], frames, tuple(names))
 
 
 def _row(one: Listed, root: Path) -> dict[str, Any]:
     known: Mapping[str, Any] = one
-    created = one["created"]
+    created, fault = one["created"], one["fault"]
     row: dict[str, Any] = {name: known[name] for name in _FIRST}
+    row |= {"fault_code": fault and fault["code"], "fault": fault and fault["text"]}
     row |= {"folder": str(root / one["folder"]), "headline": one["headline"]}
     row["created"] = datetime.fromisoformat(created) if created else None
     for label, estimate in one["latency_us"].items():

@@ -61,9 +61,9 @@ def open_study(
     Examples
     --------
     >>> import hindmost
-    >>> hindmost.open_study("no-such-folder")
+    >>> hindmost.open_study("no-such-folder")  # doctest: +IGNORE_EXCEPTION_DETAIL
     Traceback (most recent call last):
-    hindmost.errors.StudyError: no-such-folder holds no study: it has no manifest.json
+    hindmost.errors.StudyError: no-such-folder holds no study
     """
     from hindmost.studies.measure.limits import required
 

@@ -87,11 +87,15 @@ class Result(ABC, Generic[Document]):
             return found[0]
         if not self.figures:
             raise UsageError(
-                "todo", "this page has no figures: it has nothing to draw", hint="result.latency"
+                "unknown-name", "this page has no figures", hint="result.latency", name=name, known=[]
             )
         known = [one.name or one.title for one in self.figures]
         raise UsageError(
-            "todo", f"no figure is called {name!r}{nearest(words, known)}", hint="result.figures"
+            "unknown-name",
+            f"there is no figure {name!r}{nearest(words, known)}",
+            hint="result.figures",
+            name=name,
+            known=known,
         )
 
     def save(self, path: str | Path) -> Path:
@@ -107,7 +111,10 @@ class Result(ABC, Generic[Document]):
             path.write_text(self.page(), encoding="utf-8")
         except OSError as error:
             raise StudyError(
-                "todo", f"{path} cannot be written: {error.strerror}", hint=f"ls -ld {path.absolute().parent}"
+                "unwritable-file",
+                f"cannot write {path}: {error.strerror}",
+                hint=f"ls -ld {path.absolute().parent}",
+                path=str(path),
             ) from error
         return path
 
@@ -141,7 +148,9 @@ class Result(ABC, Generic[Document]):
         """
         if self.study is None:
             raise StudyError(
-                "todo", "nothing was measured, so no request was kept", hint="hindmost.measure(...)"
+                "no-requests",
+                "a simulation, sweep or fit stores no requests; only measurements do",
+                hint="hindmost.measure(...)",
             )
         return kept_requests(self.study, kept, self._library)
 

@@ -1,4 +1,4 @@
-"""Files that daemons read while they are written: each replaces an older one at once."""
+"""Files that daemons read while Hindmost writes them: each replaces the older one atomically."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hindmost.errors import HindmostError
 
 
 def install(folder: Path, texts: Mapping[str, str]) -> list[Path]:
-    """Write texts by name, scripts (``.sh``) so that they can be run; nobody ever reads half of one.
+    """Write texts by name, scripts (``.sh``) as executables; no reader ever sees half of one.
 
     Raises
     ------
@@ -29,8 +29,9 @@ def install(folder: Path, texts: Mapping[str, str]) -> list[Path]:
                 beside.unlink(missing_ok=True)
     except OSError as error:
         raise HindmostError(
-            "todo",
-            f"{error.filename or folder} cannot be written: {error.strerror}",
-            hint="--out names a folder or file that you may write",
+            "unwritable-file",
+            f"cannot write {error.filename or folder}: {error.strerror}",
+            hint="choose a writable file or folder with --out",
+            path=str(error.filename or folder),
         ) from None
     return [folder / name for name in texts]

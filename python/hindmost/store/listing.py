@@ -6,14 +6,14 @@ History of the format: ``hindmost.list/1`` (0.1.0), the first.
 from typing import Literal, TypedDict
 
 from hindmost.store.estimates import Value
-from hindmost.store.types import Count
+from hindmost.store.types import Count, Note
 
 
 class Listed(TypedDict):
     """One study, by its manifest and its answer.
 
     ``folder``: within the folder that was listed. ``verdict``: null where there is no answer yet. ``busy``:
-    somebody is at work in it. ``fault``: why it cannot be read; nothing else is known then.
+    another process is working in it. ``fault``: why it cannot be read; all other figures are then null.
     """
 
     folder: str
@@ -28,7 +28,7 @@ class Listed(TypedDict):
     latency_us: dict[str, Value]
     page: str | None
     busy: bool
-    fault: str | None
+    fault: Note | None
 
 
 class Listing(TypedDict):

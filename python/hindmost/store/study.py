@@ -89,14 +89,26 @@ class Study:
                 there = cls.open(folder)
             except StudyError as error:
                 raise UsageError(
-                    "todo", f"{folder} is in use: {error}", hint="choose another --out"
+                    "study-exists",
+                    f"{folder} already holds a study, which cannot be read: {error}",
+                    hint="choose another --out",
+                    path=str(folder),
+                    reason=error.code,
                 ) from None
-            raise UsageError("todo", f"{folder} already holds a study", hint=f"go on with it: {there.again}")
+            raise UsageError(
+                "study-exists",
+                f"{folder} already holds a study",
+                hint=f"resume it: {there.again}",
+                path=str(folder),
+            )
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise UsageError(
-                "todo", f"{folder} exists and is not an empty folder", hint="choose another --out"
+                "folder-in-use",
+                f"{folder} exists and is not an empty folder",
+                hint="choose another --out",
+                path=str(folder),
             )
-        with _telling(folder):
+        with _explaining(folder):
             (folder / "runs").mkdir(parents=True, exist_ok=True)
             _write(folder / "manifest.json", json.dumps(study.manifest, indent=1))
         return study
@@ -115,47 +127,63 @@ class Study:
             manifest = json.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             raise StudyError(
-                "todo", f"{folder} holds no study: it has no manifest.json", hint=f"ls {folder}"
+                "no-such-study",
+                f"{folder} holds no study: it has no manifest.json",
+                hint=f"ls {folder}",
+                path=str(folder),
             ) from None
         except (OSError, ValueError) as error:
-            hint = f"ls -ld {folder}" if isinstance(error, PermissionError) else f"head -c 200 {path}"
-            raise StudyError("todo", f"{path} cannot be read: {error}", hint=hint) from None
+            unreadable = isinstance(error, OSError)
+            raise StudyError(
+                "unreadable-file" if unreadable else "bad-file",
+                f"cannot read {path}: {error}",
+                hint=f"ls -ld {folder}" if unreadable else f"head -c 200 {path}",
+                path=str(path),
+            ) from None
         if not isinstance(manifest, dict) or manifest.get("schema") != SCHEMA:
             found = manifest.get("schema") if isinstance(manifest, dict) else type(manifest).__name__
             raise StudyError(
-                "todo",
+                "unsupported-format",
                 f"{folder} is a study of format {found!r}; this version reads {SCHEMA!r}",
                 hint="read it with the version of Hindmost that wrote it",
+                path=str(path),
+                value=found,
+                known=[SCHEMA],
             )
         if missing := [name for name in ("plan", "host") if not isinstance(manifest.get(name), dict)]:
             raise StudyError(
-                "todo", f"{path} is not whole: it lacks {' and '.join(missing)}", hint=f"head -c 200 {path}"
+                "bad-file",
+                f"{path} is incomplete: {' and '.join(missing)} missing",
+                hint=f"head -c 200 {path}",
+                path=str(path),
+                key=missing[0],
             )
         return cls(folder, manifest)
 
     @property
     def again(self) -> str:
-        """The command that goes on with it."""
+        """The command that resumes it."""
         return go_on(self.folder, self.manifest)
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Keep other writers out, and sweep away what a killed one left half done."""
-        with _telling(self.folder, self.again), (self.folder / ".lock").open("w") as lock:
+        """Keep other writers out, and remove runs that a killed writer left unfinished."""
+        with _explaining(self.folder, self.again), (self.folder / ".lock").open("w") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise StudyError(
-                    "todo",
-                    f"another hindmost is at work in {self.folder}",
-                    hint="wait for it, or choose another --out",
+                    "study-in-use",
+                    f"another process is working in {self.folder}",
+                    hint="wait until it ends, or choose another --out",
+                    path=str(self.folder),
                 ) from None
             for left in self.folder.glob("runs/.part-*"):
                 shutil.rmtree(left, ignore_errors=True)
             yield
 
     def busy(self) -> bool:
-        """Whether another process is at work in it; one that may not be looked at is taken for idle."""
+        """Whether another process is working in it; a study that cannot be checked counts as idle."""
         try:
             with (self.folder / ".lock").open() as lock:
                 fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -174,10 +202,14 @@ class Study:
                 if not (
                     isinstance(record, dict) and record.get("schema") == RUN_SCHEMA and "target" in record
                 ):
-                    raise ValueError(f"its run.json is not a whole {RUN_SCHEMA}")
+                    raise ValueError(f"run.json is not a complete {RUN_SCHEMA}")
             except (OSError, ValueError) as error:
                 raise StudyError(
-                    "todo", f"run {folder.name} cannot be read: {error}", hint=_mends(error, folder)
+                    "unreadable-file" if isinstance(error, PermissionError) else "damaged-run",
+                    f"cannot read run {folder.name}: {error}",
+                    hint=_repair(error, folder),
+                    path=str(folder / "run.json"),
+                    run=int(folder.name),
                 ) from None
             found.append(RunRecord(int(folder.name), folder, record))
         return found
@@ -186,7 +218,7 @@ class Study:
     def new_run(self, number: int) -> Iterator[tuple[Path, dict[str, Any]]]:
         """A hidden folder and an empty record for run `number`; kept only when the block ends well."""
         part = self.folder / "runs" / f".part-{number:04d}"
-        with _telling(self.folder, self.again):
+        with _explaining(self.folder, self.again):
             shutil.rmtree(part, ignore_errors=True)
             part.mkdir(parents=True)
             record: dict[str, Any] = {"schema": RUN_SCHEMA, "run": number}
@@ -213,7 +245,7 @@ class Study:
             failed.append(f"{path.parent} is read-only")
             return path
         try:
-            with _telling(self.folder, self.again):
+            with _explaining(self.folder, self.again):
                 return _write(path, text)
         except StudyError as error:
             if failed is None:
@@ -227,7 +259,7 @@ _TOLERATED: ContextVar[list[str] | None] = ContextVar("tolerated", default=None)
 
 @contextmanager
 def read_only() -> Iterator[list[str]]:
-    """Within, an answer that cannot be written into its study, or a part's, is no error but in this list."""
+    """Collect the answers that cannot be written into their studies in this list, instead of failing."""
     failed: list[str] = []
     token = _TOLERATED.set(failed)
     try:
@@ -236,11 +268,11 @@ def read_only() -> Iterator[list[str]]:
         _TOLERATED.reset(token)
 
 
-def _mends(error: Exception, run: Path) -> str:
-    """What to do about a run that cannot be read: one of somebody else's is whole."""
+def _repair(error: Exception, run: Path) -> str:
+    """What to do about a run that cannot be read; a run of another user is not damaged."""
     if isinstance(error, PermissionError):
-        return f"ls -ld {run}, and read it as its owner"
-    return f"move {run} away and report again"
+        return f"ls -ld {run}, then read it as its owner"
+    return f"move {run} away, then report again"
 
 
 def _never_measured(folder: Path) -> bool:
@@ -276,22 +308,25 @@ def _sync_folder(folder: Path) -> None:
 
 
 @contextmanager
-def _telling(folder: Path, go_on: str = "") -> Iterator[None]:
-    """Say what a failed write means, and what to do; what cannot go on has nothing yet to be kept."""
+def _explaining(folder: Path, go_on: str = "") -> Iterator[None]:
+    """Raise a failed write as an error with a hint; `go_on` resumes a study that has runs to keep."""
     try:
         yield
     except OSError as error:
         again = go_on or "repeat, or choose another --out"
         hints = {
-            errno.ENOSPC: f"make room (df -h {folder}), then {again}",
-            errno.EDQUOT: f"make room (quota -s), then {again}",
+            errno.ENOSPC: f"free some space (df -h {folder}), then {again}",
+            errno.EDQUOT: f"free some space (quota -s), then {again}",
             errno.ENOTDIR: "choose another --out",
             errno.EROFS: "choose another --out",
             errno.EACCES: f"choose another --out, or ls -ld {folder}",
         }
         where = error.filename or folder
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         raise StudyError(
-            "todo",
-            f"{where} cannot be written: {error.strerror}" + ("; finished runs are kept" if go_on else ""),
+            "disk-full" if full else "unwritable-file",
+            f"cannot write {where}: {error.strerror}" + ("; finished runs are kept" if go_on else ""),
             hint=hints.get(error.errno or 0, f"ls -ld {folder}"),
+            path=str(where),
+            errno=errno.errorcode.get(error.errno or 0),
         ) from error

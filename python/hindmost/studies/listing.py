@@ -11,6 +11,7 @@ import msgspec
 
 from hindmost import __version__
 from hindmost.errors import StudyError, UsageError
+from hindmost.notes import Note
 from hindmost.store import Study, name_of, now_utc
 from hindmost.store.listing import Listed, Listing
 
@@ -53,7 +54,9 @@ def listing(folder: Path) -> Listing:
         If there is no such folder.
     """
     if not folder.is_dir():
-        raise UsageError("todo", f"{folder} is no folder", hint="hindmost list .")
+        raise UsageError(
+            "no-such-file", f"there is no folder {folder}", hint="hindmost list .", path=str(folder)
+        )
     found = [_listed(place, folder) for place in _studies(folder, 0)]
     return {
         "schema": "hindmost.list/1",
@@ -84,9 +87,14 @@ def _listed(place: Path, below: Path) -> Listed:
         study = Study.open(place)
         return _read(study, name)
     except StudyError as error:
-        return _unreadable(name, error.message)
-    except (OSError, ValueError, msgspec.MsgspecError) as error:
-        return _unreadable(name, f"its answer cannot be read: {error}")
+        return _unreadable(name, Note(error.code, error.message, error.fields))
+    except OSError as error:
+        text = f"cannot read {error.filename}: {error.strerror}"
+        return _unreadable(name, Note("unreadable-file", text, {"path": str(error.filename)}))
+    except (ValueError, msgspec.MsgspecError) as error:
+        return _unreadable(
+            name, Note("bad-file", f"the answer cannot be read: {error}", {"path": str(place)})
+        )
 
 
 def _read(study: Study, name: str) -> Listed:
@@ -128,7 +136,7 @@ def _runs(folder: Path) -> int:
         return 0
 
 
-def _unreadable(name: str, why: str) -> Listed:
+def _unreadable(name: str, why: Note) -> Listed:
     return {
         "folder": name,
         "kind": None,
@@ -142,5 +150,5 @@ def _unreadable(name: str, why: str) -> Listed:
         "latency_us": {},
         "page": None,
         "busy": False,
-        "fault": why,
+        "fault": why.document(),
     }

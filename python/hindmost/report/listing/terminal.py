@@ -17,8 +17,10 @@ def render_listing(document: "Listing") -> str:
     """Write a document ``hindmost.list/1`` as text."""
     doc = cast("Listing", clean(document))
     good = [one for one in doc["studies"] if one["fault"] is None]
-    lines = aligned([HEADS, *map(row, good)], "<<<>><<") if good else [f"no study lies in {doc['folder']}"]
-    lines += [f"unreadable: {one['folder']}: {one['fault']}" for one in doc["studies"] if one["fault"]]
+    lines = aligned([HEADS, *map(row, good)], "<<<>><<") if good else [f"no studies in {doc['folder']}"]
+    lines += [
+        f"unreadable: {one['folder']}: {one['fault']['text']}" for one in doc["studies"] if one["fault"]
+    ]
     return "\n".join(line.rstrip() for line in lines)
 
 
@@ -30,7 +32,7 @@ def row(one: "Listed") -> tuple[str, ...]:
         numbers.cut(one["target"] or numbers.MISSING, TARGET),
         "flat out" if one["rate_per_s"] is None else numbers.rate(one["rate_per_s"]),
         figure(one, "p99"),
-        "being written" if one["busy"] else one["verdict"] or "no answer",
+        "running" if one["busy"] else one["verdict"] or "no answer",
         one["folder"],
     )
 

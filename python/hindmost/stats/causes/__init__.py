@@ -1,7 +1,7 @@
 """Which intervention explains a slow percentile: switch-backs, and the decision."""
 
 from hindmost.stats.causes.decision import Arm, Decision, Gates, Ruling, decide
-from hindmost.stats.causes.reproduction import Dosed, Reproduction, reproduction_of
+from hindmost.stats.causes.reproduction import Dosed, Reproduction, no_suspect, reproduction_of
 from hindmost.stats.causes.signature import Normal, Signature, signature_of, untold
 from hindmost.stats.causes.switchback import Effect, effect_of, pairs_needed, sign_flip_p
 
@@ -17,6 +17,7 @@ __all__ = [
     "Signature",
     "decide",
     "effect_of",
+    "no_suspect",
     "pairs_needed",
     "reproduction_of",
     "sign_flip_p",

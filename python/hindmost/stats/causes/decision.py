@@ -22,6 +22,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from hindmost.notes import Note
 from hindmost.stats.causes.signature import Signature
 from hindmost.stats.causes.switchback import Effect, pairs_needed
 
@@ -86,15 +87,20 @@ class Decision:
         Largest effect first.
     pairs : int or None
         How many would decide, where more would.
-    why : str
-        In a sentence.
+    note : Note
+        Why.
     """
 
     ruling: Ruling
     leader: str | None
     arms: tuple[Arm, ...]
     pairs: int | None
-    why: str
+    note: Note
+
+    @property
+    def why(self) -> str:
+        """The note's sentence."""
+        return self.note.text
 
 
 def decide(
@@ -130,15 +136,9 @@ def decide(
     gates = gates or Gates()
     level = gates.alpha / gates.looks
     if min(sham.p, other_side(sham)) < gates.sham_alpha / gates.looks:
-        return Decision("void", None, (), None, _sham_fired(sham))
+        return Decision("void", None, (), None, sham_effect(sham))
     if anomaly is not None and anomaly < math.log(gates.least_ratio):
-        return Decision(
-            "inconclusive",
-            None,
-            (),
-            None,
-            f"it is {math.exp(anomaly):.2f} times what was normal: nothing to explain",
-        )
+        return Decision("inconclusive", None, (), None, no_slowdown(anomaly, gates))
     order = sorted(suspects, key=lambda name: suspects[name].p)
     # Holm: the surest must stand against all, the next against one fewer.
     passed: list[str] = []
@@ -158,42 +158,62 @@ def decide(
     if explaining and not (open_ones and explaining[0].name in demand):
         leader = explaining[0]
         part = "" if anomaly is None else f" and explains {_share(leader)} of it"
-        why = f"without {leader.name} it is {math.exp(leader.effect.log):.2f} times faster{part}"
-        if leader.name in demand and grew is None:
-            why += "; whether there is more load than normally is not known (--normal-work or --ring tell)"
-        return Decision("cause", leader.name, tuple(arms), None, why)
+        why = f"without {leader.name} latency is {math.exp(leader.effect.log):.2f} times lower{part}"
+        unknown_load = leader.name in demand and grew is None
+        if unknown_load:
+            why += "; whether the load is higher than normal is unknown (--normal-work or --ring would tell)"
+        values = {
+            "name": leader.name,
+            "ratio": math.exp(leader.effect.log),
+            "share": None if anomaly is None else leader.share,
+            "load_known": not unknown_load,
+        }
+        return Decision("cause", leader.name, tuple(arms), None, Note("cause-shown", why, values))
     if arms and all(arm.state not in ("explains", "open") for arm in arms):
         shown = "; ".join(_against(arm, signatures.get(arm.name)) for arm in arms)
-        return Decision(
-            "unknown factor",
-            None,
-            tuple(arms),
-            None,
-            f"none of those that could be tried explains it: {shown}",
-        )
+        text = f"no suspect that was tried explains the slowdown: {shown}"
+        note = Note("no-cause-shown", text, {"names": [arm.name for arm in arms]})
+        return Decision("unknown factor", None, tuple(arms), None, note)
     return _open(arms, sham, anomaly, gates)
 
 
 def _open(arms: Sequence[Arm], sham: Effect, anomaly: float | None, gates: Gates) -> Decision:
     if not arms:
-        return Decision("inconclusive", None, (), None, "there was no suspect that could be tried")
+        return Decision("inconclusive", None, (), None, Note("no-suspect", "no suspect could be tried"))
     wanted = math.log(gates.least_ratio) if anomaly is None else gates.share_low * anomaly
     spread = max(sham.spread, *(arm.effect.spread for arm in arms if arm.state == "open"))
     pairs = pairs_needed(spread, wanted, gates.alpha / gates.looks)
-    why = f"pairs differ by {math.exp(spread) - 1:.0%} where nothing is done; {pairs} pairs would tell"
-    return Decision("inconclusive", arms[0].name, tuple(arms), pairs, why)
+    return Decision("inconclusive", arms[0].name, tuple(arms), pairs, few_pairs(spread, pairs))
+
+
+def no_slowdown(anomaly: float, gates: Gates) -> Note:
+    """Note that latency is too near normal; `anomaly` is the log ratio."""
+    ratio = math.exp(anomaly)
+    text = f"latency is {ratio:.2f} times normal, so there is nothing to explain"
+    return Note("no-slowdown", text, {"ratio": ratio, "limit": gates.least_ratio})
+
+
+def few_pairs(spread: float, pairs: int) -> Note:
+    """Note that pairs differ too much; `spread` is the standard deviation of their log ratios."""
+    share = math.exp(spread) - 1
+    text = f"pairs differ by {share:.0%}; about {pairs} pairs would be needed for an answer"
+    return Note("few-pairs", text, {"spread": share, "need": pairs})
+
+
+def sham_effect(sham: Effect) -> Note:
+    """Note that latency changed although the experiment did nothing."""
+    p = min(sham.p, other_side(sham))
+    ratio = math.exp(sham.log)
+    text = (
+        f"an experiment that does nothing changed latency {ratio:.2f}-fold (p = {p:.3f}, {sham.pairs} pairs):"
+        " something else on this host changes it"
+    )
+    return Note("sham-effect", text, {"ratio": ratio, "p": p, "pairs": sham.pairs})
 
 
 def other_side(effect: Effect) -> float:
     """Give p of the other side: that its presence makes it faster (without the ties)."""
     return min(1.0, 1.0 - effect.p + 2.0**-effect.pairs)
-
-
-def _sham_fired(sham: Effect) -> str:
-    return (
-        f"removing nothing changed it by {math.exp(sham.log):.2f} (p {min(sham.p, other_side(sham)):.3f}"
-        f" over {sham.pairs} pairs): what else happened here decides, not the experiment"
-    )
 
 
 def _arm(name: str, effect: Effect, passed: bool, anomaly: float | None, gates: Gates) -> Arm:
@@ -221,10 +241,10 @@ def _signed(arm: Arm, found: Signature | None, gates: Gates) -> Arm:
 
 def _against(arm: Arm, found: Signature | None) -> str:
     if arm.state == "as ever":
-        return f"{arm.name} is as ever"
+        return f"{arm.name} is as usual"
     if arm.state == "other signature" and found is not None:
         stays = ", ".join(f"{name} keeps {part:.0%} of its shift" for name, part in found.stays)
-        return f"{arm.name} {_share(arm)}, but what moved with it stays ({stays})"
+        return f"{arm.name} {_share(arm)}, but other metrics do not come back ({stays})"
     return f"{arm.name} {_share(arm)}"
 
 

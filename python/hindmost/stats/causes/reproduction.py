@@ -16,9 +16,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
-from hindmost.stats.causes.decision import Gates, other_side
+from hindmost.notes import Note
+from hindmost.stats.causes.decision import Gates, few_pairs, no_slowdown, other_side, sham_effect
 from hindmost.stats.causes.signature import Signature
 from hindmost.stats.causes.switchback import Effect, pairs_needed
 
@@ -55,7 +56,12 @@ class Reproduction:
     also: tuple[str, ...]
     arms: tuple[Dosed, ...]
     pairs: int | None
-    why: str
+    note: Note
+
+    @property
+    def why(self) -> str:
+        """The note's sentence."""
+        return self.note.text
 
 
 def reproduction_of(
@@ -88,13 +94,9 @@ def reproduction_of(
     now_us, normal_us = host
     anomaly, level = math.log(now_us / normal_us), gates.alpha / gates.looks
     if anomaly < math.log(gates.least_ratio):
-        why = f"it is {math.exp(anomaly):.2f} times what was normal: nothing to explain"
-        return Reproduction("inconclusive", None, (), (), None, why)
+        return Reproduction("inconclusive", None, (), (), None, no_slowdown(anomaly, gates))
     if min(sham.p, other_side(sham)) < gates.sham_alpha / gates.looks:
-        why = (
-            f"a dose of nothing changed the twin by {math.exp(sham.log):.2f}: what else happens here decides"
-        )
-        return Reproduction("void", None, (), (), None, why)
+        return Reproduction("void", None, (), (), None, sham_effect(sham))
     order = sorted(doses, key=lambda name: doses[name].p)
     passed: set[str] = set()
     for place, name in enumerate(order):
@@ -107,11 +109,12 @@ def reproduction_of(
     ]
     arms.sort(key=lambda arm: (arm.state != "reproduces", _distance(arm, signatures.get(arm.name))))
     if math.log(base_us / normal_us) > HEALTHY * anomaly:
-        why = (
-            f"the twin takes {base_us:.0f} us without any of it: what makes the host slow is shared with it"
-            " (neighbours, interrupts, the network of this host)"
+        text = (
+            f"the replica takes {base_us:.0f} us without any suspect: it shares the cause with the host"
+            " (neighbours, interrupts, network)"
         )
-        return Reproduction("shared", None, (), tuple(arms), None, why)
+        note = Note("slow-replica", text, {"value": base_us, "unit": "us"})
+        return Reproduction("shared", None, (), tuple(arms), None, note)
     return _ruled(arms, sham, anomaly, gates, signatures)
 
 
@@ -127,37 +130,50 @@ def _ruled(
         leader, *rest = same
         near = signatures.get(leader.name)
         also = tuple(arm.name for arm in rest if not _beats(near, signatures.get(arm.name)))
-        why = (
-            f"with {leader.name} the twin is {math.exp(leader.effect.log):.2f} times slower,"
-            f" {leader.share:.0%} ({leader.low:.0%} to {leader.high:.0%}) of the host's anomaly"
+        text = (
+            f"with {leader.name} the replica is {math.exp(leader.effect.log):.2f} times slower:"
+            f" {leader.share:.0%} ({leader.low:.0%} to {leader.high:.0%}) of the slowdown"
         )
-        return Reproduction("reproduced", leader.name, also, tuple(arms), None, why)
+        note = Note("reproduced", text, _values(leader))
+        return Reproduction("reproduced", leader.name, also, tuple(arms), None, note)
     if arms and all(arm.state in ("struck out", "part", "other signature") for arm in arms):
         shown = "; ".join(f"{arm.name} {arm.share:.0%} ({arm.low:.0%} to {arm.high:.0%})" for arm in arms)
-        return Reproduction(
-            "unknown factor",
-            None,
-            (),
-            tuple(arms),
-            None,
-            f"none of them makes the twin as slow as the host: {shown}",
-        )
+        text = f"no suspect makes the replica as slow as the host: {shown}"
+        note = Note("not-reproduced", text, {"names": [arm.name for arm in arms]})
+        return Reproduction("unknown factor", None, (), tuple(arms), None, note)
     if not arms:
-        return Reproduction("inconclusive", None, (), (), None, "no suspect can be brought to the twin")
+        return Reproduction("inconclusive", None, (), (), None, no_suspect())
     if short := [arm for arm in arms if arm.state == "open" and arm.low > gates.share_low]:
         most = max(short, key=lambda arm: arm.share)
-        why = (
-            f"with {most.name} the twin is {math.exp(most.effect.log):.2f} times slower, but takes"
-            f" {most.reach:.0%} of what the host does, or has another signature: not the whole of it is shown"
+        text = (
+            f"with {most.name} the replica is {math.exp(most.effect.log):.2f} times slower, but reaches only"
+            f" {most.reach:.0%} of the host's latency, or other metrics moved"
         )
-        return Reproduction("inconclusive", most.name, (), tuple(arms), None, why)
-    if excess := [arm.name for arm in arms if arm.state == "too much"]:
-        why = f"{excess[0]} makes the twin far slower than the host is: its dose is not what the host has"
-        return Reproduction("inconclusive", None, (), tuple(arms), None, why)
+        note = Note("partly-reproduced", text, _values(most))
+        return Reproduction("inconclusive", most.name, (), tuple(arms), None, note)
+    if excess := [arm for arm in arms if arm.state == "too much"]:
+        text = f"{excess[0].name} makes the replica far slower than the host: the dose is too large"
+        note = Note("dose-too-large", text, _values(excess[0]))
+        return Reproduction("inconclusive", None, (), tuple(arms), None, note)
     spread = max(sham.spread, *(arm.effect.spread for arm in arms))
     pairs = pairs_needed(spread, gates.share_low * anomaly, gates.alpha / gates.looks)
-    why = f"pairs differ by {math.exp(spread) - 1:.0%} on the twin; {pairs} pairs would tell"
-    return Reproduction("inconclusive", None, (), tuple(arms), pairs, why)
+    return Reproduction("inconclusive", None, (), tuple(arms), pairs, few_pairs(spread, pairs))
+
+
+def no_suspect() -> Note:
+    """Note that no suspect can be tried on the replica."""
+    return Note("no-suspect", "no suspect can be tried on the replica")
+
+
+def _values(arm: Dosed) -> dict[str, Any]:
+    return {
+        "name": arm.name,
+        "ratio": math.exp(arm.effect.log),
+        "share": arm.share,
+        "low": arm.low,
+        "high": arm.high,
+        "reach": arm.reach,
+    }
 
 
 def _dosed(

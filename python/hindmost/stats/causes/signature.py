@@ -20,6 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hindmost.notes import Note
+
 GATE = 0.5
 """A look-alike at a cosine of 0.8 has a residual of 0.6: 0.7 accepted 33 to 44 % of them, this 0 to 2 %."""
 ALPHA = 0.02
@@ -51,8 +53,8 @@ class Signature:
         Length of the shift, in standard deviations when all is well.
     stays : tuple of (str, float)
         Metrics that make most of the residual: name, and which part of its shift is left.
-    why : str
-        Why it cannot be told; else empty.
+    note : Note or None
+        Why there is no residual; None where there is one.
     """
 
     residual: float
@@ -60,7 +62,12 @@ class Signature:
     high: float
     moved: float
     stays: tuple[tuple[str, float], ...] = ()
-    why: str = ""
+    note: Note | None = None
+
+    @property
+    def why(self) -> str:
+        """The note's sentence; empty where there is a residual."""
+        return self.note.text if self.note else ""
 
     @property
     def fits(self) -> bool | None:
@@ -68,9 +75,9 @@ class Signature:
         return True if self.high < GATE else False if self.low > GATE else None
 
 
-def untold(why: str) -> Signature:
-    """Nothing can be said of it."""
-    return Signature(math.nan, math.nan, math.nan, math.nan, (), why)
+def untold(code: str, text: str, **values: float) -> Signature:
+    """Return a signature without a residual, and the reason."""
+    return Signature(math.nan, math.nan, math.nan, math.nan, (), Note(code, text, values))
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,16 +125,23 @@ def signature_of(
     kept = np.array([name not in direct for name in normal.names])
     names = [name for name in normal.names if name not in direct]
     if not names:
-        return untold("its experiment sets every metric that is compared")
+        return untold("no-free-metric", "the experiment sets every metric that is compared")
     both = np.isfinite(with_it[:, kept]).all(axis=1) & np.isfinite(without[:, kept]).all(axis=1)
     rows = [_whole(normal.rows[:, kept]), _whole(anomaly[:, kept])]
     rows += [with_it[both][:, kept], without[both][:, kept]]
     rho, n = _memory(rows[0]), len(rows[0])
     if n * (1 - rho) / (1 + rho) < LEAST_EFFECTIVE:
         worth = n * (1 - rho) / (1 + rho)
-        return untold(f"{n} blocks of what is normal are worth {worth:.0f}, and it takes {LEAST_EFFECTIVE:g}")
-    if min(len(rows[1]), len(rows[2])) < LEAST_PAIRS:
-        return untold(f"{min(len(rows[1]), len(rows[2]))} pairs are too few")
+        return untold(
+            "few-normal-blocks",
+            f"{n} normal blocks are worth {worth:.0f} independent ones; {LEAST_EFFECTIVE:g} are needed",
+            blocks=n,
+            have=worth,
+            need=LEAST_EFFECTIVE,
+        )
+    if (pairs := min(len(rows[1]), len(rows[2]))) < LEAST_PAIRS:
+        text = f"{pairs} pairs are too few; {LEAST_PAIRS} are needed"
+        return untold("few-pairs", text, have=pairs, need=LEAST_PAIRS)
     return _compared(names, rows, rho, paired=paired, seed=seed)
 
 
@@ -171,7 +185,8 @@ def _compared(
     )
     moved = math.sqrt(max(0.0, float((a_mean**2).sum()) - of_a))
     if moved < LEAST_MOVED:
-        return untold(f"metrics moved by {moved:.1f} standard deviations in all: no signature to compare")
+        text = f"metrics moved by only {moved:.1f} standard deviations, which is too little to compare"
+        return untold("no-shift", text, moved=moved, need=LEAST_MOVED)
     residuals = _relative((gaps**2).sum(axis=1) - 2 * of_gap, (a**2).sum(axis=1) - 2 * of_a)
     value = float(_relative(np.array([(gap_mean**2).sum() - of_gap]), np.array([moved**2]))[0])
     most = np.argsort(-(gap_mean**2))[:TOLD]

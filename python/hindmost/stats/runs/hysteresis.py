@@ -41,6 +41,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hindmost.notes import Note
 from hindmost.stats.ranks import signed_rank_p
 from hindmost.stats.tables import Floats, RunValues
 
@@ -53,10 +54,11 @@ _DRAWS = 9_999
 
 @dataclass(frozen=True, slots=True)
 class Hysteresis:
-    """Whether runs settle in states of their own.
+    """Whether each run settles in a state of its own.
 
-    ``visible``: None where it cannot be told. ``p``: of nothing. ``fades``: what lasts longer than a third of
-    a run was seen to fade. ``sd``: of the states, as a share of the value; NaN where not visible.
+    ``visible``: None where this cannot be told; ``note`` has the reason. ``p``: p-value of the hypothesis
+    that restarts do nothing. ``fades``: differences last for more than a third of a run, but fade. ``sd``:
+    standard deviation of the states, as a share of the value; NaN where none is seen.
     """
 
     visible: bool | None
@@ -64,7 +66,12 @@ class Hysteresis:
     fades: bool
     sd: float
     runs: int
-    text: str
+    note: Note
+
+    @property
+    def text(self) -> str:
+        """The note's sentence."""
+        return self.note.text
 
 
 def hysteresis(
@@ -107,34 +114,39 @@ def hysteresis(
     runs, cuts = table.shape
     if runs < LEAST_RUNS or cuts < LEAST_SECTIONS:
         needed = f"{LEAST_RUNS} runs of {LEAST_SECTIONS} are needed to tell hysteresis"
-        text = f"{runs} runs of {cuts} sections; {needed}"
-        return Hysteresis(None, math.nan, False, math.nan, runs, text)
+        few = Note(
+            "hysteresis-few-runs",
+            f"{runs} runs of {cuts} sections; {needed}",
+            {"runs": runs, "sections": cuts, "need": LEAST_RUNS, "need_sections": LEAST_SECTIONS},
+        )
+        return Hysteresis(None, math.nan, False, math.nan, runs, few)
     third = cuts // 3
     parts = [table[:, :third], table[:, third : cuts - third], table[:, cuts - third :]]
     first, middle, last = (np.log(np.median(part, axis=1)) for part in parts)
     p = _together(first, last, np.random.default_rng(seed))
+    values = {"runs": runs, "p": p}
     if p > FALSE_ALARM:
-        text = f"no sign that restarts matter: first and last thirds of {runs} runs do not go together"
-        return Hysteresis(False, p, False, math.nan, runs, text)
+        text = f"no sign of hysteresis: first and last thirds of {runs} runs do not correlate"
+        return Hysteresis(False, p, False, math.nan, runs, Note("hysteresis-not-seen", text, values))
     finite = np.isfinite(first) & np.isfinite(middle) & np.isfinite(last)
     a, b, c = (part[finite] for part in (first, middle, last))
     fades = _fades(a, b, c)
     if fades:
-        text = "runs differ for longer than a third of a run, but it fades: longer runs would tell more"
-        return Hysteresis(None, p, True, math.nan, runs, text)
+        text = "runs differ for more than a third of a run, but the difference fades: make longer runs"
+        return Hysteresis(None, p, True, math.nan, runs, Note("hysteresis-fades", text, values))
     sd = math.sqrt(max(0.0, float(np.cov(a, c)[0, 1]))) if a.size > 1 else math.nan
+    values["sd"] = sd
     kept = (
-        f"what a run begins with it keeps to its end ({runs} runs, p = {p:.2g}); levels scatter by {sd:.1%}"
+        f"each run keeps the level that it begins with ({runs} runs, p = {p:.2g}); levels differ by {sd:.1%}"
     )
     if not restarted:
-        return Hysteresis(
-            None, p, False, sd, runs, f"{kept}; the server was not restarted, so the host did it"
-        )
+        text = f"{kept}; the host causes this, because the server was not restarted"
+        return Hysteresis(None, p, False, sd, runs, Note("hysteresis-not-restarted", text, values))
     if not calm:
-        text = f"{kept}; the host was not calm, and a neighbour that stays for a run looks the same"
-        return Hysteresis(None, p, False, sd, runs, text)
-    text = f"restarted, the server settles elsewhere: {kept}; more runs, not longer ones, narrow the interval"
-    return Hysteresis(True, p, False, sd, runs, text)
+        text = f"{kept}; interference that lasts for a whole run looks the same"
+        return Hysteresis(None, p, False, sd, runs, Note("hysteresis-interference", text, values))
+    text = f"hysteresis: {kept}; more runs narrow the interval, longer runs do not"
+    return Hysteresis(True, p, False, sd, runs, Note("hysteresis-seen", text, values))
 
 
 def _together(first: Floats, last: Floats, random: np.random.Generator) -> float:

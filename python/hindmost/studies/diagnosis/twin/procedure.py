@@ -20,6 +20,7 @@ from hindmost.stats.causes import (
     Normal,
     Reproduction,
     Signature,
+    no_suspect,
     reproduction_of,
     signature_of,
 )
@@ -120,7 +121,7 @@ def _on_twin(
             sick.work,
             sick.now_us,
             math.nan,
-            Reproduction("inconclusive", None, (), (), None, "no suspect can be brought to the twin"),
+            Reproduction("inconclusive", None, (), (), None, no_suspect()),
             doses.given,
             {**suspects.left_out, **doses.left_out},
             doses.members,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hindmost.stats.causes import Decision
@@ -55,13 +56,14 @@ def _untouched(request: DiagnosisRequest, allowed: Suspects, found: Reproduced) 
     ruling = found.reproduction
     match ruling.outcome:
         case "reproduced":
-            decision = Decision("cause", ruling.leader, (), None, f"{ruling.why}; {found.removal}")
+            note = replace(ruling.note, text=f"{ruling.why}; {found.removal}")
+            decision = Decision("cause", ruling.leader, (), None, note)
         case "unknown factor":
-            decision = Decision("unknown factor", None, (), None, ruling.why)
+            decision = Decision("unknown factor", None, (), None, ruling.note)
         case "void":
-            decision = Decision("void", None, (), None, ruling.why)
+            decision = Decision("void", None, (), None, ruling.note)
         case _:
-            decision = Decision("inconclusive", ruling.leader, (), ruling.pairs, ruling.why)
+            decision = Decision("inconclusive", ruling.leader, (), ruling.pairs, ruling.note)
     return Found(request, found.now_us, untouched(allowed), decision, also=ruling.also, twin=found)
 
 
