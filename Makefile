@@ -24,7 +24,7 @@ $(shell rm -rf .venv .stamps)
 endif
 endif
 
-.PHONY: help demo test tested precision nightly fuzz originals wheel bench docs lint format setup clean
+.PHONY: help demo check test tested accuracy nightly fuzz originals wheel bench docs lint format setup clean
 
 help: ## What can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,20 +33,24 @@ demo: .stamps/engine ## Measure a real memcached in about a minute and a half; l
 	@setup/system.sh want memcached
 	@setup/demo.sh
 
-test: .stamps/engine .stamps/dev tested ## All tests that need neither a calm host nor patience
+check: .stamps/engine .stamps/dev ## Unit tests, properties, doctests, lint of what changed: under two minutes
+	@setup/check.sh
+
+test: .stamps/engine .stamps/dev tested ## All tests that need neither a quiet host nor much time
 	@setup/test.sh
 
 # Servers are installed while the engine is compiled.
+SERVERS := memcached redis-server nginx apache2=apache2-bin haproxy nutcracker unbound psql=postgresql openssl tcpdump sshd=openssh-server
 tested: .stamps/system
-	@setup/system.sh want memcached redis-server nginx apache2=apache2-bin haproxy nutcracker unbound psql=postgresql openssl tcpdump sshd=openssh-server \
+	@setup/system.sh want $(SERVERS) \
 	  qemu-aarch64=qemu-user clang-14 llvm-strip-14=llvm-14 /usr/include/bpf/bpf_helpers.h=libbpf-dev
 
-precision: .stamps/engine .stamps/dev ## Claims that need a calm host: each ends held, broken or undecided
+accuracy: .stamps/engine .stamps/dev ## Claims that need a quiet host: each ends held, broken or undecided
 	@setup/system.sh want memcached nginx tcpdump
-	@setup/precision.sh
+	@setup/accuracy.sh
 
-nightly: .stamps/engine .stamps/dev ## The slow ring: coverage simulations, soaks, originals, fuzzing
-	@setup/system.sh want memcached redis-server nginx apache2=apache2-bin haproxy nutcracker unbound psql=postgresql tcpdump sshd=openssh-server
+nightly: .stamps/engine .stamps/dev ## Coverage simulations, soaks, originals, fuzzing: hours
+	@setup/system.sh want $(SERVERS)
 	@setup/nightly.sh
 
 FUZZ_SECONDS ?= 600

@@ -1,13 +1,14 @@
-"""What every ring shares: skips are loud, and go into the register."""
+"""What all suites share: processors and signals as they were before each test, and the quarantine."""
 
 from __future__ import annotations
 
+import datetime
 import os
 import signal
-from collections import defaultdict
+import tomllib
 from contextlib import suppress
 from pathlib import Path
-from zlib import crc32
+from typing import Any
 
 # Small problems: threads that wait for each other took a quarter of all processor time.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -28,31 +29,44 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("any host")
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """Let the slow ring be run by slices."""
-    parser.addoption(
-        "--slice", default="0/1", metavar="K/N", help="of the tests, the K-th of N parts (0/10 to 9/10)"
-    )
+QUARANTINE = Path(__file__).parent / "quarantine.toml"
+LONGEST_QUARANTINE = datetime.timedelta(days=30)
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep the slice. By the name alone, so that a new test moves no other one."""
-    part, parts = map(int, config.getoption("--slice").split("/"))
-    kept = [item for item in items if crc32(item.nodeid.encode()) % parts == part]
-    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
-    items[:] = kept
+def quarantined(entries: list[dict[str, Any]], today: datetime.date) -> dict[str, str]:
+    """Return the tests that are in quarantine today, with their reasons.
+
+    Raises
+    ------
+    pytest.UsageError
+        If an entry has no reason, or expires more than 30 days from today.
+    """
+    for entry in entries:
+        if not entry.get("reason") or entry["expires"] > today + LONGEST_QUARANTINE:
+            raise pytest.UsageError(
+                f"quarantine of {entry['test']}: it needs a reason and ends within 30 days"
+            )
+    return {entry["test"]: entry["reason"] for entry in entries if today <= entry["expires"]}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Report a quarantined test's failure without failing the session, until its date."""
+    entries = tomllib.loads(QUARANTINE.read_text()).get("quarantine", [])
+    reasons = quarantined(entries, datetime.datetime.now(datetime.UTC).date())
+    for item in items:
+        if reason := reasons.get(item.nodeid):
+            item.add_marker(pytest.mark.xfail(reason=f"quarantined: {reason}", strict=False))
 
 
 _PROCESSORS = os.sched_getaffinity(0)
 _HANDLERS = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
 
 
-def _as_found() -> None:
-    """All processors for every thread, and signals as they were.
+def _restore() -> None:
+    """Give every thread all processors again, and restore the signal handlers.
 
-    A verb that is called in this process, by a test or by a fixture of many tests, pins it beside the load's
-    processors, threads that libraries start meanwhile stay there, and an interrupted verb ignores signals.
+    A command that is called in this process, by a test or by a fixture of many tests, pins it beside the load's
+    processors, threads that libraries start meanwhile stay there, and an interrupted command ignores signals.
     """
     for thread in Path("/proc/self/task").iterdir():
         with suppress(OSError):  # ended meanwhile
@@ -65,35 +79,10 @@ def _as_found() -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_call() -> None:
     """After what the fixtures did."""
-    _as_found()
+    _restore()
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown() -> None:
     """After what the test did, and before the next one's fixtures."""
-    _as_found()
-
-
-def _reason(report: pytest.TestReport | pytest.CollectReport) -> str:
-    told = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
-    return told.removeprefix("Skipped: ")
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """One table at the end: what was skipped, how often, and why; the same for `setup/skips.py`."""
-    skipped = terminalreporter.stats.get("skipped", [])
-    by_reason: dict[str, list[str]] = defaultdict(list)
-    for report in skipped:
-        by_reason[_reason(report)].append(report.nodeid)
-    if not by_reason:
-        return
-    if register := os.environ.get("HINDMOST_SKIPS"):
-        with Path(register).open("a") as file:
-            file.writelines(f"{one.nodeid}\t{' '.join(_reason(one).split())}\n" for one in skipped)
-    terminalreporter.section("skipped: what is not shown by this session, and why", sep="-", yellow=True)
-    for reason, tests in sorted(by_reason.items(), key=lambda item: -len(item[1])):
-        terminalreporter.write_line(f"{len(tests):4}  {reason}", yellow=True)
-        for name in tests[:5]:
-            terminalreporter.write_line(f"        {name}")
-        if len(tests) > 5:
-            terminalreporter.write_line(f"        ... and {len(tests) - 5} more")
+    _restore()

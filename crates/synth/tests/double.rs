@@ -3,7 +3,7 @@
 //!
 //! A host takes CPUs away, and who waits behind a request that was stopped is late as well. What such a host cannot do is
 //! seen in every test run: it draws no other service, and makes no reply come sooner. That replies come no later needs
-//! real time: those tests are ignored here and run by the ring of precision (`tests/precision/test_rust_claims.py`), which
+//! real time: those tests are ignored here and run by the ring of precision (`tests/accuracy/test_rust_claims.py`), which
 //! looks whether the host was calm. Whenever both doubles stand empty they begin anew, alike; so the requests between two
 //! such moments are compared if each of them had, once it began, the CPU for as long as it should, and none began later
 //! than a thread was free.

@@ -30,9 +30,9 @@ import pytest
 from freezing import stopped
 from measuring import Answer, finish, need, need_two_processors, running, start, wait_for
 
-from tests.precision import limits
-from tests.precision.claims import Claim
-from tests.precision.judging import Finding
+from tests.accuracy import limits
+from tests.accuracy.claims import Claim
+from tests.accuracy.judging import Finding
 
 Floats = npt.NDArray[np.float64]
 

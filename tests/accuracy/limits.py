@@ -1,7 +1,5 @@
 """When a host counts as calm, and how many attempts decide a claim. All of it fixed beforehand, each with its reason."""
 
-import os
-
 BEARS = 0.02
 """What a claim bears unless it says otherwise: the share of a processor's time that others may take, steal and foreign
 processes together. They come in spells of milliseconds, and who is due in one waits for all of it, so a share of s puts
@@ -28,13 +26,8 @@ hypervisor that takes time and says nothing in its counters is seen by that alon
 PATIENCE_S = 15.0
 """So long a claim waits for a calm look ..."""
 
-PATIENCE_OF_ALL_S = 180.0
-"""... and so long all claims of a session together: on a host that is never calm the ring ends nevertheless."""
-
-RING_S = float(os.environ.get("HINDMOST_PRECISION_SECONDS", "900"))
-"""No attempt begins later than this after the first one: what was not tried by then is undecided, named, and among the
-first of the next session. With the longest attempt of all, 40 s, the ring ends within 16 minutes. On a calm host the
-whole ring took 765 s. The slow ring's claims have no such limit."""
+PATIENCE_OF_ALL_S = 300.0
+"""... and so long all claims of a session together: on a host that is never calm the suite ends nevertheless."""
 
 AGREE = 2
 """So many calm attempts must agree: a claim is held or broken by the first two that do, so by two of three at most.
@@ -44,6 +37,3 @@ If a calm attempt is wrong with probability e (a true claim missed, or a defect 
 
 TRIES = 5
 """Attempts of a claim, calm or not."""
-
-STALE_RUNS = 10
-"""A claim undecided in so many sessions of a history in a row is red: a claim that is never decided is none."""

@@ -14,9 +14,9 @@ import numpy as np
 from measuring import managed, measure, need_two_processors, running
 from queueing import mm1_sojourn
 
-from tests.precision import limits
-from tests.precision.claims import Claim
-from tests.precision.judging import Finding
+from tests.accuracy import limits
+from tests.accuracy.claims import Claim
+from tests.accuracy.judging import Finding
 
 SERVICE_US, LOAD, CONNECTIONS = 200.0, 0.8, 4
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from measuring import measure, need_two_processors
 from neighbours import disturber
 
-from tests.precision import limits
-from tests.precision.claims import Claim
-from tests.precision.judging import Finding
+from tests.accuracy import limits
+from tests.accuracy.claims import Claim
+from tests.accuracy.judging import Finding
 
 CLOSE = 0.05
 """Of the client's time: what it waited, the other one had, but for the kernel's own threads."""

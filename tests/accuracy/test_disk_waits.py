@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 from hindmost.models.fit import fit_clone, read_log
-from tests.precision.claims import Claim
-from tests.precision.judging import Finding
+from tests.accuracy.claims import Claim
+from tests.accuracy.judging import Finding
 
 PROGRAM = Path(__file__).parents[1] / "shared" / "fsyncing.py"
 REQUESTS = 8_000

@@ -13,9 +13,9 @@ import pytest
 from measuring import measure, need
 from namespaces import elsewhere
 
-from tests.precision import limits
-from tests.precision.claims import Claim
-from tests.precision.judging import Finding
+from tests.accuracy import limits
+from tests.accuracy.claims import Claim
+from tests.accuracy.judging import Finding
 
 CLOSE = 0.04
 """Of the middle of service: the sum of two medians is not the median of the sum, -1.1 to +1.7 % off it in all attempts."""

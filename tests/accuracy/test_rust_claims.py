@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from measuring import need
 
-from tests.precision import limits
-from tests.precision.claims import Claim
-from tests.precision.judging import Finding
+from tests.accuracy import limits
+from tests.accuracy.claims import Claim
+from tests.accuracy.judging import Finding
 
 ROOT = Path(__file__).parents[2]
 BUILD_S, RUN_S = 800, 120

@@ -13,9 +13,9 @@ from thief import thief
 from benches.thefts import QUANTILES, calm_of, made, plan_of
 from hindmost.run.figures import RunFigures
 from hindmost.store import Study
-from tests.precision import limits
-from tests.precision.claims import Claim
-from tests.precision.judging import Finding
+from tests.accuracy import limits
+from tests.accuracy.claims import Claim
+from tests.accuracy.judging import Finding
 
 SHARE, SPELL_MS = 0.1, 3.0
 CLOSE = {"p50": 0.1, "p95": 0.1, "p99": 0.15}

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 from clones import ways
 
-from tests.precision import limits
-from tests.precision.claims import Claim
-from tests.precision.judging import Finding
+from tests.accuracy import limits
+from tests.accuracy.claims import Claim
+from tests.accuracy.judging import Finding
 
 CLOSE_US = 45.0
 """A request whose way took longer or shorter by this than the usual one was disturbed on it."""

@@ -10,9 +10,9 @@ import pytest
 from factorials import BODY, HOLD, attribute, effect, read, study_file
 from measuring import need_two_processors
 
-from tests.precision import limits
-from tests.precision.claims import Claim
-from tests.precision.judging import Finding
+from tests.accuracy import limits
+from tests.accuracy.claims import Claim
+from tests.accuracy.judging import Finding
 
 CONFIRM = 'quantile = "p50"\nruns = 6'
 

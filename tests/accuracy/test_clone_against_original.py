@@ -14,9 +14,9 @@ from clones import FEW, clone, served
 from measuring import finish, need_two_processors, start
 
 from hindmost.studies.verification.comparison import LEAST_PAIRS
-from tests.precision import limits
-from tests.precision.claims import Claim
-from tests.precision.judging import Finding
+from tests.accuracy import limits
+from tests.accuracy.claims import Claim
+from tests.accuracy.judging import Finding
 
 SHORT = (*FEW, "--pairs", str(LEAST_PAIRS + 1))
 

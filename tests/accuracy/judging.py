@@ -7,7 +7,7 @@
            attempt, counters around it ── calm throughout? ──no──> told, counted for nothing
               │yes
            held, or missed and calm in a look afterwards, too ── two that agree: held / broken
-              │                                                  tries or time over: undecided
+              │                                                  tries over: undecided
               └── one of each: another try
 
 Calm is what the claim bears: no attempt is evidence on a host that took more than that.
@@ -15,13 +15,12 @@ Calm is what the claim bears: no attempt is evidence on a host that took more th
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from tests.precision import limits
-from tests.precision.counters import Calm
+from tests.accuracy import limits
+from tests.accuracy.counters import Calm
 
 Outcome = Literal["held", "broken", "undecided"]
 
@@ -88,11 +87,9 @@ class Host:
         self,
         observe: Callable[[Callable[[], object]], Calm],
         look: Callable[[], Calm],
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._observe, self._look, self._clock = observe, look, clock
+        self._observe, self._look = observe, look
         self._waited_s = 0.0
-        self._began_s: float | None = None
 
     def calm_look(self, bears: float) -> Calm:
         """Look until a look is calm; the last one, if patience ended first."""
@@ -110,13 +107,6 @@ class Host:
     def patient(self) -> bool:
         """Whether there is any patience left."""
         return self._waited_s <= limits.PATIENCE_OF_ALL_S
-
-    @property
-    def in_time(self) -> bool:
-        """Whether another attempt may begin; the first question begins the session's time."""
-        if self._began_s is None:
-            self._began_s = self._clock()
-        return self._clock() - self._began_s <= limits.RING_S
 
     def attempt(self, work: Callable[[], Finding], bears: float) -> Attempt:
         """One attempt, if the host gives it a calm beginning."""
@@ -144,11 +134,10 @@ def settle(
     host: Host,
     tries: int = limits.TRIES,
     bears: float = limits.BEARS,
-    in_time: Callable[[], bool] = lambda: True,
 ) -> list[Attempt]:
-    """Try until enough calm attempts agree, or tries, time or patience are over."""
+    """Try until enough calm attempts agree, or tries or patience are over."""
     attempts: list[Attempt] = []
-    while len(attempts) < tries and outcome(attempts) == "undecided" and in_time():
+    while len(attempts) < tries and outcome(attempts) == "undecided":
         attempts.append(host.attempt(work, bears))
         if attempts[-1].finding is None and not host.patient:
             break

@@ -25,8 +25,8 @@ from hadoop_yarn import Yarn, batch_group, may_group
 from measuring import hindmost, need_two_processors
 from scipy import stats
 
-from tests.precision.claims import Claim
-from tests.precision.judging import Finding
+from tests.accuracy.claims import Claim
+from tests.accuracy.judging import Finding
 
 ROUNDS = 5
 RATE = 150

@@ -11,8 +11,8 @@ import pytest
 from measuring import finish, measure, need_two_processors, start
 from queueing import mm1_sojourn
 
-from tests.precision.claims import Claim
-from tests.precision.judging import Finding
+from tests.accuracy.claims import Claim
+from tests.accuracy.judging import Finding
 
 OWN_US = 30.0
 """What a request costs the server beside its service time at most: read, write, look."""

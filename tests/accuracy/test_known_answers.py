@@ -29,9 +29,9 @@ from measuring import managed, measure, need_two_processors
 from queueing import Floats, drawn_services, lindley, md1_sojourn, md1_wait_cdf, mm1_sojourn, scatter
 
 from hindmost.targets import ManagedServer
-from tests.precision import limits
-from tests.precision.claims import Claim
-from tests.precision.judging import Finding
+from tests.accuracy import limits
+from tests.accuracy.claims import Claim
+from tests.accuracy.judging import Finding
 
 SERVICE_US = 500.0
 LEVELS = (0.5, 0.9, 0.95, 0.99)

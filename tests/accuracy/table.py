@@ -1,14 +1,13 @@
-"""The ring's table: claim, outcome, figures, what the host took, attempts, time. Broken comes first, then undecided."""
+"""The table of claims: claim, outcome, figures, what the host took, attempts, time. Broken comes first, then undecided."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
-from tests.precision import history, limits
-from tests.precision.claims import Settled
-from tests.precision.judging import Attempt
+from tests.accuracy import limits
+from tests.accuracy.claims import Settled
+from tests.accuracy.judging import Attempt
 
 ORDER = ("broken", "undecided", "held")
 
@@ -28,8 +27,6 @@ def lines(settled: Sequence[Settled]) -> Iterator[tuple[str, bool]]:
 
 def effort(one: Settled) -> str:
     """How often it was tried, and how long that took."""
-    if not one.attempts:
-        return f"not tried: the ring's {limits.RING_S:.0f} s were over"
     tried = len(one.attempts)
     return f"{tried} attempt{'s' if tried != 1 else ''}, {one.seconds:.0f} s"
 
@@ -42,17 +39,3 @@ def taken(attempt: Attempt) -> str:
         told += f", gaps of a spin {host.gaps:.1%}"
     waited = "" if host.pressure is None else f", somebody waited {host.pressure:.0%} of the time"
     return f"{told}{waited}, {host.switches:.0f} switches/s"
-
-
-def kept(file: Path | None, variable: str) -> str:
-    """Whether a claim that is never decided would be noticed."""
-    rule = f"a claim undecided in {limits.STALE_RUNS} sessions of it in a row is red"
-    if file is None:
-        return f"No history is kept ({variable}=FILE keeps one), so a claim that is never decided goes unnoticed."
-    sessions = len({one["at"] for one in history.read(file)})
-    told = (
-        f"History: {file} holds {sessions} session{'s' if sessions != 1 else ''}, this one included; {rule}"
-    )
-    if sessions < limits.STALE_RUNS:
-        return f"{told}, so not before it holds {limits.STALE_RUNS}: where machines are made anew, name a file that stays."
-    return f"{told}."

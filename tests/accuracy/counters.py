@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from hindmost import _engine
-from tests.precision import limits
+from tests.accuracy import limits
 
 TICK_S = 1.0 / os.sysconf("SC_CLK_TCK")
 

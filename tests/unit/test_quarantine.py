@@ -1,0 +1,24 @@
+"""The quarantine of tests ends by itself."""
+
+from __future__ import annotations
+
+import datetime
+
+import pytest
+
+from tests.conftest import quarantined
+
+TODAY = datetime.date(2026, 11, 26)
+
+
+@pytest.mark.parametrize(("days", "kept"), [(0, True), (30, True), (-1, False)])
+def test_a_test_is_quarantined_until_its_date(days: int, kept: bool):
+    entry = {"test": "a::b", "reason": "slow", "expires": TODAY + datetime.timedelta(days)}
+    assert quarantined([entry], TODAY) == ({"a::b": "slow"} if kept else {})
+
+
+@pytest.mark.parametrize("entry", [{"reason": "", "days": 1}, {"reason": "slow", "days": 31}])
+def test_a_quarantine_without_reason_or_longer_than_30_days_is_refused(entry):
+    expires = TODAY + datetime.timedelta(entry["days"])
+    with pytest.raises(pytest.UsageError):
+        quarantined([{"test": "a::b", "reason": entry["reason"], "expires": expires}], TODAY)
