@@ -112,9 +112,11 @@ def trace(
     earlier = None if before is None else _earlier(before)
     if times is not None and every != 1:
         raise UsageError(
-            "todo",
-            f"--times needs every request, and --every {every} keeps one in {every}",
+            "conflicting-options",
+            f"--times needs every request, but --every {every} keeps one in {every}",
             hint="leave --every out",
+            options=["--times", "--every"],
+            value=every,
         )
     with TemporaryDirectory(prefix="hindmost-trace-") as folder:
         kept = Path(folder) / "records.parquet" if records is None and times is not None else records
@@ -151,10 +153,20 @@ def _earlier(path: Path) -> dict[str, Any]:
         document = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise UsageError(
-            "todo", f"--before {path} cannot be read: {error}", hint="hindmost trace ... --json"
+            "unreadable-file" if isinstance(error, OSError) else "bad-file",
+            f"--before: cannot read {path}: {error}",
+            hint=f"hindmost trace ... --json > {path}",
+            option="--before",
+            path=str(path),
         ) from None
     if not isinstance(document, dict) or document.get("schema") != "hindmost.trace/1":
-        raise UsageError("todo", f"--before {path} is no trace", hint=f"hindmost trace ... --json > {path}")
+        raise UsageError(
+            "bad-file",
+            f"--before: {path} does not contain a trace",
+            hint=f"hindmost trace ... --json > {path}",
+            option="--before",
+            path=str(path),
+        )
     return document
 
 
@@ -165,6 +177,10 @@ def _write(page: Path, document: dict[str, Any], earlier: dict[str, Any] | None)
         page.write_text(render_trace_page(document, earlier), encoding="utf-8")
     except OSError as error:
         raise HindmostError(
-            "todo", f"{page} cannot be written: {error.strerror}", hint="--page FILE"
+            "unwritable-file",
+            f"cannot write {page}: {error.strerror}",
+            hint="--page FILE",
+            option="--page",
+            path=str(page),
         ) from None
     say(f"page: {page}")

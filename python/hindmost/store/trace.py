@@ -7,7 +7,7 @@ from typing import Literal, NotRequired, TypedDict
 
 from hindmost.store.engine import TraceCost, TraceCounts
 from hindmost.store.estimates import Value
-from hindmost.store.types import Count
+from hindmost.store.types import Count, Note
 
 SCHEMA_NAME = "hindmost.trace/1"
 
@@ -206,6 +206,8 @@ class Predicted(TypedDict):
 class Advice(TypedDict):
     """A change that could help; ``knob`` and ``levels`` are as ``hindmost trial`` takes them.
 
+    ``code``: the kind of change. ``also``: other culprits that the same change would help against.
+
     ``trial``: the command that tries it, at the rate that was traced. A server that is none of the presets'
     is called ``TARGET`` there: a file has to say how to start it.
     """
@@ -214,8 +216,10 @@ class Advice(TypedDict):
     cause: Cause | None
     who: Culprit | None
     share_of_variance: float
+    code: str
     change: str
     why: str
+    also: list[str]
     knob: str | None
     levels: list[str]
     trial: NotRequired[str | None]
@@ -307,4 +311,4 @@ class Trace(TypedDict):
     service: Service | None
     advice: list[Advice]
     cost: TraceCost
-    notes: list[str]
+    notes: list[Note]

@@ -14,30 +14,30 @@ if TYPE_CHECKING:
 _HINTS = {
     "trace-machine": "trace on an x86-64 host",
     "trace-btf": "use a kernel with CONFIG_DEBUG_INFO_BTF=y (Debian's and Ubuntu's have it)",
-    "trace-function": "nm -D --defined-only FILE lists the functions it names, unstripped builds name all;"
-    " readelf -n FILE lists USDT probes",
+    "trace-function": "nm -D --defined-only FILE lists its functions (an unstripped build names all);"
+    " readelf -n FILE lists its USDT probes",
     "trace-tracepoint": "use Linux 6.3 or later; from 6.16 on all stages can be told apart",
 }
 _RIGHTS = "run as root, or with the capabilities CAP_BPF and CAP_PERFMON"
-_LOCKED = "boot without lockdown=confidentiality: it forbids probes that read the kernel's memory"
+_LOCKED = "boot without lockdown=confidentiality, which forbids probes that read kernel memory"
 
 
 def unable(code: str, message: str, root: Path = Path("/")) -> HindmostError:
-    """What the engine said of its probes, with what to do."""
+    """Turn the engine's refusal of its probes into an error with a hint; ``code`` is the engine's own."""
     if code == "trace-permission":
         hint = _LOCKED if _lockdown(root) == "confidentiality" else _RIGHTS
-        return HostUnfit("todo", message, hint=hint)
-    return HostUnfit("todo", message, hint=_HINTS.get(code, "hindmost doctor"))
+        return HostUnfit(code, message, hint=hint)
+    return HostUnfit(code, message, hint=_HINTS.get(code, "hindmost doctor"))
 
 
 def finding(root: Path = Path("/")) -> Finding:
     """One of the doctor's findings: ``mind`` where requests cannot be traced, having loaded the probes."""
     fault = _engine.trace_fault()
     if fault is None:
-        why = "hindmost trace can say in which stage of a request's path the variance arises"
+        why = "hindmost trace can show in which stage of a request the variance arises"
         return _finding("fine", "the probes load", why, None)
     error = unable(*fault, root)
-    why = "hindmost trace cannot follow requests through the kernel; measure needs none of it"
+    why = "hindmost trace cannot follow requests through the kernel; hindmost measure does not need this"
     return _finding("mind", error.message, why, error.hint)
 
 

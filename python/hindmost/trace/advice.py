@@ -27,7 +27,7 @@ LEAST_SHARE = 0.05
 MOST = 6
 MAINTENANCE = re.compile(r"lru|maint|crawler|assoc|slab|bio_|gc|compact|flush|evict|jemalloc", re.IGNORECASE)
 """Names of threads that look after a server's own data."""
-NO_GAIN = "it is the work itself: no setting of the host makes it alike"
+NO_GAIN = "no setting of the host makes this work more even"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ def advice(
 
 
 def _each_once(found: Sequence[Advice]) -> list[Advice]:
-    """What the same trial would try is said once, of the first culprit; the others are named."""
+    """Merge advice that the same trial would test: the first culprit stays, the others are named."""
     alike: dict[object, list[Advice]] = {}
     for one in found:
         alike.setdefault((one["knob"], *one["levels"]) if one["knob"] else one["change"], []).append(one)
@@ -86,8 +86,8 @@ def _each_once(found: Sequence[Advice]) -> list[Advice]:
     for first, *others in alike.values():
         names = dict.fromkeys(one["who"]["name"] for one in others if one["who"] is not None)
         names.pop(first["who"]["name"] if first["who"] is not None else "", None)
-        also = f"; so had {', '.join(names)}" if names else ""
-        once.append(first | {"why": first["why"] + also})
+        also = f"; so did {', '.join(names)}" if names else ""
+        once.append(first | {"why": first["why"] + also, "also": list(names)})
     return once
 
 
@@ -95,6 +95,7 @@ def _each_once(found: Sequence[Advice]) -> list[Advice]:
 class _Rule:
     """``knob`` and ``levels`` are as `hindmost trial` takes them, the present state first."""
 
+    code: str
     change: str
     why: str
     knob: str | None = None
@@ -111,14 +112,16 @@ def _of_culprit(
         return None
     if cause == "lock" and who["relation"] != "interrupt":  # a wait that ran out of time
         return _Rule(
-            f"use fewer threads, so that they wait less for locks of {name}",
-            f"requests waited for a lock until {name} let go of it",
+            "fewer-threads",
+            f"use fewer threads, so that they wait less for locks that {name} holds",
+            f"requests waited for a lock that {name} held",
             'option = "threads"' if server == "memcached" else None,
             ("4", "2", "1") if server == "memcached" else (),
         )
     if cause == "handed_on":
         return _Rule(
-            "give requests to workers without a listener between (one process or socket for each)",
+            "no-listener-thread",
+            "give each worker its own process or socket, without a listener in between",
             f"requests went through {name} before a worker had them",
         )
     if cause == "wake" and who["relation"] != "idle":
@@ -129,49 +132,53 @@ def _of_culprit(
 
 
 def _of_runner(who: Mapping[str, Any], name: str, server: str, packets: Inbound | None) -> _Rule | None:
-    had = f"had the processor while requests waited for it: {name}"
+    had = f"used the CPU that requests waited for: {name}"
     match who["relation"]:
         case "own" if server == "memcached" and "lru" in name:
             return _Rule(
-                'turn the LRU maintainer off, or keep it behind the workers (schedule = "mc-lrumaint")',
+                "maintenance-off",
+                'turn the LRU maintainer off, or give it a lower priority (schedule = "mc-lrumaint")',
                 f"the server's own maintenance {had}",
                 'argument = "-o no_lru_maintainer"',
                 ("off", "on"),
             )
         case "own" if MAINTENANCE.search(name):
             return _Rule(
-                f"let {name} run behind the workers",
+                "maintenance-last",
+                f"give {name} a lower priority than the workers",
                 f"the server's own maintenance {had}",
                 f'schedule = "{name}"',
                 ("found", "nice:19"),
             )
         case "own":
             return _Rule(
-                "pin each thread to a processor, with no more threads than processors",
+                "pin-threads",
+                "pin each thread to its own CPU, with no more threads than CPUs",
                 f"another thread of the server {had}",
                 "pinning = true",
                 ("free", "each"),
             )
         case "other":
             return _Rule(
-                f"move {name} to other processors (taskset, cpuset), or let the server go before it",
+                "move-program",
+                f"move {name} to other CPUs (taskset, cpuset), or give the server priority over it",
                 f"another process {had}",
                 "schedule = true",
                 ("found", "nice:-10"),
             )
         case "kernel" if not name.startswith("ksoftirqd"):
             return _Rule(
-                f"keep {name} off the server's processors (isolcpus, workqueue.cpumask)",
-                f"a thread of the kernel {had}",
+                "isolate-cpus",
+                f"keep {name} off the server's CPUs (isolcpus, workqueue.cpumask)",
+                f"a kernel thread {had}",
             )
         case "kernel" | "interrupt":
-            return _take_in_elsewhere(
-                f"{name} took the server's processor to handle packets or timers", packets
-            )
+            return _take_in_elsewhere(f"{name} used the server's CPU to handle packets or timers", packets)
         case "idle":
             return _Rule(
-                "keep processors from sleeping deeply",
-                "a processor that slept had to wake up first",
+                "shallow-idle",
+                "keep CPUs out of deep idle states",
+                "a CPU that slept had to wake up first",
                 "cpu_dma_latency = true",
                 ("free", "0"),
             )
@@ -179,10 +186,16 @@ def _of_runner(who: Mapping[str, Any], name: str, server: str, packets: Inbound 
 
 
 def _take_in_elsewhere(why: str, packets: Inbound | None) -> _Rule:
-    change = "take packets in on other processors: interrupts (knob irqs@INTERFACE), receive packet steering"
+    change = "process packets on other CPUs: interrupts (knob irqs@INTERFACE), receive packet steering"
     if packets is None:
-        return _Rule(change, why)
-    return _Rule(f"{change} (rps@{packets.interface})", why, packets.knob, (packets.now, packets.elsewhere))
+        return _Rule("steer-packets", change, why)
+    return _Rule(
+        "steer-packets",
+        f"{change} (rps@{packets.interface})",
+        why,
+        packets.knob,
+        (packets.now, packets.elsewhere),
+    )
 
 
 def _of_stage(stage: Mapping[str, Any], document: Mapping[str, Any], packets: Inbound | None) -> _Rule | None:
@@ -190,27 +203,31 @@ def _of_stage(stage: Mapping[str, Any], document: Mapping[str, Any], packets: In
     match stage["stage"]:
         case "network_to_tcp":
             return _take_in_elsewhere(
-                "the variance is before TCP: in the softirq that takes packets in", packets
+                "the variance arises before TCP, in the softirq that receives packets", packets
             )
         case "read_to_start":
             return _Rule(
+                "batch-at-client",
                 "batch at the clients by an interval: hindmost batching TARGET --rate RATE",
-                f"requests wait for others of their batch, of {batch['mean']:.3g} in the mean",
+                f"requests wait for others of their batch ({batch['mean']:.3g} requests on average)",
             )
         case "tcp_to_read":
             return _Rule(
-                "trace again with --who: it says for whom requests wait before they are read",
-                "the variance is between TCP and the server's read",
+                "trace-threads",
+                "trace again with --who, which shows for whom requests wait before the server reads them",
+                "the variance arises between TCP and the server's read",
             )
         case "start_to_response" if (document["between_kinds"] or 0) > 0.5:
             return _Rule(
-                "give kinds of requests servers of their own; " + NO_GAIN,
-                "kinds of requests differ by more than those of one kind",
+                "split-kinds",
+                "serve kinds of requests by separate servers; " + NO_GAIN,
+                "kinds of requests differ more than requests of one kind",
             )
         case "start_to_response":
             return _Rule(
-                "look into the server itself (a profiler); " + NO_GAIN,
-                "the variance is in the server's own work on a request",
+                "profile-server",
+                "look into the server itself with a profiler; " + NO_GAIN,
+                "the variance arises in the server's own work on a request",
             )
     return None
 
@@ -233,8 +250,10 @@ def _candidate(
         "cause": part["cause"],
         "who": part["who"],
         "share_of_variance": share_of(part),
+        "code": rule.code,
         "change": rule.change,
         "why": rule.why,
+        "also": [],
         "knob": rule.knob,
         "levels": list(rule.levels),
         "trial": _trial(rule, document, service),

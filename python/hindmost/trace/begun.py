@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hindmost.errors import UsageError
+from hindmost.notes import Note
 
 if TYPE_CHECKING:
     from hindmost.store.trace import Begun
     from hindmost.trace.server import Server
 
 MOST_AMISS = 0.01
-"""Of the requests: calls too few or too many, from which on the function is said to be no such place."""
+"""Share of requests with too few or too many calls above which the function is reported as wrong."""
 KNOWN = {
     "redis-server": "processCommand",
     "valkey-server": "processCommand",
@@ -47,18 +48,30 @@ class Function:
         path, name = _apart(text)
         known = KNOWN.get(server.name, "processCommand")
         if not name:
-            raise UsageError("todo", f"--probe-e4 {text!r} names no function", hint=f"--probe-e4 {known}")
+            raise UsageError(
+                "bad-value",
+                f"--probe-e4 {text!r} names no function",
+                hint=f"--probe-e4 {known}",
+                option="--probe-e4",
+                value=text,
+            )
         if path:
             if not Path(path).is_file():
                 raise UsageError(
-                    "todo", f"--probe-e4: {path} is no file", hint=f"--probe-e4 $(command -v PROGRAM):{name}"
+                    "no-such-file",
+                    f"--probe-e4: there is no file {path}",
+                    hint=f"--probe-e4 $(command -v PROGRAM):{name}",
+                    option="--probe-e4",
+                    path=path,
                 )
             return cls(Path(path).absolute(), name)
         if server.pid is None:
             raise UsageError(
-                "todo",
-                f"--probe-e4 {name}: which program {server.name} is may not be seen here",
-                hint=f"--probe-e4 /path/of/the/program:{name}, or root",
+                "needs-root",
+                f"--probe-e4 {name}: only root may see which program {server.name} is",
+                hint=f"name the program: --probe-e4 /path/of/the/program:{name}; or run as root",
+                option="--probe-e4",
+                name=server.name,
             )
         return cls(Path(f"/proc/{server.pid}/exe"), name)
 
@@ -94,15 +107,19 @@ def begun_of(function: Function, counts: Mapping[str, int]) -> Begun:
     }
 
 
-def amiss(begun: Begun) -> list[str]:
-    """That it is no such place, where it is none."""
+def amiss(begun: Begun) -> list[Note]:
+    """Report a function that the server does not call once for each request."""
     missed, astray, name = 1 - begun["share"], begun["astray"], begun["function"]
     if missed <= MOST_AMISS and astray <= MOST_AMISS:
         return []
-    why = [f"of {missed:.1%} of the requests it told nothing"] if missed > MOST_AMISS else []
+    why = [f"it was not called for {missed:.1%} of the requests"] if missed > MOST_AMISS else []
     if astray > MOST_AMISS:
-        why.append(f"it was called {astray:.2f} times a request beside what was read")
+        why.append(f"it was called {astray:.2f} more times for each request")
     return [
-        f"{name} is not where each request begins: {', and '.join(why)}. There read_to_start ends by rule,"
-        " and it may be wrong elsewhere: name another function, or leave out --probe-e4"
+        Note(
+            "wrong-begin-function",
+            f"{name} does not begin each request: {', and '.join(why)}. The stage read to start may be wrong:"
+            " name another function, or leave out --probe-e4.",
+            {"function": name, "missed": missed, "astray": astray},
+        )
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from hindmost.notes import Note
 from hindmost.stats.estimate import Estimate
 from hindmost.stats.stages import Decomposition, Part, Stage, causes, decompose
 from hindmost.store.estimates import number
@@ -22,21 +23,20 @@ if TYPE_CHECKING:
     from hindmost.trace.tracing import TraceRequest
 
 CAUSES = {
-    "no_arrival": "more than 64 segments waited unread on a connection, and their arrivals are not kept",
+    "no_arrival": "more than 64 segments waited unread on a connection; the probes keep no more arrivals",
     "ring_full": "more than 128 requests were open on a connection",
-    "ambiguous": "which send of a batch answered them is not sure, and a wrong pair is worse than none",
+    "ambiguous": "it is not certain which send of a batch answered them",
     "closed": "the connection ended before the response",
 }
 """Causes of requests that were read and are not in the figures, as the probes count them."""
 UNKNOWN = {
-    "unseen": "what the thread did was not told: its process had read no request yet, or a record was lost",
-    "run_queue": "who had the processor was not told: it ran there since before anybody waited",
-    "wake": "the thread was woken by one that was never seen to run where the server waits",
+    "unseen": "the probes did not see what the thread did: its process had read no request yet, or a record"
+    " was lost",
+    "run_queue": "the probes did not see who used the CPU: it had run there since before the wait began",
+    "wake": "the probes never saw the thread that woke it",
 }
-"""Why nobody is charged with a part of the time, by its cause; other causes are waits like `wake`."""
-_OPEN = (
-    "in flight when the trace ended; a batch, which is settled by the next read of its connection, is of them"
-)
+"""Why a part of the time has no culprit, by its cause; other causes are waits like `wake`."""
+_OPEN = "in flight when the trace ended, or in a batch that no later read of its connection settled"
 LEAST_MATCHED = 0.999
 MOST_OPEN = 0.001
 """Of the variance: how far the stages may be from adding up to the latency before it is said."""
@@ -116,11 +116,13 @@ def document_of(
             "c2": service.variance_us2 / service.mean_us**2,
         },
         "cost": traced["cost"],
-        "notes": _notes(request, traced, begun, counts["done"] / settled, whole.closure),
+        "notes": [],
     }
-    document["notes"] += effects(document, service) + _ended(used_ns or {})
+    notes = _notes(request, traced, begun, counts["done"] / settled, whole.closure)
+    notes += effects(document, service) + _ended(used_ns or {})
     if taken is not None:
-        document["notes"] += not_calm(taken)
+        notes += not_calm(taken)
+    document["notes"] = [note.document() for note in notes]
     document["advice"] = advice(document, service, inbound(server.port, server.pid))
     return document
 
@@ -144,13 +146,17 @@ def _service(
     return Service(workers, rate / workers, mean_us, max(0.0, float(own.sum())))
 
 
-def _ended(used_ns: Mapping[int, int]) -> list[str]:
+def _ended(used_ns: Mapping[int, int]) -> list[Note]:
     share = used_ns.get(ENDED, 0) / max(1, sum(used_ns.values()))
     if share < WORKERS:
         return []
     return [
-        f"{share:.0%} of the server's processor time was used by threads and processes that ended meanwhile:"
-        " it is in the processor time by request, and they are not among its workers"
+        Note(
+            "ended-threads",
+            f"Threads and processes that ended during the trace used {share:.0%} of the server's CPU time."
+            " The CPU time per request includes it; the number of workers does not include them.",
+            {"share": share},
+        )
     ]
 
 
@@ -266,50 +272,75 @@ def _notes(
     begun: documents.Begun | None,
     matched: float,
     closure: float,
-) -> list[str]:
-    counts, notes = traced["counts"], []
-    if request.server.ended():
-        notes.append(
-            f"{request.server.name} (process {request.server.pid}) ended during the trace: the figures are of"
-            " the time before"
+) -> list[Note]:
+    counts, server = traced["counts"], request.server
+    notes: list[Note] = []
+
+    def note(code: str, text: str, **values: str | float | None) -> None:
+        notes.append(Note(code, text, values))
+
+    if server.ended():
+        note(
+            "server-ended",
+            f"{server.name} (process {server.pid}) ended during the trace: the figures cover the time"
+            " before.",
+            name=server.name,
+            pid=server.pid,
         )
     if matched < LEAST_MATCHED:
-        notes.append(
-            f"{1 - matched:.2%} of the requests could not be followed (see unmatched): if they are the slow"
-            " ones, the figures flatter"
+        note(
+            "unmatched-requests",
+            f"The trace could not follow {1 - matched:.2%} of the requests (see unmatched). If these are the"
+            " slow ones, the figures are too good.",
+            share=1 - matched,
         )
     if not traced["handover"]:
-        notes.append(
-            "this kernel does not show when a response is handed over (since Linux 6.16):"
-            " response_to_network is part of start_to_response"
+        note(
+            "no-handover",
+            "This kernel does not show when a response is handed over (Linux 6.16 and later do):"
+            " response_to_network is part of start_to_response.",
         )
     if begun is not None:
         notes += amiss(begun)
-    if request.server.protocol == "exchange":
-        notes.append(
-            "requests are not told apart: all that is read until something is sent counts as one"
-            " (--protocol tells how to)"
+    if server.protocol == "exchange":
+        note(
+            "undivided-requests",
+            "Requests are not told apart: all bytes read before a reply count as one request (--protocol"
+            " changes this).",
         )
     if counts["unframed"]:
-        notes.append(
-            f"{counts['unframed']} times bytes were no {request.server.protocol} request (TLS, another"
-            " protocol, or a connection in the middle of one): they were skipped until they were drained"
+        note(
+            "unframed-bytes",
+            f"{counts['unframed']} times, bytes were not a {server.protocol} request (TLS, another protocol,"
+            " or a connection in the middle of a request); the trace skipped them.",
+            count=counts["unframed"],
+            protocol=server.protocol,
         )
     if counts["unreadable"]:
-        notes.append(
-            f"{counts['unreadable']} reads could not be looked into (io_uring, splice, or several buffers)"
+        note(
+            "unreadable-reads",
+            f"The trace could not look into {counts['unreadable']} reads (io_uring, splice, or several"
+            " buffers).",
+            count=counts["unreadable"],
         )
     if counts["stamp_missing"] > counts["done"] / 1000:
-        notes.append(
-            f"{counts['stamp_missing']} segments had no stamp of the network: their network_to_tcp is 0"
+        note(
+            "missing-stamps",
+            f"{counts['stamp_missing']} segments had no network time stamp: their network_to_tcp is 0.",
+            count=counts["stamp_missing"],
         )
     if counts["records_lost"]:
-        notes.append(
-            f"{counts['records_lost']} full records found no room; the figures have all requests:"
-            " use a greater --every"
+        note(
+            "lost-records",
+            f"There was no room for {counts['records_lost']} single requests in the file; the figures include"
+            " all requests. Use a greater --every.",
+            count=counts["records_lost"],
         )
     if closure > MOST_OPEN:
-        notes.append(
-            "stages do not add up to the latency within 0.1 %: a stage was longer than 4.29 s, or negative"
+        note(
+            "open-stages",
+            "The stages do not add up to the latency within 0.1 %: a stage was longer than 4.29 s, or"
+            " negative.",
+            closure=closure,
         )
     return notes

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from hindmost.notes import Note
 from hindmost.trace.advice import LEAST_SHARE, Service, is_ours, share_of
 
 MOST_COST = 0.05
 """Of the server's processor time by request: probes that take more make it another server."""
 
 
-def effects(document: Mapping[str, Any], service: Service | None) -> list[str]:
-    """Say what the trace changed; nothing where it is small.
+def effects(document: Mapping[str, Any], service: Service | None) -> list[Note]:
+    """Report what the trace changed; nothing where that is small.
 
     Parameters
     ----------
@@ -21,7 +22,7 @@ def effects(document: Mapping[str, Any], service: Service | None) -> list[str]:
     service : Service or None
         Processor time by request, the probes' own included.
     """
-    found = []
+    found: list[Note] = []
     cost = document["cost"]
     if service is not None and cost["costed_requests"]:
         # They are there in windows alone.
@@ -30,16 +31,24 @@ def effects(document: Mapping[str, Any], service: Service | None) -> list[str]:
         share = probes_us / max(service.mean_us - probes_us, 1e-9)
         if share > MOST_COST:
             found.append(
-                f"the probes took {probes_us:.2g} us of the {service.mean_us:.3g} us of processor time by"
-                f" request ({share:.0%} more than without them, the client's packets and the timing included)"
-                ": the server is busier than it would be; --windows 16 traces a sixteenth of the time"
+                Note(
+                    "probe-overhead",
+                    f"The probes used {probes_us:.2g} us of the {service.mean_us:.3g} us of CPU time per"
+                    f" request ({share:.0%} more than without them), so the server is busier than usual."
+                    " --windows 16 traces a sixteenth of the time.",
+                    {"probes_us": probes_us, "request_us": service.mean_us, "share": share},
+                )
             )
     culprits = [] if document["who"] is None else document["who"]["culprits"]
     shares = [share_of(one) for one in culprits if is_ours(one["who"])]
     if shares and sum(shares) >= LEAST_SHARE:
         found.append(
-            f"{sum(shares):.0%} of the variance is this trace's own: its reader had the processor while"
-            " requests waited for it; give it another one (taskset -c CPU hindmost trace ...), or follow"
-            " fewer connections"
+            Note(
+                "trace-interference",
+                f"The trace itself causes {sum(shares):.0%} of the variance: its reader used the CPU that"
+                " requests waited for. Run it on another CPU (taskset -c CPU hindmost trace ...), or follow"
+                " fewer connections.",
+                {"share": sum(shares)},
+            )
         )
     return found

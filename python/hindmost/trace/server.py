@@ -113,9 +113,12 @@ def find_server(text: str, *, port: int | None = None, protocol: str | None = No
         _length(protocol)
     elif protocol not in PROTOCOLS:
         raise UsageError(
-            "todo",
-            f"requests of {protocol!r} cannot be told apart{nearest(protocol, PROTOCOLS)}",
+            "unknown-name",
+            f"the trace does not know the protocol {protocol!r}{nearest(protocol, PROTOCOLS)}",
             hint=f"--protocol {', '.join(PROTOCOLS)}, or {_LENGTH_FORM}",
+            option="--protocol",
+            value=protocol,
+            known=list(PROTOCOLS),
         )
     return Server(server.name, server.pid, server.port, protocol)
 
@@ -128,27 +131,40 @@ def local_server(pid: int, port: int, spoken: str = "") -> Server:
 
 def _process(pid: int, port: int | None) -> Server:
     if not Path(f"/proc/{pid}").is_dir():
-        raise TargetError("todo", f"there is no process {pid}", hint="pgrep -a memcached")
+        raise TargetError("no-such-process", f"there is no process {pid}", hint="pgrep -a memcached", pid=pid)
     name = process_name(pid)
     ports = listening_ports(process_tree(pid))
     if port is None:
         if not ports:
             raise TargetError(
-                "todo",
-                f"{name} (process {pid}) accepts no TCP connections that can be seen from here",
-                hint="trace as root; a server on a Unix socket or UDP cannot be traced",
+                "not-listening",
+                f"{name} (process {pid}) does not accept TCP connections, as far as this user can see",
+                hint="run as root; a server on a Unix socket or UDP cannot be traced",
+                name=name,
+                pid=pid,
             )
         if len(ports) > 1:
             listed = ", ".join(map(str, ports))
             raise UsageError(
-                "todo",
+                "ambiguous-port",
                 f"{name} (process {pid}) listens on {len(ports)} ports: {listed}",
                 hint=f"hindmost trace {pid} --port {ports[0]}",
+                option="--port",
+                name=name,
+                pid=pid,
+                known=ports,
             )
         port = ports[0]
     elif ports and port not in ports:
         listed = ", ".join(map(str, ports))
-        raise UsageError("todo", f"{name} (process {pid}) does not listen on port {port}, but on {listed}")
+        raise UsageError(
+            "not-listening",
+            f"{name} (process {pid}) does not listen on port {port}, but on {listed}",
+            option="--port",
+            value=port,
+            pid=pid,
+            known=ports,
+        )
     return Server(name, pid, port, _BY_PROGRAM.get(name, "exchange"))
 
 
@@ -156,27 +172,37 @@ def _address(text: str, port: int | None) -> Server:
     target = parse_target(text)
     if target.managed:
         raise UsageError(
-            "todo",
-            f"{text} would have to be started, and a trace looks at a server that runs and has load",
-            hint=f"with load of ours: hindmost measure {text} --rate 20k --trace; or start it, and name"
-            " its process: hindmost trace PID",
+            "needs-running-server",
+            f"{text} is a server that Hindmost would start; a trace needs one that runs and has load",
+            hint=f"hindmost measure {text} --rate 20k --trace starts it, loads it and traces it; or start it"
+            " yourself and name its process: hindmost trace PID",
+            target=text,
         )
     if port is not None:
-        raise UsageError("todo", "--port is for a process with several ports; an address has one")
+        raise UsageError(
+            "conflicting-options",
+            "--port is for a process with several ports; an address has one",
+            options=["--port"],
+            target=text,
+        )
     host, number = split_address(target.address)
     if not is_local(host):
         raise UsageError(
-            "todo",
+            "remote-server",
             f"{text} is on another machine, and probes see only this machine's kernel",
+            host=host,
+            target=text,
             hint=f"on {host}: hindmost trace {text.partition('://')[0]}://127.0.0.1:{number}",
         )
     pid = local_owner(target.address)
     if pid is None and not listening_inodes(host, number):
         raise TargetError(
-            "todo",
-            f"nobody listens on port {number} of {host} here, so there are no requests to follow",
-            hint="ss -ltnp says who listens where; of a server in a container name its process:"
+            "not-listening",
+            f"no process listens on port {number} of {host} here",
+            hint="ss -ltnp lists who listens where; for a server in a container name its process:"
             " hindmost trace PID",
+            host=host,
+            port=number,
         )
     name = text if pid is None else process_name(pid)
     protocol = target.protocol if target.protocol in PROTOCOLS else "exchange"
@@ -203,11 +229,19 @@ def _length(text: str) -> dict[str, Any]:
             "more": int(more or 0),
         }
     except ValueError:
-        raise UsageError("todo", f"{text!r} says no length field", hint=_LENGTH_FORM) from None
+        raise UsageError(
+            "bad-value",
+            f"{text!r} does not describe a length field",
+            hint=_LENGTH_FORM,
+            option="--protocol",
+            value=text,
+        ) from None
     if not (0 <= field["offset"] <= 200 and 1 <= field["width"] <= 8 and abs(field["more"]) < 1 << 31):
         raise UsageError(
-            "todo",
+            "bad-value",
             f"{text!r}: a length field begins at byte 0 to 200 and has 1 to 8 bytes",
             hint=_LENGTH_FORM,
+            option="--protocol",
+            value=text,
         )
     return field

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from hindmost import _engine
+from hindmost.notes import Note
 from hindmost.targets import cpu_affinity, process_tree
 from hindmost.targets.cpus import format_cpus
 from hindmost.trace.advice import is_ours, share_of
@@ -76,25 +77,34 @@ def taken_of(before: Look, after: Look, who: Mapping[str, Any] | None) -> Taken:
         "cpus": format_cpus(after.cpus),
         "hypervisor_share": stolen,
         "other_programs": others,
-        "calm": not reasons_of(stolen, others, format_cpus(after.cpus)),
+        "calm": not _reasons_of(stolen, others, format_cpus(after.cpus)),
     }
 
 
-def reasons_of(stolen: float | None, others: OtherPrograms | None, cpus: str) -> list[str]:
-    """Why a host is not calm, in words."""
+def _reasons_of(stolen: float | None, others: OtherPrograms | None, cpus: str) -> list[str]:
+    """Name the interference that is too great to ignore."""
     why = []
     if stolen is not None and stolen >= MOST_STOLEN:
-        why.append(f"the hypervisor took {stolen:.1%} of the time of processors {cpus}")
+        why.append(f"the hypervisor used {stolen:.1%} of CPUs {cpus}")
     if others is not None and others["share_of_variance"] >= MOST_OTHERS:
-        why.append(f"other programs make {others['share_of_variance']:.0%} of the variance")
+        why.append(f"other programs cause {others['share_of_variance']:.0%} of the variance")
     return why
 
 
-def not_calm(taken: Taken) -> list[str]:
-    """That the figures are of a host that is not calm."""
-    why = reasons_of(taken["hypervisor_share"], taken["other_programs"], taken["cpus"])
+def not_calm(taken: Taken) -> list[Note]:
+    """Report interference on the server's CPUs."""
+    stolen, others = taken["hypervisor_share"], taken["other_programs"]
+    why = _reasons_of(stolen, others, taken["cpus"])
     if not why:
         return []
     return [
-        f"this host was not calm: {', and '.join(why)}; on a calm one the server's own shares are greater"
+        Note(
+            "host-interference",
+            f"Interference: {', and '.join(why)}. On a quiet machine the server's own shares are greater.",
+            {
+                "cpus": taken["cpus"],
+                "hypervisor_share": stolen,
+                "other_programs_share": None if others is None else others["share_of_variance"],
+            },
+        )
     ]

@@ -43,7 +43,11 @@ def write_times(records: Path, to: Path) -> int:
             np.savetxt(file, rows, fmt="%d", delimiter=",")
     except OSError as error:
         raise HindmostError(
-            "todo", f"{to} cannot be written: {error.strerror}", hint="--times FILE.csv"
+            "unwritable-file",
+            f"cannot write {to}: {error.strerror}",
+            hint="--times FILE.csv",
+            option="--times",
+            path=str(to),
         ) from None
     return len(rows)
 

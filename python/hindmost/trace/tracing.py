@@ -70,26 +70,48 @@ class TraceRequest:
         UsageError
         """
         if not 0.5 <= self.duration_s <= 86_400:
-            raise UsageError("todo", f"a trace of {self.duration_s:g} s; it may take 500 ms to a day")
-        if min(self.one_connection_in, self.one_window_in, self.every) < 1:
             raise UsageError(
-                "todo", "one in 0 would be none: --connections, --windows and --every are at least 1"
+                "bad-value",
+                f"a trace takes from 500 ms to a day, not {self.duration_s:g} s",
+                option="--duration",
+                value=self.duration_s,
+                least=0.5,
+                most=86_400,
+                unit="s",
             )
+        shares = {
+            "--connections": self.one_connection_in,
+            "--windows": self.one_window_in,
+            "--every": self.every,
+        }
+        for option, value in shares.items():
+            if value < 1:
+                raise UsageError(
+                    "bad-value",
+                    f"{option} {value}: it must be at least 1",
+                    option=option,
+                    value=value,
+                    least=1,
+                )
         if self.begun is not None and self.one_connection_in > 1:
             raise UsageError(
-                "todo",
-                "--probe-e4 does not go with --connections: calls are told apart by what their thread read"
-                " last, and reads of connections that are not followed are not seen",
-                hint=f"--windows {self.one_connection_in}, which follows all connections for a while",
+                "conflicting-options",
+                "--probe-e4 needs all connections: a call belongs to what its thread read last, and the trace"
+                " does not see reads of connections that it does not follow",
+                hint=f"--windows {self.one_connection_in} follows all connections for a part of the time",
+                options=["--probe-e4", "--connections"],
             )
         least = LEAST_WINDOWS * LEAST_BLOCK_S * self.one_window_in
         if self.one_window_in > 1 and self.duration_s < least:
             raise UsageError(
-                "todo",
-                f"{self.duration_s:g} s have {self.duration_s / least * LEAST_WINDOWS:.1f} windows of"
-                f" {LEAST_BLOCK_S:g} s, one in {self.one_window_in}; fewer than {LEAST_WINDOWS} carry no"
-                " interval",
+                "bad-value",
+                f"{self.duration_s:g} s contain {self.duration_s / least * LEAST_WINDOWS:.1f} windows of"
+                f" {LEAST_BLOCK_S:g} s, one in {self.one_window_in}; an interval needs {LEAST_WINDOWS}",
                 hint=f"--duration {least:g}s",
+                option="--duration",
+                value=self.duration_s,
+                least=least,
+                unit="s",
             )
 
 
@@ -195,11 +217,15 @@ class Running:
         counts = traced["counts"]
         if not counts["done"]:
             raise Inconclusive(
-                "todo",
-                f"no request of port {server.port} was followed from end to end in"
-                f" {traced['lasted_ns'] / 1e9:.1f} s: {counts['seen']} were read,"
-                f" {counts['unframed']} times the bytes were no {server.protocol} request",
+                "no-traced-requests",
+                f"the trace followed no request of port {server.port} from end to end in"
+                f" {traced['lasted_ns'] / 1e9:.1f} s: the server read {counts['seen']} requests, and"
+                f" {counts['unframed']} times the bytes were not a {server.protocol} request",
                 hint=_hint(counts),
+                port=server.port,
+                seen=counts["seen"],
+                unframed=counts["unframed"],
+                protocol=server.protocol,
             )
         return document_of(self.request, traced, {**self._threads, **server.threads()}, used, looks)
 
@@ -207,7 +233,7 @@ class Running:
 def _hint(counts: Mapping[str, int]) -> str:
     if counts["unframed"]:
         return (
-            "hindmost trace TARGET --protocol exchange takes whatever is read until something is sent as one"
-            " request (TLS, too); a protocol with a length field: --protocol length:OFFSET,WIDTH"
+            "--protocol exchange counts all bytes that are read before a reply as one request (also TLS);"
+            " --protocol length:OFFSET,WIDTH is for a protocol with a length field"
         )
-    return "a trace needs load on the server: hindmost measure ... in another terminal"
+    return "put load on the server: hindmost measure ... in another terminal"

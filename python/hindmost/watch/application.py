@@ -50,7 +50,9 @@ def find_application(text: str) -> Application:
     if text.isdecimal():
         pid = int(text)
         if not Path(f"/proc/{pid}").is_dir():
-            raise TargetError("todo", f"there is no process {pid}", hint="pgrep -a memcached")
+            raise TargetError(
+                "no-such-process", f"there is no process {pid}", hint="pgrep -a memcached", pid=pid
+            )
         return Application(f"{process_name(pid)} ({pid})", pid)
     if "://" in text:
         return _address(text)
@@ -58,28 +60,38 @@ def find_application(text: str) -> Application:
     if (folder / "cgroup.procs").is_file():
         return Application(f"cgroup {folder.name}", None, cgroup=str(folder))
     raise UsageError(
-        "todo",
-        f"{text!r} is no process id, no address and no cgroup",
+        "bad-value",
+        f"{text!r} is not a process id, an address or a cgroup",
         hint=f"a number, memcached://127.0.0.1:11211, or a folder below {CGROUPS}",
+        value=text,
     )
 
 
 def _address(text: str) -> Application:
     target = parse_target(text)
     if isinstance(target, Managed):
-        raise UsageError("todo", f"{text} would have to be started, and a watch looks at a server that runs")
+        raise UsageError(
+            "needs-running-server",
+            f"{text} is a server that Hindmost would start; a watch needs one that runs",
+            hint="start it, and name its address or process id",
+            target=text,
+        )
     host, port = split_address(target.address)
     if not is_local(host):
         raise UsageError(
-            "todo",
+            "remote-server",
             f"{text} is on another machine, and a watch sees only its own",
-            hint=f"there: hindmost watch {text.partition('://')[0]}://127.0.0.1:{port}",
+            hint=f"on {host}: hindmost watch {text.partition('://')[0]}://127.0.0.1:{port}",
+            host=host,
+            target=text,
         )
     pid = local_owner(target.address)
     if pid is None:
         raise TargetError(
-            "todo",
-            f"nobody that can be seen from here listens on {target.address}",
+            "not-listening",
+            f"no process that this user can see listens on {target.address}",
             hint="run as root, or name a process",
+            host=host,
+            port=port,
         )
     return Application(f"{process_name(pid)} ({pid})", pid, address=target.address, protocol=target.protocol)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hindmost.errors import Inconclusive
+from hindmost.notes import Note
 from hindmost.stats.series.changes import MULTIPLES, block_multiple
 from hindmost.watch.ring import Ring, merged_quantile_us, read_ring
 
@@ -58,13 +60,13 @@ def metrics_of(
 
 def chosen(
     ring: Ring, q: float, block_s: float | None
-) -> tuple[float, NDArray[np.float64], NDArray[np.float64], str | None]:
-    """Blocks that hardly remember each other: 30 s, or what this series takes, where no length is asked for.
+) -> tuple[float, NDArray[np.float64], NDArray[np.float64], Note | None]:
+    """Choose blocks that are nearly independent: 30 s, or what this series takes, unless a length is given.
 
     Returns
     -------
     block_s, ends, values, why
-        `why`: what cannot be judged, where even blocks of four minutes go together.
+        `why`: why nothing can be promised, where even blocks of four minutes remain correlated.
     """
     length = BLOCK_S if block_s is None else block_s
     ends, values = quantiles_of(ring, q, length)
@@ -73,26 +75,36 @@ def chosen(
         return length, ends, values, None
     longest = BLOCK_S * (multiple or MULTIPLES[-1])
     ends, values = quantiles_of(ring, q, longest)
-    why = f"blocks of {longest:g} s still go together, or are too few: no rate of alarms can be promised"
-    return longest, ends, values, why if multiple is None else None
+    if multiple is not None:
+        return longest, ends, values, None
+    why = Note(
+        "correlated-blocks",
+        f"blocks of {longest:g} s are still correlated, or too few: no rate of false alarms can be promised",
+        {"block_s": longest},
+    )
+    return longest, ends, values, why
 
 
 def normal_of(path: Path, q: float) -> float:
-    """What the quantile was in the first three quarters of a ring: the median over blocks, microseconds.
+    """Return the median over blocks of the quantile in the first three quarters of a ring, microseconds.
 
     Raises
     ------
     Inconclusive
-        It holds too little.
+        The ring contains too few blocks with latency.
     """
     _, values = quantiles_of(read_ring(path), q)
     values = values[np.isfinite(values)]
     early = values[: len(values) * 3 // 4]
     if len(early) < LEAST_BLOCKS:
         raise Inconclusive(
-            "todo",
-            f"{path} holds {len(values)} blocks of {BLOCK_S:g} s with latency: what is normal is not known",
-            hint="--normal 150us says it",
+            "few-blocks",
+            f"{path} contains {len(values)} blocks of {BLOCK_S:g} s with latency, too few to tell what is"
+            " normal",
+            hint="--normal 150us states it",
+            path=str(path),
+            have=len(values),
+            need=math.ceil(LEAST_BLOCKS * 4 / 3),
         )
     return float(np.median(early))
 

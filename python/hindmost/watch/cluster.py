@@ -52,7 +52,7 @@ def analysis_machines(
     Raises
     ------
     UsageError
-        A share is none that can be simulated.
+        A share is outside the range that can be simulated.
 
     Returns
     -------
@@ -61,12 +61,23 @@ def analysis_machines(
     """
     if in_batches >= 1.0:
         raise UsageError(
-            "todo",
-            f"{in_batches:.0%} of anomalies in roll-outs: it must be below 100 %",
+            "bad-value",
+            f"--batches {in_batches:.0%}: the share of anomalies in roll-outs must be below 100 %",
             hint="--batches 20%",
+            option="--batches",
+            value=in_batches,
+            most=1.0,
         )
     if not 0.0 < wait < 1.0:
-        raise UsageError("todo", f"{wait:.0%} may wait: it must lie between 0 and 100 %", hint="--wait 10%")
+        raise UsageError(
+            "bad-value",
+            f"--wait {wait:.0%}: the share of anomalies that may wait must be between 0 and 100 %",
+            hint="--wait 10%",
+            option="--wait",
+            value=wait,
+            least=0.0,
+            most=1.0,
+        )
     ours = DETECTION_S + diagnosis_s
     asked = {
         "servers": list(servers),

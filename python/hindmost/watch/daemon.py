@@ -85,21 +85,32 @@ def watch(request: WatchRequest, on_ready: Callable[[str | None], None] = lambda
     try:
         done: dict[str, Any] = json.loads(_engine.watch(request.document, on_ready))
     except _engine.EngineError as error:
-        raise told(error) from None
+        raise told(
+            error,
+            pid=request.application.pid,
+            path=None if request.ring is None else str(request.ring),
+        ) from None
     return done
 
 
-HINTS = {
-    "held": "name another file: --ring FILE",
-    "ring": "df -h; name another file: --ring FILE",
-    "no-ring": "hindmost watch show FILE.ring",
-    "latency": "--probe 0 watches without a probe; --log FILE follows an access log",
-    "serve": "--port 0 takes a free one",
+REFUSALS: dict[str, tuple[str, str | None]] = {
+    "gone": ("no-such-process", None),
+    "held": ("ring-in-use", "name another file: --ring FILE"),
+    "ring": ("unwritable-file", "check free space (df -h), or name another file: --ring FILE"),
+    "no-ring": ("bad-file", "hindmost watch show FILE.ring"),
+    "latency": (
+        "no-latency-source",
+        "--probe 0 watches without a probe; --log FILE follows an access log",
+    ),
+    "serve": ("address-in-use", "--port 0 takes a free port"),
+    "config": ("bad-value", None),
 }
+"""Code and hint of each refusal of the engine's watch, by the engine's own code."""
 
 
-def told(error: _engine.EngineError) -> HindmostError:
-    """An engine's refusal in the words of the command line."""
-    code, message = error.args
-    kind = TargetError if code in ("gone", "latency") else HindmostError
-    return kind(code, message, hint=HINTS.get(code))
+def told(error: _engine.EngineError, **fields: object) -> HindmostError:
+    """Turn the engine's refusal into an error with a code, a hint, and these fields."""
+    engine_code, message = error.args
+    code, hint = REFUSALS.get(engine_code, (engine_code, None))
+    kind = TargetError if engine_code in ("gone", "latency") else HindmostError
+    return kind(code, message, hint=hint, **fields)

@@ -48,7 +48,7 @@ def latency_from(
     log: Path | None = None,
     log_latency: str = "nginx",
 ) -> LatencySource | None:
-    """Build the source that was asked for; None where there is none.
+    """Build the source of latency that the options describe; None where they describe none.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def latency_from(
     Raises
     ------
     UsageError
-        Both were asked for, the protocol cannot be probed, or a place in the log is none.
+        The protocol cannot be probed, or the place in the log is not valid.
     """
     rate = 0.0 if probe is None or probe == "0" else parse_rate(probe.removesuffix("/s"))
     if log is not None:
@@ -76,9 +76,12 @@ def latency_from(
         return None
     if protocol not in PROBED:
         raise UsageError(
-            "todo",
+            "unknown-name",
             f"a probe speaks {', '.join(PROBED)}, not {protocol}",
-            hint="--probe 0, or --log FILE for the server's own account of latency",
+            hint="--probe 0, or --log FILE for the server's own access log",
+            option="--probe-address",
+            value=protocol,
+            known=list(PROBED),
         )
     document = {"address": _numbers(where), "protocol": protocol, "rate": rate}
     return LatencySource({"probe": document}, f"a probe of {rate:g} requests a second")
@@ -91,7 +94,11 @@ def _numbers(address: str) -> str:
         found = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)[0][4]
         place, number = str(found[0]), int(found[1])
     except (OSError, ValueError) as error:
-        raise TargetError("todo", f"{address} is no address: {error}") from None
+        raise TargetError(
+            "unresolvable" if isinstance(error, OSError) else "bad-value",
+            f"{address} is not an address: {error}",
+            value=address,
+        ) from None
     return f"[{place}]:{number}" if ":" in place else f"{place}:{number}"
 
 
@@ -111,7 +118,12 @@ def _place(text: str) -> dict[str, Any]:
     found = re.fullmatch(r"(?:column:(-?[1-9]\d*)|(json|key):([^/]+))(?:/(s|ms|us|ns))?", spelled)
     if found is None:
         raise UsageError(
-            "todo", f"{text!r} is no place of a latency in a line", hint=f"{', '.join(LOGS)}, or {_PLACE}"
+            "bad-value",
+            f"{text!r} does not say where a line of the log contains the latency",
+            hint=f"{', '.join(LOGS)}, or {_PLACE}",
+            option="--log-latency",
+            value=text,
+            known=list(LOGS),
         )
     place: dict[str, Any] = {"column": int(found[1])} if found[1] else {found[2]: found[3]}
     return {"place": place, "unit": found[4] or "s"}

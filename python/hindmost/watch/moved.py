@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from hindmost.notes import Note
 from hindmost.stats.causes.ranking import LEAST_BLOCKS, Moved, rank_metrics
 from hindmost.watch.blocks import BLOCK_S, metrics_of, quantiles_of
 from hindmost.watch.ring import Ring, read_ring
@@ -27,7 +28,7 @@ LEAST_RATIO = 1.2
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Blocks that a ranking still lacks.
+    """How many blocks a ranking still lacks.
 
     Attributes
     ----------
@@ -47,18 +48,27 @@ class Wait:
 
     @property
     def why(self) -> str:
-        """In a sentence.
+        """The note as a sentence."""
+        return self.note.text
+
+    @property
+    def note(self) -> Note:
+        """Why metrics cannot be ranked yet.
 
         Examples
         --------
-        >>> Wait(1, 6, "slow", 30.0, 0.0).why[:65]
-        'an order takes 6 slow blocks of 30 s, there is 1: at the soonest '
+        >>> note = Wait(1, 6, "slow", 30.0, 0.0).note
+        >>> note.code, note.text[:58]
+        ('few-slow-blocks', 'a ranking needs 6 slow blocks of 30 s, but there is only 1')
         """
         there = "is" if self.have == 1 else "are"
         clock = time.strftime("%H:%M:%S", time.localtime(self.at_s))
-        return (
-            f"an order takes {self.need} {self._blocks}, there {there} {self.have}: at the soonest at {clock}"
-            f" ({(self.need - self.have) * self.block_s:g} s after the last), if it is still watched then"
+        return Note(
+            "few-slow-blocks" if self.of == "slow" else "few-blocks",
+            f"a ranking needs {self.need} {self._blocks}, but there {there} only {self.have}; at the earliest"
+            f" at {clock} ({(self.need - self.have) * self.block_s:g} s after the last block), if the watch"
+            " still runs then",
+            {"have": self.have, "need": self.need, "block_s": self.block_s, "at_s": self.at_s},
         )
 
     @property

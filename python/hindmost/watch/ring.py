@@ -102,14 +102,14 @@ def read_ring(path: Path) -> Ring:
     Raises
     ------
     HindmostError
-        It cannot be read, or is no ring.
+        The file cannot be read, or is not a ring.
     """
     import numpy as np
 
     try:
         text, names, at, offset, values, events, histograms, cut = _engine.read_ring(str(path))
     except _engine.EngineError as error:
-        raise told(error) from None
+        raise told(error, path=str(path)) from None
     header = json.loads(text)
     at_us, offset_us = np.frombuffer(at, np.int64), np.frombuffer(offset, np.int64)
     last = int(offset_us[-1]) if len(offset_us) else 0

@@ -48,8 +48,21 @@ def _numbers(text: str, what: str, least: float, most: float) -> list[float]:
     try:
         numbers = [float(part) for part in text.split(",")]
     except ValueError:
-        raise UsageError("todo", f"{what} {text} is no list of numbers", hint=f"{what} 10,100") from None
+        raise UsageError(
+            "bad-value",
+            f"{what} {text}: it must be a list of numbers",
+            hint=f"{what} 10,100",
+            option=what,
+            value=text,
+        ) from None
     for number in numbers:
         if not least <= number <= most:
-            raise UsageError("todo", f"{what} {number:g} lies outside of {least:g} to {most:g}")
+            raise UsageError(
+                "bad-value",
+                f"{what} {number:g}: it must be between {least:g} and {most:g}",
+                option=what,
+                value=number,
+                least=least,
+                most=most,
+            )
     return numbers

@@ -24,7 +24,12 @@ def merge(
     from hindmost.watch import read_ring
 
     if not rings:
-        raise UsageError("todo", "no ring was named", hint="hindmost watch merge a.ring b.ring")
+        raise UsageError(
+            "missing-argument",
+            "name at least one ring file",
+            hint="hindmost watch merge a.ring b.ring",
+            argument="rings",
+        )
     rows = merged([read_ring(ring) for ring in rings], parse_duration(batch, "batch", 1.0))
     if out is not None:
         out.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")

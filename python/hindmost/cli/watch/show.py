@@ -55,7 +55,7 @@ def show(
     detector = Detector(block_s=block_s, alarms_a_week=alarms, least_ratio=least)
     change = detector.judge(ends[:whole_blocks], values[:whole_blocks])
     if refused is not None and change.kind != "none":
-        change = replace(change, kind="undecided", why=refused)
+        change = replace(change, kind="undecided", why=refused.text)
     low, high = interval_by_blocks(values[:whole_blocks])
     moved, wait = rank_or_wait(read, ends[:whole_blocks], values[:whole_blocks], block_s)
     document: dict[str, Any] = {

@@ -55,7 +55,15 @@ def start(
     found = find_application(application)
     every = parse_duration(period, "period", 0.1)
     if size < 1:
-        raise UsageError("todo", f"a ring of {size} MiB holds nothing", hint="--size 16")
+        raise UsageError(
+            "bad-value",
+            f"--size {size}: a ring needs at least 1 MiB",
+            hint="--size 16",
+            option="--size",
+            value=size,
+            least=1,
+            unit="MiB",
+        )
     source = latency_from(found, probe=probe, address=probe_address, log=log, log_latency=log_latency)
     place = ring or Path(f"{found.name.replace(' (', '-').replace(')', '').replace(' ', '-')}.ring")
     request = WatchRequest(

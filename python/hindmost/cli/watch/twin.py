@@ -29,10 +29,23 @@ def twin(
     from hindmost.watch.twin import leaderboard
 
     if trials < 1:
-        raise UsageError("todo", f"{trials} anomalies show nothing", hint="--trials 50")
+        raise UsageError(
+            "bad-value",
+            f"--trials {trials}: it must be at least 1",
+            hint="--trials 50",
+            option="--trials",
+            value=trials,
+            least=1,
+        )
     if not 0.0 < look_alike < 1.0:
         raise UsageError(
-            "todo", f"--look-alike {look_alike:g} is no cosine between 0 and 1", hint="--look-alike 0.8"
+            "bad-value",
+            f"--look-alike {look_alike:g}: it must be a cosine between 0 and 1",
+            hint="--look-alike 0.8",
+            option="--look-alike",
+            value=look_alike,
+            least=0.0,
+            most=1.0,
         )
     document = leaderboard(trials, seed, look_alike=look_alike)
     print(json.dumps(document) if json_ else render_leaderboard(document), end="\n" if json_ else "")

@@ -69,7 +69,7 @@ def culprit(who: Mapping[str, Any]) -> str:
 
 
 def twice_another(threads: int) -> float:
-    """Of which share the others have half as much each.
+    """Return the share of which the others have half as much each.
 
     >>> twice_another(3)
     0.5
@@ -89,6 +89,11 @@ def taken(found: Mapping[str, Any]) -> str:
         share = percent(others["share_of_variance"])
         parts.append(f"other programs {number(others['mean_us'])} µs of a request ({share} of the variance)")
     return f"Taken by others: {', '.join(parts)}." if parts else ""
+
+
+def text_of_note(note: Mapping[str, Any] | str) -> str:
+    """Return a note's sentence; documents of earlier versions hold the sentence alone."""
+    return plain(note if isinstance(note, str) else note["text"])
 
 
 def begins(begun: Mapping[str, Any]) -> str:

@@ -10,7 +10,7 @@ from hindmost.report.common import numbers
 from hindmost.report.common.sheet import drawing, render
 from hindmost.report.common.svg import Plot
 from hindmost.report.trace.advice import predicted
-from hindmost.report.trace.names import CAUSES, STAGES, begins, culprit, taken
+from hindmost.report.trace.names import CAUSES, STAGES, begins, culprit, taken, text_of_note
 from hindmost.report.trace.terminal import GROUPS
 from hindmost.report.trace.who import charged_to_nobody, told
 
@@ -47,6 +47,7 @@ def render_trace_page(document: Mapping[str, Any], before: Mapping[str, Any] | N
         covariance=_covariance(document),
         parts=[] if who is None else [_part(one, CAUSES[one["cause"]]) for one in told(who["parts"])],
         culprits=[] if who is None else [_part(one, culprit(one["who"])) for one in told(who["culprits"])],
+        notes=[text_of_note(note) for note in document["notes"]],
         nobody=[] if who is None else charged_to_nobody(who),
         slowest=slowest,
         flame=None if slowest is None else drawing(partial(flame, slowest)),

@@ -9,7 +9,7 @@ from hindmost.report.common.console import console_of, printed, text_of
 from hindmost.report.common.document import plain
 from hindmost.report.common.numbers import MISSING, count, number, percent
 from hindmost.report.trace.advice import render_advice
-from hindmost.report.trace.names import STAGES, begins, taken
+from hindmost.report.trace.names import STAGES, begins, taken, text_of_note
 from hindmost.report.trace.who import render_who
 
 _BAR = 20
@@ -64,9 +64,9 @@ def render_trace(document: Mapping[str, Any], *, width: int | None = None, color
         if document.get(groups):  # documents of before have no connections
             _groups(console, title, document[groups])
     for one in document["unmatched"]:
-        printed(console, f"not followed: {count(one['requests'])}: {one['why']}", indent=2)
+        printed(console, f"not followed: {count(one['requests'])} requests: {one['why']}", indent=2)
     for note in document["notes"]:
-        printed(console, f"note: {note}", indent=2)
+        printed(console, f"note: {text_of_note(note)}", indent=2)
     printed(console, _cost(document))
     return text_of(console)
 
