@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A sentence for people with its code and parameters for programs; all codes are in ``hindmost.codes``."""
+    """A sentence for people, with its code and parameters for programs; codes are in ``hindmost.codes``."""
 
     code: str
     text: str
@@ -24,3 +25,11 @@ class Note:
     def document(self) -> NoteDocument:
         """Return the note as it stands in a result document."""
         return {"code": self.code, "text": self.text, "values": dict(self.values)}
+
+
+def most_common(notes: Sequence[Note]) -> Note | None:
+    """The first note with the most common code, if there is any note."""
+    if not notes:
+        return None
+    ((code, _),) = Counter(one.code for one in notes).most_common(1)
+    return next(one for one in notes if one.code == code)

@@ -37,6 +37,10 @@ CODES: dict[str, Code] = {
         "A setting has no figure: its runs failed, or the server was overloaded.",
         "Lower the rate, or leave out the level.",
     ),
+    "interference": Code(
+        "The hypervisor or other processes used the CPUs of server or clients.",
+        "Nothing: the figures are isolated latency, unless the note says otherwise.",
+    ),
     "distorted-runs": Code(
         "Many runs were distorted and do not count.", "Look at `hindmost doctor`, or use a quieter host."
     ),

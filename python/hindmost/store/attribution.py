@@ -16,7 +16,7 @@ confirmations are by ranks.
 from typing import Any, Literal, TypedDict
 
 from hindmost.store.estimates import Value
-from hindmost.store.types import Count, Label, Reason, Share
+from hindmost.store.types import Count, Label, Note, Reason, Share
 
 Words = Literal["raises", "lowers", "negligible", "undecided"]
 Levels = dict[str, str]
@@ -126,9 +126,10 @@ class Prediction(TypedDict):
 
 
 class Reversal(TypedDict):
-    """A factor that raises at one level of another, and lowers at the other."""
+    """A factor whose ``level`` raises at one level of another factor, and lowers at the other."""
 
     factor: str
+    level: str
     by: str
     at: list[str]
     effects_us: list[Value]
@@ -187,7 +188,7 @@ class Cell(TypedDict):
     control's cell the last ``extra`` are those of the control, a run more in each block. ``latency_us``:
     what the model is made of: on the scale of ratios the geometric mean over runs; ``measured_us``: the
     same of what was measured, with what others took. ``invalid``: of its runs, those that the instrument
-    distorted, which are left out. ``failure``: why it was given up.
+    distorted, which are excluded. ``failure``: why there is no figure.
     """
 
     levels: Levels
@@ -198,7 +199,7 @@ class Cell(TypedDict):
     values: dict[str, list[float | None]]
     latency_us: dict[str, Value]
     measured_us: dict[str, Value]
-    failure: str | None
+    failure: Note | None
 
 
 class Drift(TypedDict):
@@ -223,7 +224,7 @@ class Theft(TypedDict):
     of: Count
     taken_share: Share
     counted_share: Share
-    refused: str | None
+    refused: Note | None
 
 
 class Load(TypedDict):
@@ -262,6 +263,7 @@ class Confirmation(TypedDict):
     ``ratio``: what a typical pair shows, by signed ranks of logarithms; its ends null with fewer than 6
     pairs. ``spread_ratio``: of how widely runs scatter (rank sums of differences of neighbouring runs).
     ``predicted``: the ratio that the model promised. ``outcome``: of the quantile that was asked for.
+    ``least_pairs``: that an answer needs at least; null where there are as many.
     """
 
     load: str
@@ -272,6 +274,7 @@ class Confirmation(TypedDict):
     spread_ratio: dict[str, Ratio]
     predicted: dict[str, Ratio]
     outcome: Literal["confirmed", "refuted", "undecided"]
+    least_pairs: Count | None
     text: str
 
 
@@ -279,7 +282,7 @@ class Unconfirmed(TypedDict):
     """A load at which the recommended setting has no confirmation, and why."""
 
     load: str
-    why: str
+    why: Note
 
 
 class Price(TypedDict):
@@ -305,14 +308,15 @@ class Recommendation(TypedDict):
 
     ``outcome``: ``better``: ``levels`` is; ``present``: all others are shown to be higher; ``tied``: none
     is shown to be lower; ``open``: too few runs to say. ``gain``: over the present setting, with bounds
-    that hold for all settings together. ``more_blocks``: about so many would tell. ``rule``: how the
-    setting is picked.
+    that hold for all settings together. ``candidate``: of ``tied``, the setting that looks lower, if one does
+    by what matters; ``more_blocks``: about so many would tell. ``rule``: how the setting is picked.
     """
 
     quantile: Label
     loads: list[str]
     outcome: Recommended
     levels: Levels | None
+    candidate: Levels | None
     gain: Ratio | None
     prices: list[Price]
     more_blocks: Count | None

@@ -12,7 +12,7 @@ from hindmost.store.comparison import Ratio, Word
 from hindmost.store.estimates import Value
 from hindmost.store.measure.batches import Sizes
 from hindmost.store.measure.figures import Curve
-from hindmost.store.types import Count, Label, Target
+from hindmost.store.types import Count, Label, Note, Target
 
 
 class Against(TypedDict):
@@ -55,7 +55,7 @@ class BatchingRate(TypedDict):
 
 
 class Batching(TypedDict):
-    """The result of ``hindmost batching``; ``aside``: rounds that do not count, and why."""
+    """The result of ``hindmost batching``; ``aside``: excluded rounds, and why."""
 
     schema: Literal["hindmost.batching/1"]
     version: str
@@ -67,5 +67,5 @@ class Batching(TypedDict):
     by: Label
     margin: float
     rounds: Count
-    aside: dict[str, str]
+    aside: dict[str, Note]
     rates: list[BatchingRate]

@@ -10,7 +10,7 @@ from typing import Literal, TypedDict
 
 from hindmost.store.estimates import Value
 from hindmost.store.measure.figures import Curve
-from hindmost.store.types import Count, Label, Microseconds, Reason, Share, Target, Verdict
+from hindmost.store.types import Count, Label, Microseconds, Note, Reason, Share, Target, Verdict
 
 Word = Literal["same", "slower", "faster", "undecided"]
 Outcome = Literal["same", "different", "undecided", "invalid"]
@@ -31,7 +31,7 @@ class Contrast(TypedDict):
 
     ``p`` by relabelling runs (pairs: flipping signs), ``p_twin`` Mann and Whitney's (pairs: Wilcoxon's),
     ``adjusted``: `p` for all percentiles and sides together. ``more``: about so many more runs a side would
-    decide it; null where no number in reach would. ``why``: what is in the way of any word.
+    decide it; null where no number in reach would. ``why``: what prevents any word.
     """
 
     ratio: Ratio
@@ -41,7 +41,7 @@ class Contrast(TypedDict):
     adjusted: Share | None
     word: Word
     more: Count | None
-    why: str | None
+    why: Note | None
 
 
 class Side(TypedDict):
@@ -82,8 +82,9 @@ class Against(TypedDict):
 
 
 class Unlike(TypedDict):
-    """Something that the sides do not have in common; ``values`` in the order of sides."""
+    """A difference between sides: its ``key`` in plan, host or target; ``values`` in the order of sides."""
 
+    key: str
     what: str
     values: list[str]
     grave: bool
@@ -109,7 +110,7 @@ class Limit(TypedDict):
 class Comparison(TypedDict):
     """Whether servers, settings or versions are equally fast, percentile by percentile.
 
-    ``left_out``: rounds that do not count, and why; ``unlike``: the gravest first.
+    ``left_out``: excluded rounds (``values.round``), and why; ``unlike``: the gravest first.
     """
 
     schema: Literal["hindmost.compare/1"]
@@ -125,5 +126,5 @@ class Comparison(TypedDict):
     sides: list[Side]
     against: list[Against]
     unlike: list[Unlike]
-    left_out: list[str]
+    left_out: list[Note]
     limits: list[Limit]

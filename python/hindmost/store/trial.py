@@ -10,7 +10,7 @@ from typing import Any, Literal, TypedDict
 
 from hindmost.store.estimates import Value
 from hindmost.store.measure.figures import Curve
-from hindmost.store.types import Count, Label
+from hindmost.store.types import Count, Label, Note
 
 
 class Span(TypedDict):
@@ -50,7 +50,7 @@ class Trial(TypedDict):
     """The result of ``hindmost trial``.
 
     ``best``: the place of the level with the lowest figure; ``keep``: the same where it was proven lower than
-    the present one. ``aside``: rounds that do not count, and why.
+    the present one. ``aside``: excluded rounds, and why.
     ``comparisons``: how often a level was compared with the present state; the intervals of their ratios hold
     together, at 95 %. ``stages``: first all levels that were asked for, then those about the best.
     """
@@ -65,7 +65,7 @@ class Trial(TypedDict):
     knob: dict[str, Any]
     by: Label
     rounds: Count
-    aside: dict[str, str]
+    aside: dict[str, Note]
     levels: list[Level]
     best: Count | None
     keep: Count | None

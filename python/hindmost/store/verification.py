@@ -7,7 +7,7 @@ from typing import Literal, TypedDict
 
 from hindmost.store.estimates import Value
 from hindmost.store.predictions import Interval
-from hindmost.store.types import Count, Share
+from hindmost.store.types import Count, Note, Share
 
 Outcome = Literal["equivalent", "different", "open"]
 
@@ -47,7 +47,7 @@ class Figure(TypedDict):
 class VerifiedPoint(TypedDict):
     """One load, as a share of the clone's capacity; ``requests`` are the original's, in ``pairs`` pairs.
 
-    ``left_out``: further pairs, in which the instrument distorted a run; ``why``, in the words of one.
+    ``left_out``: excluded pairs, in which a run was disturbed; ``why``: the most common reason.
     ``cost``: CPU time a request of the original, over that when it was logged.
     """
 
@@ -56,7 +56,7 @@ class VerifiedPoint(TypedDict):
     requests: Count
     pairs: Count
     left_out: Count
-    why: str | None
+    why: Note | None
     cost: Ratio | None
     figures: dict[str, Figure]
 

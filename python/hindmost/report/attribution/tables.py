@@ -193,11 +193,13 @@ def confirmed(one: "Confirmation") -> tuple[Unit, list[Confirmed]]:
 
 
 def failures(document: "Attribution", load: "Load") -> list["Cell"]:
-    """Give the cells that were given up at a load, where the reasons do not speak of them already."""
-    told = " ".join(reason["text"] for reason in document["reasons"])
-    if f"at {load['name']} load there is no figure for" in told:
-        return []
-    return [cell for cell in load["cells"] if cell["failure"] and cell["failure"] not in told]
+    """Return the cells without a figure at a load, unless a reason names them."""
+    named = [
+        reason.get("values", {}).get("load")
+        for reason in document["reasons"]
+        if reason["code"] == "failed-cell"
+    ]
+    return [] if load["name"] in named else [cell for cell in load["cells"] if cell["failure"]]
 
 
 def design_text(document: "Attribution") -> str:

@@ -42,9 +42,8 @@ def render_attribution(document: "Mapping[str, Any] | Attribution") -> str:
             if found := _answer(doc, load, label, load["quantiles"][label]):
                 lines += ["", *found]
         for cell in failures(doc, load):
-            lines += _wrapped(
-                f"not run at {load['name']}: {words.setting(cell['levels'])}: {cell['failure']}", 2
-            )
+            text = cell["failure"]["text"] if cell["failure"] else ""
+            lines += _wrapped(f"not run at {load['name']}: {words.setting(cell['levels'])}: {text}", 2)
     for one in doc["confirmations"]:
         lines += ["", *_confirmation(one)]
     if doc["applied"]:

@@ -19,7 +19,7 @@ def render_batching(document: Batching, width: int | None = None) -> str:
     for rate in document["rates"]:
         lines += ["", *_table(document, rate)]
     rounds = numbers.plural(document["rounds"], "round")
-    aside = f", {len(document['aside'])} set aside" if document["aside"] else ""
+    aside = f", {len(document['aside'])} excluded" if document["aside"] else ""
     lines += ["", f"{rounds}{aside}; * lowest {document['by']}, ~ not told from it; ratios to Nagle's"]
     return "\n".join(lines)
 

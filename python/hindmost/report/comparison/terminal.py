@@ -87,7 +87,7 @@ def _table(console: "Console", doc: "Comparison") -> None:
     if doc.get("left_out"):
         printed(
             console,
-            f"{numbers.plural(len(doc['left_out']), 'round')} left out: {doc['left_out'][0]}",
+            f"{numbers.plural(len(doc['left_out']), 'round')} excluded: {doc['left_out'][0]['text']}",
             indent=2,
         )
 

@@ -20,7 +20,7 @@ def render_trial(document: Trial, width: int | None = None) -> str:
     for one in rows:
         rest = (f"{cell:>{size}}" for cell, size in zip(one[1:], sizes[1:], strict=True))
         lines.append("  ".join([f"{one[0]:<{sizes[0]}}", *rest]).rstrip())
-    aside = f", {len(document['aside'])} set aside" if document["aside"] else ""
+    aside = f", {len(document['aside'])} excluded" if document["aside"] else ""
     foot = f"{rounds(document)}{aside}; * lowest {document['by']}; ratios to {document['levels'][0]['level']}"
     foot += f", {together(document)}" if document["comparisons"] > 1 else ""
     lines += ["", textwrap.fill(foot, max(40, width), break_long_words=False)]

@@ -55,8 +55,8 @@ def render_verification(document: "Verification") -> str:
     for point in points:
         if point["left_out"]:
             lines.append(
-                f"at {numbers.percent(point['load'])} {numbers.plural(point['left_out'], 'pair')} left out:"
-                f" the instrument distorted a run ({point['why']})"
+                f"at {numbers.percent(point['load'])} {numbers.plural(point['left_out'], 'pair')} excluded,"
+                f" because a run was disturbed ({point['why']['text'] if point['why'] else ''})"
             )
     return "\n".join(lines)
 

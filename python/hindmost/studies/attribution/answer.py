@@ -173,7 +173,7 @@ def _load(
 
 
 def _theft(runner: Runner, runs: Mapping[Cell, CellRuns]) -> documents.Theft | None:
-    """What others took at a load, over the runs that count; None where nobody looked."""
+    """The interference at a load, over the runs that count; None where it was not observed."""
     every = [run.calm for one in runs.values() for run in one.runs]
     known = [calm for calm in every if calm is not None and calm.refused is None]
     if not known:
@@ -183,12 +183,13 @@ def _theft(runner: Runner, runs: Mapping[Cell, CellRuns]) -> documents.Theft | N
         "of": len(every),
         "taken_share": sum(calm.taken for calm in known) / len(known),
         "counted_share": sum(calm.counted for calm in known) / len(known),
-        "refused": runner.readings.refused,
+        "refused": None if runner.readings.refused is None else runner.readings.refused.document(),
     }
 
 
 def _cell(plan: AttributionPlan, one: CellRuns) -> documents.Cell:
     labels = (*plan.labels, "mean")
+    failure = one.failure or (None if one.runs else one.why_invalid)
     return {
         "levels": plan.levels(one.cell),
         "runs": len(one.runs),
@@ -198,7 +199,7 @@ def _cell(plan: AttributionPlan, one: CellRuns) -> documents.Cell:
         "values": {label: list(map(number, one.column(label))) for label in labels},
         "latency_us": {label: _figure(plan, one.column(label)) for label in labels if one.runs},
         "measured_us": {label: _figure(plan, one.measured(label)) for label in labels if one.runs},
-        "failure": one.failure or (one.why_invalid if not one.runs else None),
+        "failure": None if failure is None else failure.document(),
     }
 
 

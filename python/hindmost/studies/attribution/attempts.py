@@ -1,7 +1,7 @@
-"""Every attempt at a run of a study of factors, in the order in which it was made, with how it ended.
+"""Every attempt at a run of an attribution study, in order, and how each ended.
 
-One JSON object a line in ``ledger.jsonl``, appended and synced; the last line may be torn by a power cut and
-is then left out. Runs themselves are found by their folders; these lines say what was tried in vain.
+``ledger.jsonl`` has one JSON object a line, appended and synced. A power cut may tear the last line, which is
+then ignored. Runs are found by their folders; the ledger records the failed attempts.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hindmost.notes import Note
 from hindmost.store import now_utc
 
 FILE = "ledger.jsonl"
@@ -23,13 +24,13 @@ cell's, which is then given up at that load."""
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One attempt. ``why``: the failure in words, None where there is a run."""
+    """One attempt. ``why``: the failure, None where there is a run."""
 
     load: str
     cell: str
     block: int
     seconds: float
-    why: str | None
+    why: Note | None
 
 
 class Attempts:
@@ -47,10 +48,12 @@ class Attempts:
             "cell": entry.cell,
             "levels": dict(levels),
             "seconds": round(entry.seconds, 3),
-            "why": entry.why,
+            "why": None,
         }
+        if entry.why is not None:
+            line |= {"why": entry.why.text, "code": entry.why.code, "values": dict(entry.why.values)}
         with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line) + "\n")
+            file.write(json.dumps(line, default=str) + "\n")
             file.flush()
             os.fsync(file.fileno())
 
@@ -64,15 +67,22 @@ class Attempts:
         for line in lines:
             try:
                 one = json.loads(line)
-                found.append(Attempt(one["load"], one["cell"], one["block"], one["seconds"], one["why"]))
-            except (ValueError, KeyError, TypeError):  # torn by a crash: that run is made again
+                found.append(Attempt(one["load"], one["cell"], one["block"], one["seconds"], _failure(one)))
+            except (ValueError, KeyError, TypeError):  # torn by a crash: that run is repeated
                 continue
         return found
 
-    def failures(self, load: str, cell: str) -> list[str]:
+    def failures(self, load: str, cell: str) -> list[Note]:
         """Why attempts at a cell failed."""
         return [one.why for one in self.entries() if (one.load, one.cell) == (load, cell) and one.why]
 
     def remade(self, least: int) -> int:
         """How many runs were made again: those whose number is `least` or more."""
         return sum(one.block >= least for one in self.entries())
+
+
+def _failure(line: Mapping[str, Any]) -> Note | None:
+    """The failure of a line; lines of earlier versions have no code."""
+    if line["why"] is None:
+        return None
+    return Note(line.get("code", "run-failed"), line["why"], line.get("values", {}))

@@ -7,7 +7,6 @@ by its block; one that is made again because the one before was not sound has `A
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
@@ -16,12 +15,14 @@ import numpy.typing as npt
 
 from hindmost._engine import Histogram
 from hindmost.design import Cell
+from hindmost.notes import Note, most_common
 from hindmost.run.calm import RunCalm, judged
 from hindmost.run.figures import Totals, run_figures
 from hindmost.run.readings import plan_of
 from hindmost.run.soundness import soundness
 from hindmost.store import Study
 from hindmost.studies.attribution.attempts import GIVEN_UP, Attempts
+from hindmost.studies.comparison.runs import note_of
 
 Bins = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.float64]]
 AGAIN = 10_000
@@ -44,9 +45,9 @@ class RunValues:
     """One run: by quantile and ``mean`` its latency in microseconds (inf: infinitely late).
 
     ``within``: sampling variance of each, None where it cannot be known; ``busy``: processors' worth of
-    time that the server used; ``seconds``: what the run took; ``overloaded``: in words, how little of the
-    asked rate the server carried: its latencies then tell how long the run was, and nothing else;
-    ``unsound``: why it does not count, None where it does; ``bins``: lower and upper edges (microseconds)
+    time that the server used; ``seconds``: what the run took; ``overloaded``: how little of the asked rate
+    the server carried; its latencies then say how long the run was, and nothing else;
+    ``unsound``: why the run is excluded, None where it counts; ``bins``: lower and upper edges (microseconds)
     and counts of its latencies. ``raw``: what was measured, where ``values`` are calm ones (empty: the
     same); ``calm``: what others took, None where nobody looked.
     """
@@ -57,8 +58,8 @@ class RunValues:
     requests: int
     busy: float | None
     seconds: float
-    overloaded: str | None = None
-    unsound: str | None = None
+    overloaded: Note | None = None
+    unsound: Note | None = None
     bins: Bins | None = None
     raw: dict[str, float] = field(default_factory=dict)
     calm: RunCalm | None = None
@@ -74,8 +75,8 @@ class CellRuns:
     cell: Cell
     runs: list[RunValues] = field(default_factory=list)
     invalid: int = 0
-    why_invalid: str | None = None
-    failure: str | None = None
+    why_invalid: Note | None = None
+    failure: Note | None = None
     extra: int = 0
 
     @property
@@ -113,20 +114,20 @@ class Readings:
 
     Attributes
     ----------
-    refused : str or None
-        Why calm latency must not be used of these runs, told by all of them together: what was measured
-        counts.
+    refused : Note or None
+        Why the isolated latency of these runs must not be used, judged by all of them together: the measured
+        latency counts.
     """
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, int], RunValues] = {}
         self._measured: dict[tuple[str, int], RunValues] = {}
-        self.refused: str | None = None
+        self.refused: Note | None = None
 
     def judge(self, runs: Iterable[RunValues]) -> None:
         """Look at all runs that count, whether the thefts are those of others."""
         refusal = judged([run.calm for run in runs if run.calm is not None])
-        self.refused = None if refusal is None else refusal.text
+        self.refused = None if refusal is None else Note(refusal.reason, refusal.text, {"need": refusal.need})
 
     def cell(self, part: Study | None, cell: Cell, attempts: Attempts, where: tuple[str, str]) -> CellRuns:
         """What a cell's study holds, if there is one; ``where``: its load's folder and its own."""
@@ -136,7 +137,7 @@ class Readings:
         found.runs = [sound[block] for block in sorted(sound)]
         unsound = [run.unsound for run in runs if run.unsound is not None]
         found.invalid = len(unsound)
-        found.why_invalid = Counter(unsound).most_common(1)[0][0] if unsound else None
+        found.why_invalid = most_common(unsound)
         found.failure = next((run.overloaded for run in found.runs if run.overloaded), None)
         failures = attempts.failures(*where)
         if failures and (len(failures) >= GIVEN_UP or not found.runs):
@@ -172,8 +173,8 @@ class Readings:
             requests=figures.counts["due"],
             busy=run.record.get("server_cpu_share"),
             seconds=float(run.record["seconds"]),
-            overloaded=found.why if overloaded else None,
-            unsound=None if overloaded or found.sound else found.why,
+            overloaded=note_of(found) if overloaded else None,
+            unsound=None if overloaded or found.sound else note_of(found),
             bins=_bins(figures.latency),
             calm=figures.calm,
         )

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from hindmost.design import Cell
+from hindmost.notes import Note
 from hindmost.stats import Comparison, compare_runs, positive_mean_interval
 from hindmost.stats.runs.before_after import LEAST_PAIRS
 from hindmost.store import attribution as documents
@@ -44,14 +45,16 @@ def confirmations(
     left: list[documents.Unconfirmed] = []
     for load, answer in zip(runner.plan.loads, document["loads"], strict=True):
         found = _at(runner, load, answer, after)
-        if isinstance(found, str):
-            left.append({"load": load.name, "why": found})
+        if isinstance(found, Note):
+            left.append({"load": load.name, "why": found.document()})
         else:
             done.append(found)
     return done, left
 
 
-def _at(runner: Runner, load: LoadPoint, answer: documents.Load, after: Cell) -> documents.Confirmation | str:
+def _at(
+    runner: Runner, load: LoadPoint, answer: documents.Load, after: Cell
+) -> documents.Confirmation | Note:
     """The confirmation at a load, or why there is none."""
     plan, name = runner.plan, runner.plan.wanted
     cells = dict(zip(SIDES, (plan.control, after), strict=True))
@@ -59,14 +62,18 @@ def _at(runner: Runner, load: LoadPoint, answer: documents.Load, after: Cell) ->
     for side, cell in cells.items():
         folder = f"{CONFIRMATION}/{side}/{folder_of(cell)}"
         if (part := runner.stored(load, folder)) is None:
-            return "[confirm] skip = true" if plan.file.confirm.skip else "no fresh runs were made"
+            if plan.file.confirm.skip:
+                return Note("confirmation-skipped", "[confirm] skip = true", {"key": "confirm.skip"})
+            return Note("no-fresh-runs", "no fresh runs were made")
         sides[side] = runner.readings.cell(part, cell, runner.attempts, (load.folder, folder))
     if failure := next((one.failure for one in sides.values() if one.failure), None):
         return failure
     pairs = sorted(set(sides["before"].blocks) & set(sides["after"].blocks))
     if not pairs:
-        unsound = next((one.why_invalid for one in sides.values() if one.why_invalid), "none was made")
-        return f"no pair of fresh runs is sound: {unsound}"
+        unsound = next((one.why_invalid for one in sides.values() if one.why_invalid), None)
+        why = "none was made" if unsound is None else unsound.text
+        values = {} if unsound is None else {"why": unsound.code, **unsound.values}
+        return Note("no-clean-pair", f"no pair of fresh runs counts: {why}", values)
     columns = {
         side: {label: _column(one, label, pairs) for label in (*plan.labels, "mean")}
         for side, one in sides.items()
@@ -77,7 +84,7 @@ def _at(runner: Runner, load: LoadPoint, answer: documents.Load, after: Cell) ->
         if all(map(math.isfinite, columns["before"][label] + columns["after"][label]))
     }
     if name not in compared:
-        return f"{name} of a fresh run is infinitely late"
+        return Note("infinitely-late", f"{name} of a fresh run is infinitely late", {"quantile": name})
     outcome = _outcome(compared[name])
     return {
         "load": load.name,
@@ -92,6 +99,7 @@ def _at(runner: Runner, load: LoadPoint, answer: documents.Load, after: Cell) ->
         },
         "predicted": _promised(plan, answer, cells),
         "outcome": outcome,
+        "least_pairs": _least_pairs(compared[name]),
         "text": _text(outcome, load.name, name, compared[name]),
     }
 
@@ -136,11 +144,15 @@ def _promised(
     return out
 
 
+def _least_pairs(one: Comparison) -> int | None:
+    """The pairs that an answer needs at least, where there are fewer."""
+    return max(LEAST_PAIRS, one.pairs + one.needed) if one.needed else None
+
+
 def _text(outcome: Outcome, load: str, name: str, one: Comparison) -> str:
     pairs = f"{one.pairs} fresh pair{'' if one.pairs == 1 else 's'}"
-    if one.needed:
-        least = f"at least {max(LEAST_PAIRS, one.pairs + one.needed)} are needed"
-        return f"at {load} load not decided by {pairs}: {least}"
+    if (least := _least_pairs(one)) is not None:
+        return f"at {load} load not decided by {pairs}: at least {least} are needed"
     span = f"{times(_ratio(one))} over {pairs}"
     word = {
         "confirmed": f"confirmed: {name} is",

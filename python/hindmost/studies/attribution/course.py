@@ -17,6 +17,7 @@ from typing import Protocol
 
 from hindmost.design import Cell, ScheduledRun, schedule
 from hindmost.errors import HindmostError, HostUnfit, TargetError
+from hindmost.notes import Note
 from hindmost.run.soundness import Remaking
 from hindmost.studies.attribution.plan import AttributionPlan, LoadPoint, folder_of
 from hindmost.studies.attribution.runner import CONFIRMATION, Runner
@@ -30,14 +31,14 @@ SIDES = ("before", "after")
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Where a study stands: ``done`` of ``of`` runs; ``why`` the last one failed, if it did."""
+    """The progress of a study: ``done`` of ``of`` runs; ``why`` the last one failed, if it did."""
 
     what: str
     load: LoadPoint
     cell: Cell
     done: int
     of: int
-    why: str | None
+    why: Note | None
 
 
 class OnStep(Protocol):
@@ -95,7 +96,8 @@ class Course:
                 except TargetError:
                     continue  # some cell may still start; if none does, they are reported as such
                 except HindmostError as error:
-                    raise _unfit(f"{names[place]} = {factor.levels[level]}", error) from None
+                    setting = {"factor": names[place], "level": factor.levels[level]}
+                    raise _unfit(f"{names[place]} = {factor.levels[level]}", error, **setting) from None
 
     def blocks(self) -> int:
         """Make blocks until they are enough; returns how many there are."""
@@ -146,9 +148,10 @@ def _folder(side: str, cell: Cell) -> str:
     return f"{CONFIRMATION}/{side}/{folder_of(cell)}"
 
 
-def _unfit(what: str, error: HindmostError) -> HostUnfit:
+def _unfit(what: str, error: HindmostError, **setting: str) -> HostUnfit:
     return HostUnfit(
-        "todo",
-        f"{what} cannot be had: {error.message}; nothing was measured, and everything is as it was found",
+        error.code,
+        f"{what} cannot be set: {error.message}; nothing was measured, and all settings are restored",
         hint=error.hint or "hindmost knobs list --all",
+        **{**error.fields, **setting},
     )

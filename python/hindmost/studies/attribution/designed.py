@@ -44,9 +44,10 @@ def planned(file: StudyFile, measure: MeasurePlan, *, dry: bool = False) -> Attr
     target = parse_target(file.target)
     if not isinstance(target, Managed):
         raise UsageError(
-            "todo",
-            f"{file.target} runs already, and every run needs a server that is started anew with its setting",
-            hint="a preset, or a target file with the commands that start and stop it (by ssh, if elsewhere)",
+            "needs-managed-target",
+            f"{file.target} runs already, but each run must start the server with its setting",
+            hint="use a preset, or a target file with the commands that start and stop it",
+            target=file.target,
         )
     there = measure.server_host is not None
     knobs = tuple(_knob(one, target, dry=dry, there=there) for one in file.factor)
@@ -74,7 +75,13 @@ def to_read(study: Study) -> AttributionPlan:
     found = study.manifest.get("sets")
     if not isinstance(found, list) or len(found) != len(file.factor):
         path = study.folder / "manifest.json"
-        raise StudyError("todo", f"{path} does not say what each factor sets", hint=f"head -c 2000 {path}")
+        raise StudyError(
+            "bad-file",
+            f"{path} does not say what each factor sets",
+            hint=f"head -c 2000 {path}",
+            path=str(path),
+            key="sets",
+        )
     sets = tuple((str(kind), str(what)) for kind, what in found)
     return _designed(file, plan_of(study), None, (), sets)
 
@@ -84,7 +91,13 @@ def file_of(study: Study) -> dict[str, Any]:
     file = study.manifest.get("attribution")
     if not isinstance(file, dict):
         path = study.folder / "manifest.json"
-        raise StudyError("todo", f"{path} holds no study file", hint=f"head -c 2000 {path}")
+        raise StudyError(
+            "bad-file",
+            f"{path} holds no study file",
+            hint=f"head -c 2000 {path}",
+            path=str(path),
+            key="attribution",
+        )
     return file
 
 
@@ -106,9 +119,12 @@ def _designed(
     blocks = parse_runs(file.design.blocks) if file.design.blocks is not None else BLOCKS
     if blocks[0] < 2:
         raise UsageError(
-            "todo",
-            f"design.blocks = {file.design.blocks!r}: one run of each cell does not say how runs scatter",
+            "bad-value",
+            f"design.blocks = {file.design.blocks!r}: one run of each cell cannot show how runs vary",
             hint='blocks = "10..20"',
+            key="design.blocks",
+            value=file.design.blocks,
+            least=2,
         )
     plan = AttributionPlan(
         file=file,
@@ -124,9 +140,12 @@ def _designed(
     )
     if plan.wanted not in plan.labels:
         raise UsageError(
-            "todo",
+            "unknown-name",
             f"confirm.quantile = {plan.wanted} is not measured: quantiles = {file.quantiles!r}",
             hint=f'quantiles = "{file.quantiles},{plan.wanted.removeprefix("p")}"',
+            key="confirm.quantile",
+            name=plan.wanted,
+            known=list(plan.labels),
         )
     return _within(_controlled(plan), file.design.budget)
 
@@ -141,13 +160,20 @@ def _smallest(file: StudyFile) -> Smallest:
         us = parse_duration(file.delta, "delta") * 1e6
     if file.scale != "us":
         raise UsageError(
-            "todo",
-            f"delta = {file.delta!r} is a time, and on the scale of ratios effects are shares",
+            "bad-value",
+            f'delta = {file.delta!r} is a time, but effects are shares when scale = "ratio"',
             hint='delta = "5%", or scale = "us"',
+            key="delta",
+            value=file.delta,
+            scale=file.scale,
         )
     if us <= 0.0:
         raise UsageError(
-            "todo", f"delta = {file.delta!r}: an effect that matters is above 0", hint='delta = "20us"'
+            "bad-value",
+            f"delta = {file.delta!r} must be greater than zero",
+            hint='delta = "20us"',
+            key="delta",
+            value=file.delta,
         )
     return Smallest(us=us)
 
@@ -182,10 +208,16 @@ def _within(plan: AttributionPlan, budget: str | None) -> AttributionPlan:
         )
     except UsageError as error:
         raise UsageError(
-            "todo",
+            error.code,
             f"--budget {budget}: {error.message}; a run takes {plan.run_s + RESTART_S:.1f} s, and the"
-            f" confirmation {confirm} runs",
-            hint=f"{error.hint}; or confirm.runs",
+            f" confirmation needs {confirm} runs",
+            hint=f"{error.hint}, or fewer confirm.runs",
+            **{
+                **error.fields,
+                "option": "--budget",
+                "run_s": plan.run_s + RESTART_S,
+                "confirmation": confirm,
+            },
         ) from None
     return replace(plan, design=found.design, blocks=(found.blocks, found.blocks))
 
@@ -196,10 +228,11 @@ def _refuse_set_already(file: StudyFile, measure: MeasurePlan, knobs: Sequence[K
     for table, knob in zip(file.factor, knobs, strict=True):
         if met := sorted(knob.sets & fixed):
             raise UsageError(
-                "todo",
-                f"factor {table.name!r} sets {met[0]}, which knobs of [target] in the fleet's file set"
-                " for all of the study",
+                "conflicting-factors",
+                f"factor {table.name!r} sets {met[0]}, which [target] of the fleet file sets, too",
                 hint="leave it out of one of them",
+                factors=[table.name],
+                sets=met[0],
             )
 
 
@@ -226,5 +259,6 @@ def _knob(table: FactorTable, target: Managed, *, dry: bool, there: bool) -> Kno
         if isinstance(error, HostUnfit):
             left = f"leave it out: hindmost attribute STUDY.toml --without '{table.name}'"
             hint = f"{left}; {hint}" if hint else left
-        raise type(error)(error.code, f"{where}: {error.message}", hint=hint, **error.fields) from None
+        fields = {**error.fields, "factor": table.name}
+        raise type(error)(error.code, f"{where}: {error.message}", hint=hint, **fields) from None
     return knob

@@ -45,10 +45,11 @@ def run(study: Study, talk: Talk, *, confirm: bool = True, apply: bool = False) 
     plan = to_run(study)
     if apply and plan.measure.server_host is not None:
         raise UsageError(
-            "todo",
-            "--apply leaves this host in the recommended setting, and the server is on"
-            f" {plan.measure.server_host}",
-            hint="hindmost knobs set there, once the study has said what; leave out --apply",
+            "server-elsewhere",
+            f"--apply sets this host as recommended, but the server runs on {plan.measure.server_host}",
+            hint="leave out --apply, and use `hindmost knobs set` on that host when the study is done",
+            option="--apply",
+            host=plan.measure.server_host,
         )
     with fleet_of(plan.measure, talk.say) as fleet:
         return _answered(Runner(study, plan, fleet=fleet), talk, confirm=confirm, apply=apply)
@@ -79,7 +80,12 @@ def read(study: Study) -> Attribution:
     """The answer of a stored study, from its runs."""
     result = answer(Runner(study, to_read(study)))
     if not any(cell["runs"] + cell["invalid"] for load in result["loads"] for cell in load["cells"]):
-        raise StudyError("todo", f"{study.folder} holds no finished run", hint=study.again)
+        raise StudyError(
+            "no-finished-runs",
+            f"{study.folder} holds no finished run",
+            hint=study.again,
+            path=str(study.folder),
+        )
     return result
 
 

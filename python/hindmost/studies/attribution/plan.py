@@ -145,9 +145,11 @@ def refuse_clashes(names: Sequence[str], knobs: Sequence[Knob]) -> None:
         for what in sorted(knob.sets):
             if what in owner:
                 raise UsageError(
-                    "todo",
-                    f"factors {owner[what]!r} and {name!r} both set {what}: neither would have its level",
+                    "conflicting-factors",
+                    f"factors {owner[what]!r} and {name!r} both set {what}, so neither would keep its level",
                     hint="make them one factor with more levels",
+                    factors=[owner[what], name],
+                    sets=what,
                 )
             owner[what] = name
 

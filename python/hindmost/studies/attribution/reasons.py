@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Any, Literal
 
 from hindmost.store.attribution import Evidence
 from hindmost.store.types import Reason
@@ -21,24 +21,35 @@ def reasons_of(plan: AttributionPlan, document: Evidence) -> list[Reason]:
 
 
 def _reason(
-    code: str, level: Literal["invalid", "inconclusive", "mind"], text: str, hint: str | None
+    code: str,
+    level: Literal["inconclusive", "note"],
+    text: str,
+    hint: str | None = None,
+    **values: Any,  # noqa: ANN401 (numbers, names, lists of names)
 ) -> Reason:
-    return {"code": code, "level": level, "text": text, "hint": hint}
+    return {"code": code, "level": level, "text": text, "hint": hint, "values": values}
 
 
 def cells_without_figures(document: Evidence) -> list[Reason]:
-    """Cells that have no answer, and why; runs that the instrument distorted."""
+    """Cells that have no figure, and why; runs that the instrument distorted."""
     out = []
     for load in document["loads"]:
-        if failed := [cell for cell in load["cells"] if cell["failure"]]:
-            setting = ", ".join(f"{name} = {level}" for name, level in failed[0]["levels"].items())
+        failed = [(cell["levels"], cell["failure"]) for cell in load["cells"] if cell["failure"]]
+        if failed:
+            levels, failure = failed[0]
+            setting = ", ".join(f"{name} = {level}" for name, level in levels.items())
             more = f"; nor for {len(failed) - 1} more of {len(load['cells'])} cells" if failed[1:] else ""
             out.append(
                 _reason(
-                    "cell",
-                    "mind",
-                    f"at {load['name']} load there is no figure for {setting}: {failed[0]['failure']}{more}",
-                    "a lower rate, or the level left out; the model does without these cells",
+                    "failed-cell",
+                    "note",
+                    f"at {load['name']} load there is no figure for {setting}: {failure['text']}{more}",
+                    "lower the rate, or leave out the level; the model does without these cells",
+                    load=load["name"],
+                    levels=levels,
+                    why=failure["code"],
+                    failed=len(failed),
+                    cells=len(load["cells"]),
                 )
             )
         runs = sum(cell["runs"] + cell["invalid"] for cell in load["cells"])
@@ -46,34 +57,46 @@ def cells_without_figures(document: Evidence) -> list[Reason]:
         if runs and invalid > MANY_INVALID * runs:
             out.append(
                 _reason(
-                    "invalid_runs",
-                    "mind",
-                    f"at {load['name']} load {invalid} of {runs} runs were distorted and are left out",
-                    "`hindmost doctor`: what on this host distorts a measurement",
+                    "distorted-runs",
+                    "note",
+                    f"at {load['name']} load {invalid} of {runs} runs were distorted and are excluded",
+                    "`hindmost doctor` shows what distorts measurements on this host",
+                    load=load["name"],
+                    distorted=invalid,
+                    runs=runs,
                 )
             )
     return out
 
 
 def _theft(document: Evidence) -> list[Reason]:
-    """What others took, and which figures these therefore are."""
+    """How much interference there was, and which latency the figures therefore are."""
     out = []
     for load in document["loads"]:
         one = load["theft"]
         if one is None or not one["runs"]:
             continue
+        refused = one["refused"]
         took = (
-            f"at {load['name']} load others took {one['taken_share']:.1%} of the processors' time, in"
-            f" {one['runs']} of {one['of']} runs"
+            f"at {load['name']} load the hypervisor or other processes used {one['taken_share']:.1%} of the"
+            f" CPUs, in {one['runs']} of {one['of']} runs"
         )
-        if one["refused"]:
-            text = f"{took}, but figures are what was measured: {one['refused']}"
+        if refused:
+            text = f"{took}, but figures are latency as measured: {refused['text']}"
         else:
             text = (
-                f"{took}: figures are calm latency, what the server does on processors of its own"
-                f" ({one['counted_share']:.0%} of requests count); what was measured stands beside it"
+                f"{took}: figures are isolated latency, that of the server with the CPUs to itself"
+                f" ({one['counted_share']:.0%} of requests count); the measured latency is next to it"
             )
-        out.append(_reason("theft", "mind", text, None))
+        values = {
+            "load": load["name"],
+            "taken_share": one["taken_share"],
+            "counted_share": one["counted_share"],
+            "runs": one["runs"],
+            "of": one["of"],
+            "refused": refused["code"] if refused else None,
+        }
+        out.append(_reason("interference", "note", text, **values))
     return out
 
 
@@ -85,11 +108,12 @@ def _sample(document: Evidence) -> list[Reason]:
     if 0 < least < FEW_RUNS:
         return [
             _reason(
-                "few_runs",
-                "mind",
-                f"a cell has {least} runs only: if runs of this server come in two kinds, intervals are too"
-                " short",
-                f'blocks = "{FEW_RUNS}.." in [design], and the same command again goes on',
+                "few-cell-runs",
+                "note",
+                f"a cell has only {least} runs: intervals are too short if runs come in two kinds",
+                f'set blocks = "{FEW_RUNS}.." in [design], and run the same command again',
+                runs=least,
+                need=FEW_RUNS,
             )
         ]
     return []
@@ -102,12 +126,16 @@ def _drift(document: Evidence) -> list[Reason]:
         if one is not None and one["drifting"]:
             out.append(
                 _reason(
-                    "drift",
-                    "mind",
+                    "control-drift",
+                    "note",
                     f"at {load['name']} load the control's {one['quantile']} changed by"
-                    f" {one['share_per_block']:+.1%} a block (p = {one['p']:.2g}): the host was not the same"
-                    " throughout; blocks take most of it out of the comparisons",
+                    f" {one['share_per_block']:+.1%} a block (p = {one['p']:.2g}): the host changed;"
+                    " blocks remove most of the drift from the comparisons",
                     "`hindmost doctor`",
+                    load=load["name"],
+                    quantile=one["quantile"],
+                    share_per_block=one["share_per_block"],
+                    p=one["p"],
                 )
             )
     return out
@@ -125,20 +153,22 @@ def _undecided(plan: AttributionPlan, document: Evidence) -> list[Reason]:
         ]
         if not open_:
             continue
-        names = ", ".join(effect["factors"][0] for effect in open_)
+        names = [effect["factors"][0] for effect in open_]
         more = [effect["more_runs"] for effect in open_ if effect["more_runs"]]
-        runs = (
-            f"about {max(more)} more runs of each cell would" if more else "no number of runs in reach would"
-        )
+        runs = f"about {max(more)} more runs of each cell" if more else "no practical number of runs"
         out.append(
             _reason(
-                "undecided",
+                "undecided-factors",
                 "inconclusive",
-                f"at {load['name']} load it is open whether {names} change"
-                f" {name} by {plan.delta.text} or more: {runs} decide it",
-                None
-                if not more or not math.isfinite(max(more))
-                else "more blocks in [design]; the same command goes on",
+                f"at {load['name']} load it is not decided whether {', '.join(names)} change"
+                f" {name} by {plan.delta.text} or more: {runs} would decide it",
+                "set more blocks in [design], and run the same command again"
+                if more and math.isfinite(max(more))
+                else None,
+                load=load["name"],
+                quantile=name,
+                factors=names,
+                more_runs=max(more) if more else None,
             )
         )
     return out

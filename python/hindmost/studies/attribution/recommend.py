@@ -101,14 +101,15 @@ def _better(
 def _tied(plan: AttributionPlan, asked: list[Found], compared: list[Against]) -> documents.Recommendation:
     text = f"no setting is shown to be better than the present one for {plan.wanted}{_where(plan)}"
     least = min(compared, key=lambda one: one.value)
-    blocks = None
+    blocks = candidate = None
     if least.value < -smallest(plan, asked):
         runs = min(len(one.runs[cell]) for one in asked for cell in (least.cell, plan.control))
         blocks = more_runs(least, 0.0, runs)
         look = times(_ratio_to_control(plan, asked, least))
-        many = f"about {_blocks(blocks)} would tell" if blocks else "no number of blocks in reach would tell"
+        many = f"about {_blocks(blocks)} would tell" if blocks else "no practical number of blocks would tell"
         text += f": {changed_text(plan, least.cell)} looks {look}, but may be chance; {many}"
-    return {**_said(plan, "tied", text), "more_blocks": blocks}
+        candidate = plan.levels(least.cell)
+    return {**_said(plan, "tied", text), "more_blocks": blocks, "candidate": candidate}
 
 
 def _too_little(plan: AttributionPlan, cells: Cells) -> int:
@@ -143,6 +144,7 @@ def _said(plan: AttributionPlan, outcome: documents.Recommended, text: str) -> d
         "loads": [load.name for load in plan.asked_loads],
         "outcome": outcome,
         "levels": None,
+        "candidate": None,
         "gain": None,
         "prices": [],
         "more_blocks": None,

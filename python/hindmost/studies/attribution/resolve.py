@@ -52,7 +52,13 @@ def resolve(
         If a factor cannot be set here.
     """
     if where.is_dir() and out is not None:
-        raise UsageError("todo", "a study's folder takes no --out", hint=f"hindmost attribute {where}")
+        raise UsageError(
+            "conflicting-options",
+            f"--out does not go with {where}, which is a study's folder already",
+            hint=f"hindmost attribute {where}",
+            option="--out",
+            value=str(out),
+        )
     folder = where if where.is_dir() else out
     study = Study.open(folder) if folder is not None and (folder / "manifest.json").exists() else None
     before = None
@@ -61,20 +67,31 @@ def resolve(
         before = file_of(study)
     if where.is_dir():
         if before is None:
-            raise UsageError("todo", f"{where} holds no study", hint="hindmost attribute STUDY.toml")
+            raise UsageError(
+                "no-such-study",
+                f"{where} holds no study",
+                hint="hindmost attribute STUDY.toml",
+                path=str(where),
+            )
         file = read_study(before, str(where))
         if without is not None:
             raise UsageError(
-                "todo", "factors cannot leave a study that goes on", hint=f"hindmost attribute {where}"
+                "study-differs",
+                "--without cannot remove factors from a study that was begun",
+                hint=f"hindmost attribute {where}",
+                option="--without",
+                value=without,
             )
     else:
         file = _left_out(_beside(load_study_file(where), where.parent), without)
         _refuse_too_few(file)
         if before is not None and (changed := same_study(before, file)):
             raise UsageError(
-                "todo",
-                f"{folder} was made with another {changed[0]}: runs would not be alike",
-                hint="choose another --out; blocks, budget, remake, delta and [confirm] may change",
+                "study-differs",
+                f"{folder} was begun with another {changed[0]}, so its runs and new ones would not be alike",
+                hint="choose another --out; only blocks, budget, remake, delta and [confirm] may change",
+                path=str(folder),
+                key=changed[0],
             )
     if budget is not None:  # it decides the design: whoever goes on, or reports, must find the same
         file = file.model_copy(update={"design": file.design.model_copy(update={"budget": budget})})
@@ -116,15 +133,21 @@ def _refuse_too_few(file: StudyFile) -> None:
     blocks = file.design.blocks
     if blocks is not None and parse_runs(blocks)[0] < LEAST_RUNS:
         raise UsageError(
-            "todo",
-            f"design.blocks = {blocks!r}: a setting with fewer than {LEAST_RUNS} runs does not count",
+            "bad-value",
+            f"design.blocks = {blocks!r}: a setting counts only with {LEAST_RUNS} runs or more",
             hint='blocks = "10..20"',
+            key="design.blocks",
+            value=blocks,
+            least=LEAST_RUNS,
         )
     if file.confirm.runs < LEAST_PAIRS and not file.confirm.skip:
         raise UsageError(
-            "todo",
+            "bad-value",
             f"confirm.runs = {file.confirm.runs}: fewer than {LEAST_PAIRS} pairs decide nothing",
             hint="runs = 20, or skip = true",
+            key="confirm.runs",
+            value=file.confirm.runs,
+            least=LEAST_PAIRS,
         )
 
 
@@ -148,9 +171,21 @@ def _left_out(file: StudyFile, without: str | None) -> StudyFile:
     names = [name.strip() for name in without.split(",")]
     known = [factor.name for factor in file.factor]
     if unknown := [name for name in names if name not in known]:
-        raise UsageError("todo", f"--without {unknown[0]!r} is none of the factors: {', '.join(known)}")
+        raise UsageError(
+            "unknown-name",
+            f"--without {unknown[0]!r} is not a factor; the factors are {', '.join(known)}",
+            option="--without",
+            name=unknown[0],
+            known=known,
+        )
     if not (left := [factor for factor in file.factor if factor.name not in names]):
-        raise UsageError("todo", "--without leaves no factor", hint="hindmost measure TARGET")
+        raise UsageError(
+            "bad-value",
+            "--without leaves no factor",
+            hint="hindmost measure TARGET",
+            option="--without",
+            value=without,
+        )
     design = file.design.model_copy(
         update={
             "control": {k: v for k, v in file.design.control.items() if k not in names},
@@ -165,13 +200,19 @@ def _measure(file: StudyFile) -> MeasurePlan:
     options = {"warmup": "1s", "duration": "3s", **file.measure}
     if options["warmup"] == "auto":
         raise UsageError(
-            "todo", 'measure.warmup = "auto" cannot be: all runs must be alike', hint='warmup = "2s"'
+            "bad-value",
+            'measure.warmup = "auto" is not allowed here: all runs must be alike',
+            hint='warmup = "2s"',
+            key="measure.warmup",
+            value="auto",
         )
     first = {"target": file.target, "rate": file.load[0].rate, "quantiles": file.quantiles, "seed": file.seed}
     try:
         return MeasureRequest.of({**first, **options}).plan()
     except UsageError as error:
-        raise UsageError("todo", f"[measure] of the study file: {error.message}", hint=error.hint) from None
+        raise UsageError(
+            error.code, f"[measure] of the study file: {error.message}", hint=error.hint, **error.fields
+        ) from None
 
 
 def _remade(plan: MeasurePlan, file: StudyFile) -> MeasurePlan:

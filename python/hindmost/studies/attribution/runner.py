@@ -16,6 +16,7 @@ from hindmost.errors import HindmostError, Interrupted, StudyError, UsageError
 from hindmost.fleet import HERE, Fleet, Moment, Setting
 from hindmost.knobs import Knob
 from hindmost.knobs.force import in_force, processors, started_with
+from hindmost.notes import Note
 from hindmost.plan import MeasurePlan
 from hindmost.run.making import make_run
 from hindmost.run.serving import Beside, nothing_beside
@@ -87,11 +88,11 @@ class Runner:
             self._parts[where] = Study.open(folder)
         return self._parts.get(where)
 
-    def make(self, load: LoadPoint, name: str, cell: Cell, block: int) -> str | None:
-        """Make a cell's run of a block; returns why there is no sound one, if there is none.
+    def make(self, load: LoadPoint, name: str, cell: Cell, block: int) -> Note | None:
+        """Make a cell's run of a block; returns why no run counts, if none does.
 
-        A run that is there already is not made again, nor is one of a cell that was given up; one that is not
-        sound is left where it is and made again, as far as `Remaking` goes.
+        A run that is stored is not repeated, nor is one of a cell that was given up. An excluded run stays
+        where it is, and another one is made as often as `Remaking` allows.
 
         Raises
         ------
@@ -108,7 +109,8 @@ class Runner:
             if why is None:
                 return None
             attempt += 1
-        return f"not sound, made {_times(attempt)}: {why}"
+        assert why is not None, "the first attempt is always made"
+        return Note(why.code, f"excluded, made {_times(attempt)}: {why}", {**why.values, "attempts": attempt})
 
     def _again(self, attempts: int) -> bool:
         """Whether a run may be made that was made so often before."""
@@ -118,7 +120,7 @@ class Runner:
         """A cell at a load, to be compared in pairs."""
         return CellSide(self, load, name, cell)
 
-    def run_once(self, load: LoadPoint, name: str, cell: Cell, number: int) -> str | None:
+    def run_once(self, load: LoadPoint, name: str, cell: Cell, number: int) -> Note | None:
         """Make run `number` of a cell; returns why there is none, if there is none."""
         part, where = self.part(load, name, cell), f"{load.folder}/{name}"
         failures = self.attempts.failures(load.folder, name)
@@ -142,7 +144,7 @@ class Runner:
         except (Interrupted, StudyError, UsageError):
             raise
         except HindmostError as error:
-            why = f"{where}: {error.message}"
+            why = Note(error.code, f"{where}: {error.message}", error.fields)
         entry = Attempt(load.folder, name, number, time.monotonic() - begun, why)
         self.attempts.add(entry, self.plan.levels(cell))
         return why
@@ -219,7 +221,7 @@ class CellSide:
     def __init__(self, runner: Runner, load: LoadPoint, name: str, cell: Cell) -> None:
         self._runner = runner
         self._where = (load, name, cell)
-        self._failures: dict[int, str] = {}
+        self._failures: dict[int, Note] = {}
 
     def has(self, number: int) -> bool:
         """Whether there is a run of this block."""
@@ -231,15 +233,15 @@ class CellSide:
         why = self._runner.run_once(load, name, cell, number)
         if why is not None:
             if self._runner.given_up(load, name):
-                raise GivenUp(why)
+                raise GivenUp(why.text)
             self._failures[number] = why
 
-    def unsound(self, number: int) -> str | None:
-        """Why no run of this block counts; studies before 0.3 made one again within its block."""
+    def unsound(self, number: int) -> Note | None:
+        """Why no run of this block counts; studies before 0.3 repeated a run within its block."""
         part = self._runner.part(*self._where)
         whys = [self._runner.readings.run(part, one).unsound for one in self._numbers(number)]
         if not whys:
-            return self._failures.get(number, "there is no such run")
+            return self._failures.get(number, Note("run-failed", "there is no such run", {"run": number}))
         return None if None in whys else whys[-1]
 
     def _numbers(self, block: int) -> list[int]:

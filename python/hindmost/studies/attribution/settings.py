@@ -56,6 +56,7 @@ def reversals(plan: AttributionPlan, found: Found) -> list[documents.Reversal]:
         out.append(
             {
                 "factor": one.factor,
+                "level": level,
                 "by": one.by,
                 "at": list(at),
                 "effects_us": [_at_level(found, one, place) for place in range(len(at))],

@@ -29,7 +29,7 @@ def of(plan: AttributionPlan, document: Evidence) -> Answer:
             "reasons": reasons,
         }
     effects = _effects(plan, document)
-    undecided = any(reason["code"] == "undecided" for reason in reasons)
+    undecided = any(reason["code"] == "undecided-factors" for reason in reasons)
     summary = [effects[0] if effects else _nothing(plan), _setting(document), _sure(plan, document)]
     return {
         "verdict": "open" if undecided else "answered",
@@ -57,7 +57,7 @@ def _setting(document: Evidence) -> str:
 def _sure(plan: AttributionPlan, document: Evidence) -> str:
     """How sure that is: what fresh runs say, load by load; else how many runs it rests on."""
     told = [one["text"] for one in document["confirmations"]]
-    told += [f"at {one['load']} load not confirmed: {one['why']}" for one in document["unconfirmed"]]
+    told += [f"at {one['load']} load not confirmed: {one['why']['text']}" for one in document["unconfirmed"]]
     if told:
         return "; ".join(told)
     design = document["design"]

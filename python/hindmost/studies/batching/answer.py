@@ -11,6 +11,7 @@ import numpy as np
 from hindmost import __version__
 from hindmost._engine import Histogram
 from hindmost.errors import StudyError
+from hindmost.notes import Note
 from hindmost.plan.batching import Batching, batching_text
 from hindmost.plan.units import format_us
 from hindmost.report.common import numbers
@@ -57,7 +58,12 @@ def answer(study: Study) -> documents.Batching:
     parts = {side: Study.open(study.folder / name_of_side(*side)) for side in asked.sides}
     made = _complete(list(parts.values()))
     if not made:
-        raise StudyError("todo", f"{study.folder} has no complete round", hint=again(study))
+        raise StudyError(
+            "no-finished-runs",
+            f"{study.folder} has no complete round",
+            hint=again(study),
+            path=str(study.folder),
+        )
     aside = unsound_rounds(parts.values(), made, unsound)
     rounds = [number for number in made if number not in aside]
     # Where none counts, all are shown, and the headline says so.
@@ -76,7 +82,7 @@ def answer(study: Study) -> documents.Batching:
         "by": asked.by,
         "margin": MARGIN,
         "rounds": len(rounds),
-        "aside": {str(number): why for number, why in aside.items()},
+        "aside": {str(number): why.document() for number, why in aside.items()},
         "rates": rates,
     }
     return finite(document)
@@ -211,7 +217,7 @@ def _cv(histogram: Histogram) -> float | None:
 
 
 def _headline(
-    asked: Asked, rates: Sequence[documents.BatchingRate], rounds: Sequence[int], aside: Mapping[int, str]
+    asked: Asked, rates: Sequence[documents.BatchingRate], rounds: Sequence[int], aside: Mapping[int, Note]
 ) -> str:
     ways = len(asked.sides) // len(asked.rates)
     least = least_pairs(ways - 1)

@@ -23,8 +23,8 @@ SPARE_ROUNDS = 2
 ALLOWED = Rounds(
     "--rounds",
     2,
-    "one does not tell how runs scatter",
-    "leave it out, for as many as can tell the ways apart",
+    "one round cannot show how runs vary",
+    "leave it out, for as many rounds as can tell the ways apart",
 )
 SIZES = (2, 4, 8, 16, 32)
 """Requests that a batch of each usual interval has in the mean: the paper's best have 5 to 20 (Figure 4)."""
@@ -98,9 +98,10 @@ def opened(
     """
     if request.closed:
         raise UsageError(
-            "todo",
-            "--closed leaves nothing to batch: a connection has one request at a time",
+            "conflicting-options",
+            "--closed leaves nothing to batch: each connection has one request at a time",
             hint="leave it out",
+            option="--closed",
         )
     rates = _rates(request.rate)
     chosen = None if intervals is None else parse_intervals(intervals)
@@ -145,19 +146,33 @@ def parse_intervals(text: str) -> list[float]:
     intervals = sorted({one for one in found if not isinstance(one, str)})
     if len(intervals) < len(found) or len(intervals) > MOST_INTERVALS:
         raise UsageError(
-            "todo",
+            "bad-value",
             f"--intervals {text!r} is not a list of at most {MOST_INTERVALS} different times",
             hint="--intervals 50us,100us,200us; none and nagle are always tried",
+            option="--intervals",
+            value=text,
+            most=MOST_INTERVALS,
         )
     return intervals
 
 
 def _rates(text: str | None) -> list[float]:
     if text is None:
-        raise UsageError("todo", "--rate is missing: the best interval is that of a rate", hint="--rate 50k")
+        raise UsageError(
+            "missing-argument",
+            "--rate is missing: the best interval depends on the rate",
+            hint="--rate 50k",
+            option="--rate",
+        )
     rates = [parse_rate(part.strip()) for part in text.split(",")]
     if len(set(rates)) < len(rates):
-        raise UsageError("todo", f"--rate {text} names a rate twice", hint="--rate 20k,40k,60k")
+        raise UsageError(
+            "bad-value",
+            f"--rate {text} names a rate twice",
+            hint="--rate 20k,40k,60k",
+            option="--rate",
+            value=text,
+        )
     return sorted(rates)
 
 

@@ -41,7 +41,7 @@ def run(study: Study, talk: Talk) -> Batching:
 
     def on_step(step: Step) -> None:
         if step.round in sides[step.side].made:
-            why = f": its round does not count, made again: {step.why}" if step.why else ""
+            why = f": its round is excluded and repeated: {step.why}" if step.why else ""
             talk.say(f"run {step.done} of {step.of}: {step.side}{why}")
 
     with fleet_of(plan, talk.say) as fleet:

@@ -1,4 +1,4 @@
-"""What two measurements do not have in common, and which of that leaves nothing to compare."""
+"""How two measurements differ, and which differences make a comparison meaningless."""
 
 from __future__ import annotations
 
@@ -89,9 +89,11 @@ def refuse_unlike_loads(found: Sequence[Unlike], labels: Sequence[str]) -> None:
         for one in grave
     )
     raise UsageError(
-        "todo",
-        f"these were not loaded alike: {said}; their latencies answer different questions",
-        hint="measure both alike, or --anyway",
+        "different-loads",
+        f"the loads differ: {said}; their latencies answer different questions",
+        hint="measure both under the same load, or add --anyway",
+        studies=list(labels),
+        differing={one["key"]: one["values"] for one in grave},
     )
 
 
@@ -102,7 +104,8 @@ def _differing(
     for key, what in names.items():
         values = [one.get(key) for one in documents]
         if any(value != values[0] for value in values):
-            found.append({"what": what, "values": [_written(key, value) for value in values], "grave": grave})
+            written = [_written(key, value) for value in values]
+            found.append({"key": key, "what": what, "values": written, "grave": grave})
     return found
 
 

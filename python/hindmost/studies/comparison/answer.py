@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
+from typing import Any, Literal
 
 from hindmost import __version__
 from hindmost.errors import StudyError, UsageError
+from hindmost.notes import Note
 from hindmost.plan import parse_changes
 from hindmost.report.common import numbers
 from hindmost.stats import Contrast, contrasts
@@ -68,13 +70,20 @@ def compare(
     folders = [Path(one.folder if isinstance(one, Study) else one) for one in studies]
     if len(folders) < 2:
         raise UsageError(
-            "todo", "a comparison needs two studies at least", hint="hindmost compare STUDY STUDY"
+            "missing-argument",
+            "a comparison needs at least two studies",
+            hint="hindmost compare STUDY STUDY",
+            argument="STUDY",
+            need=2,
+            have=len(folders),
         )
     if len({folder.resolve() for folder in folders}) < len(folders):
         raise UsageError(
-            "todo",
-            "the same study is named twice: it does not differ from itself",
+            "unexpected-argument",
+            "the same study is given twice, and it does not differ from itself",
             hint="hindmost compare STUDY STUDY",
+            argument="STUDY",
+            value=[str(folder) for folder in folders],
         )
     opened_ = [opened(folder) for folder in folders]
     sides = [
@@ -122,7 +131,7 @@ def answer(study: Study) -> Comparison:
     for place, label in enumerate(asked.labels, 1):
         folder = study.folder / str(place)
         if not any(folder.glob("runs/[0-9]*/run.json")):
-            raise StudyError("todo", f"{study.folder} holds no finished round of runs", hint=study.again)
+            raise _no_rounds(study)
         part = Study.open(folder)
         result = measured(part)
         part.write("result.json", json.dumps(result, allow_nan=False))
@@ -132,7 +141,7 @@ def answer(study: Study) -> Comparison:
     sound = [number for number in rounds if number not in unsound]
     calm = [number for number in rounds if all(number in side.calm() for side in sides)]
     if not rounds:
-        raise StudyError("todo", f"{study.folder} holds no finished round of runs", hint=study.again)
+        raise _no_rounds(study)
     counted = sound or rounds
     against = [
         _against(
@@ -148,12 +157,9 @@ def answer(study: Study) -> Comparison:
     reasons = _of_sides(sides)
     if not sound:
         why = next(iter(unsound.values()))
-        reasons.insert(
-            0,
-            _reason(
-                "set_aside", f"the host disturbed every round, so all count: {why}", None, "inconclusive"
-            ),
-        )
+        text = f"interference disturbed every round, so all of them count: {why}"
+        values = {"rounds": len(rounds), "why": why.code, **why.values}
+        reasons.insert(0, _reason("excluded-rounds", text, level="inconclusive", **values))
     document: Comparison = {
         "schema": "hindmost.compare/1",
         "version": __version__,
@@ -168,7 +174,10 @@ def answer(study: Study) -> Comparison:
         "sides": [side.document(counted, calm) for side in sides],
         "against": against,
         "unlike": unlike(sides),
-        "left_out": [f"round {number_}: {why}" for number_, why in unsound.items()],
+        "left_out": [
+            Note(why.code, f"round {number_}: {why}", {**why.values, "round": number_}).document()
+            for number_, why in unsound.items()
+        ],
         "limits": judged(parse_changes(asked.fail_if), against),
     }
     return finite(document)
@@ -228,7 +237,7 @@ def _calm(side: Measured, numbers_: Sequence[int]) -> Columns:
     return {name: [known[number_][name] for number_ in numbers_] for name in names}
 
 
-def _document(one: Contrast | None, why: str | None) -> documents.Contrast:
+def _document(one: Contrast | None, why: Note | None) -> documents.Contrast:
     """A contrast as it stands in the document; of none, both sides were infinitely late."""
     if one is None:
         unknown: documents.Ratio = dict.fromkeys(("value", "low", "high", "within_low", "within_high"))  # type: ignore[assignment]
@@ -240,7 +249,9 @@ def _document(one: Contrast | None, why: str | None) -> documents.Contrast:
             "adjusted": None,
             "word": "undecided",
             "more": None,
-            "why": why or "both have runs that are infinitely late there",
+            "why": (
+                why or Note("infinitely-late", "both have runs that are infinitely late there")
+            ).document(),
         }
     low, high = one.within
     return {
@@ -251,7 +262,7 @@ def _document(one: Contrast | None, why: str | None) -> documents.Contrast:
         "adjusted": one.adjusted,
         "word": "undecided" if why else one.word,
         "more": None if why else one.more,
-        "why": why,
+        "why": None if why is None else why.document(),
     }
 
 
@@ -262,8 +273,19 @@ def _overall(verdicts: Sequence[Outcome]) -> Outcome:
     return "same"
 
 
-def _reason(code: str, text: str, hint: str | None = None, level: str = "mind") -> Reason:
-    return {"code": code, "level": level, "text": text, "hint": hint}  # type: ignore[typeddict-item]
+def _reason(
+    code: str,
+    text: str,
+    hint: str | None = None,
+    level: Literal["invalid", "inconclusive", "note"] = "note",
+    **values: Any,  # noqa: ANN401 (numbers, names, lists of names)
+) -> Reason:
+    return {"code": code, "level": level, "text": text, "hint": hint, "values": values}
+
+
+def _no_rounds(study: Study) -> StudyError:
+    text = f"{study.folder} holds no finished round of runs"
+    return StudyError("no-finished-runs", text, hint=study.again, path=str(study.folder))
 
 
 def _of_sides(sides: Sequence[Measured]) -> list[Reason]:
@@ -273,10 +295,12 @@ def _of_sides(sides: Sequence[Measured]) -> list[Reason]:
         grave = [one for one in side.result["reasons"] if one["level"] == side.result["verdict"]]
         if side.result["verdict"] == "valid" or not grave:
             continue
-        level = "invalid" if side.distorted else "inconclusive" if "*" in side.faults() else "mind"
-        why = first_words(grave[0]["text"])
+        level: Literal["invalid", "inconclusive", "note"]
+        level = "invalid" if side.distorted else "inconclusive" if "*" in side.faults() else "note"
+        text = f"{side.label} is {side.result['verdict']}: {first_words(grave[0]['text'])}"
         again = f"hindmost report {side.study.folder}"
-        found.append(_reason("side", f"{side.label} is {side.result['verdict']}: {why}", again, level))
+        values = {"side": side.label, "verdict": side.result["verdict"], "why": grave[0]["code"]}
+        found.append(_reason("side-not-valid", text, again, level, **values))
     return found
 
 
@@ -291,20 +315,18 @@ def _apart(sides: Sequence[Measured]) -> list[Reason]:
     text = numbers.seconds(gap) if gap < 2 * 86_400 else numbers.plural(round(gap / 86_400), "day")
     return [
         _reason(
-            "apart",
-            f"they were measured {text} apart: what changed on the host since is in every ratio",
+            "measured-apart",
+            f"the studies were measured {text} apart: every ratio includes how the host changed meanwhile",
             "`hindmost compare --live TARGET TARGET` makes the runs in turn",
+            apart_s=gap,
         )
     ]
 
 
-def _of_loads(differing: Sequence[Mapping[str, object]]) -> list[Reason]:
-    grave = [str(one["what"]) for one in differing if one["grave"]]
+def _of_loads(differing: Sequence[documents.Unlike]) -> list[Reason]:
+    grave = [one for one in differing if one["grave"]]
     if not grave:
         return []
-    return [
-        _reason(
-            "unlike",
-            f"they were not loaded alike ({', '.join(grave)}): their latencies answer different questions",
-        )
-    ]
+    names = ", ".join(one["what"] for one in grave)
+    text = f"the loads differ ({names}): their latencies answer different questions"
+    return [_reason("different-loads", text, differing={one["key"]: one["values"] for one in grave})]

@@ -17,7 +17,7 @@ from hindmost.studies.rounds import Rounds
 
 MARGIN = 0.05
 PAIRS = 10
-ALLOWED = Rounds("--pairs", 2, "one pair does not tell how runs scatter", f"--pairs {PAIRS}")
+ALLOWED = Rounds("--pairs", 2, "one pair cannot show how runs vary", f"--pairs {PAIRS}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +82,12 @@ def opened(
     """
     if len(targets) < 2:
         raise UsageError(
-            "todo",
-            "a comparison needs two targets at least",
+            "missing-argument",
+            "a comparison needs at least two targets",
             hint="hindmost compare --live TARGET TARGET --rate 10k",
+            argument="TARGET",
+            need=2,
+            have=len(targets),
         )
     runs = str(ALLOWED.checked(PAIRS if pairs is None else pairs))
     plans = [replace(request, target=target, runs=runs).plan() for target in targets]

@@ -30,14 +30,20 @@ def _judged(limit: ChangeLimit, one: Against) -> Limit:
         figure = f"{'calm ' if limit.calm else ''}{limit.figure}"
         if limit.calm and not table:
             raise UsageError(
-                "todo",
-                f"--fail-if {limit.text!r}: not both sides have calm latency",
+                "unknown-name",
+                f"--fail-if {limit.text!r}: not both sides have isolated latency",
                 hint=f"--fail-if '{limit.text[5:]}'",
+                option="--fail-if",
+                name=figure,
+                known=list(one["latency"]),
             )
         raise UsageError(
-            "todo",
-            f"--fail-if {limit.text!r}: {figure} was not measured in all of them",
+            "unknown-name",
+            f"--fail-if {limit.text!r}: not all studies measured {figure}",
             hint=f"they have {', '.join(table)}",
+            option="--fail-if",
+            name=figure,
+            known=list(table),
         )
     found = table[limit.figure]
     ratio, difference = found["ratio"], found["difference_us"]
@@ -60,7 +66,7 @@ def _judged(limit: ChangeLimit, one: Against) -> Limit:
         "high": high,
         "unit": limit.unit,
         "result": result,  # type: ignore[typeddict-item]
-        "said": said + (f"; {found['why']}" if found["why"] else ""),
+        "said": said + (f"; {found['why']['text']}" if found["why"] else ""),
     }
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from hindmost.fleet import HERE, Fleet
+from hindmost.notes import Note
 from hindmost.plan import MeasurePlan
 from hindmost.run.making import make_run
+from hindmost.run.soundness import Soundness
 from hindmost.store import Study
 from hindmost.studies.comparison.sides import SERVERS_OWN
 from hindmost.studies.sides import judged, stored_run
@@ -46,13 +48,18 @@ class SideRuns:
             make_run(self.study, number, self.plan, self.target, fleet=self.fleet)
         self.made.add(number)
 
-    def unsound(self, number: int) -> str | None:
-        """Why the run of this round does not count."""
+    def unsound(self, number: int) -> Note | None:
+        """Why the run of this round is excluded."""
         return unsound(self.study, number)
 
 
-def unsound(study: Study, number: int) -> str | None:
-    """Why a run does not count; a server that fails or falls behind is a finding about it, and counts."""
+def unsound(study: Study, number: int) -> Note | None:
+    """Why a run is excluded; if the server fails or falls behind, that is a finding, and the run counts."""
     found = judged(study, number)
     servers = found.kind == "errors" or (found.kind == "short" and found.code in SERVERS_OWN)
-    return None if found.sound or servers else found.why
+    return None if found.sound or servers else note_of(found)
+
+
+def note_of(found: Soundness) -> Note:
+    """Why a run is excluded, as a note."""
+    return Note(found.code or found.kind, found.why)

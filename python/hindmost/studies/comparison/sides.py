@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from hindmost.errors import StudyError, UsageError
+from hindmost.notes import Note
 from hindmost.store import Study, name_of
 from hindmost.store.comparison import Side
 from hindmost.store.estimates import Value
@@ -63,21 +64,25 @@ class Measured:
             and all(one["value"] is not None for one in run["calm"]["calm_us"].values())
         }
 
-    def faults(self) -> dict[str, str]:
-        """By percentile, what keeps its figures from being compared; ``*``: all of them."""
+    def faults(self) -> dict[str, Note]:
+        """By percentile, why its figures cannot be compared; ``*``: all of them."""
         grave = [one for one in self.result["reasons"] if one["level"] == "invalid"]
         failing = next((one for one in grave if one["code"] == "errors"), None)
         if failing is not None:
-            return {"*": f"{self.label}: {first_words(failing['text'])}"}
+            return {"*": self._fault(failing)}
         own = (self.result.get("saturation") or {}).get("by") in SERVERS_OWN
         bent = [one for one in grave if not (own and one["code"] == "rate_unmet")]
         if not bent:
             return {}
         return {
-            name: f"{self.label}: {first_words(bent[0]['text'])}"
+            name: self._fault(bent[0])
             for name, one in self.result["latency_us"].items()
             if one["verdict"] == "invalid"
         }
+
+    def _fault(self, reason: Mapping[str, Any]) -> Note:
+        text = f"{self.label}: {first_words(reason['text'])}"
+        return Note(reason["code"], text, {**reason.get("values", {}), "side": self.label})
 
     @property
     def distorted(self) -> bool:
@@ -120,18 +125,24 @@ def opened(folder: Path) -> Study:
     study = Study.open(folder)
     if (kind := name_of(study.manifest)) != "measure":
         raise UsageError(
-            "todo",
-            f"{folder} is a study of kind {kind}, and measurements are compared",
-            hint=f"hindmost report {folder} shows what it says; its parts are measurements: ls {folder}",
+            "wrong-study-kind",
+            f"{folder} is a study of kind {kind}, but only measurements can be compared",
+            hint=f"hindmost report {folder} shows its result; its parts are measurements: ls {folder}",
+            path=str(folder),
+            kind=kind,
+            known=["measure"],
         )
     if study.busy():
         raise StudyError(
-            "todo",
-            f"another hindmost is at work in {folder}: its runs are not complete",
-            hint="wait for it, and compare again",
+            "study-in-use",
+            f"another hindmost is working in {folder}, so its runs are not complete",
+            hint="wait for it, then compare again",
+            path=str(folder),
         )
     if not _numbers(study):
-        raise StudyError("todo", f"{folder} holds no finished run", hint=study.again)
+        raise StudyError(
+            "no-finished-runs", f"{folder} holds no finished run", hint=study.again, path=str(folder)
+        )
     return study
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from hindmost import __version__
 from hindmost._engine import Histogram
 from hindmost.errors import StudyError
+from hindmost.notes import Note
 from hindmost.report.common import numbers
 from hindmost.run.figures import Totals, run_figures
 from hindmost.run.readings import plan_of
@@ -60,7 +61,7 @@ def answer(study: Study) -> documents.Trial:
     asked = Asked.of(study, plan)
     counted: list[tuple[tuple[int, ...], list[int]]] = []
     sound = 0
-    aside: dict[str, str] = {}
+    aside: dict[str, Note] = {}
     for stage, places in enumerate(asked.stages):
         parts = _parts(study, places)
         made = _complete(parts, stage)
@@ -71,7 +72,12 @@ def answer(study: Study) -> documents.Trial:
         # Where none of the first counts, all are shown, and the headline says so.
         counted.append((places, rounds if stage else rounds or made))
     if not counted[0][1]:
-        raise StudyError("todo", f"{study.folder} has no complete round", hint=again(study))
+        raise StudyError(
+            "no-finished-runs",
+            f"{study.folder} has no complete round",
+            hint=again(study),
+            path=str(study.folder),
+        )
     counted = [(places, rounds) for places, rounds in counted if rounds]
     tried = 1 + max(place for places, _ in counted for place in places)
     columns = [
@@ -91,7 +97,7 @@ def answer(study: Study) -> documents.Trial:
         "knob": dict(asked.what),
         "by": asked.by,
         "rounds": sound,
-        "aside": aside,
+        "aside": {name: why.document() for name, why in aside.items()},
         "levels": levels,
         "best": best,
         "keep": kept(levels, best, asked.by),
@@ -207,7 +213,8 @@ def _headline(doc: documents.Trial) -> str:
     by, levels, best = doc["by"], doc["levels"], doc["best"]
     present = levels[0]["level"]
     if not doc["rounds"]:
-        return f"no round counts ({next(iter(doc['aside'].values()))}); nothing is said of {_of(doc['knob'])}"
+        why = next(iter(doc["aside"].values()))["text"]
+        return f"no round counts ({why}), so nothing is known of {_of(doc['knob'])}"
     if best is None:
         return f"every level of {_of(doc['knob'])} is infinitely late"
     if best == 0:

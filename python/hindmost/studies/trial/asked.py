@@ -37,8 +37,8 @@ def allowed(comparisons: int = 1) -> Rounds:
     each needs more rounds.
     """
     least = least_pairs(comparisons)
-    against = f" among {comparisons} levels beside the present state" if comparisons > 1 else ""
-    return Rounds("--rounds", least, f"fewer pairs decide nothing{against}", f"--rounds {least + SPARE}")
+    against = f" when {comparisons} levels are compared with the present state" if comparisons > 1 else ""
+    return Rounds("--rounds", least, f"fewer rounds decide nothing{against}", f"--rounds {least + SPARE}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +93,10 @@ class Asked:
         found = parse_target(self.plan.target)
         if not isinstance(found, Managed):
             raise UsageError(
-                "todo",
-                f"{self.plan.target} runs already: a trial starts the server anew with each level",
+                "needs-managed-target",
+                f"{self.plan.target} runs already, but a trial starts the server again for each level",
                 hint="name a preset (memcached, nginx, ...) or a target file that says how to start it",
+                target=self.plan.target,
             )
         return found
 
@@ -165,12 +166,23 @@ def reopened(folder: Path, rounds: int | None) -> Study:
 
 def _check_refining(refine: int, levels: tuple[str, ...]) -> None:
     if not 0 <= refine <= MOST_REFINED:
-        raise UsageError("todo", f"--refine {refine} is not between 0 and {MOST_REFINED}", hint="--refine 2")
+        raise UsageError(
+            "bad-value",
+            f"--refine {refine} is not between 0 and {MOST_REFINED}",
+            hint="--refine 2",
+            option="--refine",
+            value=refine,
+            least=0,
+            most=MOST_REFINED,
+        )
     if refine and numbers_of(levels) is None:
         raise UsageError(
-            "todo",
-            f"--refine {refine}: nothing lies between {', '.join(levels)}, which are no numbers of one unit",
+            "conflicting-options",
+            f"--refine {refine} needs numbers of one unit, but --levels are {', '.join(levels)}",
             hint="--levels 0,10..160, or leave out --refine",
+            option="--refine",
+            value=refine,
+            levels=list(levels),
         )
 
 
@@ -185,7 +197,11 @@ def parse_knob(text: str) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         examples = "; ".join(kind.example.partition(", levels")[0] for kind in list(KINDS.values())[:3])
         raise UsageError(
-            "todo", f"--knob {text!r} cannot be read: {error}", hint=f"like {examples}"
+            "bad-value",
+            f"--knob {text!r} cannot be read: {error}",
+            hint=f"for example {examples}",
+            option="--knob",
+            value=text,
         ) from None
     kind_of(found, "--knob")
     return dict(found)

@@ -40,9 +40,11 @@ def run(study: Study, talk: Talk, *, keep: bool = False) -> Trial:
     plan = plan_of(study)
     if keep and plan.server_host is not None:
         raise UsageError(
-            "todo",
-            f"--keep leaves this host at the best level, and the server is on {plan.server_host}",
-            hint="hindmost knobs set there, once the trial has said what; leave out --keep",
+            "server-elsewhere",
+            f"--keep sets this host to the best level, but the server runs on {plan.server_host}",
+            hint="leave out --keep, and use `hindmost knobs set` on that host when the trial is done",
+            option="--keep",
+            host=plan.server_host,
         )
     asked = Asked.of(study, plan)
     for one in recover(FOLDER):
@@ -84,7 +86,7 @@ def _make(study: Study, asked: Asked, stage: int, talk: Talk, fleet: Fleet) -> N
     def on_step(step: Step) -> None:
         side = sides[step.side]
         if side.numbered(step.round) in side.runs.made:
-            why = f": its round does not count, made again: {step.why}" if step.why else ""
+            why = f": its round is excluded and repeated: {step.why}" if step.why else ""
             talk.say(f"run {step.done} of {step.of}: {step.side}{why}")
 
     seed = f"{plan.seed} trial" + (f" {stage}" if stage else "")

@@ -40,9 +40,10 @@ def answer(study: Study) -> Document:
     begun = [point for point in asked.points if _has_a_pair(study, point)]
     if not begun:
         raise StudyError(
-            "todo",
+            "no-finished-runs",
             f"{study.folder} holds no finished pair of runs",
             hint=f"hindmost synth verify {study.folder}",
+            path=str(study.folder),
         )
     predicted = predictions(asked, plan_of(study))
     return document_of(study, asked, predicted, [verified(study, asked, one, predicted) for one in begun])

@@ -21,7 +21,7 @@ from hindmost.studies.verification.logged import Logged, read_logged
 from hindmost.targets import parse_target
 
 MAY_CHANGE = ("runs", "remake")
-ALLOWED = Rounds("--pairs", 2, "one pair says nothing about how runs scatter", "--pairs 6")
+ALLOWED = Rounds("--pairs", 2, "one pair cannot show how runs vary", "--pairs 6")
 Occupy = Literal["wall", "cpu"]
 
 
@@ -88,15 +88,23 @@ def points_of(loads: str, clone: Clone) -> list[Point]:
     """
     if clone.capacity_per_s is None:
         raise UsageError(
-            "todo",
-            f"nothing takes time in {clone.name}, so it has no capacity of which --loads could be shares",
+            "no-capacity",
+            f"{clone.name} does nothing that takes time, so it has no capacity for --loads to be shares of",
             hint="hindmost measure synth",
+            name=clone.name,
+            option="--loads",
         )
     shares = [parse_percent(text.strip()) for text in loads.split(",")]
     for share in shares:
         if not 0.0 < share < 1.0:
             raise UsageError(
-                "todo", f"--loads {loads!r}: {share:.4g} is not between 0 % and 100 %", hint="--loads 20%,50%"
+                "bad-value",
+                f"--loads {loads!r}: {share:.4g} is not between 0 % and 100 %",
+                hint="--loads 20%,50%",
+                option="--loads",
+                value=share,
+                least=0.0,
+                most=1.0,
             )
     return [Point(share, clone.rate_at(share) or 0.0) for share in sorted(set(shares))]
 
@@ -111,9 +119,10 @@ def request_for(original: str, **asked: Any) -> MeasureRequest:  # noqa: ANN401 
     """
     if not parse_target(original).managed:
         raise UsageError(
-            "todo",
-            f"{original} runs already, and a pair needs servers that are started anew",
-            hint="a preset, or a target file with the command that starts it",
+            "needs-managed-target",
+            f"{original} runs already, but each pair must start its servers",
+            hint="use a preset, or a target file with the command that starts it",
+            target=original,
         )
     return MeasureRequest(target=original, rate="1k", samples=0, stamps="off", quantiles="50,95,99", **asked)
 
@@ -181,22 +190,32 @@ def refuse_unlike(study: Study, asked: Asked, plan: MeasurePlan) -> None:
     verified = study.manifest["verification"]
     if verified.get("clone") != asked.clone.document:
         raise UsageError(
-            "todo",
-            f"{study.folder} verified another clone: pairs of two clones would be mixed",
+            "study-differs",
+            f"{study.folder} verifies another clone, and pairs of two clones must not be mixed",
             hint="choose another --out",
+            path=str(study.folder),
+            key="clone",
         )
-    if verified.get("occupy", "wall") != asked.occupy:
+    if (before_ := verified.get("occupy", "wall")) != asked.occupy:
         raise UsageError(
-            "todo",
-            f"{study.folder} was made with --occupy {verified.get('occupy', 'wall')}, not {asked.occupy}",
+            "study-differs",
+            f"{study.folder} was begun with --occupy {before_}, not {asked.occupy}",
             hint="choose another --out, or the same --occupy",
+            path=str(study.folder),
+            key="occupy",
+            before=before_,
+            now=asked.occupy,
         )
     before, now = (one.model_dump(mode="json") for one in (plan_of(study), plan))
     if changed := [name for name in now if name not in MAY_CHANGE and before[name] != now[name]]:
         name = changed[0]
         raise UsageError(
-            "todo",
-            f"{study.folder} was made with {name} {before[name]}, and {now[name]} is asked for now:"
-            " runs would not be alike",
-            hint="choose another --out, or the same options; --loads, --pairs and --remake may change",
+            "study-differs",
+            f"{study.folder} was begun with {name} {before[name]}, not {now[name]}, so its runs and new ones"
+            " would not be alike",
+            hint="choose another --out, or the same options; only --loads, --pairs and --remake may change",
+            path=str(study.folder),
+            key=name,
+            before=before[name],
+            now=now[name],
         )

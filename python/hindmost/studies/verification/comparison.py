@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hindmost.notes import Note, most_common
 from hindmost.stats import Equivalence, equivalence, positive_mean_interval
 from hindmost.stats.runs.equivalence import RANKED
 from hindmost.store.estimates import UNKNOWN, Value, bounds, written
@@ -44,7 +43,7 @@ Runs = Mapping[str, Mapping[int, Mapping[str, Any]]]
 
 
 def sound_pairs(
-    results: Mapping[str, Mapping[str, Any]], unsound: Mapping[int, str]
+    results: Mapping[str, Mapping[str, Any]], unsound: Mapping[int, Note]
 ) -> tuple[Runs, list[int]]:
     """The runs of three answers by their pairs; and those pairs that count."""
     runs = {who: {run["run"]: run for run in result["runs"]} for who, result in results.items()}
@@ -56,7 +55,7 @@ def compared(
     point: Point,
     results: Mapping[str, Mapping[str, Any]],
     predicted: Prediction,
-    unsound: Mapping[int, str],
+    unsound: Mapping[int, Note],
     by_draws: Mapping[int, Mapping[str, float]] | None = None,
     by_cost: CostRatios | None = None,
 ) -> VerifiedPoint:
@@ -117,13 +116,14 @@ def compared(
         }
         for name in MARGINS
     }
+    why = most_common([unsound[n] for n in pairs if n in unsound])
     return {
         "load": point.load,
         "rate_per_s": point.rate_per_s,
         "requests": sum(runs["original"][n]["counts"]["due"] for n in sound),
         "pairs": len(sound),
         "left_out": len(pairs) - len(sound),
-        "why": _most_common([unsound[n] for n in pairs if n in unsound]),
+        "why": None if why is None else why.document(),
         "cost": cost(),
         "figures": figures,
     }
@@ -139,14 +139,6 @@ def verdict_of(points: Sequence[VerifiedPoint]) -> Outcome:
     if "different" in outcomes:
         return "different"
     return "equivalent" if outcomes and all(one == "equivalent" for one in outcomes) else "open"
-
-
-def _most_common(whys: Sequence[str]) -> str | None:
-    """Of the reasons that differ in their figures only, one that is frequent."""
-    if not whys:
-        return None
-    kinds = [re.sub(r"[0-9.]+", "#", why) for why in whys]
-    return whys[kinds.index(Counter(kinds).most_common(1)[0][0])]
 
 
 def _ratio(one: Equivalence) -> Ratio:

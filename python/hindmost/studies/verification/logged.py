@@ -73,14 +73,21 @@ def read_logged(studies: Sequence[Path]) -> Logged:
             costs = [cost for run in result["runs"] if (cost := cost_us(run)) is not None]
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise StudyError(
-                "todo", f"{folder} has no whole answer: {error}", hint=f"hindmost report {folder}"
+                "bad-file",
+                f"{folder} has no complete result: {error}",
+                hint=f"hindmost report {folder}",
+                path=str(folder / "result.json"),
             ) from None
         tables = [open_table(log) for log in _logs_of(folder)]
         cpu = [table.whole(["cpu_ns"])[0] / 1e3 for table in tables if "cpu_ns" in table.names]
         if not costs or not cpu:
-            lacks = "the server's CPU time" if cpu else "a log of the server's with cpu_ns"
+            lacks = "the server's CPU time" if cpu else "a server log with cpu_ns"
             raise StudyError(
-                "todo", f"{folder} is without {lacks}: what a request cost is not told", hint=again
+                "no-request-costs",
+                f"{folder} lacks {lacks}, so the CPU time of a request is not known",
+                hint=again,
+                path=str(folder),
+                missing="cpu-time" if cpu else "log",
             )
         own = np.concatenate(cpu)
         spent, served = spent + float(own.sum()), served + own.size

@@ -9,10 +9,12 @@ from pathlib import Path
 
 from hindmost.fleet import HERE, Fleet
 from hindmost.models import Clone
+from hindmost.notes import Note
 from hindmost.plan import MeasurePlan
 from hindmost.run.making import make_run
 from hindmost.store import Study
 from hindmost.store.predictions import Prediction
+from hindmost.studies.comparison.runs import note_of
 from hindmost.studies.sides import judged, stored_run, unsound_rounds
 from hindmost.studies.verification.draws import DRAWS, draw_ratios_of_log, stored
 from hindmost.targets import Attached, Managed
@@ -79,8 +81,8 @@ class Series:
             self.study.write(DRAWS, json.dumps(found))
         log.unlink(missing_ok=True)
 
-    def unsound(self, number: int) -> str | None:
-        """Why the run of this pair does not count."""
+    def unsound(self, number: int) -> Note | None:
+        """Why the run of this pair is excluded."""
         return unsound(self.study, number, self.predicted)
 
     def by_draws(self) -> dict[int, dict[str, float]]:
@@ -94,15 +96,15 @@ class Series:
         return sum(one["counts"]["due"] for one in results)
 
 
-def unsound(study: Study, number: int, predicted: Prediction) -> str | None:
-    """Why the run of a pair does not count; None of a sound one."""
+def unsound(study: Study, number: int, predicted: Prediction) -> Note | None:
+    """Why the run of a pair is excluded; None if it counts."""
     usual = {name: one["value"] for name, one in predicted["latency_us"].items()}
     found = judged(study, number, usual)
-    return None if found.sound else found.why
+    return None if found.sound else note_of(found)
 
 
-def unsound_pairs(series: Mapping[str, Study], predicted: Prediction) -> dict[int, str]:
-    """Of the pairs that all series have, those that do not count, and why."""
+def unsound_pairs(series: Mapping[str, Study], predicted: Prediction) -> dict[int, Note]:
+    """Of the pairs that all series have, the excluded ones, and why."""
     numbers = set.intersection(*({run.number for run in study.runs()} for study in series.values()))
     return unsound_rounds(
         series.values(), sorted(numbers), lambda study, number: unsound(study, number, predicted)
