@@ -53,17 +53,22 @@ def advise(
     own = sorted(server_cpus or sorted(cpus)[: max(1, math.ceil(load * len(cpus)))])
     left = sorted(set(cpus) - set(own))
     if not left:
-        one = "colocate supervise shares it: a job gets what nobody else wants, as far as a promise allows"
+        share = "hindmost colocate supervise runs a job on the server's own processor"
         raise HostUnfit(
-            "todo",
-            f"the server has all of {len(cpus)} processors: nothing is left for jobs",
-            hint="--server-cpus LIST, fewer of them" if len(cpus) > 1 else one,
+            "no-free-processor",
+            f"the server uses all {len(cpus)} processors; none is left for jobs",
+            hint="--server-cpus LIST with fewer processors" if len(cpus) > 1 else share,
+            have=len(cpus),
+            load=load,
         )
     advised: list[Advised] = []
     for job in jobs:
         if job["name"] in [one["job"] for one in advised]:
             raise UsageError(
-                "todo", f"two cards are named {job['name']!r}", hint="colocate profile --name NAME"
+                "duplicate-name",
+                f"two profiles are named {job['name']!r}",
+                hint="hindmost colocate profile --name NAME",
+                name=job["name"],
             )
         found = question(job, server, within=within, load=load)
         advised.append(
@@ -111,7 +116,13 @@ def files_of(advice: Advice, unit: str | None) -> dict[str, str]:
     }
     if unit is not None:
         if not re.fullmatch(r"[\w.@:-]+\.service", unit, re.ASCII):
-            raise UsageError("todo", f"{unit!r} is no service of systemd", hint="--unit memcached.service")
+            raise UsageError(
+                "bad-value",
+                f"--unit {unit!r} is not the name of a systemd service",
+                hint="--unit memcached.service",
+                option="--unit",
+                value=unit,
+            )
         texts[f"{unit}.d/hindmost.conf"] = f"{head}[Service]\nAllowedCPUs={own}\n"
     return texts
 

@@ -68,9 +68,10 @@ def of_pods(text: str, servers: int, serving: int, batch: int, rng: np.random.Ge
     rows = list(csv.DictReader(io.StringIO(text)))
     if not rows or any(name not in rows[0] for name in _NEEDED):
         raise UsageError(
-            "todo",
-            f"this is no list of pods: its first line must name {', '.join(_NEEDED)}",
-            hint="openb_pod_list_default.csv of Alibaba's cluster-trace-gpu-v2023 is one",
+            "bad-file",
+            f"this is not a list of pods: its first line must name {', '.join(_NEEDED)}",
+            hint="use a file such as openb_pod_list_default.csv of Alibaba's cluster-trace-gpu-v2023",
+            known=list(_NEEDED),
         )
     times = [one[key] for one in rows for key in ("creation_time", "deletion_time") if one[key]]
     end = max(map(_number, times), default=0.0)
@@ -109,7 +110,11 @@ class _Pods:
         mine = [one for one in rows if one["qos"] == qos]
         if not mine:
             raise UsageError(
-                "todo", f"the list of pods has none of QoS {qos}", hint="a list with LS and BE pods"
+                "bad-file",
+                f"the list has no pod of QoS {qos}",
+                hint="use a list with both LS and BE pods",
+                key="qos",
+                need=qos,
             )
         sizes = Counter((one["cpu_milli"], one["memory_mib"]) for one in mine)
         rank = {size: number for number, (size, _) in enumerate(sizes.most_common())}
@@ -140,4 +145,9 @@ def _number(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise UsageError("todo", f"the list of pods has {text!r} where a number belongs") from None
+        raise UsageError(
+            "bad-file",
+            f"the list of pods contains {text!r} where a number is expected",
+            hint="correct the list",
+            value=text,
+        ) from None

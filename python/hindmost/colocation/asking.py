@@ -18,6 +18,7 @@ from hindmost.colocation.models import ours
 from hindmost.colocation.profiles import of_cards
 from hindmost.colocation.promise import admission
 from hindmost.errors import UsageError
+from hindmost.notes import Note
 from hindmost.store.pairs import NEIGHBOURS_SCHEMA, PAIRS_SCHEMA, Answer, Neighbours
 
 LEAST_KNOWN = 6
@@ -37,14 +38,22 @@ def load_pairs(path: Path) -> dict[str, Any]:
         found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         schema = found["schema"]
     except OSError as error:
-        raise UsageError("todo", f"{path} cannot be read: {error.strerror}") from None
+        raise UsageError(
+            "unreadable-file",
+            f"{path} cannot be read: {error.strerror}",
+            hint=f"ls -l {path}",
+            path=str(path),
+        ) from None
     except (ValueError, KeyError, TypeError):
-        schema = "no document"
+        schema = None
     if schema != PAIRS_SCHEMA:
         raise UsageError(
-            "todo",
-            f"{path} is {schema}, not a {PAIRS_SCHEMA}",
-            hint="hindmost colocate pairs CARD... --out FILE",
+            "bad-file",
+            f"{path} is not a document {PAIRS_SCHEMA}" + (f", but {schema}" if schema else ""),
+            hint="hindmost colocate pairs PROFILE... --out FILE",
+            path=str(path),
+            value=schema,
+            need=PAIRS_SCHEMA,
         )
     return found
 
@@ -96,9 +105,12 @@ def ask(
         return answer
     if pairs["processor"] != server["processor"]:
         raise UsageError(
-            "todo",
-            f"the pairs are of {pairs['processor']['name']}, the cards of {server['processor']['name']}",
-            hint="pairs and cards of one kind of machine",
+            "other-processor",
+            f"the pairs were measured on {pairs['processor']['name']}, the profiles on"
+            f" {server['processor']['name']}",
+            hint="measure pairs and profiles on the same kind of machine",
+            value=pairs["processor"]["name"],
+            need=server["processor"]["name"],
         )
     return _measured(answer, pairs) or _modelled(answer, job, server, pairs, violations)
 
@@ -151,8 +163,12 @@ def _modelled(
 ) -> Answer:
     names = list(pairs["programs"])
     if len(names) < LEAST_KNOWN:
-        note = f"pairs of {len(names)} programs are too few to learn from: {LEAST_KNOWN} are needed"
-        return {**answer, "notes": [*answer["notes"], note]}
+        note = Note(
+            "few-programs",
+            f"the pairs of {len(names)} programs are too few to learn from; {LEAST_KNOWN} are needed",
+            {"have": len(names), "need": LEAST_KNOWN},
+        )
+        return {**answer, "notes": [*answer["notes"], note.document()]}
     cards = [*pairs["cards"]]
     for card in (server, job):
         if card["name"] not in names:
@@ -170,8 +186,12 @@ def _modelled(
     notes = list(answer["notes"])
     if rule.least_rate > violations:
         notes.append(
-            f"no rate of violations below {rule.least_rate:.0%} can be promised by pairs of"
-            f" {len(known)} programs: the bound of the cards answers"
+            Note(
+                "high-violation-rate",
+                f"pairs of {len(known)} programs cannot promise fewer than {rule.least_rate:.0%} violations;"
+                " the answer is the bound from the two profiles",
+                {"least": rule.least_rate, "value": violations, "have": len(known)},
+            ).document()
         )
         return {
             **answer,

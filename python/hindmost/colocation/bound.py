@@ -9,6 +9,7 @@ from typing import Any
 
 from hindmost.colocation.tail import allowed_loss
 from hindmost.errors import UsageError
+from hindmost.notes import Note
 from hindmost.store.colocation import PROFILE_SCHEMA
 
 TOLD = 0.01
@@ -29,10 +30,22 @@ def read_card(text: str, where: str) -> dict[str, Any]:
         schema = card["schema"]
     except (ValueError, KeyError, TypeError):
         raise UsageError(
-            "todo", f"{where} is no profile card", hint="hindmost colocate profile --out CARD"
+            "bad-file",
+            f"{where} is not a profile",
+            hint="hindmost colocate profile --out FILE",
+            path=where,
+            value=None,
+            need=PROFILE_SCHEMA,
         ) from None
     if schema != PROFILE_SCHEMA:
-        raise UsageError("todo", f"{where} is a {schema}, not a {PROFILE_SCHEMA}")
+        raise UsageError(
+            "bad-file",
+            f"{where} is not a profile, but a document {schema}",
+            hint="hindmost colocate profile --out FILE",
+            path=where,
+            value=schema,
+            need=PROFILE_SCHEMA,
+        )
     return card
 
 
@@ -47,7 +60,12 @@ def load_card(path: Path) -> dict[str, Any]:
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
-        raise UsageError("todo", f"{path} cannot be read: {error.strerror}") from None
+        raise UsageError(
+            "unreadable-file",
+            f"{path} cannot be read: {error.strerror}",
+            hint=f"ls -l {path}",
+            path=str(path),
+        ) from None
     return read_card(text, str(path))
 
 
@@ -59,22 +77,26 @@ def in_common(job: Mapping[str, Any], server: Mapping[str, Any]) -> str:
     >>> share = {"value": 0.1, "low": 0.05, "high": 0.2}
     >>> card = {"axes": [{"ruler": "l3", "sensitivity": share, "contentiousness": share}]}
     >>> in_common({**card, "name": "zstd"}, {**card, "name": "kv"})
-    'zstd takes of l3, and kv loses beside it'
+    'zstd uses l3, which slows kv'
     """
+    both = shared_axes(job, server)
+    if both:
+        return f"{job['name']} uses {', '.join(both)}, which slows {server['name']}"
+    return f"{job['name']} uses no resource whose use by others slows {server['name']}"
+
+
+def shared_axes(job: Mapping[str, Any], server: Mapping[str, Any]) -> list[str]:
+    """List the stressors whose resource the job takes and the server is sensitive to, both significantly."""
     taken = {
         axis["ruler"]
         for axis in job["axes"]
         if axis["contentiousness"] and axis["contentiousness"]["low"] > TOLD
     }
-    both = [
+    return [
         axis["ruler"]
         for axis in server["axes"]
         if axis["sensitivity"] and axis["sensitivity"]["low"] > TOLD and axis["ruler"] in taken
     ]
-    if both:
-        beside = "it" if len(both) == 1 else "them"
-        return f"{job['name']} takes of {', '.join(both)}, and {server['name']} loses beside {beside}"
-    return f"{job['name']} surely takes nothing of what {server['name']} surely loses beside"
 
 
 def question(
@@ -104,10 +126,13 @@ def question(
     if mine != other:
         names = [card["processor"]["name"] for card in (job, server)]
         raise UsageError(
-            "todo",
-            f"the cards are of different processors ({names[0]} {mine}, {names[1]} {other}): how much is lost"
-            f" on one does not follow from the other. What may still be said: {in_common(job, server)}",
-            hint="profile both on one kind of machine",
+            "other-processor",
+            f"the profiles are from different processors ({names[0]} {mine}, {names[1]} {other}), so losses"
+            f" on one do not predict losses on the other. What they do show: {in_common(job, server)}",
+            hint="profile both on the same kind of machine",
+            value=names[0],
+            need=names[1],
+            shared=shared_axes(job, server),
         )
     allowed = allowed_loss(within, load)
     taken = {axis["ruler"]: axis["contentiousness"] for axis in job["axes"]}
@@ -123,10 +148,19 @@ def question(
         answer = "no"
     else:
         answer = "yes" if worst <= allowed and not unknown else "unknown"
-    notes = [f"no figures for {', '.join(unknown)}"] if unknown else []
+    notes: list[Note] = []
+    if unknown:
+        notes.append(
+            Note("missing-axes", f"the profiles have no figures for {', '.join(unknown)}", {"axes": unknown})
+        )
     if job["placement"] != server["placement"]:
         notes.append(
-            f"the processors stood {job['placement']} for one and {server['placement']} for the other card"
+            Note(
+                "different-placements",
+                f"the processors were {job['placement']} for one profile and {server['placement']} for"
+                " the other",
+                {"job": job["placement"], "server": server["placement"]},
+            )
         )
         answer = "unknown" if answer == "yes" else answer
     return {
@@ -138,5 +172,5 @@ def question(
         "ruler": ruler,
         "within": within,
         "load": load,
-        "notes": notes,
+        "notes": [one.document() for one in notes],
     }

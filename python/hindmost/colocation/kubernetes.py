@@ -21,6 +21,7 @@ from hindmost.colocation.bound import load_card, question
 from hindmost.errors import UsageError
 from hindmost.kubernetes import Node, Pod, Watched
 from hindmost.kubernetes.extender import MOST_SCORE
+from hindmost.notes import Note
 
 Cards = Mapping[str, Mapping[str, Any]]
 
@@ -38,14 +39,19 @@ def read_cards(folder: Path) -> Cards:
         card = load_card(path)
         if card["name"] in found:
             raise UsageError(
-                "todo",
-                f"{path}: another card here is named {card['name']!r}, too",
-                hint="hindmost colocate profile --name NAME --out CARD",
+                "duplicate-name",
+                f"{path}: another profile in this folder is also named {card['name']!r}",
+                hint="hindmost colocate profile --name NAME --out FILE",
+                path=str(path),
+                name=card["name"],
             )
         found[card["name"]] = card
     if not found:
         raise UsageError(
-            "todo", f"there is no card in {folder}", hint="hindmost colocate profile --out CARD.json"
+            "no-such-file",
+            f"{folder} contains no profile (*.json)",
+            hint="hindmost colocate profile --out FILE.json",
+            path=str(folder),
         )
     return found
 
@@ -70,16 +76,13 @@ class CardJudge:
     load: float = 0.5
     strict: bool = False
 
-    def refused(self, pod: Pod, nodes: Sequence[Node]) -> dict[str, str]:
-        """Say which nodes are no place for the pod's job, and which server of theirs it would slow."""
+    def refused(self, pod: Pod, nodes: Sequence[Node]) -> dict[str, Note]:
+        """Refuse nodes on which the pod's job would slow a server too much."""
         found = {}
         for node in nodes:
             for answer in self._answers(pod, node):
                 if answer["answer"] == "no" or (self.strict and answer["answer"] == "unknown"):
-                    found[node.name] = (
-                        f"hindmost: {answer['server']} may lose {answer['allowed']:.1%} of its rate at load"
-                        f" {answer['load']:.0%} and loses {_most(answer)} beside {answer['job']}"
-                    )
+                    found[node.name] = _refusal(answer)
                     break
         return found
 
@@ -139,7 +142,14 @@ def _unknown(job: Mapping[str, Any], server: str, within: float, load: float) ->
     }
 
 
-def _most(answer: Mapping[str, Any]) -> str:
-    if answer["answer"] == "no":
-        return "more"
-    return "nobody knows how much" if answer["worst"] is None else f"up to {answer['worst']:.1%}"
+def _refusal(answer: Mapping[str, Any]) -> Note:
+    worst = answer["worst"]
+    loses = (
+        "more" if answer["answer"] == "no" else "an unknown share" if worst is None else f"up to {worst:.1%}"
+    )
+    return Note(
+        "server-would-lose" if answer["answer"] == "no" else "loss-unknown",
+        f"hindmost: {answer['server']} may lose {answer['allowed']:.1%} of its rate at load"
+        f" {answer['load']:.0%}, and loses {loses} next to {answer['job']}",
+        {name: answer[name] for name in ("server", "job", "load", "allowed", "worst")},
+    )

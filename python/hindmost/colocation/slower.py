@@ -26,15 +26,27 @@ def read_services(path: Path) -> Array:
     try:
         found = np.array([float(line) for line in path.read_text(encoding="utf-8").split()])
     except OSError as error:
-        raise UsageError("todo", f"{path} cannot be read: {error.strerror}") from None
+        raise UsageError(
+            "unreadable-file",
+            f"{path} cannot be read: {error.strerror}",
+            hint=f"ls -l {path}",
+            path=str(path),
+        ) from None
     except ValueError:
         raise UsageError(
-            "todo", f"{path} has other things than numbers", hint="a service time a line"
+            "bad-file",
+            f"{path} contains something other than numbers",
+            hint="write one service time per line",
+            path=str(path),
         ) from None
     if len(found) < LEAST_SERVICES or not (np.isfinite(found).all() and found.min() > 0):
         raise UsageError(
-            "todo",
-            f"{path} has {len(found)} numbers: at least {LEAST_SERVICES} times, each above 0, are needed",
+            "bad-file",
+            f"{path} has {len(found)} numbers; at least {LEAST_SERVICES} times above 0 are needed",
+            hint="write one service time per line",
+            path=str(path),
+            have=len(found),
+            need=LEAST_SERVICES,
         )
     return found
 
@@ -72,10 +84,13 @@ def grown(
     """
     if not (0 < load < 1 and 0 <= lost < 1 and workers >= 1 and all(0 < one < 1 for one in levels)):
         raise UsageError(
-            "todo",
-            f"load {load:.0%}, lost {lost:.0%}, {workers} workers: a load between 0 and 100 %, less than all"
-            " of the rate, a worker, and percentiles between 0 and 100 are needed",
+            "bad-value",
+            f"load {load:.0%}, lost {lost:.0%}, {workers} workers: the load and the percentiles must be"
+            " between 0 and 100 %, the loss below 100 %, and there must be a worker",
             hint="--load 50% --lost 10%",
+            load=load,
+            lost=lost,
+            workers=workers,
         )
     rng = np.random.default_rng(seed)
     service = rng.exponential(size=100_000) if service is None else service

@@ -57,7 +57,7 @@ def engine(kind: str, document: object) -> Any:  # noqa: ANN401 (JSON)
     try:
         return json.loads(_engine.harvest(kind, json.dumps(document)))
     except _engine.EngineError as error:
-        raise UsageError("todo", error.args[1]) from None
+        raise UsageError(error.args[0], error.args[1], hint="correct the settings") from None
 
 
 def classify(traces: Traces, settings: Settings | None = None) -> Classes:
@@ -87,7 +87,13 @@ def classify(traces: Traces, settings: Settings | None = None) -> Classes:
     try:
         found = json.loads(_engine.harvest_classify(cpu.reshape(-1), cpu.shape[1], servers, asked))
     except _engine.EngineError as error:
-        raise UsageError("todo", error.args[1], hint="a month of two-minute slots is usual") from None
+        raise UsageError(
+            error.args[0],
+            error.args[1],
+            hint="a month of two-minute slots is usual",
+            slots=cpu.shape[1],
+            settings=dataclasses.asdict(settings),
+        ) from None
     window_s = found["slots"] * traces.slot_s
     tenants: list[ClassifiedTenant] = []
     for tenant, one in zip(traces.tenants, found["tenants"], strict=True):
@@ -151,10 +157,19 @@ def load_classes(path: Path | str) -> Classes:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise UsageError(
-            "todo",
+            "unreadable-file" if isinstance(error, OSError) else "bad-file",
             f"{path} cannot be read: {error}",
             hint="hindmost harvest classify TRACES --out classes.json",
+            path=str(path),
         ) from None
     if not isinstance(found, dict) or found.get("schema") != SCHEMA:
-        raise UsageError("todo", f"{path} is no document {SCHEMA}")
+        value = found.get("schema") if isinstance(found, dict) else None
+        raise UsageError(
+            "bad-file",
+            f"{path} is not a document {SCHEMA}",
+            hint="hindmost harvest classify TRACES --out classes.json",
+            path=str(path),
+            value=value,
+            need=SCHEMA,
+        )
     return cast(Classes, found)

@@ -47,7 +47,11 @@ def select(
     unknown = sorted(set(now) - set(range(len(classes["classes"]))))
     if unknown:
         raise UsageError(
-            "todo", f"there is no class {unknown[0]}: there are 0 to {len(classes['classes']) - 1}"
+            "unknown-name",
+            f"there is no class {unknown[0]}; classes are 0 to {len(classes['classes']) - 1}",
+            hint="hindmost harvest classify lists the classes",
+            value=unknown[0],
+            known=list(range(len(classes["classes"]))),
         )
     rooms = [
         {
@@ -107,7 +111,10 @@ def place(
     unknown = [name for name in writers if name not in number]
     if unknown:
         raise UsageError(
-            "todo", f"{unknown[0]} is no server of any classified tenant: there are {len(names)}"
+            "unknown-name",
+            f"{unknown[0]} is not one of the {len(names)} servers of classified tenants",
+            hint="use a server of a tenant that has a class",
+            value=unknown[0],
         )
     environments = {name: at for at, name in enumerate(dict.fromkeys(one["environment"] for one in known))}
     asked = {

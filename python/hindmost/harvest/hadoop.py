@@ -40,20 +40,37 @@ def tenants_text(classes: Classes) -> str:
     """
     known = [one for one in classes["tenants"] if one["class"] is not None]
     if not known:
-        raise UsageError("todo", "no tenant has a class: there is nothing to place on")
+        raise UsageError(
+            "no-class",
+            "no tenant has a class, so there is nowhere to place data",
+            hint="classify longer traces",
+        )
     rows = ["# hindmost.harvest.tenants/1"]
     for number, kind in enumerate(classes["classes"]):
         rows.append(f"class\t{number}\t{kind['pattern']}\t{kind['mean']}\t{kind['peak']}")
     for one in known:
         for name in (one["name"], one["environment"]):
             if not NAME.fullmatch(name):
-                raise UsageError("todo", f"the name {name!r} has a tab or a line's end in it")
+                raise UsageError(
+                    "bad-value",
+                    f"the name {name!r} contains a tab or a line break",
+                    hint="rename it in tenants.csv",
+                    key="tenant",
+                    value=name,
+                )
         columns = (one["name"], one["environment"], one["reimages"], one["peak"], one["space"], one["class"])
         rows.append("tenant\t" + "\t".join(map(str, columns)))
     for one in known:
         for host in one["servers"]:
             if not HOST.fullmatch(host):
-                raise UsageError("todo", f"{host!r} of {one['name']} is no name of a host")
+                raise UsageError(
+                    "bad-value",
+                    f"{host!r} of {one['name']} is not a host name",
+                    hint="use the servers' host names in the traces",
+                    key="server",
+                    value=host,
+                    name=one["name"],
+                )
             rows.append(f"host\t{host}\t{one['name']}")
     text = "\n".join(rows) + "\n"
     return f"{text}end\t{zlib.crc32(text.encode()):08x}\n"
@@ -64,7 +81,13 @@ def topology_text(classes: Classes) -> str:
     racks = {host: rack for one in classes["tenants"] for host, rack in one["racks"].items()}
     wrong = [text for pair in racks.items() for text in pair if not re.fullmatch(r"[A-Za-z0-9._/-]+", text)]
     if wrong:
-        raise UsageError("todo", f"{wrong[0]!r} is no name of a host or rack")
+        raise UsageError(
+            "bad-value",
+            f"{wrong[0]!r} is not the name of a host or rack",
+            hint="use letters, digits and . _ / -",
+            key="rack",
+            value=wrong[0],
+        )
     cases = "".join(f"    {host}) echo /{rack.lstrip('/')} ;;\n" for host, rack in racks.items())
     return (
         "#!/bin/sh\n# Racks of hosts, by hindmost harvest hadoop-config.\n"
@@ -129,30 +152,45 @@ def yarn_texts(
     """
     if not 0 <= reserve < 1:
         raise UsageError(
-            "todo",
-            f"a reserve of {reserve:g} is no share of a node: it must be 0 or more, and below 1",
+            "bad-value",
+            f"--reserve {reserve:g}: it must be at least 0 and below 1",
             hint="--reserve 0.333",
+            option="--reserve",
+            value=reserve,
         )
     if grace_ms < 0:
-        raise UsageError("todo", f"a grace of {grace_ms} ms is over before it begins", hint="--grace 5s")
+        raise UsageError(
+            "bad-value",
+            f"--grace {grace_ms}ms: it must not be negative",
+            hint="--grace 5s",
+            option="--grace",
+            value=grace_ms,
+        )
     for queue, length in (queues or {}).items():
         if length not in LENGTHS or not QUEUE.fullmatch(queue):
             raise UsageError(
-                "todo",
-                f"{queue}={length} is no queue with the length of its jobs: that is {', '.join(LENGTHS)}",
+                "bad-value",
+                f"--queues {queue}={length}: use QUEUE=LENGTH with a length of {', '.join(LENGTHS)}",
                 hint="--queues root.adhoc=short,root.nightly=long",
+                option="--queues",
+                value=f"{queue}={length}",
+                known=list(LENGTHS),
             )
     if not heartbeats and "%h" not in load_file:
         raise UsageError(
-            "todo",
-            f"--yarn-load-file {load_file} is one file for all nodes: each would shrink by the same load",
+            "bad-value",
+            f"--yarn-load-file {load_file} is the same file for all nodes; it must contain %h",
             hint="--yarn-load-file /run/primary/%h.load, or --yarn-source heartbeats",
+            option="--yarn-load-file",
+            value=load_file,
         )
     if group is not None and not group.is_absolute():
         raise UsageError(
-            "todo",
-            f"{group} does not say where a control group is",
+            "bad-value",
+            f"--batch-group {group}: use an absolute path",
             hint="--batch-group /sys/fs/cgroup/hindmost-batch",
+            option="--batch-group",
+            value=str(group),
         )
     keys = {
         "hindmost.harvest.utilisation.file": load_file,

@@ -24,6 +24,7 @@ from hindmost.harvest.decisions import Length, select
 from hindmost.harvest.hadoop import HOST
 from hindmost.kubernetes import Node, Pod, Watched
 from hindmost.kubernetes.extender import MOST_SCORE, cores_of
+from hindmost.notes import Note
 from hindmost.store.harvest import Class, Classes
 
 LENGTHS: tuple[Length, ...] = ("short", "medium", "long")
@@ -47,11 +48,19 @@ def read_runs(path: Path) -> dict[str, float]:
                 found[row["job"]] = float(row["duration_s"])
                 if not 0.0 <= found[row["job"]] < float("inf"):
                     raise UsageError(
-                        "todo", f"{path}:{number}: {row['duration_s']} is no duration in seconds"
+                        "bad-file",
+                        f"{path}:{number}: {row['duration_s']} is not a duration in seconds",
+                        hint="correct the line",
+                        path=str(path),
+                        line=number,
+                        value=row["duration_s"],
                     )
     except (OSError, KeyError, ValueError, TypeError) as error:
         raise UsageError(
-            "todo", f"{path} cannot be read: {error}", hint="columns job,duration_s, the latest run last"
+            "unreadable-file" if isinstance(error, OSError) else "bad-file",
+            f"{path} cannot be read: {error}",
+            hint="use the columns job,duration_s, with the latest run of a job last",
+            path=str(path),
         ) from None
     return found
 
@@ -97,8 +106,8 @@ class LengthJudge:
     cores: float = 12.0
     thresholds: tuple[float, float] = (SHORT_BELOW_S, LONG_ABOVE_S)
 
-    def refused(self, pod: Pod, nodes: Sequence[Node]) -> dict[str, str]:
-        """Say which nodes cannot spare what the pod requests; those that nobody classified are left alone."""
+    def refused(self, pod: Pod, nodes: Sequence[Node]) -> dict[str, Note]:
+        """Refuse classified nodes that cannot spare what the pod requests."""
         known = self.known.now()
         found = {}
         for node in nodes:
@@ -107,9 +116,18 @@ class LengthJudge:
                 load = _load(node, known.node(node.name))
                 spare = (1.0 - self.reserve - load) * cores
                 if spare < max(pod.cores, 1e-9):
-                    found[node.name] = (
-                        f"hindmost: its primary tenant uses {load:.0%} of {cores:g} cores and keeps"
-                        f" {self.reserve:.0%}: {max(0.0, spare):.2g} are left, {pod.cores:g} wanted"
+                    spare = max(0.0, spare)
+                    found[node.name] = Note(
+                        "little-headroom",
+                        f"hindmost: the primary tenant uses {load:.0%} of {cores:g} cores and reserves"
+                        f" {self.reserve:.0%}; {spare:.2g} cores are free, the pod requests {pod.cores:g}",
+                        {
+                            "load": load,
+                            "cores": cores,
+                            "reserve": self.reserve,
+                            "have": spare,
+                            "need": pod.cores,
+                        },
                     )
         return found
 
@@ -199,7 +217,14 @@ def labels_text(classes: Classes) -> str:
             continue
         for host in one["servers"]:
             if not HOST.fullmatch(host):
-                raise UsageError("todo", f"{host!r} of {one['name']} is no name of a node")
+                raise UsageError(
+                    "bad-value",
+                    f"{host!r} of {one['name']} is not a node name",
+                    hint="use the nodes' names in the traces",
+                    key="server",
+                    value=host,
+                    name=one["name"],
+                )
             lines.append(
                 f"kubectl label node {host} --overwrite hindmost/class={one['class']}"
                 f" hindmost/pattern={one['pattern']}"

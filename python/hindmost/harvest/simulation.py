@@ -25,7 +25,15 @@ def published(number: int, **changes: float) -> dict[str, Any]:
     amplitudes) is assumed. ``crates/harvest/src/simulate/center.rs`` says which is which.
     """
     if not 0 <= number < CENTERS:
-        raise UsageError("todo", f"there is no DC-{number}: there are DC-0 to DC-{CENTERS - 1}")
+        raise UsageError(
+            "bad-value",
+            f"--center {number}: data centers are 0 to {CENTERS - 1}",
+            hint="--center 9",
+            option="--center",
+            value=number,
+            least=0,
+            most=CENTERS - 1,
+        )
     made: dict[str, Any] = engine("center", number)
     return made | changes
 
@@ -103,16 +111,29 @@ def check(document: dict[str, Any]) -> None:
             found = where.get(name, low)
             if isinstance(found, (int, float)) and not low <= found < float("inf"):
                 raise UsageError(
-                    "todo",
-                    f"{name} is {found:g}: {low:g} is the least",
+                    "bad-value",
+                    f"{prefix}{name} is {found:g}; it must be at least {low:g}",
                     hint=f"--setting {prefix}{name}={low:g}",
+                    key=f"{prefix}{name}",
+                    value=found,
+                    least=low,
                 )
     for name in ("wave_share", "environment_share", "wave_reach"):
         found = center.get(name, 0.5)
         if isinstance(found, (int, float)) and not 0.0 <= found <= 1.0:
             raise UsageError(
-                "todo", f"{name} is {found:g}, which is no share", hint=f"--setting center.{name}=0.5"
+                "bad-value",
+                f"center.{name} is {found:g}; it must be 0 to 1",
+                hint=f"--setting center.{name}=0.5",
+                key=f"center.{name}",
+                value=found,
+                least=0,
+                most=1,
             )
+
+
+def _settings(document: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in document.items() if name != "center"}
 
 
 def _recorded_defaults(kind: Kind, traces: Traces) -> dict[str, Any]:
@@ -132,16 +153,20 @@ def _replayed(kind: Kind, document: dict[str, Any], traces: Traces) -> dict[str,
     servers = [server for tenant in known for server in tenant.servers]
     if len(servers) < 2:
         raise UsageError(
-            "todo",
-            f"{len(servers)} servers of {len(traces.tenants)} tenants have traces that are whole enough:"
-            " nothing can be simulated on them",
-            hint="a longer --slot bridges readings that come seldom",
+            "few-readings",
+            f"only {len(servers)} servers of {len(traces.tenants)} tenants have complete enough traces; a"
+            " simulation needs 2",
+            hint="use a longer --slot if readings are rare",
+            have=len(servers),
+            need=2,
+            tenants=len(traces.tenants),
         )
     if kind in {"durability", "hazard"} and not any(tenant.reimages > 0.0 for tenant in known):
         raise UsageError(
-            "todo",
-            f"none of {len(known)} tenants was ever reimaged: no block would be lost",
-            hint="a column reimages (per server and month) in tenants.csv",
+            "no-reimages",
+            f"none of {len(known)} tenants was ever reimaged, so no block would be lost",
+            hint="add a column reimages (per server and month) to tenants.csv",
+            tenants=len(known),
         )
     number = {name: at for at, name in enumerate(servers)}
     environments = {name: at for at, name in enumerate(dict.fromkeys(one.environment for one in known))}
@@ -176,5 +201,5 @@ def _replayed(kind: Kind, document: dict[str, Any], traces: Traces) -> dict[str,
         )
     except _engine.EngineError as error:
         hint = "--setting days=1, or traces of a longer time" if error.args[0] == "harvest-long" else None
-        raise UsageError("todo", error.args[1], hint=hint) from None
+        raise UsageError(error.args[0], error.args[1], hint=hint, settings=_settings(document)) from None
     return answer

@@ -13,14 +13,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from hindmost.errors import ArgumentError
+from hindmost.notes import Note
+
 MOST_SCORE = 10
 """``extender/v1.MaxExtenderPriority``; the scheduler multiplies it with the extender's weight."""
 QUANTITY = re.compile(r"([0-9.]+(?:[eE][+-]?[0-9]+)?)(m|k|M|G|Ki|Mi|Gi)?")
 UNITS = {"m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9, "Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30}
 
 
-class Unreadable(ValueError):
-    """The body is no question of a scheduler."""
+class Unreadable(ArgumentError):
+    """The body is not a request of kube-scheduler; ``key`` names the field that is wrong."""
+
+    def __init__(self, message: str, key: str | None = None) -> None:
+        super().__init__("bad-question", message, key=key)
 
 
 @dataclass(frozen=True)
@@ -59,8 +65,8 @@ class Question:
 class Judge(Protocol):
     """Who decides. A judge may be asked by several threads at once."""
 
-    def refused(self, pod: Pod, nodes: Sequence[Node]) -> dict[str, str]:
-        """Say, by name, which nodes are no place for the pod, and why."""
+    def refused(self, pod: Pod, nodes: Sequence[Node]) -> Mapping[str, Note]:
+        """Return the nodes, by name, on which the pod must not run, each with the reason."""
 
     def scores(self, pod: Pod, nodes: Sequence[Node]) -> dict[str, int]:
         """Give each node 0 to `MOST_SCORE`, higher where the pod fits better."""
@@ -75,17 +81,17 @@ def read_question(document: object) -> Question:
         It has no pod, or neither nodes nor their names; or one of them is none.
     """
     if not isinstance(document, dict):
-        raise Unreadable("the body is no JSON object")
+        raise Unreadable("the body is not a JSON object")
     pod, nodes, names = (_any_case(document, key) for key in ("Pod", "Nodes", "NodeNames"))
     if not isinstance(pod, dict):
-        raise Unreadable("there is no Pod")
+        raise Unreadable("there is no Pod", "Pod")
     if isinstance(names, list):
         if not all(isinstance(name, str) for name in names):
-            raise Unreadable("a name in NodeNames is no text")
+            raise Unreadable("a name in NodeNames is not a string", "NodeNames")
         return Question(_pod(pod), [Node(name) for name in names], None)
     items = _any_case(nodes, "items") if isinstance(nodes, dict) else None
     if not isinstance(items, list):
-        raise Unreadable("there are neither NodeNames nor Nodes with items")
+        raise Unreadable("there are neither NodeNames nor Nodes with items", "Nodes")
     return Question(_pod(pod), [_node(one) for one in items], nodes)
 
 
@@ -93,7 +99,8 @@ def filtered(judge: Judge, question: Question) -> dict[str, Any]:
     """Make ``ExtenderFilterResult``: the nodes that are left, in the form in which they came."""
     refused = judge.refused(question.pod, question.nodes)
     left = [node.name for node in question.nodes if node.name not in refused]
-    found: dict[str, Any] = {"NodeNames": None, "Nodes": None, "FailedNodes": refused, "Error": ""}
+    failed = {name: note.text for name, note in refused.items()}
+    found: dict[str, Any] = {"NodeNames": None, "Nodes": None, "FailedNodes": failed, "Error": ""}
     if question.whole is None:
         return found | {"NodeNames": left}
     items = [
@@ -134,13 +141,13 @@ def _meta(document: Mapping[str, Any]) -> tuple[str, dict[str, str], dict[str, s
     meta = document.get("metadata") or {}
     name = meta.get("name") or meta.get("generateName")
     if not isinstance(name, str):
-        raise Unreadable("a pod or a node has no name")
+        raise Unreadable("a pod or a node has no name", "name")
     return name, meta.get("labels") or {}, meta.get("annotations") or {}
 
 
 def _node(document: object) -> Node:
     if not isinstance(document, dict):
-        raise Unreadable("a node is no object")
+        raise Unreadable("a node is not an object", "Nodes")
     allocatable = (document.get("status") or {}).get("allocatable") or {}
     return Node(*_meta(document), cores_of(allocatable.get("cpu")))
 

@@ -78,13 +78,14 @@ class Extender:
             question = read_question(json.loads(body))
         except (ValueError, AttributeError, TypeError) as error:
             self.count("unreadable")
-            why = str(error) if isinstance(error, Unreadable) else f"the body cannot be read: {error}"
-            return 400, {"Error": why}
+            if not isinstance(error, Unreadable):
+                error = Unreadable(f"the body cannot be read: {error}")
+            return 400, _error(error.code, error.message, **error.fields)
         try:
             found = (filtered if verb == "filter" else prioritised)(self.judge, question)
         except Exception as error:
             self.count("failed")
-            return 500, {"Error": f"the judge failed: {error}"}
+            return 500, _error("judge-failed", f"the extender failed: {error}")
         self.count(verb)
         return 200, found
 
@@ -98,6 +99,11 @@ class Extender:
         ]
         lines += [f"{self.prefix}_{name} {value:g}" for name, value in self.gauges().items()]
         return "\n".join(lines) + "\n"
+
+
+def _error(code: str, message: str, **fields: object) -> dict[str, Any]:
+    """An ``Error`` as kube-scheduler reads it, with our code and fields, which it ignores."""
+    return {"Error": message, "Code": code, "Fields": fields}
 
 
 def _handler(extender: Extender) -> type[BaseHTTPRequestHandler]:
@@ -122,15 +128,15 @@ def _handler(extender: Extender) -> type[BaseHTTPRequestHandler]:
             length = self.headers.get("Content-Length", "")
             if not length.isdigit() or int(length) > MOST_BYTES:
                 self.close_connection = True
-                self._json(
-                    413 if length.isdigit() else 411, {"Error": f"a body of {length or 'unknown'} bytes"}
-                )
+                wrong = f"the body has {length or 'unknown'} bytes; at most {MOST_BYTES} are read"
+                self._json(413 if length.isdigit() else 411, _error("bad-question", wrong, most=MOST_BYTES))
                 return
             body = self.rfile.read(int(length))
             if verb in {"filter", "prioritize"}:
                 self._json(*extender.answer(verb, body))
             else:
-                self._json(404, {"Error": f"there is no verb {verb}: there are filter and prioritize"})
+                wrong = f"there is no verb {verb}; use filter or prioritize"
+                self._json(404, _error("unknown-name", wrong, value=verb, known=["filter", "prioritize"]))
 
         def _json(self, status: int, document: Any) -> None:  # noqa: ANN401 (JSON)
             self._send(status, json.dumps(document).encode(), "application/json")

@@ -7,7 +7,7 @@ have neither. Cards made before windows were kept have no ``rows``.
 
 from typing import Literal, NotRequired, TypedDict
 
-from hindmost.store.types import Count
+from hindmost.store.types import Count, Note
 
 RULERS_SCHEMA: Literal["hindmost.rulers/1"] = "hindmost.rulers/1"
 PROFILE_SCHEMA: Literal["hindmost.profile/1"] = "hindmost.profile/1"
@@ -196,7 +196,7 @@ class Profile(TypedDict):
     loaded: NotRequired[Loaded]
     noise: float
     method: Method
-    notes: list[str]
+    notes: list[Note]
     rows: NotRequired[list[WindowRow]]
 
 
@@ -279,7 +279,7 @@ class CoRun(TypedDict):
     windows: Count
     dropped: Count
     took_s: float
-    notes: list[str]
+    notes: list[Note]
 
 
 class Advised(TypedDict):
@@ -295,7 +295,7 @@ class Advised(TypedDict):
     worst: float
     ruler: str | None
     allowed: float
-    notes: list[str]
+    notes: list[Note]
 
 
 class Advice(TypedDict):

@@ -6,7 +6,7 @@ History: ``hindmost.pairs/1``, ``hindmost.neighbours/1``, ``hindmost.stress/1`` 
 from typing import Literal, TypedDict
 
 from hindmost.store.colocation import Method, Placement, Processor, Profile, Share, WindowRow
-from hindmost.store.types import Count
+from hindmost.store.types import Count, Note
 
 PAIRS_SCHEMA: Literal["hindmost.pairs/1"] = "hindmost.pairs/1"
 NEIGHBOURS_SCHEMA: Literal["hindmost.neighbours/1"] = "hindmost.neighbours/1"
@@ -56,7 +56,7 @@ class Pairs(TypedDict):
     splits: Count
     scores: list[Skill]
     method: Method
-    notes: list[str]
+    notes: list[Note]
     rows: list[WindowRow]
 
 
@@ -81,7 +81,7 @@ class Answer(TypedDict):
     load: float
     violations: float | None
     least_rate: float | None
-    notes: list[str]
+    notes: list[Note]
 
 
 class Neighbours(TypedDict):

@@ -5,7 +5,7 @@ History: ``hindmost.supervision/1`` (0.1.0), the first.
 
 from typing import Literal, TypedDict
 
-from hindmost.store.types import Count
+from hindmost.store.types import Count, Note
 
 SUPERVISION_SCHEMA: Literal["hindmost.supervision/1"] = "hindmost.supervision/1"
 
@@ -28,7 +28,7 @@ class SupervisedWindow(TypedDict):
     ran: bool
     used_s: float
     idle_s: float
-    why: str | None
+    why: Note | None
 
 
 class Supervision(TypedDict):

@@ -49,17 +49,31 @@ def advise(
     from hindmost.targets.cpus import parse_cpus
 
     if not jobs:
-        raise UsageError("todo", "no job was named", hint="hindmost colocate advise server.json batch.json")
+        raise UsageError(
+            "missing-argument",
+            "no job is given",
+            hint="hindmost colocate advise server.json batch.json",
+            name="jobs",
+        )
     cpus = sorted(os.sched_getaffinity(0))
     try:
         own = None if server_cpus is None else parse_cpus(server_cpus)
     except ValueError as error:
-        raise UsageError("todo", f"--server-cpus {server_cpus}: {error}", hint="--server-cpus 0-1") from None
+        raise UsageError(
+            "bad-value",
+            f"--server-cpus {server_cpus}: {error}",
+            hint="--server-cpus 0-1",
+            option="--server-cpus",
+            value=server_cpus,
+        ) from None
     if own is not None and not set(own) <= set(cpus):
         raise UsageError(
-            "todo",
+            "bad-value",
             f"--server-cpus {server_cpus}: this machine has {', '.join(map(str, cpus))}",
             hint="lscpu -e",
+            option="--server-cpus",
+            value=server_cpus,
+            known=cpus,
         )
     parse_term(promise, "promise")
     document = advised(

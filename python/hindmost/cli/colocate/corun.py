@@ -51,7 +51,12 @@ def corun(
     from hindmost.studies.colocation.corun import corun as measured
 
     if not jobs:
-        raise UsageError("todo", "no job was named", hint="hindmost colocate corun server.json batch.json")
+        raise UsageError(
+            "missing-argument",
+            "no job is given",
+            hint="hindmost colocate corun server.json batch.json",
+            name="jobs",
+        )
     refuse_files({"--out": out, "--page": page})
     document = measured(
         load_card(server),

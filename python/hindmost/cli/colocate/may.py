@@ -54,5 +54,11 @@ def may(
     failure = None if prometheus is None else written(prometheus, prometheus_text(found))
     print(json.dumps(found) if json_ else render_answer(found), end="\n" if json_ else "")
     if failure is not None:
-        raise HindmostError("todo", failure, hint="--prometheus FILE in a folder that can be written")
+        raise HindmostError(
+            "unwritable-file",
+            failure,
+            hint="--prometheus FILE in a folder that you may write to",
+            option="--prometheus",
+            path=str(prometheus),
+        )
     return int(EXITS[str(found["answer"])])

@@ -37,7 +37,10 @@ def neighbours(
 
     if not jobs:
         raise UsageError(
-            "todo", "no job was named", hint="hindmost colocate neighbours server.json a.json b.json"
+            "missing-argument",
+            "no job is given",
+            hint="hindmost colocate neighbours server.json a.json b.json",
+            name="jobs",
         )
     document = ranked(
         load_card(server),

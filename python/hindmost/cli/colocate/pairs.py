@@ -48,7 +48,12 @@ def pairs(
     from hindmost.studies.colocation.pairs import pairs as measured
 
     if not cards:
-        raise UsageError("todo", "no program was named", hint="hindmost colocate pairs zstd.json sqlite.json")
+        raise UsageError(
+            "missing-argument",
+            "no profile is given",
+            hint="hindmost colocate pairs zstd.json sqlite.json",
+            name="cards",
+        )
     refuse_files({"--out": out, "--page": page})
     document = measured(
         [load_card(one) for one in cards],

@@ -74,24 +74,44 @@ def profile(
 
     command = words_of(program)
     if not command:
-        raise UsageError("todo", "no program is named", hint="hindmost colocate profile 'python -u batch.py'")
+        raise UsageError(
+            "missing-argument",
+            "no program is given",
+            hint="hindmost colocate profile 'python -u batch.py'",
+            name="program",
+        )
     if work and counter:
-        raise UsageError("todo", "--work cpu and --counter name two units of work", hint="give one of them")
+        raise UsageError(
+            "conflicting-options",
+            "--work cpu and --counter exclude each other: each sets the unit of work",
+            hint="leave one out",
+            options=["--work", "--counter"],
+        )
     if probe and (work or counter):
         raise UsageError(
-            "todo", "--probe makes answers the unit of work", hint="without --work and --counter"
+            "conflicting-options",
+            "--probe makes answered requests the unit of work, so it excludes --work and --counter",
+            hint="leave out --work and --counter",
+            options=["--probe", "--work" if work else "--counter"],
         )
     if (probe is None) != (probe_address is None):
         raise UsageError(
-            "todo",
-            "--probe and --probe-address go together: how often, and where",
+            "missing-argument",
+            "--probe (the rate) and --probe-address go together",
             hint="--probe 2000 --probe-address memcached://127.0.0.1:11299",
+            option="--probe" if probe is None else "--probe-address",
         )
     source = None
     if probe is not None:
         source = latency_from(Application(command[0], None), probe=probe, address=probe_address)
         if source is None:
-            raise UsageError("todo", f"--probe {probe} asks nothing", hint="--probe 2000")
+            raise UsageError(
+                "bad-value",
+                f"--probe {probe}: the rate must be above 0",
+                hint="--probe 2000",
+                option="--probe",
+                value=probe,
+            )
     refuse_files({"--out": out})
     card = profiled(
         command,

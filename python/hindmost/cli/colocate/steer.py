@@ -40,7 +40,13 @@ def steer(
     try:
         listed = None if pods is None else pods.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError("todo", f"{pods} cannot be read: {error}") from None
+        raise UsageError(
+            "unreadable-file",
+            f"--pods {pods} cannot be read: {error}",
+            hint=f"ls -l {pods}",
+            option="--pods",
+            path=str(pods),
+        ) from None
     document = steering(programs, servers=servers, seed=seed, load=parse_share(load, "load"), pods=listed)
     print(json.dumps(document) if json_ else render_steering(document), end="\n" if json_ else "")
     return Exit.DONE

@@ -48,7 +48,9 @@ def stress(
     try:
         places = None if cpus is None else parse_cpus(cpus)
     except ValueError as error:
-        raise UsageError("todo", f"--cpus {cpus}: {error}", hint="--cpus 0-1") from None
+        raise UsageError(
+            "bad-value", f"--cpus {cpus}: {error}", hint="--cpus 0-1", option="--cpus", value=cpus
+        ) from None
     found = stressed(
         rulers,
         duty=parse_share(duty, "duty"),

@@ -62,21 +62,29 @@ def supervise(
     term = parse_term(promise, "promise", "'p95<1ms' or 'p99<5ms'")
     if term.level is None or term.above or term.calm:
         raise UsageError(
-            "todo", f"promise {promise!r}: not a limit on a percentile", hint="--promise 'p95<1ms'"
+            "bad-value",
+            f"--promise {promise!r} is not a limit on a percentile",
+            hint="--promise 'p95<1ms'",
+            option="--promise",
+            value=promise,
         )
     refuse_files({"--out": out})
     words = words_of(job)
     if not words:
         raise UsageError(
-            "todo", "no job is named", hint="hindmost colocate supervise SERVER 'xz -9 -k big.tar'"
+            "missing-argument",
+            "no job is given",
+            hint="hindmost colocate supervise SERVER 'xz -9 -k big.tar'",
+            name="job",
         )
     found = find_application(server)
     source = latency_from(found, probe=probe, address=probe_address)
     if source is None:
         raise HostUnfit(
-            "todo",
-            "there is nothing to ask: a process was named, and no address",
+            "needs-probe",
+            "the server is given as a process, so the probe needs an address",
             hint="--probe-address memcached://127.0.0.1:11211",
+            option="--probe-address",
         )
     request = SuperviseRequest(
         found,

@@ -40,7 +40,13 @@ def tail(
     try:
         levels = [float(one) / 100 for one in quantiles.split(",")]
     except ValueError:
-        raise UsageError("todo", f"--quantiles {quantiles}: no numbers", hint="--quantiles 50,99") from None
+        raise UsageError(
+            "bad-value",
+            f"--quantiles {quantiles}: use numbers separated by commas",
+            hint="--quantiles 50,99",
+            option="--quantiles",
+            value=quantiles,
+        ) from None
     document = grown(
         None if service is None else read_services(service),
         levels=levels,

@@ -45,10 +45,21 @@ def classify(
 
     counts = classes.split(",")
     if len(counts) != 3 or not all(count.strip().isdigit() for count in counts):
-        raise UsageError("todo", f"--classes {classes} are no three whole numbers", hint="--classes 13,5,5")
+        raise UsageError(
+            "bad-value",
+            f"--classes {classes}: use three whole numbers",
+            hint="--classes 13,5,5",
+            option="--classes",
+            value=classes,
+        )
     if "0" in {count.strip().lstrip("0") or "0" for count in counts}:
         raise UsageError(
-            "todo", f"--classes {classes}: each pattern has one class at least", hint="--classes 13,5,5"
+            "bad-value",
+            f"--classes {classes}: each pattern needs at least one class",
+            hint="--classes 13,5,5",
+            option="--classes",
+            value=classes,
+            least=1,
         )
     settings = Settings(
         constant_below=constant_below,

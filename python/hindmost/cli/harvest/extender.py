@@ -33,7 +33,14 @@ def extender(
     from hindmost.kubernetes import Watched
 
     if not 0.0 <= reserve < 1.0 or not cores > 0.0:
-        raise UsageError("todo", f"--reserve {reserve:g}, --cores {cores:g}: 0 to below 1, above 0")
+        raise UsageError(
+            "bad-value",
+            f"--reserve {reserve:g}, --cores {cores:g}: the reserve must be at least 0 and below 1, the cores"
+            " above 0",
+            hint="--reserve 0.333 --cores 12",
+            option="--reserve" if not 0.0 <= reserve < 1.0 else "--cores",
+            value=reserve if not 0.0 <= reserve < 1.0 else cores,
+        )
     past = None if runs is None else Watched(runs, read_runs)
     judge = LengthJudge(Watched(classes, read_known), past, reserve, cores)
     return answered(judge, listen, port, judge.gauges, "hindmost_harvest")

@@ -57,7 +57,11 @@ def hadoop_config(
     hosts = [host.strip() for host in name_nodes.split(",") if host.strip()]
     if not hosts or not 1 <= port <= 65_535:
         raise UsageError(
-            "todo", "there must be a name node, and a port from 1 to 65535", hint="--name-nodes nn1,nn2"
+            "missing-argument" if not hosts else "bad-value",
+            "--name-nodes is empty" if not hosts else f"--port {port}: it must be 1 to 65535",
+            hint="--name-nodes nn1,nn2",
+            option="--name-nodes" if not hosts else "--port",
+            value=name_nodes if not hosts else port,
         )
     yarn = None
     if yarn_load_file is not None:

@@ -32,7 +32,11 @@ def place(
 
     if blocks < 1 or not 1 <= replicas <= 16:
         raise UsageError(
-            "todo", f"{blocks} blocks of {replicas} replicas: 1 block and above, 1 to 16 replicas"
+            "bad-value",
+            f"--blocks {blocks}, --replicas {replicas}: use at least 1 block and 1 to 16 replicas",
+            hint="--blocks 1000 --replicas 3",
+            option="--blocks" if blocks < 1 else "--replicas",
+            value=blocks if blocks < 1 else replicas,
         )
     loaded = load_classes(classes)
     found = placed(loaded, blocks, replicas=replicas, rules={"weigh": weigh, "soft": not hard}, seed=seed)

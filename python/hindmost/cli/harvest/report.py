@@ -31,7 +31,13 @@ def report(
     from hindmost.store.files import install
 
     if not 1 <= seeds <= 100 or not 100 <= servers <= 20_000:
-        raise UsageError("todo", f"--seeds {seeds}, --servers {servers}: 1 to 100, 100 to 20000")
+        raise UsageError(
+            "bad-value",
+            f"--seeds {seeds}, --servers {servers}: use 1 to 100 seeds and 100 to 20000 servers",
+            hint="--seeds 5 --servers 4000",
+            option="--servers" if 1 <= seeds <= 100 else "--seeds",
+            value=servers if 1 <= seeds <= 100 else seeds,
+        )
     if out is not None:
         install(out.parent, {})
     found = card(seeds, servers, say)

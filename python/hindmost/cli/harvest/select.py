@@ -41,13 +41,23 @@ def select(
         try:
             loads[int(number)] = float(share)
         except ValueError:
-            raise UsageError("todo", f"--now {text} is no class and its share", hint="--now 3=0.7") from None
+            raise UsageError(
+                "bad-value",
+                f"--now {text}: use CLASS=SHARE",
+                hint="--now 3=0.7",
+                option="--now",
+                value=text,
+            ) from None
     wrong = [f"{number}={share:g}" for number, share in loads.items() if not 0.0 <= share <= 1.0]
     if wrong or not cores > 0.0:
         raise UsageError(
-            "todo",
-            f"--now {wrong[0]} is no share, 0 to 1" if wrong else f"a server has no {cores:g} cores",
+            "bad-value",
+            f"--now {wrong[0]}: the share must be 0 to 1"
+            if wrong
+            else f"--cores {cores:g}: it must be above 0",
             hint="--now 3=0.7 --cores 12",
+            option="--now" if wrong else "--cores",
+            value=wrong[0] if wrong else cores,
         )
     picked = selected(loaded, length, wants, now=loads, cores=cores, seed=seed)[0]
     found = [{"class": at, **loaded["classes"][at]} for at in picked]

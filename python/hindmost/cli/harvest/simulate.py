@@ -48,14 +48,23 @@ def simulate(
     made = published(center)
     if traces is not None and servers is not None:
         raise UsageError(
-            "todo", "--servers is for synthetic data centers; traces have the servers that they have"
+            "conflicting-options",
+            "--servers sets the size of a synthetic data center, so it excludes --traces",
+            hint="leave out --servers",
+            options=["--servers", "--traces"],
         )
     if servers is not None:
         made |= {"servers": servers, "tenants": max(3, made["tenants"] * servers // made["servers"])}
     for text in setting or ():
         key, equal, value = text.partition("=")
         if not equal:
-            raise UsageError("todo", f"--setting {text} has no value", hint="--setting policy=stock")
+            raise UsageError(
+                "bad-value",
+                f"--setting {text}: use KEY=VALUE",
+                hint="--setting policy=stock",
+                option="--setting",
+                value=text,
+            )
         try:
             given = json.loads(value)
         except ValueError:

@@ -50,9 +50,12 @@ def read_file(path: Path) -> Readings:
         if told(head):
             return read(path)
     raise UsageError(
-        "todo",
-        f"{path} is no trace: its first line is {head.strip()[:80]!r}",
-        hint="columns time,server,cpu (0 to 1); or Azure's readings, or Bitbrains' files as they are",
+        "bad-file",
+        f"{path} is not a trace: its first line is {head.strip()[:80]!r}",
+        hint="use the columns time,server,cpu (0 to 1), or files of Azure or Bitbrains as published",
+        path=str(path),
+        line=1,
+        value=head.strip()[:80],
     )
 
 
@@ -86,11 +89,18 @@ def _checked(found: Readings, path: Path) -> Readings:
     import numpy as np
 
     if not len(found.times):
-        raise UsageError("todo", f"{path} has no readings")
+        raise UsageError(
+            "few-readings", f"{path} has no readings", hint="check the file", path=str(path), have=0
+        )
     wrong = np.flatnonzero(~np.isfinite(found.times))
     if len(wrong):
         raise UsageError(
-            "todo", f"{path}: {len(wrong)} of {len(found.times)} times are no numbers of seconds"
+            "bad-file",
+            f"{path}: {len(wrong)} of {len(found.times)} times are not numbers of seconds",
+            hint="write times in seconds",
+            path=str(path),
+            key="time",
+            wrong=len(wrong),
         )
     return found
 
@@ -147,11 +157,19 @@ def _parquet(path: Path) -> Readings:
         told = str(error.args[1])  # begins with the path
         if packed := re.search(r"Disabled feature at compile time: (\w+)", told):
             raise UsageError(
-                "todo",
-                f"{path} is compressed by {packed[1]}; read are snappy and files without compression",
+                "unsupported",
+                f"{path} is compressed with {packed[1]}; only snappy and uncompressed files can be read",
                 hint='import polars; polars.read_parquet(OLD).write_parquet(NEW, compression="snappy")',
+                path=str(path),
+                value=packed[1],
+                known=["snappy", "uncompressed"],
             ) from None
-        raise UsageError("todo", told, hint="a Parquet file with columns time, server and cpu") from None
+        raise UsageError(
+            "bad-file",
+            told,
+            hint="use a Parquet file with the columns time, server and cpu",
+            path=str(path),
+        ) from None
     servers, of = np.unique(np.array(words), return_inverse=True)
     return _checked(Readings(reals[0], of, [str(name) for name in servers], LOADS[load] * reals[1]), path)
 
@@ -163,9 +181,13 @@ def _named(names: list[str], path: Path) -> tuple[str, str, str]:
         there = [name for name in known if name in names]
         if not there:
             raise UsageError(
-                "todo",
-                f"{path} has no column of {what}: it has {', '.join(names)}",
-                hint=f"the column of {what} is called {', '.join(known)}",
+                "bad-file",
+                f"{path} has no {what} column; its columns are {', '.join(names)}",
+                hint=f"name the {what} column one of {', '.join(known)}",
+                path=str(path),
+                key=what,
+                value=names,
+                known=list(known),
             )
         found.append(there[0])
     return found[0], found[1], found[2]

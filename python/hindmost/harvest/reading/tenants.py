@@ -60,24 +60,44 @@ def _table(path: Path) -> dict[str, Tenant]:
     rates: dict[str, list[float]] = {}
     with path.open(encoding="utf-8", newline="") as file:
         rows = csv.DictReader(file)
-        missing = {"server", "tenant"} - set(rows.fieldnames or ())
+        names = list(rows.fieldnames or ())
+        missing = {"server", "tenant"} - set(names)
         if missing:
             raise UsageError(
-                "todo",
-                f"{path} has no column {sorted(missing)[0]}; it has {', '.join(rows.fieldnames or ())}",
-                hint="server,tenant,environment,rack,reimages,space: the first two are needed",
+                "bad-file",
+                f"{path} has no column {sorted(missing)[0]}; its columns are {', '.join(names)}",
+                hint="use server,tenant and, optionally, environment,rack,reimages,space",
+                path=str(path),
+                key=sorted(missing)[0],
+                value=names,
             )
         for row in rows:
             server, name = row["server"], row["tenant"]
-            where = f"{path}:{rows.line_num}"
+            where = path, rows.line_num
             if not server or not name:
-                raise UsageError("todo", f"{where}: a server or its tenant is empty")
+                raise UsageError(
+                    "bad-file",
+                    f"{path}:{rows.line_num}: the server or its tenant is empty",
+                    hint="fill in both, or remove the line",
+                    path=str(path),
+                    line=rows.line_num,
+                    key="tenant" if server else "server",
+                )
             if server in owner:
-                raise UsageError("todo", f"{where}: {server} belongs to {owner[server].name} and to {name}")
+                raise UsageError(
+                    "bad-file",
+                    f"{path}:{rows.line_num}: {server} belongs both to {owner[server].name} and to {name}",
+                    hint="give each server one tenant",
+                    path=str(path),
+                    line=rows.line_num,
+                    key="tenant",
+                    value=name,
+                    name=server,
+                )
             tenant = tenants.setdefault(name, Tenant(name, row.get("environment") or name))
             tenant.servers.append(server)
-            tenant.space += _number(row.get("space"), 1.0, where)
-            rates.setdefault(name, []).append(_number(row.get("reimages"), 0.0, where))
+            tenant.space += _number("space", row.get("space"), 1.0, *where)
+            rates.setdefault(name, []).append(_number("reimages", row.get("reimages"), 0.0, *where))
             if row.get("rack"):
                 tenant.racks[server] = row["rack"]
             owner[server] = tenant
@@ -86,7 +106,7 @@ def _table(path: Path) -> dict[str, Tenant]:
     return owner
 
 
-def _number(text: str | None, otherwise: float, where: str) -> float:
+def _number(key: str, text: str | None, otherwise: float, path: Path, line: int) -> float:
     if not text:
         return otherwise
     try:
@@ -94,7 +114,15 @@ def _number(text: str | None, otherwise: float, where: str) -> float:
     except ValueError:
         number = math.nan
     if not (math.isfinite(number) and number >= 0.0):
-        raise UsageError("todo", f"{where}: {text} is no number of reimages or of space: 0 and above is")
+        raise UsageError(
+            "bad-file",
+            f"{path}:{line}: {key} is {text}; it must be a number of at least 0",
+            hint="correct the line",
+            path=str(path),
+            line=line,
+            key=key,
+            value=text,
+        )
     return number
 
 
@@ -116,6 +144,12 @@ def _rows(path: Path) -> Iterator[list[str]]:
         for number, row in enumerate(csv.reader(file), 1):
             if len(row) <= max(AZURE_COLUMNS):
                 raise UsageError(
-                    "todo", f"{path}:{number} has {len(row)} columns; Azure's table of VMs has 11"
+                    "bad-file",
+                    f"{path}:{number} has {len(row)} columns; Azure's table of VMs has 11",
+                    hint="use the file as published",
+                    path=str(path),
+                    line=number,
+                    have=len(row),
+                    need=11,
                 )
             yield row

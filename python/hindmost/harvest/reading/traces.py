@@ -63,14 +63,27 @@ def read_traces(folder: Path | str, *, slot_s: float | None = None) -> Traces:
 
     folder = Path(folder)
     if not folder.is_dir():
-        raise UsageError("todo", f"there is no folder {folder}", hint="one with a file or more of readings")
+        raise UsageError(
+            "no-such-file", f"there is no folder {folder}", hint="name a folder of traces", path=str(folder)
+        )
     paths = sorted(
         path for path in folder.iterdir() if path.suffix in {".csv", ".parquet"} and path.name not in NAMES
     )
     if not paths:
-        raise UsageError("todo", f"{folder} holds no trace: no .csv and no .parquet file")
+        raise UsageError(
+            "no-such-file",
+            f"{folder} contains no trace: no .csv and no .parquet file",
+            hint="name a folder of traces",
+            path=str(folder),
+        )
     if slot_s is not None and not 0.0 < slot_s < float("inf"):
-        raise UsageError("todo", f"a slot of {slot_s:g} s is none", hint="--slot 5m")
+        raise UsageError(
+            "bad-value",
+            f"--slot {slot_s:g}s: it must be greater than zero",
+            hint="--slot 5m",
+            option="--slot",
+            value=slot_s,
+        )
     owner = read_tenants(folder)
     read = [read_file(path) for path in paths]
     slot = _usual_gap(read) if slot_s is None else slot_s
@@ -93,15 +106,21 @@ def read_traces(folder: Path | str, *, slot_s: float | None = None) -> Traces:
     rows = [np.array([row_of(server) for server in one.servers]) for one in read]
     if not tenants:
         raise UsageError(
-            "todo",
-            f"none of {len(unowned)} servers with a trace is in {folder / NAMES[0]}, like {min(unowned)}",
+            "no-owner",
+            f"none of {len(unowned)} servers with a trace ({min(unowned)}, ...) is in {folder / NAMES[0]}",
+            hint=f"add them to {folder / NAMES[0]}, or remove that file",
+            path=str(folder / NAMES[0]),
+            have=len(unowned),
         )
     if len(tenants) * slots > MOST_CELLS:
         raise UsageError(
-            "todo",
-            f"{len(tenants)} tenants by {slots} slots of {slot:g} s are too many: times from {start:g} on"
-            " differ too much for their usual gap",
-            hint="--slot 300 where readings are irregular",
+            "too-many-slots",
+            f"{len(tenants)} tenants with {slots} slots of {slot:g} s are too many: the times, from {start:g}"
+            " on, spread too far for their usual gap",
+            hint="use --slot 300 if readings are irregular",
+            tenants=len(tenants),
+            slots=slots,
+            slot_s=slot,
         )
     sums, counts = np.zeros(len(tenants) * slots), np.zeros(len(tenants) * slots)
     cells = []
@@ -145,6 +164,10 @@ def _usual_gap(read: Sequence[Readings]) -> float:
     together = np.concatenate(gaps)
     if not len(together):
         raise UsageError(
-            "todo", "no server has two readings: there is no gap to take for a slot", hint="--slot 300"
+            "few-readings",
+            "no server has two readings, so the length of a slot is unknown",
+            hint="--slot 300",
+            have=1,
+            need=2,
         )
     return float(np.median(together))

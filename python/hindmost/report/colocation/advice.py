@@ -25,7 +25,7 @@ def render_advice(advice: Advice, commands: Mapping[str, str | None]) -> str:
             f"{one['job']}: {_WORDS[one['place']]} (costs up to {one['worst']:.1%},"
             f" {one['ruler'] or 'no ruler'} being the worst; {one['allowed']:.1%} may be lost)"
         )
-        lines += [f"  note: {note}" for note in one["notes"]]
+        lines += [f"  note: {note['text']}" for note in one["notes"]]
         command = commands[one["job"]]
         if command is not None:
             lines.append(f"  {command}")

@@ -51,7 +51,7 @@ def render_corun(document: CoRun, *, width: int | None = None, color: bool | Non
         f" {document['took_s']:.1f} s; jobs ran {document['placement']}",
     )
     for note in document["notes"]:
-        printed(console, f"note: {note}")
+        printed(console, f"note: {note['text']}")
     return text_of(console)
 
 

@@ -49,7 +49,7 @@ def render_pairs(document: Pairs, *, width: int | None = None, color: bool | Non
             console.print(line, soft_wrap=True)
         printed(console, f"{document['splits']} random halves learned and predicted; {_best(document)}")
     for note in document["notes"]:
-        printed(console, f"note: {note}", indent=2)
+        printed(console, f"note: {note['text']}", indent=2)
     printed(
         console,
         f"{method['windows']} windows of {method['window_ms']:g} ms, {method['dropped']} dropped,"

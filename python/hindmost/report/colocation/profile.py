@@ -61,7 +61,7 @@ def render_profile(card: Mapping[str, Any], *, width: int | None = None, color: 
             "hint: more rounds (--budget 60s), or a calmer host (top -H -o %CPU)",
         )
     for note in card["notes"]:
-        printed(console, f"note: {note}", indent=2)
+        printed(console, f"note: {note['text']}", indent=2)
     printed(
         console,
         f"{method['windows']} windows of {method['window_ms']:g} ms, {method['dropped']} dropped, in"
@@ -118,7 +118,7 @@ def render_answer(found: Answer, *, width: int | None = None, color: bool | None
         f" lost{_why(found)}.",
     )
     for note in found["notes"]:
-        printed(console, f"note: {note}", indent=2)
+        printed(console, f"note: {note['text']}", indent=2)
     if found["answer"] == "unknown":
         printed(console, "hint: measure the pair: hindmost colocate corun SERVER JOB")
     return text_of(console)
@@ -159,7 +159,7 @@ def render_neighbours(document: Neighbours, *, width: int | None = None, color: 
     for one in document["jobs"]:
         cells = f"{one['answer']:<8} {one['by']:<9} {one['expected']:>8.1%} {one['worst']:>8.1%}"
         console.print(f"{plain(one['job']):<20} {cells}  {one['ruler'] or '-'}", soft_wrap=True)
-    for note in dict.fromkeys(note for one in document["jobs"] for note in one["notes"]):
+    for note in dict.fromkeys(note["text"] for one in document["jobs"] for note in one["notes"]):
         printed(console, f"note: {note}", indent=2)
     return text_of(console)
 

@@ -44,7 +44,7 @@ def render_window(window: SupervisedWindow, document_limit_us: float) -> str:
     state = "paused" if window["processors"] == 0 else f"on {window['processors']}"
     mark = "" if window["kept"] else f"  beyond {format_us(document_limit_us)}"
     return f"{window['at_s']:>7.1f} s  {value:>10}  job {state}{mark}" + (
-        f" ({window['why']})" if window["why"] else ""
+        f" ({window['why']['text']})" if window["why"] else ""
     )
 
 

@@ -80,30 +80,42 @@ def corun(
     """
     if "loaded" not in server:
         raise UsageError(
-            "todo",
-            f"the card of {server['name']} tells no latency",
-            hint="hindmost colocate profile SERVER --probe 2k --probe-address URL --out CARD",
+            "no-loaded-profile",
+            f"the profile of {server['name']} was made without load, so it has no latency",
+            hint="hindmost colocate profile SERVER --probe 2k --probe-address URL --out FILE",
+            name=server["name"],
         )
     names = [str(one["name"]) for one in jobs]
     for name in names:
         if name in _TAKEN or names.count(name) > 1:
-            raise UsageError("todo", f"two cards are named {name!r}", hint="colocate profile --name NAME")
+            raise UsageError(
+                "duplicate-name",
+                f"two profiles are named {name!r}, or the name is reserved",
+                hint="hindmost colocate profile --name NAME",
+                name=name,
+            )
     first = server["loaded"]
     for rate in rates:
         if not first["asked_per_s"] < rate <= MOST_PROBED:
             raise UsageError(
-                "todo",
-                f"{rate:g} requests a second: the card was made at {first['asked_per_s']:g}, and further"
-                f" loads are heavier ones, up to {MOST_PROBED:,} of one connection",
-                hint="a card of fewer requests a second: hindmost colocate profile --probe",
+                "bad-value",
+                f"--rates {rate:g}: rates must be above the profile's own rate of {first['asked_per_s']:g}"
+                f" requests/s, and at most {MOST_PROBED:,} on one connection",
+                hint="profile the server at a lower rate: hindmost colocate profile --probe",
+                option="--rates",
+                value=rate,
+                least=first["asked_per_s"],
+                most=MOST_PROBED,
             )
     answers = [question(one, server, within=within, load=first["busy"]) for one in jobs]
     here, kind = processor(), server["processor"]
     if here != kind:
         raise UsageError(
-            "todo",
-            f"the cards are of {kind['name']}, and this is {here['name']}: they predict nothing here",
-            hint="profile server and jobs on this machine",
+            "other-processor",
+            f"the profiles were measured on {kind['name']}, but this machine has {here['name']}",
+            hint="profile the server and the jobs on this machine",
+            value=kind["name"],
+            need=here["name"],
         )
     begun = time.monotonic()
     there = _Place(server, jobs, places(cpu, other), random.Random(seed), seed, budget_s, say)
@@ -134,7 +146,7 @@ def corun(
         "windows": len(windows),
         "dropped": sum(not one.kept for one in windows),
         "took_s": time.monotonic() - begun,
-        "notes": notes,
+        "notes": [one.document() for one in notes],
     }
 
 
@@ -210,9 +222,9 @@ class _Under:
         ran = [self._beside(job, within, solo, lighter) for job in self.jobs]
         if all(one["latency"]["p99"] is None for one in ran):
             raise Inconclusive(
-                "todo",
-                "no percentile beside any job could be told",
-                hint="a longer --budget, or a calmer host",
+                "no-window-percentile",
+                "too few windows next to any job had enough requests for a percentile",
+                hint="use a longer --budget, or a quieter host",
             )
         return {"loaded": self.loaded, "jobs": ran, "scores": scores(ran)}
 

@@ -56,9 +56,11 @@ class CoRunner:
         TargetError
             Where it has failed.
         """
-        if (why := self._launched.ended()) is not None:
+        if (ending := self._launched.ended()) is not None:
             raise TargetError(
-                "todo",
-                f"{shlex.join(self.command)}: {why} beside the server",
-                hint="run the command by itself, and look at its exit code and stderr",
+                "program-ended",
+                f"{shlex.join(self.command)}: {ending} while it ran next to the server",
+                hint="run the command by itself and look at its exit code and stderr",
+                command=self.command,
+                **ending.fields,
             )

@@ -14,7 +14,7 @@ import subprocess
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Self
+from typing import Any, NamedTuple, Self
 
 from hindmost.errors import TargetError
 from hindmost.targets.warden import Request, Warden
@@ -24,6 +24,16 @@ _PERF_TYPE_SOFTWARE, _TASK_CLOCK = 1, 1
 _ATTRIBUTE_BYTES = 112
 _INHERIT, _EXCLUDE_KERNEL, _EXCLUDE_HV = 1 << 1, 1 << 5, 1 << 6
 _FD_CLOEXEC = 1 << 3
+
+
+class Ending(NamedTuple):
+    """How a program ended: a sentence, and ``exit_code`` or ``signal``; neither if its guard was killed."""
+
+    text: str
+    fields: dict[str, Any]
+
+    def __str__(self) -> str:
+        return self.text
 
 
 class CpuTime:
@@ -112,7 +122,12 @@ class Launched:
         self.real_time = False
         program = shutil.which(command[0])
         if program is None:
-            raise TargetError("todo", f"{command[0]} cannot be started: {os.strerror(errno.ENOENT)}")
+            raise TargetError(
+                "missing-program",
+                f"{command[0]} cannot be started: {os.strerror(errno.ENOENT)}",
+                hint="check the path, or install the program",
+                name=command[0],
+            )
         self.stdout: int | None = None
         its: int | None = None
         if read:
@@ -154,12 +169,12 @@ class Launched:
                 os.sched_setscheduler(self.pid, os.SCHED_FIFO, os.sched_param(1))
                 self.real_time = True
 
-    def ended(self) -> str | None:
-        """How it has ended, if it has."""
+    def ended(self) -> Ending | None:
+        """How the program ended; None while it runs."""
         alive, status = self._warden.alive(), self._warden.status
         if status is not None:
             return ended_by(status)
-        return None if alive else "its guard was ended, and it with that"
+        return None if alive else Ending("its guard process was killed, which ended the program", {})
 
     def send(self, which: signal.Signals) -> None:
         """Send it, and all that it started in its group, a signal."""
@@ -197,7 +212,12 @@ def run_once(command: Sequence[str], cpu: int) -> subprocess.Popen[bytes]:
         try:
             return thread.submit(start).result()
         except OSError as error:
-            raise TargetError("todo", f"{command[0]} cannot be started: {error.strerror}") from None
+            raise TargetError(
+                "missing-program" if isinstance(error, FileNotFoundError) else "program-not-started",
+                f"{command[0]} cannot be started: {error.strerror}",
+                hint="check the path and its permissions",
+                name=command[0],
+            ) from None
 
 
 def _with_clock(start: Callable[[], Warden]) -> tuple[CpuTime, Warden]:
@@ -211,14 +231,16 @@ def _with_clock(start: Callable[[], Warden]) -> tuple[CpuTime, Warden]:
             raise
 
 
-def ended_by(code: int) -> str:
-    """Say how a process ended, by its return code as Python has it.
+def ended_by(code: int) -> Ending:
+    """Describe how a process ended, from its return code as Python gives it.
 
-    >>> ended_by(3), ended_by(-9)
-    ('it ended with exit code 3', 'it was ended by SIGKILL')
+    >>> ended_by(3).fields, ended_by(-9).fields
+    ({'exit_code': 3}, {'signal': 'SIGKILL'})
     """
     if code >= 0:
-        return f"it ended with exit code {code}"
-    with contextlib.suppress(ValueError):
-        return f"it was ended by {signal.Signals(-code).name}"
-    return f"it was ended by signal {-code}"
+        return Ending(f"it ended with exit code {code}", {"exit_code": code})
+    try:
+        name = signal.Signals(-code).name
+    except ValueError:
+        name = f"signal {-code}"
+    return Ending(f"{name} ended it", {"signal": name})

@@ -17,6 +17,7 @@ from hindmost import _engine
 from hindmost.colocation.profiles import Array, of_cards
 from hindmost.colocation.skill import scores
 from hindmost.errors import Inconclusive, UsageError
+from hindmost.notes import Note
 from hindmost.store.pairs import PAIRS_SCHEMA
 from hindmost.studies.colocation.corunner import CoRunner
 from hindmost.studies.colocation.processor import processor
@@ -136,10 +137,12 @@ def told(
     halves = [(one["high"] - one["low"]) / 2 for row in lost for one in row if one is not None]
     if not halves:
         raise Inconclusive(
-            "todo",
-            f"of {method['windows']} windows {method['windows'] - method['dropped']} could be used: no pair"
-            " has figures of enough rounds",
-            hint="stop other programs (top -H -o %CPU), or more rounds: --budget 5m",
+            "few-windows",
+            f"{method['windows'] - method['dropped']} of {method['windows']} windows were usable, too few for"
+            " any pair",
+            hint="stop other programs (top -H -o %CPU), or measure more rounds: --budget 5m",
+            have=method["windows"] - method["dropped"],
+            windows=method["windows"],
         )
     noise = statistics.median(halves)
     table: list[list[PairLoss | None]] = [
@@ -165,7 +168,11 @@ def told(
         ]
     else:
         notes.append(
-            f"{len(names)} programs are too few to learn on half of them: scores need {LEAST_SCORED}"
+            Note(
+                "few-programs",
+                f"{len(names)} programs are too few to learn from half of them; scores need {LEAST_SCORED}",
+                {"have": len(names), "need": LEAST_SCORED},
+            )
         )
     return {
         "schema": PAIRS_SCHEMA,
@@ -181,7 +188,7 @@ def told(
         "splits": SPLITS if skills else 0,
         "scores": skills,
         "method": method,
-        "notes": notes,
+        "notes": [one.document() for one in notes],
         "rows": [],
     }
 
@@ -215,23 +222,41 @@ def _correlation(one: Array, other: Array, which: np.ndarray) -> float | None:
 def _named(cards: Sequence[Mapping[str, Any]], here: Mapping[str, Any]) -> list[str]:
     if len(cards) < 2:
         raise UsageError(
-            "todo", "one card makes no pair", hint="hindmost colocate pairs zstd.json sqlite.json"
+            "missing-argument",
+            "a pair needs two profiles",
+            hint="hindmost colocate pairs zstd.json sqlite.json",
+            have=len(cards),
+            need=2,
         )
     names = [str(card["name"]) for card in cards]
     for name, card in zip(names, cards, strict=True):
         if name in (_INERT, "alone") or names.count(name) > 1:
-            raise UsageError("todo", f"two cards are named {name!r}", hint="colocate profile --name NAME")
+            raise UsageError(
+                "duplicate-name",
+                f"two profiles are named {name!r}, or the name is reserved",
+                hint="hindmost colocate profile --name NAME",
+                name=name,
+            )
         unit = card["method"]["unit"]
         if unit not in ("lines", Runs.name):
-            hint = "colocate corun, for a server" if "loaded" in card else "a program that prints its units"
+            served = "loaded" in card
             raise UsageError(
-                "todo", f"{name} counts {unit}: two copies of it would be counted as one", hint=hint
+                "shared-counter",
+                f"{name} counts {unit}, so two copies of it would be counted as one",
+                hint="hindmost colocate corun, for a server"
+                if served
+                else "use a program that prints its units",
+                name=name,
+                unit=unit,
             )
         if card["processor"] != here:
             raise UsageError(
-                "todo",
-                f"the card of {name} is of {card['processor']['name']}, and this is {here['name']}",
+                "other-processor",
+                f"{name} was profiled on {card['processor']['name']}, but this machine has {here['name']}",
                 hint="profile it on this machine",
+                name=name,
+                value=card["processor"]["name"],
+                need=here["name"],
             )
     return names
 

@@ -58,9 +58,12 @@ def chosen(cpu: int | None) -> int:
         return cpus[-1]
     if cpu not in cpus:
         raise UsageError(
-            "todo",
-            f"processor {cpu} cannot be used: this process may run on {', '.join(map(str, cpus))}",
+            "bad-value",
+            f"processor {cpu} is not available: this process may use {', '.join(map(str, cpus))}",
             hint=f"--cpu {cpus[-1]}",
+            option="--cpu",
+            value=cpu,
+            known=cpus,
         )
     return cpu
 
@@ -70,11 +73,13 @@ def pair(cpu: int | None) -> tuple[int, int]:
     cpus = allowed()
     if len(cpus) < 2:
         raise HostUnfit(
-            "todo",
-            "there is one processor only: nothing can run beside a program. The core's certificate (colocate"
-            " rulers), answers from cards (may, neighbours, extender) and simulations (twin, steer) need no"
-            " other",
-            hint="use a machine, or a container, with 2 or more",
+            "few-processors",
+            "this machine has one processor, so nothing can run next to a program. The core's certificate"
+            " (colocate rulers), answers from profiles (may, neighbours, extender) and simulations (twin,"
+            " steer) work with one",
+            hint="use a machine or container with 2 or more processors",
+            have=len(cpus),
+            need=2,
         )
     mine = chosen(cpu)
     return mine, min((one for one in cpus if one != mine), key=lambda one: abs(one - mine))

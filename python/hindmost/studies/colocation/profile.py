@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 from hindmost import _engine
 from hindmost.errors import Inconclusive, UsageError
+from hindmost.notes import Note
 from hindmost.store.colocation import PROFILE_SCHEMA
 from hindmost.studies.colocation.processor import processor, spare
 from hindmost.studies.colocation.rulers import asked, made, places
@@ -47,9 +48,10 @@ TIGHT = 0.01
 """Half the width of an interval, in share of the rate, that ends a profile early."""
 
 
-_NO_CHILDREN = (
-    "CPU time of what the program starts is not counted: perf_event_open is refused here"
-    " (kernel.perf_event_paranoid)"
+_NO_CHILDREN = Note(
+    "children-not-counted",
+    "the CPU time of the program's children is not counted, because perf_event_open is refused"
+    " (kernel.perf_event_paranoid)",
 )
 
 
@@ -99,7 +101,14 @@ def profile(
     """
     known = [one["name"] for one in json.loads(_engine.rulers())]
     if unknown := [one for one in rulers if one not in known]:
-        raise UsageError("todo", f"no ruler is called {unknown[0]}", hint=f"there are {', '.join(known)}")
+        raise UsageError(
+            "unknown-name",
+            f"there is no stressor {unknown[0]}",
+            hint=f"use one of {', '.join(known)}",
+            option="--rulers",
+            value=unknown[0],
+            known=known,
+        )
     cpus, begun, order = places(cpu, other), time.monotonic(), random.Random(seed)
     rate = units.document["probe"]["rate"] if isinstance(units, LatencySource) else None
     window_ms, budget_s = _lengths(window_ms, budget_s, rate)
@@ -147,10 +156,12 @@ def _lengths(window_ms: float | None, budget_s: float | None, rate: float | None
     window_ms = window_ms or max(40.0, 1000 * PROBED_REQUESTS / rate)
     if rate * window_ms / 1000 < LEAST_PROBED:
         raise UsageError(
-            "todo",
-            f"a window of {window_ms:g} ms has {rate * window_ms / 1000:.0f} requests of the probe: its p99"
+            "few-requests",
+            f"a window of {window_ms:g} ms has {rate * window_ms / 1000:.0f} requests of the probe; its p99"
             f" needs {LEAST_PROBED}",
             hint=f"--window {1000 * PROBED_REQUESTS / rate:.0f}ms, or a higher rate: --probe",
+            have=rate * window_ms / 1000,
+            need=LEAST_PROBED,
         )
     return window_ms, budget_s or 60.0
 
@@ -197,18 +208,24 @@ def _tight(seen: Sequence[Sequence[Seen]], rulers: Sequence[str]) -> bool:
 def _too_few(windows: Sequence[Seen], rates: int, hint: str) -> Inconclusive:
     ran = [one for one in windows if one.with_program]
     silent, starved = (sum(one.lost == why for one in ran) for why in ("units", "processor"))
-    told = (
-        f"of {len(windows)} windows {sum(one.kept for one in windows)} could be used, {rates} beside the"
-        f" inert ruler: of {len(ran)} with the program it told no unit in {silent}, and had less than"
-        f" {LEAST_CPU:.0%} of its processor in {starved}"
-    )
+    kept = sum(one.kept for one in windows)
     if silent > starved:
-        return Inconclusive("todo", told, hint=f"{hint}; or longer windows: --window")
+        hint = f"{hint}; or use longer windows: --window"
+    else:
+        hint = (
+            "stop other programs (top -H -o %CPU); the program must not wait, and must not report more than"
+            " one unit per microsecond"
+        )
     return Inconclusive(
-        "todo",
-        told,
-        hint="stop other programs (top -H -o %CPU), and let the program neither wait nor tell units faster"
-        " than one in 1 us",
+        "few-windows",
+        f"{kept} of {len(windows)} windows were usable, {rates} of them next to the inert stressor. Of"
+        f" {len(ran)} windows with the program, it reported no unit in {silent}, and had less than"
+        f" {LEAST_CPU:.0%} of its processor in {starved}",
+        hint=hint,
+        have=kept,
+        windows=len(windows),
+        silent=silent,
+        starved=starved,
     )
 
 
@@ -218,7 +235,7 @@ def _card(
     command: Sequence[str],
     name: str | None,
     method: Method,
-    notes: Sequence[str],
+    notes: Sequence[Note],
     hint: str,
 ) -> Profile:
     windows = [one for windows in seen for one in windows]
@@ -232,8 +249,10 @@ def _card(
     halves = [(s["high"] - s["low"]) / 2 for axis in axes if (s := axis["sensitivity"]) is not None]
     noted = list(notes)
     if not method["real_time"]:
-        why = "beside a server" if method["unit"] == Served.name else "no right to SCHED_FIFO"
-        noted.append(f"rulers ran as ordinary threads ({why}): windows are noisier")
+        why = "next to a server" if method["unit"] == Served.name else "SCHED_FIFO is not permitted"
+        noted.append(
+            Note("ordinary-threads", f"stressors ran as ordinary threads ({why}), so windows vary more")
+        )
     noted += mixed
     return {
         "schema": PROFILE_SCHEMA,
@@ -247,6 +266,6 @@ def _card(
         "axes": axes,
         "noise": statistics.median(halves) if halves else 0.0,
         "method": method,
-        "notes": noted,
+        "notes": [one.document() for one in noted],
         "rows": rows_of(seen),
     }

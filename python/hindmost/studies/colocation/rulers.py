@@ -94,17 +94,26 @@ def _undisturbed(
     if odd is None:
         assert cell is not None  # of the last attempt
         raise Inconclusive(
-            "todo",
-            f"processor {mine} was disturbed in {ATTEMPTS} attempts: in the last, {cell['a']} came out at"
-            f" {cell['value']:.2f} with itself, where 0 is times that hide and 1 times that add, as here",
-            hint="stop other programs (top -H -o %CPU), ask again, or take more bursts (--bursts 9)",
+            "core-disturbed",
+            f"processor {mine} was disturbed in all {ATTEMPTS} attempts: in the last, {cell['a']} shared"
+            f" ports with itself at {cell['value']:.2f}, where only 1 is possible",
+            hint="stop other programs (top -H -o %CPU) and repeat, or use more bursts (--bursts 9)",
+            cpu=mine,
+            attempts=ATTEMPTS,
+            name=cell["a"],
+            value=cell["value"],
         )
     name, low, high = odd
     raise Inconclusive(
-        "todo",
-        f"processor {mine} was shared in {ATTEMPTS} attempts: {name} reached {low:.2f} to {high:.2f} a tick"
-        " of its own clock, as it does beside another thread of the same core (another guest of this host)",
-        hint="ask again later, or for another processor (--cpu N)",
+        "core-shared",
+        f"processor {mine} was shared in all {ATTEMPTS} attempts: {name} reached {low:.2f} to {high:.2f} per"
+        " cycle, as it does next to another thread of the same core (another guest of this host)",
+        hint="repeat later, or measure another processor (--cpu N)",
+        cpu=mine,
+        attempts=ATTEMPTS,
+        name=name,
+        least=low,
+        most=high,
     )
 
 
@@ -131,10 +140,8 @@ def asked(what: Callable[..., str], *arguments: object, **named: object) -> Any:
     except _engine.EngineError as error:
         code, message = error.args
         if code == "ruler-busy":
-            raise HostUnfit(
-                "todo", message, hint="stop other programs (top -H -o %CPU), and ask again"
-            ) from None
-        raise HostUnfit("todo", message) from None
+            raise HostUnfit(code, message, hint="stop other programs (top -H -o %CPU) and repeat") from None
+        raise HostUnfit(code, message) from None
 
 
 def made(names: Iterable[str], knees: str, folder: str, seed: int) -> dict[str, Any]:
@@ -153,7 +160,7 @@ def made(names: Iterable[str], knees: str, folder: str, seed: int) -> dict[str, 
             code, message = error.args
             others = ",".join(one for one in names if one not in (name, "null"))
             hint = f"leave it out: --rulers {others}" if code == "ruler-unsupported" and others else None
-            raise HostUnfit("todo", message, hint=hint) from None
+            raise HostUnfit(code, message, hint=hint, name=name) from None
     return rulers
 
 
@@ -192,7 +199,11 @@ def places(cpu: int | None, other: str | None) -> tuple[int, int]:
     if other != SIBLING:
         if not other.isdecimal() or int(other) == mine:
             raise UsageError(
-                "todo", f"--other {other}: name a processor, or {SIBLING}", hint=f"--other {nearest}"
+                "bad-value",
+                f"--other {other}: use the number of another processor, or {SIBLING}",
+                hint=f"--other {nearest}",
+                option="--other",
+                value=other,
             )
         return mine, chosen(int(other))
     seen = [neighbour(mine, one) for one in allowed() if one != mine][:MOST_NEIGHBOURS]
@@ -200,11 +211,15 @@ def places(cpu: int | None, other: str | None) -> tuple[int, int]:
     if found is None:
         near = min(seen, key=lambda one: one["one_way_ns"])
         raise HostUnfit(
-            "todo",
-            f"processor {mine} has no sibling among those that may be used: the nearest, {near['cpu']}, is"
-            f" {near['placement']} ({near['one_way_ns']:.0f} ns one way; a ruler keeps"
-            f" {near['same_port'] or 1.0:.2f} of its rate beside itself there, and 0.5 on a sibling)",
-            hint="without --other: what programs on cores of their own do to each other",
+            "no-sibling",
+            f"processor {mine} has no sibling thread that this process may use: the nearest, {near['cpu']},"
+            f" is {near['placement']} ({near['one_way_ns']:.0f} ns one way; a stressor keeps"
+            f" {near['same_port'] or 1.0:.2f} of its rate next to itself there, and 0.5 on a sibling)",
+            hint="leave out --other to measure programs on separate cores",
+            cpu=mine,
+            nearest=near["cpu"],
+            placement=near["placement"],
+            one_way_ns=near["one_way_ns"],
         )
     return mine, found
 

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Sequence
-from typing import Self
+from typing import Any, Self
 
 from hindmost.errors import TargetError
 from hindmost.studies.colocation.launch import ended_by, run_once
@@ -54,10 +54,13 @@ class Runs:
         self.run_ms = (time.monotonic() - begun) * 1000
         if self.run_ms < LEAST_RUN_MS:
             raise TargetError(
-                "todo",
-                f"{shlex.join(self.command)}: a run took {self.run_ms:.1f} ms: below {LEAST_RUN_MS:g} ms most"
-                " of it is the starting of a program",
-                hint="give it more work: a larger file, or a loop around it",
+                "short-run",
+                f"{shlex.join(self.command)}: a run took {self.run_ms:.1f} ms; below {LEAST_RUN_MS:g} ms,"
+                " most of that is starting the program",
+                hint="give it more work: a larger file, or a loop",
+                command=self.command,
+                value=self.run_ms,
+                least=LEAST_RUN_MS,
             )
         return self
 
@@ -89,9 +92,11 @@ class Runs:
         while os.waitid(os.P_PID, running.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
             if time.monotonic() > end:
                 raise TargetError(
-                    "todo",
-                    f"{shlex.join(self.command)}: a run is not over after {LONGEST_RUN_S:g} s",
-                    hint="give it less work, or loop and tell units (lines, --counter)",
+                    "long-run",
+                    f"{shlex.join(self.command)}: a run was not over after {LONGEST_RUN_S:g} s",
+                    hint="give it less work, or let it loop and report units (lines, --counter)",
+                    command=self.command,
+                    most=LONGEST_RUN_S,
                 )
             time.sleep(0.001)
         _, status, usage = os.wait4(running.pid, 0)
@@ -100,7 +105,7 @@ class Runs:
         self._runs += 1
         self._used_ns += int((usage.ru_utime + usage.ru_stime) * 1e9)
 
-    def count(self, when: str) -> tuple[float, int]:
+    def count(self, when: str, **where: Any) -> tuple[float, int]:
         """Runs so far, and their CPU time in nanoseconds.
 
         Raises
@@ -111,9 +116,12 @@ class Runs:
         code = 0 if self._running is None else self._running.returncode
         if code:
             raise TargetError(
-                "todo",
-                f"{shlex.join(self.command)}: {ended_by(code)} {when}: a run that fails does other work",
-                hint="run the command by itself, and look at its exit code and stderr",
+                "program-ended",
+                f"{shlex.join(self.command)}: {ended_by(code)} {when}; a run that fails does different work",
+                hint="run the command by itself and look at its exit code and stderr",
+                command=self.command,
+                **ended_by(code).fields,
+                **where,
             )
         return self._runs, self._used_ns
 

@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Any, Self
 
 from hindmost.errors import TargetError
 from hindmost.interventions.probing import probing
@@ -75,10 +75,11 @@ class Served:
         self._source, self._probe_cpu = source, probe_cpu
         if _listens(str(probe["address"])):
             raise TargetError(
-                "todo",
-                f"somebody answers at {self.address} before {self.command[0]} is started: the probe would ask"
-                " that one",
-                hint="end it, or give the program another port, in --probe-address too",
+                "address-in-use",
+                f"another program answers at {self.address} before {self.command[0]} is started; the probe"
+                " would measure that one",
+                hint="stop it, or use another port for the program and in --probe-address",
+                address=self.address,
             )
         self._launched = Launched(self.command, cpu)
         self.counts_children = self._launched.cpu_time.of_children
@@ -98,10 +99,13 @@ class Served:
                 except TargetError as error:
                     if time.monotonic() > end:
                         raise TargetError(
-                            "todo",
-                            f"{shlex.join(self.command)}: no answer in {_FIRST_ANSWER_S:g} s:"
+                            "no-answer",
+                            f"{shlex.join(self.command)}: no answer after {_FIRST_ANSWER_S:g} s:"
                             f" {error.message}",
                             hint=self.hint,
+                            command=self.command,
+                            address=self.address,
+                            limit=_FIRST_ANSWER_S,
                         ) from None
                     time.sleep(0.02)
             self.pause()
@@ -147,7 +151,7 @@ class Served:
         """Ask no more."""
         self._load.close()
 
-    def count(self, when: str) -> tuple[float, int]:
+    def count(self, when: str, **where: Any) -> tuple[float, int]:
         """Requests answered in windows so far, and the server's CPU time in them, nanoseconds.
 
         Raises
@@ -155,12 +159,15 @@ class Served:
         TargetError
             Where the server has ended.
         """
-        if (why := self._launched.ended()) is not None:
+        if (ending := self._launched.ended()) is not None:
             raise TargetError(
-                "todo",
-                f"{shlex.join(self.command)}: {why} {when}",
-                hint="a command that serves in the foreground until it is ended (memcached needs -u as root,"
-                " nginx -g 'daemon off;'); run it by itself, and look at its stderr",
+                "program-ended",
+                f"{shlex.join(self.command)}: {ending} {when}",
+                hint="use a command that serves in the foreground (memcached needs -u as root,"
+                " nginx -g 'daemon off;'); run it by itself and look at its stderr",
+                command=self.command,
+                **ending.fields,
+                **where,
             )
         return self._answered, self._used_ns
 

@@ -63,19 +63,40 @@ def stress(
     """
     known = [one["name"] for one in json.loads(_engine.rulers())]
     if unknown := [one for one in names if one not in known]:
-        raise UsageError("todo", f"no ruler is called {unknown[0]}", hint=f"there are {', '.join(known)}")
+        raise UsageError(
+            "unknown-name",
+            f"there is no stressor {unknown[0]}",
+            hint=f"use one of {', '.join(known)}",
+            value=unknown[0],
+            known=known,
+        )
     if not 0 < duty <= 1:
-        raise UsageError("todo", f"a duty of {duty:.0%} is none", hint="--duty 50%")
+        raise UsageError(
+            "bad-value",
+            f"--duty {duty:.0%}: it must be above 0 and at most 100 %",
+            hint="--duty 50%",
+            option="--duty",
+            value=duty,
+        )
     if not LEAST_PERIOD_NS <= period_ns <= MOST_PERIOD_NS:
         raise UsageError(
-            "todo", f"a period of {period_ns / 1000:g} us: 5 us to 100 ms are possible", hint="--period 10us"
+            "bad-value",
+            f"--period {period_ns / 1000:g}us: it must be 5 µs to 100 ms",
+            hint="--period 10us",
+            option="--period",
+            value=period_ns,
+            unit="ns",
+            least=LEAST_PERIOD_NS,
+            most=MOST_PERIOD_NS,
         )
     places = [chosen(one) for one in cpus] if cpus else allowed()[-len(names) :]
     if len(set(places)) < len(names):
         raise UsageError(
-            "todo",
-            f"{len(names)} rulers, and {len(set(places))} processors: one each",
+            "few-processors",
+            f"{len(names)} stressors need a processor each, but there are {len(set(places))}",
             hint=f"--cpus LIST of {', '.join(map(str, allowed()))}",
+            have=len(set(places)),
+            need=len(names),
         )
     say("where the caches end")
     knees = json.dumps(asked(_engine.cache_knees, places[0], seed))
@@ -83,7 +104,7 @@ def stress(
     start = _engine.monotonic_ns() + _START_NS
     end, over = start + int(duration_s * 1e9), threading.Event()
     got: list[list[dict[str, Any]]] = [[] for _ in names]
-    wrong: list[str] = []
+    wrong: list[tuple[str, str]] = []
 
     def work(at: int) -> None:
         begin = start
@@ -99,7 +120,7 @@ def stress(
             try:
                 got[at].append(json.loads(rulers[at].run(json.dumps(window))))
             except _engine.EngineError as error:
-                wrong.append(str(error.args[1]))
+                wrong.append((error.args[0], error.args[1]))
                 over.set()
             begin = _engine.monotonic_ns()
 
@@ -117,7 +138,8 @@ def stress(
         for thread in threads:
             thread.join()
     if wrong:
-        raise HostUnfit("todo", wrong[0])
+        code, message = wrong[0]
+        raise HostUnfit(code, message)
     return [
         _sum(name, cpu, windows) for name, cpu, windows in zip(names, places, got, strict=True) if windows
     ]

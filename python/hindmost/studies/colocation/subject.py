@@ -6,7 +6,7 @@ import shlex
 import signal
 import time
 from collections.abc import Sequence
-from typing import Self
+from typing import Any, Self
 
 from hindmost.errors import TargetError
 from hindmost.studies.colocation.launch import Launched
@@ -50,14 +50,19 @@ class Subject:
         """Wait for the first units."""
         end = time.monotonic() + _FIRST_UNIT_S
         while (units := self.units.total()) < _LEAST_UNITS:
-            ended = self._launched.ended()
-            if ended is not None or time.monotonic() > end:
-                why = ended or f"it told {units:g} {self.units.name} in {_FIRST_UNIT_S:g} s"
+            ending = self._launched.ended()
+            if ending is not None or time.monotonic() > end:
+                why = ending or f"it reported {units:g} {self.units.name} in {_FIRST_UNIT_S:g} s"
                 self.__exit__()
                 raise TargetError(
-                    "todo",
-                    f"{shlex.join(self.command)}: {why}; at least {_LEAST_UNITS} units of work must be seen",
+                    "program-ended" if ending else "few-units",
+                    f"{shlex.join(self.command)}: {why}; at least {_LEAST_UNITS} units of work are needed",
                     hint=self.units.hint,
+                    command=self.command,
+                    have=units,
+                    need=_LEAST_UNITS,
+                    unit=self.units.name,
+                    **(ending.fields if ending else {}),
                 )
             time.sleep(0.01)
         return self
@@ -83,25 +88,31 @@ class Subject:
         """Let a window last."""
         time.sleep(length_s)
 
-    def count(self, when: str) -> tuple[float, int]:
+    def count(self, when: str, **where: Any) -> tuple[float, int]:
         """Units so far, and CPU time in nanoseconds.
 
         Parameters
         ----------
         when : str
-            For messages: ``in window 7, beside l3``.
+            For the message: ``in window 7, beside l3``.
+        **where
+            The same as fields of the error: ``window=7``.
 
         Raises
         ------
         TargetError
             Where the program has ended.
         """
-        if (why := self._launched.ended()) is not None:
+        if (ending := self._launched.ended()) is not None:
             lasted = time.monotonic() - self._begun
             raise TargetError(
-                "todo",
-                f"{shlex.join(self.command)}: {why} {when}, {lasted:.1f} s after it began: a profile compares"
-                " windows of one kind of work, so it must work until it is ended",
-                hint="repeat its work in a loop, or --work cpu where a run is the unit",
+                "program-ended",
+                f"{shlex.join(self.command)}: {ending} {when}, {lasted:.1f} s after its start. A profile"
+                " compares windows of the same work, so the program must run until it is stopped",
+                hint="repeat its work in a loop, or use --work cpu if a run is the unit",
+                command=self.command,
+                after_s=lasted,
+                **ending.fields,
+                **where,
             )
         return self.units.total(), self._cpu_time.ns()

@@ -59,9 +59,12 @@ def run_twin(
     """
     if programs < LEAST_PROGRAMS:
         raise UsageError(
-            "todo",
-            f"{programs} programs are too few to learn on half of them",
+            "few-programs",
+            f"{programs} programs are too few to learn from half of them",
             hint=f"--programs {LEAST_PROGRAMS}",
+            option="--programs",
+            have=programs,
+            need=LEAST_PROGRAMS,
         )
     asked: dict[str, int] = {
         "programs": programs,

@@ -108,7 +108,12 @@ class Counter:
         except FileNotFoundError:
             return 0.0
         except OSError as error:
-            raise TargetError("todo", f"the counter {self._path} cannot be read: {error.strerror}") from None
+            raise TargetError(
+                "unreadable-file",
+                f"the counter {self._path} cannot be read: {error.strerror}",
+                hint=f"ls -l {self._path}",
+                path=str(self._path),
+            ) from None
         if not held:
             # Emptied to be written anew; or nothing has been written.
             return self._last if self._number else 0.0

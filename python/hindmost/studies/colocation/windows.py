@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 from hindmost import _engine
+from hindmost.notes import Note
 from hindmost.studies.colocation.rulers import asked
 from hindmost.studies.colocation.runs import Runs
 from hindmost.studies.colocation.served import Asked, Served
@@ -106,17 +107,33 @@ def changed(looks: tuple[Look, Look], which: int) -> bool:
     return abs(before - after) > CLOCK * max(before, after)
 
 
-def placement_of(windows: Sequence[Seen]) -> tuple[Placement, list[str]]:
-    """How the processors stood in most windows that no move touched, and notes where it or a clock varied."""
+def placement_of(windows: Sequence[Seen]) -> tuple[Placement, list[Note]]:
+    """The placement in most windows without a move, and notes if the placement or a clock varied."""
     seen = [one.looks[0].placement for one in windows if not one.moved]
-    notes = []
+    notes: list[Note] = []
     if len(set(seen)) > 1:
-        notes.append("the host moved the processors between windows: figures are a mixture of placements")
+        notes.append(
+            Note(
+                "mixed-placements",
+                "the hypervisor moved the processors between windows, so the figures mix placements",
+                {"known": sorted(set(seen))},
+            )
+        )
     if slower := [one for one in windows if one.clock_changed]:
         clocks = [look.ghz[0 if one.with_program else 1] for one in slower for look in one.looks]
         notes.append(
-            f"a processor's clock changed in the middle of {len(slower)} of {len(windows)} windows"
-            f" ({min(clocks):.2f} to {max(clocks):.2f} GHz): they do not count"
+            Note(
+                "clock-changed",
+                f"a processor's clock changed during {len(slower)} of {len(windows)} windows"
+                f" ({min(clocks):.2f} to {max(clocks):.2f} GHz); these windows do not count",
+                {
+                    "excluded": len(slower),
+                    "windows": len(windows),
+                    "least": min(clocks),
+                    "most": max(clocks),
+                    "unit": "GHz",
+                },
+            )
         )
     return max(set(seen), key=seen.count) if seen else "unknown", notes
 
@@ -159,7 +176,10 @@ class Stand:
         self._made += 1
         when = f"in window {self._made} ({'with nothing' if ruler == 'alone' else ruler} beside it)"
         # Counted while nothing runs: with both processors taken we would not get one.
-        began, (units, used) = time.monotonic_ns(), self.subject.count(f"before window {self._made}")
+        began, (units, used) = (
+            time.monotonic_ns(),
+            self.subject.count(f"before window {self._made}", window=self._made),
+        )
         if with_program:
             self.subject.resume()
         start = _engine.monotonic_ns() + _MS
@@ -180,7 +200,10 @@ class Stand:
                 thread.join()
         if with_program:
             self.subject.pause()
-        ended, (more, more_used) = time.monotonic_ns(), self.subject.count(when)
+        ended, (more, more_used) = (
+            time.monotonic_ns(),
+            self.subject.count(when, window=self._made, beside=ruler),
+        )
         before, self._before = self._before, self.look()
         busy = more_used - used
         lost: Lost | None = "units" if more == units else None

@@ -7,7 +7,10 @@ the next attempt.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+
+from hindmost.notes import Note
 
 CUT_AT = 0.4
 """Of the requests that a window may have beyond the limit: from so many on the job is cut in mid-window."""
@@ -49,14 +52,14 @@ class Controller:
         That there are for it.
     given : int
         In force now.
-    why : str
-        Of the last change.
+    why : Note or None
+        The reason for the last change.
     """
 
     rules: Rules
     most: int
     given: int = 1
-    why: str = "the start"
+    why: Note | None = None
     _last: int = 1
     _wait: int = 1
     _calm: int = 0
@@ -74,10 +77,12 @@ class Controller:
         if self.given == 0 or slow == 0:
             return False
         if slow >= PAUSE_AT * allowed:
-            return self._set(0, f"{slow} requests beyond the limit, {allowed} may be in a window")
+            why = f"{slow} requests were slower than the limit; a window may have {allowed}"
+            return self._set(0, Note("budget-spent", why, {"have": slow, "most": allowed}))
         if slow >= CUT_AT * allowed and not self._cut and self.given > 1:
             self._cut = True
-            return self._set(self.given // 2, f"{slow} of {allowed} slow requests are used up")
+            why = f"{slow} of the {allowed} slow requests that a window may have were used"
+            return self._set(self.given // 2, Note("budget-used", why, {"have": slow, "most": allowed}))
         return False
 
     def after(self, percentile_us: float) -> bool:
@@ -91,7 +96,9 @@ class Controller:
                 self._wait = 1
             elif ran or self._since == 1:
                 self._wait = min(rules.longest, 2 * self._wait)
-            return ran and self._set(0, "the promise was broken")
+            value = percentile_us if math.isfinite(percentile_us) else None
+            broken = {"value": value, "limit": rules.limit_us, "unit": "us"}
+            return ran and self._set(0, Note("promise-broken", "the promise was broken", broken))
         if danger or percentile_us > rules.resume * rules.limit_us:
             self._calm = 0
             return False
@@ -100,14 +107,19 @@ class Controller:
             if self._calm < self._wait:
                 return False
             self._since, self._calm = 0, 0
-            return self._set(max(1, self._last // 2), f"{self._wait} windows well within the promise")
+            return self._set(max(1, self._last // 2), _quiet(self._wait))
         if self._calm < rules.quiet or self.given >= self.most:
             return False
         self._calm = 0
-        return self._set(self.given + 1, f"{rules.quiet} windows well within the promise")
+        return self._set(self.given + 1, _quiet(rules.quiet))
 
-    def _set(self, given: int, why: str) -> bool:
+    def _set(self, given: int, why: Note) -> bool:
         if self.given > 0:
             self._last = self.given
         self.given, self.why = given, why
         return True
+
+
+def _quiet(windows: int) -> Note:
+    text = f"{windows} windows in a row were well within the promise"
+    return Note("quiet-windows", text, {"windows": windows})

@@ -63,5 +63,5 @@ def window_of(told: Told, first_ns: int, limit_us: float) -> SupervisedWindow:
         "ran": told.ran,
         "used_s": told.used_s,
         "idle_s": told.idle_s,
-        "why": told.why,
+        "why": None if told.why is None else told.why.document(),
     }

@@ -134,7 +134,12 @@ class Group:
                 for folder in self.folders:
                     with contextlib.suppress(ProcessLookupError):
                         _enter(folder, one)
-        raise HostUnfit("todo", f"process {pid} makes processes faster than they can be moved into a group")
+        raise HostUnfit(
+            "fast-forks",
+            f"process {pid} creates children faster than they can be moved into a control group",
+            hint="repeat later, or name a process further down the tree",
+            pid=pid,
+        )
 
     def back(self, pid: int) -> str:
         """For the shell: all members go to where the process is now, the group of the job's top."""
@@ -160,7 +165,11 @@ def _enter(folder: Path, pid: int) -> None:
         raise
     except OSError as error:
         raise HostUnfit(
-            "todo", f"process {pid} cannot be moved into {folder}: {error.strerror}", hint="run as root"
+            "group-refused",
+            f"process {pid} cannot be moved into {folder}: {error.strerror}",
+            hint="run as root",
+            pid=pid,
+            path=str(folder),
         ) from None
 
 

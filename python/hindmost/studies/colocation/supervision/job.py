@@ -87,7 +87,10 @@ def running(command: Sequence[str], group: Group, surgeon: Surgeon) -> Iterator[
     """
     if shutil.which(command[0]) is None:
         raise UsageError(
-            "todo", f"{command[0]} is no program that can be started", hint="a command, or a process id"
+            "missing-program",
+            f"there is no program {command[0]}",
+            hint="give a command, or the id of a running process",
+            name=command[0],
         )
     name = Path(command[0]).name
     with surgeon.holding(
@@ -141,7 +144,7 @@ def taken(pid: int, group: Group, surgeon: Surgeon) -> Iterator[Job]:
         There is no such process.
     """
     if not Path(f"/proc/{pid}").is_dir():
-        raise UsageError("todo", f"there is no process {pid}", hint="pgrep -a xz")
+        raise UsageError("no-such-process", f"there is no process {pid}", hint="pgrep -a xz", pid=pid)
     name = f"{process_name(pid)} ({pid})"
     # Older kernels forget where threads may run when they are moved.
     found = Places(name, "", places(process_tree(pid)), frozenset())

@@ -13,6 +13,7 @@ from hindmost.errors import HostUnfit, Interrupted, TargetError, UsageError
 from hindmost.interventions.held import Surgeon, surgery
 from hindmost.interventions.probing import probing
 from hindmost.knobs.journal import FOLDER
+from hindmost.notes import Note
 from hindmost.studies.colocation.supervision.controller import Controller, Rules
 from hindmost.studies.colocation.supervision.group import new_group
 from hindmost.studies.colocation.supervision.job import Job, running, taken
@@ -69,8 +70,8 @@ class Told:
         Whether the job was given anything in it.
     used_s, idle_s : float
         Processor time that the job got, and that nobody used, on the job's processors.
-    why : str or None
-        Of a change in this window or at its end, the last.
+    why : Note or None
+        The reason for the last change in this window or at its end.
     """
 
     window: Window
@@ -78,7 +79,7 @@ class Told:
     ran: bool
     used_s: float
     idle_s: float
-    why: str | None
+    why: Note | None
 
 
 @dataclass(slots=True)
@@ -109,15 +110,21 @@ def supervise(request: SuperviseRequest, on_window: Callable[[Told], None] = lam
     asked = request.latency.document.get("probe")
     if asked is None:
         raise HostUnfit(
-            "todo", "a job is cut in mid-window, and a log tells latency too late", hint="--probe 200/s"
+            "needs-probe",
+            "supervision cuts a job within a window, and a log reports latency too late for that",
+            hint="--probe 200/s",
+            option="--probe",
         )
     with probing(request.latency) as probe, surgery(request.journal) as surgeon:
         windows = Windows(probe, request.quantile, request.window_s, asked["rate"], request.rules.limit_us)
         if windows.allowed < 1:
             raise UsageError(
-                "todo",
+                "few-requests",
                 f"a window of {request.window_s:g} s has {asked['rate'] * request.window_s:g} requests of the"
-                f" probe: none of them may be slow at p{100 * request.quantile:g}, so that one decides",
+                f" probe, too few for p{100 * request.quantile:g}: a single slow one would break the promise",
+                have=asked["rate"] * request.window_s,
+                need=1 / (1 - request.quantile),
+                quantile=request.quantile,
                 hint=f"--probe {2 / (1 - request.quantile) / request.window_s:.0f}/s, or a longer --window",
             )
         _check(request)
@@ -137,7 +144,10 @@ def _check(request: SuperviseRequest) -> None:
         if os.getpid() in tree or request.application.pid in tree:
             whose = "the server" if request.application.pid in tree else "this command"
             raise UsageError(
-                "todo", f"process {request.job} contains {whose}", hint="name the batch job alone"
+                "job-contains-server",
+                f"the process tree of {request.job} contains {whose}",
+                hint="name the batch job's own process",
+                pid=request.job,
             )
 
 
@@ -154,7 +164,13 @@ class _Supervision:
         fixed, most = self.request.fixed, len(self.job.cpus)
         if fixed is not None and not 1 <= fixed <= most:
             raise UsageError(
-                "todo", f"{fixed} processors: the job may use 1 to {most}", hint=f"--processors {most}"
+                "bad-value",
+                f"--processors {fixed}: the job may use 1 to {most}",
+                hint=f"--processors {most}",
+                option="--processors",
+                value=fixed,
+                least=1,
+                most=most,
             )
         self.controller = Controller(self.request.rules, most, 1 if fixed is None else fixed)
 
@@ -193,7 +209,11 @@ class _Supervision:
         pid = self.request.application.pid
         if pid is not None and not Path(f"/proc/{pid}").exists():
             raise TargetError(
-                "todo", f"{self.request.application.name} has ended: there is nothing to protect"
+                "program-ended",
+                f"the server {self.request.application.name} ended, so supervision ended too",
+                hint="start the server again, then repeat",
+                name=self.request.application.name,
+                pid=pid,
             )
         if self.request.fixed is None and controller.after(window.percentile_us):
             self.job.allow(controller.given)
