@@ -9,7 +9,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Self
 
 from hindmost.errors import TargetError
 from hindmost.studies.colocation.launch import ended_by, run_once
@@ -105,7 +105,7 @@ class Runs:
         self._runs += 1
         self._used_ns += int((usage.ru_utime + usage.ru_stime) * 1e9)
 
-    def count(self, when: str, **where: Any) -> tuple[float, int]:
+    def count(self, when: str, window: int | None = None, beside: str | None = None) -> tuple[float, int]:
         """Runs so far, and their CPU time in nanoseconds.
 
         Raises
@@ -121,7 +121,8 @@ class Runs:
                 hint="run the command by itself and look at its exit code and stderr",
                 command=self.command,
                 **ended_by(code).fields,
-                **where,
+                window=window,
+                beside=beside,
             )
         return self._runs, self._used_ns
 

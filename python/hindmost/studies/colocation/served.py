@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Self
 
 from hindmost.errors import TargetError
 from hindmost.interventions.probing import probing
@@ -151,7 +151,7 @@ class Served:
         """Ask no more."""
         self._load.close()
 
-    def count(self, when: str, **where: Any) -> tuple[float, int]:
+    def count(self, when: str, window: int | None = None, beside: str | None = None) -> tuple[float, int]:
         """Requests answered in windows so far, and the server's CPU time in them, nanoseconds.
 
         Raises
@@ -167,7 +167,8 @@ class Served:
                 " nginx -g 'daemon off;'); run it by itself and look at its stderr",
                 command=self.command,
                 **ending.fields,
-                **where,
+                window=window,
+                beside=beside,
             )
         return self._answered, self._used_ns
 

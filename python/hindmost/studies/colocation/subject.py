@@ -6,7 +6,7 @@ import shlex
 import signal
 import time
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Self
 
 from hindmost.errors import TargetError
 from hindmost.studies.colocation.launch import Launched
@@ -88,15 +88,15 @@ class Subject:
         """Let a window last."""
         time.sleep(length_s)
 
-    def count(self, when: str, **where: Any) -> tuple[float, int]:
+    def count(self, when: str, window: int | None = None, beside: str | None = None) -> tuple[float, int]:
         """Units so far, and CPU time in nanoseconds.
 
         Parameters
         ----------
         when : str
             For the message: ``in window 7, beside l3``.
-        **where
-            The same as fields of the error: ``window=7``.
+        window, beside : optional
+            The same as fields of the error.
 
         Raises
         ------
@@ -113,6 +113,7 @@ class Subject:
                 command=self.command,
                 after_s=lasted,
                 **ending.fields,
-                **where,
+                window=window,
+                beside=beside,
             )
         return self.units.total(), self._cpu_time.ns()
