@@ -15,23 +15,32 @@ from hindmost.plan import Term, parse_term
 from hindmost.plan.units import parse_percent, parse_rate
 
 MOST_LOADS = 1_000
+MOST_REQUESTS = 10_000_000_000
 MOST_SEED = 1 << 63
 
 
 def check_counts(requests: int, seed: int) -> None:
-    """Refuse numbers of requests and seeds that cannot be meant.
-
-    Raises
-    ------
-    UsageError
-        With the value.
-    """
-    if not 1 <= requests <= 10_000_000_000:
+    """Refuse a number of requests or a seed that is out of range."""
+    if not 1 <= requests <= MOST_REQUESTS:
         raise UsageError(
-            "todo", f"--requests {requests} is not between 1 and 10,000,000,000", hint="--requests 1000000"
+            "bad-value",
+            f"--requests {requests} is not between 1 and {MOST_REQUESTS:,}",
+            hint="--requests 1000000",
+            option="--requests",
+            value=requests,
+            least=1,
+            most=MOST_REQUESTS,
         )
     if not 0 <= seed < MOST_SEED:
-        raise UsageError("todo", f"--seed {seed} is not between 0 and 2^63", hint="--seed 1")
+        raise UsageError(
+            "bad-value",
+            f"--seed {seed} is not between 0 and 2^63",
+            hint="--seed 1",
+            option="--seed",
+            value=seed,
+            least=0,
+            most=MOST_SEED - 1,
+        )
 
 
 def one_load(rate: str | None, utilisation: str | None) -> dict[str, float]:
@@ -75,8 +84,13 @@ def swept(
         Something of it cannot be meant.
     """
     if find is None and (by or between):
+        option = "--by" if by else "--between"
         raise UsageError(
-            "todo", "--by and --between belong to --find", hint="--find 'p99<500us' --by threads"
+            "missing-argument",
+            f"{option} needs --find",
+            hint="--find 'p99<500us' --by threads",
+            option="--find",
+            needed_by=option,
         )
     points = loads(rate, utilisation)
     question = None if find is None else Question(_objective(find), by or "rate", _between(between))
@@ -84,9 +98,12 @@ def swept(
     if question is not None and question.by != "rate":
         if len(points) != 1:
             raise UsageError(
-                "todo",
-                f"--find needs one load to search --by {question.by}",
+                "missing-argument" if rate is None and utilisation is None else "bad-value",
+                f"--find with --by {question.by} needs exactly one load, not {len(points)}",
                 hint="--rate 5k, or --utilisation 70%",
+                option="--utilisation" if rate is None else "--rate",
+                value=len(points),
+                needed_by="--find",
             )
         fixed = points[0]
     designs = settings(varied, together=together)
@@ -118,10 +135,13 @@ def loads(rate: str | None, utilisation: str | None) -> list[dict[str, float]]:
 
 
 def refuse_both(rate: str | None, utilisation: str | None) -> None:
-    """Refuse a load that is said twice."""
+    """Refuse a rate and a utilisation together."""
     if rate is not None and utilisation is not None:
         raise UsageError(
-            "todo", "--rate and --utilisation say the same thing twice", hint="leave out one of them"
+            "conflicting-options",
+            "--rate and --utilisation both set the load",
+            hint="leave out one of them",
+            options=["--rate", "--utilisation"],
         )
 
 
@@ -136,25 +156,44 @@ def _grid(text: str, parse: Callable[[str], float], example: str) -> list[float]
             continue
         if not (dots and count.isdigit() and 2 <= int(count) <= MOST_LOADS):
             raise UsageError(
-                "todo", f"{part!r} is no grid of loads: write FIRST..LAST:HOW_MANY", hint=example
+                "bad-value",
+                f"{part!r} is not a grid of loads: write FIRST..LAST:COUNT",
+                hint=example,
+                option=example.partition(" ")[0],
+                value=part,
             )
         first, last, n = parse(low), parse(high), int(count)
         if first >= last:
-            raise UsageError("todo", f"{part!r} does not rise", hint=example)
+            raise UsageError(
+                "bad-value",
+                f"{part!r} does not rise",
+                hint=example,
+                option=example.partition(" ")[0],
+                value=part,
+            )
         values += [first + (last - first) * step / (n - 1) for step in range(n)]
     if len(values) > MOST_LOADS:
-        raise UsageError("todo", f"{len(values):,} loads are too many", hint=f"at most {MOST_LOADS:,}")
+        raise UsageError(
+            "too-many-points",
+            f"{len(values):,} loads are too many",
+            hint=f"at most {MOST_LOADS:,}",
+            option=example.partition(" ")[0],
+            value=len(values),
+            most=MOST_LOADS,
+        )
     return sorted(set(values))
 
 
 def _objective(text: str) -> Term:
-    """What is asked of a clone, which nobody steals from: a latency below a limit."""
+    """Read an objective of a clone: a latency below a limit."""
     term = parse_term(text, "--find", "'p99<500us' or 'mean<1ms'")
     if term.calm or term.above or not term.is_latency:
         raise UsageError(
-            "todo",
-            f"--find {text!r}: a clone is asked where a latency stays below a limit",
+            "bad-value",
+            f"--find {text!r} is not a latency below a limit",
             hint="'p99<500us'",
+            option="--find",
+            value=text,
         )
     return term
 
@@ -165,5 +204,11 @@ def _between(text: str | None) -> tuple[float, float] | None:
     try:
         low, high = (float(end) for end in text.split(".."))
     except ValueError:
-        raise UsageError("todo", f"--between {text!r} cannot be read", hint="--between 1..100") from None
+        raise UsageError(
+            "bad-value",
+            f"--between {text!r} is not LOW..HIGH",
+            hint="--between 1..100",
+            option="--between",
+            value=text,
+        ) from None
     return low, high

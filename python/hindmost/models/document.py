@@ -17,6 +17,7 @@ from typing import Any
 
 from hindmost import _engine
 from hindmost.errors import UsageError
+from hindmost.models.refusals import refusal
 from hindmost.plan.positions import Written, explained
 
 SCHEMA = "hindmost.clone/1"
@@ -119,10 +120,14 @@ class Clone:
         try:
             checked = json.loads(_engine.check_clone(text))
         except _engine.EngineError as error:
+            message = explained(str(error.args[1]), text, where, written)
+            code, fields = refusal(message)
             raise UsageError(
-                "todo",
-                explained(str(error.args[1]), text, where, written),
+                code,
+                message,
                 hint="fields and values: schemas/clone.schema.json; an example: hindmost synth show silo",
+                path=where,
+                **fields,
             ) from None
         return cls(**checked)
 
@@ -145,13 +150,18 @@ def load_clone(source: str | Path) -> Clone:
     except (ValueError, RecursionError) as error:
         kind = "JSON" if path.suffix == ".json" else "TOML"
         raise UsageError(
-            "todo", f"{path} is not {kind}: {error}", hint="an example: hindmost synth show silo > mine.toml"
+            "bad-file",
+            f"{path} is not {kind}: {error}",
+            hint="an example: hindmost synth show silo > mine.toml",
+            path=str(path),
+            line=getattr(error, "lineno", None),
         ) from None
     if not isinstance(document, dict):
         raise UsageError(
-            "todo",
-            f"{path} holds no document but a {type(document).__name__}",
+            "bad-file",
+            f"{path} contains a {type(document).__name__}, not a clone document",
             hint="an example: hindmost synth show silo",
+            path=str(path),
         )
     return Clone.of(document, str(path), Written(text, toml=path.suffix != ".json"))
 
@@ -162,7 +172,7 @@ def source_text(source: str | Path) -> str:
     Raises
     ------
     UsageError
-        As `load_clone`, but whether it makes sense is not asked.
+        As `load_clone`, except that the content is not checked.
     """
     return _find(source)[1]
 
@@ -176,23 +186,37 @@ def _find(source: str | Path) -> tuple[Path, str]:
         near = difflib.get_close_matches(str(source), APPLICATIONS, n=1)
         maybe = f" (did you mean {near[0]}?)" if near else ""
         raise UsageError(
-            "todo",
-            f"there is no clone document {source}: no such file, and no application of that name{maybe}",
+            "no-such-file",
+            f"no file or application is called {source}{maybe}",
             hint=f"applications: {', '.join(APPLICATIONS)};"
-            " your own: hindmost synth fit LOG.csv --out clone.toml",
+            " fit your own: hindmost synth fit LOG.csv --out clone.toml",
+            path=str(source),
+            known=list(APPLICATIONS),
+            nearest=near[0] if near else None,
         )
     size = path.stat().st_size
     if size > MAX_BYTES:
         raise UsageError(
-            "todo",
+            "bad-file",
             f"{path} has {size:,} bytes; a clone document has at most {MAX_BYTES:,}",
             hint="an empirical law needs a few thousand points, not every sample",
+            path=str(path),
+            value=size,
+            most=MAX_BYTES,
         )
     try:
         return path, path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise UsageError(
-            "todo", f"{path} is no text: {error}", hint="hindmost synth show silo > mine.toml"
+            "bad-file",
+            f"{path} is not UTF-8 text: {error}",
+            hint="hindmost synth show silo > mine.toml",
+            path=str(path),
         ) from None
     except OSError as error:
-        raise UsageError("todo", f"{path} cannot be read: {error.strerror}", hint=f"ls -l {path}") from None
+        raise UsageError(
+            "unreadable-file",
+            f"{path} cannot be read: {error.strerror}",
+            hint=f"ls -l {path}",
+            path=str(path),
+        ) from None

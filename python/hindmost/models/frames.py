@@ -33,7 +33,13 @@ def frame(
         It is none of the two, or not installed.
     """
     if library is not None and library not in LIBRARIES:
-        raise UsageError("todo", f"{library!r} makes no DataFrames", hint=f"one of {', '.join(LIBRARIES)}")
+        raise UsageError(
+            "unknown-name",
+            f"{library!r} is not a library of DataFrames",
+            hint=f"one of {', '.join(LIBRARIES)}",
+            value=library,
+            known=list(LIBRARIES),
+        )
     names = list(dict.fromkeys(columns if not rows else (name for row in rows for name in row)))
     values = {name: [row.get(name) for row in rows] for name in names}
     for name in LIBRARIES if library is None else (library,):
@@ -43,7 +49,8 @@ def frame(
             continue
         return module.DataFrame(values, strict=False) if name == "polars" else module.DataFrame(values)
     raise UsageError(
-        "todo",
+        "missing-library",
         f"{library or 'neither polars nor pandas'} is {'not ' if library else ''}installed",
         hint=f"pip install {library or 'polars'}",
+        name=library or "polars",
     )

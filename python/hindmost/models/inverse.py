@@ -125,16 +125,22 @@ def _range(clone: Clone, question: Question, setting: Mapping[str, Value]) -> tu
         capacity = Clone.of(applied(clone.document, setting)).capacity_per_s
         if capacity is None:
             raise UsageError(
-                "todo",
-                f"{clone.name} takes no time at all, so every rate holds",
+                "no-capacity",
+                f"{clone.name} takes no time, so the objective holds at every rate",
                 hint="hindmost synth show CLONE",
+                name=clone.name,
             )
         low, high = question.between or (0.01 * capacity, 0.995 * capacity)
     else:
         now = value_at(clone.document, question.path)
         if isinstance(now, (str, bool)):
             raise UsageError(
-                "todo", f"{question.by} is {now!r}, no number to be searched", hint="--vary tries values"
+                "bad-value",
+                f"--by {question.by} cannot be searched: its value {now!r} is not a number",
+                hint=f"--vary {question.by}=VALUE,VALUE tries values",
+                option="--by",
+                key=question.by,
+                value=now,
             )
         name = question.path.rpartition(".")[2]
         if question.between:
@@ -146,10 +152,19 @@ def _range(clone: Clone, question: Question, setting: Mapping[str, Value]) -> tu
             high = min(high, MOST_SHARE) if name in SHARES else high
         else:
             raise UsageError(
-                "todo",
-                f"{question.by} is {now or 0:g} now, which says nothing of where to search",
+                "unknown-range",
+                f"{question.by} is {now or 0:g} now, which does not tell where to search",
                 hint="--between 1..100",
+                option="--between",
+                key=question.by,
+                value=now or 0,
             )
     if not (math.isfinite(low) and math.isfinite(high) and 0.0 < low < high):
-        raise UsageError("todo", f"--between {low:g}..{high:g} is no range above 0", hint="--between 1..100")
+        raise UsageError(
+            "bad-value",
+            f"--between {low:g}..{high:g} is not a rising range above 0",
+            hint="--between 1..100",
+            option="--between",
+            value=f"{low:g}..{high:g}",
+        )
     return low, high

@@ -47,10 +47,15 @@ def parse_vary(text: str) -> Vary:
         value for part in listed.split(",") if part.strip() for value in _values(text, part.strip())
     )
     if not values or not path.strip():
-        raise UsageError("todo", f"--vary {text!r} cannot be read", hint="--vary threads=1,2,4")
+        raise _bad_vary(text, f"--vary {text!r} is not PARAMETER=VALUE,VALUE,...")
     if len(values) > MOST_VALUES:
         raise UsageError(
-            "todo", f"--vary {text!r} has {len(values):,} values", hint=f"at most {MOST_VALUES:,}"
+            "too-many-points",
+            f"--vary {text!r} has {len(values):,} values",
+            hint=f"at most {MOST_VALUES:,}",
+            option="--vary",
+            value=len(values),
+            most=MOST_VALUES,
         )
     return Vary(path.strip(), values)
 
@@ -65,26 +70,28 @@ def _values(text: str, part: str) -> Iterator[Value]:
         if not isinstance(value, (int, float, str)) or (
             isinstance(value, float) and not math.isfinite(value)
         ):
-            raise UsageError("todo", f"--vary {text!r}: {part!r} is no value", hint="--vary threads=1,2,4")
+            raise _bad_vary(part, f"--vary {text!r}: {part!r} is neither a number nor a word")
         yield value
         return
     try:
         low, high, count = float(found[1]), float(found[2]), int(found[3] or 0)
     except ValueError:
-        raise UsageError(
-            "todo", f"--vary {text!r}: {part!r} is no range", hint="--vary threads=1..8"
-        ) from None
+        raise _bad_vary(part, f"--vary {text!r}: {part!r} is not a range", "--vary threads=1..8") from None
     if not count and low == int(low) and high == int(high) and low < high <= low + MOST_VALUES:
         yield from range(int(low), int(high) + 1)
     elif 2 <= count <= MOST_VALUES and low < high:
         yield from (low + (high - low) * step / (count - 1) for step in range(count))
     else:
-        raise UsageError(
-            "todo",
-            f"--vary {text!r}: {part!r} is no range: write FIRST..LAST of whole numbers,"
-            " or FIRST..LAST:HOW_MANY",
-            hint="--vary 'service[0].law.median_us=100..400:4'",
+        raise _bad_vary(
+            part,
+            f"--vary {text!r}: {part!r} is not a range: write FIRST..LAST with whole numbers,"
+            " or FIRST..LAST:COUNT",
+            "--vary 'service[0].law.median_us=100..400:4'",
         )
+
+
+def _bad_vary(value: str, message: str, hint: str = "--vary threads=1,2,4") -> UsageError:
+    return UsageError("bad-value", message, hint=hint, option="--vary", value=value)
 
 
 def known_paths(document: Mapping[str, Any]) -> list[str]:
@@ -143,9 +150,12 @@ def _unknown(document: Mapping[str, Any], path: str) -> UsageError:
     known = known_paths(document)
     near = difflib.get_close_matches(path, known, n=3, cutoff=0.5) or known[:6]
     return UsageError(
-        "todo",
+        "unknown-name",
         f"this clone has no parameter {path!r}; the nearest are {', '.join(near)}",
         hint="hindmost synth show CLONE --json",
+        name=path,
+        known=known,
+        nearest=near,
     )
 
 
@@ -227,9 +237,12 @@ def _filled(
         return {f"{pointer}/{place}/{name}": value * left / before for place, value in free.items()}
     if free or abs(left) > 1e-6:
         raise UsageError(
-            "todo",
+            "weights-not-one",
             f"{name}s of {pointer.strip('/')} are set to {', '.join(f'{v:g}' for v in fixed.values())},"
             f" which leaves {left:g} for the others",
             hint="weights of a mixture sum to 1",
+            key=pointer.strip("/"),
+            value=list(fixed.values()),
+            left=left,
         )
     return {}

@@ -13,6 +13,7 @@ from hindmost import _engine
 from hindmost.errors import HindmostError, UsageError
 from hindmost.laws import USUAL, Written
 from hindmost.models.document import Clone
+from hindmost.models.refusals import refusal
 
 LOGGED = 1_000_000
 """Requests that a log has room for; it is made before the first."""
@@ -96,18 +97,26 @@ class Serving:
 
     @contextmanager
     def _refusing(self) -> Iterator[None]:
-        """Say what to do about what the engine refuses."""
+        """Turn errors of the engine into ours, with a hint."""
         try:
             yield
         except _engine.EngineError as error:
-            code, message = error.args
+            kind, message = error.args
             port = self.address.rpartition(":")[2]
-            hints = {
-                "cannot listen": f"ss -ltnp | grep ':{port} ', or --address 127.0.0.1:0",
-                "cannot pin": "lscpu --extended shows which processors there are",
-                "is above what": "hindmost synth show CLONE tells the capacity; give a lower --rate",
+            if kind != "synth":
+                code, fields = refusal(message)
+                raise UsageError(code, message, hint="hindmost synth serve --help", **fields) from None
+            known = {
+                "cannot listen": ("cannot-listen", f"ss -ltnp | grep ':{port} ', or --address 127.0.0.1:0"),
+                "cannot pin": ("pin", "lscpu --extended lists the CPUs"),
+                "is above what": (
+                    "above-capacity",
+                    "hindmost synth show CLONE prints the capacity; give a lower --rate",
+                ),
             }
-            hint = next(
-                (hint for words, hint in hints.items() if words in message), "hindmost synth serve --help"
+            code, hint = next(
+                (told for words, told in known.items() if words in message),
+                ("serving-failed", "hindmost synth serve --help"),
             )
-            raise (HindmostError if code == "synth" else UsageError)(code, message, hint=hint) from None
+            cpus = None if self.cpus is None else list(self.cpus)
+            raise HindmostError(code, message, hint=hint, address=self.address, cpus=cpus) from None

@@ -13,6 +13,7 @@ from hindmost import _engine
 from hindmost.errors import Interrupted, UsageError
 from hindmost.laws import USUAL, Written
 from hindmost.models.document import Clone, load_clone
+from hindmost.models.refusals import refusal
 from hindmost.stats.series.sectioning import section_interval
 from hindmost.store.estimates import bounds
 from hindmost.store.predictions import Interval, Prediction, Simulation
@@ -143,16 +144,19 @@ def simulated(clone: Clone, load: Mapping[str, float], design: Design) -> Simula
 
 
 def above_capacity(found: Prediction) -> UsageError:
-    """Say that more would arrive than can be served."""
+    """More requests arrive than the clone can serve."""
     rate, capacity = found["rate_per_s"] or 0.0, found["capacity_per_s"] or 0.0
     threads = f"{found['threads']} thread{'s' if found['threads'] > 1 else ''}"
-    of_it = f" is {rate / capacity:.1%} of" if capacity else " is above"
+    of_it = f", {rate / capacity:.1%} of" if capacity else ", above"
     return UsageError(
-        "todo",
-        f"rate_per_s {_rate(rate)}{of_it} the capacity of {_rate(capacity)} requests a second ({threads}):"
-        " the queue would grow without end",
+        "above-capacity",
+        f"the rate is {_rate(rate)} requests/s{of_it} the capacity of {_rate(capacity)} requests/s"
+        f" ({threads}), so the queue would grow without end",
         hint=f"--rate {_rate(0.9 * capacity).replace(',', '')}, more threads,"
-        " or --backlog for a queue of so many requests",
+        " or --backlog to simulate the growing queue",
+        rate_per_s=rate,
+        capacity_per_s=capacity,
+        threads=found["threads"],
     )
 
 
@@ -187,7 +191,8 @@ def engine_errors() -> Iterator[None]:
         code, message = error.args
         if code == "interrupted":
             raise Interrupted(message) from None
-        raise UsageError("todo", message, hint="hindmost synth simulate --help") from None
+        code, fields = refusal(message)
+        raise UsageError(code, message, hint="hindmost synth simulate --help", **fields) from None
 
 
 def _outcome(answer: dict[str, Any]) -> Outcome:

@@ -80,14 +80,22 @@ def settings(varied: Sequence[Vary], *, together: bool = False) -> list[dict[str
     paths = [one.path for one in varied]
     for path in paths:
         if paths.count(path) > 1:
-            raise UsageError("todo", f"{path} is varied twice", hint=f"--vary {path}=VALUE,VALUE,...")
+            raise UsageError(
+                "duplicate-name",
+                f"--vary {path} is given twice",
+                hint=f"--vary {path}=VALUE,VALUE,...",
+                option="--vary",
+                name=path,
+            )
     most = max((len(one.values) for one in varied), default=0)
     if together and any(len(one.values) not in (1, most) for one in varied):
         lengths = ", ".join(f"{one.path} has {len(one.values)}" for one in varied)
         raise UsageError(
-            "todo",
-            f"parameters that vary together need as many values each: {lengths}",
+            "uneven-lists",
+            f"with --together, all parameters need the same number of values: {lengths}",
             hint="leave out --together",
+            option="--together",
+            value={one.path: len(one.values) for one in varied},
         )
     if not varied:
         return [{}]
@@ -135,10 +143,12 @@ def sweep(
     designs = settings(varied, together=together)
     if len(designs) * len(loads) > MOST_POINTS:
         raise UsageError(
-            "todo",
-            f"{len(designs):,} designs under {len(loads):,} loads are {len(designs) * len(loads):,} points;"
-            f" at most {MOST_POINTS:,} are swept at once",
+            "too-many-points",
+            f"{len(designs):,} designs under {len(loads):,} loads make {len(designs) * len(loads):,} points;"
+            f" a sweep has at most {MOST_POINTS:,}",
             hint="fewer values, or --together",
+            value=len(designs) * len(loads),
+            most=MOST_POINTS,
         )
     changed = [changes(clone.document, one) for one in designs]
     points = [{"set": change, "load": dict(load)} for change in changed for load in loads]

@@ -1,13 +1,14 @@
 """What a fit found (``hindmost.fit/1``): its types, the source of its JSON Schema.
 
 History of the format: ``hindmost.fit/1`` (0.1.0) first version; ``floor``, ``own`` and whom pauses hit
-(``disturbance.whom`` to ``parts``) were added before 0.2.
+(``disturbance.whom`` to ``parts``) were added before 0.2; ``misfit``, ``why``, ``beside``, ``threads`` and
+``unknown`` are notes with codes since 0.2.
 """
 
 from typing import Any, Literal, NotRequired, TypedDict
 
 from hindmost.store.predictions import Interval
-from hindmost.store.types import Count, Share
+from hindmost.store.types import Count, Note, Share
 
 
 class Source(TypedDict):
@@ -34,14 +35,14 @@ class Asked(TypedDict):
 class Law(TypedDict):
     """A candidate: its mean error on what was held out, and by statistic and load, as shares.
 
-    ``misfit``: where its tail is not that of the samples, and it cannot be taken.
+    ``misfit``: where its tail differs from that of the samples, so that it cannot be chosen.
     """
 
     name: str
     parameters: Count
     error: float
     errors: dict[str, float]
-    misfit: str | None
+    misfit: Note | None
 
 
 class Curves(TypedDict):
@@ -110,7 +111,7 @@ class Gaps(TypedDict):
     idle_delayed: Count
     idle_expected: float
     clock_share: list[float]
-    why: str
+    why: Note | None
     parts: list[Pause]
 
 
@@ -132,7 +133,7 @@ class OwnRow(TypedDict):
 class Own(TypedDict):
     """One log's own latency against the clone's; or ``why`` the log does not know it."""
 
-    why: str | None
+    why: Note | None
     source: str | None
     utilisation: float | None
     requests: int | None
@@ -169,8 +170,8 @@ class FitResult(TypedDict):
     floor: float
     order: OrderFound
     disturbance: Gaps | None
-    beside: str | None
+    beside: Note | None
     load: LoadFound | None
-    threads: list[str]
+    threads: list[Note]
     own: list[Own]
-    unknown: list[str]
+    unknown: list[Note]

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 from hindmost.cli.options import OUTPUT, PROCEDURE, TARGET, Json, option, switch, whole
 from hindmost.cli.streams import say
+from hindmost.cli.synth.load import need_folder
 from hindmost.errors import UsageError
 from hindmost.exits import Exit
 
@@ -57,12 +58,17 @@ def fit(
     from hindmost.report.fit.terminal import render_fit
 
     if threads is not None and not 1 <= threads <= 1024:
-        raise UsageError("todo", f"--threads {threads} lies outside of 1 to 1,024")
-    for place in (out, page):
-        if place is not None and not place.absolute().parent.is_dir():
-            raise UsageError(
-                "todo", f"there is no folder {place.parent} for {place.name}", hint=f"mkdir -p {place.parent}"
-            )
+        raise UsageError(
+            "bad-value",
+            f"--threads {threads} is not between 1 and 1,024",
+            option="--threads",
+            value=threads,
+            least=1,
+            most=1024,
+        )
+    for name, place in (("--out", out), ("--page", page)):
+        if place is not None:
+            need_folder(name, place)
     logs, way = read_logs(log, column, unit)
     fitted = fit_clone(
         *logs,

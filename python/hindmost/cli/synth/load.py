@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 from hindmost.cli.options import LOAD, PROCEDURE, option, switch, whole
+from hindmost.errors import UsageError
 
 Requests = Annotated[int, whole(PROCEDURE, "Requests that count; a tenth as many before them do not.")]
 Seed = Annotated[int, whole(PROCEDURE, "Seed of all random numbers.")]
@@ -17,3 +19,16 @@ ArrivalsOf = Annotated[
 Backlog = Annotated[
     bool, switch(LOAD, "Take a rate above the capacity: the queue then grows all the time.", "--backlog")
 ]
+
+
+def need_folder(name: str, file: Path) -> None:
+    """Refuse an output file whose folder does not exist."""
+    folder = file.absolute().parent
+    if not folder.is_dir():
+        raise UsageError(
+            "no-such-file",
+            f"{name} {file}: there is no folder {file.parent}",
+            hint=f"mkdir -p {file.parent}",
+            option=name,
+            path=str(file.parent),
+        )

@@ -65,9 +65,11 @@ def serve(
     check_counts(requests, seed)
     if rate is not None and not integrated:
         raise UsageError(
-            "todo",
-            "--rate is for --integrated; over sockets, the client has the rate",
+            "missing-argument",
+            "--rate needs --integrated; over sockets, the client sets the rate",
             hint=f"hindmost measure 'synth?clone={clone}' --rate {rate}",
+            option="--integrated",
+            needed_by="--rate",
         )
     loaded = load_clone(clone)
     if threads is not None:
@@ -98,7 +100,9 @@ def _processors(cpus: str | None) -> list[int] | None:
     try:
         return None if cpus is None else parse_cpus(cpus)
     except ValueError as error:
-        raise UsageError("todo", f"--cpus {cpus}: {error}", hint="like 0-3 or 0,2") from None
+        raise UsageError(
+            "bad-value", f"--cpus {cpus}: {error}", hint="like 0-3 or 0,2", option="--cpus", value=cpus
+        ) from None
 
 
 def _tell_certificate(clone: Clone, found: dict[str, Any], *, as_json: bool) -> None:
@@ -112,12 +116,12 @@ def _tell_certificate(clone: Clone, found: dict[str, Any], *, as_json: bool) -> 
 
 
 def _warn(clone: Clone, found: dict[str, Any]) -> None:
-    """Say before the first request how far it can be trusted, and what of the document is not served."""
+    """Tell before the first request what can be trusted, and what of the document is not served."""
     from hindmost.report.serving.terminal import render_certificate
 
     say(render_certificate(found, clone.mean_busy_us), end="")
     if outside := clone.document["outside_us"]:
         say(
-            f"outside_us = {outside:g} is not served: kernel and network take their own time, and without"
-            " sockets there is none; simulate adds it"
+            f"note[outside-not-served]: outside_us = {outside:g} is not served: kernel and network add their"
+            " own time; simulate includes it"
         )

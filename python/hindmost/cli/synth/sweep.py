@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from hindmost.cli.options import LOAD, OUTPUT, TARGET, Json, option, switch
 from hindmost.cli.streams import say
-from hindmost.cli.synth.load import ArrivalsOf, Requests, Seed
-from hindmost.errors import UsageError
+from hindmost.cli.synth.load import ArrivalsOf, Requests, Seed, need_folder
 from hindmost.exits import Exit
 
 if TYPE_CHECKING:
@@ -67,10 +66,8 @@ def sweep(
     from hindmost.report.sweep.terminal import render_sweep
 
     check_counts(requests, seed)
-    if out is not None and not out.absolute().parent.is_dir():
-        raise UsageError(
-            "todo", f"there is no folder {out.parent} for {out.name}", hint=f"mkdir -p {out.parent}"
-        )
+    if out is not None:
+        need_folder("--out", out)
     with _elsewhere(fleet) as elsewhere:
         document = swept(
             load_clone(clone),
@@ -104,7 +101,7 @@ def _elsewhere(fleet: str | None) -> Iterator[Elsewhere | None]:
         return
     from hindmost.fleet.dask.compute import computing
 
-    with computing(fleet, say) as machines:
+    with computing(fleet, lambda note: say(f"note[{note.code}]: {note}")) as machines:
         yield machines
 
 

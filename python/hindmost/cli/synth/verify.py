@@ -70,7 +70,10 @@ def verify(
 
     if original is None and not Path(clone).is_dir():
         raise UsageError(
-            "todo", f"{clone} is a clone of what?", hint=f"hindmost synth verify {clone} ORIGINAL"
+            "missing-argument",
+            f"ORIGINAL is missing: what is {clone} a clone of?",
+            hint=f"hindmost synth verify {clone} ORIGINAL",
+            argument="ORIGINAL",
         )
     if original is None:
         study = reopened(Path(clone))

@@ -1,6 +1,7 @@
 """What a fit found, as one document (``hindmost.fit/1``): tables, page and JSON are made of it alone.
 
-History: ``hindmost.fit/1`` (0.1.0) first version; ``floor``, ``own`` and whom pauses hit came later.
+History: ``hindmost.fit/1`` (0.1.0) first version; ``floor``, ``own`` and whom pauses hit came later; then
+sentences became notes.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from hindmost.models.fit.laws.replay import LOADS, STATISTICS
 from hindmost.models.fit.own_load import OwnLoad
 from hindmost.models.fit.pauses.found import Pauses
 from hindmost.models.fit.procedure import Fit
+from hindmost.notes import Note
 from hindmost.store.fit import Curves, FitResult, Fitted, Gaps, Law, Own
 
 QUANTILES = (0.5, 0.95, 0.99, 0.999)
@@ -58,7 +60,7 @@ def account(fit: Fit) -> FitResult:
             "taken": order.document(),
         },
         "disturbance": None if gaps is None else _pauses(gaps),
-        "beside": None if fit.beside is None else str(fit.beside),
+        "beside": None if fit.beside is None else fit.beside.note().document(),
         "load": None
         if fit.load is None
         else {
@@ -70,9 +72,9 @@ def account(fit: Fit) -> FitResult:
             "seen": fit.load.seen,
             "said": str(fit.load),
         },
-        "threads": list(fit.threads),
+        "threads": [one.document() for one in fit.threads],
         "own": [_own(one) for one in fit.own],
-        "unknown": fit.unknown,
+        "unknown": [one.document() for one in fit.unknown],
     }
 
 
@@ -89,7 +91,7 @@ def _pauses(found: Pauses) -> Gaps:
         "idle_delayed": judged.delayed,
         "idle_expected": judged.expected,
         "clock_share": list(judged.clock),
-        "why": judged.why,
+        "why": None if judged.why is None else judged.why.document(),
         "parts": [
             {
                 "name": one.name,
@@ -104,9 +106,9 @@ def _pauses(found: Pauses) -> Gaps:
     }
 
 
-def _own(found: OwnLoad | str) -> Own:
-    if isinstance(found, str):
-        return {"why": found, "source": None, "utilisation": None, "requests": None, "rows": []}
+def _own(found: OwnLoad | Note) -> Own:
+    if isinstance(found, Note):
+        return {"why": found.document(), "source": None, "utilisation": None, "requests": None, "rows": []}
     return {
         "why": None,
         "source": found.source,
@@ -151,7 +153,7 @@ def _candidate(one: Candidate) -> Law:
             for row, load in enumerate(LOADS)
             for column, statistic in enumerate(STATISTICS)
         },
-        "misfit": str(one.misfit) if one.misfit else None,
+        "misfit": one.misfit.note().document() if one.misfit else None,
     }
 
 

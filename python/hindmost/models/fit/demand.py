@@ -16,6 +16,7 @@ import numpy as np
 from hindmost.errors import Inconclusive
 from hindmost.models.fit.bins import Floats
 from hindmost.models.fit.reading import Log
+from hindmost.notes import Note
 
 LEAST_CPU_US = 20.0
 """Median below which CPU time is not trusted: two reads of the CPU clock cost up to 3 us (research note,
@@ -50,7 +51,7 @@ class Demand:
         CPU time over wall time of all requests.
     wall_over_cpu : float or None
         Ratio of their p99.
-    said : tuple of str
+    notes : tuple of Note
         What the choice leaves unknown.
     """
 
@@ -59,7 +60,7 @@ class Demand:
     excess_us: Floats | None = field(default=None, repr=False)
     cpu_share: float | None = None
     wall_over_cpu: float | None = None
-    said: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
     @property
     def contaminated(self) -> bool:
@@ -84,36 +85,43 @@ def demand(log: Log, of: Literal["auto", "cpu", "wall"] = "auto") -> Demand:
     """
     wall, cpu = log.wall_us, log.cpu_us
     if cpu is None:
-        return Demand(wall, "wall", said=_coarse(wall, "wall"))
+        return Demand(wall, "wall", notes=_coarse(wall, "wall"))
     share = float(cpu.sum() / wall.sum())
     ratio = float(np.quantile(wall, 0.99) / np.quantile(cpu, 0.99))
     off = np.maximum(wall - cpu, 0.0)
     usual = float(np.median(off))
     if of == "wall" or (of == "auto" and float(np.median(cpu)) < LEAST_CPU_US):
-        said = [*_coarse(wall, "wall")]
+        notes = [*_coarse(wall, "wall")]
         if of == "auto":
-            said.append(
-                f"CPU times (median {np.median(cpu):.3g} us) are too short for their clock: wall times were"
-                " fitted,"
-                " with what neighbours took in them"
+            notes.append(
+                Note(
+                    "short-cpu-times",
+                    f"interference: CPU times (median {np.median(cpu):.3g} us) are too short for their clock,"
+                    " so wall times were fitted",
+                    {"median_us": float(np.median(cpu)), "least_us": LEAST_CPU_US},
+                )
             )
         if ratio > CONTAMINATED:
-            said.append(
-                f"wall times are contaminated: their p99 is {ratio:.3g} times the CPU time's; the tail is"
-                " not the"
-                " server's alone"
+            notes.append(
+                Note(
+                    "contaminated-tail",
+                    f"the server's own tail: the p99 of wall times is {ratio:.3g} times that of CPU times, so"
+                    " the tail includes interference",
+                    {"wall_over_cpu": ratio},
+                )
             )
-        return Demand(wall, "wall", cpu_share=share, wall_over_cpu=ratio, said=tuple(said))
+        return Demand(wall, "wall", cpu_share=share, wall_over_cpu=ratio, notes=tuple(notes))
     if of == "auto" and share < LOST:
         raise Inconclusive(
-            "todo",
-            f"{log.source}: while it served, the server had {share:.0%} of a CPU (wall p99 {ratio:.3g}"
-            " times the CPU"
-            " p99): the log tells of neighbours, or of waiting (disk, locks, other servers), more than of"
-            " the server",
-            hint="measure on a quiet host; or say which time is meant: --demand cpu, or --demand wall if"
-            " it waits by"
-            " itself",
+            "mostly-waiting",
+            f"{log.source}: the server was on the CPU for only {share:.0%} of its service times (wall p99"
+            f" {ratio:.3g} times the CPU p99): most of them is interference, or waiting for disks, locks or"
+            " other servers",
+            hint="measure on a quiet host; or say which time is meant: --demand cpu, or --demand wall if the"
+            " server itself waits",
+            path=log.source,
+            value=share,
+            least=LOST,
         )
     # What nearly every request spends off its CPU clock (a lock, a system call that sleeps) is its own.
     us = cpu + usual if usual > ROUNDING_US else cpu
@@ -121,7 +129,7 @@ def demand(log: Log, of: Literal["auto", "cpu", "wall"] = "auto") -> Demand:
     return Demand(us, "cpu", excess, share, ratio, _coarse(us, "CPU"))
 
 
-def _coarse(us: Floats, name: str) -> tuple[str, ...]:
+def _coarse(us: Floats, name: str) -> tuple[Note, ...]:
     different = np.unique(us[: 1 << 16])
     if different.size < 2:
         return ()
@@ -129,7 +137,10 @@ def _coarse(us: Floats, name: str) -> tuple[str, ...]:
     if step <= COARSE * middle:
         return ()
     return (
-        f"the {name} clock moves in steps of {step:.3g} us at a median of {middle:.3g} us: shapes finer"
-        " than that"
-        " are not in the log",
+        Note(
+            "coarse-clock",
+            f"shapes finer than {step:.3g} us: the {name} clock moves in such steps, at a median of"
+            f" {middle:.3g} us",
+            {"clock": name, "step_us": step, "median_us": middle},
+        ),
     )

@@ -16,6 +16,7 @@ from hindmost.models.fit.order.successive import Order
 from hindmost.models.fit.pauses.found import Pauses
 from hindmost.models.fit.reading import Log, together
 from hindmost.models.fit.turnaround import Turnaround
+from hindmost.notes import Note
 
 
 class Draft:
@@ -23,11 +24,11 @@ class Draft:
 
     Parameters
     ----------
-    unknown : list of str
-        What the logs by themselves cannot tell.
+    unknown : list of Note
+        What the logs by themselves cannot tell; each step adds to it.
     """
 
-    def __init__(self, unknown: list[str]) -> None:
+    def __init__(self, unknown: list[Note]) -> None:
         self.body: dict[str, Any] = {}
         self.found: Intervals = {}
         self.unknown = unknown
@@ -46,33 +47,44 @@ class Draft:
             self.found |= intervals(part.sample, part.choice.taken.model, f"kinds[{place}].service")
         self.found |= shares(kind, [part.share for part in kinds])
 
-    def turnaround(self, beside: Turnaround | str) -> None:
+    def turnaround(self, beside: Turnaround | Note) -> None:
         """What an arrival takes of the thread that serves; or why that is not known."""
-        if isinstance(beside, str):
+        if isinstance(beside, Note):
             self.unknown.append(beside)
         elif beside.arrival is not None:
             self.body["arrival_us"] = rounded(beside.arrival.value)
             self.found["arrival_us"] = (rounded(beside.arrival.low), rounded(beside.arrival.high))
 
-    def load(self, load: Load | str) -> None:
+    def load(self, load: Load | Note) -> None:
         """How service times change with the load."""
-        if isinstance(load, str):
+        if isinstance(load, Note):
             self.unknown.append(load)
         elif load.seen:
             self.body["load"] = {"time": rounded(load.time)}
             self.found["load.time"] = (rounded(load.low), rounded(load.high))
         else:
-            self.unknown.append(f"times that depend on the load: none that is more than chance; {load}")
-
-    def disturbance(self, pauses: Pauses | str, *, taken: bool) -> None:
-        """Pauses in services; those of the host are left out for a clone that will run on the same host."""
-        if isinstance(pauses, str):
-            self.unknown += [pauses] if pauses else []
-            return
-        if pauses.scope.whom == "untold":
             self.unknown.append(
-                f"whether pauses in services are the host's or waits inside requests ({pauses.scope.why});"
-                " they are in the clone as the host's, by the clock"
+                Note(
+                    "no-load-dependence",
+                    f"times that depend on the load: not beyond chance; {load}",
+                    {"time": load.time, "low": load.low, "high": load.high, "at": list(load.at)},
+                )
+            )
+
+    def disturbance(self, pauses: Pauses | Note | None, *, taken: bool) -> None:
+        """Pauses in services; those of the host are left out for a clone that will run on the same host."""
+        if isinstance(pauses, Note):
+            self.unknown.append(pauses)
+        if not isinstance(pauses, Pauses):
+            return
+        if (why := pauses.scope.why) is not None:
+            self.unknown.append(
+                Note(
+                    "unknown-pause-origin",
+                    f"whether pauses in services come from the host or are waits inside requests ({why});"
+                    " in the clone they come from the host, by the clock",
+                    {"reason": why.code, **why.values},
+                )
             )
         parts = pauses.parts if taken else pauses.own
         if parts:
@@ -81,7 +93,13 @@ class Draft:
             self.found |= one.intervals(f"disturbances[{place}]")
         left = 0.0 if taken else sum(one.hits for one in pauses.parts if one.requests is None)
         if left:
-            self.unknown.append(f"{left:,.0f} gaps off the CPU are left out: the clone is for the same host")
+            self.unknown.append(
+                Note(
+                    "excluded-pauses",
+                    f"{left:,.0f} gaps off the CPU are left out: the clone will run on the same host",
+                    {"pauses": left},
+                )
+            )
 
     def order(self, order: Order, us: Floats, whole: Part, kinds: tuple[Part, ...]) -> float:
         """Autocorrelation as the document says it; `us` are the times that regimes were found in."""
@@ -90,8 +108,12 @@ class Draft:
             self.found |= order.regimes.intervals(us)
         if said and kinds:
             self.unknown.append(
-                f"how the autocorrelation ({said:.2f}) goes through kinds of request: which kind comes next"
-                " is drawn independently"
+                Note(
+                    "unknown-kind-order",
+                    f"how kinds of request follow each other: the autocorrelation is {said:.2f}, but the"
+                    " clone draws kinds independently",
+                    {"autocorrelation": said},
+                )
             )
         elif said:
             said = said_autocorrelation(whole.choice.taken.model, said)
@@ -115,6 +137,6 @@ class Draft:
                 "samples": sum(one.n for one in logs),
                 "utilisation_at_most": min(1.0, rounded(most)),
                 "intervals": self.found,
-                "unknown": self.unknown,
+                "unknown": [str(note) for note in self.unknown],
             },
         }

@@ -15,6 +15,7 @@ import numpy as np
 
 from hindmost.models.fit.bins import Floats, Ints
 from hindmost.models.fit.reading import Log
+from hindmost.notes import Note
 from hindmost.stats.tables import t_quantile
 
 LEAST_SPREAD = 0.15
@@ -71,7 +72,7 @@ class Load:
 
 def find_load(
     logs: tuple[Log, ...], us: Floats, part: Ints, kind: Ints | None, stopped_us: Sequence[float]
-) -> Load | str:
+) -> Load | Note:
     """Compare the means of logs of the same threads; or say why they do not tell.
 
     Parameters
@@ -103,20 +104,28 @@ def find_load(
     if len(logs) < 2:
         at = logs[0].utilisation
         where = "" if at is None else f", at {at:.0%} of the capacity"
-        return (
+        return Note(
+            "unknown-load-dependence",
             f"times that depend on the load: there is one log{where}; give logs of the same server at low,"
-            " half and high load"
+            " half and high load",
+            {"logs": 1, "at": [at]},
         )
     spans = [one.span_us for one in logs]
     if not all(spans):
-        return "times that depend on the load: a log does not say at which load it was taken"
+        return Note(
+            "unknown-load-dependence",
+            "times that depend on the load: a log does not tell at which load it was taken",
+            {"logs": len(logs), "at": [one.utilisation for one in logs]},
+        )
     # Without what the host took: that makes a thread no busier.
     asked = np.bincount(part, us, minlength=len(logs)) + np.array(stopped_us)
     x = np.array([busy / (one.threads * (one.span_us or 1.0)) for busy, one in zip(asked, logs, strict=True)])
     if x.max() - x.min() < LEAST_SPREAD:
-        return (
+        return Note(
+            "unknown-load-dependence",
             f"times that depend on the load: the logs were taken at {x.min():.0%} to {x.max():.0%};"
-            f" {LEAST_SPREAD:.0%} between the lowest and the highest would tell"
+            f" they must differ by {LEAST_SPREAD:.0%}",
+            {"logs": len(logs), "at": [float(one) for one in x], "least": LEAST_SPREAD},
         )
     group = np.zeros(us.size, dtype=np.int64) if kind is None else kind
     section = np.concatenate([np.arange(one.n) * SECTIONS // one.n for one in logs])

@@ -21,6 +21,7 @@ from hindmost.models.fit.pauses.disturbance import Disturbance
 from hindmost.models.fit.pauses.idle import idle_arrivals, stamped_by_others
 from hindmost.models.fit.reading import Log
 from hindmost.models.simulation import Design, run_points
+from hindmost.notes import Note
 from hindmost.stats.tables import t_quantile
 
 LEVELS = (0.5, 0.95, 0.99, 0.999)
@@ -82,7 +83,7 @@ class OwnLoad:
     rows: tuple[Row, ...]
 
 
-def own_load(clone: Clone, log: Log, beside_us: float, pauses: Sequence[Disturbance] = ()) -> OwnLoad | str:
+def own_load(clone: Clone, log: Log, beside_us: float, pauses: Sequence[Disturbance] = ()) -> OwnLoad | Note:
     """Compare; or say why the log does not know its latency.
 
     Parameters
@@ -97,11 +98,12 @@ def own_load(clone: Clone, log: Log, beside_us: float, pauses: Sequence[Disturba
         The clone's disturbances, in its order, by whose counts their rates are drawn.
     """
     if log.start_us is None or log.arrival_us is None:
-        return "the log has no moments of arrival, so that its own latency is not known"
+        return Note("no-arrival-times", "the log has no arrival times, so its latency is unknown")
     if not stamped_by_others(log):
-        return (
-            "no request of the log arrives while all threads are busy: arrival_ns is when a thread turned to"
-            " the request, and what requests waited before is not in the log"
+        return Note(
+            "unstamped-arrivals",
+            "no request of the log arrives while all threads are busy, so arrival_ns is when a thread turned"
+            " to the request, and the log lacks the time that requests waited before",
         )
     arrival = np.argsort(log.arrival_us, kind="stable")[:LONGEST]
     latency = (log.start_us + log.wall_us - log.arrival_us)[arrival]

@@ -25,6 +25,7 @@ from hindmost.models.fit.threads.locks import find_sharing
 from hindmost.models.fit.threads.sharing import Sharing
 from hindmost.models.fit.turnaround import Turnaround, find_turnaround, stopped_us, without_arrivals
 from hindmost.models.fit.way import find_way
+from hindmost.notes import Note
 
 
 @dataclass(frozen=True)
@@ -53,10 +54,12 @@ class Fit:
         What a request takes of its thread beside its service.
     load : Load or None
         How service times change with the load.
-    threads : tuple of str
-        What runs with several threads said, in words.
-    own : tuple of OwnLoad or str
+    threads : tuple of Note
+        What the logs of several threads show.
+    own : tuple of OwnLoad or Note
         The latency of each log against the clone's under its arrivals; or why a log does not know its own.
+    unknown : tuple of Note
+        What the data do not tell; the document has their texts.
     """
 
     clone: Clone
@@ -69,13 +72,9 @@ class Fit:
     by_kind_error: float | None
     beside: Turnaround | None = None
     load: Load | None = None
-    threads: tuple[str, ...] = ()
-    own: tuple[OwnLoad | str, ...] = ()
-
-    @property
-    def unknown(self) -> list[str]:
-        """What the data could not tell."""
-        return list(self.clone.document["origin"]["unknown"])
+    threads: tuple[Note, ...] = ()
+    own: tuple[OwnLoad | Note, ...] = ()
+    unknown: tuple[Note, ...] = ()
 
 
 def fit_clone(
@@ -124,7 +123,7 @@ def fit_clone(
     kinds, by_kind = laws_by_kind(log, base, sample)
     gaps = find_pauses(log, asked)
 
-    draft = Draft([*log.unknown, *asked.said, *_unknown(logs, order)])
+    draft = Draft([*log.unknown, *asked.notes, *_unknown(logs, order)])
     draft.laws(whole, kinds, log.kind)
     draft.turnaround(beside)
     draft.load(load)
@@ -132,17 +131,19 @@ def fit_clone(
     said = draft.order(order, idle, whole, kinds)
     document = draft.document(name or Path(alike[0].source).stem, alike, logs)
     document |= {
-        "note": "" if isinstance(beside, str) else str(beside),
+        "note": str(beside) if isinstance(beside, Turnaround) else "",
         "threads": threads or log.threads,
         "order": order.document(said),
     }
     where = f"the clone of {log.source}"
     clone, sharing = _with_threads(document, logs, float(base.mean()), where)
+    unknown = [*draft.unknown, *sharing.unknown]
     if way is not None:
-        clone = _with_way(clone, Path(way), where)
+        clone, short = _with_way(clone, Path(way), where)
+        unknown += short
     # What took the CPU away is in the logs, also where the clone is to do without.
-    parts = () if isinstance(gaps, str) else gaps.parts
-    there = clone if isinstance(gaps, str) else clone.with_changes(disturbances=gaps.documents())
+    parts = gaps.parts if isinstance(gaps, Pauses) else ()
+    there = clone.with_changes(disturbances=gaps.documents()) if isinstance(gaps, Pauses) else clone
     after = beside.between.value if isinstance(beside, Turnaround) else 0.0
     return Fit(
         clone,
@@ -155,8 +156,9 @@ def fit_clone(
         by_kind,
         beside if isinstance(beside, Turnaround) else None,
         load if isinstance(load, Load) else None,
-        sharing.said,
+        sharing.notes,
         tuple(own_load(there, one, after, parts) for one in (*alike, *logs[1:])),
+        tuple(unknown),
     )
 
 
@@ -168,24 +170,24 @@ def _by_threads(logs: tuple[Log, ...]) -> tuple[tuple[Log, ...], tuple[Log, ...]
     return alike, (joined(alike), *more)
 
 
-def _demand(log: Log, of: Literal["auto", "cpu", "wall"]) -> tuple[Demand, Turnaround | str]:
+def _demand(log: Log, of: Literal["auto", "cpu", "wall"]) -> tuple[Demand, Turnaround | Note]:
     """Service times, with what a request takes of its thread beside its service; or why that is not known."""
     asked = demand(log, of)
     beside = find_turnaround(log, asked.us if asked.of == "cpu" else None)
-    if isinstance(beside, str):
+    if isinstance(beside, Note):
         return asked, beside
     excess = None if asked.excess_us is None else without_arrivals(log, asked.excess_us, beside)
     return replace(asked, us=asked.us + beside.between.value, excess_us=excess), beside
 
 
 def _without_load(
-    alike: tuple[Log, ...], log: Log, asked: Demand, beside: Turnaround | str
-) -> tuple[Load | str, Floats]:
+    alike: tuple[Log, ...], log: Log, asked: Demand, beside: Turnaround | Note
+) -> tuple[Load | Note, Floats]:
     """How service times change with the load, or why that is not known; and what they would be without."""
     source = np.repeat(np.arange(len(alike)), [one.n for one in alike])
     stops = [stopped_us(one, beside) if isinstance(beside, Turnaround) else 0.0 for one in alike]
     load = find_load(alike, asked.us, source, log.kind, stops)
-    if isinstance(load, str) or not load.seen:
+    if isinstance(load, Note) or not load.seen:
         return load, asked.us
     return load, asked.us / (1.0 + load.time * np.array(load.at))[source]
 
@@ -198,33 +200,41 @@ def _with_threads(
     if len(logs) == 1:
         return clone, Sharing()
     sharing = find_sharing(logs, clone, mean_us)
-    document["origin"]["unknown"] += sharing.unknown
+    document["origin"]["unknown"] += [str(note) for note in sharing.unknown]
     document["origin"]["intervals"] |= sharing.intervals
     return Clone.of(sharing.document(document, mean_us), where), sharing
 
 
-def _with_way(clone: Clone, way: Path, where: str) -> Clone:
-    """The clone with what waking up and the way take, by a study at low load."""
+def _with_way(clone: Clone, way: Path, where: str) -> tuple[Clone, list[Note]]:
+    """The clone with wake-up and network time, by a study at low load; and what that leaves unknown."""
     awake = find_way(clone, way)
     document = {**clone.document, "wake_us": rounded(awake.us)}
+    unknown: list[Note] = []
     if awake.us == 0.0:
-        document["origin"]["unknown"].append(f"waking up and the way: too short beside the services of {way}")
+        text = f"wake-up and network time: too short beside the services of {way}"
+        unknown.append(Note("no-wakeup-time", text, {"path": str(way)}))
+        document["origin"]["unknown"] += [text]
     if not math.isnan(awake.low_us):
         document["origin"]["intervals"]["wake_us"] = (rounded(awake.low_us), rounded(awake.high_us))
-    return Clone.of(document, where)
+    return Clone.of(document, where), unknown
 
 
-def _unknown(logs: tuple[Log, ...], order: Order) -> list[str]:
-    said, log = [], logs[0]
+def _unknown(logs: tuple[Log, ...], order: Order) -> list[Note]:
+    notes: list[Note] = []
+    log = logs[0]
     if len(logs) == 1:
-        said.append(
-            "locks and shared memory: logs of one thread count tell nothing of them (give 1, 2 and 4)"
-        )
+        text = "locks and shared memory: the logs have one thread count (give 1, 2 and 4)"
+        notes.append(Note("unknown-sharing", text))
     if log.kind is not None and np.bincount(log.kind).min() < LEAST_OF_KIND:
-        said.append(
-            f"laws by kind of request: {log.kinds[int(np.bincount(log.kind).argmin())]} has"
-            f" {int(np.bincount(log.kind).min()):,} requests, and a law needs {LEAST_OF_KIND:,}"
+        count = np.bincount(log.kind)
+        name, have = log.kinds[int(count.argmin())], int(count.min())
+        notes.append(
+            Note(
+                "rare-kind",
+                f"laws by kind of request: {name} has {have:,} requests, but a law needs {LEAST_OF_KIND:,}",
+                {"name": name, "have": have, "need": LEAST_OF_KIND},
+            )
         )
     if order.sorted_:
-        said.append("the order of requests: the times are sorted, so that it is not in the log")
-    return said
+        notes.append(Note("sorted-times", "the order of requests: the times are sorted"))
+    return notes

@@ -97,15 +97,24 @@ def find_scatter(cost_us: float, wake_us: float, outside_us: float, folder: Path
         rate = float(result["throughput"]["achieved"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise StudyError(
-            "todo", f"{folder} has no whole answer with a p95: {error}", hint=f"hindmost report {folder}"
+            "incomplete-study",
+            f"{folder} has no complete result with a p95: {error}",
+            hint=f"hindmost report {folder}",
+            path=str(folder),
+            key="p95",
         ) from None
     load = rate * cost_us / 1e6
     if not LOADS[0] <= load <= LOADS[1]:
         raise UsageError(
-            "todo",
-            f"{folder}: at {rate:,.0f}/s the server is busy for {load:.0%} of the time; from"
-            f" {LOADS[0]:.0%} to {LOADS[1]:.0%}, its tail tells how services scatter",
+            "unsuitable-load",
+            f"{folder}: at {rate:,.0f} requests/s the server is busy for {load:.0%} of the time; the tail"
+            f" shows how services scatter only between {LOADS[0]:.0%} and {LOADS[1]:.0%}",
             hint=f"hindmost measure TARGET --rate {0.5e6 / cost_us:.0f}",
+            path=str(folder),
+            value=load,
+            least=LOADS[0],
+            most=LOADS[1],
+            rate_per_s=0.5e6 / cost_us,
         )
     body = {"schema": SCHEMA, "name": "scatter", "wake_us": wake_us, "outside_us": outside_us}
 

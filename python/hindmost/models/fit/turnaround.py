@@ -17,11 +17,13 @@ alone: 30 us of it counted as service time instead make a clone of SQLite 10 to 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from hindmost.models.fit.bins import Floats, Ints
 from hindmost.models.fit.reading import Log
+from hindmost.notes import Note
 from hindmost.stats import Estimate, section_interval
 
 LEAST = 200
@@ -73,21 +75,31 @@ class Turnaround:
     seen: int
 
     def __str__(self) -> str:
-        between = self.between
+        return self.note().text
+
+    def note(self) -> Note:
+        """In words and values."""
+        between, arrival = self.between, self.arrival
+        values: dict[str, Any] = {"seen": self.seen, "between_us": between.value}
         if not between.value:
-            said = f"less than {100 * NOTHING:g} % of each service time lies beside the service"
+            text = f"a thread is busy between services for less than {100 * NOTHING:g} % of a service time"
         else:
-            said = (
-                f"{between.value:.3g} us [{between.low:.3g}, {between.high:.3g}] of each service time lie"
-                " beside the service: the reply is written, the next one taken"
+            values |= {"between_low_us": between.low, "between_high_us": between.high}
+            text = (
+                f"a thread is busy between services for {between.value:.3g} us"
+                f" [{between.low:.3g}, {between.high:.3g}], to write the reply and take the next request"
             )
-        if self.arrival:
-            arrival = self.arrival
-            said += (
-                f"; to take requests in stops a busy thread for {arrival.value:.3g} us"
+        if arrival is not None:
+            values |= {
+                "arrival_us": arrival.value,
+                "arrival_low_us": arrival.low,
+                "arrival_high_us": arrival.high,
+            }
+            text += (
+                f"; each arrival interrupts a busy thread for {arrival.value:.3g} us"
                 f" [{arrival.low:.3g}, {arrival.high:.3g}]"
             )
-        return f"{said} ({self.seen:,} requests that waited show it)"
+        return Note("turnaround", f"{text} ({self.seen:,} requests that waited show it)", values)
 
 
 @dataclass(frozen=True)
@@ -104,7 +116,7 @@ class _Busy:
         return [_Busy(*part) for part in zip(*(np.array_split(c, SECTIONS) for c in columns), strict=True)]
 
 
-def find_turnaround(log: Log, cpu_us: Floats | None = None) -> Turnaround | str:
+def find_turnaround(log: Log, cpu_us: Floats | None = None) -> Turnaround | Note:
     """Find it; or say why it cannot be told.
 
     Parameters
@@ -125,10 +137,12 @@ def find_turnaround(log: Log, cpu_us: Floats | None = None) -> Turnaround | str:
     service_us = log.wall_us if cpu_us is None else cpu_us
     busy = _busy(log, service_us, 0.0)
     if busy.between_us.size < LEAST:
-        return (
-            "what a request takes from its thread beside its service (writing the reply):"
-            f" {busy.between_us.size:,} requests of the log had to wait, at least {LEAST:,} would tell; take"
-            " the log at half of the capacity"
+        return Note(
+            "unknown-turnaround",
+            "how long a thread is busy between services (writing the reply):"
+            f" {busy.between_us.size:,} requests of the log had to wait, but {LEAST:,} are needed; log at"
+            " half of the capacity",
+            {"have": int(busy.between_us.size), "need": LEAST},
         )
     met = cpu_us is not None and int((busy.stops > 0).sum()) >= LEAST_MET
     between, arrival = _costs(busy, log.threads, met=met)

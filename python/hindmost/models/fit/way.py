@@ -62,15 +62,23 @@ def find_way(clone: Clone, folder: Path) -> Way:
         rate = float(result["throughput"]["achieved"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise StudyError(
-            "todo", f"{folder} has no whole answer with a p50: {error}", hint=f"hindmost report {folder}"
+            "incomplete-study",
+            f"{folder} has no complete result with a p50: {error}",
+            hint=f"hindmost report {folder}",
+            path=str(folder),
+            key="p50",
         ) from None
     most = clone.rate_at(MOST)
     if most is not None and rate > most:
         raise UsageError(
-            "todo",
-            f"{folder}: at {rate:,.0f}/s the clone's threads are busy for over {MOST:.0%} of the time, and"
-            " the median request waits for others",
+            "unsuitable-load",
+            f"{folder}: at {rate:,.0f} requests/s the clone's threads are busy for over {MOST:.0%} of the"
+            " time, so the median request waits for others",
             hint=f"hindmost measure TARGET --rate {max(1, round(0.2 / MOST * most))}",
+            path=str(folder),
+            value=rate,
+            most=most,
+            unit="1/s",
         )
     design = Design(requests=200_000, quantiles=(0.5,))
     bare = clone.with_changes(wake_us=0.0, outside_us=0.0)
@@ -82,10 +90,14 @@ def find_way(clone: Clone, folder: Path) -> Way:
         return Way(0.0, math.nan, math.nan, str(folder))
     if found.value <= told:
         raise UsageError(
-            "todo",
-            f"{folder}: its median is {found.value:.4g} us, and a request takes the clone {told:.4g} us"
-            " without any way: study and log are not of the same server, or of other loads",
-            hint="log and measure at once: hindmost measure 'TARGET?log=FILE' --out STUDY",
+            "different-servers",
+            f"{folder}: its median is {found.value:.4g} us, but a request takes the clone {told:.4g} us"
+            " without the network: study and log are of different servers or loads",
+            hint="log and measure at the same time: hindmost measure 'TARGET?log=FILE' --out STUDY",
+            path=str(folder),
+            value=found.value,
+            least=told,
+            unit="us",
         )
     known = not math.isnan(found.low)
     return Way(

@@ -16,7 +16,7 @@ def render_fit(result: Mapping[str, Any]) -> str:
     lines = [f"{clone['name']}: a clone of {numbers.count(log['samples'])} requests"]
     lines += _row("time", _demand(log, demand))
     if result["beside"]:
-        lines += _row("beside", result["beside"])
+        lines += _row("beside", result["beside"]["text"])
     if result["load"]:
         lines += _row(
             "load", result["load"]["said"] + ("" if result["load"]["seen"] else ": no more than chance")
@@ -35,8 +35,8 @@ def render_fit(result: Mapping[str, Any]) -> str:
     if result["disturbance"]:
         for place, text in enumerate(pauses_texts(result["disturbance"])):
             lines += _row("" if place else "pauses", text)
-    for text in result["threads"]:
-        lines += _row("threads", text)
+    for note in result["threads"]:
+        lines += _row("threads", note["text"])
     for place, one in enumerate(result["own"]):
         lines += _row("" if place else "own load", own_text(one))
     capacity = result["capacity_per_s"]
@@ -46,8 +46,8 @@ def render_fit(result: Mapping[str, Any]) -> str:
             "capacity",
             f"{numbers.rate(capacity)}, with {busy} a request; 70 %: {numbers.rate(0.7 * capacity)}",
         )
-    for place, text in enumerate(result["unknown"]):
-        lines += _row("" if place else "unknown", f"- {text}")
+    for place, note in enumerate(result["unknown"]):
+        lines += _row("" if place else "unknown", f"- {note['text']}")
     return "\n".join(lines)
 
 
@@ -121,7 +121,7 @@ def pauses_texts(gaps: Mapping[str, Any]) -> list[str]:
             f" longest {numbers.latency(length['max'])}"
         )
     if gaps["whom"] == "untold":
-        lines.append(f"by the clock or inside requests is not known: {gaps['why']}")
+        lines.append(f"whether by the clock or inside requests is unknown: {gaps['why']['text']}")
     else:
         found, expected = numbers.count(gaps["idle_delayed"]), numbers.number(gaps["idle_expected"])
         low, high = (numbers.percent(min(1.0, share)) for share in gaps["clock_share"][1:])
@@ -136,7 +136,7 @@ def pauses_texts(gaps: Mapping[str, Any]) -> list[str]:
 def own_text(own: Mapping[str, Any]) -> str:
     """The log's own latency against the clone's, in words."""
     if own["why"]:
-        return f"not compared: {own['why']}"
+        return f"not compared: {own['why']['text']}"
     rows = []
     for row in own["rows"]:
         log_us = numbers.latency(row["log_us"]["value"])

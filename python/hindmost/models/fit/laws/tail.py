@@ -11,6 +11,7 @@ from scipy import special  # type: ignore[import-untyped]
 from hindmost.models.fit.bins import Binned, Floats, Ints
 from hindmost.models.fit.laws.families import Mixture, Model, Pareto
 from hindmost.models.fit.laws.mixture import LEAST_COUNT, improved
+from hindmost.notes import Note
 
 BEGINS = (0.95, 0.98, 0.99, 0.995)
 """Shares of all samples at which a Pareto tail is tried."""
@@ -57,8 +58,13 @@ class Misfit:
     found: int
     expected: float
 
-    def __str__(self) -> str:
-        return f"beyond {self.us:.4g} us the law has {self.expected:.3g} requests, the samples {self.found}"
+    def note(self) -> Note:
+        """In words and values."""
+        return Note(
+            "tail-misfit",
+            f"beyond {self.us:.4g} us the law has {self.expected:.3g} requests, the samples {self.found}",
+            {"us": self.us, "found": self.found, "expected": self.expected},
+        )
 
 
 def misfit(model: Model, ordered: Floats, block: Ints) -> Misfit | None:

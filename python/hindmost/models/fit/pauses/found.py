@@ -19,6 +19,7 @@ from hindmost.models.fit.pauses.disturbance import Disturbance
 from hindmost.models.fit.pauses.idle import idle_arrivals, stamped_share
 from hindmost.models.fit.pauses.scope import VISIBLE, Scope, scope_of
 from hindmost.models.fit.reading import Log
+from hindmost.notes import Note
 
 LEAST_US = 5.0
 """Shorter gaps are interrupts of every kind; below this, the difference of two clocks."""
@@ -70,27 +71,22 @@ class Pauses:
         return tuple(one for one in self.parts if one.requests is not None)
 
 
-def find_pauses(log: Log, demand: Demand) -> Pauses | str:
-    """Find pauses; or say why none can be told.
-
-    Returns
-    -------
-    Pauses or str
-        The text says what is unknown, and is empty where nothing happened.
-    """
+def find_pauses(log: Log, demand: Demand) -> Pauses | Note | None:
+    """Find pauses; or say why they are unknown; None where nothing happened."""
     if demand.excess_us is None:
-        return ""  # the demand says already that it has no CPU time
+        return None  # the demand says already that it has no CPU time
     hit = demand.excess_us > LEAST_US
     lengths = demand.excess_us[hit]
     hits = int(lengths.size)
     if hits == 0:
-        return ""
+        return None
     exposed = float(demand.us.sum()) / 1e6
     if hits < LEAST_HITS:
-        return (
+        return Note(
+            "few-pauses",
             f"{hits} gap{'s' if hits > 1 else ''} off the CPU (longest {lengths.max():.4g} us) in"
-            f" {exposed:.3g} s of"
-            f" service: too few to tell a law (at least {LEAST_HITS}); none is in the clone"
+            f" {exposed:.3g} s of service: too few for a law (at least {LEAST_HITS}), so the clone has none",
+            {"have": hits, "need": LEAST_HITS, "longest_us": float(lengths.max()), "service_s": exposed},
         )
     scope, short = _scopes(log, demand, hit)
     begins = None if log.start_us is None else log.start_us[hit]
@@ -123,7 +119,9 @@ def _scopes(log: Log, demand: Demand, hit: npt.NDArray[np.bool_]) -> tuple[Scope
     lengths, exposed = demand.excess_us[hit], float(demand.us.sum())
     arrivals = idle_arrivals(log)
     if arrivals is None or not arrivals.delay_us.size:
-        why = "no arrival at an idle thread, while all others were busy, is in the log"
+        why = Note(
+            "no-idle-arrivals", "no request arrived at an idle thread while all other threads were busy"
+        )
         return Scope("untold", _long_us(lengths, WEIGHTS[0]), hits=lengths.size, why=why), None
     least = max(WAKING * float(np.median(arrivals.delay_us)), LEAST_US)
     # Other threads take over from one that stands still: longer delays than until then cannot be seen.
@@ -134,10 +132,16 @@ def _scopes(log: Log, demand: Demand, hit: npt.NDArray[np.bool_]) -> tuple[Scope
         visible = stamped_share(log, demand.us, demand.excess_us > longer)
         long = Scope("untold", longer, int((lengths > longer).sum()))
         if np.isnan(visible):
-            why = "too few requests arrived while a service stood still, to tell who stamps arrivals"
+            why = Note(
+                "few-arrivals-in-pauses", "too few requests arrived during pauses to tell who stamps arrivals"
+            )
             long = replace(long, why=why)
         elif visible < VISIBLE:
-            why = f"while services stood still, {visible:.0%} of the usual arrivals were stamped"
+            why = Note(
+                "unstamped-arrivals",
+                f"during pauses, {visible:.0%} of the usual arrivals were stamped",
+                {"stamped": visible, "least": VISIBLE},
+            )
             long = replace(long, why=why)
         else:
             long = scope_of(lengths, exposed, arrivals, longer_us=longer, visible=min(1.0, visible))

@@ -23,6 +23,7 @@ from scipy import special  # type: ignore[import-untyped]
 
 from hindmost.models.fit.bins import Floats
 from hindmost.models.fit.pauses.idle import IdleArrivals
+from hindmost.notes import Note
 
 ERROR = 0.005
 """How often pauses by the clock are taken for waits of requests, of those longer than one length; two lengths
@@ -58,8 +59,8 @@ class Scope:
         As many would have been if all pauses came by the clock.
     clock : tuple of float
         Share by the clock, and its 99 % interval: each end is wrong in `ERROR` of all logs.
-    why : str
-        Why it cannot be told; empty otherwise.
+    why : Note or None
+        Why it is unknown.
     """
 
     whom: Whom
@@ -68,7 +69,7 @@ class Scope:
     delayed: int = 0
     expected: float = 0.0
     clock: tuple[float, float, float] = (1.0, 0.0, 1.0)
-    why: str = ""
+    why: Note | None = None
 
 
 def scope_of(
@@ -115,7 +116,8 @@ def scope_of(
     ratio = _seen_us(idle, lengths - longer_us) * visible / exposed_us if hits else 0.0
     expected = hits * ratio
     if ratio == 0.0:
-        return Scope("untold", longer_us, hits, delayed, 0.0, why="nobody arrived at an idle thread")
+        why = Note("no-idle-arrivals", "no request arrived at an idle thread")
+        return Scope("untold", longer_us, hits, delayed, 0.0, why=why)
 
     def clock(chance: float) -> float:
         return chance / max(1.0 - chance, 1e-12) / ratio
@@ -128,7 +130,11 @@ def scope_of(
         both = delayed >= LEAST_DELAYED and low > LEAST_SHARE
         return Scope("both" if both else "request", *_counts(found))
     if delayed == 0:
-        why = f"of {expected:.2g} arrivals that a pause by the clock would have delayed, none was: too few"
+        why = Note(
+            "few-arrivals-in-pauses",
+            f"pauses by the clock would have delayed {expected:.2g} arrivals, and none was: too few to tell",
+            {"expected": expected, "delayed": 0},
+        )
         return Scope("untold", *_counts(found), why=why)
     return found
 

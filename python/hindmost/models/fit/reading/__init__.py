@@ -15,6 +15,7 @@ from hindmost.models.fit.reading.saturated import asked_rate, is_saturated, read
 from hindmost.models.fit.reading.server_log import is_server_log, read_server_log
 from hindmost.models.fit.reading.study import read_study
 from hindmost.models.fit.reading.table import Table, open_table
+from hindmost.notes import Note
 
 __all__ = ["UNITS", "Log", "Source", "as_logs", "joined", "read_log", "read_logs", "together"]
 
@@ -27,7 +28,10 @@ def as_logs(sources: Sequence[Log | Source]) -> tuple[tuple[Log, ...], Path | No
     """Read whatever is not read yet; see `read_logs` for the study that tells the way."""
     if not sources:
         raise UsageError(
-            "todo", "there is no log to fit", hint='fit_clone("server.csv"), or fit_clone(read_log(frame))'
+            "missing-argument",
+            "there is no log to fit",
+            hint='fit_clone("server.csv"), or fit_clone(read_log(frame))',
+            argument="sources",
         )
     paths = [Path(one) for one in sources if isinstance(one, (str, Path))]
     read, way = read_logs(paths) if paths else ([], None)
@@ -56,20 +60,25 @@ def read_logs(
         logs = [path for path in paths if not path.is_dir()]
         if logs and len(studies) > 1:
             raise UsageError(
-                "todo",
-                f"there are {len(studies)} studies beside logs; one, at low load, tells the way",
+                "wrong-sources",
+                f"{len(studies)} studies are given with logs; give one study, at low load",
                 hint=f"hindmost synth fit {' '.join(map(str, logs))} {studies[0]}",
+                have=len(studies),
+                most=1,
             )
         way = studies[0] if logs and studies else None
         return [read_log(path, column, unit) for path in (logs or studies)], way
     low = [path for path in paths if path not in saturated]
     if len(saturated) != 1 or not 1 <= len(low) <= 2 or not all(path.is_dir() for path in low):
         raise UsageError(
-            "todo",
-            f"{saturated[0]} is of a closed loop: it tells what a request costs, and needs one study at low"
-            f" load beside it, one at half load if you have it, and nothing else; there are {len(paths)} logs"
-            " and studies",
+            "wrong-sources",
+            f"{saturated[0]} is a closed-loop study: give it with one study at low load, and with one at half"
+            f" load if you have it; {len(paths)} logs and studies are given",
             hint="hindmost synth fit LOW-STUDY SATURATED-STUDY HALF-LOAD-STUDY",
+            path=str(saturated[0]),
+            have=len(paths),
+            least=2,
+            most=3,
         )
     low.sort(key=asked_rate)
     return [check_log(read_pair(low[0], saturated[0], low[1] if low[1:] else None))], None
@@ -104,9 +113,11 @@ def read_log(source: Source, column: str | None = None, unit: str | None = None)
         table: Table = frame_table(source)
     elif not isinstance(source, (str, Path)):
         raise UsageError(
-            "todo",
-            f"{type(source).__name__} is no log: a path, a DataFrame or an array of times is",
+            "bad-argument",
+            f"a log is a path, a DataFrame or an array of times, not {type(source).__name__}",
             hint='read_log("server.csv"), or read_log(frame)',
+            argument="source",
+            value=type(source).__name__,
         )
     elif Path(source).is_dir():
         return check_log(read_study(Path(source)))
@@ -117,7 +128,10 @@ def read_log(source: Source, column: str | None = None, unit: str | None = None)
     name = _column(table, column)
     us = check_times(table, name, _unit(table, name, unit), table.real(name))
     unknown = (
-        "the log has times alone: no moments (disturbances, load, threads), no CPU time, no kinds of request",
+        Note(
+            "times-only",
+            "pauses, load dependence, threads and kinds of request: the log has service times alone",
+        ),
     )
     return check_log(Log(table.source, table.sha256(), name, us, unknown=unknown))
 
@@ -130,18 +144,25 @@ def _column(table: Table, column: str | None) -> str:
         near = difflib.get_close_matches(column, table.names, n=1)
         maybe = f" (did you mean {near[0]}?)" if near else ""
         raise UsageError(
-            "todo",
-            f"{table.path} has no column {column}{maybe}; there are: {known}",
+            "unknown-name",
+            f"{table.path} has no column {column}{maybe}; its columns: {known}",
             hint=f"hindmost synth fit {table.path} --column {near[0] if near else table.names[0]}",
+            option="--column",
+            path=str(table.path),
+            value=column,
+            known=list(table.names),
+            nearest=near[0] if near else None,
         )
     if len(table.names) == 1:
         return table.names[0]
     raise UsageError(
-        "todo",
-        f"{table.path} is no server's log (columns start_ns and end_ns), and which column holds the service"
-        " times"
-        f" was not said; there are: {known}",
+        "missing-argument",
+        f"{table.path} is not a server's log (it lacks start_ns or end_ns), so name the column of service"
+        f" times; its columns: {known}",
         hint=f"hindmost synth fit {table.path} --column NAME",
+        option="--column",
+        path=str(table.path),
+        known=list(table.names),
     )
 
 
@@ -149,13 +170,21 @@ def _unit(table: Table, name: str, unit: str | None) -> float:
     said = name.rpartition("_")[2] if "_" in name else None
     if unit is not None:
         if unit not in UNITS:
-            raise UsageError("todo", f"--unit {unit} is none of {', '.join(UNITS)}")
+            raise UsageError(
+                "unknown-name",
+                f"--unit {unit} is not one of {', '.join(UNITS)}",
+                option="--unit",
+                value=unit,
+                known=list(UNITS),
+            )
         return UNITS[unit]
     if said in UNITS:
         return UNITS[said]
     raise UsageError(
-        "todo",
-        f"{table.path}: the unit of column {name} is not known: its name does not end with _ns, _us, _ms or"
-        " _s",
+        "missing-argument",
+        f"{table.path}: the unit of column {name} is unknown: its name does not end with _ns, _us, _ms or _s",
         hint=f"hindmost synth fit {table.path} --column {name} --unit us",
+        option="--unit",
+        path=str(table.path),
+        column=name,
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from hindmost.errors import UsageError
@@ -34,13 +36,16 @@ def check_times(table: Table, name: str, unit_us: float, values: Floats) -> Floa
         row = int(np.argmax(bad))
         more = int(bad.sum()) - 1
         others = f" ({more:,} other{'s' if more > 1 else ''} like it)" if more else ""
-        value = values[row]
-        what = "is 0: the clock was too coarse" if value == 0 else f"is {value:g}, which is no time"
+        value = float(values[row])
+        what = "is 0: the clock was too coarse" if value == 0 else f"is {value:g}, which is not a time"
         raise UsageError(
-            "todo",
+            "impossible-time",
             f"{table.where(row)}: {name} {what}{others}",
-            hint="leave such requests out only if you know why they are so: what is left out, the clone"
-            " lacks",
+            hint="leave such requests out only if you know why: the clone lacks whatever is left out",
+            **table.place(row),
+            column=name,
+            value=value if math.isfinite(value) else str(value),
+            others=more,
         )
     return np.asarray(values * unit_us)
 
@@ -57,26 +62,36 @@ def check_log(log: Log) -> Log:
     us = log.wall_us
     if us.size < LEAST:
         raise UsageError(
-            "todo",
-            f"{log.source} has {us.size:,} requests; a fit needs at least {LEAST:,}, and to see what hits"
-            " one request"
-            f" in 1,000, at least {1_000 * RARE:,}",
+            "short-log",
+            f"{log.source} has {us.size:,} requests; a fit needs at least {LEAST:,}, or at least"
+            f" {1_000 * RARE:,} to see what affects one request in 1,000",
             hint="log more requests, at the same low load",
+            path=log.source,
+            have=us.size,
+            need=LEAST,
         )
     low, middle, high = np.quantile(us, [0.0, 0.5, 1.0])
     if low == high:
         raise UsageError(
-            "todo",
-            f"all {us.size:,} times of {log.what} in {log.source} are {low:g} us: nothing varies so little",
+            "constant-times",
+            f"all {us.size:,} times of {log.what} in {log.source} are {low:g} us",
             hint="is it the right column? A server that is so steady needs no fit:"
             f' law = {{ kind = "deterministic", us = {low:g} }}',
+            path=log.source,
+            column=log.what,
+            value=float(low),
+            unit="us",
         )
     if not SHORTEST_US <= middle <= LONGEST_US:
         raise UsageError(
-            "todo",
-            f"the median of {log.what} in {log.source} is {middle:g} us, which no server takes: the unit"
-            " cannot be"
-            " meant",
+            "wrong-unit",
+            f"the median of {log.what} in {log.source} is {middle:g} us: the unit is wrong",
             hint="name the unit: --unit ns, us, ms or s",
+            path=log.source,
+            column=log.what,
+            value=float(middle),
+            least=SHORTEST_US,
+            most=LONGEST_US,
+            unit="us",
         )
     return log

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -48,7 +49,14 @@ class FrameTable(Table):
         wrong = ~(np.isfinite(reals) & (reals == np.round(reals)))
         if wrong.any():
             row = int(np.argmax(wrong))
-            raise UsageError("todo", f"{self.where(row)}: {name} is {reals[row]:g}, which is no whole number")
+            value = float(reals[row])
+            raise UsageError(
+                "bad-value",
+                f"{self.where(row)}: {name} is {value:g}, which is not a whole number",
+                **self.place(row),
+                column=name,
+                value=value if math.isfinite(value) else str(value),
+            )
         return reals.astype(np.int64)
 
     def real(self, name: str) -> Floats:
@@ -59,7 +67,11 @@ class FrameTable(Table):
                 return np.asarray([float("nan") if one is None else one for one in values], dtype=np.float64)
             except (TypeError, ValueError):
                 raise UsageError(
-                    "todo", f"{self.path}: column {name} holds no numbers, but {values.dtype}"
+                    "bad-value",
+                    f"{self.path}: column {name} contains {values.dtype}, not numbers",
+                    path=str(self.path),
+                    column=name,
+                    value=str(values.dtype),
                 ) from None
         return np.asarray(values, dtype=np.float64)
 
@@ -88,16 +100,20 @@ def frame_table(source: Any) -> FrameTable:  # noqa: ANN401 (a DataFrame of any 
         values = np.asarray(source.to_numpy() if hasattr(source, "to_numpy") else source)
         if values.ndim != 1:
             raise UsageError(
-                "todo",
+                "bad-argument",
                 f"{what} has shape {values.shape}, and its columns have no names",
                 hint="give a DataFrame, with the columns start_ns and end_ns; or one column:"
                 ' read_log(x[:, 0], unit="us")',
+                argument="source",
+                value=list(values.shape),
             )
         columns = {str(getattr(source, "name", None) or TIMES): values}
     if not columns or not next(iter(columns.values())).size:
         raise UsageError(
-            "todo",
+            "short-log",
             f"{what} has {len(columns)} columns and no rows",
             hint="at least 2,000 requests are needed",
+            have=0,
+            need=2_000,
         )
     return FrameTable(Path(what), tuple(columns), 0, columns)

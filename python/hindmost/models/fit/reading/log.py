@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hindmost.models.fit.bins import Floats, Ints
+from hindmost.notes import Note
 
 COLUMNS = ("arrival_ns", "start_ns", "end_ns", "cpu_ns", "thread", "kind")
 """Columns of a server's log, as Hindmost's own servers write it; only start_ns and end_ns must be there."""
@@ -50,7 +51,7 @@ class Log:
         Time that every request took outside of the server.
     wake_us : float
         Time until an idle server was awake.
-    unknown : tuple of str
+    unknown : tuple of Note
         What the reading already could not tell.
     """
 
@@ -66,7 +67,7 @@ class Log:
     kinds: tuple[str, ...] = ()
     outside_us: float = 0.0
     wake_us: float = 0.0
-    unknown: tuple[str, ...] = ()
+    unknown: tuple[Note, ...] = ()
 
     @property
     def n(self) -> int:
@@ -126,7 +127,7 @@ def joined(logs: Sequence[Log]) -> Log:
         kinds=first.kinds if alike else (),
         outside_us=max(one.outside_us for one in logs),
         wake_us=max(one.wake_us for one in logs),
-        unknown=tuple(dict.fromkeys(text for one in logs for text in one.unknown)),
+        unknown=tuple({note.text: note for one in logs for note in one.unknown}.values()),
     )
 
 

@@ -26,6 +26,7 @@ from hindmost.errors import Inconclusive, StudyError, UsageError
 from hindmost.models.fit.reading.log import Log, digest, together
 from hindmost.models.fit.reading.study import wire_times
 from hindmost.models.fit.scatter import MOST, find_scatter, sigma_log
+from hindmost.notes import Note
 from hindmost.stats import positive_mean_interval
 from hindmost.store import Study
 
@@ -86,17 +87,22 @@ def read_saturated(folder: Path) -> Saturated:
         rates = [float(run["throughput"]["achieved"]) for run in runs]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise StudyError(
-            "todo",
-            f"{folder} has no whole answer, or not the server's CPU time: {error}",
+            "incomplete-study",
+            f"{folder} has no complete result with the server's CPU time: {error}",
             hint=f"hindmost measure TARGET --closed --out {folder}",
+            path=str(folder),
+            key="server_cpu_share",
         ) from None
     used = float(np.mean(shares))
     if used < BUSY:
         raise UsageError(
-            "todo",
-            f"{folder}: the server used {used:.0%} of a CPU in a closed loop: its client was busy, or the"
-            f" network, and not the server (at least {BUSY:.0%})",
+            "unsaturated-server",
+            f"{folder}: the server used only {used:.0%} of a CPU in a closed loop (at least {BUSY:.0%}):"
+            " client or network were the bottleneck",
             hint="hindmost measure TARGET --closed --connections 64; or with more clients",
+            path=str(folder),
+            value=used,
+            least=BUSY,
         )
     costs = [share / rate * 1e6 for share, rate in zip(shares, rates, strict=True)]
     found = positive_mean_interval(costs)
@@ -121,21 +127,26 @@ def read_pair(low: Path, busy: Path, half: Path | None = None) -> Log:
     usual = float(np.median(wire))  # the mean is that of the host's pauses
     if cost.cost_us >= usual:
         raise Inconclusive(
-            "todo",
-            f"a request costs {cost.cost_us:.3g} us of CPU in {busy}, and takes {usual:.3g} us on the wire in"
-            f" {low}: the two are not of the same server, or it used several threads",
+            "different-servers",
+            f"a request uses {cost.cost_us:.3g} us of CPU in {busy}, but takes {usual:.3g} us on the wire in"
+            f" {low}: these are different servers, or the server used several threads",
             hint="saturate it with one thread: hindmost measure TARGET --closed --threads 1",
+            path=str(busy),
+            value=cost.cost_us,
+            most=usual,
+            unit="us",
         )
     wake, outside = usual - cost.cost_us, max(0.0, float(np.median(client)))
     read = [digest(*paths), digest(busy / "result.json")]
     if half is None:
         quartiles = np.quantile(wire, [0.25, 0.75])
         scatter = min(float(quartiles[1] - quartiles[0]) / QUARTILES / cost.cost_us, MOST)
-        told = "at most that of the middle half of the wire times"
+        told, bounds = "at most that of the middle half of the wire times", (None, scatter)
     else:
         found = find_scatter(cost.cost_us, wake, outside, half)
         scatter = found.value
         told = f"{scatter:.2f} of the mean{_interval(found.low, found.high, '.2f')}, if it is lognormal"
+        bounds = (_number(found.low), _number(found.high))
         read.append(digest(half / "result.json"))
     # Evenly spaced quantiles of a lognormal law with this mean and scatter, in no order: that of the wire
     # times is the host's.
@@ -149,12 +160,31 @@ def read_pair(low: Path, busy: Path, half: Path | None = None) -> Log:
         outside_us=outside,
         wake_us=wake,
         unknown=(
-            f"the law of the service: its mean is {cost.cost_us:.3g} us"
-            f"{_interval(cost.low_us, cost.high_us, '.3g')} (of {cost.rate_per_s:,.0f}/s),"
-            f" its scatter {told}; its tail is not known",
-            f"how much of {wake:.3g} us of wire time is waking up, and how much the way",
+            Note(
+                "unknown-service-law",
+                f"the law of the service: its mean is {cost.cost_us:.3g} us"
+                f"{_interval(cost.low_us, cost.high_us, '.3g')} (at {cost.rate_per_s:,.0f} requests/s),"
+                f" its scatter {told}; its tail is unknown",
+                {
+                    "mean_us": cost.cost_us,
+                    "mean_low_us": _number(cost.low_us),
+                    "mean_high_us": _number(cost.high_us),
+                    "scatter": scatter,
+                    "scatter_low": bounds[0],
+                    "scatter_high": bounds[1],
+                },
+            ),
+            Note(
+                "unknown-wakeup-share",
+                f"how much of {wake:.3g} us of wire time is wake-up, and how much network",
+                {"wire_us": wake},
+            ),
         ),
     )
+
+
+def _number(value: float) -> float | None:
+    return None if math.isnan(value) else value
 
 
 def _interval(low: float, high: float, digits: str) -> str:

@@ -9,6 +9,7 @@ from hindmost.models.fit.bins import Floats, Ints
 from hindmost.models.fit.reading.checks import check_times
 from hindmost.models.fit.reading.log import Log, numbered
 from hindmost.models.fit.reading.table import Table
+from hindmost.notes import Note
 
 MOST_KINDS = 32
 """More different values are no kinds, but numbers of something."""
@@ -43,7 +44,9 @@ def read_server_log(table: Table) -> Log:
     wall = check_times(table, "end_ns - start_ns", 1e-3, (end - start).astype(np.float64))
     cpu = _cpu(table, columns.get("cpu_ns"), wall)
     unknown = (
-        () if cpu is not None else ("cpu_ns is not in the log: what neighbours took is in the service times",)
+        ()
+        if cpu is not None
+        else (Note("no-cpu-times", "interference: the log has no cpu_ns, so service times include it"),)
     )
     order = np.argsort(start, kind="stable")
     thread = numbered(columns["thread"])[1] if "thread" in columns else None
@@ -78,10 +81,14 @@ def _refuse(table: Table, bad: np.ndarray, name: str, values: Ints, text: str, o
         row = int(np.argmax(bad))
         more = int(bad.sum()) - 1
         raise UsageError(
-            "todo",
+            "impossible-time",
             f"{table.where(row)}: {name} is {text.format(values[row], others[row])}"
-            + (f"; so in {more:,} more" if more else ""),
-            hint="all moments of a line must come from one clock: CLOCK_MONOTONIC, in nanoseconds",
+            + (f"; {more:,} more lines are like it" if more else ""),
+            hint="all times of a line must come from one clock: CLOCK_MONOTONIC, in nanoseconds",
+            **table.place(row),
+            column=name,
+            value=int(values[row]),
+            others=more,
         )
 
 
@@ -92,21 +99,27 @@ def _cpu(table: Table, cpu: Ints | None, wall_us: Floats) -> Floats | None:
     ratio = float(np.median(cpu)) / float(np.median(wall_us) * 1e3)
     if not 1e-2 < ratio < 50.0:
         raise UsageError(
-            "todo",
-            f"{table.path}: the median of cpu_ns is {ratio:.3g} of that of end_ns - start_ns: one of the"
-            " two is in"
-            " another unit",
-            hint="both in nanoseconds; or leave the column cpu_ns out",
+            "wrong-unit",
+            f"{table.path}: the median of cpu_ns is {ratio:.3g} times that of end_ns - start_ns: their units"
+            " differ",
+            hint="write both in nanoseconds, or leave the column cpu_ns out",
+            path=str(table.path),
+            column="cpu_ns",
+            value=ratio,
         )
     over = cpu > wall_us * 1e3 * 1.02 + SLACK_NS
     if over.mean() > 0.001:
         row = int(np.argmax(over))
         raise UsageError(
-            "todo",
-            f"{table.where(row)}: cpu_ns is {cpu[row]}, above end_ns - start_ns ({wall_us[row] * 1e3:.0f}):"
-            " so in"
-            f" {int(over.sum()):,} lines",
+            "impossible-time",
+            f"{table.where(row)}: cpu_ns is {cpu[row]}, above end_ns - start_ns ({wall_us[row] * 1e3:.0f});"
+            f" {int(over.sum()):,} lines are like it",
             hint="cpu_ns is the time of the one thread that serves: CLOCK_THREAD_CPUTIME_ID",
+            **table.place(row),
+            column="cpu_ns",
+            value=int(cpu[row]),
+            most=float(wall_us[row] * 1e3),
+            others=int(over.sum()) - 1,
         )
     return np.maximum(cpu, 1) / 1e3
 
@@ -119,10 +132,14 @@ def _overlaps(table: Table, order: Ints, start: Ints, end: Ints, thread: Ints) -
         place = int(np.argmax(both))
         row, before = int(second[place]), int(first[place])
         raise UsageError(
-            "todo",
-            f"{table.where(row)}: start_ns is {start[row]}, while the same thread serves"
+            "impossible-time",
+            f"{table.where(row)}: start_ns is {start[row]}, but the same thread serves"
             f" {table.row_word} {before + table.first_line} until {end[before]}",
             hint="a thread serves one request at a time: is thread the right column, and all in nanoseconds?",
+            **table.place(row),
+            column="start_ns",
+            value=int(start[row]),
+            least=int(end[before]),
         )
 
 
@@ -132,8 +149,12 @@ def _kinds(table: Table) -> tuple[tuple[str, ...], Ints | None]:
     names, place = numbered(table.words("kind"))
     if len(names) > MOST_KINDS:
         raise UsageError(
-            "todo",
-            f"{table.path}: kind has {len(names):,} different values; at most {MOST_KINDS} can be told apart",
-            hint="leave the column out, or put alike requests under one name",
+            "too-many-kinds",
+            f"{table.path}: kind has {len(names):,} different values; at most {MOST_KINDS} are supported",
+            hint="leave the column out, or give similar requests one name",
+            path=str(table.path),
+            column="kind",
+            value=len(names),
+            most=MOST_KINDS,
         )
     return (names, place) if len(names) > 1 else ((), None)

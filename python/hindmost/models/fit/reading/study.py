@@ -17,6 +17,7 @@ from hindmost import _engine
 from hindmost.errors import Inconclusive, StudyError, UsageError
 from hindmost.models.fit.bins import Floats
 from hindmost.models.fit.reading.log import Log, digest
+from hindmost.notes import Note
 from hindmost.store import Study
 
 NULL = np.iinfo(np.int64).min
@@ -52,31 +53,46 @@ def read_study(folder: Path) -> Log:
     wire, _, paths = wire_times(folder)
     used, achieved = _server(folder)
     floor = float(np.quantile(wire, SHORTEST))
-    mean, unknown, outside = float(wire.mean()), [], 0.0
+    mean, outside = float(wire.mean()), 0.0
+    unknown: list[Note] = []
     if used is None or not used:
         unknown.append(
-            f"how much of the shortest wire time ({floor:.3g} us) is the way: the server's CPU time is not"
-            " known"
+            Note(
+                "unknown-network-time",
+                f"how much of the shortest wire time ({floor:.3g} us) is network time: the server's CPU time"
+                " is unknown",
+                {"shortest_us": floor},
+            )
         )
     else:
         cpu = used / achieved * 1e6
         outside = max(0.0, min(mean - cpu, ROOM * floor))
         if mean - outside > FAR * cpu:
             raise Inconclusive(
-                "todo",
-                f"{folder}: without the way ({outside:.3g} us) a request took {mean - outside:.3g} us on"
-                " average, and"
-                f" the server's process {cpu:.3g} us of CPU: the wire times tell of neighbours or of waiting",
+                "mostly-waiting",
+                f"{folder}: without the network ({outside:.3g} us) a request took {mean - outside:.3g} us on"
+                f" average, but only {cpu:.3g} us of the server's CPU: the rest is interference or waiting",
                 hint="measure again on a quiet host, or let the server log its service times",
+                path=str(folder),
+                value=mean - outside,
+                cpu_us=cpu,
+                most=FAR * cpu,
             )
         if mean - cpu > ROOM * floor:
             unknown.append(
-                f"where {mean - cpu - outside:.3g} us of the mean wire time are spent: the server's CPU"
-                " time is"
-                f" {cpu:.3g} us a request, and the way at most {outside:.3g} us"
+                Note(
+                    "unexplained-wire-time",
+                    f"where {mean - cpu - outside:.3g} us of the mean wire time are spent: the server uses"
+                    f" {cpu:.3g} us of CPU per request, and the network at most {outside:.3g} us",
+                    {"unexplained_us": mean - cpu - outside, "cpu_us": cpu, "outside_us": outside},
+                )
             )
     unknown.append(
-        "wire times: wake-ups and the kernel's work for the server are in them; no moments, no kinds"
+        Note(
+            "wire-service-times",
+            "service times alone: wire times include wake-ups and the kernel's work; they have no moments and"
+            " no kinds",
+        )
     )
     return Log(
         source=str(folder),
@@ -103,18 +119,21 @@ def wire_times(folder: Path) -> tuple[Floats, Floats, list[Path]]:
     both = [_wire_us(path) for path in paths]
     if not sum(one[0].size for one in both):
         raise StudyError(
-            "todo",
-            f"{folder} has no request with the kernel's stamps on both ways",
+            "no-wire-times",
+            f"{folder} has no request with kernel time stamps both ways",
             hint="hindmost measure TARGET --rate 1k --connections 1 --stamps 1 --out STUDY",
+            path=str(folder),
         )
     used, achieved = _server(folder)
     if used is not None and used > QUIET:
         raise UsageError(
-            "todo",
-            f"{folder}: the server used {used:.0%} of a CPU: requests waited for one another, and their"
-            " wire time is"
-            f" no service time (at most {QUIET:.0%})",
+            "unsuitable-load",
+            f"{folder}: the server used {used:.0%} of a CPU, so requests waited for each other and wire times"
+            f" are not service times (at most {QUIET:.0%})",
             hint=f"hindmost measure TARGET --rate {max(1, round(0.3 * QUIET / used * achieved))}",
+            path=str(folder),
+            value=used,
+            most=QUIET,
         )
     return np.concatenate([one[0] for one in both]), np.concatenate([one[1] for one in both]), paths
 
@@ -137,6 +156,9 @@ def _server(folder: Path) -> tuple[float | None, float]:
         achieved = float(result["throughput"]["achieved"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise StudyError(
-            "todo", f"{folder} has no whole answer: {error}", hint=f"hindmost report {folder}"
+            "incomplete-study",
+            f"{folder} has no complete result: {error}",
+            hint=f"hindmost report {folder}",
+            path=str(folder),
         ) from None
     return (float(np.mean(shares)) if shares else None), achieved

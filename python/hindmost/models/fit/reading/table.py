@@ -44,6 +44,10 @@ class Table:
         """A row, as a person finds it."""
         return f"{self.path}, {self.row_word} {row + self.first_line}"
 
+    def place(self, row: int) -> dict[str, Any]:
+        """A row, as fields of an error."""
+        return {"path": str(self.path), self.row_word: row + self.first_line}
+
     row_word = "line"
 
     @property
@@ -97,15 +101,24 @@ class TextTable(Table):
         if found:
             name = self.names[int(found[3]) - 1]
             value = f"`{found[1]}`" if found[1].strip() else "empty"
-            return UsageError("todo", f"{self.where(int(found[2]))}: {name} is {value}, which is no number")
+            return UsageError(
+                "bad-value",
+                f"{self.where(int(found[2]))}: {name} is {value}, which is not a number",
+                **self.place(int(found[2])),
+                column=name,
+                value=found[1],
+            )
         found = re.search(r"invalid column index \d+ at row (\d+) with (\d+) columns", text)
         if found:
             return UsageError(
-                "todo",
-                f"{self.where(int(found[1]) - 1)}: it has {found[2]} columns, and the first line"
+                "bad-file",
+                f"{self.where(int(found[1]) - 1)}: it has {found[2]} columns, but the first line has"
                 f" {len(self.names)}",
+                **self.place(int(found[1]) - 1),
+                have=int(found[2]),
+                need=len(self.names),
             )
-        return UsageError("todo", f"{self.path}: {text}")
+        return UsageError("bad-file", f"{self.path}: {text}", path=str(self.path))
 
     def whole(self, names: Sequence[str]) -> list[Ints]:
         """Columns of whole numbers."""
@@ -132,18 +145,25 @@ class ParquetTable(Table):
         """Columns of whole numbers."""
         for name in names:
             if self.sorts[name] != "whole":
-                raise UsageError("todo", f"{self.path}: column {name} holds no whole numbers")
+                raise self._wrong_type(name, "whole numbers")
         found = _asked(self.path, lambda: _engine.read_columns(str(self.path), list(names)))
         columns = [np.frombuffer(column, dtype=np.int64) for column in found]
         for name, column in zip(names, columns, strict=True):
             if (column == NULL).any():
-                raise UsageError("todo", f"{self.where(int(np.argmax(column == NULL)))}: {name} is null")
+                row = int(np.argmax(column == NULL))
+                raise UsageError(
+                    "bad-value",
+                    f"{self.where(row)}: {name} is null",
+                    **self.place(row),
+                    column=name,
+                    value=None,
+                )
         return columns
 
     def real(self, name: str) -> Floats:
         """A column of numbers of any sort."""
         if self.sorts[name] not in ("whole", "real"):
-            raise UsageError("todo", f"{self.path}: column {name} holds no numbers")
+            raise self._wrong_type(name, "numbers")
         return np.frombuffer(_asked(self.path, lambda: _engine.read_reals(str(self.path), [name]))[0])
 
     def words(self, name: str) -> npt.NDArray[np.generic]:
@@ -151,6 +171,16 @@ class ParquetTable(Table):
         if self.sorts[name] != "words":
             return self.real(name)
         return np.array(_asked(self.path, lambda: _engine.read_words(str(self.path), [name]))[0])
+
+    def _wrong_type(self, name: str, need: str) -> UsageError:
+        return UsageError(
+            "bad-value",
+            f"{self.path}: column {name} does not contain {need}",
+            path=str(self.path),
+            column=name,
+            value=self.sorts[name],
+            need=need,
+        )
 
 
 def open_table(path: Path) -> Table:
@@ -163,12 +193,13 @@ def open_table(path: Path) -> Table:
     """
     if not path.is_file():
         raise UsageError(
-            "todo",
+            "no-such-file",
             f"there is no log {path}",
             hint="hindmost synth fit LOG.csv, or a study's folder, or clone.parquet",
+            path=str(path),
         )
     if path.stat().st_size == 0:
-        raise UsageError("todo", f"{path} is empty", hint=f"ls -l {path}")
+        raise UsageError("bad-file", f"{path} is empty", hint=f"ls -l {path}", path=str(path), size=0)
     with path.open("rb") as file:
         head = file.read(HEAD)
     if head.startswith(b"PAR1"):
@@ -186,7 +217,10 @@ def open_table(path: Path) -> Table:
 
 def _no_text(path: Path) -> UsageError:
     return UsageError(
-        "todo", f"{path} is neither text nor Parquet", hint="a CSV file with a header, such as: service_us"
+        "bad-file",
+        f"{path} is neither text nor Parquet",
+        hint="a CSV file with a header, such as: service_us",
+        path=str(path),
     )
 
 
@@ -195,7 +229,12 @@ def _asked(path: Path, ask: Any) -> Any:  # noqa: ANN401 (each caller knows)
         return ask()
     except _engine.EngineError as error:
         text = str(error.args[1])
-        hint = None
         if "compress" in text.lower() or "disabled" in text.lower():
-            hint = 'compress it with "snappy", or not at all: df.write_parquet(..., compression="snappy")'
-        raise UsageError("todo", text, hint=hint) from None
+            raise UsageError(
+                "unsupported",
+                text,
+                hint='compress it with "snappy", or not at all: df.write_parquet(..., compression="snappy")',
+                path=str(path),
+                known=["uncompressed", "snappy"],
+            ) from None
+        raise UsageError("bad-file", text, path=str(path)) from None

@@ -26,6 +26,7 @@ from hindmost.models.fit.laws.families import rounded
 from hindmost.models.fit.reading import Log
 from hindmost.models.fit.threads.rerun import Rerun, busy_others
 from hindmost.models.fit.threads.sharing import Sharing
+from hindmost.notes import Note
 
 WORTH = 16.0
 """Fall of the sum of squares (in standard errors) that a parameter must bring: four standard errors, because
@@ -71,20 +72,27 @@ def find_sharing(logs: Sequence[Log], clone: Clone, mean_us: float) -> Sharing:
     for log in logs:
         if log.start_us is None or log.thread is None:
             raise UsageError(
-                "todo",
-                f"{log.source} has no start_ns, end_ns and thread: nothing of threads can be told from it",
-                hint="a server's log of each thread count: start_ns,end_ns,cpu_ns,thread",
+                "missing-argument",
+                f"{log.source} lacks start_ns, end_ns or thread, so it tells nothing about threads",
+                hint="give a server's log for each thread count: start_ns,end_ns,cpu_ns,thread",
+                path=log.source,
+                known=["start_ns", "end_ns", "thread"],
             )
     several = [log for log in logs if log.threads > 1]
     if not several:
-        return Sharing(unknown=("locks and shared memory: all logs are of one thread",))
+        return Sharing(
+            unknown=(Note("unknown-sharing", "locks and shared memory: all logs are of one thread"),)
+        )
     met = [float(busy_others(log).mean()) for log in several]
     if max(met) < LEAST_BUSY:
         return Sharing(
             unknown=(
-                f"locks and shared memory: threads hardly met (the others were busy {max(met):.1%} of the"
-                " time);"
-                " load the server until they do",
+                Note(
+                    "unknown-sharing",
+                    "locks and shared memory: threads were rarely busy together (the others were busy"
+                    f" {max(met):.1%} of the time); log under a higher load",
+                    {"busy": max(met), "least": LEAST_BUSY},
+                ),
             )
         )
     return _judged(Rerun.of(clone, mean_us, several, logs[0]))
@@ -123,45 +131,66 @@ def _judged(rerun: Rerun) -> Sharing:
     nothing, found = _searched(rerun)
     squares = {name: one.squares for name, one in found.items()}
     if nothing - min(squares.values()) < WORTH:
-        alike = "with several threads busy, services take as long as with one"
-        return Sharing(said=(f"{alike}: no lock and no stretch is to be seen",))
+        text = "services take as long with several busy threads as with one: no lock, no stretch"
+        return Sharing(notes=(Note("no-sharing", text),))
     one = min(("lock", "stretch"), key=lambda name: squares[name])
     name = "both" if squares[one] - squares["both"] > WORTH else one
-    unknown = []
+    unknown: list[Note] = []
     other = "lock" if name == "stretch" else "stretch"
     if name != "both" and squares[other] - squares[name] < APART:
         unknown.append(
-            f"whether threads wait for a lock or stretch one another: a {other} explains the logs nearly as"
-            f" well as the {name} that was written down (logs of 2 and of 4 busy threads tell them apart)"
+            Note(
+                "lock-or-stretch",
+                f"whether threads wait for a lock or stretch each other: a {other} explains the logs almost"
+                f" as well as the {name} in the clone (logs of 2 and of 4 busy threads tell them apart)",
+                {"chosen": name, "other": other},
+            )
         )
-    return _said(name, found[name], rerun.figures, unknown)
+    return _sharing(name, found[name], rerun.figures, unknown)
 
 
-def _said(name: str, found: _Found, figures: int, unknown: list[str]) -> Sharing:
-    """What was found, with its intervals, in words and for the document."""
+def _sharing(name: str, found: _Found, figures: int, unknown: list[Note]) -> Sharing:
+    """What was found, with its intervals, as notes and for the document."""
     hold, stretch = map(float, found.at)
     reach = 1.96 * found.spread
-    intervals, said = {}, []
+    intervals, notes = {}, []
     if hold > 0:
         low, high = max(0.0, hold - reach[0]), hold + reach[0]
         intervals["locks[0].hold.us"] = (rounded(low), rounded(high))
-        said.append(f"each request holds a lock for {hold:.3g} us [{low:.3g}, {high:.3g}]")
+        notes.append(
+            Note(
+                "lock-found",
+                f"each request holds a lock for {hold:.3g} us [{low:.3g}, {high:.3g}]",
+                {"hold_us": hold, "low_us": low, "high_us": high},
+            )
+        )
         unknown.append(
-            "the lock: whether waiters spin or sleep, what waking takes, and that there is but one"
+            Note(
+                "unknown-lock-type",
+                "the lock: whether waiters spin or sleep, how long waking takes, and how many there are",
+            )
         )
     if name in ("stretch", "both"):
         low, high = stretch - reach[1], stretch + reach[1]
         intervals["load.busy"] = (rounded(low), rounded(high))
-        said.append(
-            f"with all other threads busy, services take {stretch:+.1%} longer [{low:+.1%}, {high:+.1%}]"
+        notes.append(
+            Note(
+                "stretch-found",
+                f"with all other threads busy, services take {stretch:+.1%} longer [{low:+.1%}, {high:+.1%}]",
+                {"stretch": stretch, "low": low, "high": high},
+            )
         )
     misses = found.squares / max(1, figures - 2)
     if misses > 4.0:
         unknown.append(
-            f"threads: lock and stretch together leave the service times {math.sqrt(misses):.2g} standard"
-            " errors away: something else happens between threads"
+            Note(
+                "unexplained-sharing",
+                "what else happens between threads: with lock and stretch, service times are still"
+                f" {math.sqrt(misses):.2g} standard errors away",
+                {"standard_errors": math.sqrt(misses)},
+            )
         )
-    return Sharing(hold, stretch, intervals, tuple(said), tuple(unknown))
+    return Sharing(hold, stretch, intervals, tuple(notes), tuple(unknown))
 
 
 def _least_squares(rerun: Rerun, free: list[int], start: tuple[float, float]) -> _Found:

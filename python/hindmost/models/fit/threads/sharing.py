@@ -1,4 +1,4 @@
-"""What is said of threads that share something: a lock, a stretch, and how they stand in a document."""
+"""Threads that share something, a lock or memory, and how the clone document says so."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hindmost.models.fit.laws.families import rounded
+from hindmost.notes import Note
 
 
 @dataclass(frozen=True)
@@ -20,17 +21,17 @@ class Sharing:
         `load.busy` of the document; 0 where there is none.
     intervals : dict
         95 % intervals, by their names in the document.
-    said : tuple of str
-        What was found, in words.
-    unknown : tuple of str
-        What could not be told.
+    notes : tuple of Note
+        What was found.
+    unknown : tuple of Note
+        What is unknown.
     """
 
     hold_us: float = 0.0
     stretch: float = 0.0
     intervals: dict[str, tuple[float, float]] = field(default_factory=dict)
-    said: tuple[str, ...] = ()
-    unknown: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
+    unknown: tuple[Note, ...] = ()
 
     def document(self, clone: dict[str, Any], mean_us: float) -> dict[str, Any]:
         """The document with lock and stretch in it."""

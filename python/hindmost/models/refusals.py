@@ -1,0 +1,51 @@
+"""What the engine refuses about a clone or a design: the code and fields of its message.
+
+The engine names the field, the value and the limit in a sentence of fixed form; here they become fields.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+_LIMIT = re.compile(r"`(?P<key>[^`]+)` is (?P<value>.+?), but must be (?P<must>.+?)[.;]?$", re.DOTALL)
+_UNKNOWN_KEY = re.compile(r"unknown field `(?P<key>[^`]+)`")
+_UNKNOWN_NAME = re.compile(r"unknown variant `(?P<value>[^`]+)`")
+_MISSING = re.compile(r"missing field `(?P<key>[^`]+)`")
+_FORMS = (
+    ("bad-value", _LIMIT),
+    ("unknown-key", _UNKNOWN_KEY),
+    ("unknown-name", _UNKNOWN_NAME),
+    ("missing-argument", _MISSING),
+)
+_WORDS = {"stand still": "always-stopped", "grow without end": "above-capacity"}
+
+
+def refusal(message: str) -> tuple[str, dict[str, Any]]:
+    """Code and fields of what the engine refuses.
+
+    Examples
+    --------
+    >>> refusal("clone field `threads` is 0, but must be between 1 and 1024")
+    ('bad-value', {'key': 'threads', 'value': 0, 'must': 'between 1 and 1024'})
+    >>> refusal("unknown variant `heap`, expected `shared` or `per_thread`")
+    ('unknown-name', {'value': 'heap', 'known': ['shared', 'per_thread']})
+    """
+    for words, code in _WORDS.items():
+        if words in message:
+            return code, {}
+    for code, form in _FORMS:
+        if found := form.search(message):
+            fields = {name: _value(text) for name, text in found.groupdict().items()}
+            if known := re.findall("`([^`]+)`", message.partition("expected ")[2]):
+                fields["known"] = known
+            return code, fields
+    return "bad-value", {}
+
+
+def _value(text: str) -> Any:  # noqa: ANN401 (a number or a word)
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
