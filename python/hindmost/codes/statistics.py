@@ -28,6 +28,7 @@ CODES = {
     "no-requests": Code(
         "The study stores no single requests.", "Measure again with `samples`, such as samples=20_000."
     ),
+    "not-fitted": Code("The model has no data yet.", "Call fit(X, y) first."),
     # Whether a restarted server settles in another state
     "hysteresis-seen": Code(
         "After each restart the server settles in another state.", "Make more runs; longer runs do not help."

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from hindmost.errors import ArgumentError
+
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
@@ -48,15 +50,36 @@ class Estimate:
 
     def __post_init__(self) -> None:
         if self.n < 1:
-            raise ValueError(f"an estimate needs at least 1 run, got n={self.n}")
+            raise ArgumentError(
+                "bad-argument",
+                f"an estimate needs at least 1 run, got n={self.n}",
+                argument="n",
+                value=self.n,
+            )
         if not 0.0 < self.confidence < 1.0:
-            raise ValueError(f"confidence must lie in (0, 1), got {self.confidence}")
+            raise ArgumentError(
+                "bad-argument",
+                f"confidence must lie in (0, 1), got {self.confidence}",
+                argument="confidence",
+                value=self.confidence,
+            )
         if math.isnan(self.value):
-            raise ValueError("an estimate cannot be NaN; leave it out instead")
+            raise ArgumentError(
+                "bad-argument", "an estimate cannot be NaN; leave it out instead", argument="value"
+            )
         if math.isnan(self.low) != math.isnan(self.high):
-            raise ValueError(f"give both ends of an interval or neither, got [{self.low}, {self.high}]")
+            raise ArgumentError(
+                "bad-argument",
+                f"give both ends of an interval or neither, got [{self.low}, {self.high}]",
+                argument="high",
+            )
         if self.known and not self.low <= self.value <= self.high:
-            raise ValueError(f"value {self.value} lies outside its interval [{self.low}, {self.high}]")
+            raise ArgumentError(
+                "bad-argument",
+                f"value {self.value} lies outside its interval [{self.low}, {self.high}]",
+                argument="value",
+                value=self.value,
+            )
 
     @property
     def known(self) -> bool:

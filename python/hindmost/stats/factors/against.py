@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hindmost.errors import ArgumentError
 from hindmost.stats.factors.coding import Cell
 from hindmost.stats.factors.effects import RunFit
 from hindmost.stats.tables import Floats
@@ -78,7 +79,9 @@ def against(
     [False, True]
     """
     if not fits or not others or control in others:
-        raise ValueError("name a control and other cells to compare with it")
+        raise ArgumentError(
+            "bad-argument", "name a control and other cells to compare with it", argument="others"
+        )
     random = np.random.default_rng(seed)
     draws = max(1_000, min(_DRAWS, _WORK // len(others)))
     value, square = np.zeros(len(others)), np.zeros(len(others))

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hindmost.errors import ArgumentError
 from hindmost.stats.factors.coding import Cell
 from hindmost.stats.factors.effects import RunFit
 from hindmost.stats.tables import Floats
@@ -67,7 +68,9 @@ def best(
     """
     cells = tuple(among) if among is not None else fit.spoken_of
     if len(set(cells)) < 2:
-        raise ValueError("nothing to compare: name two different cells at least")
+        raise ArgumentError(
+            "bad-argument", "nothing to compare: name two different cells at least", argument="among"
+        )
     rows = fit.rows(cells)
     noise = fit.between
     weights = rows @ noise.weights

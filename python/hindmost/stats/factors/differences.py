@@ -27,6 +27,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hindmost.errors import ArgumentError
 from hindmost.stats.factors.coding import Coding, Column
 from hindmost.stats.factors.effects import RunFit
 from hindmost.stats.tables import Floats
@@ -150,7 +151,11 @@ def _level_row(fit: RunFit, column: Column, coding: Coding) -> Floats:
 def _between(fit: RunFit, name: str, low: Floats, change: Floats, confidence: float, seed: int) -> Difference:
     """The value of `low` times what `change` makes of it, less that value: both rows weights of cells."""
     if fit.scale != "log":
-        raise ValueError("a fit in the unit of the values has its differences already; fit with scale='log'")
+        raise ArgumentError(
+            "bad-argument",
+            "a fit in the unit of the values has its differences already; fit with scale='log'",
+            argument="fit",
+        )
     high = low + change
     value, error, degrees = fit.estimate(np.stack([low, change]))
     # Runs of the low cells are in both: what their errors have in common.

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from hindmost.errors import ArgumentError
 from hindmost.stats.tables import Floats
 
 
@@ -114,5 +115,7 @@ def simultaneous(draws: npt.ArrayLike, confidence: float = 0.95) -> float:
 def _fitting(statistics: npt.ArrayLike, draws: npt.ArrayLike) -> tuple[Floats, Floats]:
     t, null = np.abs(np.asarray(statistics, np.float64)), np.abs(np.asarray(draws, np.float64))
     if t.ndim != 1 or null.ndim != 2 or null.shape[1] != t.size or null.shape[0] == 0:
-        raise ValueError(f"{t.shape} statistics do not fit draws of shape {null.shape}")
+        raise ArgumentError(
+            "bad-argument", f"{t.shape} statistics do not fit draws of shape {null.shape}", argument="t"
+        )
     return t, null

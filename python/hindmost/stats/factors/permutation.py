@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from hindmost.errors import ArgumentError
 from hindmost.stats.factors.coding import Cell, Coding, Column
 from hindmost.stats.factors.effects import RunFit
 from hindmost.stats.factors.families import false_discovery
@@ -63,7 +64,12 @@ def randomisation_p(
     _, setting = np.unique(others, axis=0, return_inverse=True)
     low = levels[:, factor] == levels[:, factor].min()
     if not any(low[stratum == s].any() and not low[stratum == s].all() for s in np.unique(stratum)):
-        raise ValueError(f"no two runs of a block differ in factor {factor} alone: use coefficient_ps")
+        raise ArgumentError(
+            "bad-argument",
+            f"no two runs of a block differ in factor {factor} alone: use coefficient_ps",
+            argument="factor",
+            value=factor,
+        )
     statistic = _Contrasts(levels[:, factor], setting)
     y = table.y - table.y.mean()
     if table.block_of is not None:  # what is exchanged shares a block: its mean is in nobody's way then

@@ -16,6 +16,7 @@ from typing import Literal
 
 import numpy as np
 
+from hindmost.errors import ArgumentError
 from hindmost.stats.factors.coding import Coding
 from hindmost.stats.factors.effects import RunFit
 from hindmost.stats.tables import Floats
@@ -70,10 +71,19 @@ def joint_draws(
     """
     first = fits[0].table
     if any(fit.table.cells != first.cells or (fit.table.counts != first.counts).any() for fit in fits):
-        raise ValueError("fits must be of the same runs to be drawn together; draw other loads apart")
+        raise ArgumentError(
+            "bad-argument",
+            "fits must be of the same runs to be drawn together; draw other loads apart",
+            argument="fits",
+        )
     counts = first.counts
     if counts.min() < 2:
-        raise ValueError(f"cell {first.cells[int(counts.argmin())]} has one run: nothing to draw from")
+        raise ArgumentError(
+            "bad-argument",
+            f"cell {first.cells[int(counts.argmin())]} has one run: nothing to draw from",
+            argument="runs",
+            need=2,
+        )
     first_row = 0 if intercepts else 1
     rows = [fit.coefficients(coding)[first_row:] for fit in fits for coding in codings]
     of_fit = np.repeat(np.arange(len(fits)), len(codings))

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from hindmost.errors import ArgumentError
 from hindmost.stats.tables import Floats
 
 BEYOND = 20
@@ -78,7 +79,11 @@ def agreement(ours: npt.ArrayLike, theirs: npt.ArrayLike, levels: Mapping[str, f
     """
     a, b = np.asarray(ours, dtype=np.float64), np.asarray(theirs, dtype=np.float64)
     if a.ndim != 1 or a.shape != b.shape:
-        raise ValueError(f"expected two latencies of the same requests, got shapes {a.shape} and {b.shape}")
+        raise ArgumentError(
+            "bad-argument",
+            f"expected two latencies of the same requests, got shapes {a.shape} and {b.shape}",
+            argument="theirs",
+        )
     known = {name: level for name, level in levels.items() if a.size * (1.0 - level) >= BEYOND}
     mine = dict(zip(known, _quantiles(a, known), strict=True))
     other = dict(zip(known, _quantiles(b, known), strict=True))

@@ -64,6 +64,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from hindmost.errors import ArgumentError
 from hindmost.stats.estimate import Estimate
 from hindmost.stats.requests.dependence import Dependence, Onsets, theft_dependence
 from hindmost.stats.requests.survival import Survival
@@ -225,9 +226,18 @@ def calm_latency(
     """
     begin, end = np.asarray(due, dtype=np.int64), np.asarray(done, dtype=np.int64)
     if begin.ndim != 1 or begin.shape != end.shape or (end < begin).any():
-        raise ValueError("expected one due and one done time a request, none done before it was due")
+        raise ArgumentError(
+            "bad-argument",
+            "expected one due and one done time a request, none done before it was due",
+            argument="done",
+        )
     if not all(0.0 < level < 1.0 for level in levels):
-        raise ValueError(f"quantiles lie in (0, 1), got {list(levels)}")
+        raise ArgumentError(
+            "bad-argument",
+            f"quantiles lie in (0, 1), got {list(levels)}",
+            argument="levels",
+            value=list(levels),
+        )
     if not begin.size:
         return Refused("empty", "no requests", "a run with requests", 0.0, 0.0, len(thefts), 0)
     span = int(begin.min()), int(begin.max()) + 1

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hindmost import _engine
+from hindmost.errors import ArgumentError
 from hindmost.stats.requests.preprocessing import LARGE, solve_large
 from hindmost.stats.requests.sandwich import cluster_sandwich
 from hindmost.stats.tables import Floats
@@ -74,7 +75,12 @@ class Rows:
     def _solve(self, tau: float) -> Floats:
         """By the cells' own quantiles where the design is saturated, by heaps where rows are many."""
         if not 0.0 < tau < 1.0:
-            raise ValueError(f"quantile must lie between 0 and 1, ends excluded, got {tau}")
+            raise ArgumentError(
+                "bad-argument",
+                f"quantile must lie between 0 and 1, ends excluded, got {tau}",
+                argument="tau",
+                value=tau,
+            )
         count, columns = self.design.shape
         if count == columns and np.linalg.matrix_rank(self.design) == columns:
             quantiles = self.cells.quantiles(tau)
@@ -109,7 +115,13 @@ def _cells(x: Floats) -> tuple[Floats, npt.NDArray[np.uint32]]:
     """Different rows of x, and for each sample the number of its row."""
     if not np.isfinite(x).all():
         row, column = np.argwhere(~np.isfinite(x))[0]
-        raise ValueError(f"X[{row}, {column}] is {x[row, column]}, but must be a finite number")
+        raise ArgumentError(
+            "bad-argument",
+            f"X[{row}, {column}] is {x[row, column]}, but must be a finite number",
+            argument="X",
+            line=row,
+            column=column,
+        )
     code = np.zeros(len(x), dtype=np.int64)
     for column in x.T:
         if ((column == 0.0) | (column == 1.0)).all():

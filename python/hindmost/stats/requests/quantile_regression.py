@@ -21,6 +21,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from hindmost.errors import ArgumentError
 from hindmost.stats.requests.linear_quantile import Level, Rows
 from hindmost.stats.tables import Floats, t_quantile, upper_tail
 
@@ -132,7 +133,12 @@ class QuantileRegression:
         """Change settings; fit anew afterwards."""
         for key, value in params.items():
             if key not in self.get_params():
-                raise ValueError(f"no setting {key!r}; there are {', '.join(self.get_params())}")
+                raise ArgumentError(
+                    "bad-argument",
+                    f"no setting {key!r}; there are {', '.join(self.get_params())}",
+                    argument=key,
+                    known=list(self.get_params()),
+                )
             setattr(self, key, value)
         return self
 
@@ -168,7 +174,7 @@ class QuantileRegression:
         weights = None if sample_weight is None else _column("sample_weight", sample_weight, len(x))
         labels = None if clusters is None else np.asarray(clusters)
         if not len(x):
-            raise ValueError("nothing to fit: X has no rows")
+            raise ArgumentError("bad-argument", "nothing to fit: X has no rows", argument="X")
         if self.jitter > 0.0:
             noise = np.random.default_rng(self.random_state).standard_normal(samples.shape)
             samples = samples + self.jitter * samples.std() * noise
@@ -188,7 +194,11 @@ class QuantileRegression:
     def _quantiles(self) -> list[float]:
         levels = np.atleast_1d(np.asarray(self.quantile, dtype=np.float64))
         if levels.ndim != 1 or not levels.size:
-            raise ValueError(f"quantile must be a level or a list of them, got {self.quantile!r}")
+            raise ArgumentError(
+                "bad-argument",
+                f"quantile must be a level or a list of them, got {self.quantile!r}",
+                argument="quantile",
+            )
         return cast("list[float]", levels.tolist())
 
     def _of(self, values: list[Any]) -> Any:  # noqa: ANN401
@@ -197,7 +207,7 @@ class QuantileRegression:
 
     def _fitted(self) -> list[Level]:
         if not hasattr(self, "_levels"):
-            raise ValueError("this QuantileRegression is not fitted yet: call fit(X, y) first")
+            raise ArgumentError("not-fitted", "call fit(X, y) before you use this model")
         return self._levels
 
     def predict(self, X: Any) -> Floats:  # noqa: ANN401
@@ -217,10 +227,22 @@ class QuantileRegression:
         if self._named and names:
             missing = [name for name in wanted if name not in names]
             if missing:
-                raise ValueError(f"X lacks {', '.join(missing)}; it has {', '.join(names)}")
+                raise ArgumentError(
+                    "bad-argument",
+                    f"X lacks {', '.join(missing)}; it has {', '.join(names)}",
+                    argument="X",
+                    missing=missing,
+                    known=names,
+                )
             x = x[:, [names.index(name) for name in wanted]]
         elif x.shape[1] != len(wanted):
-            raise ValueError(f"X has {x.shape[1]} columns; fitted were {len(wanted)}: {', '.join(wanted)}")
+            raise ArgumentError(
+                "bad-argument",
+                f"X has {x.shape[1]} columns; fitted were {len(wanted)}: {', '.join(wanted)}",
+                argument="X",
+                value=x.shape[1],
+                need=len(wanted),
+            )
         return np.asarray(x @ np.asarray(self.coef_).T + self.intercept_, dtype=np.float64)
 
     def score(
@@ -311,14 +333,20 @@ def _table(X: Any) -> Floats:  # noqa: ANN401
     try:
         x = np.asarray(X, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"X must hold numbers: {error}") from error
+        raise ArgumentError("bad-argument", f"X must hold numbers: {error}", argument="X") from error
     if x.ndim != 2:
-        raise ValueError(f"X must have two dimensions, got shape {x.shape}; for one column X.reshape(-1, 1)")
+        raise ArgumentError(
+            "bad-argument",
+            f"X must have two dimensions, got shape {x.shape}; for one column X.reshape(-1, 1)",
+            argument="X",
+        )
     return x
 
 
 def _column(name: str, values: npt.ArrayLike, rows: int) -> Floats:
     column = np.ascontiguousarray(values, dtype=np.float64)
     if column.shape != (rows,):
-        raise ValueError(f"{name} must have shape ({rows},), got {column.shape}")
+        raise ArgumentError(
+            "bad-argument", f"{name} must have shape ({rows},), got {column.shape}", argument=name
+        )
     return column

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hindmost import _engine
+from hindmost.errors import ArgumentError
 from hindmost.stats.factors.coding import Cell
 from hindmost.stats.tables import Floats
 
@@ -59,7 +60,9 @@ class Requests:
         cells = sorted(cell for cell, runs in samples.items() if len(runs))
         runs = [np.asarray(run, dtype=np.float64).ravel() for cell in cells for run in samples[cell]]
         if not runs or min(run.size for run in runs) == 0:
-            raise ValueError("every cell needs runs, and every run requests")
+            raise ArgumentError(
+                "bad-argument", "every cell needs runs, and every run requests", argument="samples"
+            )
         counts = [len(samples[cell]) for cell in cells]
         out = cls(cells, counts, np.array([run.size for run in runs], dtype=np.float64))
         out._samples = runs
@@ -78,7 +81,9 @@ class Requests:
         cells = sorted(cell for cell, runs in histograms.items() if len(runs))
         parts = [_bins(run) for cell in cells for run in histograms[cell]]
         if not parts:
-            raise ValueError("every cell needs runs, and every run requests")
+            raise ArgumentError(
+                "bad-argument", "every cell needs runs, and every run requests", argument="samples"
+            )
         low, first, of_bin = np.unique(
             np.concatenate([part[0] for part in parts]), return_index=True, return_inverse=True
         )
@@ -86,7 +91,11 @@ class Requests:
         high = tops[first]
         if (high[of_bin] != tops).any():
             at = float(low[of_bin][high[of_bin] != tops][0])
-            raise ValueError(f"bins from {at:g} end at different places in different runs")
+            raise ArgumentError(
+                "bad-argument",
+                f"bins from {at:g} end at different places in different runs",
+                argument="histograms",
+            )
         counts = np.concatenate([part[2] for part in parts])
         late = np.array([part[3] for part in parts])
         ends = np.cumsum([len(part[0]) for part in parts])
@@ -145,7 +154,12 @@ class Requests:
             For a level that is not in (0, 1), or a cell that is infinitely late there.
         """
         if not 0.0 < tau < 1.0:
-            raise ValueError(f"a quantile lies between 0 and 1, ends excluded, got {tau}")
+            raise ArgumentError(
+                "bad-argument",
+                f"a quantile lies between 0 and 1, ends excluded, got {tau}",
+                argument="tau",
+                value=tau,
+            )
         of = self._histograms if self._histograms is not None and self._samples is None else self.sorted
         return self.finite(np.array(of.quantiles(tau), dtype=np.float64), tau)
 
@@ -153,7 +167,13 @@ class Requests:
         """The values of cells as they are, unless one lies among the infinitely late."""
         if (values >= self._late * 0.75).any():
             cell = self.cells[int(values.argmax())]
-            raise ValueError(f"cell {cell} is infinitely late at p{100 * tau:g}: its effects have no size")
+            raise ArgumentError(
+                "bad-argument",
+                f"cell {cell} is infinitely late at p{100 * tau:g}: its effects have no size",
+                argument="tau",
+                value=tau,
+                cell=list(cell),
+            )
         return values
 
     def below(self, at: Floats) -> Floats:

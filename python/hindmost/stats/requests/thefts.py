@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from hindmost.errors import ArgumentError
 from hindmost.stats.tables import Floats
 
 Nanos = npt.NDArray[np.int64]
@@ -67,7 +68,11 @@ class Thefts:
         """
         begin, end = np.asarray(on, dtype=np.int64).ravel(), np.asarray(off, dtype=np.int64).ravel()
         if begin.shape != end.shape or (end < begin).any() or granularity_ns < 0:
-            raise ValueError("each theft needs a begin and an end, the end not before the begin")
+            raise ArgumentError(
+                "bad-argument",
+                "each theft needs a begin and an end, the end not before the begin",
+                argument="off",
+            )
         order = np.argsort(begin, kind="stable")
         begin, end = begin[order] - granularity_ns, np.maximum.accumulate(end[order] + granularity_ns)
         first = np.ones(begin.size, dtype=bool)
@@ -115,9 +120,12 @@ class Service:
         if not (
             0.0 <= self.utilisation < 1.0 and self.mean_ns > 0.0 and self.scv >= 0.0 and self.servers >= 1
         ):
-            raise ValueError(
-                f"no such server: utilisation {self.utilisation:g}, service {self.mean_ns:g} ns,"
-                f" squared variation {self.scv:g}, {self.servers} servers"
+            raise ArgumentError(
+                "bad-argument",
+                f"impossible server: utilisation {self.utilisation:g}, service {self.mean_ns:g} ns,"
+                f" squared variation {self.scv:g}, {self.servers} servers",
+                argument="utilisation",
+                value=self.utilisation,
             )
 
     @property

@@ -13,6 +13,8 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from hindmost.errors import ArgumentError
+
 Aggregate = Literal["mean", "median"]
 
 
@@ -40,10 +42,18 @@ def run_value(instance_values: Sequence[float], how: Aggregate = "mean") -> floa
 
     """
     if how not in get_args(Aggregate):
-        raise ValueError(f"unknown aggregate {how!r}; choose one of {', '.join(get_args(Aggregate))}")
+        raise ArgumentError(
+            "bad-argument",
+            f"unknown aggregate {how!r}; choose one of {', '.join(get_args(Aggregate))}",
+            argument="how",
+            value=how,
+            known=list(get_args(Aggregate)),
+        )
     x = np.asarray(instance_values, dtype=np.float64)
     if x.ndim != 1 or x.size == 0 or np.isnan(x).any():
-        raise ValueError("expected at least one instance value and no NaN")
+        raise ArgumentError(
+            "bad-argument", "expected at least one instance value and no NaN", argument="values"
+        )
     if how == "mean":
         return float(x.mean())
     x = np.sort(x)

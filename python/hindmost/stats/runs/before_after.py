@@ -39,6 +39,7 @@ from typing import Literal
 
 import numpy as np
 
+from hindmost.errors import ArgumentError
 from hindmost.stats.estimate import Estimate
 from hindmost.stats.ranks import rank_sum_interval, signed_rank_interval
 from hindmost.stats.runs.intervals import checked
@@ -98,9 +99,19 @@ def compare_runs(
     x, y = checked(before), checked(after)
     for side in (x, y):
         if not np.isfinite(side).all() or side.min() <= 0.0:
-            raise ValueError(f"runs must be positive and finite, got {side.tolist()}")
+            raise ArgumentError(
+                "bad-argument",
+                f"runs must be positive and finite, got {side.tolist()}",
+                argument="before" if side is x else "after",
+            )
     if paired and x.size != y.size:
-        raise ValueError(f"expected pairs, got {x.size} runs before and {y.size} after")
+        raise ArgumentError(
+            "bad-argument",
+            f"expected pairs, got {x.size} runs before and {y.size} after",
+            argument="after",
+            value=y.size,
+            need=x.size,
+        )
     n = min(x.size, y.size)
     a, b = np.log(x), np.log(y)
     shift = signed_rank_interval(b - a, confidence) if paired else rank_sum_interval(a, b, confidence)

@@ -41,6 +41,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hindmost.errors import ArgumentError
 from hindmost.notes import Note
 from hindmost.stats.ranks import signed_rank_p
 from hindmost.stats.tables import Floats, RunValues
@@ -110,7 +111,11 @@ def hysteresis(
     """
     table = np.asarray(sections, dtype=np.float64)
     if table.ndim != 2 or np.isnan(table).any() or (table.size and table.min() <= 0.0):
-        raise ValueError(f"expected positive quantiles, as many sections a run, got shape {table.shape}")
+        raise ArgumentError(
+            "bad-argument",
+            f"expected positive quantiles, as many sections a run, got shape {table.shape}",
+            argument="sections",
+        )
     runs, cuts = table.shape
     if runs < LEAST_RUNS or cuts < LEAST_SECTIONS:
         needed = f"{LEAST_RUNS} runs of {LEAST_SECTIONS} are needed to tell hysteresis"

@@ -35,6 +35,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from hindmost.errors import ArgumentError
 from hindmost.stats.estimate import Estimate
 from hindmost.stats.tables import Floats, RunValues, coin_cdf, t_quantile
 
@@ -45,9 +46,17 @@ def checked(values: RunValues) -> Floats:
     """Run values as a 1-d float array; infinities may pass, NaN and emptiness may not."""
     x = np.asarray(values, dtype=np.float64)
     if x.ndim != 1 or x.size == 0:
-        raise ValueError(f"expected a non-empty sequence of run values, got shape {x.shape}")
+        raise ArgumentError(
+            "bad-argument",
+            f"expected a non-empty sequence of run values, got shape {x.shape}",
+            argument="values",
+        )
     if np.isnan(x).any() or np.isneginf(x).any():
-        raise ValueError("run values must be numbers; an infinitely late run is +inf, never NaN or -inf")
+        raise ArgumentError(
+            "bad-argument",
+            "run values must be numbers; an infinitely late run is +inf, never NaN or -inf",
+            argument="values",
+        )
     return x
 
 

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from hindmost.errors import ArgumentError
 from hindmost.stats.tables import Floats, upper_tail
 
 ASSUMED_DISPERSION = 25.0
@@ -109,11 +110,17 @@ def _checked(above: npt.ArrayLike, total: npt.ArrayLike) -> tuple[Floats, Floats
     a = np.atleast_2d(np.asarray(above, dtype=np.float64))
     t = np.atleast_2d(np.asarray(total, dtype=np.float64))
     if a.shape != t.shape or a.ndim != 2 or a.size == 0:
-        raise ValueError(
-            f"counts above {a.shape} and in total {t.shape} must have one shape (runs, instances)"
+        raise ArgumentError(
+            "bad-argument",
+            f"counts above {a.shape} and in total {t.shape} must have one shape (runs, instances)",
+            argument="counts_total",
         )
     if not (a >= 0.0).all() or not (t >= a).all() or not (t.sum(axis=0) > 0.0).all():
-        raise ValueError("counts must satisfy 0 <= above <= total, with requests at every instance")
+        raise ArgumentError(
+            "bad-argument",
+            "counts must satisfy 0 <= above <= total, with requests at every instance",
+            argument="counts_above",
+        )
     return a, t
 
 

@@ -35,6 +35,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from hindmost.errors import ArgumentError
 from hindmost.stats.estimate import Estimate
 from hindmost.stats.runs.intervals import smallest_n_for_median
 from hindmost.stats.runs.modality import unseen_mode_share
@@ -117,19 +118,42 @@ class PrecisionRule:
 
     def __post_init__(self) -> None:
         if not (self.precision > 0.0 and math.isfinite(self.precision)):
-            raise ValueError(f"precision must be a positive share such as 0.05, got {self.precision}")
+            raise ArgumentError(
+                "bad-argument",
+                f"precision must be a positive share such as 0.05, got {self.precision}",
+                argument="precision",
+                value=self.precision,
+            )
         if not 1 <= self.min_runs <= self.max_runs:
-            raise ValueError(f"runs must satisfy 1 <= min <= max, got {self.min_runs}..{self.max_runs}")
+            raise ArgumentError(
+                "bad-argument",
+                f"runs must satisfy 1 <= min <= max, got {self.min_runs}..{self.max_runs}",
+                argument="min_runs",
+                value=self.min_runs,
+                most=self.max_runs,
+            )
         if min(self.batch, self.consecutive, self.confirm_after) < 1:
-            raise ValueError("batch, consecutive and confirm_after must be at least 1")
+            raise ArgumentError(
+                "bad-argument", "batch, consecutive and confirm_after must be at least 1", argument="batch"
+            )
         if not 0.0 < self.confidence < 1.0:
-            raise ValueError(f"confidence must lie in (0, 1), got {self.confidence}")
+            raise ArgumentError(
+                "bad-argument",
+                f"confidence must lie in (0, 1), got {self.confidence}",
+                argument="confidence",
+                value=self.confidence,
+            )
         if self.first_look is not None and not max(2, self.min_runs) <= self.first_look <= self.max_runs:
-            raise ValueError(
-                f"first look at {self.first_look} runs is not within {max(2, self.min_runs)}..{self.max_runs}"
+            raise ArgumentError(
+                "bad-argument",
+                f"first_look must lie in {max(2, self.min_runs)}..{self.max_runs}, got {self.first_look}",
+                argument="first_look",
+                value=self.first_look,
             )
         if self.quantiles is not None and not self.quantiles:
-            raise ValueError("name at least one quantile, or None for all")
+            raise ArgumentError(
+                "bad-argument", "name at least one quantile, or None for all", argument="quantiles"
+            )
 
     @property
     def first(self) -> int:
@@ -211,11 +235,20 @@ class PrecisionRule:
         names = self.quantiles if self.quantiles is not None else tuple(values)
         missing = [q for q in names if q not in values]
         if missing or not names:
-            raise ValueError(
-                f"no values for {', '.join(missing) or 'any quantile'}; have {', '.join(values) or 'none'}"
+            raise ArgumentError(
+                "bad-argument",
+                f"no values for {', '.join(missing) or 'any quantile'}; have {', '.join(values) or 'none'}",
+                argument="values",
+                missing=missing,
+                known=list(values),
             )
         if len({len(values[q]) for q in names}) != 1:
-            raise ValueError("every quantile needs one value for every run")
+            raise ArgumentError(
+                "bad-argument",
+                "every quantile needs one value for every run",
+                argument="values",
+                lengths=[len(values[q]) for q in names],
+            )
         return {q: values[q] for q in names}
 
     def _narrow(self, values: Mapping[str, Sequence[float]], n: int) -> bool:

@@ -43,6 +43,7 @@ from typing import Literal
 
 import numpy as np
 
+from hindmost.errors import ArgumentError
 from hindmost.stats.estimate import Estimate
 from hindmost.stats.runs.intervals import checked, mean_interval, median_interval
 from hindmost.stats.runs.modality import unseen_mode_share
@@ -127,7 +128,9 @@ def runs_off(values: RunValues, confidence: float = 0.95) -> RunsOff:
     """
     x = checked(values)
     if x.min() <= 0.0:
-        raise ValueError(f"run values must be positive, got {x.min():g}")
+        raise ArgumentError(
+            "bad-argument", f"run values must be positive, got {x.min():g}", argument="values"
+        )
     n = x.size
     y = np.log(x)
     middle = float(np.median(y)) if np.isfinite(np.median(x)) else math.inf
@@ -179,7 +182,9 @@ def runs_to_see(share: float, confidence: float = 0.95) -> int:
     (59, 299)
     """
     if not 0.0 < share < 1.0:
-        raise ValueError(f"a share of runs lies in (0, 1), got {share}")
+        raise ArgumentError(
+            "bad-argument", f"a share of runs lies in (0, 1), got {share}", argument="share", value=share
+        )
     return math.ceil(math.log(1.0 - confidence) / math.log1p(-share))
 
 
@@ -216,7 +221,9 @@ def positive_mean_interval(values: RunValues, confidence: float = 0.95) -> Estim
     plain = mean_interval(values, confidence)
     x = checked(values)
     if x.min() < 0.0:
-        raise ValueError(f"run values cannot be negative, got {x.min():g}")
+        raise ArgumentError(
+            "bad-argument", f"run values cannot be negative, got {x.min():g}", argument="values"
+        )
     if not plain.known or x.max() == 0.0:
         return plain
     if not plain.finite:

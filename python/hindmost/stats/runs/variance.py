@@ -22,6 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hindmost.errors import ArgumentError
 from hindmost.stats.runs.intervals import checked
 from hindmost.stats.tables import RunValues
 
@@ -106,7 +107,13 @@ def variance_components(
     """
     x = checked(run_values)
     if within is not None and len(within) != x.size:
-        raise ValueError(f"{x.size} run values but {len(within)} within-run variances")
+        raise ArgumentError(
+            "bad-argument",
+            f"{x.size} run values but {len(within)} within-run variances",
+            argument="within",
+            value=len(within),
+            need=x.size,
+        )
     known = [w for w in within or () if w is not None]
     if any(not (w >= 0.0 and math.isfinite(w)) for w in known):
         raise ValueError("within-run variances must be finite and not negative")

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from hindmost.errors import ArgumentError
 from hindmost.stats.estimate import Estimate
 from hindmost.stats.tables import t_quantile
 
@@ -67,9 +68,13 @@ def paired_ratio(
     1.1 [1.075, 1.125] (95 %, n=3)
     """
     if len(new_sections) != len(old_sections):
-        raise ValueError(f"{len(new_sections)} sections cannot be paired with {len(old_sections)}")
+        raise ArgumentError(
+            "bad-argument",
+            f"{len(new_sections)} sections cannot be paired with {len(old_sections)}",
+            argument="new_sections",
+        )
     if not old > 0.0:
-        raise ValueError(f"no ratio to {old}")
+        raise ArgumentError("bad-argument", f"no ratio to {old}", argument="old", value=old)
     ratio = new / old
     # Linearised: new - ratio * old has mean 0 over sections (Fieller's numerator).
     pairs = zip(new_sections, old_sections, strict=True)

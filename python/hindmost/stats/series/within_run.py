@@ -78,6 +78,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hindmost.errors import ArgumentError
 from hindmost.stats.estimate import Estimate
 from hindmost.stats.tables import Floats, t_quantile
 
@@ -213,7 +214,11 @@ def _dispersion(above: Sequence[int], counts: Floats) -> float:
     """Variance of the sections' exceedance counts over that of independent requests; 0 if it has none."""
     e = np.asarray(above, dtype=np.float64)
     if e.shape != counts.shape or (e < 0.0).any() or (e > counts).any():
-        raise ValueError(f"{e.size} counts above a latency do not fit {counts.size} sections: {list(above)}")
+        raise ArgumentError(
+            "bad-argument",
+            f"{e.size} counts above a latency do not fit {counts.size} sections: {list(above)}",
+            argument="above",
+        )
     n = float(counts.sum())
     share = float(e.sum()) / n
     if not 0.0 < share < 1.0:
@@ -224,11 +229,26 @@ def _dispersion(above: Sequence[int], counts: Floats) -> float:
 
 def _checked(level: float, counts: Sequence[int], confidence: float) -> tuple[int, Floats]:
     if not 0.0 < level < 1.0:
-        raise ValueError(f"a quantile lies in (0, 1), got {level}")
+        raise ArgumentError(
+            "bad-argument", f"a quantile lies in (0, 1), got {level}", argument="level", value=level
+        )
     if not 0.0 < confidence < 1.0:
-        raise ValueError(f"confidence must lie in (0, 1), got {confidence}")
+        raise ArgumentError(
+            "bad-argument",
+            f"confidence must lie in (0, 1), got {confidence}",
+            argument="confidence",
+            value=confidence,
+        )
     if len(counts) < LEAST_SECTIONS:
-        raise ValueError(f"dispersion needs at least {LEAST_SECTIONS} sections, got {len(counts)}")
+        raise ArgumentError(
+            "bad-argument",
+            f"dispersion needs at least {LEAST_SECTIONS} sections, got {len(counts)}",
+            argument="counts",
+            value=len(counts),
+            need=LEAST_SECTIONS,
+        )
     if min(counts) < 0 or sum(counts) == 0:
-        raise ValueError(f"sections must hold requests, got counts {list(counts)}")
+        raise ArgumentError(
+            "bad-argument", f"sections must hold requests, got counts {list(counts)}", argument="counts"
+        )
     return sum(counts), np.asarray(counts, dtype=np.float64)
