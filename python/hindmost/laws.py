@@ -7,9 +7,11 @@ command line that is ``gamma:shape=2``, and ``gamma:2`` where a law asks for one
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
+from pathlib import Path
 from typing import Any, Literal
 
 from hindmost import _engine
@@ -158,11 +160,17 @@ class Replay:
         if self.end != "refuse" or run_s <= lasts_s:
             return
         raise UsageError(
-            "todo",
-            f"the trace {self.file} has {self.count:,} moments, {lasts_s:.1f} s at {rate_per_s:g} requests a"
-            f" second, and a run takes {run_s:.1f} s with its warm-up, its calibration and what lies between:"
-            " with end=refuse it does not begin again",
-            hint="end=again, end=stop, or a shorter --duration and --warmup; or a lower --rate stretches it",
+            "short-trace",
+            f"the trace {self.file} has {self.count:,} arrivals and lasts {lasts_s:.1f} s at {rate_per_s:g}"
+            f" requests/s, but a run takes {run_s:.1f} s with warm-up and calibration. With end=refuse the"
+            " trace must not repeat",
+            hint="use end=again or end=stop, shorten --duration and --warmup, or lower --rate",
+            path=self.file,
+            count=self.count,
+            rate_per_s=rate_per_s,
+            have=lasts_s,
+            need=run_s,
+            unit="s",
         )
 
     def refuse_other_rates(self, whose: str) -> None:
@@ -181,10 +189,13 @@ class Replay:
         if self.end == "again":
             return
         raise UsageError(
-            "todo",
-            f"{whose} does not go with end={self.end}: a trace is over the sooner, the higher the rate, and"
-            f" {self.file} has {self.count:,} moments; runs would measure different lengths",
+            "conflicting-options",
+            f"{whose} does not work with end={self.end}: the trace {self.file} ({self.count:,} arrivals)"
+            " ends sooner at higher rates, so runs would have different lengths",
             hint="end=again",
+            options=[whose.split()[0], "--arrivals"],
+            path=self.file,
+            value=f"end={self.end}",
         )
 
     def measured_s(self, asked_s: float, before_s: float | None, rate_per_s: float) -> float:
@@ -208,19 +219,25 @@ class Replay:
             return asked_s
         if before_s is None:
             raise UsageError(
-                "todo",
-                f"the trace {self.file} is to end its runs (end=stop), and how long a warm-up takes is not"
-                " known before it is over: runs would measure different lengths",
+                "missing-argument",
+                f"with end=stop the trace {self.file} ends each run, so runs need a warm-up of fixed length",
                 hint="--warmup 2s",
+                option="--warmup",
+                path=self.file,
             )
         lasts_s, before_s = self.count / rate_per_s, before_s + HANDOVER_S
         if lasts_s - before_s < LEAST_MEASURED_S:
             raise UsageError(
-                "todo",
-                f"the trace {self.file} has {self.count:,} moments, {lasts_s:.1f} s at {rate_per_s:g}"
-                f" requests a second, and warm-up, calibration and what lies between take {before_s:.1f} s:"
-                " it is over before anything is measured",
-                hint="a shorter --warmup, or a lower --rate, which stretches the trace",
+                "short-trace",
+                f"the trace {self.file} has {self.count:,} arrivals and lasts {lasts_s:.1f} s at"
+                f" {rate_per_s:g} requests/s, but warm-up and calibration alone take {before_s:.1f} s",
+                hint="shorten --warmup, or lower --rate, which stretches the trace",
+                path=self.file,
+                count=self.count,
+                rate_per_s=rate_per_s,
+                have=lasts_s,
+                need=before_s,
+                unit="s",
             )
         return min(asked_s, lasts_s - before_s)
 
@@ -238,10 +255,25 @@ def replay_of(written: Written) -> Replay | None:
     try:
         count, rate_per_s = _engine.read_trace(json.dumps(written))
     except _engine.EngineError as error:
-        hint = "one moment a line, rising; of a CSV file in the column `--arrivals trace:FILE,column=2`"
-        raise UsageError("todo", str(error.args[1]), hint=hint) from None
+        message = str(error.args[1])
+        line = re.search(r", line (\d+)", message)
+        hint = "write one time per line, in rising order; for a CSV file name the column: trace:FILE,column=2"
+        raise UsageError(
+            "bad-file" if Path(written["file"]).exists() else "no-such-file",
+            message,
+            hint=hint,
+            option="--arrivals",
+            path=written["file"],
+            line=int(line[1]) if line else None,
+        ) from None
     except ValueError as error:
-        raise UsageError("todo", f"--arrivals {law_text(written)}: {error}", hint=_usage("trace")) from None
+        raise UsageError(
+            "bad-value",
+            f"--arrivals {law_text(written)}: {error}",
+            hint=_usage("trace"),
+            option="--arrivals",
+            value=law_text(written),
+        ) from None
     return Replay(written["file"], count, rate_per_s, written.get("end", "again"))
 
 
@@ -262,8 +294,10 @@ def parse_law(text: str) -> Written:
     """
     name, _, rest = text.partition(":")
     if name not in KINDS:
-        told = f"--arrivals {name!r} is no law of arrivals{nearest(name, KINDS)}"
-        raise UsageError("todo", told, hint=_usage(USUAL))
+        told = f"--arrivals {name!r} is not an arrival process{nearest(name, KINDS)}"
+        raise UsageError(
+            "unknown-name", told, hint=_usage(USUAL), option="--arrivals", name=name, known=list(KINDS)
+        )
     known = [one.name for one in KINDS[name].parameters]
     required = KINDS[name].required
     found: dict[str, Any] = {}
@@ -272,20 +306,41 @@ def parse_law(text: str) -> Written:
         if not sign and len(required) == 1 and required[0] not in found:
             key, value = required[0], part
         elif not sign:
-            raise UsageError("todo", f"{part!r} in --arrivals {text} is not KEY=VALUE", hint=_usage(name))
+            raise UsageError(
+                "bad-value",
+                f"{part!r} in --arrivals {text} is not KEY=VALUE",
+                hint=_usage(name),
+                option="--arrivals",
+                value=part,
+            )
         if key not in known:
             raise UsageError(
-                "todo",
+                "unknown-key",
                 f"{name} arrivals have no {key!r}{nearest(key, known)}"
                 if known
                 else f"{name} arrivals have no parameters, so no {key!r}",
                 hint=_usage(name),
+                option="--arrivals",
+                key=key,
+                known=known,
             )
         if key in found:
-            raise UsageError("todo", f"{key!r} is given twice in --arrivals {text}", hint=_usage(name))
+            raise UsageError(
+                "duplicate-name",
+                f"{key!r} is given twice in --arrivals {text}",
+                hint=_usage(name),
+                option="--arrivals",
+                key=key,
+            )
         found[key] = _value(value)
     if missing := [key for key in required if key not in found]:
-        raise UsageError("todo", f"{name} arrivals need {' and '.join(missing)}", hint=_usage(name))
+        raise UsageError(
+            "missing-argument",
+            f"{name} arrivals need {' and '.join(missing)}",
+            hint=_usage(name),
+            option="--arrivals",
+            key=missing[0],
+        )
     return {"kind": name, **found} if found else name
 
 

@@ -14,7 +14,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:  # loading takes a fifth of a second, in which Ctrl-C means the same
         import sys
 
-        print("error: interrupted before anything started\nhint: run the command again", file=sys.stderr)
+        print(
+            "error[interrupted]: interrupted before the command started\nhint: run the command again",
+            file=sys.stderr,
+        )
         return Exit.INTERRUPTED
     return run(argv)
 

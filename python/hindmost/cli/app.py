@@ -14,7 +14,7 @@ from typing import Any
 import cyclopts
 
 from hindmost.cli.parser import parser
-from hindmost.cli.streams import say, silence
+from hindmost.cli.streams import CLOSED, say, silence
 from hindmost.cli.usage import explained
 from hindmost.cli.verbs import following, spelled_out
 from hindmost.errors import HindmostError, Interrupted
@@ -49,7 +49,7 @@ def run(argv: Sequence[str] | None = None) -> int:
         return _report(error, as_json)
     except BrokenPipeError:  # whoever read our output has had enough
         silence(sys.stdout)
-        say("note: standard output was closed before all of it was read")
+        say(CLOSED)
         return Exit.ERROR
     except OSError as error:
         if error.filename is not None or error.errno not in FULL:

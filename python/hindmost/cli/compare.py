@@ -68,7 +68,10 @@ def compare(
     if measures := live or _goes_on(what):
         if anyway:
             raise UsageError(
-                "todo", "--anyway is for stored studies: targets are loaded alike", hint="leave it out"
+                "conflicting-options",
+                "--anyway is for stored studies; --live loads all targets in the same way",
+                hint="leave out --anyway",
+                options=["--anyway", "--live"],
             )
         shown = _measured(asked, what, more=(pairs, share, limits, out), talk=(page, quiet))
     else:
@@ -120,9 +123,10 @@ def _stored(
     for one in what:
         if not Path(one).exists():
             raise UsageError(
-                "todo",
-                f"{one} is no folder of a study",
+                "no-such-file",
+                f"{one} is not a study folder",
                 hint=f"to measure targets now: hindmost compare --live {' '.join(what)}",
+                path=one,
             )
     document = compare(what, margin=MARGIN if margin is None else margin, fail_if=limits, anyway=anyway)
     return shown(document, page)
@@ -137,7 +141,8 @@ def _refuse_options_of_live(asked: MeasureRequest, *, pairs: int | None, out: Pa
     ]
     if given:
         raise UsageError(
-            "todo",
-            f"{given[0]} is for runs that are made now, and stored studies have theirs",
-            hint="--live, or leave it out",
+            "conflicting-options",
+            f"{given[0]} applies to new runs, and stored studies are already measured",
+            hint=f"add --live, or leave out {given[0]}",
+            options=[given[0]],
         )

@@ -28,6 +28,9 @@ def culprits(trace: Path) -> list[dict[str, Any]]:
         ]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UsageError(
-            "todo", f"{trace} is no trace: {error}", hint="hindmost trace SERVER --json > trace.json"
+            "bad-file",
+            f"{trace} is not a trace document: {error}",
+            hint="hindmost trace SERVER --json > trace.json",
+            path=str(trace),
         ) from None
     return sorted((row for row in rows if row["share"]), key=lambda row: -row["share"])[:SHOWN_CULPRITS]

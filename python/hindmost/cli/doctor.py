@@ -54,13 +54,25 @@ def doctor(
 
     seconds = parse_duration(spin, "spin", 0.01)
     if seconds > 60.0:
-        raise UsageError("todo", f"--spin {spin} is longer than a minute", hint="hindmost doctor --spin 1s")
+        raise UsageError(
+            "bad-value",
+            f"--spin {spin} is longer than one minute",
+            hint="hindmost doctor --spin 1s",
+            option="--spin",
+            value=spin,
+            most=60.0,
+            unit="s",
+        )
     from hindmost.run.request import MeasureRequest
 
     secured: dict[str, Any] = {"ca": ca, "cert": cert, "key": key, "sni": sni, "insecure": insecure}
     if target is None and (given := [name for name, value in secured.items() if value]):
         raise UsageError(
-            "todo", f"--{given[0]} is about TLS, and no server is named", hint="hindmost doctor TARGET"
+            "missing-argument",
+            f"--{given[0]} is an option of TLS, but no server is named",
+            hint="hindmost doctor TARGET",
+            name="TARGET",
+            option=f"--{given[0]}",
         )
     server = _server(MeasureRequest(target=target, **secured)) if target is not None else None
     diagnosis = json.loads(_engine.doctor("/", seconds, server))

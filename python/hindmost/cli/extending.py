@@ -28,12 +28,25 @@ def answered(
     from hindmost.kubernetes import Extender
 
     if not 0 <= port <= 65_535:
-        raise UsageError("todo", f"--port {port}: 0 to 65535", hint="--port 0 takes any")
+        raise UsageError(
+            "bad-value",
+            f"--port {port} is not between 0 and 65535",
+            hint="--port 0 uses any free port",
+            option="--port",
+            value=port,
+            least=0,
+            most=65_535,
+        )
     try:
         server = Extender(judge, host=host, port=port, gauges=gauges, prefix=prefix)
     except OSError as error:
         raise UsageError(
-            "todo", f"{host}:{port} cannot be listened at: {error.strerror}", hint="--port 0 takes any"
+            "cannot-listen",
+            f"cannot listen at {host}:{port}: {error.strerror}",
+            hint="--port 0 uses any free port",
+            host=host,
+            port=port,
+            reason=error.strerror,
         ) from None
     with server:
         say(f"answering kube-scheduler at http://{server.address}; Ctrl-C ends it")

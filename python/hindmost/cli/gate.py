@@ -38,9 +38,10 @@ def refuse_unwritable(*, junit: Path | None, markdown: Path | None, limits: bool
     """
     if junit is not None and not limits:
         raise UsageError(
-            "todo",
-            "--junit writes a test case for each limit, and no limit is required",
+            "missing-argument",
+            "--junit writes a test case for each limit, but there is no --require",
             hint="--require 'p99<5ms'",
+            option="--require",
         )
     refuse_files({"--junit": junit, "--markdown": markdown})
 
@@ -60,7 +61,7 @@ def unmeasured(
     TargetError, InstanceError
         The same, where no limit speaks of it.
     """
-    from hindmost.cli.outcome import written
+    from hindmost.cli.outcome import unwritten, written
     from hindmost.plan.limits import parse_limits
     from hindmost.report.measure.junit import render_junit
     from hindmost.report.measure.limits import lines, unmeasured_markdown
@@ -79,7 +80,7 @@ def unmeasured(
     }
     asked = ((junit, render_junit), (markdown, unmeasured_markdown))
     faults = [fault for path, render in asked if path and (fault := written(path, render(document)))]
-    say(*getattr(error, "__notes__", ()), *lines(document), *(f"error: {fault}" for fault in faults))
+    say(*getattr(error, "__notes__", ()), *lines(document), *map(unwritten, faults))
     return exit_of(limits)
 
 

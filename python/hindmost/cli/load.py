@@ -13,6 +13,7 @@ from hindmost.cli.options import OUTPUT, PROCEDURE, TARGET, option, switch
 from hindmost.cli.streams import say
 from hindmost.errors import InstanceError, UsageError
 from hindmost.exits import Exit
+from hindmost.plan.positions import Written, located
 
 
 def load(
@@ -38,9 +39,13 @@ def load(
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(
-            "todo", f"{out} cannot be made: {error.strerror}", hint="choose another --out"
+            "unwritable-file",
+            f"cannot create the folder {out}: {error.strerror}",
+            hint="choose another --out",
+            path=str(out),
+            option="--out",
         ) from None
-    with _refusing():
+    with _refusing(plan, text):
         result = json.loads(_engine.run_instance(text, str(out)))
     for bulky in ("series", "raw_gaps_ns"):
         result.pop(bulky)
@@ -51,8 +56,9 @@ def load(
 
 def _clean_up(plan: Path) -> int:
     """Remove what a killed measurement left on a server."""
-    with _refusing():
-        removed = _engine.clean_up(_plan_of_study(plan) if plan.is_dir() else _read(plan))
+    text = _plan_of_study(plan) if plan.is_dir() else _read(plan)
+    with _refusing(plan, text):
+        removed = _engine.clean_up(text)
     print(json.dumps({"removed": removed}))
     return Exit.DONE
 
@@ -67,9 +73,11 @@ def _plan_of_study(folder: Path) -> str:
     target = parse_target(plan.target)
     if target.managed:
         raise UsageError(
-            "todo",
-            f"{plan.target} is started for each run and stopped after it: nothing of it is left",
-            hint="--clean-up is for servers that are attached by address",
+            "unsupported",
+            f"{plan.target} is started for each run and stopped after it, so nothing is left to clean up",
+            hint="use --clean-up with servers that run on their own",
+            option="--clean-up",
+            name=plan.target,
         )
     return plan.engine_plan(1, 0, target.protocol, target.address, tls=plan.tls, secrets=True)
 
@@ -79,18 +87,33 @@ def _read(plan: Path) -> str:
         return plan.read_text(encoding="utf-8")
     except OSError as error:
         raise UsageError(
-            "todo", f"plan {plan} cannot be read: {error.strerror}", hint=f"ls -l {plan}"
+            "unreadable-file" if plan.exists() else "no-such-file",
+            f"cannot read plan {plan}: {error.strerror}",
+            hint=f"ls -l {plan}",
+            path=str(plan),
         ) from None
     except UnicodeDecodeError:
-        raise UsageError("todo", f"plan {plan} is not JSON", hint="see schemas/plan.schema.json") from None
+        raise UsageError(
+            "bad-file", f"plan {plan} is not JSON", hint="see schemas/plan.schema.json", path=str(plan)
+        ) from None
 
 
 @contextmanager
-def _refusing() -> Iterator[None]:
-    """Say what the engine refuses."""
+def _refusing(plan: Path, text: str) -> Iterator[None]:
+    """Raise what the engine refuses as an error of ours."""
     try:
         yield
     except _engine.EngineError as error:
         code, message = error.args
-        kind = UsageError if code == "plan" else InstanceError
-        raise kind(code, message, hint="see schemas/plan.schema.json" if code == "plan" else None) from None
+        if code != "plan":
+            raise InstanceError(code, message) from None
+        refusal = located(
+            message,
+            text,
+            f"plan {plan}",
+            Written(text, toml=False, path=str(plan)),
+            fields=getattr(error, "fields", None),
+        )
+        raise UsageError(
+            refusal.code, message, hint="see schemas/plan.schema.json", **refusal.fields
+        ) from None

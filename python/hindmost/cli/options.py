@@ -61,4 +61,9 @@ def words_of(command: str) -> list[str]:
     try:
         return shlex.split(command)
     except ValueError as error:
-        raise UsageError("todo", f"{command!r} is no command: {error}", hint="close the quotation") from None
+        raise UsageError(
+            "bad-value",
+            f"cannot split the command {command!r}: {error}",
+            hint="close the quotation",
+            value=command,
+        ) from None

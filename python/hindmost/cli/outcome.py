@@ -15,12 +15,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hindmost.cli.streams import say, silence
+from hindmost.cli.streams import CLOSED, say, silence
 from hindmost.errors import HindmostError, UsageError
 from hindmost.exits import Exit
 
 if TYPE_CHECKING:
     from hindmost.studies.kind import Shown
+
+
+def unwritten(fault: str) -> str:
+    """The line of an error about something that could not be written."""
+    return f"error[unwritable-file]: {fault}"
 
 
 def tell(
@@ -50,7 +55,7 @@ def tell(
     failed += [fault for path, text in (files or {}).items() if (fault := written(path, text))]
     took = [f"answered {since_start():.1f} s after the command began"] if timed else []
     lines = [] if quiet else [*shown.notes, *took]
-    say(*lines, *shown.said, *(f"error: {fault}" for fault in dict.fromkeys(failed)))
+    say(*lines, *shown.said, *map(unwritten, dict.fromkeys(failed)))
     return Exit.ERROR if failed and shown.exit == Exit.DONE else shown.exit
 
 
@@ -60,7 +65,7 @@ def put(text: str) -> str | None:
         print(text, flush=True)
     except BrokenPipeError:
         silence(sys.stdout)
-        say("note: standard output was closed before all of it was read")
+        say(CLOSED)
     except OSError as error:
         silence(sys.stdout)
         return f"standard output cannot be written: {error.strerror}"
@@ -89,13 +94,29 @@ def refuse_files(asked: Mapping[str, Path | None]) -> None:
             continue
         folder = path.absolute().parent
         if path.is_dir():
-            raise UsageError("todo", f"{flag} {path} is a folder", hint=f"{flag} {path / 'result'}")
+            raise UsageError(
+                "unwritable-file",
+                f"{flag} {path} is a folder",
+                hint=f"{flag} {path / 'result'}",
+                option=flag,
+                path=str(path),
+            )
         if not folder.is_dir():
             raise UsageError(
-                "todo", f"there is no folder {path.parent} for {path.name}", hint=f"mkdir -p {path.parent}"
+                "no-such-file",
+                f"{flag} {path}: the folder {path.parent} does not exist",
+                hint=f"mkdir -p {path.parent}",
+                option=flag,
+                path=str(path.parent),
             )
         if not os.access(path if path.exists() else folder, os.W_OK):
-            raise UsageError("todo", f"{flag} {path} cannot be written", hint=f"ls -ld {folder}")
+            raise UsageError(
+                "unwritable-file",
+                f"{flag} {path} cannot be written",
+                hint=f"ls -ld {folder}",
+                option=flag,
+                path=str(path),
+            )
 
 
 def put_files(files: Mapping[Path | None, str]) -> None:
@@ -110,7 +131,10 @@ def put_files(files: Mapping[Path | None, str]) -> None:
     if failed:
         folder = next(iter(failed)).absolute().parent
         raise HindmostError(
-            "todo", "; ".join(failed.values()), hint=f"df -h {folder}; --json tells it on stdout, too"
+            "unwritable-file",
+            "; ".join(failed.values()),
+            hint=f"check free space with df -h {folder}; --json prints the result",
+            paths=[str(path) for path in failed],
         )
 
 

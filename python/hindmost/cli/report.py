@@ -30,7 +30,15 @@ def report(
     if study.is_file():
         if require or junit or markdown:
             raise UsageError(
-                "todo", f"{study} is a file, and limits are of a study", hint=f"hindmost report {study}"
+                "conflicting-options",
+                f"{study} is a file, and limits apply to study folders",
+                hint=f"hindmost report {study}",
+                path=str(study),
+                options=[
+                    name
+                    for name, value in (("--require", require), ("--junit", junit), ("--markdown", markdown))
+                    if value
+                ],
             )
         return _diagnosis(study, as_json=json_)
     from hindmost.cli.outcome import tell

@@ -7,6 +7,8 @@ import os
 import sys
 from typing import TextIO
 
+CLOSED = "note[output-closed]: standard output was closed before everything was written"
+
 
 def silence(stream: TextIO) -> None:
     """Let what a stream still holds go nowhere, so that it is not tried again at the end."""

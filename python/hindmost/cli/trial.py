@@ -80,9 +80,10 @@ def trial(
     elif knob is None or levels is None:
         missing = "--knob" if knob is None else "--levels"
         raise UsageError(
-            "todo",
-            f"{missing} is missing: a trial needs to know what is changed",
+            "missing-argument",
+            f"{missing} is missing: a trial needs a knob and its levels",
             hint="hindmost trial memcached --rate 20k --knob 'option = \"threads\"' --levels 4,1",
+            option=missing,
         )
     else:
         study = opened(asked, knob, levels, rounds, by or "p99", out, refine or 0)

@@ -1,4 +1,4 @@
-"""What a mistake on the command line means, in our own words: one line, and where to look."""
+"""Turn the parser's errors about a command line into ours: one line, a code, and where to look."""
 
 from __future__ import annotations
 
@@ -23,39 +23,51 @@ from hindmost.errors import UsageError
 def explained(error: cyclopts.CycloptsError, verbs: Mapping[str, Iterable[str]]) -> UsageError:
     """Turn the parser's error into ours; `verbs`: a verb (or "") to what may follow it."""
     verb = " ".join(error.command_chain or ())
+    code, text, fields = _mistake(error, verb, verbs)
+    return UsageError(code, text, hint=f"hindmost {verb} --help" if verb else "hindmost --help", **fields)
+
+
+def _mistake(
+    error: cyclopts.CycloptsError, verb: str, verbs: Mapping[str, Iterable[str]]
+) -> tuple[str, str, dict[str, Any]]:
+    """Code, sentence and fields."""
     wrong = (error.unused_tokens or [""])[0]
     match error:
         case UnknownCommandError() if not wrong.startswith("-"):
             known = list(verbs[verb])
-            text = f"there is no verb {wrong!r}{_near(wrong, known)}; there are {', '.join(known)}"
+            text = f"there is no command {wrong!r}{_near(wrong, known)}; commands: {', '.join(known)}"
+            return "unknown-command", text, {"name": wrong, "known": known}
         case UnknownCommandError():
-            text = f"there is no option {wrong}"
+            return "unknown-option", f"there is no option {wrong}", {"option": wrong}
         case UnknownOptionError():
             wrong = error.token.keyword or error.token.value
             names = [name for one in error.argument_collection for name in one.names]
             text = f"there is no option {wrong}{_near(wrong, names)}"
+            return "unknown-option", text, {"option": wrong, "known": names}
         case UnusedCliTokensError():
-            text = f"nothing more was expected after TARGET, PLAN, STUDY or CLONE, but there is {wrong!r}"
+            return "unexpected-argument", f"unexpected argument {wrong!r}", {"value": wrong}
         case RepeatArgumentError():
-            text = f"{error.token.keyword} is given twice"
+            option = error.token.keyword
+            return "unexpected-argument", f"{option} is given twice", {"option": option}
         case ConsumeMultipleError() | MissingArgumentError() if error.keyword:
-            text = f"{error.keyword} needs a value"
+            return "missing-argument", f"{error.keyword} needs a value", {"option": error.keyword}
         case MissingArgumentError():
-            text = f"{_upper(error)} is missing"
+            return "missing-argument", f"{_upper(error)} is missing", {"name": _upper(error)}
         case CoercionError():
-            text = _unreadable(error)
+            return _unreadable(error)
         case _:
-            text = " ".join(str(error).split())
-    return UsageError("todo", text, hint=f"hindmost {verb} --help" if verb else "hindmost --help")
+            return "bad-value", " ".join(str(error).split()), {}
 
 
-def _unreadable(error: CoercionError) -> str:
+def _unreadable(error: CoercionError) -> tuple[str, str, dict[str, Any]]:
     given = error.token.value if error.token else ""
     name = (error.token.keyword if error.token else None) or _upper(error)
+    fields: dict[str, Any] = {"option" if name.startswith("-") else "name": name, "value": given}
     if choices := [choice for choice in get_args(error.target_type) if isinstance(choice, str)]:
-        return f"{name} {given!r} is none of {', '.join(choices)}{_near(given, choices)}"
+        text = f"{name} {given!r} is not one of {', '.join(choices)}{_near(given, choices)}"
+        return "bad-value", text, fields | {"known": choices}
     why = str(error.msg) if error.msg else "cannot be read"
-    return f"{name} {why}" if given in why else f"{name} {given!r} {why}"
+    return "bad-value", f"{name} {why}" if given in why else f"{name} {given!r} {why}", fields
 
 
 def _upper(error: Any) -> str:  # noqa: ANN401 (any of cyclopts' errors)

@@ -50,10 +50,6 @@ CODES: dict[str, Code] = {
         "One run of the program is so short that starting it takes most of the time.", "Give it more work."
     ),
     "long-run": Code("One run of the program takes too long to be a unit.", "Give it less work."),
-    "no-answer": Code(
-        "The server did not answer the probe in time.",
-        "Check that the command serves in the foreground at `--probe-address`.",
-    ),
     # Windows
     "few-windows": Code("Too few measurement windows were usable.", _STOP_OTHERS),
     "no-window-percentile": Code(

@@ -17,7 +17,9 @@ CODES = {
     "unknown-name": Code(
         "A name is not one of those that exist.", "Use one of the names that the message lists."
     ),
-    "unknown-key": Code("A file has a key that is not known.", "Remove the key, or correct its spelling."),
+    "unknown-key": Code(
+        "A file or an option has a key that is not known.", "Remove the key, or correct its spelling."
+    ),
     "duplicate-name": Code("A name or value stands twice where each must differ.", "Rename or remove one."),
     "bad-argument": Code("A Python function got an argument that it cannot accept.", "Correct the call."),
     # Files
@@ -30,6 +32,9 @@ CODES = {
     "unsupported": Code("What was asked for is not supported here.", "Use what the message names instead."),
     # Servers, as the engine names these problems, too
     "unresolvable": Code("A host name cannot be resolved.", "Check the name: getent hosts NAME."),
+    "no-answer": Code(
+        "The server did not answer in time.", "See whether it is overloaded, stopped, or at another address."
+    ),
     "tls-file": Code("A certificate, key or CA file cannot be used.", "Check the file with openssl."),
     "tls-certificate": Code(
         "The server's certificate is not trusted, or holds another name.", "Give `--ca` or `--sni`."

@@ -67,9 +67,20 @@ def cost(
     Cost(runs=340, seconds=4420.0)
     """
     if min(blocks, loads) < 1 or controls < 0:
-        raise UsageError("todo", f"a study needs at least one block and one load, got {blocks} and {loads}")
+        raise UsageError(
+            "bad-value",
+            f"a study needs at least one block and one load, got {blocks} and {loads}",
+            blocks=blocks,
+            loads=loads,
+            controls=controls,
+        )
     if not (seconds_per_run > 0.0 and restart_s >= 0.0 and math.isfinite(seconds_per_run + restart_s)):
-        raise UsageError("todo", f"a run takes time: got {seconds_per_run} s, and {restart_s} s between runs")
+        raise UsageError(
+            "bad-value",
+            f"a run takes time, got {seconds_per_run} s, with {restart_s} s between runs",
+            seconds_per_run=seconds_per_run,
+            restart_s=restart_s,
+        )
     runs = blocks * loads * (len(design.cells) + controls)
     return Cost(runs, runs * (seconds_per_run + restart_s))
 

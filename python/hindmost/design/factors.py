@@ -42,15 +42,29 @@ class Factor:
 
     def __post_init__(self) -> None:
         if not self.name or ":" in self.name:
-            raise UsageError("todo", f"a factor needs a name without a colon, got {self.name!r}")
+            raise UsageError(
+                "bad-value",
+                f"a factor needs a name without a colon, got {self.name!r}",
+                key="name",
+                value=self.name,
+            )
         if len(self.levels) < 2:
             raise UsageError(
-                "todo",
-                f"factor {self.name!r} has {len(self.levels)} level(s): what does not vary has no effect",
-                hint="give two levels at least, or leave the factor out",
+                "bad-value",
+                f"factor {self.name!r} has {len(self.levels)} level(s): without a second level it has no"
+                " effect",
+                hint="give it two or more levels, or leave it out",
+                name=self.name,
+                have=len(self.levels),
+                need=2,
             )
         if len(set(self.levels)) < len(self.levels):
-            raise UsageError("todo", f"factor {self.name!r} has a level twice: {', '.join(self.levels)}")
+            raise UsageError(
+                "duplicate-name",
+                f"factor {self.name!r} has a level twice: {', '.join(self.levels)}",
+                name=self.name,
+                value=list(self.levels),
+            )
 
     @property
     def two_level(self) -> bool:
@@ -68,23 +82,36 @@ def checked(factors: Iterable[Factor], forbidden: Iterable[Combination] = ()) ->
     """
     factors = tuple(factors)
     if not factors:
-        raise UsageError("todo", "a design needs at least one factor")
+        raise UsageError("missing-argument", "a design needs at least one factor", key="factors")
     levels = {factor.name: factor.levels for factor in factors}
     if len(levels) < len(factors):
         names = [factor.name for factor in factors]
         twice = next(name for name in names if names.count(name) > 1)
-        raise UsageError("todo", f"two factors are called {twice!r}")
+        raise UsageError("duplicate-name", f"two factors are called {twice!r}", name=twice)
     for combination in forbidden:
         if not combination:
-            raise UsageError("todo", "a forbidden combination names no factor, so it would forbid every cell")
+            raise UsageError(
+                "bad-value",
+                "a forbidden combination names no factor, so it would forbid every cell",
+                key="forbidden",
+                value={},
+            )
         for name, level in combination.items():
             if name not in levels:
                 raise UsageError(
-                    "todo", f"forbidden: there is no factor {name!r} (known: {', '.join(levels)})"
+                    "unknown-name",
+                    f"forbidden: there is no factor {name!r} (known: {', '.join(levels)})",
+                    key="forbidden",
+                    name=name,
+                    known=list(levels),
                 )
             if level not in levels[name]:
                 raise UsageError(
-                    "todo", f"forbidden: {name!r} has no level {level!r} (known: {', '.join(levels[name])})"
+                    "unknown-name",
+                    f"forbidden: {name!r} has no level {level!r} (known: {', '.join(levels[name])})",
+                    key=name,
+                    name=level,
+                    known=list(levels[name]),
                 )
     return factors
 
@@ -119,10 +146,12 @@ def allowed_cells(factors: Sequence[Factor], forbidden: Sequence[Combination] = 
         gone = [level for k, level in enumerate(factor.levels) if not any(cell[i] == k for cell in cells)]
         if gone:
             raise UsageError(
-                "todo",
+                "unused-level",
                 f"no allowed cell has {factor.name} = {gone[0]}: the forbidden combinations leave"
                 f" {len(cells)} of {cell_count(factors)} cells",
-                hint=f"take {gone[0]!r} from the levels of {factor.name!r}, or forbid less",
+                hint=f"remove {gone[0]!r} from the levels of {factor.name!r}, or forbid less",
+                name=factor.name,
+                value=gone[0],
             )
     return cells
 

@@ -45,21 +45,32 @@ def fraction(factors: Iterable[Factor], resolution: int = 5) -> Design:
     """
     factors = checked(factors)
     if resolution not in MOST_FACTORS:
-        raise UsageError("todo", f"resolution {resolution} is not offered: 3, 4 or 5")
+        raise UsageError(
+            "bad-value",
+            f"resolution {resolution} is not 3, 4 or 5",
+            key="resolution",
+            value=resolution,
+            known=sorted(MOST_FACTORS),
+        )
     if many := [factor for factor in factors if not factor.two_level]:
         raise UsageError(
-            "todo",
+            "bad-value",
             f"a fraction needs factors of two levels; {many[0].name!r} has {len(many[0].levels)}. Regular"
-            " fractions of mixed levels confound parts of effects in ways that have no plain reading",
-            hint="kind = auto chooses cells for mixed levels, or give the factor two levels",
+            " fractions of mixed levels confound parts of effects, which is hard to interpret",
+            hint="kind = auto chooses cells for mixed levels; or give the factor two levels",
+            name=many[0].name,
+            have=len(many[0].levels),
+            need=2,
         )
     count = len(factors)
     if count > MOST_FACTORS[resolution]:
         raise UsageError(
-            "todo",
-            f"no fraction of resolution {resolution} is offered for {count} factors (at most"
-            f" {MOST_FACTORS[resolution]}): it would need hundreds of cells",
-            hint="screen the suspects first (kind = screening), then study the few that matter",
+            "design-too-large",
+            f"a fraction of resolution {resolution} takes at most {MOST_FACTORS[resolution]} factors, not"
+            f" {count}: more would need hundreds of cells",
+            hint="screen the factors first (kind = screening), then study those that matter",
+            factors=count,
+            limit=MOST_FACTORS[resolution],
         )
     for base in range(1, count):
         words = best_generators(count, base, resolution) if 2**base > count else None
@@ -82,12 +93,20 @@ def regular(factors: Sequence[Factor], generators: Sequence[Mask]) -> Design:
     names = [factor.name for factor in factors]
     base = len(factors) - len(generators)
     if 2**base > LARGEST:
-        raise UsageError("todo", f"a fraction of {2**base:,} cells is more than {LARGEST:,}")
+        raise UsageError(
+            "design-too-large",
+            f"a fraction of {2**base:,} cells has more than {LARGEST:,}",
+            cells=2**base,
+            limit=LARGEST,
+        )
     for j, generator in enumerate(generators):
         if generator >> base != 1 << j:
             raise UsageError(
-                "todo",
-                f"generator {j + 1} does not hold factor {names[base + j]!r} as its only generated one",
+                "bad-value",
+                f"generator {j + 1} must contain {names[base + j]!r} as its only generated factor",
+                key=f"generators[{j}]",
+                value=generator,
+                name=names[base + j],
             )
     words = span(generators)
     terms, aliases = _model(names, words)

@@ -39,10 +39,12 @@ def full(factors: Iterable[Factor], forbidden: Iterable[Combination] = ()) -> De
     factors = checked(factors, forbidden)
     if cell_count(factors) > LARGEST:
         raise UsageError(
-            "todo",
+            "design-too-large",
             f"a full factorial of these {len(factors)} factors has {cell_count(factors):,} cells, more than"
-            f" {LARGEST:,}; each is a run in every block",
-            hint="screen the suspects first (kind = screening), then study the few that matter",
+            f" {LARGEST:,}; each cell is a run in every block",
+            hint="screen the factors first (kind = screening), then study those that matter",
+            cells=cell_count(factors),
+            limit=LARGEST,
         )
     cells = allowed_cells(factors, forbidden)
     terms = all_terms(factors)

@@ -32,7 +32,13 @@ def ladder(
         If none exists.
     """
     if kind not in get_args(Asked):
-        raise UsageError("todo", f"there is no kind of design {kind!r} (known: {', '.join(get_args(Asked))})")
+        raise UsageError(
+            "unknown-name",
+            f"there is no kind of design {kind!r} (known: {', '.join(get_args(Asked))})",
+            key="kind",
+            name=kind,
+            known=list(get_args(Asked)),
+        )
     forbidden = tuple(forbidden)
     factors = checked(factors, forbidden)
     refusal: UsageError | None = None

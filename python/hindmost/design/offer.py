@@ -104,10 +104,16 @@ def offer(
     runs, design = min(least, key=lambda one: one[0])
     per_load = f" at each of {loads} loads" if loads > 1 else ""
     raise UsageError(
-        "todo",
-        f"{most_runs:,} runs carry no design of {len(factors)} factors; the least is {runs:,} runs:"
-        f" {design.text}, {runs // (loads * (len(design.cells) + controls))} blocks{per_load}",
+        "too-few-runs",
+        f"{most_runs:,} runs are too few for a design of {len(factors)} factors. The smallest needs"
+        f" {runs:,} runs: {design.text}, {runs // (loads * (len(design.cells) + controls))}"
+        f" blocks{per_load}",
         hint="allow more time, make runs shorter, or leave out factors or loads",
+        have=most_runs,
+        need=runs,
+        kind=design.kind,
+        blocks=runs // (loads * (len(design.cells) + controls)),
+        loads=loads,
     )
 
 
@@ -121,8 +127,11 @@ def runs_within(budget_s: float, seconds_per_run: float, restart_s: float = 0.0)
     """
     if not (budget_s > 0.0 and seconds_per_run > 0.0 and restart_s >= 0.0):
         raise UsageError(
-            "todo",
-            f"a budget of {budget_s} s with runs of {seconds_per_run} s + {restart_s} s makes no sense",
+            "bad-value",
+            f"a budget of {budget_s} s and runs of {seconds_per_run} s + {restart_s} s must be positive",
+            budget_s=budget_s,
+            seconds_per_run=seconds_per_run,
+            restart_s=restart_s,
         )
     return int(budget_s / (seconds_per_run + restart_s))
 

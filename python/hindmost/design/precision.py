@@ -69,7 +69,12 @@ def precision(
     """
     if blocks < 1 or not (cv > 0.0 and math.isfinite(cv)) or not 0.0 < confidence < 1.0:
         raise UsageError(
-            "todo", f"no precision follows from {blocks} blocks, a scatter of {cv}, a level of {confidence}"
+            "bad-value",
+            "precision needs at least 1 block, a positive scatter and a confidence in (0, 1), got"
+            f" {blocks}, {cv} and {confidence}",
+            blocks=blocks,
+            cv=cv,
+            confidence=confidence,
         )
     matrix = design.matrix(coding)
     squares = np.linalg.pinv(matrix) ** 2

@@ -57,19 +57,30 @@ def random_settings(factors: Iterable[Factor], runs: int | None = None, seed: in
     coefficients = 1 + sum(len(factor.levels) - 1 for factor in factors)
     runs = RUNS_PER_COEFFICIENT * coefficients if runs is None else runs
     if not coefficients < runs:
-        raise UsageError("todo", f"{runs} runs are too few for {coefficients} coefficients")
+        raise UsageError(
+            "too-few-runs",
+            f"{runs} runs cannot estimate {coefficients} coefficients",
+            have=runs,
+            need=coefficients + 1,
+        )
     if 2 * runs > cell_count(factors):
         raise UsageError(
-            "todo",
-            f"{runs} random settings of {cell_count(factors)} cells leave little to chance",
+            "bad-value",
+            f"{runs} of {cell_count(factors)} cells are too many to choose at random",
             hint="kind = full runs every cell",
+            value=runs,
+            most=cell_count(factors) // 2,
         )
     cells = _repaired(_balanced(factors, runs, seed), seed)
     terms = all_terms(factors, 1)
     if missing := estimable(factors, cells, terms).unknown:
         (name,), why = next(iter(missing.items()))
         raise UsageError(
-            "todo", f"{runs} random settings cannot tell {name!r}: {why}", hint="allow more runs"
+            "inestimable-effect",
+            f"{runs} random settings cannot estimate {name!r}: {why}",
+            hint="allow more runs",
+            name=name,
+            have=runs,
         )
     aliases = partial_aliases(factors, cells, terms)
     return Design(factors, "screening", None, cells, terms, aliases)

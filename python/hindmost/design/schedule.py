@@ -68,7 +68,13 @@ def schedule(
     True
     """
     if min(blocks, controls, first_block) < 0:
-        raise UsageError("todo", f"blocks and controls cannot be negative, got {blocks} and {controls}")
+        raise UsageError(
+            "bad-value",
+            f"blocks and controls must not be negative, got {blocks} and {controls}",
+            blocks=blocks,
+            controls=controls,
+            least=0,
+        )
     control = design.control if control is None else control
     _check_control(design, control)
     scheduled: list[ScheduledRun] = []
@@ -99,11 +105,18 @@ def _check_control(design: Design, control: Cell) -> None:
         0 <= level < len(factor.levels) for level, factor in zip(control, design.factors, strict=True)
     ):
         raise UsageError(
-            "todo", f"control {control} is no cell of {', '.join(f.name for f in design.factors)}"
+            "bad-value",
+            f"control {control} is not a cell of {', '.join(f.name for f in design.factors)}",
+            key="control",
+            value=list(control),
+            known=[f.name for f in design.factors],
         )
     if is_forbidden(control, design.factors, design.forbidden):
         setting: Mapping[str, str] = design.setting(control)
         named = ", ".join(f"{name} = {level}" for name, level in setting.items())
         raise UsageError(
-            "todo", f"the control ({named}) is a forbidden combination", hint="name another control"
+            "forbidden-control",
+            f"the control ({named}) is a forbidden combination",
+            hint="name another control",
+            value=dict(setting),
         )

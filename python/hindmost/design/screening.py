@@ -55,15 +55,22 @@ def screening(factors: Iterable[Factor], *, fold: bool = True) -> Design:
     factors = checked(factors)
     if many := [factor for factor in factors if not factor.two_level]:
         raise UsageError(
-            "todo",
+            "bad-value",
             f"screening needs factors of two levels; {many[0].name!r} has {len(many[0].levels)}",
-            hint="give it its two most different levels; what matters can be studied with all of them later",
+            hint="use its two most different levels; study all levels of the factors that matter later",
+            name=many[0].name,
+            have=len(many[0].levels),
+            need=2,
         )
     if not LEAST <= len(factors) < max(FIRST_ROWS):
         raise UsageError(
-            "todo",
+            "bad-value",
             f"screening takes {LEAST} to {max(FIRST_ROWS) - 1} factors, got {len(factors)}",
             hint="kind = full" if len(factors) < LEAST else "random_settings takes any number",
+            key="factors",
+            value=len(factors),
+            least=LEAST,
+            most=max(FIRST_ROWS) - 1,
         )
     size = min(n for n in FIRST_ROWS if n > len(factors))
     cells = plackett_burman(size, len(factors))

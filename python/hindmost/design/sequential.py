@@ -92,11 +92,20 @@ class Sequential:
     def __post_init__(self) -> None:
         if not 2 <= self.first <= self.most or self.batch < 1:
             raise UsageError(
-                "todo",
-                f"looks at {self.first} blocks, then every {self.batch}, at most {self.most}, cannot be made",
+                "bad-value",
+                f"a first look after {self.first} blocks, a look every {self.batch}, and at most"
+                f" {self.most} blocks contradict each other",
+                first=self.first,
+                batch=self.batch,
+                most=self.most,
             )
         if not 0.0 < self.confidence < 1.0:
-            raise UsageError("todo", f"confidence must lie in (0, 1), got {self.confidence}")
+            raise UsageError(
+                "bad-value",
+                f"confidence must be between 0 and 1, got {self.confidence}",
+                key="confidence",
+                value=self.confidence,
+            )
 
     @property
     def looks(self) -> tuple[int, ...]:
@@ -113,7 +122,11 @@ class Sequential:
         """
         if blocks not in self.looks:
             raise UsageError(
-                "todo", f"no look is due after {blocks} blocks, only after {', '.join(map(str, self.looks))}"
+                "bad-value",
+                f"no look is due after {blocks} blocks, only after {', '.join(map(str, self.looks))}",
+                key="blocks",
+                value=blocks,
+                known=list(self.looks),
             )
         shares = tuple(look / self.most for look in self.looks)
         return 1.0 - _levels(shares, 1.0 - self.confidence)[self.looks.index(blocks)]

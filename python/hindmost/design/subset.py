@@ -71,10 +71,12 @@ def subset(
     factors = checked(factors, forbidden)
     if cell_count(factors) > CANDIDATES:
         raise UsageError(
-            "todo",
-            f"these {len(factors)} factors have {cell_count(factors):,} cells, more than can be chosen from"
-            f" ({CANDIDATES:,})",
-            hint="take fewer factors, or two levels each and kind = screening",
+            "design-too-large",
+            f"these {len(factors)} factors have {cell_count(factors):,} cells, too many to choose from (at"
+            f" most {CANDIDATES:,})",
+            hint="use fewer factors, or two levels each and kind = screening",
+            cells=cell_count(factors),
+            limit=CANDIDATES,
         )
     candidates = allowed_cells(factors, forbidden)
     found = estimable(factors, candidates, all_terms(factors, order))
@@ -83,9 +85,11 @@ def subset(
     wanted = math.ceil((1.0 + SPARE) * least) if cells is None else cells
     if wanted < least:
         raise UsageError(
-            "todo",
+            "too-few-runs",
             f"{wanted} cells are too few for {least} coefficients of {len(found.terms)} terms",
-            hint=f"allow {least} cells at least, or leave out interactions",
+            hint=f"allow at least {least} cells, or leave out interactions",
+            have=wanted,
+            need=least,
         )
     if wanted >= len(candidates) and order > 1 and len(candidates) <= LARGEST:
         return full(factors, forbidden)

@@ -27,9 +27,12 @@ def parse_batching(text: str) -> Batching:
         return "none" if text == "none" else "nagle"
     if not text[:1].isdigit() and not text.startswith("."):
         raise UsageError(
-            "todo",
-            f"--batching {text!r} is neither none, nagle nor an interval",
-            hint="--batching 100us: requests that come due within 100 us on a connection leave together",
+            "bad-value",
+            f"--batching {text!r} is not none, nagle or an interval",
+            hint="--batching 100us sends requests that are due within 100 us on a connection together",
+            option="--batching",
+            value=text,
+            known=["none", "nagle"],
         )
     return parse_duration(text, "batching interval", SHORTEST_S)
 

@@ -49,17 +49,27 @@ def parse_change(text: str) -> ChangeLimit:
         text,
     )
     if not found:
-        raise UsageError("todo", f"--fail-if {text!r} cannot be read", hint=_HINT)
+        raise UsageError(
+            "bad-value", f"--fail-if {text!r} cannot be read", hint=_HINT, option="--fail-if", value=text
+        )
     calm, figure, sense, sign, amount, unit = found.groups()
     value = float(amount) * (-1.0 if sign == "-" else 1.0)
     if not sign and value:
         raise UsageError(
-            "todo",
-            f"--fail-if {text!r} is no change: it needs a sign",
+            "bad-value",
+            f"--fail-if {text!r} needs a sign: it limits a change",
             hint=f"'{figure}{sense}+{amount}{unit}'",
+            option="--fail-if",
+            value=text,
         )
     if unit == "%" and value <= -100.0:
-        raise UsageError("todo", f"--fail-if {text!r}: nothing can become faster by {amount} %", hint=_HINT)
+        raise UsageError(
+            "unreachable-limit",
+            f"--fail-if {text!r}: latency cannot fall by {amount} %",
+            hint=_HINT,
+            option="--fail-if",
+            value=text,
+        )
     limit = value / 100.0 if unit == "%" else value * _US[unit]
     return ChangeLimit(
         text.strip(), figure, bool(calm), sense == ">", limit, "share" if unit == "%" else "us"
@@ -80,8 +90,10 @@ def parse_changes(texts: Sequence[str]) -> list[ChangeLimit]:
         of_one = (one.figure, one.calm, one.unit) == (other.figure, other.calm, other.unit)
         if of_one and above.above and not below.above and below.limit >= above.limit:
             raise UsageError(
-                "todo",
+                "conflicting-options",
                 f"--fail-if {one.text!r} and {other.text!r} contradict each other: every change crosses one",
                 hint=f"leave one out, or swap them: '{above.figure}<-5%' and '{above.figure}>+5%'",
+                option="--fail-if",
+                values=[one.text, other.text],
             )
     return found

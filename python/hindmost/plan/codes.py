@@ -44,7 +44,9 @@ def _one(part: str, text: str) -> str | int:
     if re.fullmatch(r"[2-5]\d\d", part):
         return int(part)
     raise UsageError(
-        "todo",
-        f"--accept {text}: {part!r} is neither a status code from 200 to 599 nor a class of them",
+        "bad-value",
+        f"--accept {text}: {part!r} is neither a status code from 200 to 599 nor a class like 2xx",
         hint="write it like --accept 2xx,304",
+        option="--accept",
+        value=part,
     )

@@ -36,9 +36,9 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from hindmost.errors import UsageError
+from hindmost.errors import ArgumentError, UsageError
 from hindmost.plan.positions import Written
-from hindmost.plan.problems import problems_of
+from hindmost.plan.problems import refused
 
 LARGEST_BYTES = 1 << 20
 SCHEMA_NAME = "hindmost.factorial/1"
@@ -109,7 +109,12 @@ class FactorTable(BaseModel):
     @model_validator(mode="after")
     def _agree(self) -> Self:
         if len(set(self.levels)) < len(self.levels):
-            raise ValueError(f"levels of {self.name!r} are the same twice: {', '.join(self.levels)}")
+            raise ArgumentError(
+                "duplicate-name",
+                f"{self.name!r} has a level twice: {', '.join(self.levels)}",
+                name=self.name,
+                value=list(self.levels),
+            )
         return self
 
     @property
@@ -172,26 +177,47 @@ class StudyFile(_Strict):
             ("factors", [one.name for one in self.factor]),
         ):
             if twice := sorted({name for name in names if names.count(name) > 1}):
-                raise ValueError(f"two {what} are called {twice[0]!r}")
+                raise ArgumentError("duplicate-name", f"two {what} are called {twice[0]!r}", name=twice[0])
         for place, cell in (
             ("design.control", self.design.control),
             *((f"design.forbidden[{i}]", cell) for i, cell in enumerate(self.design.forbidden)),
         ):
             self._check_cell(place, cell)
         if self.confirm.load is not None and self.confirm.load not in [one.name for one in self.load]:
-            raise ValueError(f"confirm.load = {self.confirm.load!r} is none of the loads")
+            raise ArgumentError(
+                "unknown-name",
+                f"confirm.load = {self.confirm.load!r} is not one of the loads",
+                key="confirm.load",
+                name=self.confirm.load,
+                known=[one.name for one in self.load],
+            )
         if unknown := sorted(set(self.measure) - set(FOR_MEASURE)):
-            raise ValueError(f"measure.{unknown[0]} is not an option here (known: {', '.join(FOR_MEASURE)})")
+            raise ArgumentError(
+                "unknown-key",
+                f"measure.{unknown[0]} is not an option here (known: {', '.join(FOR_MEASURE)})",
+                key=f"measure.{unknown[0]}",
+                known=list(FOR_MEASURE),
+            )
         return self
 
     def _check_cell(self, place: str, cell: Cell) -> None:
         levels = {factor.name: factor.levels for factor in self.factor}
         for name, level in cell.items():
             if name not in levels:
-                raise ValueError(f"{place}: there is no factor {name!r} (known: {', '.join(levels)})")
+                raise ArgumentError(
+                    "unknown-name",
+                    f"{place}: there is no factor {name!r} (known: {', '.join(levels)})",
+                    key=place,
+                    name=name,
+                    known=list(levels),
+                )
             if level not in levels[name]:
-                raise ValueError(
-                    f"{place}: {name!r} has no level {level!r} (known: {', '.join(levels[name])})"
+                raise ArgumentError(
+                    "unknown-name",
+                    f"{place}: {name!r} has no level {level!r} (known: {', '.join(levels[name])})",
+                    key=f"{place}.{name}",
+                    name=level,
+                    known=list(levels[name]),
                 )
 
 
@@ -219,17 +245,30 @@ def load_study_file(path: Path) -> StudyFile:
     try:
         data = path.read_bytes()[: LARGEST_BYTES + 1]
         if len(data) > LARGEST_BYTES:
-            raise UsageError("todo", f"study file {path} is larger than {LARGEST_BYTES} bytes", hint=hint)
+            raise UsageError(
+                "bad-file",
+                f"study file {path} is larger than {LARGEST_BYTES} bytes",
+                hint=hint,
+                path=str(path),
+                limit=LARGEST_BYTES,
+            )
         text = data.decode()
-        return read_study(tomllib.loads(text), f"study file {path}", Written(text, toml=True))
+        return read_study(tomllib.loads(text), f"study file {path}", Written(text, toml=True, path=str(path)))
     except OSError as error:
-        raise UsageError("todo", f"study file {path} cannot be read: {error.strerror}", hint=hint) from None
+        raise UsageError(
+            "unreadable-file" if path.exists() else "no-such-file",
+            f"cannot read study file {path}: {error.strerror}",
+            hint=hint,
+            path=str(path),
+        ) from None
     except UnicodeDecodeError as error:
         raise UsageError(
-            "todo", f"study file {path} is not UTF-8 text (byte {error.start})", hint=hint
+            "bad-file", f"study file {path} is not UTF-8 text (byte {error.start})", hint=hint, path=str(path)
         ) from None
     except tomllib.TOMLDecodeError as error:
-        raise UsageError("todo", f"study file {path} is not TOML: {error}", hint=hint) from None
+        raise UsageError(
+            "bad-file", f"study file {path} is not TOML: {error}", hint=hint, path=str(path)
+        ) from None
 
 
 def read_study(document: object, where: str, written: Written | None = None) -> StudyFile:
@@ -243,7 +282,7 @@ def read_study(document: object, where: str, written: Written | None = None) -> 
     try:
         return StudyFile.model_validate(document)
     except ValidationError as error:
-        raise UsageError("todo", problems_of(error, _MODELS, where, written), hint=_HINT) from None
+        raise refused(error, _MODELS, where, written, hint=_HINT) from None
 
 
 def json_schema_text() -> str:

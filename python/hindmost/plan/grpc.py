@@ -37,19 +37,29 @@ class Descriptors:
             self._classes = import_module("google.protobuf.message_factory")
         except ImportError:
             raise UsageError(
-                "todo",
+                "missing-library",
                 "--descriptors needs protobuf, which is not installed",
                 hint="pip install 'hindmost[grpc]'",
+                option="--descriptors",
+                name="protobuf",
             ) from None
         try:
             held = messages.FileDescriptorSet.FromString(file.read_bytes())
         except OSError as error:
             raise UsageError(
-                "todo", f"--descriptors {file} cannot be read: {error.strerror}", hint=f"ls -l {file}"
+                "unreadable-file" if file.exists() else "no-such-file",
+                f"--descriptors: cannot read {file}: {error.strerror}",
+                hint=f"ls -l {file}",
+                option="--descriptors",
+                path=str(file),
             ) from None
         except Exception as error:  # protobuf's own DecodeError
             raise UsageError(
-                "todo", f"--descriptors {file} is no FileDescriptorSet: {error}", hint=_HOW
+                "bad-file",
+                f"--descriptors: {file} is not a FileDescriptorSet: {error}",
+                hint=_HOW,
+                option="--descriptors",
+                path=str(file),
             ) from None
         self._pool = pools.DescriptorPool()
         try:
@@ -66,7 +76,11 @@ class Descriptors:
             Exception
         ) as error:  # an import that is not in the set: a TypeError or a KeyError, by protobuf's version
             raise UsageError(
-                "todo", f"--descriptors {file} lacks something that its protos import: {error}", hint=_HOW
+                "bad-file",
+                f"--descriptors: {file} lacks something that its protos import: {error}",
+                hint=_HOW,
+                option="--descriptors",
+                path=str(file),
             ) from None
 
     def message(self, service: str, method: str, text: str) -> bytes:
@@ -86,32 +100,42 @@ class Descriptors:
         """
         if service not in self._services:
             raise UsageError(
-                "todo",
-                f"--descriptors {self.file} knows no service {service}{nearest(service, self._services)}",
-                hint=f"it has {', '.join(sorted(self._services)) or 'none at all'}",
+                "unknown-name",
+                f"--descriptors: {self.file} has no service {service}{nearest(service, self._services)}",
+                hint=f"it has {', '.join(sorted(self._services)) or 'no service'}",
+                name=service,
+                known=sorted(self._services),
+                path=str(self.file),
             )
         methods = self._services[service].methods_by_name
         if method not in methods:
             raise UsageError(
-                "todo",
+                "unknown-name",
                 f"{service} has no method {method}{nearest(method, methods)}",
                 hint=f"it has {', '.join(sorted(methods))}",
+                name=method,
+                known=sorted(methods),
+                path=str(self.file),
             )
         found = methods[method]
         if found.client_streaming or found.server_streaming:
             raise UsageError(
-                "todo",
-                f"{service}/{method} is a stream, and only unary calls are measured",
+                "unsupported",
+                f"{service}/{method} is a stream; Hindmost measures unary calls only",
                 hint="name another method",
+                name=f"{service}/{method}",
             )
         message = self._classes.GetMessageClass(found.input_type)()
         try:
             self._json.Parse(text or "{}", message)
         except self._json.ParseError as error:
             raise UsageError(
-                "todo",
-                f"the message to {service}/{method} is no {found.input_type.full_name}: {error}",
+                "bad-value",
+                f"the message to {service}/{method} is not a {found.input_type.full_name}: {error}",
                 hint="write it as JSON, with the fields of its proto",
+                name=f"{service}/{method}",
+                value=text,
+                expected=found.input_type.full_name,
             ) from None
         sent: bytes = message.SerializeToString(deterministic=True)
         return sent
@@ -143,15 +167,21 @@ def _call(request: dict[str, Any], known: Descriptors | None) -> dict[str, Any]:
     found = _METHOD.fullmatch(path)
     if found is None:
         raise UsageError(
-            "todo", f"{path} names no method of gRPC", hint="grpc://HOST:PORT/package.Service/Method"
+            "bad-value",
+            f"{path} is not a gRPC method",
+            hint="grpc://HOST:PORT/package.Service/Method",
+            key="path",
+            value=path,
         )
     service, method = found.groups()
     if known is None:
         if request.get("body") is not None:
             raise UsageError(
-                "todo",
-                f"the message to {service}/{method} is JSON, and nothing says what its fields are",
-                hint=f"--descriptors FILE.binpb, of {_HOW}",
+                "missing-argument",
+                f"the message to {service}/{method} is JSON, and its field types are unknown",
+                hint=f"--descriptors FILE.binpb, made with {_HOW}",
+                option="--descriptors",
+                name=f"{service}/{method}",
             )
         sent = b""
     else:
@@ -178,12 +208,16 @@ def _text(body: object, path: str) -> str:
         except (OSError, UnicodeDecodeError) as error:
             why = getattr(error, "strerror", None) or "it is not UTF-8"
             raise UsageError(
-                "todo", f"the message to {path}: {file} cannot be read: {why}", hint=f"ls -l {file}"
+                "unreadable-file" if Path(file).exists() else "no-such-file",
+                f"the message to {path}: cannot read {file}: {why}",
+                hint=f"ls -l {file}",
+                path=file,
             ) from None
     if not isinstance(body, str):
         raise UsageError(
-            "todo",
-            f"the message to {path} is made into bytes before the load, and cannot be a template",
-            hint="write it as JSON, or name a file of it",
+            "unsupported",
+            f"the message to {path} is encoded before the load starts, so it cannot be a template",
+            hint="write it as JSON, or name a file that holds it",
+            name=path,
         )
     return body

@@ -51,7 +51,11 @@ def _body(text: str) -> tuple[str | dict[str, str], str]:
             start = opened.read(_SHORT)
     except OSError as error:
         raise UsageError(
-            "todo", f"--body {text}: {file} cannot be read: {error.strerror}", hint=f"ls -l {file}"
+            "unreadable-file" if file.exists() else "no-such-file",
+            f"--body {text}: cannot read {file}: {error.strerror}",
+            hint=f"ls -l {file}",
+            option="--body",
+            path=str(file),
         ) from None
     return {"file": str(file)}, _kind_of(start.decode("utf-8", "replace"))
 
@@ -72,7 +76,11 @@ def read_text(body: str) -> str:
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise UsageError(
-            "todo", f"--body {body}: {file} cannot be read: {why}", hint=f"ls -l {file}"
+            "unreadable-file" if file.exists() else "no-such-file",
+            f"--body {body}: cannot read {file}: {why}",
+            hint=f"ls -l {file}",
+            option="--body",
+            path=str(file),
         ) from None
 
 
@@ -97,14 +105,22 @@ def parse_headers(lines: Iterable[str]) -> dict[str, str]:
         name = name.strip()
         if not colon or not name or name in ("env", "file"):
             raise UsageError(
-                "todo",
+                "bad-value",
                 f"--header {name[:20]!r}... is not NAME: VALUE"
                 if len(name) > 20
                 else f"--header {name!r} is not NAME: VALUE",
                 hint="write it like --header 'Authorization: Bearer env:TOKEN'",
+                option="--header",
+                name=name[:20],
             )
         if name.lower() in {other.lower() for other in found}:
-            raise UsageError("todo", f"--header {name} is given twice", hint="one --header for each name")
+            raise UsageError(
+                "duplicate-name",
+                f"--header {name} is given twice",
+                hint="give each header once",
+                option="--header",
+                name=name,
+            )
         found[name] = value.strip()
     return found
 

@@ -32,9 +32,13 @@ def parse_levels(text: str) -> tuple[str, ...]:
         levels += _range(float(low), float(high)) if between and _numbers(low, high) else [part.strip()]
     if not 2 <= len(set(levels)) == len(levels) <= MOST_LEVELS:
         raise UsageError(
-            "todo",
-            f"--levels {text!r} are not 2 to {MOST_LEVELS} different levels, the present state first",
-            hint="--levels off,on; or 0,10..160 to find the best value of a number",
+            "bad-value",
+            f"--levels {text!r} must be 2 to {MOST_LEVELS} different levels, the present one first",
+            hint="--levels off,on; or 0,10..160 to find the best number",
+            option="--levels",
+            value=text,
+            least=2,
+            most=MOST_LEVELS,
         )
     return tuple(levels)
 
@@ -110,7 +114,11 @@ def _listed(text: str) -> list[str]:
         found = json.loads(text)
     except ValueError as error:
         raise UsageError(
-            "todo", f"--levels {text!r} is no list: {error}", hint='--levels \'["0", "3,1"]\''
+            "bad-value",
+            f"--levels {text!r} is not a list: {error}",
+            hint='--levels \'["0", "3,1"]\'',
+            option="--levels",
+            value=text,
         ) from None
     return [str(one) for one in found]
 
@@ -123,6 +131,10 @@ def _range(low: float, high: float) -> list[str]:
     """Levels at equal ratios: what a knob does changes by factors, not by steps."""
     if not 0 < low < high:
         raise UsageError(
-            "todo", f"--levels {low:g}..{high:g} is no range from a number above 0 to a greater one"
+            "bad-value",
+            f"--levels {low:g}..{high:g} must rise from a number above 0",
+            hint="--levels 0,10..160",
+            option="--levels",
+            value=f"{low:g}..{high:g}",
         )
     return [f"{low * (high / low) ** (step / (STEPS - 1)):.4g}" for step in range(STEPS)]

@@ -26,10 +26,12 @@ def parse_limits(texts: Sequence[str]) -> tuple[Term, ...]:
             if _never_below(low, high) and high.limit <= low.limit:
                 same = "" if low.key == high.key else f", and {high.key} is never below {low.key}"
                 raise UsageError(
-                    "todo",
+                    "conflicting-options",
                     f"--require {high.text!r} and {low.text!r} contradict each other: nothing is below"
                     f" {high.write(high.limit)} and above {low.write(low.limit)}{same}",
                     hint=f"leave out one of them: --require {high.text!r}",
+                    option="--require",
+                    values=[high.text, low.text],
                 )
     return terms
 
@@ -46,18 +48,26 @@ def fitting(plan: MeasurePlan, terms: Sequence[Term], *, stored: bool = False) -
         if term.level is not None and term.level not in plan.quantiles:
             names = ",".join(name[1:] for name in plan.labels)
             raise UsageError(
-                "todo",
+                "unmeasured-percentile",
                 f"--require {term.text!r} names a percentile that is not measured",
                 hint=f"this study has {', '.join(plan.labels)}"
                 if stored
                 else f"--quantiles {names},{term.name[1:]}",
+                option="--require",
+                value=term.text,
+                name=term.name,
+                known=list(plan.labels),
             )
         if term.name == THROUGHPUT and term.above and plan.rate_per_s and term.limit >= plan.rate_per_s:
             raise UsageError(
-                "todo",
-                f"--require {term.text!r} cannot be held at a rate of {plan.rate_per_s:g}/s: no more requests"
-                " come back than are sent",
+                "unreachable-limit",
+                f"--require {term.text!r} cannot be met at a rate of {plan.rate_per_s:g}/s: the server"
+                " cannot answer more requests than it receives",
                 hint=f"throughput>{0.98 * plan.rate_per_s:.6g}{'' if stored else ', or a higher --rate'}",
+                option="--require",
+                value=term.text,
+                limit=term.limit,
+                rate_per_s=plan.rate_per_s,
             )
     return plan
 

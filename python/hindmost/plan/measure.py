@@ -15,7 +15,7 @@ from hindmost import _engine, laws
 from hindmost.errors import UsageError
 from hindmost.plan.batching import Batching, batching_document
 from hindmost.plan.login import Login
-from hindmost.plan.positions import Written, explained
+from hindmost.plan.positions import Written, located
 from hindmost.plan.secrets import reveal
 from hindmost.plan.tls import Tls
 from hindmost.plan.units import label
@@ -33,7 +33,7 @@ WITNESSED_MOST = 128
 """Connections that a capture picks out of all: the kernel compares their ports one by one."""
 MEDIAN_LEAST_RUNS = 6
 """Runs whose least and greatest enclose their median at 95 % (`stats.smallest_n_for_median`)."""
-WAYS_OUT = {"plan field `batching` ": "leave out --batching, or what keeps connections to one request"}
+WAYS_OUT = {"batching": "leave out --batching, or the option that limits connections to one request"}
 """What to do about a field that the engine refuses; of others, `hindmost measure --help` tells."""
 FLAT_OUT_PER_S = 250_000.0
 """Requests a second that one worker sends at most, flat out (docs/benchmarks.md)."""
@@ -205,16 +205,12 @@ class MeasurePlan(BaseModel):
             text = json.dumps(plan, allow_nan=False)
             return _engine.check_plan(text)
         except _engine.EngineError as error:
-            told = str(error.args[1])
-            hint = next((way for field, way in WAYS_OUT.items() if field in told), "hindmost measure --help")
-            if workload is not None and (located := explained(told, text, *workload, "workload")) != told:
-                told, hint = located, "its keys and values: docs/reference/workload.md"
-            raise UsageError("todo", told, hint=hint) from None
+            raise _refused(error, text, workload) from None
         except ValueError as error:
             raise UsageError(
-                "todo",
-                f"the plan holds a number that is none: {error}",
-                hint="see the file given with --workload",
+                "bad-value",
+                f"the plan holds a number that is not finite: {error}",
+                hint="correct the file given with --workload",
             ) from None
 
     def _target(self, protocol: str, address: str, tls: Tls | None, secrets: bool) -> dict[str, Any]:
@@ -258,3 +254,19 @@ class MeasurePlan(BaseModel):
     def run_seed(self, run: int) -> int:
         """Seed of run `run` (from 1): the same study seed gives the same streams, run by run."""
         return self.seed + run - 1
+
+
+def _refused(error: _engine.EngineError, plan: str, workload: tuple[str, Written] | None) -> UsageError:
+    """Why the engine refuses a plan: by field and value, and by line of the workload file."""
+    code, message = error.args
+    fields = getattr(error, "fields", None) or {}
+    if code != "plan":
+        return UsageError(code, message, hint="hindmost measure --help", **fields)
+    hint = WAYS_OUT.get(fields.get("field", ""), "hindmost measure --help")
+    where, written = workload or ("workload", None)
+    refusal = located(message, plan, where, written, "workload", fields)
+    if written is None:
+        return UsageError(refusal.code, message, hint=hint, **refusal.fields)
+    if "line" in refusal.fields or "path" in refusal.fields:
+        hint = "its keys and values: docs/reference/workload.md"
+    return UsageError(refusal.code, refusal.text, hint=hint, **refusal.fields)

@@ -48,18 +48,28 @@ def parse_objective(text: str) -> Objective:
     for term in terms:
         if term.above or not (term.is_share or term.is_latency):
             raise UsageError(
-                "todo",
-                f"objective {term.text!r}: a search raises the rate until a latency or a share of requests"
-                " leaves its limit, which is above it",
+                "bad-value",
+                f"objective {term.text!r}: a search raises the rate until a latency or a share rises above"
+                " its limit",
                 hint=f"write it like {EXAMPLES}",
+                name="objective",
+                value=term.text,
             )
     if all(term.is_share for term in terms):
         raise UsageError(
-            "todo",
-            f"objective {text!r} limits no latency: a server that answers late holds every rate",
+            "bad-value",
+            f"objective {text!r} limits no latency, so a server that answers late meets it at any rate",
             hint=f"'p99<500us,{text.strip()}'",
+            name="objective",
+            value=text,
         )
     names = [term.key for term in terms]
     if twice := next((name for name in names if names.count(name) > 1), None):
-        raise UsageError("todo", f"objective {text!r} limits {twice} twice", hint="leave one of them out")
+        raise UsageError(
+            "duplicate-name",
+            f"objective {text!r} limits {twice} twice",
+            hint="leave one of them out",
+            name=twice,
+            value=text,
+        )
     return Objective(",".join(part.strip() for part in text.split(",")), terms)

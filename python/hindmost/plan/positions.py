@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from hindmost import _engine
 from hindmost.names import nearest
@@ -29,19 +31,42 @@ _FIELD = re.compile(r"(?:clone|plan) field `([^`]+)`")
 _UNREAD = re.compile(r"the (?:clone document|plan) cannot be read: ")
 _EXPECTED = re.compile(r"unknown (?:field|variant) `([^`]+)`, expected (?:one of )?(.*)")
 _NAMED = re.compile(r"(?:unknown|duplicate) field `([^`]+)`|^[^`]*: `([^`]+)` is neither")
+_UNKNOWN = re.compile(r"unknown (field|variant) `([^`]+)`")
 _MISSING = re.compile(r"missing field `([^`]+)`")
 _VALUE = re.compile(r"""unknown variant `([^`]+)`|invalid (?:type|value): \w+(?: point)? [`"]([^`"]*)[`"]""")
 
 
 @dataclass(frozen=True)
 class Written:
-    """A document's text, as a person wrote it."""
+    """A document's text, as a person wrote it; ``path``: its file, or the preset that it is."""
 
     text: str
     toml: bool
+    path: str | None = None
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why the engine refused a document: a code, a sentence, and the fields of an error."""
+
+    code: str
+    text: str
+    fields: dict[str, Any]
 
 
 def explained(message: str, document: str, where: str, written: Written | None, within: str = "") -> str:
+    """Say what the engine refused: the text of `located`."""
+    return located(message, document, where, written, within).text
+
+
+def located(
+    message: str,
+    document: str,
+    where: str,
+    written: Written | None,
+    within: str = "",
+    fields: Mapping[str, Any] | None = None,
+) -> Refusal:
     """Say what the engine refused, by field, and by line of what was written.
 
     Where the field does not lie within what was written, the message is given back without its column.
@@ -58,21 +83,52 @@ def explained(message: str, document: str, where: str, written: Written | None, 
         What the document was read from.
     within : str
         The part of the document that was written; all of it by default.
+    fields : mapping, optional
+        Those of the engine's error: ``field``, ``value``, ``must``.
     """
     column, known = _COLUMN.search(message), _FIELD.search(message)
     path = known[1] if known else ""
     if column:
         path = _meant(document, field_at(document, int(column[1])), message)
         message = _UNREAD.sub("", message[: column.start()])
+    code, found = _kind(message)
+    found = {name: value for name, value in (fields or {}).items() if name != "field"} | found
     if not within:
-        message = f"clone field `{path}`: {message}{_near(message)}" if column and path else message
+        text = f"clone field `{path}`: {message}{_near(message)}" if column and path else message
     elif path.partition(".")[0] != within:
-        return message
+        return Refusal(code, message, _keyed(code, path, found))
     else:
         path = path.removeprefix(within).removeprefix(".")
-        message = _by_key(message, path) if column else message.replace(f"plan field `{within}.", "`")
+        text = _by_key(message, path) if column else message.replace(f"plan field `{within}.", "`")
     line = line_of(written.text, path, toml=written.toml) if written else None
-    return f"{where}{'' if line is None else f', line {line}'}: {message}"
+    if written is not None and written.path is not None:
+        found["path"] = written.path
+    if line is not None:
+        found["line"] = line
+    told = f"{where}{'' if line is None else f', line {line}'}: {text}"
+    return Refusal(code, told, _keyed(code, path, found))
+
+
+def _kind(message: str) -> tuple[str, dict[str, Any]]:
+    """Code and fields of a refusal, as far as its sentence tells."""
+    if unknown := _UNKNOWN.search(message):
+        expected = _EXPECTED.search(message)
+        known = _names(expected[2]) if expected else []
+        if unknown[1] == "field":
+            return "unknown-key", {"name": unknown[2], "known": known}
+        return "bad-value", {"value": unknown[2], "known": known}
+    if missing := _MISSING.search(message):
+        return "missing-argument", {"name": missing[1]}
+    value = _VALUE.search(message)
+    return "bad-value", {"value": value[1] or value[2]} if value else {}
+
+
+def _keyed(code: str, path: str, fields: dict[str, Any]) -> dict[str, Any]:
+    """The fields with the whole key; a key that is unknown or missing may not be part of the path."""
+    last = fields.pop("name", None)
+    if last is not None and path.rpartition(".")[2] != last:
+        path = f"{path}.{last}" if path else last
+    return {"key": path, **fields} if path else fields
 
 
 def _by_key(message: str, path: str) -> str:

@@ -66,28 +66,50 @@ def parse_schedule(text: str, duration_s: float) -> tuple[Points, float | None]:
             points = read_schedule(Path(text))
             return points, _mean(points)
         raise UsageError(
-            "todo", f"--schedule {name!r} is no shape and no file{nearest(name, KNOWN)}", hint=_USAGE
+            "unknown-name",
+            f"--schedule {name!r} is neither a shape nor a file{nearest(name, KNOWN)}",
+            hint=_USAGE,
+            option="--schedule",
+            name=name,
+            known=list(KNOWN),
         )
     values, given = _split(rest, ("amplitude", "period") if name == "sine" else ("period",))
     period_s = parse_duration(given["period"], "period", 0.001) if "period" in given else duration_s
     if name in SHAPES:
         if values:
             raise UsageError(
-                "todo", f"--schedule {name} takes a period alone, not {values[0]:g}", hint=_USAGE
+                "bad-value",
+                f"--schedule {name} takes only a period, not {values[0]:g}",
+                hint=_USAGE,
+                option="--schedule",
+                value=text,
             )
         return _over(period_s, SHAPES[name]), None
     if name == "sine":
         amplitude = _number(given.get("amplitude", "0.5"))
         if values or not 0.0 <= amplitude <= 1.0:
             raise UsageError(
-                "todo",
-                f"--schedule {text} has no amplitude between 0 and 1, a share of the mean rate",
+                "bad-value",
+                f"--schedule {text}: the amplitude is a share of the mean rate, between 0 and 1",
                 hint=_USAGE,
+                option="--schedule",
+                key="amplitude",
+                value=text,
+                least=0,
+                most=1,
             )
         at = [i / SINE_PIECES for i in range(SINE_PIECES + 1)]
         return _over(period_s, [(x, 1.0 + amplitude * math.sin(math.tau * x)) for x in at]), None
     if len(values) < 2:
-        raise UsageError("todo", f"--schedule {text} needs two rates at least", hint=_USAGE)
+        raise UsageError(
+            "bad-value",
+            f"--schedule {text} needs at least two rates",
+            hint=_USAGE,
+            option="--schedule",
+            value=text,
+            have=len(values),
+            need=2,
+        )
     return _over(period_s, _MAKE[name](values)), None
 
 
@@ -102,7 +124,13 @@ def read_schedule(file: Path) -> Points:
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError("todo", f"the schedule {file} cannot be read: {error}", hint=_USAGE) from None
+        raise UsageError(
+            "unreadable-file" if file.exists() else "no-such-file",
+            f"cannot read schedule {file}: {error}",
+            hint=_USAGE,
+            option="--schedule",
+            path=str(file),
+        ) from None
     points: list[tuple[float, float]] = []
     for number, line in enumerate(lines, start=1):
         if not line.strip() or line.lstrip().startswith("#"):
@@ -114,14 +142,14 @@ def read_schedule(file: Path) -> Points:
                 continue
             raise _wrong(file, number, f"{line!r} is not SECONDS,RATE") from None
         if not (math.isfinite(at) and math.isfinite(rate) and rate >= 0.0):
-            raise _wrong(file, number, f"{rate:g} requests a second at {at:g} s are none")
+            raise _wrong(file, number, f"{rate:g} requests/s at {at:g} s are not possible")
         if points and at < points[-1][0]:
-            raise _wrong(file, number, f"second {at:g} goes backwards: {points[-1][0]:g} stands before it")
+            raise _wrong(file, number, f"second {at:g} comes after second {points[-1][0]:g}")
         points.append((at, rate))
     if len(points) < 2 or points[-1][0] <= points[0][0]:
-        raise _wrong(file, len(lines), "a schedule needs two moments at least")
+        raise _wrong(file, len(lines), "a schedule needs at least two times")
     if _mean(points) <= 0.0:
-        raise _wrong(file, len(lines), "the rate is 0 all the time")
+        raise _wrong(file, len(lines), "the rate is always 0")
     first = points[0][0]
     return tuple((at - first, rate) for at, rate in points)
 
@@ -161,7 +189,12 @@ def mean_rates(points: Sequence[Sequence[float]], rate_per_s: float, edges: Sequ
 
 def _wrong(file: Path, line: int, what: str) -> UsageError:
     return UsageError(
-        "todo", f"the schedule {file}, line {line}: {what}", hint="one line: SECONDS,REQUESTS_A_SECOND"
+        "bad-file",
+        f"schedule {file}, line {line}: {what}",
+        hint="write one line per point: SECONDS,REQUESTS_PER_SECOND",
+        option="--schedule",
+        path=str(file),
+        line=line,
     )
 
 
@@ -195,7 +228,12 @@ def _split(rest: str, keys: Sequence[str]) -> tuple[list[float], dict[str, str]]
             values.append(_number(part))
         elif key not in keys or key in given:
             raise UsageError(
-                "todo", f"{key!r} in --schedule is none of its keys{nearest(key, keys)}", hint=_USAGE
+                "unknown-key",
+                f"--schedule has no key {key!r}, or has it twice{nearest(key, keys)}",
+                hint=_USAGE,
+                option="--schedule",
+                key=key,
+                known=list(keys),
             )
         else:
             given[key] = value
@@ -208,5 +246,12 @@ def _number(text: str) -> float:
     except ValueError:
         number = -1.0
     if not (math.isfinite(number) and number >= 0.0):
-        raise UsageError("todo", f"{text!r} in --schedule is not a number that is not negative", hint=_USAGE)
+        raise UsageError(
+            "bad-value",
+            f"{text!r} in --schedule is not a number of 0 or more",
+            hint=_USAGE,
+            option="--schedule",
+            value=text,
+            least=0,
+        )
     return number

@@ -82,7 +82,11 @@ def _looked_up(source: str, name: str, what: str) -> str:
     if source == "env":
         if (words := os.environ.get(name)) is None:
             raise UsageError(
-                "todo", f"{what}: there is no variable {name} in the environment", hint=f"export {name}=..."
+                "unset-variable",
+                f"{what}: the environment variable {name} is not set",
+                hint=f"export {name}=...",
+                name=name,
+                field=what,
             )
         return words
     if source == "file":
@@ -90,15 +94,29 @@ def _looked_up(source: str, name: str, what: str) -> str:
             lines = Path(name).expanduser().read_text(encoding="utf-8")[:_LARGEST_BYTES].splitlines()
         except (OSError, UnicodeDecodeError) as error:
             why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-            raise UsageError("todo", f"{what}: {name} cannot be read: {why}", hint=f"ls -l {name}") from None
+            raise UsageError(
+                "unreadable-file" if Path(name).expanduser().exists() else "no-such-file",
+                f"{what}: cannot read {name}: {why}",
+                hint=f"ls -l {name}",
+                path=name,
+                field=what,
+            ) from None
         if not lines:
-            raise UsageError("todo", f"{what}: the file {name} is empty", hint="its first line is the secret")
+            raise UsageError(
+                "bad-file",
+                f"{what}: the file {name} is empty",
+                hint="its first line is the secret",
+                path=name,
+                field=what,
+            )
         return lines[0]
     if name not in _given:
         raise UsageError(
-            "todo",
-            f"{what} was given in plain words, which are not stored",
-            hint="begin anew with env:NAME or file:PATH in its place, like 'Authorization: Bearer env:TOKEN'",
+            "secret-not-stored",
+            f"{what} was given in plain text, which a study does not store",
+            hint="start a new study with env:NAME or file:PATH instead, like 'Authorization: Bearer"
+            " env:TOKEN'",
+            field=what,
         )
     return _given[name]
 

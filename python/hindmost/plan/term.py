@@ -106,26 +106,42 @@ def parse_term(text: str, what: str = "limit", examples: str = EXAMPLES) -> Term
     """
     match = re.fullmatch(r"\s*(calm\s+)?([a-z]+(?:\d{1,3}(?:\.\d+)?)?)\s*([<>])=?\s*(.+?)\s*", text)
     if match is None:
-        raise UsageError("todo", f"{what} {text.strip()!r} cannot be read", hint=f"write it like {examples}")
+        raise UsageError(
+            "bad-value",
+            f"{what} {text.strip()!r} cannot be read",
+            hint=f"write it like {examples}",
+            name=what,
+            value=text.strip(),
+        )
     calm, name, above = match[1] is not None, match[2], match[3] == ">"
     if re.fullmatch(r"p\d{1,3}(\.\d+)?", name):
         name = label(parse_quantiles(name)[0])
     elif name == "max":
         raise UsageError(
-            "todo",
-            f"{what} {text.strip()!r}: a longest latency only grows with the number of requests, so that no"
-            " interval tells where it lies",
-            hint=f"a high percentile: {match[1] or ''}p99.9{match[3]}{match[4]}",
+            "unsupported",
+            f"{what} {text.strip()!r}: a maximum grows with the number of requests, so it has no interval",
+            hint=f"use a high percentile: {match[1] or ''}p99.9{match[3]}{match[4]}",
+            name="max",
+            value=text.strip(),
         )
     elif name not in ("mean", THROUGHPUT, *SHARES):
         known = ("p99", "mean", *SHARES, THROUGHPUT)
         raise UsageError(
-            "todo",
+            "unknown-name",
             f"{what} {text.strip()!r} limits {name!r}, which is not measured{nearest(name, known)}",
             hint=f"write it like {examples}",
+            name=name,
+            value=text.strip(),
+            known=list(known),
         )
     if calm and name[0] != "p":
-        raise UsageError("todo", f"calm latency has percentiles and no {name}", hint="'calm p99<500us'")
+        raise UsageError(
+            "unsupported",
+            f"calm latency has percentiles but no {name}",
+            hint="'calm p99<500us'",
+            name=f"calm {name}",
+            value=text.strip(),
+        )
     return Term(name, _limit(name, match[4], text), calm, above, text.strip())
 
 
@@ -147,6 +163,11 @@ def _limit(name: str, written: str, text: str) -> float:
     limit_s = parse_duration(written, f"limit of {name}")
     if limit_s <= 0.0:
         raise UsageError(
-            "todo", f"limit {text.strip()!r} cannot be met: latencies are above 0", hint="'p99<500us'"
+            "bad-value",
+            f"limit {text.strip()!r} cannot be met: latencies are above 0",
+            hint="'p99<500us'",
+            name=name,
+            value=text.strip(),
+            least=0,
         )
     return limit_s * 1e6

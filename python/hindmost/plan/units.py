@@ -24,7 +24,13 @@ LONGEST_S = 86_400.0
 def _split(text: str, what: str, units: dict[str, float], example: str) -> float:
     match = _NUMBER.fullmatch(text)
     if match is None or match[2].lower() not in units:
-        raise UsageError("todo", f"{what} {text!r} cannot be read", hint=f"write it like {example}")
+        raise UsageError(
+            "bad-value",
+            f"{what} {text!r} cannot be read",
+            hint=f"write it like {example}",
+            name=what,
+            value=text,
+        )
     return float(match[1]) * units[match[2].lower()]
 
 
@@ -37,9 +43,13 @@ def parse_rate(text: str) -> float:
     rate = _split(text, "rate", _RATES, "50k, 1200 or 1.5M (requests a second)")
     if not (math.isfinite(rate) and 0 < rate <= HIGHEST_RATE):
         raise UsageError(
-            "todo",
-            f"rate {text!r} is not between 0 and {HIGHEST_RATE / 1e6:g}M requests a second",
+            "bad-value",
+            f"rate {text!r} is not between 0 and {HIGHEST_RATE / 1e6:g}M requests/s",
             hint="write it like 50k, 1200 or 1.5M",
+            name="rate",
+            value=text,
+            most=HIGHEST_RATE,
+            unit="1/s",
         )
     return rate
 
@@ -53,9 +63,14 @@ def parse_duration(text: str, what: str = "duration", least_s: float = 0.0) -> f
     seconds = _split(text, what, _TIMES, "10s, 500ms or 2m")
     if not (math.isfinite(seconds) and least_s <= seconds <= LONGEST_S):
         raise UsageError(
-            "todo",
-            f"{what} {text!r} is not between {least_s:g} s and a day",
+            "bad-value",
+            f"{what} {text!r} is not between {least_s:g} s and one day",
             hint="write it like 10s, 500ms or 2m",
+            name=what,
+            value=text,
+            least=least_s,
+            most=LONGEST_S,
+            unit="s",
         )
     return seconds
 
@@ -68,7 +83,15 @@ def parse_percent(text: str, what: str = "precision") -> float:
     """
     share = _split(text, what, {"": 1.0, "%": 0.01}, "5% or 0.05")
     if not 0.0 < share < 1.0:
-        raise UsageError("todo", f"{what} {text!r} is not between 0 and 100 %", hint="write it like 5%")
+        raise UsageError(
+            "bad-value",
+            f"{what} {text!r} is not between 0 and 100 %",
+            hint="write it like 5%",
+            name=what,
+            value=text,
+            least=0.0,
+            most=1.0,
+        )
     return share
 
 
@@ -81,7 +104,13 @@ def parse_share(text: str, what: str) -> float:
     share = _split(text, what, {"": 1.0, "%": 0.01}, "50% or 0.5")
     if not 0.0 <= share <= MOST_SHARE:
         raise UsageError(
-            "todo", f"{what} {text!r} is not between 0 and {MOST_SHARE:.0%}", hint="write it like 50%"
+            "bad-value",
+            f"{what} {text!r} is not between 0 and {MOST_SHARE:.0%}",
+            hint="write it like 50%",
+            name=what,
+            value=text,
+            least=0.0,
+            most=MOST_SHARE,
         )
     return share
 
@@ -95,14 +124,21 @@ def parse_runs(text: str) -> tuple[int, int]:
     match = re.fullmatch(r"\s*(\d{1,6})\s*(?:(?:\.\.|-)\s*(\d{1,6}))?\s*", text)
     if match is None:
         raise UsageError(
-            "todo", f"runs {text!r} cannot be read", hint="write it like 10..30, or 5 for just five"
+            "bad-value",
+            f"runs {text!r} cannot be read",
+            hint="write it like 10..30, or 5 for exactly five",
+            name="runs",
+            value=text,
         )
     least, most = int(match[1]), int(match[2] or match[1])
     if not 1 <= least <= most:
         raise UsageError(
-            "todo",
-            f"runs {text!r}: at least 1, and the first number not above the second",
-            hint="write it like 10..30, or 5 for just five",
+            "bad-value",
+            f"runs {text!r}: at least 1, and the first number at most the second",
+            hint="write it like 10..30, or 5 for exactly five",
+            name="runs",
+            value=text,
+            least=1,
         )
     return least, most
 
@@ -119,19 +155,32 @@ def parse_quantiles(text: str) -> tuple[float, ...]:
             percent = float(part.strip().removeprefix("p"))
         except ValueError:
             raise UsageError(
-                "todo", f"percentile {part!r} cannot be read", hint="write them like 50,95,99,99.9"
+                "bad-value",
+                f"percentile {part!r} cannot be read",
+                hint="write them like 50,95,99,99.9",
+                name="percentile",
+                value=part,
             ) from None
         if 0.0 < percent < 1.0 and not part.strip().startswith("p"):
             meant = ",".join(_percentile(one) for one in text.split(","))
             raise UsageError(
-                "todo",
-                f"percentile {part.strip()!r} is below 1: was {_percentile(part)} meant? They are written as"
-                " percentiles, not as shares",
-                hint=f"--quantiles {meant}; or p{part.strip()}, if that low a percentile is meant",
+                "bad-value",
+                f"percentile {part.strip()!r} is below 1. Percentiles are written as {_percentile(part)},"
+                " not as shares",
+                hint=f"--quantiles {meant}; or p{part.strip()} if you want so low a percentile",
+                name="percentile",
+                value=part.strip(),
+                meant=_percentile(part),
             )
         if not 0.0 < percent < 100.0:
             raise UsageError(
-                "todo", f"percentile {part!r} is not between 0 and 100", hint="write them like 50,95,99,99.9"
+                "bad-value",
+                f"percentile {part!r} is not between 0 and 100",
+                hint="write them like 50,95,99,99.9",
+                name="percentile",
+                value=part,
+                least=0,
+                most=100,
             )
         levels.add(round(percent / 100.0, 12))
     return tuple(sorted(levels))

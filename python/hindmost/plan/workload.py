@@ -41,9 +41,12 @@ def workload_file(asked: Path) -> Path:
     if str(asked) in named:
         return named[str(asked)]
     raise UsageError(
-        "todo",
-        f"--workload {asked} is no file and no name{nearest(str(asked), named)}",
+        "unknown-name",
+        f"--workload {asked} is neither a file nor a known workload{nearest(str(asked), named)}",
         hint=f"one of {', '.join(named)}, or a file like {_EXAMPLE}",
+        option="--workload",
+        name=str(asked),
+        known=list(named),
     )
 
 
@@ -59,24 +62,36 @@ def load_workload(asked: Path) -> dict[str, Any]:
     try:
         if path.stat().st_size > _LARGEST_BYTES:
             raise UsageError(
-                "todo",
-                f"workload file {path} is larger than {_LARGEST_BYTES} bytes: not a workload file",
+                "bad-file",
+                f"workload file {path} is larger than {_LARGEST_BYTES} bytes",
                 hint=f"write it like {_EXAMPLE}",
+                path=str(path),
+                limit=_LARGEST_BYTES,
             )
         document = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise UsageError(
-            "todo", f"workload file {path} cannot be read: {error.strerror}", hint=f"ls -l {path}"
+            "unreadable-file" if path.exists() else "no-such-file",
+            f"cannot read workload file {path}: {error.strerror}",
+            hint=f"ls -l {path}",
+            path=str(path),
         ) from None
     except ValueError as error:
         raise UsageError(
-            "todo", f"workload file {path} is not JSON: {error}", hint=f"write it like {_EXAMPLE}"
+            "bad-file",
+            f"workload file {path} is not JSON: {error}",
+            hint=f"write it like {_EXAMPLE}",
+            path=str(path),
+            line=getattr(error, "lineno", None),
         ) from None
     if isinstance(document, list) and document:
-        return from_treadmill(document, f"workload file {path}")
+        return from_treadmill(document, path)
     if not isinstance(document, dict):
         raise UsageError(
-            "todo", f"workload file {path} holds no JSON object", hint=f"write it like {_EXAMPLE}"
+            "bad-file",
+            f"workload file {path} is not a JSON object",
+            hint=f"write it like {_EXAMPLE}",
+            path=str(path),
         )
     document = {key: value for key, value in document.items() if key not in _BESIDE}
     document.setdefault("kind", "key-value")
@@ -97,9 +112,11 @@ def _named_keys(names: Any, path: Path) -> dict[str, Any]:  # noqa: ANN401 (what
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or "it is not UTF-8"
         raise UsageError(
-            "todo",
-            f"workload file {path}: key_names.file: {file} cannot be read: {why}",
-            hint="a text file with one key a line",
+            "unreadable-file" if file.exists() else "no-such-file",
+            f"workload file {path}: key_names.file: cannot read {file}: {why}",
+            hint="a text file with one key per line",
+            key="key_names.file",
+            path=str(file),
         ) from None
     return {"keys": count, "key_names": {"file": str(file)}}
 
@@ -107,4 +124,4 @@ def _named_keys(names: Any, path: Path) -> dict[str, Any]:  # noqa: ANN401 (what
 def written_workload(asked: Path) -> tuple[str, Written]:
     """What messages call a workload file that was read, and its text."""
     path = workload_file(asked)
-    return f"workload file {path}", Written(path.read_text(encoding="utf-8"), toml=False)
+    return f"workload file {path}", Written(path.read_text(encoding="utf-8"), toml=False, path=str(path))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from hindmost.errors import ArgumentError
+
 MAX_CPU = 8191  # CONFIG_NR_CPUS goes to 8192 on x86
 
 
@@ -13,7 +15,7 @@ def parse_cpus(value: object) -> list[int]:
 
     Raises
     ------
-    ValueError
+    ArgumentError
         If it is empty, malformed, or names a processor twice.
 
     Examples
@@ -26,23 +28,31 @@ def parse_cpus(value: object) -> list[int]:
         for part in value.split(","):
             match = re.fullmatch(r"\s*(\d+)(?:-(\d+))?\s*", part, re.ASCII)
             if match is None:
-                raise ValueError(f'{part.strip()!r} is not a processor or a range; write "0-3,5"')
+                raise ArgumentError(
+                    "bad-value",
+                    f'{part.strip()!r} is not a CPU or a range of CPUs; write "0-3,5"',
+                    value=value,
+                )
             first, last = int(match[1]), int(match[2] or match[1])
             if last < first:
-                raise ValueError(f"the range {part.strip()} runs backwards")
+                raise ArgumentError("bad-value", f"the range {part.strip()} runs backwards", value=value)
             if last > MAX_CPU:
-                raise ValueError(f"processor {last} is beyond {MAX_CPU}")
+                raise ArgumentError("bad-value", f"CPU {last} is above {MAX_CPU}", value=value, most=MAX_CPU)
             numbers.extend(range(first, last + 1))
     elif isinstance(value, list | tuple) and all(type(cpu) is int for cpu in value):
         numbers = list(value)
     else:
-        raise ValueError(f'{value!r} is not a set of processors; write "0-3,5" or [0, 1, 2, 3, 5]')
+        raise ArgumentError(
+            "bad-value", f'{value!r} is not a set of CPUs; write "0-3,5" or [0, 1, 2, 3, 5]', value=value
+        )
     if not numbers:
-        raise ValueError("no processor is named; leave the key out to use any")
+        raise ArgumentError(
+            "bad-value", "no CPU is named; leave the key out to use any", value=value, least=1
+        )
     if len(set(numbers)) != len(numbers):
-        raise ValueError("a processor is named twice")
+        raise ArgumentError("duplicate-name", "a CPU is named twice", value=value)
     if min(numbers) < 0 or max(numbers) > MAX_CPU:
-        raise ValueError(f"a processor is outside 0..{MAX_CPU}")
+        raise ArgumentError("bad-value", f"a CPU is outside 0..{MAX_CPU}", value=value, least=0, most=MAX_CPU)
     return sorted(numbers)
 
 

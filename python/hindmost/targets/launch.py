@@ -69,9 +69,11 @@ def choose_folder(spec: TargetSpec) -> Folder:
             name = path / f"hindmost-{spec.protocol}-{secrets.token_hex(4)}"
             return Folder(str(name), who.uid if who else None, who.gid if who else None)
     raise TargetError(
-        "todo",
-        f"no temporary folder can be made for {spec.name} in {temporary.folder()}",
-        hint="set TMPDIR to a folder that everybody may enter",
+        "unwritable-file",
+        f"cannot create a temporary folder for {spec.name} in {temporary.folder()}",
+        hint="set TMPDIR to a folder that every user may enter",
+        path=str(temporary.folder()),
+        name=spec.name,
     )
 
 
@@ -115,7 +117,11 @@ def prepare(
         _write_files(spec, folder, values, who)
     except (OSError, ValueError) as error:
         raise TargetError(
-            "todo", f"cannot write the files of {spec.name}: {error}", hint=f"df -h {folder.parent}"
+            "unwritable-file",
+            f"cannot write the files of {spec.name}: {error}",
+            hint=f"df -h {folder.parent}",
+            path=str(folder),
+            name=spec.name,
         ) from None
     request = Request(
         argv=argv,
@@ -156,11 +162,23 @@ def find_program(spec: TargetSpec, name: str, env: Mapping[str, str]) -> str:
         if path.is_file() and os.access(path, os.X_OK):
             return str(path)
         problem = "is not executable" if path.exists() else "does not exist"
-        raise TargetError("todo", f"cannot start {spec.name}: {path} {problem}", hint=f"ls -l {path}")
+        raise TargetError(
+            "missing-program",
+            f"cannot start {spec.name}: {path} {problem}",
+            hint=f"ls -l {path}",
+            name=spec.name,
+            path=str(path),
+        )
     found = shutil.which(name, path=search_path(env))
     if found is None:
         hint = f"apt-get install {spec.package}" if spec.package else f"install {name}, or give its full path"
-        raise TargetError("todo", f"cannot start {spec.name}: the program {name} is not installed", hint=hint)
+        raise TargetError(
+            "missing-program",
+            f"cannot start {spec.name}: the program {name} is not installed",
+            hint=hint,
+            name=name,
+            package=spec.package,
+        )
     return str(Path(found).absolute())
 
 
@@ -172,10 +190,14 @@ def check_cpus(spec: TargetSpec, cpus: Sequence[int] | None) -> None:
         return  # the guard sees what the kernel allows
     if missing := sorted(set(cpus or []) - set(online)):
         raise UsageError(
-            "todo",
-            f"target {spec.name}: cpus = {format_cpus(cpus or [])}, "
-            f"but processor {format_cpus(missing)} is missing or offline; there are {format_cpus(online)}",
+            "bad-value",
+            f"target {spec.name}: cpus = {format_cpus(cpus or [])}, but CPU {format_cpus(missing)} is"
+            f" missing or offline; online: {format_cpus(online)}",
             hint=f'cpus = "{format_cpus(os.sched_getaffinity(0))}" is what Hindmost itself may use',
+            key="cpus",
+            value=format_cpus(cpus or []),
+            missing=missing,
+            known=format_cpus(online),
         )
 
 

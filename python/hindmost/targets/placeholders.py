@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 
+from hindmost.errors import ArgumentError
 from hindmost.names import nearest
 
 _PLACEHOLDER = re.compile(r"\{\{([a-z][a-z0-9_]*)\}\}|\{([a-z][a-z0-9_]*)\}")
@@ -40,15 +41,18 @@ def check(text: str, known: Iterable[str]) -> None:
 
     Raises
     ------
-    ValueError
+    ArgumentError
         Names the unknown placeholder and the nearest known one.
     """
     names = sorted(known)
     for name in sorted(used(text)):
         if name not in names:
-            raise ValueError(
+            raise ArgumentError(
+                "unknown-name",
                 f"unknown placeholder {{{name}}}{nearest(name, names, form='{{{}}}')}; "
-                f"write {{{{{name}}}}} for a literal {{{name}}}"
+                f"write {{{{{name}}}}} for a literal {{{name}}}",
+                name=name,
+                known=names,
             )
 
 

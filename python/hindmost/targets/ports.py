@@ -7,9 +7,10 @@ import random
 import re
 import socket
 from pathlib import Path
+from typing import Any
 
 from hindmost.errors import TargetError
-from hindmost.targets.procfs import join_address, port_holder
+from hindmost.targets.procfs import join_address, local_owner, port_holder
 
 _LOWEST = 10_240  # below live the well-known services
 _TRIES = 64
@@ -70,9 +71,11 @@ def pick_free_port(host: str) -> int:
             return int(probe.getsockname()[1])
     except OSError as error:
         raise TargetError(
-            "todo",
-            f"cannot pick a free port on {host}: {error.strerror}",
+            "no-free-port",
+            f"cannot find a free port on {host}: {error.strerror}",
             hint="set port in the target file, or host to an address of this machine (ip address show)",
+            host=host,
+            reason=error.strerror,
         ) from None
 
 
@@ -86,13 +89,23 @@ def refuse_taken_port(host: str, port: int) -> None:
     """
     problem = bind_error(host, port)
     if problem == errno.EADDRINUSE:
-        raise TargetError("todo", taken_message(host, port), hint=taken_hint(port))
+        raise TargetError(
+            "port-taken", taken_message(host, port), hint=taken_hint(port), **taken_fields(host, port)
+        )
     if problem == errno.EACCES:
         raise TargetError(
-            "todo",
-            f"port {port} on {host} is a privileged port and Hindmost does not run as root",
+            "needs-root",
+            f"port {port} on {host} is a privileged port, and Hindmost does not run as root",
             hint="set port to 1024 or more, or to 0 for a free one",
+            host=host,
+            port=port,
         )
+
+
+def taken_fields(host: str, port: int) -> dict[str, Any]:
+    """Return the fields of an error about a taken port: host, port and its holder, if one can be seen."""
+    owner = local_owner(join_address(host, port))
+    return {"host": host, "port": port, "pid": owner}
 
 
 def taken_message(host: str, port: int) -> str:

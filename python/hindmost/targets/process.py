@@ -185,11 +185,20 @@ class ManagedServer:
                 return
             if isinstance(problem, probe.WrongProtocol):
                 self._check_owner()
-                raise self._failure(f"answers, but not in its protocol: {problem.message}", problem.hint)
+                raise self._failure(
+                    "wrong-protocol",
+                    f"answers, but not in its protocol: {problem.message}",
+                    problem.hint,
+                    **{"protocol": self.spec.protocol, **problem.fields},
+                )
             if time.monotonic() >= deadline:
                 raise self._failure(
+                    "ready-timeout",
                     f"was not ready within {self.ready_timeout_s:g} s; its last probe: {problem.message}",
                     "raise ready.timeout_s in the target file, or see the server's log",
+                    limit=self.ready_timeout_s,
+                    unit="s",
+                    probe={"code": problem.code, **problem.fields},
                 )
             warden.pump(pause)  # sleeps, but wakes at once when the server ends
             pause = min(pause * 1.5, _LONGEST_PAUSE_S)
@@ -222,7 +231,13 @@ class ManagedServer:
 
     def _died(self) -> Exception:
         report = self._started().exit_report()
-        failure = self._failure(f"{report.describe()} before it was ready", "run the command by hand")
+        failure = self._failure(
+            "server-failed",
+            f"{report.describe()} before it was ready",
+            "run the command by hand",
+            pid=report.pid,
+            status=report.status,
+        )
         if not ports.says_taken(report.log):
             return failure
         held = ports.bind_error(self.spec.host, self._port) != 0  # else it wanted another port beside ours
@@ -231,15 +246,24 @@ class ManagedServer:
     def _port_taken(self) -> TargetError:
         message = ports.taken_message(self.spec.host, self._port)
         return TargetError(
-            "todo", f"{self.spec.name} cannot start: {message}", hint=ports.taken_hint(self._port)
+            "port-taken",
+            f"{self.spec.name} cannot start: {message}",
+            hint=ports.taken_hint(self._port),
+            **ports.taken_fields(self.spec.host, self._port),
         )
 
-    def _failure(self, what: str, hint: str | None) -> TargetError:
+    def _failure(self, code: str, what: str, hint: str | None, **fields: object) -> TargetError:
         report = self._started().stop(patiently=False)
         lines = report.log.splitlines()[-_LOG_LINES:]
-        log = "its last words:\n  " + "\n  ".join(lines) if lines else "it wrote nothing"
+        log = "its last lines:\n  " + "\n  ".join(lines) if lines else "it wrote nothing"
         return TargetError(
-            "todo", f"{self.spec.name} {what}\ncommand: {shlex.join(self.command)}\n{log}", hint=hint
+            code,
+            f"{self.spec.name} {what}\ncommand: {shlex.join(self.command)}\n{log}",
+            hint=hint,
+            name=self.spec.name,
+            command=list(self.command),
+            log=lines,
+            **fields,
         )
 
     def stop(self, *, patiently: bool = True) -> ExitReport:
@@ -264,10 +288,26 @@ def _run_probe(argv: Sequence[str], spec: TargetSpec, timeout_s: float) -> None:
     try:
         done = subprocess.run(argv, capture_output=True, cwd=spec.folder, timeout=timeout_s, check=False)
     except subprocess.TimeoutExpired:
-        raise TargetError("todo", f"{argv[0]} did not end within {timeout_s:g} s") from None
+        raise TargetError(
+            "ready-command-failed",
+            f"{argv[0]} did not end within {timeout_s:g} s",
+            command=list(argv),
+            limit=timeout_s,
+            unit="s",
+        ) from None
     except OSError as error:
-        raise TargetError("todo", f"cannot run {argv[0]}: {error.strerror}") from None
+        raise TargetError(
+            "ready-command-failed",
+            f"cannot run {argv[0]}: {error.strerror}",
+            command=list(argv),
+            reason=error.strerror,
+        ) from None
     if done.returncode != 0:
         words = (done.stdout + done.stderr).decode(errors="replace").strip().splitlines()
         last = f": {words[-1][:200]}" if words else ""
-        raise TargetError("todo", f"{shlex.join(argv)} exited with status {done.returncode}{last}")
+        raise TargetError(
+            "ready-command-failed",
+            f"{shlex.join(argv)} exited with status {done.returncode}{last}",
+            command=list(argv),
+            status=done.returncode,
+        )

@@ -102,7 +102,7 @@ def parse_target(text: str) -> Attached | Managed:
     """
     text = text.strip()
     if not text:
-        raise UsageError("todo", "no target is named", hint=f"TARGET is {_FORMS}")
+        raise UsageError("missing-argument", "no target is named", hint=f"TARGET is {_FORMS}", name="TARGET")
     scheme, found, rest = text.partition("://")
     if found:
         return _attached(text, scheme.lower(), rest)
@@ -124,12 +124,19 @@ def _unknown(name: str) -> UsageError:
         # Where several have one port, the first of the table is the usual one.
         likely = next((entry.name for entry in ENTRIES.values() if entry.port == int(port)), PROTOCOLS[0])
         return UsageError(
-            "todo", f"target {name!r} does not say its protocol", hint=f"write {likely}://{name}"
+            "missing-argument",
+            f"target {name!r} does not name a protocol",
+            hint=f"write {likely}://{name}",
+            name="protocol",
+            value=name,
+            meant=f"{likely}://{name}",
         )
     return UsageError(
-        "todo",
+        "unknown-name",
         f"target {name!r} is neither a preset, a file, nor a URL{nearest(name, preset_names())}",
         hint=f"TARGET is {_FORMS}; presets: {', '.join(preset_names())}",
+        name=name,
+        known=preset_names(),
     )
 
 
@@ -138,9 +145,22 @@ def _options(text: str, query: str) -> dict[str, object]:
     for part in query.split("&"):
         name, found, value = part.partition("=")
         if not found or not name:
-            raise UsageError("todo", f"option {part!r} in target {text!r} is not NAME=VALUE", hint=_OPTIONS)
+            raise UsageError(
+                "bad-value",
+                f"option {part!r} in target {text!r} is not NAME=VALUE",
+                hint=_OPTIONS,
+                name="option",
+                value=text,
+                part=part,
+            )
         if name in options:
-            raise UsageError("todo", f"option {name!r} is given twice in target {text!r}", hint=_OPTIONS)
+            raise UsageError(
+                "duplicate-name",
+                f"option {name!r} is given twice in target {text!r}",
+                hint=_OPTIONS,
+                name=name,
+                value=text,
+            )
         (_, plain), *_ = parse_qsl(f"x={value}", keep_blank_values=True, separator="\n")
         try:
             options[name] = json.loads(plain)
@@ -155,15 +175,20 @@ def _attached(text: str, scheme: str, rest: str) -> Attached:
     protocol = ENTRIES.get(spoken) or by_tls_scheme.get(spoken)
     if scheme == "unix":
         raise UsageError(
-            "todo",
-            f"target {text!r} does not say its protocol",
+            "missing-argument",
+            f"target {text!r} does not name a protocol",
             hint=f"write {' or '.join(f'{name}+unix://{rest}' for name in PROTOCOLS)}",
+            name="protocol",
+            value=text,
         )
     if protocol is None or (plus and over != "unix"):
         raise UsageError(
-            "todo",
-            f"unknown protocol {scheme!r} in target {text!r}{nearest(scheme, [*PROTOCOLS, *by_tls_scheme])}",
+            "unknown-name",
+            f"unknown protocol {scheme!r} in target"
+            f" {without_password(text)!r}{nearest(scheme, [*PROTOCOLS, *by_tls_scheme])}",
             hint=f"TARGET is {_FORMS}",
+            name=scheme,
+            known=[*PROTOCOLS, *by_tls_scheme],
         )
     secured = spoken in by_tls_scheme
     if plus:
@@ -174,9 +199,12 @@ def _attached(text: str, scheme: str, rest: str) -> Attached:
     whole, at, place = authority.rpartition("@")
     if at and not protocol.logs_in:
         raise UsageError(
-            "todo",
-            f"target {scheme}://...@{place} holds a user or password, for which {protocol.name} has no place",
+            "unsupported",
+            f"target {scheme}://...@{place} names a user or password, but {protocol.name} has no place for"
+            " one in its URL",
             hint="--header 'Authorization: ...'" if protocol.mix.paths else f"write {scheme}://{place}",
+            name="login",
+            protocol=protocol.name,
         )
     login = None
     if protocol.logs_in:
@@ -185,21 +213,29 @@ def _attached(text: str, scheme: str, rest: str) -> Attached:
         login, authority, path = _login(text, whole if at else "", path), place, ""
     if fragment:
         raise UsageError(
-            "todo",
-            f"target {text!r} holds a fragment ({fragment}), which is never sent",
+            "bad-value",
+            f"target {text!r} has a fragment ({fragment}), which is never sent",
             hint=f"write {scheme}://{authority}{path}",
+            name="fragment",
+            value=text,
         )
     if not (protocol.mix.paths or protocol.mix.names) and path not in ("", "/"):
         raise UsageError(
-            "todo", f"target {text!r}: {scheme} has no path", hint=f"write {scheme}://{authority}"
+            "bad-value",
+            f"target {text!r}: {scheme} has no path",
+            hint=f"write {scheme}://{authority}",
+            name="path",
+            value=text,
         )
     if (protocol.mix.paths or protocol.mix.names) and (
         not path.isascii() or re.search(r"[\x00-\x20\x7f]", path)
     ):
         raise UsageError(
-            "todo",
-            f"target {text!r}: the path holds a character that must be written as %XX",
+            "bad-value",
+            f"target {text!r}: the path has a character that must be written as %XX",
             hint=f"write {scheme}://{authority}{quote(path, safe='/?&=%')}",
+            name="path",
+            value=text,
         )
     if path.startswith("?"):
         path = "/" + path
@@ -207,13 +243,21 @@ def _attached(text: str, scheme: str, rest: str) -> Attached:
     every = [_host_and_port(text, one, default) for one in authority.split(",")]
     if not all(port for _, port in every):
         raise UsageError(
-            "todo",
-            f"target {text!r} names no port, and {protocol.name} has no usual one",
+            "missing-argument",
+            f"target {text!r} names no port, and {protocol.name} has no default port",
             hint=f"write {text}:PORT",
+            name="port",
+            value=text,
         )
     endpoints = [join_address(host, port) for host, port in every]
     if twice := next((one for one in endpoints if endpoints.count(one) > 1), None):
-        raise UsageError("todo", f"target {text!r} names {twice} twice", hint="name each server once")
+        raise UsageError(
+            "duplicate-name",
+            f"target {text!r} names {twice} twice",
+            hint="name each server once",
+            name=twice,
+            value=text,
+        )
     host, port = every[0]
     addresses = resolve_host(host, port)
     several = tuple(endpoints) if len(every) > 1 else ()
@@ -239,7 +283,12 @@ def _login(text: str, who: str, path: str) -> Login | None:
     protocol = options.pop("protocol", None)
     if options or protocol not in (None, "2", "3"):
         raise UsageError(
-            "todo", f"target {text!r}: unknown option {query!r}", hint="write ?protocol=3 for RESP3"
+            "unknown-key",
+            f"target {text!r}: unknown option {query!r}",
+            hint="write ?protocol=3 for RESP3",
+            key=query,
+            value=text,
+            known=["protocol"],
         )
     said = {"user": unquote(user), "password": unquote(password), "database": unquote(database)}
     given: dict[str, Any] = {name: value for name, value in said.items() if value}
@@ -254,13 +303,20 @@ def _on_unix_socket(text: str, protocol: Entry, rest: str, secured: bool) -> Att
     if not socket_path.startswith("/") or "\0" in socket_path:
         form = f"{protocol.name}+unix:///run/server.sock{':/PATH' if protocol.mix.paths else ''}"
         raise UsageError(
-            "todo", f"target {text!r} names no Unix socket by its whole path", hint=f"write {form}"
+            "bad-value",
+            f"target {text!r} does not name a Unix socket by its absolute path",
+            hint=f"write {form}",
+            name="socket",
+            value=text,
         )
     if len(os.fsencode(socket_path)) > LONGEST_SOCKET_PATH:
         raise UsageError(
-            "todo",
-            f"target {text!r}: the kernel takes paths of Unix sockets of {LONGEST_SOCKET_PATH} bytes at most",
+            "bad-value",
+            f"target {text!r}: the path of a Unix socket has at most {LONGEST_SOCKET_PATH} bytes",
             hint=f"ln -s {socket_path} /tmp/server.sock, and measure that",
+            name="socket",
+            value=text,
+            most=LONGEST_SOCKET_PATH,
         )
     address = f"unix:{socket_path}"
     return Attached(text, protocol.name, socket_path, 0, path or "/", (address,), secured)
@@ -271,31 +327,54 @@ def _host_and_port(text: str, authority: str, default: int) -> tuple[str, int]:
         match = re.fullmatch(r"\[([^\]]*)\](?::(.*))?", authority)
         if match is None:
             raise UsageError(
-                "todo", f"target {text!r}: its IPv6 address is not closed", hint="write [ADDRESS]:PORT"
+                "bad-value",
+                f"target {text!r}: its IPv6 address is not closed",
+                hint="write [ADDRESS]:PORT",
+                name="host",
+                value=text,
             )
         host, port = match[1], match[2]
         try:
             socket.inet_pton(socket.AF_INET6, host.partition("%")[0])
         except OSError:
             raise UsageError(
-                "todo",
+                "bad-value",
                 f"target {text!r}: {host!r} is not an IPv6 address",
                 hint="write [ADDRESS]:PORT, like [::1]:11211",
+                name="host",
+                value=text,
             ) from None
     elif authority.count(":") > 1:
         raise UsageError(
-            "todo", f"target {text!r}: an IPv6 address needs brackets", hint="write [ADDRESS]:PORT"
+            "bad-value",
+            f"target {text!r}: an IPv6 address needs brackets",
+            hint="write [ADDRESS]:PORT",
+            name="host",
+            value=text,
         )
     else:
         host, colon, after = authority.partition(":")
         port = after if colon else None
     if not host:
-        raise UsageError("todo", f"target {text!r} names no host", hint="write 127.0.0.1 for this machine")
+        raise UsageError(
+            "missing-argument",
+            f"target {text!r} names no host",
+            hint="write 127.0.0.1 for this machine",
+            name="host",
+            value=text,
+        )
     if port is None:
         return host, default
     if not re.fullmatch(r"[0-9]{1,9}", port) or not 1 <= int(port) <= 65535:
         raise UsageError(
-            "todo", f"target {text!r}: port {port!r} is not in 1..65535", hint=f"default: {default}"
+            "bad-value",
+            f"target {text!r}: port {port!r} is not in 1..65535",
+            hint=f"default: {default}",
+            name="port",
+            value=text,
+            port=port,
+            least=1,
+            most=65535,
         )
     return host, int(port)
 
@@ -313,7 +392,11 @@ def resolve_host(host: str, port: int) -> tuple[str, ...]:
     except (OSError, UnicodeError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise TargetError(
-            "todo", f"cannot resolve host {host!r}: {reason}", hint=f"getent hosts {host}"
+            "unresolvable",
+            f"cannot resolve host {host!r}: {reason}",
+            hint=f"getent hosts {host}",
+            host=host,
+            reason=reason,
         ) from None
     found.sort(key=lambda entry: entry[0] != socket.AF_INET)
     scoped = (_with_scope(str(address[0]), address) for *_, address in found)

@@ -24,11 +24,11 @@ from pydantic import (
     model_validator,
 )
 
-from hindmost.errors import UsageError
+from hindmost.errors import ArgumentError, UsageError
 from hindmost.names import nearest
 from hindmost.plan.login import Login
 from hindmost.plan.positions import Written
-from hindmost.plan.problems import problems_of
+from hindmost.plan.problems import refused
 from hindmost.plan.protocols import ENTRIES, PROTOCOLS, Protocol
 from hindmost.plan.tls import Tls
 from hindmost.targets import placeholders
@@ -61,9 +61,13 @@ class ReadyProbe(_Strict):
     @model_validator(mode="after")
     def _agree(self) -> Self:
         if self.kind == "command" and self.command is None:
-            raise ValueError('kind = "command" needs a command')
+            raise ArgumentError("missing-argument", 'kind = "command" needs a command', key="ready.command")
         if self.kind != "command" and self.command is not None:
-            raise ValueError(f'command is given, but kind = "{self.kind}" does not use it')
+            raise ArgumentError(
+                "conflicting-options",
+                f'command is given, but kind = "{self.kind}" does not use it',
+                options=["ready.command", "ready.kind"],
+            )
         return self
 
 
@@ -82,13 +86,19 @@ class Stop(_Strict):
         name = value.upper().removeprefix("SIG")
         known = [s.name.removeprefix("SIG") for s in signals.Signals]
         if name not in known:
-            raise ValueError(f"unknown signal{nearest(name, known)}")
+            raise ArgumentError(
+                "unknown-name", f"unknown signal{nearest(name, known)}", name=name, known=known
+            )
         return name
 
     @model_validator(mode="after")
     def _agree(self) -> Self:
         if self.command is not None and "signal" in self.model_fields_set:
-            raise ValueError("both signal and command are given; choose one")
+            raise ArgumentError(
+                "conflicting-options",
+                "both signal and command are given; choose one",
+                options=["stop.signal", "stop.command"],
+            )
         return self
 
     @property
@@ -156,14 +166,14 @@ class TargetSpec(_Strict):
         except ValueError:
             raise ValueError('not an IP address; write "127.0.0.1" or "::1"') from None
         if address.is_unspecified:
-            raise ValueError(f'{value} means "all addresses"; write the one that requests go to')
+            raise ValueError(f'{value} means "all addresses"; write the address that requests go to')
         return str(address)
 
     @field_validator("path")
     @classmethod
     def _http_path(cls, value: str) -> str:
         if not value.startswith("/") or not value.isascii() or any(c <= " " for c in value):
-            raise ValueError("must start with / and hold no spaces")
+            raise ValueError("must start with / and contain no spaces")
         return value
 
     @field_validator("files")
@@ -172,32 +182,50 @@ class TargetSpec(_Strict):
         for name in value:
             path = PurePosixPath(name)
             if path.is_absolute() or ".." in path.parts or not path.parts or "\0" in name:
-                raise ValueError(f"{name!r} must be a path inside {{dir}}")
+                raise ArgumentError("bad-value", f"{name!r} must be a path inside {{dir}}", name=name)
         return value
 
     @model_validator(mode="after")
     def _agree(self) -> Self:
         if clash := sorted(set(self.options) & set(placeholders.BUILT_IN)):
-            raise ValueError(f"options.{clash[0]} is already a placeholder with a meaning of its own")
+            raise ArgumentError(
+                "duplicate-name",
+                f"options.{clash[0]} has the name of a built-in placeholder",
+                key=f"options.{clash[0]}",
+                name=clash[0],
+            )
         known = [*placeholders.BUILT_IN, *self.options]
         texts = self.texts()
         for key, text in texts.items():
             try:
                 placeholders.check(text, known)
-            except ValueError as error:
-                raise ValueError(f"{key}: {error}") from None
+            except ArgumentError as error:
+                raise ArgumentError(error.code, f"{key}: {error}", **{"key": key, **error.fields}) from None
         everywhere = set().union(*(placeholders.used(text) for text in texts.values()))
         if self.socket is None and self.port == 0 and not everywhere & {"port", "address"}:
-            raise ValueError(
+            raise ArgumentError(
+                "missing-argument",
                 "port = 0 picks a free port, but neither {port} nor {address} tells the server which; "
-                "use one in command, env or files, or set port to the server's own"
+                "use one in command, env or files, or set port to the server's own",
+                key="port",
+                known=["{port}", "{address}"],
             )
         if self.user is not None and self.user_if_root is not None:
-            raise ValueError("both user and user_if_root are given; choose one")
+            raise ArgumentError(
+                "conflicting-options",
+                "both user and user_if_root are given; choose one",
+                options=["user", "user_if_root"],
+            )
         mixes = {name: entry.mix for name, entry in ENTRIES.items()}
         if self.path != "/" and not (mixes[self.protocol].paths or mixes[self.protocol].names):
-            able = " or ".join(f'"{name}"' for name, mix in mixes.items() if mix.paths or mix.names)
-            raise ValueError(f'path is for protocol = {able}, not "{self.protocol}"')
+            able = [name for name, mix in mixes.items() if mix.paths or mix.names]
+            raise ArgumentError(
+                "conflicting-options",
+                f"path is for protocol = {' or '.join(able)}, not {self.protocol}",
+                options=["path", "protocol"],
+                value=self.protocol,
+                known=able,
+            )
         return self
 
     def texts(self) -> dict[str, str]:
@@ -225,16 +253,23 @@ class TargetSpec(_Strict):
             if name not in self.options:
                 known = f"it takes {', '.join(self.options)}" if self.options else "it takes none"
                 raise UsageError(
-                    "todo",
+                    "unknown-key",
                     f"target {self.name} has no option {name!r}{nearest(name, self.options)}",
                     hint=f"{known}; write {self.name}?NAME=VALUE",
+                    key=name,
+                    known=list(self.options),
                 )
         update: dict[str, object] = {"options": {**self.options, **changes}}
         if "protocol" in changes:  # a server that speaks several: the client must do as well
             if changes["protocol"] not in PROTOCOLS:
                 wrong = str(changes["protocol"])
                 raise UsageError(
-                    "todo", f"target {self.name} does not speak {wrong!r}{nearest(wrong, PROTOCOLS)}"
+                    "unknown-name",
+                    f"target {self.name} does not speak {wrong!r}{nearest(wrong, PROTOCOLS)}",
+                    hint=f"protocols: {', '.join(PROTOCOLS)}",
+                    key="protocol",
+                    name=wrong,
+                    known=list(PROTOCOLS),
                 )
             update["protocol"] = changes["protocol"]
         return self.model_copy(update=update)
@@ -258,22 +293,35 @@ def load_target_file(path: str | Path) -> TargetSpec:
         data = path.read_bytes()[: MAX_TARGET_FILE_BYTES + 1] if path.is_file() else None
     except OSError as error:
         raise UsageError(
-            "todo", f"cannot read target file {path}: {error.strerror}", hint=f"ls -l {path}"
+            "unreadable-file",
+            f"cannot read target file {path}: {error.strerror}",
+            hint=f"ls -l {path}",
+            path=str(path),
         ) from None
     if data is None:
         what = "is not a file" if path.exists() else "does not exist"
-        raise UsageError("todo", f"target file {path} {what}", hint="give a .toml file, a preset, or a URL")
+        raise UsageError(
+            "unreadable-file" if path.exists() else "no-such-file",
+            f"target file {path} {what}",
+            hint="give a .toml file, a preset, or a URL",
+            path=str(path),
+        )
     if len(data) > MAX_TARGET_FILE_BYTES:
         raise UsageError(
-            "todo",
-            f"target file {path} is larger than {MAX_TARGET_FILE_BYTES} bytes: not a target file",
+            "bad-file",
+            f"target file {path} is larger than {MAX_TARGET_FILE_BYTES} bytes",
             hint="see examples/targets/",
+            path=str(path),
+            limit=MAX_TARGET_FILE_BYTES,
         )
     try:
         return parse_target_toml(data.decode(), str(path), path.resolve().parent)
     except UnicodeDecodeError as error:
         raise UsageError(
-            "todo", f"target file {path} is not UTF-8 text (byte {error.start})", hint="see examples/targets/"
+            "bad-file",
+            f"target file {path} is not UTF-8 text (byte {error.start})",
+            hint="see examples/targets/",
+            path=str(path),
         ) from None
 
 
@@ -283,11 +331,11 @@ def parse_target_toml(text: str, where: str, folder: Path) -> TargetSpec:
         spec = TargetSpec.model_validate(tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
         raise UsageError(
-            "todo", f"target file {where} is not TOML: {error}", hint="see examples/targets/"
+            "bad-file", f"target file {where} is not TOML: {error}", hint="see examples/targets/", path=where
         ) from None
     except ValidationError as error:
-        told = problems_of(error, _MODELS, f"target file {where}", Written(text, toml=True))
-        raise UsageError("todo", told, hint="see examples/targets/") from None
+        source = Written(text, toml=True, path=where)
+        raise refused(error, _MODELS, f"target file {where}", source, hint="see examples/targets/") from None
     spec._folder = folder
     return spec
 

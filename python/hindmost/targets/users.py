@@ -39,15 +39,18 @@ def account(spec: TargetSpec) -> Account | None:
     except KeyError:
         key = "user" if spec.user else "user_if_root"
         message = f'target {spec.name}: {key} = "{name}": there is no such user'
-        raise UsageError("todo", message, hint="getent passwd") from None
+        raise UsageError("unknown-name", message, hint="getent passwd", key=key, name=name) from None
     if entry.pw_uid == os.geteuid():
         return None
     if not root:
         me = pwd.getpwuid(os.geteuid()).pw_name
         raise TargetError(
-            "todo",
-            f"target {spec.name} is to run as user {name}; Hindmost runs as {me}, and only root may switch",
+            "needs-root",
+            f"target {spec.name} should run as user {name}, but Hindmost runs as {me}, and only root can"
+            " switch users",
             hint="run Hindmost with sudo, or write user_if_root instead of user in the target file",
+            key="user",
+            name=name,
         )
     groups = {entry.pw_gid, *(group.gr_gid for group in grp.getgrall() if name in group.gr_mem)}
     return Account(entry.pw_uid, entry.pw_gid, tuple(sorted(groups)))

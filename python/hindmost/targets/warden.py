@@ -176,7 +176,11 @@ class Warden:
     def _wait_for(self, condition: Callable[[], bool], otherwise: str) -> None:
         while not condition():
             if self._failure is not None or self._stopped:
-                raise TargetError("todo", f"{otherwise}: {self._failure or 'its guard process ended'}")
+                raise TargetError(
+                    "server-failed",
+                    f"{otherwise}: {self._failure or 'its guard process ended'}",
+                    reason=self._failure,
+                )
             self.pump(None)
 
     @property

@@ -11,6 +11,7 @@ from hindmost.errors import UsageError
 from hindmost.plan.http import called
 from hindmost.plan.sources.har import from_har
 from hindmost.plan.sources.openapi import from_openapi
+from hindmost.plan.sources.place import Place
 from hindmost.plan.sources.vegeta import from_vegeta
 
 __all__ = ["read_requests"]
@@ -28,51 +29,77 @@ def read_requests(path: Path) -> dict[str, Any]:
     UsageError
         If it cannot be read, is none of these, or holds no request; names the line where there is one.
     """
-    what = f"file of requests {path}"
+    place = Place(path)
     try:
         if path.stat().st_size > _LARGEST_BYTES:
             raise UsageError(
-                "todo", f"{what} is larger than {_LARGEST_BYTES >> 20} MiB", hint="leave some of it out"
+                "bad-file",
+                f"{place} is larger than {_LARGEST_BYTES >> 20} MiB",
+                hint="leave some requests out",
+                limit=_LARGEST_BYTES,
+                **place.fields(),
             )
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise UsageError("todo", f"{what} cannot be read: {why}", hint=f"ls -l {path}") from None
-    document = _document(path, text, what)
+        raise UsageError(
+            "unreadable-file" if path.exists() else "no-such-file",
+            f"{place}: cannot be read: {why}",
+            hint=f"ls -l {path}",
+            **place.fields(),
+        ) from None
+    document = _document(path, text, place)
     if isinstance(document, dict) and "log" in document:
-        requests = from_har(document, what)
+        requests = from_har(document, place)
     elif isinstance(document, dict) and ("openapi" in document or "swagger" in document):
-        requests = from_openapi(document, what)
+        requests = from_openapi(document, place)
     else:
-        requests = from_vegeta(text, path.absolute().parent, what)
+        requests = from_vegeta(text, path.absolute().parent, place)
     if not requests:
-        raise UsageError("todo", f"{what} holds no request", hint="see hindmost measure --help, --requests")
+        raise UsageError(
+            "bad-file",
+            f"{place} holds no request",
+            hint="see hindmost measure --help, --requests",
+            **place.fields(),
+        )
     return {"kind": "http", "requests": _counted(requests)}
 
 
-def _document(path: Path, text: str, what: str) -> object:
+def _document(path: Path, text: str, place: Place) -> object:
     if path.suffix in (".yaml", ".yml"):
         try:
             yaml: Any = import_module("yaml")
         except ImportError:
             raise UsageError(
-                "todo", f"{what} is YAML, which needs PyYAML", hint="pip install pyyaml, or write it as JSON"
+                "missing-library",
+                f"{place} is YAML, which needs PyYAML",
+                hint="pip install pyyaml, or write it as JSON",
+                name="PyYAML",
+                **place.fields(),
             ) from None
         try:
             return yaml.safe_load(text)
         except yaml.YAMLError as error:
             mark = getattr(error, "problem_mark", None)
-            line = "" if mark is None else f", line {mark.line + 1}"
-            why = getattr(error, "problem", None) or "no YAML"
-            raise UsageError("todo", f"{what}{line}: {why}", hint="an OpenAPI document") from None
+            line = None if mark is None else mark.line + 1
+            why = getattr(error, "problem", None) or "not YAML"
+            raise UsageError(
+                "bad-file",
+                f"{place.at(line)}: {why}",
+                hint="write an OpenAPI document",
+                **place.at(line).fields(),
+            ) from None
     if not text.lstrip().startswith("{"):
         return None
     try:
         return json.loads(text)
-    except ValueError as error:
+    except json.JSONDecodeError as error:
         if path.suffix in (".har", ".json") and "\n{" not in text:
             raise UsageError(
-                "todo", f"{what} is not JSON: {error}", hint="a HAR file or an OpenAPI document"
+                "bad-file",
+                f"{place.at(error.lineno)} is not JSON: {error.msg}",
+                hint="give a HAR file or an OpenAPI document",
+                **place.at(error.lineno).fields(),
             ) from None
         return None
 

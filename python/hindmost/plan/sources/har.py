@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import base64
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
 from hindmost.errors import UsageError
 from hindmost.plan.http import quoted
+from hindmost.plan.sources.place import Place
 from hindmost.plan.sources.vegeta import path_of
 
 _OWN = ("host", "content-length", "connection", "transfer-encoding", "accept-encoding", "keep-alive", "te")
@@ -16,7 +18,7 @@ _OWN = ("host", "content-length", "connection", "transfer-encoding", "accept-enc
 _CACHE = ("if-none-match", "if-modified-since")
 
 
-def from_har(document: dict[str, Any], what: str) -> list[dict[str, Any]]:
+def from_har(document: dict[str, Any], place: Place) -> list[dict[str, Any]]:
     """Read the requests to the host that most of them go to.
 
     Raises
@@ -29,7 +31,10 @@ def from_har(document: dict[str, Any], what: str) -> list[dict[str, Any]]:
         hosts = Counter(urlsplit(one["request"]["url"]).netloc for one in entries)
     except (KeyError, TypeError, AttributeError) as error:
         raise UsageError(
-            "todo", f"{what} is no HAR file: {error!r}", hint="log.entries holds the requests"
+            "bad-file",
+            f"{place} is not a HAR file: {error!r}",
+            hint="log.entries holds the requests",
+            **place.fields(),
         ) from None
     if not hosts:
         return []
@@ -38,13 +43,13 @@ def from_har(document: dict[str, Any], what: str) -> list[dict[str, Any]]:
     for at, one in enumerate(entries):
         request = one["request"]
         if urlsplit(request["url"]).netloc == most:
-            found.append(_request(request, f"{what}, entry {at + 1}"))
+            found.append(_request(request, replace(place, entry=at + 1)))
     return found
 
 
-def _request(request: dict[str, Any], what: str) -> dict[str, Any]:
+def _request(request: dict[str, Any], place: Place) -> dict[str, Any]:
     try:
-        found: dict[str, Any] = {"method": request["method"], "path": path_of(request["url"], what)}
+        found: dict[str, Any] = {"method": request["method"], "path": path_of(request["url"], place)}
         headers: dict[str, str] = {}
         for one in request.get("headers", []):
             name = str(one["name"])
@@ -60,6 +65,9 @@ def _request(request: dict[str, Any], what: str) -> dict[str, Any]:
             found["body"] = quoted(text)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UsageError(
-            "todo", f"{what} is no request: {error!r}", hint="a HAR file as a browser saves it"
+            "bad-file",
+            f"{place} is not a request: {error!r}",
+            hint="give a HAR file as a browser saves it",
+            **place.fields(),
         ) from None
     return found

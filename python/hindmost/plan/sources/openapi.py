@@ -11,13 +11,14 @@ from urllib.parse import quote, urlsplit
 
 from hindmost.errors import UsageError
 from hindmost.plan.http import as_json, quoted
+from hindmost.plan.sources.place import Place
 
 _METHODS = ("get", "put", "post", "delete", "options", "head", "patch")
 _DEEPEST = 8
 """Schemas within schemas that are written out; one may hold itself."""
 
 
-def from_openapi(document: dict[str, Any], what: str) -> list[dict[str, Any]]:
+def from_openapi(document: dict[str, Any], place: Place) -> list[dict[str, Any]]:
     """One request for each operation.
 
     Raises
@@ -25,7 +26,7 @@ def from_openapi(document: dict[str, Any], what: str) -> list[dict[str, Any]]:
     UsageError
         If a reference leads nowhere, or the document has not the shape that it should.
     """
-    reader = _Reader(document, what)
+    reader = _Reader(document, place)
     found = []
     try:
         for path, item in document.get("paths", {}).items():
@@ -36,14 +37,17 @@ def from_openapi(document: dict[str, Any], what: str) -> list[dict[str, Any]]:
                     found.append(reader.request(path, method, reader.resolved(item[method]), shared))
     except (AttributeError, TypeError, KeyError) as error:
         raise UsageError(
-            "todo", f"{what} is no OpenAPI document: {error!r}", hint="see spec.openapis.org"
+            "bad-file",
+            f"{place} is not an OpenAPI document: {error!r}",
+            hint="see spec.openapis.org",
+            **place.fields(),
         ) from None
     return found
 
 
 class _Reader:
-    def __init__(self, document: dict[str, Any], what: str) -> None:
-        self.document, self.what = document, what
+    def __init__(self, document: dict[str, Any], place: Place) -> None:
+        self.document, self.place = document, place
         servers = document.get("servers") or [{"url": document.get("basePath", "")}]
         self.base = urlsplit(str(servers[0].get("url", ""))).path.rstrip("/")
 
@@ -52,19 +56,27 @@ class _Reader:
         for _ in range(_DEEPEST):
             if "$ref" not in one:
                 return one
-            place: Any = self.document
+            found: Any = self.document
             for part in str(one["$ref"]).removeprefix("#/").split("/"):
-                place = (
-                    place.get(part.replace("~1", "/").replace("~0", "~")) if isinstance(place, dict) else None
+                found = (
+                    found.get(part.replace("~1", "/").replace("~0", "~")) if isinstance(found, dict) else None
                 )
-            if not isinstance(place, dict):
+            if not isinstance(found, dict):
                 raise UsageError(
-                    "todo",
-                    f"{self.what}: {one['$ref']} is not in the document",
+                    "bad-file",
+                    f"{self.place}: {one['$ref']} is not in the document",
                     hint="references to other files are not read",
+                    key=one["$ref"],
+                    **self.place.fields(),
                 )
-            one = place
-        raise UsageError("todo", f"{self.what}: {one['$ref']} refers to itself", hint="mend the document")
+            one = found
+        raise UsageError(
+            "bad-file",
+            f"{self.place}: {one['$ref']} refers to itself",
+            hint="correct the document",
+            key=one["$ref"],
+            **self.place.fields(),
+        )
 
     def request(
         self, path: str, method: str, operation: dict[str, Any], shared: list[dict[str, Any]]

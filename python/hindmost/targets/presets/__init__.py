@@ -26,9 +26,11 @@ def preset(name: str) -> TargetSpec:
     """
     if name not in preset_names():
         raise UsageError(
-            "todo",
+            "unknown-name",
             f"there is no preset {name!r}{nearest(name, preset_names())}",
             hint=f"presets: {', '.join(preset_names())}",
+            name=name,
+            known=preset_names(),
         )
     text = (files(__name__) / f"{name}.toml").read_text(encoding="utf-8")
     return parse_target_toml(text, f"preset {name}", Path.cwd())

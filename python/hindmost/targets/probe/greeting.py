@@ -6,6 +6,7 @@ import contextlib
 import re
 import time
 from collections.abc import Sequence
+from typing import Any
 
 from hindmost.errors import TargetError
 from hindmost.plan.codes import Codes, accepted
@@ -82,9 +83,12 @@ def identify(
                 version = "server"
             if version:
                 raise WrongProtocol(
-                    "todo",
+                    "wrong-protocol",
                     f"{address} does not speak {protocol}: it is {other} {version}",
                     hint=f"write {other}://{address}",
+                    address=address,
+                    protocol=protocol,
+                    found=other,
                 ) from None
         raise
 
@@ -171,17 +175,29 @@ def _answer(talk: Talk, ask: Ask, path: str, accept: Codes, first: First | None 
 def _refused_first(answer: Answer, first: First, address: str, reply: str) -> TargetError:
     comes_to = "a miss" if answer.shows == "missing" else "an error"
     problem = TargetError(
-        "todo",
-        f"{first.method} http://{address}{first.path} answered '{reply}': each would be {comes_to}",
-        hint="mend --method, --body, --header or the workload file; --accept says what is a success",
+        "request-refused",
+        f"{first.method} http://{address}{first.path} answered '{reply}': every request would be {comes_to}",
+        hint="correct --method, --body, --header or the workload file; --accept defines success",
+        address=address,
+        path=first.path,
+        reply=reply,
+        shows=answer.shows,
     )
     problem.shows = answer.shows
     return problem
 
 
-def _problem(answer: Answer, filled: dict[str, str]) -> TargetError:
-    kind = NotReady if answer.means == "not_ready" else TargetError
-    problem = kind("todo", answer.message.format(**filled), hint=answer.hint.format(**filled) or None)
+def _problem(answer: Answer, filled: dict[str, Any]) -> TargetError:
+    kind: type[TargetError] = NotReady if answer.means == "not_ready" else TargetError
+    refused = "request-refused" if answer.shows else "login-refused"
+    code = "server-not-ready" if answer.means == "not_ready" else refused
+    problem = kind(
+        code,
+        answer.message.format(**filled),
+        hint=answer.hint.format(**filled) or None,
+        shows=answer.shows,
+        **filled,
+    )
     problem.shows = answer.shows
     return problem
 
@@ -213,7 +229,7 @@ def first_answering(
             return address, asked
         except TargetError as error:
             problem = problem or error
-    raise problem or TargetError("todo", "no address to try")
+    raise problem or TargetError("unreachable", "no address to try")
 
 
 def greet(

@@ -33,7 +33,11 @@ def reach(address: str, entry: Entry, timeout_s: float) -> socket.socket:
     except OSError as error:
         connection.close()
         raise Silent(
-            "todo", f"cannot reach {address}: {error.strerror or error}", hint=f"ip route get {host}"
+            "unreachable",
+            f"cannot reach {address}: {error.strerror or error}",
+            hint=f"ip route get {host}",
+            address=address,
+            reason=error.strerror,
         ) from None
     return connection
 
@@ -48,14 +52,23 @@ def _connect(address: str, timeout_s: float) -> socket.socket:
         raise _refused(address) from None
     except TimeoutError:
         raise Silent(
-            "todo",
+            "no-answer",
             f"{address} did not answer a connection attempt within {timeout_s:g} s",
             hint=f"is the host up, and does a firewall drop port {port}? try: ping {host}",
+            address=address,
+            limit=timeout_s,
+            unit="s",
         ) from None
     except OSError as error:
         no_route = error.errno in (errno.EHOSTUNREACH, errno.ENETUNREACH)
         hint = f"ip route get {host}" if no_route else f"ping {host}"
-        raise Silent("todo", f"cannot reach {address}: {error.strerror or error}", hint=hint) from None
+        raise Silent(
+            "unreachable",
+            f"cannot reach {address}: {error.strerror or error}",
+            hint=hint,
+            address=address,
+            reason=error.strerror,
+        ) from None
     # Polling a free ephemeral port may connect to itself (simultaneous open): nobody listens there.
     if connection.getsockname() == connection.getpeername():
         connection.close()
@@ -71,14 +84,21 @@ def _connect_unix(path: str, timeout_s: float) -> socket.socket:
     except (FileNotFoundError, ConnectionRefusedError) as error:
         connection.close()
         raise NotListening(
-            "todo",
+            "not-listening",
             f"nothing listens on the Unix socket {path}: {error.strerror}",
             hint=f"start the server, or check the path: ls -l {path}",
+            address=f"unix:{path}",
+            path=path,
         ) from None
     except OSError as error:
         connection.close()
         raise Silent(
-            "todo", f"cannot reach the Unix socket {path}: {error.strerror or error}", hint=f"ls -l {path}"
+            "unreachable",
+            f"cannot reach the Unix socket {path}: {error.strerror or error}",
+            hint=f"ls -l {path}",
+            address=f"unix:{path}",
+            path=path,
+            reason=error.strerror,
         ) from None
     return connection
 
@@ -86,7 +106,8 @@ def _connect_unix(path: str, timeout_s: float) -> socket.socket:
 def _refused(address: str) -> NotListening:
     _, port = split_address(address)
     return NotListening(
-        "todo",
+        "not-listening",
         f"connection refused: nothing listens on {address}",
         hint=f"start the server, or check the port: ss -ltn 'sport = :{port}'",
+        address=address,
     )

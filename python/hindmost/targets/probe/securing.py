@@ -30,7 +30,9 @@ def verify(address: str, tls: Tls, entry: Entry, timeout_s: float) -> None:
     except _engine.EngineError as error:
         code, message = error.args
         hint = HINTS[code].replace("HOST:PORT", address)
-        raise TargetError("todo", f"{entry.tls_scheme}://{address}: {message}", hint=hint) from None
+        raise TargetError(
+            code, f"{entry.tls_scheme}://{address}: {message}", hint=hint, address=address
+        ) from None
 
 
 def secured(connection: socket.socket, address: str, tls: Tls, entry: Entry) -> ssl.SSLSocket:
@@ -54,20 +56,24 @@ def secured(connection: socket.socket, address: str, tls: Tls, entry: Entry) -> 
         return context.wrap_socket(connection, server_hostname=tls.sni or split_address(address)[0])
     except TimeoutError:
         raise Silent(
-            "todo",
-            f"{address} accepted a second connection and said nothing in its TLS handshake within"
-            f" {connection.gettimeout() or 0.0:g} s; the first was secured a moment ago",
-            hint="has it one worker, or a limit of connections? Try two at a time:"
-            f" openssl s_client -connect {address}",
+            "no-answer",
+            f"{address} accepted a second connection but sent nothing in the TLS handshake within"
+            f" {connection.gettimeout() or 0.0:g} s; the first connection was secured",
+            hint="does it have only one worker, or a limit of connections? Try two at a time: openssl"
+            f" s_client -connect {address}",
+            address=address,
+            limit=connection.gettimeout(),
+            unit="s",
         ) from None
     except ssl.SSLError as error:
         raise ended(address, error) from None
     except ConnectionError as error:
         raise Silent(
-            "todo",
-            f"{address} hung up in the TLS handshake of a second connection"
-            f" ({error.strerror or error}); the first was secured a moment ago",
-            hint="has it a limit of connections? see the server's log",
+            "second-connection-refused",
+            f"{address} closed a second connection in the TLS handshake ({error.strerror or error}); the"
+            " first connection was secured",
+            hint="does it have a limit of connections? see the server's log",
+            address=address,
         ) from None
 
 
@@ -76,12 +82,14 @@ def _ask(connection: socket.socket, address: str, entry: Entry) -> None:
     connection.sendall(entry.tls_request.encode("latin-1"))
     answer = connection.recv(1)
     if answer != GRANTED:
-        said = f"says {answer!r}" if answer else "hangs up"
+        said = f"said {answer!r}" if answer else "hung up"
         raise TargetError(
-            "todo",
-            f"{address} granted TLS to a first connection, and {said} where a second asks for it"
+            "second-connection-refused",
+            f"{address} granted TLS to a first connection, but {said} when a second asked for it"
             f" ({GRANTED!r} grants it)",
-            hint="are several servers behind this address, or has it a limit of connections? see its log",
+            hint="are several servers behind this address, or is there a limit of connections? see its log",
+            address=address,
+            reply=answer.decode("latin-1"),
         )
 
 
@@ -109,4 +117,10 @@ def explained(refusal: TargetError, tls: Tls | None) -> TargetError:
 def ended(address: str, error: ssl.SSLError) -> TargetError:
     """A server that ends the session after the handshake, as those do that miss a client certificate."""
     words = (error.reason or str(error)).replace("_", " ").lower()
-    return TargetError("todo", f"{address} ended the TLS session: {words}", hint=HINTS["tls-refused"])
+    return TargetError(
+        "tls-refused",
+        f"{address} ended the TLS session: {words}",
+        hint=HINTS["tls-refused"],
+        address=address,
+        reason=words,
+    )

@@ -73,7 +73,9 @@ class Talk:
         except _engine.EngineError as error:
             code, words = error.args
             if code != "refused":
-                raise UsageError("todo", str(words), hint=f"which login does {entry.name} take?") from None
+                raise UsageError(
+                    code, str(words), hint=f"which login does {entry.name} take?", address=self.address
+                ) from None
             self.opening = str(words).encode()
             if any(
                 match(one.pattern, self.opening)
@@ -85,9 +87,12 @@ class Talk:
             if "does not speak" in str(words):
                 raise self.wrong() from None
             raise TargetError(
-                "todo",
-                f"{entry.called} on {self.address} does not let us in: {words}",
-                hint="--user NAME, --password env:VARIABLE and --database NAME say who logs in where",
+                "login-refused",
+                f"{entry.called} on {self.address} refuses the login: {words}",
+                hint="name the login: --user NAME, --password env:VARIABLE, --database NAME",
+                address=self.address,
+                protocol=entry.name,
+                reply=str(words),
             ) from None
         self.opening, self.reply = self.reply, b""
 
@@ -112,10 +117,14 @@ class Talk:
             if self.reply:
                 raise self.wrong() from None
             raise Silent(
-                "todo",
-                f"{self.address} accepted the connection but said nothing within {self.timeout_s:g} s; "
-                f"a {self.protocol} server would have answered",
-                hint="is the server overloaded or stopped, or does it wait for TLS?",
+                "no-answer",
+                f"{self.address} accepted the connection but sent nothing within {self.timeout_s:g} s; a"
+                f" {self.protocol} server would have answered",
+                hint="is the server overloaded or stopped, or does it expect TLS?",
+                address=self.address,
+                protocol=self.protocol,
+                limit=self.timeout_s,
+                unit="s",
             ) from None
         except ssl.SSLError as error:
             raise securing.ended(self.address, error) from None
@@ -162,15 +171,21 @@ class Talk:
             except ConnectionError:
                 _, port = split_address(self.address)
                 raise NotListening(
-                    "todo",
+                    "not-listening",
                     f"nothing listens on {self.address} (UDP)",
                     hint=f"start the server, or check the port: ss -lun 'sport = :{port}'",
+                    address=self.address,
+                    protocol=self.protocol,
                 ) from None
         raise Silent(
-            "todo",
-            f"{self.address} did not answer over UDP within {self.timeout_s:g} s; "
-            f"a {self.protocol} server would have",
-            hint="is it there, does it listen on UDP, and may this host ask it?",
+            "no-answer",
+            f"{self.address} did not answer over UDP within {self.timeout_s:g} s; a {self.protocol} server"
+            " would have",
+            hint="does it run, does it listen on UDP, and may this host ask it?",
+            address=self.address,
+            protocol=self.protocol,
+            limit=self.timeout_s,
+            unit="s",
         )
 
     def rest(self, line: bytes) -> bytes:
@@ -193,20 +208,26 @@ class Talk:
         heard = line + (b"\r\n" + self.reply if line else self.reply)
         if not heard:
             return HungUp(
-                "todo",
-                f"{self.address} closed the connection without an answer; "
-                f"a {self.protocol} server would have answered",
+                "hung-up",
+                f"{self.address} closed the connection without an answer; a {self.protocol} server would"
+                " have answered",
                 hint=f"is this the {self.protocol} port, and may this host connect to it?",
+                address=self.address,
+                protocol=self.protocol,
             )
         what, scheme = recognise(heard)
         first = heard.splitlines()[0][:80].decode("ascii", "backslashreplace")
         # A server of gRPC greets like any other of HTTP/2.
         grpc = f", or grpc://{self.address}/package.Service/Method" if scheme == "http2" else ""
         return WrongProtocol(
-            "todo",
+            "wrong-protocol",
             f"{self.address} does not speak {self.protocol}: it answered {first!r}"
             + (f", which looks like {what}" if what else ""),
             hint=f"write {scheme}://{self.address}{grpc}"
             if scheme
-            else f"which port has the {self.protocol} server?",
+            else f"which port does the {self.protocol} server listen on?",
+            address=self.address,
+            protocol=self.protocol,
+            reply=first,
+            found=scheme or what,
         )
