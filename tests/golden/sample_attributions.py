@@ -173,6 +173,7 @@ def reversals(scale: float, error: float) -> list[dict[str, Any]]:
     return [
         {
             "factor": "nic",
+            "level": "all-nodes",
             "by": "dvfs",
             "at": FACTORS["dvfs"][2],
             "effects_us": [bounded(29 * scale, 2.8 * error), bounded(-29 * scale, 2.8 * error)],
@@ -180,6 +181,7 @@ def reversals(scale: float, error: float) -> list[dict[str, Any]]:
         },
         {
             "factor": "numa",
+            "level": "interleave",
             "by": "dvfs",
             "at": FACTORS["dvfs"][2],
             "effects_us": [bounded(56 * scale, 2.8 * error), bounded(-21 * scale, 2.8 * error)],
@@ -270,6 +272,7 @@ def confirmation(random_: random.Random) -> dict[str, Any]:
         },
         "predicted": {"p99": {"value": 0.896, "low": 0.86, "high": 0.93}},
         "outcome": "confirmed",
+        "least_pairs": None,
         "text": "p99 at high load falls to 0.57 of what it was [0.51, 0.63] in 20 and 20 fresh runs",
     }
 
@@ -329,6 +332,7 @@ def full() -> dict[str, Any]:
             "loads": ["high"],
             "outcome": "better",
             "levels": named((0, 0, 1, 1)),
+            "candidate": None,
             "gain": {"value": 0.57, "low": 0.51, "high": 0.63},
             "prices": [
                 {
@@ -346,7 +350,9 @@ def full() -> dict[str, Any]:
             "text": ADVICE,
         },
         "confirmations": [confirmation(random_)],
-        "unconfirmed": [{"load": "low", "why": "no fresh runs were made"}],
+        "unconfirmed": [
+            {"load": "low", "why": {"code": "no-fresh-runs", "text": "no fresh runs were made", "values": {}}}
+        ],
         "applied": named((0, 0, 1, 1)),
         "seconds_total": 9 * 3600.0 + 754,
         **SAFE,
@@ -395,7 +401,7 @@ def small() -> dict[str, Any]:
                 "values": {"p99": [] if failed else values},
                 "latency_us": {} if failed else {"p99": summary(values)},
                 "measured_us": {} if failed else {"p99": summary(values)},
-                "failure": "the server did not start: failed to set rlimit for open files"
+                "failure": {"code": "not-started", "text": "the server did not start: ulimit", "values": {}}
                 if failed
                 else None,
             }
@@ -443,14 +449,14 @@ def small() -> dict[str, Any]:
         "findings": [],
         "reasons": [
             {
-                "code": "few-runs",
+                "code": "few-cell-runs",
                 "level": "inconclusive",
                 "text": "4 runs of a cell cannot carry the claim: an effect below 9 % cannot be seen",
                 "hint": "more blocks into the same folder: `hindmost attribute two.toml --blocks 50`",
             },
             {
                 "code": "failed-cell",
-                "level": "mind",
+                "level": "note",
                 "text": "1 of 6 cells could not be run: server threads = 4, huge pages = madvise",
                 "hint": None,
             },

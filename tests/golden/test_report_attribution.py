@@ -1,4 +1,4 @@
-"""The page and the text of an attribution: what they must say, and what they must not do."""
+"""The page and the text of an attribution: the values that they show, and what a page must not do."""
 
 import copy
 import json
@@ -138,7 +138,7 @@ def test_all_terms_of_the_model_stand_in_both_tables_with_interval_and_p():
 def test_terms_of_three_factors_and_more_stand_behind_a_door():
     html = render_attribution_page(full())
     before = html.split('aria-label="Effects of many factors on p99 at high"')[0]
-    assert "<summary>5 terms of three factors and more</summary>" in before.rsplit("<details", 1)[1]
+    assert "<summary>5 " in before.rsplit("<details", 1)[1]
     rows = [row for table in effect_tables(html, "p99 at high") for row in table.split("<tr ")]
     names = [row.split('<th scope="row">')[1].split("</th>")[0] for row in rows[1:] if "<th scope" in row]
     assert not any(name.count(words.TIMES) > 1 for name in names)
@@ -150,7 +150,7 @@ def test_effects_of_the_corner_are_those_of_the_document_in_its_order():
     first, *effects = document["loads"][1]["quantiles"]["p99"]["corner"]
     few, many = (effect_tables(html, "p99 at high", many=many)[1] for many in (False, True))
     assert first["factors"] == []
-    assert f'all at their first level</th><td class="text" colspan="8">{first["value"]:.0f}' in few
+    assert f'</th><td class="text" colspan="8">{first["value"]:.0f}' in few
     row = r'<tr class=.*?<th scope="row">(.*?)</th>.*?<td class="value".*?>(.*?)</td>'
     shown = [*re.findall(row, few), *re.findall(row, many)]
     assert len(shown) == len(effects)
@@ -159,32 +159,35 @@ def test_effects_of_the_corner_are_those_of_the_document_in_its_order():
         assert float(value.replace("−", "-")) == pytest.approx(effect["value"], abs=0.51)
 
 
-def test_what_is_decided_is_told_from_what_is_not_in_words():
-    text = render_attribution(small())
-    assert "lowers" not in text
-    assert "raises" not in text
-    assert "more runs of each cell that would do" in text
-    assert "too small to matter" in render_attribution(full())
+def test_undecided_effects_neither_raise_nor_lower():
+    assert not {"lowers", "raises"} & set(render_attribution(small()).split())
+    assert {"lowers", "raises"} <= set(render_attribution(full()).split())
 
 
-def test_a_reversal_is_drawn_across_the_line_and_said():
-    html = render_attribution_page(full())
-    said = "nic = all-nodes raises p99 while dvfs = ondemand and lowers it while dvfs = performance"
-    assert html.count(f"<figcaption>{said}</figcaption>") == 2
-    assert f"! {said}" in " ".join(render_attribution(full()).split())
+def test_reversals_of_both_loads_have_a_chart_and_a_line():
+    document = full()
+    html, text = render_attribution_page(document), " ".join(render_attribution(document).split())
+    for one in document["loads"][0]["quantiles"]["p99"]["reversals"]:
+        assert html.count(f"<figcaption>{one['text']}</figcaption>") == len(document["loads"])
+        assert one["text"] in text
 
 
-def test_a_factor_of_three_levels_says_which_are_compared():
-    text = render_attribution(small())
-    assert "server threads: 1 → 4" in text
-    assert "server threads = 4 × huge pages" in text
+def test_a_factor_of_three_levels_shows_which_are_compared():
+    text, name = render_attribution(small()), "server threads"
+    assert f"{name}: 1 → 4" in text
+    assert f"{name} = 4 × " in text
 
 
-def test_a_cell_that_failed_and_runs_left_out_are_said():
-    page = plain_text(render_attribution_page(small()))
-    assert "no figure the server did not start" in page
-    assert rows_of(render_attribution_page(small()), "Runs by p99 at only")[1].split()[-2:] == ["4", "1"]
-    assert "not run at only: server threads = 4" in render_attribution(small())
+def test_a_failed_cell_and_excluded_runs_are_shown():
+    document = small()
+    (failed,) = [cell for cell in document["loads"][0]["cells"] if cell["failure"]]
+    assert failed["failure"]["text"] in plain_text(render_attribution_page(document))
+    assert rows_of(render_attribution_page(document), "Runs by p99 at only")[1].split()[-2:] == ["4", "1"]
+    assert failed["failure"]["text"] in " ".join(render_attribution(document).split())
+    document["reasons"][1]["values"] = {"load": "only"}
+    assert failed["failure"]["text"] not in " ".join(render_attribution(document).split()), (
+        "a reason names it"
+    )
 
 
 def test_infinitely_late_runs_are_marked_and_not_drawn_as_numbers():
@@ -197,7 +200,7 @@ def test_the_naive_intervals_stand_behind_a_closed_door_alone():
     html = render_attribution_page(full())
     outside = re.sub(r'<section id="pooled".*?</section>', "", html, flags=re.DOTALL)
     inside = html.split('<section id="pooled"')[1].split("</section>")[0]
-    assert "naive interval" in inside
+    assert "naive" in inside
     assert "naive" not in outside.split("<body>")[1]
     assert "<details>" in inside
     assert "<details open" not in inside
@@ -256,18 +259,21 @@ def test_a_flood_of_interactions_is_cut_in_the_terminal_and_counted():
         1 for one in answer["average"] if len(one["factors"]) > 1 and one["verdict"] in ("raises", "lowers")
     )
     assert len(re.findall(r"× .* (?:raises|lowers)$", shown, re.MULTILINE)) == 12
-    assert f"and {held - 12} smaller interactions that hold" in shown
+    assert str(held - 12) in [word for line in shown.splitlines() if "×" not in line for word in line.split()]
 
 
-def test_a_drift_is_said_in_words_and_a_part_of_the_variance_may_be_unknown():
-    html = render_attribution_page(small())
-    assert "it drifted" in html.split('id="drift"')[1].split("</section>")[0]
-    assert "it drifted" not in render_attribution_page(full())
-    row = rows_of(html, "Variance explained")[0].replace(numbers.THIN, " ")
+def test_a_drift_is_marked_and_a_part_of_the_variance_may_be_unknown():
+    drifting, steady = (
+        render_attribution_page(document).split('id="drift"')[1].split("</section>")[0]
+        for document in (small(), full())
+    )
+    assert 'class="tag' in drifting
+    assert 'class="tag' not in steady
+    row = rows_of(render_attribution_page(small()), "Variance explained")[0].replace(numbers.THIN, " ")
     assert " ".join(row.split()) == "p99, only 10 % 90 % – 10 % 10 % −0.04"
 
 
-def test_three_sentences_stand_before_any_table():
+def test_the_summary_comes_before_any_table():
     document = full()
     html = render_attribution_page(document)
     header = plain_text(html.split("</header>")[0]).replace(numbers.THIN, " ")
@@ -280,17 +286,18 @@ def test_three_sentences_stand_before_any_table():
     )
 
 
-def test_words_of_the_paper_are_explained_where_they_stand():
-    page = plain_text(render_attribution_page(full() | {"adjustment": "romano-wolf"}))
-    assert "(the paper's corner ): while all others are at their first level" in page
-    assert "Romano and Wolf's step-down, which draws all runs anew" in page
-    assert "By exchange : how often runs that are dealt out to the settings by chance" in page
-
-
-def test_what_a_recommendation_costs_is_said_in_numbers():
+def test_the_costs_of_a_recommendation_are_shown():
     row = rows_of(render_attribution_page(full()), "What the recommended setting costs")[0]
-    said = " ".join(row.replace(numbers.THIN, " ").split())
-    assert said == "low p50 39.0 µs 248 µs 6.36 [6.10, 6.60] more than is gained"
+    assert row.replace(numbers.THIN, " ").split()[:8] == [
+        "low",
+        "p50",
+        "39.0",
+        "µs",
+        "248",
+        "µs",
+        "6.36",
+        "[6.10,",
+    ]
 
 
 def test_ratios_beyond_use_are_not_written_out():
@@ -311,4 +318,4 @@ def test_what_was_measured_stands_beside_calm_figures_where_others_took_time():
     stolen = rows_of(html, "Runs by p99 at low")
     for row, cell in zip(stolen, document["loads"][0]["cells"], strict=True):
         assert numbers.latency(cell["measured_us"]["p99"]["value"]) in row
-    assert "as measured" not in html.split('aria-label="Runs by p99 at high"')[1].split("</table>")[0]
+    assert 'class="raw' not in html.split('aria-label="Runs by p99 at high"')[1].split("</table>")[0]
