@@ -35,6 +35,9 @@ CODES = {
     "no-answer": Code(
         "The server did not answer in time.", "See whether it is overloaded, stopped, or at another address."
     ),
+    "not-listening": Code(
+        "Nothing listens at this address or port.", "Start the server, or correct the address: ss -ltn."
+    ),
     "tls-file": Code("A certificate, key or CA file cannot be used.", "Check the file with openssl."),
     "tls-certificate": Code(
         "The server's certificate is not trusted, or holds another name.", "Give `--ca` or `--sni`."

@@ -26,7 +26,6 @@ CODES = {
         "No port can be bound at this address.", "Use an address of this machine, or name a port."
     ),
     # Servers that run already
-    "not-listening": Code(
         "Nothing listens at the server's address.", "Start the server, or correct the port."
     ),
     "unreachable": Code("The server's host cannot be reached.", "Check the address, routes and firewalls."),

@@ -16,7 +16,6 @@ CODES: dict[str, Code] = {
     "needs-managed-server": Code(
         "This needs a server that Hindmost starts itself.", "Name a preset or a target file."
     ),
-    "not-listening": Code("No process listens on this port here.", "Find the server with `ss -ltnp`."),
     "ambiguous-port": Code("The process listens on several ports.", "Choose one with `--port`."),
     # What the kernel lacks for tracing
     "trace-machine": Code("Tracing needs an x86-64 processor.", "Trace on an x86-64 machine."),

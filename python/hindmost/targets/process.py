@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from hindmost.errors import TargetError
 from hindmost.plan.protocols import Protocol
@@ -189,16 +189,18 @@ class ManagedServer:
                     "wrong-protocol",
                     f"answers, but not in its protocol: {problem.message}",
                     problem.hint,
-                    **{"protocol": self.spec.protocol, **problem.fields},
+                    {"protocol": self.spec.protocol, **problem.fields},
                 )
             if time.monotonic() >= deadline:
                 raise self._failure(
                     "ready-timeout",
                     f"was not ready within {self.ready_timeout_s:g} s; its last probe: {problem.message}",
                     "raise ready.timeout_s in the target file, or see the server's log",
-                    limit=self.ready_timeout_s,
-                    unit="s",
-                    probe={"code": problem.code, **problem.fields},
+                    {
+                        "limit": self.ready_timeout_s,
+                        "unit": "s",
+                        "probe": {"code": problem.code, **problem.fields},
+                    },
                 )
             warden.pump(pause)  # sleeps, but wakes at once when the server ends
             pause = min(pause * 1.5, _LONGEST_PAUSE_S)
@@ -235,8 +237,7 @@ class ManagedServer:
             "server-failed",
             f"{report.describe()} before it was ready",
             "run the command by hand",
-            pid=report.pid,
-            status=report.status,
+            {"pid": report.pid, "status": report.status},
         )
         if not ports.says_taken(report.log):
             return failure
@@ -252,7 +253,7 @@ class ManagedServer:
             **ports.taken_fields(self.spec.host, self._port),
         )
 
-    def _failure(self, code: str, what: str, hint: str | None, **fields: object) -> TargetError:
+    def _failure(self, code: str, what: str, hint: str | None, fields: dict[str, Any]) -> TargetError:
         report = self._started().stop(patiently=False)
         lines = report.log.splitlines()[-_LOG_LINES:]
         log = "its last lines:\n  " + "\n  ".join(lines) if lines else "it wrote nothing"
