@@ -79,9 +79,10 @@ def exchanges(path: Path | str, port: int, protocol: str) -> Exchanges:
         text, columns = _engine.capture_exchanges(str(path), port, protocol)
     except _engine.EngineError as error:
         raise StudyError(
-            "todo",
-            f"the capture cannot be read: {error.args[1]}",
-            hint="it has to be a pcap file, as `tcpdump -w FILE` writes it",
+            "bad-capture",
+            f"cannot read the capture: {error.args[1]}",
+            hint="it must be a pcap file that tcpdump -w FILE wrote",
+            path=str(path),
         ) from None
     found = json.loads(text)
     flow, out_ns, in_ns, request_bytes, reply_bytes, outcome = (

@@ -43,7 +43,7 @@ _COUNTS = re.compile(r"^(\d+) packets? (captured|dropped by kernel)$", re.MULTIL
 
 _INSTALL = "apt-get install tcpdump"
 _PERMIT = (
-    "run as root, or let tcpdump alone capture:"
+    "run as root, or allow tcpdump to capture:"
     " sudo setcap cap_net_raw,cap_net_admin=eip $(command -v tcpdump)"
 )
 
@@ -159,7 +159,9 @@ class Capture:
     def __enter__(self) -> Self:
         program = tcpdump_path()
         if program is None:
-            raise HostUnfit("todo", "there is no tcpdump here, so no packets can be captured", hint=_INSTALL)
+            raise HostUnfit(
+                "missing-program", "capturing packets needs tcpdump", hint=_INSTALL, name="tcpdump"
+            )
         command = [program, "-n", "-i", self.interface, "-j", "host", "--time-stamp-precision=nano"]
         # Immediate: without blocks, whose last one the kernel would hand out a second late, and whose timer
         # would run during the measurement.
@@ -250,13 +252,24 @@ class Capture:
     def _failure(self) -> HostUnfit:
         words = " ".join(self._said.split())
         if "permission" in words.lower() or "not permitted" in words.lower():
-            return HostUnfit("todo", f"tcpdump may not capture on {self.interface}: {words}", hint=_PERMIT)
+            return HostUnfit(
+                "capture-refused",
+                f"tcpdump may not capture on {self.interface}: {words}",
+                hint=_PERMIT,
+                name=self.interface,
+            )
         if "No such device" in words or "doesn't exist" in words:
-            return HostUnfit("todo", f"there is no interface {self.interface}: {words}", hint="ip link")
+            return HostUnfit(
+                "no-such-interface",
+                f"there is no interface {self.interface}: {words}",
+                hint="ip link",
+                name=self.interface,
+            )
         return HostUnfit(
-            "todo",
-            f"tcpdump does not listen on {self.interface}: {words or 'it says nothing'}",
-            hint=f"try it: tcpdump -n -i {self.interface} -c 1",
+            "capture-failed",
+            f"tcpdump does not listen on {self.interface}: {words or 'no output'}",
+            hint=f"tcpdump -n -i {self.interface} -c 1",
+            name=self.interface,
         )
 
     def _end(self) -> None:

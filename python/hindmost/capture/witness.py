@@ -140,7 +140,11 @@ class Witness:
                     )
                 )
             except _engine.EngineError as error:
-                raise HindmostError("todo", f"the capture cannot be matched: {error.args[1]}") from None
+                raise HindmostError(
+                    "bad-capture",
+                    f"cannot match the capture with the requests: {error.args[1]}",
+                    path=str(self.place),
+                ) from None
             for name in counts:
                 counts[name] += found[name]
         return {

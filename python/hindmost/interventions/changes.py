@@ -14,11 +14,26 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from hindmost.notes import Note
 from hindmost.targets.procfs import process_tree
 
 
 class Gone(Exception):
-    """What was to be changed is not there any more: a neighbour that ended, a cgroup that was removed."""
+    """What was to be changed is no longer there: a neighbour ended, a cgroup was removed.
+
+    Parameters
+    ----------
+    code : str
+        One of ``hindmost.codes.CODES``.
+    text : str
+        What happened, for people.
+    **values
+        The parameters of the text.
+    """
+
+    def __init__(self, code: str, text: str, **values: object) -> None:
+        super().__init__(text)
+        self.note = Note(code, text, values)
 
 
 class Reversible(Protocol):
@@ -66,7 +81,7 @@ def started(pid: int) -> str:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
     except (OSError, IndexError):
-        raise Gone(f"process {pid} has ended") from None
+        raise Gone("no-such-process", f"process {pid} has ended", pid=pid) from None
 
 
 @dataclass(frozen=True)
@@ -114,7 +129,7 @@ class Pause:
 
     def remove(self) -> None:  # noqa: D102
         if started(self.pid) != self.start:
-            raise Gone(f"process {self.pid} is another one now")
+            raise Gone("replaced-process", f"another process has the number {self.pid} now", pid=self.pid)
         for pid in self._pids():
             _signal(pid, signal.SIGSTOP)
 
@@ -179,7 +194,7 @@ class Places:
         for tid in self.found:
             self._place(tid, self.wanted)
         if not any(Path(f"/proc/{tid}").exists() for tid in self.found):
-            raise Gone(f"{self.name}: its threads have ended")
+            raise Gone("threads-ended", f"{self.name}: its threads have ended", name=self.name)
 
     def give_back(self) -> None:  # noqa: D102
         for tid, cpus in self.found.items():
@@ -235,7 +250,7 @@ class File:
             # With its end of line: nothing would be written where a cpuset of version 2 was empty.
             self.path.write_text(f"{value}\n")
         except FileNotFoundError:
-            raise Gone(f"{self.path} is gone") from None
+            raise Gone("no-such-file", f"{self.path} no longer exists", path=str(self.path)) from None
 
     def arrived(self) -> bool:  # noqa: D102
         with contextlib.suppress(OSError):

@@ -32,7 +32,7 @@ class Yield:
     def remove(self) -> None:  # noqa: D102
         done = [_schedule(tid, os.SCHED_IDLE) for tid in self.found]
         if not any(done):
-            raise Gone(f"{self.name}: its threads have ended")
+            raise Gone("threads-ended", f"{self.name}: its threads have ended", name=self.name)
 
     def give_back(self) -> None:  # noqa: D102
         for tid, policy in self.found.items():
@@ -94,7 +94,11 @@ class Link:
 
     def _set(self, rate: int) -> None:
         if subprocess.run(self._words(rate).split(), capture_output=True, check=False).returncode:
-            raise Gone(f"the shaper of {self.device} cannot be changed any more")
+            raise Gone(
+                "intervention-failed",
+                f"tc can no longer change the shaper of {self.device}",
+                name=self.device,
+            )
 
     def remove(self) -> None:  # noqa: D102
         self._set(self.wide)
@@ -162,7 +166,9 @@ class Freeze:
         try:
             self.path.write_text(word)
         except OSError:
-            raise Gone(f"the cgroup {self.group} is gone") from None
+            raise Gone(
+                "no-such-file", f"the cgroup {self.group} no longer exists", path=str(self.path)
+            ) from None
 
     def arrived(self) -> bool:  # noqa: D102
         with contextlib.suppress(OSError):

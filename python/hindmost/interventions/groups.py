@@ -10,6 +10,7 @@ from pathlib import Path
 from hindmost.interventions.changes import File, cpu_list
 from hindmost.interventions.gentler import members
 from hindmost.knobs.kinds.cgroup import same
+from hindmost.notes import Note
 
 CGROUPS = Path("/sys/fs/cgroup")
 LEFT = 0.1
@@ -22,7 +23,21 @@ back (commit 8f9ea86fdf99, "sched: Always preserve the user requested cpumask").
 
 
 class Refused(Exception):
-    """A cgroup that may not be changed here, and why."""
+    """A cgroup may not be changed here; ``note`` says why.
+
+    Parameters
+    ----------
+    code : str
+        One of ``hindmost.codes.CODES``.
+    text : str
+        The reason, for people.
+    **values
+        The parameters of the text.
+    """
+
+    def __init__(self, code: str, text: str, **values: object) -> None:
+        super().__init__(text)
+        self.note = Note(code, text, values)
 
 
 @dataclass(frozen=True)
@@ -90,9 +105,14 @@ def confined(name: str, pid: int, spared: set[int], elsewhere: frozenset[int]) -
     kernel = tuple(int(one) for one in os.uname().release.split("-")[0].split(".")[:2])
     if kernel < KEEPS_MASKS:
         least = ".".join(map(str, KEEPS_MASKS))
-        raise Refused(f"Linux {os.uname().release} would lose its threads' own masks; {least} keeps them")
+        raise Refused(
+            "masks-lost",
+            f"Linux {os.uname().release} would lose the CPU masks of its threads; {least} keeps them",
+            value=os.uname().release,
+            least=least,
+        )
     if not elsewhere:
-        raise Refused("the application may run on every processor: there is none left for it")
+        raise Refused("no-free-cpu", "the application may run on every CPU, so none is left for it")
     wanted, found = cpu_list(set(elsewhere)), path.read_text().strip()
     about = f"keep the cgroup {path.parent.name} on processors {wanted} ({path.name})"
     return GroupFile(name, about, path, found, wanted)
@@ -133,7 +153,13 @@ def limited(name: str, pid: int, spared: set[int]) -> GroupFile | None:
     period = found.split()[1] if second else (path.parent / "cpu.cfs_period_us").read_text().strip()
     quota, now = max(LEAST_US, int(LEFT * int(period))), found.split()[0]
     if now not in ("max", "-1") and int(now) <= quota:
-        raise Refused(f"{path} is {found} already, which leaves it no more than {LEFT:g} of a processor")
+        raise Refused(
+            "already-limited",
+            f"{path} is already {found}, at most {LEFT:g} CPUs",
+            path=str(path),
+            value=found,
+            limit=LEFT,
+        )
     about = f"leave the cgroup {path.parent.name} {quota / int(period):g} of a processor ({path.name})"
     return GroupFile(name, about, path, found, f"{quota} {period}" if second else str(quota))
 
@@ -148,8 +174,12 @@ def _own(pid: int, controller: str, files: tuple[str, str], spared: set[int]) ->
         if pid not in inside:
             continue
         if not spared.isdisjoint(inside):
-            raise Refused(f"its cgroup {group} holds the application as well, or what must go on")
+            raise Refused(
+                "shared-group",
+                f"its cgroup {group} also contains the application, or a process that must keep running",
+                path=str(group),
+            )
         if not os.access(path, os.W_OK):
-            raise Refused(f"{path} may not be written: run as root")
+            raise Refused("needs-root", f"only root may write {path}", path=str(path))
         return path
     return None

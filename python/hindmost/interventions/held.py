@@ -77,9 +77,13 @@ class Surgeon:
             now = time.monotonic()
             if now > until:
                 raise HindmostError(
-                    "todo",
-                    f"stood still for more than {seconds:g} s, and the watchdog has undone {name} meanwhile",
-                    hint="the same command again",
+                    "lease-expired",
+                    f"this command stood still for more than {seconds:g} s, so the watchdog has undone"
+                    f" {name}",
+                    hint="run the same command again",
+                    name=name,
+                    limit=seconds,
+                    unit="s",
                 )
             self._say(f"hold\t{name}\t{seconds}")
             until = now + seconds
@@ -109,9 +113,9 @@ class Surgeon:
             self._watchdog.stdin.flush()
         except OSError:
             raise HindmostError(
-                "todo",
+                "watchdog-ended",
                 "the watchdog has ended, and nothing is changed without it",
-                hint="hindmost knobs restore, then the same command again",
+                hint="run hindmost knobs restore, then the same command again",
             ) from None
 
 
@@ -135,7 +139,7 @@ def surgery(journal: Path = FOLDER) -> Iterator[Surgeon]:
         assert watchdog.stdout is not None
         try:
             if watchdog.stdout.readline() != b"ready\n":
-                raise HindmostError("todo", "the watchdog did not start: nothing was changed")
+                raise HindmostError("watchdog-ended", "the watchdog did not start; nothing was changed")
             yield Surgeon(journal, watchdog)
         finally:
             assert watchdog.stdin is not None
@@ -155,9 +159,10 @@ def _alone(journal: Path) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise HindmostError(
-                "todo",
-                "another diagnosis or supervision is changing things on this host:"
-                " two would see each other's changes",
+                "diagnosis-in-progress",
+                "another diagnosis or supervision is changing this host, and two would see each other's"
+                " changes",
                 hint="wait until it ends",
+                path=str(journal),
             ) from None
         yield

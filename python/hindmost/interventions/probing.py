@@ -31,20 +31,20 @@ def probing(latency: LatencySource, cpu: int | None = None) -> Iterator[_engine.
     Raises
     ------
     HostUnfit
-        Latency comes from a log, which tells it too late for an experiment.
+        Latency comes from a log, which reports it too late for an experiment.
     TargetError
         The application does not answer.
     """
     asked = latency.document.get("probe")
     if asked is None:
         raise HostUnfit(
-            "todo", "this needs a probe: an access log tells latency too late", hint="--probe 200/s"
+            "needs-probe", "this needs a probe: an access log reports latency too late", hint="--probe 200/s"
         )
     before = _threads()
     try:
         probe = _engine.Prober(asked["address"], asked["protocol"], asked["rate"])
     except _engine.EngineError as error:
-        raise told(error) from None
+        raise told(error, value=asked["address"]) from None
     try:
         for tid in _threads() - before:
             if cpu is not None:

@@ -73,8 +73,10 @@ def refuse_words(what: Mapping[str, Any], where: str = "factor") -> None:
     kind = kind_of(what, where)
     if kind in OF_WORDS or (kind == "interference" and str(what["interference"]).strip() not in BUILT_IN):
         raise UsageError(
-            "todo",
+            "remote-command",
             f"{where} sets {kind} on another machine: no command line crosses the network",
-            hint="option = NAME of a preset, or of a target file that stands there as"
-            " /etc/hindmost/targets/NAME.toml; or run the study on that machine",
+            hint="use option = NAME of a preset, or of a target file that is on that machine as"
+            " /etc/hindmost/targets/NAME.toml; or run the study there",
+            key=where,
+            name=kind,
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,8 +19,22 @@ FOLDER = Path("/var/lib/hindmost")
 Answer = TypeVar("Answer")
 
 
-def told(call: Callable[[], Answer]) -> Answer:
-    """Call the engine, and tell a refusal in the words of the command line.
+CODES = {
+    "unknown": "unknown-name",
+    "value": "bad-value",
+    "missing": "setting-unavailable",
+    "differs": "setting-differs",
+    "held": "setting-in-use",
+    "refused": "setting-refused",
+    "undo": "not-restored",
+    "journal": "unsafe-journal",
+    "host": "no-such-process",
+}
+"""Code of each refusal of the engine's settings, by the engine's own code."""
+
+
+def told(call: Callable[[], Answer], **fields: object) -> Answer:
+    """Call the engine; turn its refusal into an error with a code, a hint, and these fields.
 
     Raises
     ------
@@ -34,33 +48,45 @@ def told(call: Callable[[], Answer]) -> Answer:
     try:
         return call()
     except _engine.EngineError as error:
-        code, message = error.args
-        if code == "unknown":
-            raise UsageError("todo", message, hint="hindmost knobs list --all") from None
-        if code == "value":
-            raise UsageError("todo", message, hint="hindmost knobs list") from None
-        if code == "missing":
-            hint = (
-                "run as root" if "denied" in message or "ermitted" in message else "hindmost knobs list --all"
+        raise _refusal(*error.args, fields) from None
+
+
+def _refusal(engine_code: str, message: str, fields: Mapping[str, object]) -> HindmostError:
+    code = CODES.get(engine_code, engine_code)
+    match engine_code:
+        case "unknown":
+            return UsageError(code, message, hint="hindmost knobs list --all", **fields)
+        case "value":
+            return UsageError(code, message, hint="hindmost knobs list", **fields)
+        case "missing":
+            refused = "denied" in message or "ermitted" in message
+            hint = "run as root" if refused else "hindmost knobs list --all"
+            return HostUnfit(code, message, hint=hint, **fields)
+        case "differs":
+            text = f"{message}; the old value is restored"
+            return HostUnfit(code, text, hint="hindmost knobs list", **fields)
+        case "held":
+            running = "running" in message
+            hint = "wait until it ends" if running else "hindmost knobs restore"
+            return HindmostError(
+                code, f"{message}; nothing was changed", hint=hint, pid=_pid(message), **fields
             )
-            raise HostUnfit("todo", message, hint=hint) from None
-        if code == "differs":
-            raise HostUnfit("todo", f"{message}; it is as before again", hint="hindmost knobs list") from None
-        if code == "held":
-            hint = "wait until it ends" if "running" in message else "hindmost knobs restore says why"
-            raise HindmostError("todo", f"{message}; nothing was changed", hint=hint) from None
-        mends = _made_safe(message) if code == "journal" else None
-        raise HindmostError(
-            "todo", f"{message}; nothing was changed", hint=mends or "hindmost knobs list"
-        ) from None
+    mends = _made_safe(message) if engine_code == "journal" else None
+    hint = mends or "hindmost knobs list"
+    return HindmostError(code, f"{message}; nothing was changed", hint=hint, **fields)
+
+
+def _pid(message: str) -> int | None:
+    found = re.search(r"process (\d+)", message)
+    return int(found[1]) if found else None
 
 
 def _made_safe(message: str) -> str | None:
-    """What makes a journal fit for use that others could have written, or that we may not read."""
+    """Return what makes a journal usable that others could have written, or that we may not read."""
     if found := re.search(r"others can write (.+) \(mode", message):
-        return f"look at what stands in it, then: chmod go-w {shlex.quote(found[1])}"
+        return f"look at its content, then: chmod go-w {shlex.quote(found[1])}"
     if found := re.search(r": (\S.*) is user \d+'s", message):
-        return f"look at what stands in it, then: chown root {shlex.quote(found[1])}; or run as that user"
+        return f"look at its content, then: chown root {shlex.quote(found[1])}; or run as that user"
     return "run as root" if "ermission denied" in message else None
 
 
@@ -81,9 +107,12 @@ def known(name: str, names: list[str]) -> str:
         return name
     close = get_close_matches(name, names, n=1)
     raise UsageError(
-        "todo",
+        "unknown-name",
         f"there is no knob {name!r}" + (f" (did you mean {close[0]}?)" if close else ""),
         hint=f"hindmost knobs get {close[0]}" if close else "hindmost knobs list --all",
+        value=name,
+        known=names,
+        nearest=close[0] if close else None,
     )
 
 
@@ -102,8 +131,10 @@ def recover(journal: Path = FOLDER, root: str = "/") -> list[dict[str, str | Non
 
 def put_back(done: list[dict[str, Any]]) -> None:
     """Raise if something of `done` could not be put back."""
-    failed = [
-        f"{one['name']} is not {one['value']!r} again: {one['failure']}" for one in done if one["failure"]
-    ]
+    failed = [one for one in done if one["failure"]]
     if failed:
-        raise HindmostError("todo", "; ".join(failed), hint="hindmost knobs restore")
+        text = "; ".join(
+            f"cannot restore {one['name']} to {one['value']!r}: {one['failure']}" for one in failed
+        )
+        names = [one["name"] for one in failed]
+        raise HindmostError("not-restored", text, hint="hindmost knobs restore", names=names)

@@ -105,6 +105,8 @@ def undone(undo: Callable[[], None]) -> Iterator[None]:
     undo()
 
 
-def refuse_level(name: str, level: str, why: str, hint: str | None = None) -> UsageError:
-    """What is said of a level that is none."""
-    return UsageError("todo", f"{name} cannot be {level!r}: {why}", hint=hint)
+def refuse_level(
+    name: str, level: str, why: str, hint: str | None = None, *, code: str = "bad-value", **fields: object
+) -> UsageError:
+    """Refuse a value that a setting cannot have."""
+    return UsageError(code, f"{name} cannot be {level!r}: {why}", hint=hint, name=name, value=level, **fields)

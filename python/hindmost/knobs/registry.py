@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from hindmost.errors import UsageError
 from hindmost.knobs.knob import Knob
 from hindmost.names import nearest
+from hindmost.notes import Note
 
 if TYPE_CHECKING:
     from hindmost.targets import Managed
@@ -142,25 +143,44 @@ def kind_of(what: Mapping[str, Any], where: str = "factor") -> str:
     """
     named = [key for key in what if key in KEYS]
     if len(named) > 1:
-        raise UsageError("todo", f"{where} names {' and '.join(named)}, but a factor is one knob", hint=_HINT)
+        raise UsageError(
+            "conflicting-options",
+            f"{where} names {' and '.join(named)}, but a factor is one knob",
+            hint=_HINT,
+            factor=where,
+            options=named,
+        )
     if not named:
         close = [guess for key in what if "did you mean" in (guess := nearest(key, KEYS))]
         raise UsageError(
-            "todo",
-            f"{where} does not say what it sets{''.join(close[:1])}; one of {', '.join(KEYS)} must be there",
+            "missing-argument",
+            f"{where} does not say what it sets{''.join(close[:1])}; it needs one of {', '.join(KEYS)}",
             hint=_HINT,
+            factor=where,
+            known=list(KEYS),
+            keys=list(what),
         )
     kind = KINDS[KEYS[named[0]]]
     expected = {named[0]: kind.takes, **{key: types for key, (types, _) in kind.keys.items()}}
     for key, value in what.items():
         if key not in expected:
             raise UsageError(
-                "todo", f"{where}: unknown key {key}{nearest(key, expected)}", hint=f"write {kind.example}"
+                "unknown-key",
+                f"{where}: unknown key {key}{nearest(key, expected)}",
+                hint=f"write {kind.example}",
+                factor=where,
+                key=key,
+                known=list(expected),
             )
         fits = isinstance(value, expected[key]) and (not isinstance(value, bool) or bool in expected[key])
         if not fits or value is False:
             raise UsageError(
-                "todo", f"{where}: {key} = {value!r} cannot be meant", hint=f"write {kind.example}"
+                "bad-value",
+                f"{where}: {key} cannot be {value!r}",
+                hint=f"write {kind.example}",
+                factor=where,
+                key=key,
+                value=value,
             )
     return KEYS[named[0]]
 
@@ -188,16 +208,26 @@ def knob_of(kind: str, what: Mapping[str, Any], target: Managed, journal: Path) 
         The table is wrong: unknown kind, key or name (with the nearest), or a value that cannot be meant.
     """
     if kind not in KINDS:
-        raise UsageError("todo", f"there is no kind of knob {kind!r}{nearest(kind, KINDS)}", hint=_HINT)
+        raise UsageError(
+            "unknown-name",
+            f"there is no kind of knob {kind!r}{nearest(kind, KINDS)}",
+            hint=_HINT,
+            value=kind,
+            known=list(KINDS),
+        )
     if kind_of(what) != kind:
         raise UsageError(
-            "todo", f"this is not a {kind} knob: {dict(what)!r}", hint=f"write {KINDS[kind].example}"
+            "bad-value",
+            f"this is not a {kind} knob: {dict(what)!r}",
+            hint=f"write {KINDS[kind].example}",
+            name=kind,
+            value=dict(what),
         )
     knob: Knob = import_module(f"hindmost.knobs.kinds.{kind}").make(what, target, journal)
     return knob
 
 
-def missing(kind: str) -> str | None:
-    """Why a kind, or a part of it, is not to be had on this host; None: it is."""
-    why: str | None = import_module(f"hindmost.knobs.kinds.{kind}").missing()
+def missing(kind: str) -> Note | None:
+    """Return why a kind, or a part of it, is not available on this host; None if it is."""
+    why: Note | None = import_module(f"hindmost.knobs.kinds.{kind}").missing()
     return why

@@ -59,7 +59,12 @@ def tasks(server: ManagedServer, pattern: str = "*") -> list[Task]:
     fit = [task for task in found if fnmatchcase(task.name, pattern)]
     if not fit:
         names = ", ".join(sorted({task.name for task in found})) or "none"
-        raise TargetError("todo", f"the server has no thread called {pattern!r}; its threads: {names}")
+        raise TargetError(
+            "no-such-thread",
+            f"the server has no thread called {pattern!r}; its threads: {names}",
+            value=pattern,
+            known=sorted({task.name for task in found}),
+        )
     return fit
 
 
@@ -108,14 +113,23 @@ def set_on_each(
                         write(task.tid, goal[task.tid])
                     except PermissionError as error:
                         raise HostUnfit(
-                            "todo",
-                            f"{knob}: thread {task.tid} is refused {goal[task.tid]}: {error.strerror}",
+                            "setting-refused",
+                            f"{knob}: the kernel refuses {goal[task.tid]} for thread {task.tid}:"
+                            f" {error.strerror}",
                             hint="run as root",
+                            name=knob,
+                            value=str(goal[task.tid]),
                         ) from None
         for tid, setting in goal.items():
             with _gone_is_fine():
                 if (is_now := read(tid)) != setting:
-                    raise HostUnfit("todo", f"{knob}: thread {tid} was given {setting}, but has {is_now}")
+                    raise HostUnfit(
+                        "setting-differs",
+                        f"{knob}: thread {tid} was set to {setting}, but has {is_now}",
+                        name=knob,
+                        value=str(setting),
+                        found=str(is_now),
+                    )
         yield
 
 

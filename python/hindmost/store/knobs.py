@@ -8,12 +8,13 @@ History: ``hindmost.knobs/1`` (0.1.0), the first.
 from typing import Literal, NotRequired, TypedDict
 
 from hindmost.store.engine import Knob, Restored
+from hindmost.store.types import Note
 
 SCHEMA_NAME = "hindmost.knobs/1"
 
 
 class KnobKind(TypedDict):
-    """What else a study may vary: what its file writes, with which levels, and what is ``missing`` of it."""
+    """What else a study may vary: what its file writes, with which levels, and why it is ``missing`` here."""
 
     kind: str
     about: str
@@ -21,6 +22,7 @@ class KnobKind(TypedDict):
     levels: str
     keys: dict[str, str]
     missing: str | None
+    missing_note: NotRequired[Note | None]
 
 
 class Knobs(TypedDict):

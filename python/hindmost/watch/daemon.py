@@ -102,7 +102,7 @@ REFUSALS: dict[str, tuple[str, str | None]] = {
         "no-latency-source",
         "--probe 0 watches without a probe; --log FILE follows an access log",
     ),
-    "serve": ("address-in-use", "--port 0 takes a free port"),
+    "serve": ("cannot-listen", "--port 0 takes a free port"),
     "config": ("bad-value", None),
 }
 """Code and hint of each refusal of the engine's watch, by the engine's own code."""

@@ -53,7 +53,8 @@ def kinds() -> list[dict[str, Any]]:
             "example": kind.example,
             "levels": kind.levels,
             "keys": {key: about for key, (_, about) in kind.keys.items()},
-            "missing": missing(name),
+            "missing": None if (why := missing(name)) is None else why.text,
+            "missing_note": None if why is None else why.document(),
         }
         for name, kind in KINDS.items()
         if name != "host"

@@ -10,6 +10,7 @@ from typing import Any
 
 from hindmost.errors import UsageError
 from hindmost.knobs.knob import Idle, refuse_level
+from hindmost.notes import Note
 from hindmost.targets import Managed, TargetSpec, placeholders
 
 LEVEL = "{level}"
@@ -40,7 +41,13 @@ class Argument(Idle):
         """What is appended."""
         if LEVEL not in self.template:
             if level not in ("off", "on"):
-                raise refuse_level(self.name, level, "only off, on", 'write "{level}" where a value belongs')
+                raise refuse_level(
+                    self.name,
+                    level,
+                    "only off, on",
+                    'write "{level}" where a value belongs',
+                    known=["off", "on"],
+                )
             return shlex.split(self.template) if level == "on" else []
         if not level:
             return []
@@ -69,11 +76,15 @@ def make(what: Mapping[str, Any], target: Managed, journal: Path) -> Argument:
             raise ValueError("it is empty")
     except ValueError as error:
         raise UsageError(
-            "todo", f"argument = {what['argument']!r}: {error}", hint='argument = "-o no_lru_maintainer"'
+            "bad-value",
+            f"argument = {what['argument']!r}: {error}",
+            hint='argument = "-o no_lru_maintainer"',
+            key="argument",
+            value=what["argument"],
         ) from None
     return Argument(what["argument"], target.spec)
 
 
-def missing() -> str | None:
-    """Always to be had."""
+def missing() -> Note | None:
+    """Return None: it is always available."""
     return None

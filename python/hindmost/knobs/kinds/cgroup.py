@@ -24,6 +24,7 @@ from hindmost import _engine
 from hindmost.errors import HostUnfit, UsageError
 from hindmost.knobs.journal import put_back, told
 from hindmost.knobs.knob import Idle, refuse_level, undone
+from hindmost.notes import Note
 from hindmost.targets import Managed, ManagedServer
 from hindmost.targets.cpus import parse_cpus
 
@@ -78,17 +79,23 @@ def hierarchy(controller: str) -> Hierarchy:
             found.append(Hierarchy(top, 1, controller))
     if not found:
         raise HostUnfit(
-            "todo", f"no cgroup hierarchy has the controller {controller}", hint="mount | grep cgroup"
+            "setting-unavailable",
+            f"no cgroup hierarchy has the controller {controller}",
+            hint="mount | grep cgroup",
+            name=controller,
         )
     usable = [one for one in found if os.access(one.top, os.W_OK) and _enabled(one)]
     if not usable:
-        why = "may not be written" if _enabled(found[0]) else f"does not hand {controller} down to its groups"
-        hint = (
-            "run as root"
-            if _enabled(found[0])
-            else f"echo +{controller} > {found[0].top}/cgroup.subtree_control"
+        top = found[0].top
+        fields = {"name": controller, "path": str(top)}
+        if _enabled(found[0]):
+            raise HostUnfit("needs-root", f"only root may write {top}", hint="run as root", **fields)
+        raise HostUnfit(
+            "setting-unavailable",
+            f"{top} does not delegate {controller} to its groups",
+            hint=f"echo +{controller} > {top}/cgroup.subtree_control",
+            **fields,
         )
-        raise HostUnfit("todo", f"{found[0].top} {why}", hint=hint)
     return usable[0]
 
 
@@ -172,16 +179,26 @@ class Cgroup(Idle):
             path = group / name
             if not path.exists():
                 raise UsageError(
-                    "todo",
+                    "setting-unavailable",
                     f"{self.name}: cgroups of this host (version {place.version}) have no {name}",
                     hint=f"ls {place.top}",
+                    name=name,
+                    value=level,
                 )
             try:
                 path.write_text(value)
             except OSError as error:
-                raise refuse_level(self.name, level, f"the kernel says {error.strerror}") from None
+                raise refuse_level(
+                    self.name, level, f"the kernel says {error.strerror}", code="setting-refused"
+                ) from None
             if not same(value, is_now := path.read_text().strip()):
-                raise HostUnfit("todo", f"{self.name} was set to {value!r}, but {name} then reads {is_now!r}")
+                raise HostUnfit(
+                    "setting-differs",
+                    f"{self.name} was set to {value!r}, but {name} then reads {is_now!r}",
+                    name=name,
+                    value=value,
+                    found=is_now,
+                )
 
     def _move(self, place: Hierarchy, group: Path, server: ManagedServer, before: dict[int, Path]) -> None:
         for _ in range(_ROUNDS):
@@ -195,10 +212,16 @@ class Cgroup(Idle):
                 except OSError as error:
                     if error.errno != errno.ESRCH:
                         raise HostUnfit(
-                            "todo",
-                            f"{self.name}: process {pid} cannot be moved into a group: {error.strerror}",
+                            "group-refused",
+                            f"{self.name}: cannot move process {pid} into a group: {error.strerror}",
+                            name=self.name,
+                            pid=pid,
                         ) from None
-        raise HostUnfit("todo", f"{self.name}: the server makes processes faster than they can be moved")
+        raise HostUnfit(
+            "fast-forks",
+            f"{self.name}: the server creates processes faster than they can be moved",
+            name=self.name,
+        )
 
 
 @contextmanager
@@ -220,7 +243,13 @@ def made(name: str, group: Path, level: str, journal: Path) -> Iterator[None]:
         try:
             group.mkdir()
         except OSError as error:
-            raise HostUnfit("todo", f"{name}: no group can be made: {error}", hint="run as root") from None
+            raise HostUnfit(
+                "group-refused",
+                f"{name}: cannot make a group: {error}",
+                hint="run as root",
+                name=name,
+                path=str(group),
+            ) from None
         yield
 
 
@@ -246,15 +275,19 @@ def make(what: Mapping[str, Any], target: Managed, journal: Path) -> Cgroup:
     """The knob ``cgroup = "cpu.max"``."""
     if not re.fullmatch(r"[a-z]\w*\.[\w.]+", what["cgroup"], re.ASCII):
         raise UsageError(
-            "todo", f"cgroup = {what['cgroup']!r} is not a file of a group", hint='cgroup = "cpu.max"'
+            "bad-value",
+            f"cgroup = {what['cgroup']!r} is not a file of a group",
+            hint='cgroup = "cpu.max"',
+            key="cgroup",
+            value=what["cgroup"],
         )
     return Cgroup(what["cgroup"], journal)
 
 
-def missing() -> str | None:
-    """Why no group can be made."""
+def missing() -> Note | None:
+    """Return why no group can be made."""
     try:
         hierarchy("cpu")
     except HostUnfit as refusal:
-        return refusal.message
+        return Note(refusal.code, refusal.message, refusal.fields)
     return None

@@ -18,6 +18,7 @@ from hindmost import _engine
 from hindmost.errors import HostUnfit, UsageError
 from hindmost.knobs.journal import put_back, told
 from hindmost.knobs.knob import Idle, refuse_level, undone
+from hindmost.notes import Note
 from hindmost.targets import Managed
 from hindmost.targets.guard import PR_SET_PDEATHSIG, prctl
 
@@ -81,9 +82,12 @@ class Command(Idle):
                 self._output(self.write.replace(LEVEL, shlex.quote(level)), running.fileno())
             if self.read and (is_now := self._output(self.read)) != level:
                 raise HostUnfit(
-                    "todo",
-                    f"{self.name} was set to {level!r}, but {self.read!r} then says {is_now!r}",
+                    "setting-differs",
+                    f"{self.name} was set to {level!r}, but {self.read!r} then prints {is_now!r}",
                     hint="read must print a level as the study file spells it",
+                    name=self.name,
+                    value=level,
+                    found=is_now,
                 )
             yield
 
@@ -95,8 +99,15 @@ class Command(Idle):
         status, words = run(command, *held)
         if status != 0:
             how = f"exited with status {status}" if status is not None else f"did not end in {PATIENCE_S:g} s"
-            last = words.strip().splitlines()[-1:] or ["it said nothing"]
-            raise HostUnfit("todo", f"{self.name}: {command!r} {how}: {last[0][:200]}", hint="run it by hand")
+            last = words.strip().splitlines()[-1:] or ["no output"]
+            raise HostUnfit(
+                "command-failed",
+                f"{self.name}: {command!r} {how}: {last[0][:200]}",
+                hint="run it by hand",
+                name=self.name,
+                command=command,
+                status=status,
+            )
         return words.strip()
 
 
@@ -151,21 +162,31 @@ def make(what: Mapping[str, Any], target: Managed, journal: Path) -> Command:
     write, read, undo = what["command"], what.get("read", ""), what.get("undo", "")
     if LEVEL not in write:
         raise UsageError(
-            "todo", f"command = {write!r} has no {LEVEL}", hint='command = "sysctl -qw vm.x={level}"'
+            "bad-value",
+            f"command = {write!r} does not contain {LEVEL}",
+            hint='command = "sysctl -qw vm.x={level}"',
+            key="command",
+            value=write,
         )
     if not read and not undo:
         raise UsageError(
-            "todo",
+            "missing-argument",
             f"command = {write!r} cannot be undone: it has neither read nor undo",
-            hint='read = "sysctl -n vm.x" lets what was found be written again',
+            hint='read = "sysctl -n vm.x" allows Hindmost to restore the old value',
+            known=["read", "undo"],
         )
     if FOUND in undo and not read:
         raise UsageError(
-            "todo", f"undo = {undo!r} wants {FOUND}, but there is no read", hint="add read = ..."
+            "missing-argument",
+            f"undo = {undo!r} contains {FOUND}, but there is no read",
+            hint="add read = ...",
+            known=["read"],
         )
     return Command(write, read, undo or write.replace(LEVEL, FOUND), journal)
 
 
-def missing() -> str | None:
-    """Why no command can be run."""
-    return None if os.access("/bin/sh", os.X_OK) else "there is no /bin/sh"
+def missing() -> Note | None:
+    """Return why no command can be run."""
+    if os.access("/bin/sh", os.X_OK):
+        return None
+    return Note("missing-program", "there is no /bin/sh", {"name": "/bin/sh"})

@@ -16,6 +16,7 @@ from typing import Any
 
 from hindmost.errors import HostUnfit
 from hindmost.knobs.knob import Idle, refuse_level
+from hindmost.notes import Note
 from hindmost.targets import Managed
 
 DEVICE = Path("/dev/cpu_dma_latency")
@@ -34,12 +35,21 @@ class CpuDmaLatency(Idle):
         if level == FREE:
             return None
         if not level.isascii() or not level.isdigit() or int(level) > 2_000_000_000:
-            raise refuse_level(self.name, level, "only free, or microseconds from 0 to 2000000000")
+            raise refuse_level(
+                self.name, level, "only free, or microseconds from 0 to 2000000000", most=2_000_000_000
+            )
         return int(level)
 
     def check(self, level: str) -> None:  # noqa: D102
         if self.microseconds(level) is not None and (why := missing()):
-            raise HostUnfit("todo", f"{self.name} cannot be {level} here: {why}", hint="run as root")
+            raise HostUnfit(
+                why.code,
+                f"{self.name} cannot be {level} here: {why}",
+                hint="run as root",
+                name=self.name,
+                value=level,
+                **why.values,
+            )
 
     def before(self, level: str) -> AbstractContextManager[None]:  # noqa: D102
         wanted = self.microseconds(level)
@@ -51,10 +61,14 @@ class CpuDmaLatency(Idle):
             device.write(struct.pack("=i", wanted))
             if (is_now := in_force()) != wanted:
                 raise HostUnfit(
-                    "todo",
+                    "setting-differs",
                     f"{self.name} was set to {wanted} us, but {is_now} us are in force: "
                     "another program asks for less",
                     hint=f"fuser -v {DEVICE}",
+                    name=self.name,
+                    value=wanted,
+                    found=is_now,
+                    unit="us",
                 )
             yield
 
@@ -71,8 +85,10 @@ def make(what: Mapping[str, Any], target: Managed, journal: Path) -> CpuDmaLaten
     return CpuDmaLatency()
 
 
-def missing() -> str | None:
-    """Why it cannot be asked for."""
+def missing() -> Note | None:
+    """Return why the device cannot be used."""
     if not DEVICE.exists():
-        return f"there is no {DEVICE}"
-    return None if os.access(DEVICE, os.R_OK | os.W_OK) else f"{DEVICE} may not be opened"
+        return Note("setting-unavailable", f"there is no {DEVICE}", {"path": str(DEVICE)})
+    if os.access(DEVICE, os.R_OK | os.W_OK):
+        return None
+    return Note("needs-root", f"only root may open {DEVICE}", {"path": str(DEVICE)})

@@ -10,6 +10,7 @@ from typing import Any
 
 from hindmost.errors import HostUnfit
 from hindmost.knobs.knob import Idle, refuse_level
+from hindmost.notes import Note
 from hindmost.targets import Managed, ManagedServer, TargetSpec, cpu_affinity
 from hindmost.targets.cpus import format_cpus, parse_cpus
 from hindmost.targets.launch import check_cpus
@@ -44,10 +45,14 @@ class Cpus(Idle):
             found = cpu_affinity(pid)
             if not set(found) <= set(wanted or []):
                 raise HostUnfit(
-                    "todo",
+                    "setting-differs",
                     f"cpus were set to {level}, but process {pid} of the server may run on "
-                    f"{format_cpus(found)}: it chooses its processors itself",
+                    f"{format_cpus(found)}: it chooses its CPUs itself",
                     hint="leave this factor out, or see the server's own options",
+                    name=self.name,
+                    value=level,
+                    found=format_cpus(found),
+                    pid=pid,
                 )
         return nullcontext()
 
@@ -57,6 +62,6 @@ def make(what: Mapping[str, Any], target: Managed, journal: Path) -> Cpus:
     return Cpus(target.spec)
 
 
-def missing() -> str | None:
-    """Always to be had."""
+def missing() -> Note | None:
+    """Return None: it is always available."""
     return None

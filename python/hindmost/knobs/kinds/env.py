@@ -10,6 +10,7 @@ from typing import Any
 
 from hindmost.errors import UsageError
 from hindmost.knobs.knob import Idle, refuse_level
+from hindmost.notes import Note
 from hindmost.targets import Managed, TargetSpec, placeholders
 
 
@@ -44,11 +45,15 @@ def make(what: Mapping[str, Any], target: Managed, journal: Path) -> Env:
     """The knob ``env = "NAME"``."""
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", what["env"], re.ASCII):
         raise UsageError(
-            "todo", f"env = {what['env']!r} is not a variable's name", hint='env = "MALLOC_ARENA_MAX"'
+            "bad-value",
+            f"env = {what['env']!r} is not the name of a variable",
+            hint='env = "MALLOC_ARENA_MAX"',
+            key="env",
+            value=what["env"],
         )
     return Env(what["env"], target.spec)
 
 
-def missing() -> str | None:
-    """Always to be had."""
+def missing() -> Note | None:
+    """Return None: it is always available."""
     return None

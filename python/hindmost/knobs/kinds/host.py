@@ -13,6 +13,7 @@ from typing import Any
 from hindmost import _engine
 from hindmost.knobs.journal import FOLDER, knobs, known, put_back, told
 from hindmost.knobs.knob import Idle, undone
+from hindmost.notes import Note
 from hindmost.targets import Managed
 
 
@@ -38,7 +39,9 @@ class HostKnob(Idle):
         return f"host {self.knob}"
 
     def check(self, level: str) -> None:  # noqa: D102
-        told(lambda: _engine.check_knob(self.knob, level, str(self.journal), self.root))
+        told(
+            lambda: _engine.check_knob(self.knob, level, str(self.journal), self.root), **self._fields(level)
+        )
 
     def before(self, level: str) -> AbstractContextManager[None]:  # noqa: D102
         return self._set(level)
@@ -47,8 +50,14 @@ class HostKnob(Idle):
     def _set(self, level: str) -> Iterator[None]:
         journal = str(self.journal)
         with undone(self._undo):
-            told(lambda: _engine.set_knob(self.knob, level, journal, self.root, os.getpid()))
+            told(
+                lambda: _engine.set_knob(self.knob, level, journal, self.root, os.getpid()),
+                **self._fields(level),
+            )
             yield
+
+    def _fields(self, level: str) -> dict[str, str]:
+        return {"name": self.knob, "value": level}
 
     def _undo(self) -> None:
         call = told(lambda: _engine.undo_knob(self.knob, str(self.journal), os.getpid(), self.root))
@@ -64,7 +73,7 @@ def make(what: Mapping[str, Any], target: Managed, journal: Path, root: str = "/
     return HostKnob(knob, journal, frozenset(f"host:{name}" for name in meets), root)
 
 
-def missing() -> str | None:
-    """Why no knob of the host can be set here."""
+def missing() -> Note | None:
+    """Return why no setting of the host can be changed here."""
     settable = [knob for knob in knobs(FOLDER).values() if knob["missing"] is None]
-    return None if settable else "no setting of this host can be written: run as root"
+    return None if settable else Note("needs-root", "only root may change settings of this host")

@@ -20,6 +20,7 @@ from typing import Any
 from hindmost.errors import HostUnfit, UsageError
 from hindmost.knobs import noise
 from hindmost.knobs.knob import Idle, refuse_level
+from hindmost.notes import Note
 from hindmost.targets import Managed, ManagedServer, TargetSpec, temporary
 from hindmost.targets.cpus import format_cpus, parse_cpus
 from hindmost.targets.launch import check_cpus
@@ -61,10 +62,14 @@ class Interference(Idle):
 
     def check(self, level: str) -> None:  # noqa: D102
         if level not in ("off", "on"):
-            raise refuse_level(self.name, level, "only off, on")
+            raise refuse_level(self.name, level, "only off, on", known=["off", "on"])
         check_cpus(self.target, self.cpus)
         if shutil.which(self._argv()[0]) is None:
-            raise HostUnfit("todo", f"{self.name}: the program {self._argv()[0]} is not installed")
+            raise HostUnfit(
+                "missing-program",
+                f"{self.name}: the program {self._argv()[0]} is not installed",
+                name=self._argv()[0],
+            )
 
     def _argv(self) -> list[str]:
         if self.what not in BUILT_IN:
@@ -102,9 +107,11 @@ class Interference(Idle):
     def _verify(self, warden: Warden) -> None:
         if not warden.alive():
             report = warden.exit_report()
-            words = report.log.strip().splitlines()[-1:] or ["it wrote nothing"]
+            words = report.log.strip().splitlines()[-1:] or ["no output"]
             raise HostUnfit(
-                "todo", f"{self.name} {report.describe()}, where it should run for all of it: {words[0]}"
+                "interference-ended",
+                f"{self.name} {report.describe()} before the run was over: {words[0]}",
+                name=self.name,
             )
 
 
@@ -117,18 +124,41 @@ def make(what: Mapping[str, Any], target: Managed, journal: Path) -> Interferenc
         cpus = tuple(parse_cpus(what["on"])) if "on" in what else ()
     except ValueError as error:
         raise UsageError(
-            "todo", f"interference = {mode!r}: {error}", hint='interference = "spin", on = "0"'
+            "bad-value",
+            f"interference = {mode!r}: {error}",
+            hint='interference = "spin", on = "0"',
+            key="interference",
+            value=mode,
         ) from None
     share, mib = what.get("share", 1.0), what.get("mib", 64)
     if mode not in BUILT_IN and {"share", "mib"} & set(what):
-        raise UsageError("todo", f"share and mib are for {' and '.join(BUILT_IN)}, not for {mode!r}")
-    if not 0 < share <= 1 or not 2 <= mib <= 1 << 20:
         raise UsageError(
-            "todo", f"interference {mode}: share = {share} must be in 0..1, mib = {mib} in 2..1048576"
+            "conflicting-options",
+            f"share and mib are for {' and '.join(BUILT_IN)}, not for {mode!r}",
+            options=["interference", *({"share", "mib"} & set(what))],
+            value=mode,
+        )
+    if not 0 < share <= 1:
+        raise UsageError(
+            "bad-value",
+            f"interference {mode}: share = {share} must be between 0 and 1",
+            key="share",
+            value=share,
+            least=0,
+            most=1,
+        )
+    if not 2 <= mib <= 1 << 20:
+        raise UsageError(
+            "bad-value",
+            f"interference {mode}: mib = {mib} must be between 2 and 1048576",
+            key="mib",
+            value=mib,
+            least=2,
+            most=1 << 20,
         )
     return Interference(mode, target.spec, cpus, float(share), mib)
 
 
-def missing() -> str | None:
-    """Always to be had."""
+def missing() -> Note | None:
+    """Return None: it is always available."""
     return None

@@ -13,6 +13,7 @@ from typing import Any
 
 from hindmost.errors import HostUnfit
 from hindmost.knobs.knob import Idle, refuse_level
+from hindmost.notes import Note
 from hindmost.targets import Managed, ManagedServer, TargetSpec
 from hindmost.targets.cpus import parse_cpus
 
@@ -36,16 +37,23 @@ class Numa(Idle):
         node = re.fullmatch(r"node:(\d+)", level, re.ASCII)
         flag = {"local": "--localalloc", "interleave": "--interleave=all"}.get(level)
         if node is None and flag is None:
-            raise refuse_level(self.name, level, f"only {LEVELS}")
+            raise refuse_level(self.name, level, f"only {LEVELS}", known=LEVELS.split(", "))
         return ["numactl", flag or f"--membind={node[1] if node else ''}"]
 
     def check(self, level: str) -> None:  # noqa: D102
         if not self.prefix(level):
             return
         if why := missing(self.root):
-            raise HostUnfit("todo", f"numa cannot be {level} here: {why}", hint=_hint(why))
+            raise HostUnfit(
+                why.code,
+                f"numa cannot be {level} here: {why}",
+                hint=_HINTS[why.code],
+                **{"value": level, **why.values},
+            )
         if level.startswith("node:") and int(level[5:]) not in nodes(self.root):
-            raise refuse_level(self.name, level, f"the nodes with memory are {nodes(self.root)}")
+            raise refuse_level(
+                self.name, level, f"the nodes with memory are {nodes(self.root)}", known=nodes(self.root)
+            )
 
     def spec(self, spec: TargetSpec, level: str) -> TargetSpec:  # noqa: D102
         return spec.model_copy(update={"command": [*self.prefix(level), *spec.command]})
@@ -53,9 +61,13 @@ class Numa(Idle):
     def beside(self, level: str, server: ManagedServer) -> AbstractContextManager[None]:  # noqa: D102
         if level != FREE and not fits(level, found := policy(server.pid)):
             raise HostUnfit(
-                "todo",
+                "setting-differs",
                 f"numa was set to {level}, but the memory of process {server.pid} has the policy {found}",
                 hint=f"cat /proc/{server.pid}/numa_maps",
+                name=self.name,
+                value=level,
+                found=found,
+                pid=server.pid,
             )
         return nullcontext()
 
@@ -85,12 +97,17 @@ def make(what: Mapping[str, Any], target: Managed, journal: Path) -> Numa:
     return Numa()
 
 
-def missing(root: Path = Path("/")) -> str | None:
-    """Why there is no choice of nodes."""
+def missing(root: Path = Path("/")) -> Note | None:
+    """Return why there is no choice of nodes."""
     if len(nodes(root)) < 2:
-        return "this host has one node with memory, so that every policy is the same"
-    return None if shutil.which("numactl") else "numactl is not installed"
+        text = "this host has one node with memory, so every policy is the same"
+        return Note("setting-unavailable", text, {"name": "numa"})
+    if shutil.which("numactl"):
+        return None
+    return Note("missing-program", "numactl is not installed", {"name": "numactl"})
 
 
-def _hint(why: str) -> str:
-    return "apt-get install numactl" if "numactl" in why else "leave this factor out on this host"
+_HINTS = {
+    "missing-program": "apt-get install numactl",
+    "setting-unavailable": "leave this factor out on this host",
+}

@@ -11,6 +11,7 @@ from typing import Any
 from hindmost.errors import UsageError
 from hindmost.knobs.knob import Idle, refuse_level
 from hindmost.names import nearest
+from hindmost.notes import Note
 from hindmost.targets import Managed, TargetSpec
 
 
@@ -35,7 +36,9 @@ class Option(Idle):
     def spec(self, spec: TargetSpec, level: str) -> TargetSpec:  # noqa: D102
         if self.option == "threads" and "threads" not in spec.options:
             if not level.isascii() or not level.isdigit() or not 1 <= int(level) <= 8192:
-                raise refuse_level(self.name, level, "threads are a number from 1 to 8192")
+                raise refuse_level(
+                    self.name, level, "threads are a number from 1 to 8192", least=1, most=8192
+                )
             return spec.model_copy(update={"threads": int(level)})
         return spec.with_options({self.option: _value(level)})
 
@@ -54,13 +57,16 @@ def make(what: Mapping[str, Any], target: Managed, journal: Path) -> Option:
     option, options = what["option"], sorted({"threads", *target.spec.options})
     if option not in options:
         raise UsageError(
-            "todo",
+            "unknown-name",
             f"target {target.name} has no option {option!r}{nearest(option, options)}",
             hint=f"it takes {', '.join(options)}; a target file may add any, or use argument or env",
+            key="option",
+            value=option,
+            known=options,
         )
     return Option(option, target.spec)
 
 
-def missing() -> str | None:
-    """Always to be had."""
+def missing() -> Note | None:
+    """Return None: it is always available."""
     return None

@@ -15,6 +15,7 @@ from typing import Any
 
 from hindmost.knobs.knob import Idle, refuse_level
 from hindmost.knobs.tasks import Task, set_on_each, tasks
+from hindmost.notes import Note
 from hindmost.targets import Managed, ManagedServer, TargetSpec
 from hindmost.targets.cpus import format_cpus, parse_cpus
 from hindmost.targets.launch import check_cpus
@@ -96,6 +97,8 @@ def make(what: Mapping[str, Any], target: Managed, journal: Path) -> Pinning:
     return Pinning(target.spec) if pattern is True else Pinning(target.spec, pattern)
 
 
-def missing() -> str | None:
-    """Why threads cannot be dealt out."""
-    return None if len(os.sched_getaffinity(0)) > 1 else "this machine lends us one processor only"
+def missing() -> Note | None:
+    """Return why threads cannot be distributed over CPUs."""
+    if len(os.sched_getaffinity(0)) > 1:
+        return None
+    return Note("few-processors", "this process may use only one CPU", {"have": 1, "need": 2})

@@ -14,6 +14,7 @@ from typing import Any
 from hindmost.errors import HostUnfit
 from hindmost.knobs.knob import Idle, refuse_level
 from hindmost.knobs.tasks import set_on_each
+from hindmost.notes import Note
 from hindmost.targets import Managed, ManagedServer
 
 POLICIES = {"other": os.SCHED_OTHER, "batch": os.SCHED_BATCH, "idle": os.SCHED_IDLE}
@@ -57,16 +58,22 @@ class Schedule(Idle):
             return Setting(POLICIES[level])
         match = re.fullmatch(r"(nice|fifo|rr):(-?\d{1,2})", level, re.ASCII)
         if match is None:
-            raise refuse_level(self.name, level, f"only {LEVELS}")
+            raise refuse_level(self.name, level, f"only {LEVELS}", known=LEVELS.split(", "))
         kind, number = match[1], int(match[2])
         if not (-20 <= number <= 19 if kind == "nice" else 1 <= number <= 99):
-            raise refuse_level(self.name, level, f"only {LEVELS}")
+            raise refuse_level(self.name, level, f"only {LEVELS}", known=LEVELS.split(", "))
         return Setting(os.SCHED_OTHER, 0, number) if kind == "nice" else Setting(REAL_TIME[kind], number)
 
     def check(self, level: str) -> None:  # noqa: D102
         setting = self.setting(level)
         if setting is not None and (refusal := _tried(setting)):
-            raise HostUnfit("todo", f"{self.name} cannot be {level} here: {refusal}", hint="run as root")
+            raise HostUnfit(
+                "setting-refused",
+                f"{self.name} cannot be {level} here: {refusal}",
+                hint="run as root",
+                name=self.name,
+                value=level,
+            )
 
     def beside(self, level: str, server: ManagedServer) -> AbstractContextManager[None]:  # noqa: D102
         setting = self.setting(level)
@@ -112,10 +119,13 @@ def make(what: Mapping[str, Any], target: Managed, journal: Path) -> Schedule:
     return Schedule() if what["schedule"] is True else Schedule(what["schedule"])
 
 
-def missing() -> str | None:
-    """What of it is not to be had."""
-    refused = [f"{name}: {why}" for name, why in _refusals() if why]
-    return "; ".join(refused) or None
+def missing() -> Note | None:
+    """Return which policies are not available."""
+    refused = {name: why for name, why in _refusals() if why}
+    if not refused:
+        return None
+    text = "; ".join(f"{name}: {why}" for name, why in refused.items())
+    return Note("needs-root", text, {"names": list(refused)})
 
 
 def _refusals() -> list[tuple[str, str | None]]:

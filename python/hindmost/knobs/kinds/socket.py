@@ -22,6 +22,7 @@ from typing import Any
 from hindmost.errors import HostUnfit, UsageError
 from hindmost.knobs.knob import Idle, refuse_level, undone
 from hindmost.names import nearest
+from hindmost.notes import Note
 from hindmost.targets import Managed, ManagedServer
 
 FOUND = "found"
@@ -88,10 +89,10 @@ class SocketOption(Idle):
             return None
         if self.known.flag:
             if level not in ("off", "on"):
-                raise refuse_level(self.name, level, "only found, off, on")
+                raise refuse_level(self.name, level, "only found, off, on", known=["found", "off", "on"])
             return int(level == "on")
         if not level.isascii() or not level.isdigit() or int(level) >= 1 << 30:
-            raise refuse_level(self.name, level, "only found, or a number below 2^30")
+            raise refuse_level(self.name, level, "only found, or a number below 2^30", most=(1 << 30) - 1)
         return int(level)
 
     def check(self, level: str) -> None:  # noqa: D102
@@ -99,19 +100,24 @@ class SocketOption(Idle):
         if value is None:
             return
         if why := missing():
-            raise HostUnfit("todo", f"{self.name} cannot be {level} here: {why}")
+            raise HostUnfit(
+                why.code, f"{self.name} cannot be {level} here: {why}", name=self.name, value=level
+            )
         listening, accepted = self.tried(value)
         wanted = value * self.known.times
         if listening != wanted:
             raise HostUnfit(
-                "todo", f"{self.name} was set to {wanted}, but a socket of ours then has {listening}"
+                "setting-differs",
+                f"{self.name} was set to {wanted}, but a socket of this process then has {listening}",
+                **self._differs(wanted, listening),
             )
         if accepted != wanted:
             raise HostUnfit(
-                "todo",
+                "setting-differs",
                 f"{self.name}: on this kernel an accepted socket does not inherit it (it has {accepted}, not "
-                f"{wanted}), so that the load's connections would not have it",
-                hint="see whether the server has an option for it",
+                f"{wanted}), so the load's connections would not have it",
+                hint="look for an option of the server itself",
+                **self._differs(wanted, accepted),
             )
 
     def tried(self, value: int) -> tuple[int, int]:
@@ -146,7 +152,10 @@ class SocketOption(Idle):
                         self._verify(self._read(one), value, "a socket of the server")
             if not found:
                 raise HostUnfit(
-                    "todo", f"{self.name}: no socket of the server on port {server.port} can be seen"
+                    "not-listening",
+                    f"{self.name}: this user can see no socket of the server on port {server.port}",
+                    name=self.name,
+                    port=server.port,
                 )
             self._verify(self._accepted(server), value, "a connection that the server accepted")
             yield
@@ -162,16 +171,24 @@ class SocketOption(Idle):
                         return self._read(theirs)
                 time.sleep(0.005)
         raise HostUnfit(
-            "todo", f"{self.name}: the server did not accept a connection within {_ACCEPT_PATIENCE_S:g} s"
+            "not-listening",
+            f"{self.name}: the server did not accept a connection within {_ACCEPT_PATIENCE_S:g} s",
+            name=self.name,
+            limit=_ACCEPT_PATIENCE_S,
+            unit="s",
         )
 
     def _verify(self, is_now: int, value: int, where: str) -> None:
         if is_now != value * self.known.times:
             raise HostUnfit(
-                "todo",
+                "setting-differs",
                 f"{self.name} was set to {value * self.known.times}, but {where} has {is_now}",
                 hint="the server may set it itself: see its options",
+                **self._differs(value * self.known.times, is_now),
             )
+
+    def _differs(self, wanted: int, found: int) -> dict[str, object]:
+        return {"name": self.name, "value": wanted, "found": found}
 
     def _read(self, one: socket.socket) -> int:
         value = one.getsockopt(self.known.level, self.known.number)
@@ -186,7 +203,11 @@ class SocketOption(Idle):
             one.setsockopt(self.known.level, self.known.number, value)
         except PermissionError as error:
             raise HostUnfit(
-                "todo", f"{self.name} cannot be {value}: {error.strerror}", hint="run as root"
+                "setting-refused",
+                f"{self.name} cannot be {value}: {error.strerror}",
+                hint="run as root",
+                name=self.name,
+                value=value,
             ) from None
 
 
@@ -235,18 +256,22 @@ def make(what: Mapping[str, Any], target: Managed, journal: Path) -> SocketOptio
     """The knob ``socket = "NAME"``."""
     if what["socket"] not in OPTIONS:
         raise UsageError(
-            "todo",
-            f"socket = {what['socket']!r} is not an option that is known{nearest(what['socket'], OPTIONS)}",
+            "unknown-name",
+            f"socket = {what['socket']!r} is not a known option{nearest(what['socket'], OPTIONS)}",
             hint=f"one of {', '.join(OPTIONS)}",
+            key="socket",
+            value=what["socket"],
+            known=list(OPTIONS),
         )
     return SocketOption(what["socket"])
 
 
-def missing() -> str | None:
-    """Why another process's sockets cannot be borrowed."""
+def missing() -> Note | None:
+    """Return why the sockets of another process cannot be borrowed."""
     with socket.socket() as one:
         try:
             with borrowed(os.getpid(), one.fileno()):
                 return None
         except OSError as error:
-            return f"pidfd_getfd: {error.strerror} (Linux 5.6 has it)"
+            text = f"pidfd_getfd: {error.strerror} (it needs Linux 5.6)"
+            return Note("setting-unavailable", text, {"name": "pidfd_getfd"})
