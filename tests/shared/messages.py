@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import pytest
 
+from hindmost.cli import main
 from hindmost.codes import CODES
 from hindmost.errors import HindmostError
 
@@ -26,3 +28,15 @@ def assert_error(error: HindmostError, code: str, **fields: object) -> None:
     assert code in CODES, f"{code} is not in hindmost.codes"
     assert error.code == code, f"{error.code}: {error.message}"
     assert {name: error.fields.get(name) for name in fields} == fields
+
+
+def assert_refused(
+    words: Sequence[str], capsys: pytest.CaptureFixture[str], exit_code: int, code: str, **fields: object
+) -> None:
+    """Run a command with ``--json`` and assert its exit code, its error's code, and these of its fields."""
+    capsys.readouterr()
+    assert main([*words, "--json"]) == exit_code
+    document = json.loads(capsys.readouterr().out)
+    assert code in CODES, f"{code} is not in hindmost.codes"
+    assert document["code"] == code, document
+    assert {name: document["fields"].get(name) for name in fields} == fields
