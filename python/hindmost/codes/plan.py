@@ -26,8 +26,6 @@ CODES = {
         "No port can be bound at this address.", "Use an address of this machine, or name a port."
     ),
     # Servers that run already
-        "Nothing listens at the server's address.", "Start the server, or correct the port."
-    ),
     "unreachable": Code("The server's host cannot be reached.", "Check the address, routes and firewalls."),
     "hung-up": Code("The server closed the connection without an answer.", "See the server's log."),
     "wrong-protocol": Code(
