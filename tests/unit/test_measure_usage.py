@@ -15,7 +15,6 @@ import pytest
 from measuring import offspring
 
 from hindmost.cli import main
-from hindmost.studies import begin
 
 pytestmark = pytest.mark.usefixtures("clean_folder")
 BOTH = "memcached://127.0.0.1:1,127.0.0.1:2"
@@ -26,8 +25,7 @@ HTTPS = "https://127.0.0.1:1/"
 def clean_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """An empty working folder, where a study would appear. Signal handlers are restored at the end."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(begin, "LOOKS", 1)  # the host's noise is no matter here
-    monkeypatch.setattr(begin, "SPIN_S", 0.02)
+    monkeypatch.setenv("HINDMOST_TEST_PLAN", '{"host_looks": 1, "host_spin_s": 0.02}')
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     handlers = {number: signal.getsignal(number) for number in numbers}
     yield
