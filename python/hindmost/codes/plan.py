@@ -19,9 +19,6 @@ CODES = {
     "ready-command-failed": Code(
         "The command that checks whether the server is ready failed.", "Run it by hand."
     ),
-    "port-taken": Code(
-        "Another process already listens on the server's port.", "Stop that process, or use another port."
-    ),
     "no-free-port": Code(
         "No port can be bound at this address.", "Use an address of this machine, or name a port."
     ),

@@ -90,7 +90,7 @@ def refuse_taken_port(host: str, port: int) -> None:
     problem = bind_error(host, port)
     if problem == errno.EADDRINUSE:
         raise TargetError(
-            "port-taken", taken_message(host, port), hint=taken_hint(port), **taken_fields(host, port)
+            "address-in-use", taken_message(host, port), hint=taken_hint(port), **taken_fields(host, port)
         )
     if problem == errno.EACCES:
         raise TargetError(

@@ -247,7 +247,7 @@ class ManagedServer:
     def _port_taken(self) -> TargetError:
         message = ports.taken_message(self.spec.host, self._port)
         return TargetError(
-            "port-taken",
+            "address-in-use",
             f"{self.spec.name} cannot start: {message}",
             hint=ports.taken_hint(self._port),
             **ports.taken_fields(self.spec.host, self._port),
