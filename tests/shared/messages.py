@@ -15,7 +15,7 @@ from hindmost.errors import HindmostError
 
 @contextmanager
 def raises(
-    kind: type[HindmostError], code: str, **fields: object
+    kind: type[HindmostError], code: str, /, **fields: object
 ) -> Iterator[pytest.ExceptionInfo[HindmostError]]:
     """Expect an error of this class and code whose fields include these values."""
     with pytest.raises(kind) as caught:
@@ -23,7 +23,7 @@ def raises(
     assert_error(caught.value, code, **fields)
 
 
-def assert_error(error: HindmostError, code: str, **fields: object) -> None:
+def assert_error(error: HindmostError, code: str, /, **fields: object) -> None:
     """Assert an error's code, and those of its fields that are given."""
     assert code in CODES, f"{code} is not in hindmost.codes"
     assert error.code == code, f"{error.code}: {error.message}"

@@ -1,4 +1,4 @@
-"""Stored measurements beside each other: what is said, what is refused, and what scripts are told."""
+"""Stored measurements compared: contrasts, refusals, limits and exit codes."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 
 import pytest
 from measured_studies import runs_of, stored
+from messages import raises
 
 from hindmost.cli import main
 from hindmost.errors import StudyError, UsageError
@@ -48,7 +49,6 @@ def test_few_runs_decide_nothing_and_say_how_many_more(tmp_path):
     found = compare([stored(tmp_path / name, runs_of(1, f, runs=3)) for name, f in (("a", 1.0), ("b", 1.3))])
     assert found["verdict"] == "undecided"
     assert {one["more"] for one in found["against"][0]["latency"].values()} == {1}
-    assert "not decided: about 1 more run" in found["headline"]
 
 
 def test_runs_that_are_set_aside_do_not_count(tmp_path):
@@ -81,42 +81,53 @@ def test_a_side_that_is_infinitely_late_is_slower_without_end(tmp_path):
     json.dumps(found, allow_nan=False)
     both = compare([tmp_path / "b", stored(tmp_path / "c", values)])["against"][0]["latency"]
     assert (both["p99"]["word"], both["p50"]["word"]) == ("undecided", "same")
-    assert "infinitely late" in both["p99"]["why"]
+    assert both["p99"]["why"]["code"] == "infinitely-late"
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "key", "values"),
     [
-        ({"plan": {"rate_per_s": 9_000.0}}, "rate 5000/s (before), 9000/s (after)"),
-        ({"plan": {"loop": "closed"}}, "loop open (before), closed (after)"),
-        ({"plan": {"workload": {"kind": "key-value", "keys": 7}}}, "workload"),
+        ({"rate_per_s": 9_000.0}, "rate_per_s", ["5000/s", "9000/s"]),
+        ({"loop": "closed"}, "loop", ["open", "closed"]),
+        ({"workload": {"kind": "key-value", "keys": 7}}, "workload", None),
     ],
 )
-def test_other_loads_are_refused_unless_anyway(pair, change, said):
-    studies = pair(**change)
-    with pytest.raises(UsageError, match="not loaded alike") as caught:
+def test_different_loads_are_refused_unless_anyway(pair, change, key, values):
+    studies = pair(plan=change)
+    with raises(UsageError, "different-loads", studies=["before", "after"]) as caught:
         compare(studies)
-    assert said in caught.value.message
+    differing = caught.value.fields["differing"]
+    assert differing == {key: values or differing[key]}
     assert "--anyway" in caught.value.hint
     found = compare(studies, anyway=True)
     assert [one["grave"] for one in found["unlike"]] == [True]
-    assert "not loaded alike" in found["reasons"][-1]["text"]
+    assert (found["reasons"][-1]["code"], found["reasons"][-1]["values"]["differing"]) == (
+        "different-loads",
+        differing,
+    )
 
 
-def test_another_host_version_or_day_is_said_and_not_refused(pair):
+def test_another_host_version_or_day_is_noted_and_not_refused(pair):
     first, second = pair(facts={"hostname": "other"}, started="2026-01-05T03:04:05Z")
     manifest = json.loads((second / "manifest.json").read_text())
     (second / "manifest.json").write_text(json.dumps({**manifest, "version": "9.9"}))
     found = compare([first, second])
-    assert {one["what"]: one["values"] for one in found["unlike"]} == {
-        "host": ["one", "other"],
-        "version of Hindmost": ["0.1.0", "9.9"],
+    assert {one["key"]: one["values"] for one in found["unlike"]} == {
+        "hostname": ["one", "other"],
+        "version": ["0.1.0", "9.9"],
     }
-    assert "measured 3 days apart" in found["reasons"][0]["text"]
+    assert found["reasons"][0]["code"] == "measured-apart"
+    assert found["reasons"][0]["values"]["apart_s"] == 3 * 86_400
 
 
 INVALID = [
-    {"code": "slip", "level": "invalid", "text": "p99 tells of late sending: much; more", "hint": None}
+    {
+        "code": "late-sends",
+        "level": "invalid",
+        "text": "p99 is distorted",
+        "hint": None,
+        "values": {"quantile": "p99"},
+    }
 ]
 
 
@@ -125,7 +136,11 @@ def test_what_the_instrument_distorted_is_not_compared(pair):
     found = compare(studies, fail_if=["p99>+5%"])
     assert (found["verdict"], set(words(found).values())) == ("invalid", {"undecided"})
     assert found["limits"][0]["result"] == "undecided"
-    assert found["against"][0]["latency"]["p99"]["why"] == "after: p99 tells of late sending"
+    why = found["against"][0]["latency"]["p99"]["why"]
+    assert (why["code"], why["values"]) == ("late-sends", {"quantile": "p99", "side": "after"})
+    (reason,) = found["reasons"]
+    assert (reason["code"], reason["level"]) == ("side-not-valid", "invalid")
+    assert reason["values"] == {"side": "after", "verdict": "invalid", "why": "late-sends"}
 
 
 def test_only_the_distorted_percentile_is_left_open(pair):
@@ -139,17 +154,15 @@ def _verdicts(*bad):
 
 
 def test_a_server_that_did_not_carry_the_rate_is_compared_all_the_same(pair):
-    unmet = [
-        {"code": "rate_unmet", "level": "invalid", "text": "half was answered; by the server", "hint": None}
-    ]
-    more = {"verdict": "invalid", "reasons": unmet, "latency_us": _verdicts("p50", "p99")}
-    found = compare(pair(1.5, saturation={"by": "server"}, **more))
-    assert found["verdict"] == "different"
-    assert compare(pair(1.5, saturation={"by": "client"}, **more))["verdict"] == "invalid"
+    for code in ("rate-not-reached", "rate_unmet"):  # the latter in results of version 0.1
+        unmet = [{"code": code, "level": "invalid", "text": "half was answered", "hint": None}]
+        more = {"verdict": "invalid", "reasons": unmet, "latency_us": _verdicts("p50", "p99")}
+        for by, verdict in (("server", "different"), ("client", "invalid")):
+            assert compare(pair(1.5, saturation={"by": by}, **more))["verdict"] == verdict
 
 
 def test_a_server_that_fails_is_not_fast(pair):
-    errors = [{"code": "errors", "level": "invalid", "text": "5 % of requests failed", "hint": None}]
+    errors = [{"code": "errors", "level": "invalid", "text": "5 % failed", "hint": None}]
     found = compare(pair(0.5, verdict="invalid", reasons=errors))
     assert (found["verdict"], set(words(found).values())) == ("undecided", {"undecided"})
 
@@ -178,44 +191,44 @@ def test_more_than_two_are_compared_with_the_first(tmp_path):
     made = [stored(tmp_path / n, runs_of(i, f)) for i, (n, f) in enumerate([("a", 1), ("b", 1.3), ("c", 1)])]
     found = compare(made)
     assert [(one["side"], one["verdict"]) for one in found["against"]] == [("b", "different"), ("c", "same")]
-    assert found["headline"] == "b: slower than a; c: same as a within 5\u202f%"
     mixed = runs_of(3, 0.8)
     mixed["p99"] = runs_of(4, 1.3)["p99"]
-    several = [made[0], stored(tmp_path / "d", runs_of(5, 0.8)), stored(tmp_path / "e", mixed)]
-    told = "d: faster than a; e: slower than a in some percentiles, faster in others"
-    assert compare(several)["headline"] == told
+    against = compare([made[0], stored(tmp_path / "d", runs_of(5, 0.8)), stored(tmp_path / "e", mixed)])
+    assert [[one["latency"][name]["word"] for name in ("p50", "p99")] for one in against["against"]] == [
+        ["faster", "faster"],
+        ["faster", "slower"],
+    ]
     alone = compare(made[::2])["against"][0]["latency"]["p99"]
     assert found["against"][1]["latency"]["p99"]["adjusted"] == min(1.0, 2 * alone["adjusted"])
 
 
-def refused(capsys, *words):
-    code = main(["compare", *map(str, words)])
-    return code, capsys.readouterr().err
-
-
-def test_what_is_no_finished_measurement_is_refused_with_the_way_on(pair, tmp_path, capsys):
+def test_only_different_finished_measurements_are_compared(pair, tmp_path):
     first, second = pair()
-    assert refused(capsys, first, tmp_path / "nosuch")[0] == 2
     (tmp_path / "empty").mkdir()
-    code, err = refused(capsys, first, tmp_path / "empty")
-    assert (code, "holds no study" in err) == (1, True)
-    code, err = refused(capsys, first)
-    assert (code, "two studies at least" in err) == (2, True)
-    code, err = refused(capsys, first, tmp_path / "after/../before")
-    assert (code, "named twice" in err) == (2, True)
+    with raises(StudyError, "no-such-study"):
+        compare([first, tmp_path / "empty"])
+    with raises(UsageError, "missing-argument", need=2, have=1):
+        compare([first])
+    with raises(UsageError, "unexpected-argument", argument="STUDY"):
+        compare([first, tmp_path / "after/../before"])
     manifest = json.loads((second / "manifest.json").read_text())
     (second / "manifest.json").write_text(json.dumps({**manifest, "kind": "search"}))
-    code, err = refused(capsys, first, second)
-    assert (code, "of kind search" in err) == (2, True)
-    code, err = refused(capsys, first, second, "--rate", "5k")
-    assert (code, "--rate is for runs that are made now" in err) == (2, True)
+    with raises(UsageError, "wrong-study-kind", path=str(second), kind="search"):
+        compare([first, second])
 
 
-def test_a_study_without_a_finished_run_says_how_to_make_one(pair):
+def test_a_command_without_a_study_or_with_options_of_new_runs_is_a_usage_error(pair, tmp_path, capsys):
+    first, second = pair()
+    for words in ([first], [first, tmp_path / "nosuch"], [first, second, "--rate", "5k"]):
+        assert main(["compare", *map(str, words)]) == 2
+    assert capsys.readouterr().out == ""
+
+
+def test_a_study_without_a_finished_run_hints_at_the_command_that_makes_one(pair):
     first, second = pair()
     for run in (second / "runs").iterdir():
         (run / "run.json").unlink()
-    with pytest.raises(StudyError, match="no finished run") as caught:
+    with raises(StudyError, "no-finished-runs", path=str(second)) as caught:
         compare([first, second])
     assert caught.value.hint == f"hindmost measure --resume {second}"
 
@@ -224,24 +237,31 @@ def test_a_study_that_is_being_written_is_refused(pair):
     first, second = pair()
     with (second / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        with pytest.raises(StudyError, match="another hindmost is at work"):
+        with raises(StudyError, "study-in-use", path=str(second)):
             compare([first, second])
     assert compare([first, second])["verdict"] == "same"
 
 
+def test_a_limit_on_a_figure_that_not_all_have_is_refused(pair):
+    for limit, name in (("p95>+5%", "p95"), ("calm p99>+5%", "calm p99")):
+        with raises(UsageError, "unknown-name", option="--fail-if", name=name, known=["p50", "p99"]):
+            compare(pair(), fail_if=[limit])
+
+
 @pytest.mark.parametrize("text", ["p99>5%", "p99", "p99>+5", "p99>-100%", "throughput>+5%", "p99>+x%"])
 def test_limits_that_mean_nothing_are_refused(text):
-    with pytest.raises(UsageError, match="--fail-if"):
+    code = "unreachable-limit" if text == "p99>-100%" else "bad-value"
+    with raises(UsageError, code, option="--fail-if", value=text):
         parse_change(text)
 
 
 def test_limits_that_nothing_can_hold_are_refused():
     parse_changes(["p99>+5%", "p99<-5%", "p50<+9%"])
-    with pytest.raises(UsageError, match="contradict each other"):
+    with raises(UsageError, "conflicting-options", option="--fail-if", values=["p99>+5%", "p99<+6%"]):
         parse_changes(["p99>+5%", "p99<+6%"])
 
 
-def test_the_table_fits_a_screen_and_the_page_is_whole(pair, tmp_path, capsys):
+def test_the_table_fits_a_screen_and_the_page_is_complete(pair, tmp_path, capsys):
     a, b = map(str, pair(1.2, facts={"hostname": "other"}))
     assert main(["compare", a, b, "--fail-if", "p99>+50%", "--page", str(tmp_path / "page.html")]) == 0
     said = capsys.readouterr()
@@ -250,9 +270,7 @@ def test_the_table_fits_a_screen_and_the_page_is_whole(pair, tmp_path, capsys):
     assert max(map(len, lines)) <= 100
     assert "…" not in said.out
     assert f"page: {tmp_path / 'page.html'}" in said.err
-    assert "after the command began" not in said.err, "nobody waited for what was stored"
     page = (tmp_path / "page.html").read_text()
-    assert "Mann–Whitney" in page
     for one in compare([a, b])["against"][0]["latency"].values():
         cells = "".join(f"<td>{p(one[key])}</td>" for key in ("p", "p_twin", "adjusted"))
         assert cells.replace("<.", "&lt;.") in page

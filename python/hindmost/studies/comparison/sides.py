@@ -22,6 +22,10 @@ SERVERS_OWN = ("server", "connections", "silence")
 """Who keeps a rate from being carried, if not the instrument: then late replies are a finding."""
 
 
+RATE_NOT_REACHED = ("rate-not-reached", "rate_unmet")
+"""The code of that reason, here and in results that version 0.1 stored."""
+
+
 @dataclass(frozen=True, slots=True)
 class Measured:
     """One side.
@@ -71,7 +75,7 @@ class Measured:
         if failing is not None:
             return {"*": self._fault(failing)}
         own = (self.result.get("saturation") or {}).get("by") in SERVERS_OWN
-        bent = [one for one in grave if not (own and one["code"] == "rate_unmet")]
+        bent = [one for one in grave if not (own and one["code"] in RATE_NOT_REACHED)]
         if not bent:
             return {}
         return {
