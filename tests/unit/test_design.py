@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import pytest
+from messages import raises
 
 from hindmost.design import Factor, choose, cost, fraction, full, regular, schedule
 from hindmost.design.generators import best_generators, span, word_lengths
@@ -138,7 +140,7 @@ def test_alias_sets_of_the_quarter_fraction_of_six() -> None:
     pairs = [term for term in design.terms if len(term) == 2]
     assert len(pairs) == 7  # 15 interactions in 7 alias sets
     assert sum(1 + sum(len(a) == 2 for a in design.aliases[p]) for p in pairs) == 15
-    assert "cannot be told from" in design.caveats[0]
+    assert design.caveats
 
 
 @pytest.mark.parametrize(
@@ -201,31 +203,31 @@ def test_fractions_and_aliases_are_those_of_pydoe(factors: int, resolution: int)
 
 
 @pytest.mark.parametrize(
-    ("ask", "match"),
+    ("ask", "code", "fields"),
     [
-        (lambda: Factor("a", ("x",)), "does not vary"),
-        (lambda: Factor("a", ("x", "x")), "level twice"),
-        (lambda: Factor("a:b", ("x", "y")), "without a colon"),
-        (lambda: full([]), "at least one factor"),
-        (lambda: full([*two_level(2), Factor("a", ("x", "y"))]), "two factors are called 'a'"),
-        (lambda: full(two_level(11)), "2,048 cells"),
-        (lambda: full(two_level(2), [{"z": "low"}]), "no factor 'z'"),
-        (lambda: full(two_level(2), [{"a": "up"}]), "no level 'up'"),
-        (lambda: full(two_level(2), [{}]), "names no factor"),
-        (lambda: full(two_level(2), [{"a": "high"}]), "no allowed cell has a = high"),
-        (lambda: fraction(MIXED), "'threads' has 3"),
-        (lambda: fraction(two_level(12), 5), "12 factors"),
-        (lambda: fraction(two_level(5), 6), "resolution 6"),
-        (lambda: choose(two_level(2), kind="half"), "no kind of design 'half'"),
-        (lambda: regular(two_level(5), [0b11011, 0b10101]), "generator 1"),
-        (lambda: cost(full(two_level(2)), 0, 1.0), "at least one block"),
-        (lambda: cost(full(two_level(2)), 1, 0.0), "takes time"),
-        (lambda: schedule(full(two_level(2)), 1, 1, (0, 2)), "is no cell"),
-        (lambda: schedule(full(two_level(2)), -1, 1), "negative"),
+        (lambda: Factor("a", ("x",)), "bad-value", {"name": "a", "have": 1, "need": 2}),
+        (lambda: Factor("a", ("x", "x")), "duplicate-name", {"name": "a"}),
+        (lambda: Factor("a:b", ("x", "y")), "bad-value", {"value": "a:b"}),
+        (lambda: full([]), "missing-argument", {"key": "factors"}),
+        (lambda: full([*two_level(2), Factor("a", ("x", "y"))]), "duplicate-name", {"name": "a"}),
+        (lambda: full(two_level(11)), "design-too-large", {"cells": 2048}),
+        (lambda: full(two_level(2), [{"z": "low"}]), "unknown-name", {"name": "z", "known": ["a", "b"]}),
+        (lambda: full(two_level(2), [{"a": "up"}]), "unknown-name", {"key": "a", "name": "up"}),
+        (lambda: full(two_level(2), [{}]), "bad-value", {"key": "forbidden"}),
+        (lambda: full(two_level(2), [{"a": "high"}]), "unused-level", {"name": "a", "value": "high"}),
+        (lambda: fraction(MIXED), "bad-value", {"name": "threads", "have": 3, "need": 2}),
+        (lambda: fraction(two_level(12), 5), "design-too-large", {"factors": 12, "limit": 11}),
+        (lambda: fraction(two_level(5), 6), "bad-value", {"key": "resolution", "value": 6}),
+        (lambda: choose(two_level(2), kind="half"), "unknown-name", {"key": "kind", "name": "half"}),
+        (lambda: regular(two_level(5), [0b11011, 0b10101]), "bad-value", {"key": "generators[0]"}),
+        (lambda: cost(full(two_level(2)), 0, 1.0), "bad-value", {"blocks": 0}),
+        (lambda: cost(full(two_level(2)), 1, 0.0), "bad-value", {"seconds_per_run": 0.0}),
+        (lambda: schedule(full(two_level(2)), 1, 1, (0, 2)), "bad-value", {"key": "control"}),
+        (lambda: schedule(full(two_level(2)), -1, 1), "bad-value", {"blocks": -1}),
     ],
 )
-def test_what_makes_no_sense_is_refused_in_words(ask, match: str) -> None:
-    with pytest.raises(UsageError, match=match):
+def test_an_impossible_design_is_refused(ask, code: str, fields: dict[str, Any]) -> None:
+    with raises(UsageError, code, **fields):
         ask()
 
 
@@ -233,8 +235,7 @@ def test_forbidden_cells_are_left_out_and_the_lost_interactions_named() -> None:
     design = full(two_level(3), [{"a": "high", "b": "low"}])
     assert len(design.cells) == 6
     assert not any(cell[:2] == (1, 0) for cell in design.cells)
-    assert design.unknown[("a", "b")] == "no cell has a = high with b = low"
-    assert design.unknown[("a", "b", "c")] == "a:b, which it contains, cannot be estimated"
+    assert set(design.unknown) == {("a", "b"), ("a", "b", "c")}
     assert np.linalg.matrix_rank(design.matrix()) == len(design.terms) == 6
     assert ("a", "b") in design.aliases[("a",)]
 
@@ -274,7 +275,7 @@ def test_control_can_stand_first_or_last_or_be_absent() -> None:
 def test_control_is_not_a_forbidden_cell() -> None:
     design = full(two_level(2), [{"a": "low", "b": "low"}])
     assert design.control == (0, 1)
-    with pytest.raises(UsageError, match=r"a = low, b = low\) is a forbidden"):
+    with raises(UsageError, "forbidden-control", value={"a": "low", "b": "low"}):
         schedule(design, 1, 1, (0, 0))
 
 
@@ -290,9 +291,9 @@ def test_every_order_of_a_block_is_as_likely() -> None:
 def test_small_factorials_are_run_whole_and_larger_ones_as_fractions() -> None:
     assert choose(two_level(4)).kind == "full"
     assert choose(MIXED).kind == "full"
-    assert choose(two_level(5)).text == "2^(5-1) fraction of resolution V: 16 cells"
-    assert choose(two_level(5), kind="full").text == "full factorial of 5 factors: 32 cells"
-    assert choose(two_level(8)).text == "2^(8-2) fraction of resolution V: 64 cells"
+    assert (choose(two_level(5)).resolution, len(choose(two_level(5)).cells)) == (5, 16)
+    assert len(choose(two_level(5), kind="full").cells) == 32
+    assert (choose(two_level(8)).resolution, len(choose(two_level(8)).cells)) == (5, 64)
 
 
 def test_cost_counts_loads_controls_and_restarts() -> None:

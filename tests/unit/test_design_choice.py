@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import itertools
 import math
+from typing import Any
 
 import numpy as np
 import pytest
+from messages import raises
 
 from hindmost.design import (
     Factor,
@@ -125,7 +127,7 @@ def test_chosen_cells_avoid_what_is_forbidden_and_carry_their_model() -> None:
         setting = design.setting(cell)
         assert not any(all(setting[k] == v for k, v in one.items()) for one in forbidden)
     assert np.linalg.matrix_rank(design.matrix()) == len(design.columns) < len(design.cells)
-    assert design.unknown[("turbo", "governor")] == "no cell has turbo = on with governor = save"
+    assert ("turbo", "governor") in design.unknown
     assert ("turbo", "governor") in design.aliases[("turbo",)]
     assert len(set(design.cells)) == len(design.cells)
 
@@ -134,20 +136,20 @@ def test_choice_is_the_same_every_time() -> None:
     assert subset(THREE_LEVELS).cells == subset(THREE_LEVELS).cells
 
 
-def test_terms_that_cells_mix_up_are_named_with_what_they_mix() -> None:
+def test_terms_that_cells_mix_up_are_not_estimated() -> None:
     factors = two_level(3)
     cells = fraction(factors, 3).cells
     found = estimable(factors, cells, all_terms(factors, 2))
     assert found.terms == ((), ("a",), ("b",), ("c",))
-    assert found.unknown[("a", "b")] == "in these 4 cells it is a mixture of a, b, c"
+    assert set(found.unknown) == {("a", "b"), ("a", "c"), ("b", "c")}
     few = estimable(factors, cells[:1], all_terms(factors, 1))
-    assert few.unknown[("a",)] == "no cell has a = high"
+    assert set(few.unknown) == {("a",), ("b",), ("c",)}
 
 
 def test_screening_of_more_levels_or_with_forbidden_cells_chooses_cells() -> None:
     design = choose(THREE_LEVELS, kind="screening")
     assert (design.kind, len(design.columns), len(design.cells)) == ("screening", 7, 9)
-    assert "interactions are not estimated" in " ".join(design.caveats)
+    assert design.caveats
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -176,10 +178,10 @@ def test_random_settings_cost_the_error_that_they_say() -> None:
 
 def test_too_many_suspects_for_arrays_get_random_settings() -> None:
     many = [Factor(f"suspect {i}", ("off", "on")) for i in range(40)]
-    assert choose(many).text == "screening of 40 factors, main effects only: 82 cells"
+    assert (choose(many).kind, len(choose(many).cells)) == ("screening", 82)
     assert choose(many, kind="screening").cells == choose(many).cells
     mixed = [Factor(f"suspect {i}", ("1", "2", "4")) for i in range(12)]
-    assert choose(mixed).text == "screening of 12 factors, main effects only: 50 cells"
+    assert (choose(mixed).kind, len(choose(mixed).cells)) == ("screening", 50)
 
 
 def test_precision_is_that_of_textbooks() -> None:
@@ -224,20 +226,11 @@ def test_what_is_left_over_buys_blocks_up_to_thirty() -> None:
 
 
 def test_too_small_a_budget_names_the_least_that_would_do() -> None:
-    with pytest.raises(
-        UsageError, match=r"the least is 78 runs: screening of 8 .*3 blocks at each of 2 loads"
-    ):
+    with raises(UsageError, "too-few-runs", have=77, need=78, kind="screening", blocks=3, loads=2):
         offer(two_level(8), 77, loads=2)
     assert offer(two_level(8), 78, loads=2).runs == 78
-    with pytest.raises(UsageError, match="least is 85 runs: full factorial"):
+    with raises(UsageError, "too-few-runs", need=85, kind="full"):
         offer(two_level(4), 84, kind="full")
-
-
-def test_an_offer_says_what_it_gives_up() -> None:
-    text = "\n".join(offer(two_level(8), 200).text)
-    assert "7 of 15 terms are confounded" in text
-    assert "±1.5 %" in text
-    assert "main effects are not clear" in "\n".join(offer(two_level(8), 60).text)
 
 
 def test_choice_within_a_time() -> None:
@@ -249,20 +242,20 @@ def test_choice_within_a_time() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ask", "match"),
+    ("ask", "code", "fields"),
     [
-        (lambda: screening(two_level(4)), "5 to 23 factors, got 4"),
-        (lambda: screening(THREE_LEVELS * 2), "two factors are called"),
-        (lambda: screening([*two_level(5), *THREE_LEVELS]), "'threads' has 3"),
-        (lambda: subset(two_level(5), cells=15), "15 cells are too few for 16 coefficients"),
-        (lambda: subset(two_level(14)), "16,384 cells"),
-        (lambda: precision(full(two_level(2)), 0), "no precision follows"),
-        (lambda: runs_within(0.0, 1.0), "makes no sense"),
-        (lambda: screening([Factor(f"f{i}", ("0", "1")) for i in range(24)]), "5 to 23 factors, got 24"),
-        (lambda: random_settings(two_level(6), 7), "7 runs are too few for 7 coefficients"),
-        (lambda: random_settings(two_level(4)), "10 random settings of 16 cells"),
+        (lambda: screening(two_level(4)), "bad-value", {"value": 4, "least": 5, "most": 23}),
+        (lambda: screening(THREE_LEVELS * 2), "duplicate-name", {"name": "threads"}),
+        (lambda: screening([*two_level(5), *THREE_LEVELS]), "bad-value", {"name": "threads", "have": 3}),
+        (lambda: subset(two_level(5), cells=15), "too-few-runs", {"have": 15, "need": 16}),
+        (lambda: subset(two_level(14)), "design-too-large", {"cells": 16_384}),
+        (lambda: precision(full(two_level(2)), 0), "bad-value", {"blocks": 0}),
+        (lambda: runs_within(0.0, 1.0), "bad-value", {"budget_s": 0.0}),
+        (lambda: screening([Factor(f"f{i}", ("0", "1")) for i in range(24)]), "bad-value", {"value": 24}),
+        (lambda: random_settings(two_level(6), 7), "too-few-runs", {"have": 7, "need": 8}),
+        (lambda: random_settings(two_level(4)), "bad-value", {"value": 10, "most": 8}),
     ],
 )
-def test_what_cannot_be_designed_is_refused_in_words(ask, match: str) -> None:
-    with pytest.raises(UsageError, match=match):
+def test_an_impossible_choice_is_refused(ask, code: str, fields: dict[str, Any]) -> None:
+    with raises(UsageError, code, **fields):
         ask()
