@@ -104,13 +104,32 @@ def diagnose(
 
     found = find_application(application)
     if found.pid is None:
-        raise UsageError("todo", "a cgroup has no one process to experiment on", hint="name its process")
+        raise UsageError(
+            "bad-value",
+            "an experiment needs one process, and a cgroup may have several",
+            hint="name a process of it",
+            value=application,
+        )
     if not 1 <= percentile <= 99:
         raise UsageError(
-            "todo", f"percentile {percentile:g}: a window of {window} carries 1 to 99", hint="--percentile 95"
+            "bad-value",
+            f"--percentile {percentile:g}: it must be between 1 and 99",
+            hint="--percentile 95",
+            option="--percentile",
+            value=percentile,
+            least=1,
+            most=99,
         )
     if not 6 <= pairs <= 200:
-        raise UsageError("todo", f"{pairs} pairs: 6 to 200", hint="--pairs 10")
+        raise UsageError(
+            "bad-value",
+            f"--pairs {pairs}: it must be between 6 and 200",
+            hint="--pairs 10",
+            option="--pairs",
+            value=pairs,
+            least=6,
+            most=200,
+        )
     refuse_files({"--page": page, "--out": out})
     rules = read_policy(policy)
     if dry_run:
@@ -118,9 +137,10 @@ def diagnose(
     source = latency_from(found, probe=probe, address=probe_address)
     if source is None:
         raise HostUnfit(
-            "todo",
-            "there is nothing to ask: a process was named, and no address",
+            "missing-argument",
+            "the probe needs an address: a process id alone does not say where it serves",
             hint="--probe-address memcached://127.0.0.1:11211",
+            option="--probe-address",
         )
     normal_us = None if normal is None else 1e6 * parse_duration(normal, "normal")
     if normal_us is None and ring is not None:
@@ -133,7 +153,13 @@ def diagnose(
         normal_work = normal_work_of(ring)
     if normal_work is not None and not normal_work > 0:
         raise UsageError(
-            "todo", f"--normal-work {normal_work:g}: processors, more than none", hint="--normal-work 0.15"
+            "bad-value",
+            f"--normal-work {normal_work:g}: it must be greater than 0",
+            hint="--normal-work 0.15",
+            option="--normal-work",
+            value=normal_work,
+            least=0,
+            unit="CPUs",
         )
     request = DiagnosisRequest(
         found,
@@ -158,7 +184,7 @@ def diagnose(
 
         moved, wait = moved_in(ring, percentile / 100)
         moved = moved[:SHOWN_MOVED]
-    document = document_of(done, moved, None if wait is None else wait.why)
+    document = document_of(done, moved, None if wait is None else wait.note)
     text = json.dumps(document, allow_nan=False)
     print(text + "\n" if json_ else render_diagnosis(document), end="")
     put_files({out: text, page: render_diagnosis_page(document)})
@@ -180,14 +206,21 @@ def _twin(twin: str | None, rate: str | None, workload: Path | None) -> TwinRequ
 
     if twin is None:
         if rate is not None or workload is not None:
-            raise UsageError("todo", "--twin-rate and --twin-workload are of a twin", hint="--twin memcached")
+            raise UsageError(
+                "missing-argument",
+                "--twin-rate and --twin-workload need --twin",
+                hint="--twin memcached",
+                option="--twin",
+            )
         return None
     target = parse_target(twin)
     if not isinstance(target, Managed):
         raise UsageError(
-            "todo",
-            f"{twin} is a server that runs, and a twin is one that is started",
+            "needs-managed-server",
+            f"{twin} is a running server; Hindmost must start the replica itself",
             hint="--twin memcached, or a target file",
+            option="--twin",
+            value=twin,
         )
     return TwinRequest(target, None if rate is None else parse_rate(rate.removesuffix("/s")), workload)
 
@@ -208,13 +241,14 @@ def _tell_plan(pid: int, rules: object, *, as_json: bool) -> int:
             }
             for name, one in suspects.tried.items()
         ],
-        "not_tried": suspects.left_out,
+        "not_tried": {name: note.text for name, note in suspects.left_out.items()},
+        "not_tried_notes": {name: note.document() for name, note in suspects.left_out.items()},
     }
     if as_json:
         print(json.dumps({"schema": "hindmost.diagnosis-plan/1", **plan}))
         return Exit.DONE
     if not suspects.tried:
-        print("nobody here can be tried")
+        print("no suspect can be tried here")
     for name, one in suspects.tried.items():
         print(f"would try {name}: {one.about}; undone by: {one.undo}")
         for each in suspects.corrections.get(name, []):

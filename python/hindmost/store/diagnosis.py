@@ -1,15 +1,18 @@
 """The document that ``hindmost diagnose --json`` prints: its types.
 
+A sentence ``X`` has its code and values beside it in ``X_note``; documents of 0.1 do not have these.
+
 History: ``hindmost.diagnosis/1`` (0.1.0), the first.
 """
 
 import json
 from pathlib import Path
-from typing import Final, Literal, TypedDict, cast
+from typing import Final, Literal, NotRequired, TypedDict, cast
 
 import msgspec
 
 from hindmost.errors import StudyError
+from hindmost.store.types import Note
 
 SCHEMA_NAME: Final = "hindmost.diagnosis/1"
 
@@ -46,6 +49,7 @@ class Likeness(TypedDict):
     fits: bool | None
     stays: list[Stay]
     why: str
+    why_note: NotRequired[Note | None]
 
 
 class Evidence(TypedDict):
@@ -86,6 +90,7 @@ class Correction(TypedDict, total=False):
     after_us: float
     kept: bool
     why: str
+    why_note: Note
     undo: str
     refused: list[str]
     measured: list[Pair]
@@ -109,12 +114,20 @@ class Next(TypedDict):
     leader: str | None
     also: list[str]
     why: str
+    why_note: NotRequired[Note]
     suspects: list[Evidence]
     sham: Evidence | None
     correction: Correction | None
 
 
-class Twin(TypedDict):
+class NotTried(TypedDict):
+    """Why suspects were not tried, by their names."""
+
+    not_tried: dict[str, str]
+    not_tried_notes: NotRequired[dict[str, Note]]
+
+
+class Twin(NotTried):
     """What was found on a second instance, before anything was done to the first.
 
     ``processors``, ``host_processors``: what each uses, at ``rate_per_s`` requests a second there.
@@ -132,13 +145,14 @@ class Twin(TypedDict):
     leader: str | None
     also: list[str]
     why: str
+    why_note: NotRequired[Note]
     suspects: list[Evidence]
     sham: Evidence | None
-    not_tried: dict[str, str]
     removal: str
+    removal_note: NotRequired[Note]
 
 
-class Diagnosis(TypedDict):
+class Diagnosis(NotTried):
     """What made it slow, as far as experiments here tell; ``also``: who explains it as well as the leader.
 
     ``moved``: where no cause was found and there is a ring: what moved with the latency in it, by what it
@@ -160,15 +174,16 @@ class Diagnosis(TypedDict):
     leader: str | None
     also: list[str]
     why: str
+    why_note: NotRequired[Note]
     pairs_needed: int | None
     suspects: list[Evidence]
     sham: Evidence | None
-    not_tried: dict[str, str]
     took_s: float
     correction: Correction | None
     next: Next | None
     moved: list[Company] | None
     moved_wait: str | None
+    moved_wait_note: NotRequired[Note | None]
     twin: Twin | None
 
 
@@ -178,13 +193,17 @@ def read_diagnosis(path: Path) -> Diagnosis:
     Raises
     ------
     StudyError
-        It cannot be read, or is no diagnosis of this format.
+        The file cannot be read, or is not a diagnosis of this format.
     """
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
         msgspec.convert(document, Diagnosis)
     except (OSError, ValueError) as error:
         raise StudyError(
-            "todo", f"{path} is no {SCHEMA_NAME}: {error}", hint=f"hindmost diagnose ... --out {path}"
+            "unreadable-file" if isinstance(error, OSError) else "bad-file",
+            f"{path} is not a {SCHEMA_NAME}: {error}",
+            hint=f"hindmost diagnose ... --out {path}",
+            path=str(path),
+            known=[SCHEMA_NAME],
         ) from None
     return cast("Diagnosis", document)

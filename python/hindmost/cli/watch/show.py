@@ -74,7 +74,9 @@ def show(
         "bootstrap": {"low": _plain(low), "high": _plain(high)},
         "paper_mode": _as_printed(values[:whole_blocks]),
         "moved": [asdict(one) for one in moved[:metrics]],
-        "moved_wait": None if wait is None else {**asdict(wait), "why": wait.why},
+        "moved_wait": None
+        if wait is None
+        else {**asdict(wait), "why": wait.note.text, "code": wait.note.code},
         "culprits": [] if trace is None else culprits(trace),
         "events": [[at, what] for at, what in read.events],
     }

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from hindmost.notes import Note
 from hindmost.stats.causes import Gates
 from hindmost.studies.diagnosis.experiment import Trial
 from hindmost.studies.pairs import GivenUp
@@ -30,7 +31,10 @@ def correct(surgeon: Surgeon, windows: Windows, found: Found, say: Callable[[str
     assert leader is not None
     offered = found.suspects.corrections.get(leader, [found.suspects.tried[leader]])
     if not offered:
-        return {"kept": False, "why": "nothing that may stay in force here takes it away", "refused": []}
+        none = Note(
+            "no-correction", "nothing that may stay in force here removes the cause", {"name": leader}
+        )
+        return {"kept": False, **_why(none), "refused": []}
     arm = next(arm for arm in found.decision.arms if arm.name == leader)
     wanted = max(CAME_BACK * arm.effect.log, math.log(Gates().least_ratio))
     refused: list[str] = []
@@ -39,9 +43,15 @@ def correct(surgeon: Surgeon, windows: Windows, found: Found, say: Callable[[str
         say(f"correcting: {one.about}")
         said = {"about": one.about, "refused": refused}
         if _tried(surgeon, windows, one, wanted, said):
-            return {**said, "kept": True, "why": "the percentile came back", "undo": "hindmost knobs restore"}
+            kept = Note("correction-kept", "the percentile came back", {"name": leader})
+            return {**said, "kept": True, **_why(kept), "undo": "hindmost knobs restore"}
         refused = [*refused, one.about]
-    return {**said, "kept": False, "why": "the percentile did not come back: it is as before"}
+    failed = Note("correction-failed", "the percentile did not come back, so it was undone", {"name": leader})
+    return {**said, "kept": False, **_why(failed)}
+
+
+def _why(note: Note) -> dict[str, Any]:
+    return {"why": note.text, "why_note": note.document()}
 
 
 def _tried(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -17,11 +17,13 @@ from hindmost.store.diagnosis import (
     Evidence,
     Likeness,
     Next,
+    NotTried,
     Pair,
     Twin,
 )
 
 if TYPE_CHECKING:
+    from hindmost.notes import Note
     from hindmost.stats.causes import Arm, Dosed, Signature
     from hindmost.stats.causes.ranking import Moved
     from hindmost.studies.diagnosis.asked import Found
@@ -30,10 +32,16 @@ if TYPE_CHECKING:
 _INTERVAL = 0.975
 
 
-def document_of(found: Found, moved: Sequence[Moved] | None = None, wait: str | None = None) -> Diagnosis:
-    """Build the document; `moved`: what a ring shows beside it, where no experiment found a cause.
+def document_of(found: Found, moved: Sequence[Moved] | None = None, wait: Note | None = None) -> Diagnosis:
+    """Build the document.
 
-    `wait`: why the ring tells nothing yet.
+    Parameters
+    ----------
+    found : Found
+    moved : sequence of Moved, optional
+        Metrics that moved with latency in a ring, where no experiment found a cause.
+    wait : Note, optional
+        Why the ring cannot rank metrics yet.
     """
     request, decision = found.request, found.decision
     every = [pair for each in found.measured.values() for pair in each]
@@ -53,15 +61,17 @@ def document_of(found: Found, moved: Sequence[Moved] | None = None, wait: str | 
         "leader": decision.leader,
         "also": list(found.also),
         "why": decision.why,
+        "why_note": decision.note.document(),
         "pairs_needed": decision.pairs,
         "suspects": _suspects(found, first_s),
         "sham": _sham(found, first_s),
-        "not_tried": dict(found.suspects.left_out),
+        **_not_tried(found.suspects.left_out),
         "took_s": found.took_s,
         "correction": _correction(found, first_s),
         "next": None if found.second is None else _next(found.second, first_s),
         "moved": None if moved is None else [Company(**asdict(one)) for one in moved],  # type: ignore[typeddict-item]
-        "moved_wait": wait,
+        "moved_wait": None if wait is None else wait.text,
+        "moved_wait_note": None if wait is None else wait.document(),
         "twin": None if found.twin is None else _twin(found.twin, first_s),
     }
 
@@ -73,6 +83,7 @@ def _next(found: Found, first_s: float) -> Next:
         "leader": found.decision.leader,
         "also": list(found.also),
         "why": found.decision.why,
+        "why_note": found.decision.note.document(),
         "suspects": _suspects(found, first_s),
         "sham": _sham(found, first_s),
         "correction": _correction(found, first_s),
@@ -104,6 +115,7 @@ def _twin(found: Reproduced, first_s: float) -> Twin:
         "leader": ruling.leader,
         "also": list(ruling.also),
         "why": ruling.why,
+        "why_note": ruling.note.document(),
         "suspects": [
             _evidence(
                 arm,
@@ -117,8 +129,17 @@ def _twin(found: Reproduced, first_s: float) -> Twin:
         "sham": _evidence(found.sham, "nothing is done", _since(found.measured["sham"], first_s))
         if found.sham is not None
         else None,
-        "not_tried": dict(found.left_out),
-        "removal": found.removal,
+        **_not_tried(found.left_out),
+        "removal": found.removal.text,
+        "removal_note": found.removal.document(),
+    }
+
+
+def _not_tried(left_out: Mapping[str, Note]) -> NotTried:
+    """Return why suspects were not tried: as sentences, and as notes."""
+    return {
+        "not_tried": {name: note.text for name, note in left_out.items()},
+        "not_tried_notes": {name: note.document() for name, note in left_out.items()},
     }
 
 
@@ -130,6 +151,7 @@ def _likeness(found: Signature) -> Likeness:
         "fits": found.fits,
         "stays": [{"name": name, "left": _finite(left)} for name, left in found.stays],
         "why": found.why,
+        "why_note": None if found.note is None else found.note.document(),
     }
 
 

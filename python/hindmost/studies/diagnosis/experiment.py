@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from hindmost.errors import HostUnfit
 from hindmost.interventions.changes import Gone, Intervention
 from hindmost.interventions.held import Surgeon
+from hindmost.notes import Note
 from hindmost.run.soundness import Remaking
 from hindmost.stats.causes import Effect, effect_of
 from hindmost.store.diagnosis import Pair
@@ -31,7 +32,7 @@ class Trial:
         The percentile by round, microseconds.
     began : dict
         When each pair began, by the monotonic clock, and whether it began without the suspect.
-    dropped : str or None
+    dropped : Note or None
         Why it was given up.
     base : Intervention or None
         A cause that was found already: taken away throughout each pair.
@@ -48,7 +49,7 @@ class Trial:
     there: dict[int, float] = field(default_factory=dict)
     gone: dict[int, float] = field(default_factory=dict)
     began: dict[int, tuple[float, bool]] = field(default_factory=dict)
-    dropped: str | None = None
+    dropped: Note | None = None
     base: Intervention | None = None
     reproduces: bool = False
     metrics: dict[tuple[int, bool], NDArray[np.float64]] = field(default_factory=dict)
@@ -69,15 +70,22 @@ class Trial:
                     (self.gone if gone else self.there)[number] = value
                     if self.windows.moved is not None:
                         self.metrics[number, not gone] = self.windows.moved
-        except (Gone, OSError) as error:
-            self.dropped = str(error)
+        except Gone as error:
+            self.dropped = error.note
+            raise GivenUp from None
+        except OSError as error:
+            self.dropped = Note("intervention-failed", str(error), {"name": self.suspect.name})
             raise GivenUp from None
 
     def _changed(self) -> float:
         with self.surgeon.gone(self.suspect):
             value = self.windows.measure()
             if not self.suspect.arrived():
-                raise Gone(f"{self.suspect.about}: it did not happen")
+                raise Gone(
+                    "intervention-failed",
+                    f"{self.suspect.about}: it did not take effect",
+                    name=self.suspect.name,
+                )
         return value
 
     def unsound(self, number: int) -> str | None:  # noqa: D102
@@ -137,5 +145,10 @@ def pairs_of(
             return left
         for name in dropped:
             if name == "sham":
-                raise HostUnfit("todo", f"even nothing cannot be done here: {left[name].dropped}")
+                why = left[name].dropped
+                raise HostUnfit(
+                    "sham-failed",
+                    f"even an experiment that changes nothing failed: {why}",
+                    reason=None if why is None else why.code,
+                )
             del left[name]

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from hindmost.interventions.changes import Intervention
 from hindmost.interventions.held import Surgeon
+from hindmost.notes import Note
 from hindmost.stats.causes import Arm, Decision, Gates, Normal, Signature, decide, pairs_needed, signature_of
 from hindmost.studies.diagnosis.asked import DiagnosisRequest, Found
 from hindmost.studies.diagnosis.demand import GREW, Work
@@ -51,7 +52,8 @@ def looked(
     gates, seed = Gates(looks=stages * len(LOOKS)), f"{request.seed} {name}".strip()
     trials = {each: Trial(one, surgeon, windows, seed, base=base) for each, one in every.items()}
     if len(trials) == 1:
-        nothing = Decision("inconclusive", None, (), None, "there was no suspect that could be tried")
+        note = Note("no-suspect", "no suspect could be tried")
+        nothing = Decision("inconclusive", None, (), None, note)
         return Found(request, windows.measure(), suspects, nothing)
     assert request.application.pid is not None
     work = Work(request.application.pid)
@@ -72,7 +74,7 @@ def looked(
         if decision.ruling in ("cause", "unknown factor") or not decision.arms:
             break
     if decision.ruling == "unknown factor" and windows.unanswered > MOST_UNANSWERED * windows.taken:
-        decision = replace(decision, ruling="inconclusive", why=_unanswered(windows))
+        decision = replace(decision, ruling="inconclusive", note=_unanswered(windows))
     for each, trial in trials.items():
         if trial.dropped is not None:
             suspects.left_out[each] = trial.dropped
@@ -106,11 +108,19 @@ def _also(decision: Decision, live: Mapping[str, Trial], gates: Gates) -> tuple[
     return tuple(name for name in rivals if leader.beats(live[name]).p > gates.alpha / gates.looks)
 
 
-def _unanswered(windows: Windows) -> str:
+def _unanswered(windows: Windows) -> Note:
     longer = 4 * (windows.window_s + PATIENCE_S)
-    return (
-        f"nothing was answered in {windows.unanswered} of {windows.taken} windows of {windows.window_s:g} s,"
-        f" nor {PATIENCE_S:g} s later: too short to see latency come back; --window {longer:.0f}s may tell"
+    return Note(
+        "unanswered-windows",
+        f"in {windows.unanswered} of {windows.taken} windows of {windows.window_s:g} s the server answered"
+        f" nothing, even {PATIENCE_S:g} s later: windows are too short to see latency recover; try --window"
+        f" {longer:.0f}s",
+        {
+            "unanswered": windows.unanswered,
+            "windows": windows.taken,
+            "window_s": windows.window_s,
+            "need_s": round(longer),
+        },
     )
 
 
@@ -120,5 +130,6 @@ def noise_gate(sham: Trial, anomaly: float | None, gates: Gates, request: Diagno
     need = pairs_needed(sham.effect.spread, wanted, gates.alpha / gates.looks)
     seconds = 2 * need * (request.window_s + request.settle_s)
     most = LOOKS[-1] * request.pairs
-    told = f"this host needs {need} pairs to tell x{math.exp(wanted):.2f}: {seconds:.0f} s a suspect"
-    return told if need <= most else f"{told}; at most {most} are made, so it may stay inconclusive"
+    told = f"this host needs {need} pairs to show a {math.exp(wanted):.2f}-fold change: {seconds:.0f} s per"
+    " suspect"
+    return told if need <= most else f"{told}; at most {most} are made, so the answer may be inconclusive"

@@ -34,7 +34,7 @@ class Other:
     """Of a processor."""
 
 
-def around(own: list[int], spares: Callable[[str], str | None], first: Collection[str] = ()) -> list[Other]:
+def around(own: list[int], spares: Callable[[str], object], first: Collection[str] = ()) -> list[Other]:
     """Neighbours and clients that use a processor, the greediest first.
 
     Those with a thread of a name in `first` come before all others, however little they use.

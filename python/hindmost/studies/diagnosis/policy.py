@@ -10,6 +10,7 @@ from typing import Annotated, Literal, get_args
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from hindmost.errors import UsageError
+from hindmost.notes import Note
 
 Touch = Literal[
     "pause",
@@ -58,31 +59,36 @@ class Policy(BaseModel):
     except_: Annotated[list[str], Field(alias="except")] = []
     hours: list[Annotated[int, Field(ge=0, le=23)]] = list(range(24))
 
-    def allows(self, touch: Touch, hour: int) -> str | None:
-        """Why something may not be done at this hour; None: it may.
+    def allows(self, touch: Touch, hour: int) -> Note | None:
+        """Return why the policy forbids this change at this hour; None if it allows it.
 
         Examples
         --------
-        >>> Policy(may=["confine"]).allows("pause", 3)
+        >>> str(Policy(may=["confine"]).allows("pause", 3))
         'the policy does not allow pause'
         """
         if touch not in self.may:
-            return f"the policy does not allow {touch}"
-        return None if hour in self.hours else f"the policy allows nothing at {hour}:00"
+            return Note("policy-forbids", f"the policy does not allow {touch}", {"touch": touch})
+        if hour in self.hours:
+            return None
+        return Note("policy-hours", f"the policy allows no change at {hour}:00", {"hour": hour})
 
-    def spares(self, name: str) -> str | None:
-        """Why a neighbour of that name is left alone; None: it may be touched."""
+    def spares(self, name: str) -> Note | None:
+        """Return why a neighbour of that name is left alone; None if it may be touched."""
+        values = {"name": name}
         if any(fnmatchcase(name, pattern) for pattern in NEVER):
-            return "it is never touched: without it nobody could put things right"
+            return Note(
+                "protected-program", "it is never touched: operators need it to repair the host", values
+            )
         if any(fnmatchcase(name, pattern) for pattern in self.except_):
-            return "the policy excepts it"
+            return Note("policy-excepts", "the policy excepts it", values)
         if not any(fnmatchcase(name, pattern) for pattern in self.neighbours):
-            return "the policy does not name it"
+            return Note("policy-omits", "the policy does not name it", values)
         return None
 
 
 def read_policy(path: Path | None) -> Policy:
-    """Read a policy; without a file all may be touched but for `NEVER`.
+    """Read a policy; without a file everything may be touched except `NEVER`.
 
     Raises
     ------
@@ -93,12 +99,19 @@ def read_policy(path: Path | None) -> Policy:
     try:
         return Policy.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
     except (OSError, tomllib.TOMLDecodeError) as error:
-        raise UsageError("todo", f"policy {path} cannot be read: {error}") from None
+        raise UsageError(
+            "unreadable-file" if isinstance(error, OSError) else "bad-file",
+            f"cannot read policy {path}: {error}",
+            option="--policy",
+            path=str(path),
+        ) from None
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"]))
         raise UsageError(
-            "todo",
+            "unknown-key" if first["type"] == "extra_forbidden" else "bad-value",
             f"policy {path}: {place}: {first['msg']}",
             hint=f"may = {list(TOUCHES)}, neighbours = ['*']",
+            path=str(path),
+            key=place,
         ) from None

@@ -10,6 +10,7 @@ from contextlib import ExitStack, contextmanager
 from hindmost.interventions.changes import Intervention, Sham
 from hindmost.interventions.held import Surgeon, surgery
 from hindmost.interventions.probing import probing
+from hindmost.notes import Note
 from hindmost.stats.causes import Gates
 from hindmost.studies.diagnosis.asked import DiagnosisRequest, Found
 from hindmost.studies.diagnosis.correction import correct
@@ -17,6 +18,8 @@ from hindmost.studies.diagnosis.looks import looked
 from hindmost.studies.diagnosis.metrics import Moves
 from hindmost.studies.diagnosis.suspects import Suspects, find_suspects
 from hindmost.studies.diagnosis.windows import Windows
+
+NOT_NEEDED = Note("not-needed", "a suspect from the trace already explains the slowdown")
 
 __all__ = ["DiagnosisRequest", "Found", "diagnose"]
 
@@ -61,7 +64,7 @@ def experimented(
     if found.decision.ruling == "cause":
         for name in suspects.tried:
             if name not in seen:
-                suspects.left_out.setdefault(name, "who was traced first explains it: there was no need")
+                suspects.left_out.setdefault(name, NOT_NEEDED)
     return found
 
 
@@ -92,7 +95,10 @@ def _searched(
     others = {name: one for name, one in every.items() if name not in (leader.name, *suspects.left_out)}
     if left <= math.log(Gates().least_ratio) or len(others) < 2:
         return first
-    say(f"without {leader.name} it is still {math.exp(left):.2f} times normal: looking for the next")
+    say(
+        f"without {leader.name} latency is still {math.exp(left):.2f} times normal: looking for the next"
+        " cause"
+    )
     base = None if kept else every[leader.name]
     with _held(surgeon, others if base is None else {**others, leader.name: base}):
         first.second = looked(request, surgeon, windows, suspects, others, base, say, "next")
@@ -113,7 +119,7 @@ def _staged(
     first = [name for name in suspects.first if name in suspects.tried]
     if not first or len(first) == len(suspects.tried):
         return looked(request, surgeon, windows, suspects, every, None, say)
-    say(f"first, as traced: {', '.join(first)}")
+    say(f"first the suspects from the trace: {', '.join(first)}")
     few = {name: every[name] for name in ("sham", *first)}
     found = looked(request, surgeon, windows, suspects, few, None, say, "first", stages=2)
     if found.decision.ruling == "cause":

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from hindmost.interventions.changes import File, Places, cpu_list, places
 from hindmost.interventions.gentler import links, yielding
 from hindmost.interventions.groups import GroupFile, Refused, confined, groups, idled, limited
+from hindmost.notes import Note
 from hindmost.studies.diagnosis.hardware import hardware
 from hindmost.studies.diagnosis.metrics import SET_BY
 from hindmost.studies.diagnosis.neighbours import Other, around, has_thread, never_touched
@@ -25,10 +26,10 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Suspects:
-    """Those that can be tried, in the order in which they are, and those that cannot, with the reason."""
+    """Suspects that can be tried, in order, and those that cannot, with the reason."""
 
     tried: dict[str, Intervention] = field(default_factory=dict)
-    left_out: dict[str, str] = field(default_factory=dict)
+    left_out: dict[str, Note] = field(default_factory=dict)
     corrections: dict[str, list[Intervention]] = field(default_factory=dict)
     """What may stay in force, the gentlest first: a neighbour yields or moves, it is not paused for ever."""
     direct: dict[str, frozenset[str]] = field(default_factory=dict)
@@ -137,9 +138,11 @@ def _by_group(
             if policy.allows(touch, hour) is None and (way := offers[touch]()) is not None:
                 ways.append(way)
         except Refused as refused:
-            found.left_out[f"{name}, to {touch}"] = str(refused)
+            found.left_out[f"{name}, to {touch}"] = refused.note
         except OSError as error:
-            found.left_out[f"{name}, to {touch}"] = f"its cgroup is gone: {error.strerror}"
+            found.left_out[f"{name}, to {touch}"] = Note(
+                "no-such-file", f"its cgroup no longer exists: {error.strerror}", {"path": error.filename}
+            )
     return ways
 
 
@@ -184,8 +187,8 @@ def _links(found: Suspects, policy: Policy, hour: int) -> None:
             found.tried[link.name] = link
 
 
-def _no_root() -> str | None:
-    return None if os.geteuid() == 0 else "a shaper may not be changed: run as root"
+def _no_root() -> Note | None:
+    return None if os.geteuid() == 0 else Note("needs-root", "only root may change a shaper")
 
 
 def _receive(found: Suspects, online: frozenset[int], policy: Policy, hour: int) -> None:
@@ -206,5 +209,7 @@ def _receive(found: Suspects, online: frozenset[int], policy: Policy, hour: int)
             )
 
 
-def _denied(path: Path) -> str | None:
-    return None if os.access(path, os.W_OK) else f"{path} may not be written: run as root"
+def _denied(path: Path) -> Note | None:
+    if os.access(path, os.W_OK):
+        return None
+    return Note("needs-root", f"only root may write {path}", {"path": str(path)})

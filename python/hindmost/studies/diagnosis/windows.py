@@ -94,6 +94,10 @@ class Windows:
             taken.append((_engine.monotonic_ns() - max(oldest, begin)) / 1e3)
         if not taken:
             raise TargetError(
-                "todo", f"no answer in {self.window_s:g} s ({errors} failed): nothing can be told from that"
+                "no-answers",
+                f"the application answered no request in {self.window_s:g} s ({errors} failed)",
+                hint="check that it still runs and that the probe's address is right",
+                window_s=self.window_s,
+                failed=errors,
             )
         return float(np.quantile(taken, self.quantile))

@@ -7,9 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hindmost.interventions.changes import Intervention
+from hindmost.notes import Note
 from hindmost.stats.causes import Arm, Reproduction, Signature
 from hindmost.store.diagnosis import Pair
 from hindmost.targets import Managed
+
+NOT_ON_HOST = Note("not-on-host", "nothing was changed on the host")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +52,7 @@ class Reproduced:
         Suspects that cannot be brought to a twin, with the reason.
     members : dict
         Who stands behind a dose that holds several suspects.
-    removal : str
+    removal : Note
         What became of the leader on the host.
     """
 
@@ -61,9 +64,9 @@ class Reproduced:
     base_us: float
     reproduction: Reproduction
     doses: Mapping[str, Intervention]
-    left_out: dict[str, str]
+    left_out: dict[str, Note]
     members: dict[str, list[str]] = field(default_factory=dict)
     sham: Arm | None = None
     measured: dict[str, list[Pair]] = field(default_factory=dict)
     signatures: dict[str, Signature] = field(default_factory=dict)
-    removal: str = ""
+    removal: Note = NOT_ON_HOST

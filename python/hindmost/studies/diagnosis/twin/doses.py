@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from hindmost.interventions.changes import File, Gone, Places, cpu_list, places, threads
 from hindmost.interventions.gentler import Link
 from hindmost.knobs.kinds.cgroup import hierarchy
+from hindmost.notes import Note
 from hindmost.studies.diagnosis.twin.loads import Load, MoreLoad
 from hindmost.studies.diagnosis.twin.network import Network, received, sent_bytes, shaped
 from hindmost.studies.diagnosis.twin.quotas import LEAST_QUOTA_US, held_back, titrated
@@ -57,12 +58,12 @@ class Scene:
 
 @dataclass(slots=True)
 class Doses:
-    """Those that can be given, and those that cannot, with the reason."""
+    """Doses that can be given, and suspects that cannot be brought to the replica, with the reason."""
 
     given: dict[str, Intervention] = field(default_factory=dict)
     shields: set[str] = field(default_factory=set)
     """Whose intervention keeps the suspect away, instead of bringing it."""
-    left_out: dict[str, str] = field(default_factory=dict)
+    left_out: dict[str, Note] = field(default_factory=dict)
     members: dict[str, list[str]] = field(default_factory=dict)
 
 
@@ -83,7 +84,7 @@ def doses_of(suspects: Suspects, scene: Scene) -> Doses:
         elif isinstance(one, File) and one.path.name == "rps_cpus" and scene.network is not None:
             found.given[name] = received(name, scene.network, one.found)
         else:
-            found.left_out[name] = "there is no way to bring it to a twin"
+            found.left_out[name] = Note("no-dose", "it cannot be brought to a replica")
     _company(found, company, scene)
     _loaded(found, clients, scene)
     return found
@@ -93,7 +94,10 @@ def _placed(found: Doses, name: str, one: Places, scene: Scene) -> None:
     ((mask, _),) = collections.Counter(one.found.values()).most_common(1)
     now = places(scene.pids)
     if all(cpus <= mask for cpus in now.values()):
-        found.left_out[name] = f"the twin is held on {cpu_list(set(mask))} anyhow"
+        held = cpu_list(set(mask))
+        found.left_out[name] = Note(
+            "dose-in-force", f"the replica runs on CPUs {held} anyway", {"value": held}
+        )
         return
     found.given[name] = Places(name, f"hold the twin's threads on {cpu_list(set(mask))}", now, mask)
 
@@ -105,7 +109,7 @@ def _limited(found: Doses, name: str, one: File, scene: Scene) -> None:
     place = hierarchy("cpu")
     group = place.group_of(scene.pids[0])
     if group is None:
-        found.left_out[name] = "the twin has no group of its own"
+        found.left_out[name] = Note("no-own-group", "the replica has no control group of its own")
         return
     quota = max(LEAST_QUOTA_US, round(int(words[0]) * part))
     period = words[1] if len(words) > 1 else (one.path.parent / "cpu.cfs_period_us").read_text().strip()
@@ -121,7 +125,7 @@ def _limited(found: Doses, name: str, one: File, scene: Scene) -> None:
 
 def _shaped(found: Doses, one: Link, scene: Scene) -> None:
     if scene.network is None:
-        found.left_out[one.name] = "the twin has no network of its own"
+        found.left_out[one.name] = Note("no-own-network", "the replica has no network of its own")
         return
     network = scene.network
 
@@ -141,17 +145,25 @@ def _company(found: Doses, names: list[str], scene: Scene) -> None:
     if not names:
         return
     name = names[0] if len(names) == 1 else TOGETHER
+    shield = Shield(name, scene.pids, names)
+    if why := shield.refused():
+        found.left_out |= dict.fromkeys(names, why)
+        return
     found.members[name] = names
-    found.given[name] = Shield(name, scene.pids, names)
+    found.given[name] = shield
     found.shields.add(name)
 
 
 def _loaded(found: Doses, clients: list[str], scene: Scene) -> None:
     name = clients[0] if len(clients) == 1 else "more load"
     if not scene.normal_rate < scene.rate:
-        why = "what load was there when all was well is not known (--normal-work or --ring tell)"
-        for each in clients:
-            found.left_out[each] = why if math.isnan(scene.normal_rate) else "no more load than normally"
+        if math.isnan(scene.normal_rate):
+            why = Note(
+                "normal-load-unknown", "the normal load is not known (--normal-work or --ring state it)"
+            )
+        else:
+            why = Note("normal-load", "the load is not higher than normal")
+        found.left_out |= dict.fromkeys(clients, why)
         return
     found.members[name] = clients
     found.given[name] = MoreLoad(name, scene.load, scene.normal_rate, scene.rate)
@@ -162,7 +174,7 @@ class Shield:
 
     def __init__(self, name: str, pids: list[int], names: list[str]) -> None:
         self.name = name
-        self.about = f"leave the twin among {', '.join(names)}; without: real-time priority over them"
+        self.about = f"leave the replica among {', '.join(names)}; without: real-time priority over them"
         self._pids = pids
 
     @property
@@ -171,10 +183,25 @@ class Shield:
         each = (f"chrt --other -p 0 {tid} 2>/dev/null || :" for tid in threads(self._pids))
         return "; ".join(each) or ":"
 
+    def refused(self) -> Note | None:
+        """Return why the kernel does not let the replica have real-time priority; None if it does.
+
+        It takes CAP_SYS_NICE. A kernel with CONFIG_RT_GROUP_SCHED also refuses it in a control group without
+        real-time bandwidth, which is every group but the root of cgroup version 2.
+        """
+        try:
+            self._set(os.SCHED_RR, PRIORITY)
+        except PermissionError as error:
+            text = f"the kernel refuses the replica real-time priority: {error.strerror}"
+            return Note("real-time-refused", text, {"errno": error.errno})
+        finally:
+            self.give_back()
+        return None
+
     def remove(self) -> None:
         """Keep them from it."""
         if not self._set(os.SCHED_RR, PRIORITY):
-            raise Gone("the twin has ended")
+            raise Gone("threads-ended", "the replica has ended")
 
     def give_back(self) -> None:
         """Leave it among them."""

@@ -63,7 +63,7 @@ class Load:
                 try:
                     probes.append(_engine.Prober(self.address, self.protocol, rate / count))
                 except _engine.EngineError as error:
-                    raise told(error) from None
+                    raise told(error, value=self.address) from None
             yield
         finally:
             for probe in probes:
@@ -105,12 +105,19 @@ def _await(instance: Instance, word: str) -> None:
             if event["event"] == word:
                 return
             if event["event"] in ("failed", "ended"):
-                why = event.get("message") or event.get("words") or "it ended"
+                why = event.get("message") or event.get("words") or "its client ended"
                 raise TargetError(
-                    "todo", f"the twin's load cannot run: {why}", hint="--twin-workload FILE, --twin-rate"
+                    "replica-load-failed",
+                    f"the replica's load cannot run: {why}",
+                    hint="--twin-workload FILE, --twin-rate RATE",
+                    reason=event.get("code"),
                 )
     raise TargetError(
-        "todo", f"the twin's load was not {word} in {READY_S:g} s", hint="fewer keys in its workload"
+        "replica-load-failed",
+        f"the replica's load was not {word} within {READY_S:g} s",
+        hint="use fewer keys in its workload",
+        limit=READY_S,
+        unit="s",
     )
 
 
@@ -121,7 +128,7 @@ class MoreLoad:
 
     def __init__(self, name: str, load: Load, normal: float, now: float) -> None:
         self.name = name
-        self.about = f"ask for {now:.0f} instead of {normal:.0f} a second"
+        self.about = f"send {now:.0f} instead of {normal:.0f} requests a second"
         self._load, self._more = load, now - normal
         self._context: AbstractContextManager[None] | None = None
 

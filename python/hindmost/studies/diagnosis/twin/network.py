@@ -79,10 +79,19 @@ def network(surgeon: Surgeon) -> Iterator[Network]:
                 done = subprocess.run(shlex.split(words), capture_output=True, text=True, check=False)
             except OSError as error:
                 raise HostUnfit(
-                    "todo", f"ip cannot be run: {error.strerror}", hint="apt install iproute2"
+                    "missing-program",
+                    f"cannot run ip: {error.strerror}",
+                    hint="apt install iproute2",
+                    name="ip",
                 ) from None
             if done.returncode:
-                raise HostUnfit("todo", f"{words}: {done.stderr.strip()}", hint="run as root")
+                raise HostUnfit(
+                    "command-failed",
+                    f"{words}: {done.stderr.strip()}",
+                    hint="run as root",
+                    command=words,
+                    status=done.returncode,
+                )
         yield made
 
 
@@ -116,7 +125,7 @@ class Inside:
         for words in commands:
             done = subprocess.run(["/bin/sh", "-c", words], capture_output=True, text=True, check=False)
             if done.returncode:
-                raise Gone(f"{words}: {done.stderr.strip()}")
+                raise Gone("command-failed", f"{words}: {done.stderr.strip()}", command=words)
 
 
 def shaped(name: str, where: Network, rate: int, burst: int, limit: int) -> Inside:

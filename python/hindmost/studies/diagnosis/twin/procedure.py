@@ -13,6 +13,7 @@ from hindmost.interventions.changes import Intervention, Sham
 from hindmost.interventions.held import Surgeon
 from hindmost.interventions.probing import probing
 from hindmost.knobs.kinds.cgroup import Cgroup, hierarchy
+from hindmost.notes import Note
 from hindmost.stats.causes import (
     Arm,
     Decision,
@@ -57,28 +58,32 @@ def through_twin(
     Raises
     ------
     UsageError
-        What is normal is not known, or the twin cannot be probed.
+        The normal latency is not known, or the replica cannot be probed.
     TargetError
-        The twin does not start, or does not bear its load.
+        The replica does not start, or cannot serve its load.
     """
     pid = request.application.pid
     assert pid is not None
     if request.normal_us is None:
         raise UsageError(
-            "todo",
-            "a twin is compared with what made this host slow, and what is normal is not known",
+            "missing-argument",
+            "a replica needs the normal latency, which is not known",
             hint="--normal 150us, or --ring FILE",
+            option="--normal",
         )
     everybody = Policy(may=list(TOUCHES), hours=list(range(24)))
     suspects = find_suspects(pid, everybody, first=request.first)
     sick = look_at(request, pid, windows)
-    say(f"nothing is done to the host: it takes {sick.now_us:.0f} us, normally {request.normal_us:.0f} us")
+    say(f"the host, untouched: {sick.now_us:.0f} us, normally {request.normal_us:.0f} us")
     if sick.now_us < Gates().least_ratio * request.normal_us:
         times = sick.now_us / request.normal_us
-        why = f"it is {times:.2f} times what was normal: nothing to explain, and no twin was started"
-        return Found(request, sick.now_us, untouched(suspects), Decision("inconclusive", None, (), None, why))
+        text = f"latency is {times:.2f} times normal: there is nothing to explain, and no replica was started"
+        note = Note("no-slowdown", text, {"ratio": times, "limit": Gates().least_ratio})
+        return Found(
+            request, sick.now_us, untouched(suspects), Decision("inconclusive", None, (), None, note)
+        )
     found = _on_twin(request, asked, surgeon, suspects, sick, say)
-    say(f"on the twin: {found.reproduction.outcome}: {found.reproduction.why}")
+    say(f"on the replica: {found.reproduction.outcome}: {found.reproduction.why}")
     return removed(request, surgeon, windows, found, say)
 
 
@@ -110,8 +115,8 @@ def _on_twin(
         scene = Scene(server.pids(), work.processors(), sick.work, rate, normal_rate, load, where)
         doses = doses_of(suspects, scene)
         say(
-            f"twin {asked.target.name} at {server.address}: {rate:.0f} requests a second,"
-            f" {scene.work:.2f} processors (the host's instance {sick.work:.2f});"
+            f"replica {asked.target.name} at {server.address}: {rate:.0f} requests a second,"
+            f" {scene.work:.2f} CPUs (the application {sick.work:.2f});"
             f" doses: {', '.join(doses.given) or 'none'}"
         )
         found = Reproduced(
@@ -171,7 +176,7 @@ def _tried(
                 gates,
                 found.signatures,
             )
-            say(f"twin, {look * request.pairs} pairs: {found.reproduction.outcome}")
+            say(f"replica, {look * request.pairs} pairs: {found.reproduction.outcome}")
             if found.reproduction.outcome != "inconclusive" or not effects:
                 break
         found.sham = Arm("sham", live["sham"].effect, math.nan, math.nan, math.nan, "open")
