@@ -56,26 +56,30 @@ def kinds(cell: nbformat.NotebookNode) -> list[tuple[str, list[str]]]:
     return [(one.output_type, sorted(one.get("data", {}))) for one in cell.outputs]
 
 
-def test_there_are_three():
+def test_kept_notebooks_have_their_outputs_and_no_error():
     assert [path.stem for path in NOTEBOOKS] == ["find-the-cause", "measure-and-compare", "what-if"]
+    for path in NOTEBOOKS:
+        cells = code(read(path))
+        assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1)), "run in one go"
+        given = [one for cell in cells for one in cell.outputs]
+        assert not [one for one in given if one.output_type == "error"]
+        assert any("image/svg+xml" in str(one.get("data", {})) for one in given), "a figure is shown"
+        assert not any("/work/" in str(one) or "/home/" in str(one) for one in given)
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_kept_notebook_has_its_outputs_and_no_error(path):
-    cells = code(read(path))
-    assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1)), "run in one go"
-    given = [one for cell in cells for one in cell.outputs]
-    assert not [one for one in given if one.output_type == "error"]
-    assert any("image/svg+xml" in str(one.get("data", {})) for one in given), "a figure is shown"
-    assert not any("/work/" in str(one) or "/home/" in str(one) for one in given)
+SHORTENED = [
+    pytest.param(path, id=path.stem, marks=[] if path.stem == "what-if" else [pytest.mark.nightly])
+    for path in NOTEBOOKS
+]
+"""Two of them measure for half a minute; ``test_from_python.py`` makes the same calls every time."""
 
 
 @pytest.mark.filterwarnings("ignore")  # of the Jupyter libraries, about one another
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", SHORTENED)
 def test_a_notebook_runs_and_gives_what_is_kept(path, tmp_path, monkeypatch):
     kept, now = read(path), read(path)
     set_to(now, 0)
-    run(now, tmp_path, monkeypatch, hasty=True)
+    run(now, tmp_path, monkeypatch)
     for before, after in zip(code(kept), code(now), strict=True):
         assert kinds(after) == kinds(before), after.source
 
