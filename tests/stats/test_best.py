@@ -4,8 +4,10 @@ import math
 
 import numpy as np
 import pytest
+from messages import raises
 from table_iv import DESIGN, cells_of_table_iv
 
+from hindmost.errors import ArgumentError
 from hindmost.stats import Estimate, Factorial, against, best, decide, fit_runs, more_runs
 
 
@@ -43,7 +45,7 @@ def test_only_those_that_may_be_set_are_compared() -> None:
     found = best(fit_runs(runs, design), among=[(0, 1), (1, 1)])
     assert [one.cell for one in found] == [(0, 1), (1, 1)]
     assert [one.tied for one in found] == [True, False]
-    with pytest.raises(ValueError, match="two different cells"):
+    with raises(ArgumentError, "bad-argument", argument="among"):
         best(fit_runs(runs, design), among=[(0, 1)])
 
 
@@ -108,5 +110,5 @@ def test_loads_are_compared_together() -> None:
 
 def test_the_control_is_not_compared_with_itself() -> None:
     fit = fit_runs({(0,): [1.0, 2.0], (1,): [2.0, 3.0]}, Factorial(["a"]))
-    with pytest.raises(ValueError, match="name a control"):
+    with raises(ArgumentError, "bad-argument", argument="others"):
         against([fit], (0,), [(0,), (1,)])

@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from messages import raises
 
+from hindmost.errors import ArgumentError
 from hindmost.stats.requests.calm import NEVER, Calm, CalmQuantile, Refused, calm_latency, watch
 from hindmost.stats.requests.dependence import Onsets, theft_dependence
 from hindmost.stats.requests.survival import Survival
@@ -180,7 +182,7 @@ def _only(found: Calm | Refused) -> CalmQuantile:
 # --- when it refuses ---
 
 
-def test_busy_server_short_spells_and_few_thefts_are_refused_with_what_is_needed() -> None:
+def test_busy_server_short_spells_and_few_thefts_are_refused() -> None:
     seen = worlds.simulate(World("exponential", 0.7, 0.05, 3.0), 20_000, seed=1)
     thefts = Thefts.of(seen.on, seen.off)
     busy = calm_latency(seen.due, seen.done, thefts, Service(0.95, SERVICE_NS, 1.0))
@@ -191,8 +193,6 @@ def test_busy_server_short_spells_and_few_thefts_are_refused_with_what_is_needed
     little = calm(crowded, worlds.simulate(crowded, 50_000, seed=1))
     found = [one.reason for one in (busy, few, little) if isinstance(one, Refused)]
     assert found == ["utilisation", "spells", "counted"]
-    assert isinstance(few, Refused)
-    assert "several runs together" in few.need
 
 
 def test_quota_of_the_server_itself_is_refused() -> None:
@@ -233,13 +233,13 @@ def test_onsets_of_runs_too_short_by_themselves_convict_a_quota_together() -> No
 
 
 def test_replies_before_their_requests_and_levels_that_are_none_are_refused() -> None:
-    with pytest.raises(ValueError, match="none done before it was due"):
+    with raises(ArgumentError, "bad-argument", argument="done"):
         calm_latency([5], [4], NONE, Service(0.5, 1.0))
-    with pytest.raises(ValueError, match="quantiles lie in"):
+    with raises(ArgumentError, "bad-argument", argument="levels", value=[1.0]):
         calm_latency([5], [6], NONE, Service(0.5, 1.0), [1.0])
-    with pytest.raises(ValueError, match="no such server"):
+    with raises(ArgumentError, "bad-argument", argument="utilisation", value=1.0):
         Service(1.0, 1.0)
-    with pytest.raises(ValueError, match="begin and an end"):
+    with raises(ArgumentError, "bad-argument", argument="off"):
         Thefts.of([5], [4])
     nothing = calm_latency([], [], NONE, Service(0.5, 1.0))
     assert isinstance(nothing, Refused)

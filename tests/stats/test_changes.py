@@ -75,7 +75,7 @@ def test_what_a_series_does_now_and_then_is_no_anomaly():
     judged = Detector().judge(np.arange(963) * BLOCK_S, values)
     assert judged.kind == "none"
     assert judged.p < judged.needed_p
-    assert "times a week" in judged.why
+    assert judged.tail_p > Detector().a_block
     values[-2:] *= 5.0
     assert Detector().judge(np.arange(963) * BLOCK_S, values).kind == "anomaly"
 
@@ -139,10 +139,8 @@ def test_what_recurs_at_this_time_of_day_is_rhythm():
     assert judged.kind == "rhythm", judged
 
 
-def test_a_short_baseline_is_said_to_be_one():
-    judged = Detector().judge(np.arange(8) * BLOCK_S, np.ones(8))
-    assert judged.kind == "undecided"
-    assert "it takes 12" in judged.why
+def test_a_short_baseline_decides_nothing():
+    assert Detector().judge(np.arange(8) * BLOCK_S, np.ones(8)).kind == "undecided"
 
 
 def test_effective_size_falls_with_autocorrelation():

@@ -9,7 +9,9 @@ import math
 
 import numpy as np
 import pytest
+from messages import raises
 
+from hindmost.errors import ArgumentError
 from hindmost.stats import Factorial, fit_runs, low_level_difference
 
 DESIGN = Factorial(["slow", "other"])
@@ -68,5 +70,5 @@ def test_difference_excludes_nothing_where_the_ratio_does() -> None:
 
 def test_fit_in_the_unit_of_the_values_is_refused() -> None:
     fit = fit_runs({(0,): [1.0, 2.0], (1,): [2.0, 3.0]}, Factorial(["slow"]))
-    with pytest.raises(ValueError, match="differences already"):
+    with raises(ArgumentError, "bad-argument", argument="fit"):
         low_level_difference(fit, "slow")

@@ -72,6 +72,6 @@ def test_what_is_unsure_is_harmless_or_refused_whatever_it_was(
         found, truth = judged(seed, hidden, busy)
         assert (found.refused is not None) == refused, (seed, found.refused)
         if found.refused is not None:
-            assert found.refused.reason == "unsure"
+            assert found.refused.code == "uncertain-interference"
         for name, value in found.values.items():
             assert abs(value / truth[name] - 1.0) < FAR, (seed, name, value, truth[name])

@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
+from messages import raises
 
+from hindmost.errors import ArgumentError
 from hindmost.stats import Factorial, fit_runs, holm_families, joint_draws, simultaneous, step_down
 
 
@@ -80,7 +82,7 @@ def test_draws_of_other_runs_are_refused() -> None:
     design = Factorial(["a"])
     one = fit_runs({(0,): [1.0, 2.0], (1,): [1.0, 2.0]}, design)
     other = fit_runs({(0,): [1.0, 2.0, 3.0], (1,): [1.0, 2.0]}, design)
-    with pytest.raises(ValueError, match="same runs"):
+    with raises(ArgumentError, "bad-argument", argument="fits"):
         joint_draws([one, other])
-    with pytest.raises(ValueError, match="do not fit draws"):
+    with raises(ArgumentError, "bad-argument", argument="t"):
         step_down([1.0, 2.0], joint_draws([one]))

@@ -10,7 +10,9 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from messages import raises
 
+from hindmost.errors import ArgumentError
 from hindmost.stats import hysteresis
 
 World = Callable[[np.random.Generator, int], np.ndarray]
@@ -78,23 +80,27 @@ def test_slow_drift_is_told_to_fade_rather_than_called_a_state() -> None:
     found = [hysteresis(remembers(0.98)(g, 30)) for _ in range(30)]
     assert np.mean([one.fades for one in found]) > 0.7
     assert all(one.visible is None for one in found if one.fades)
+    assert {one.note.code for one in found if one.fades} == {"hysteresis-fades"}
 
 
-def test_attached_server_and_restless_host_are_worded_otherwise() -> None:
+def test_a_server_that_was_not_restarted_and_interference_leave_it_open() -> None:
     table = noise(np.random.default_rng(3), 20) * np.where(np.arange(20) % 2, 1.5, 1.0)[:, None]
     managed = hysteresis(table)
-    assert managed.visible
-    assert managed.text.startswith("restarted, the server settles elsewhere")
     attached, restless = hysteresis(table, restarted=False), hysteresis(table, calm=False)
-    assert (attached.visible, restless.visible) == (None, None)
-    assert "was not restarted" in attached.text
-    assert "host was not calm" in restless.text
+    assert [(one.visible, one.note.code) for one in (managed, attached, restless)] == [
+        (True, "hysteresis-seen"),
+        (None, "hysteresis-not-restarted"),
+        (None, "hysteresis-interference"),
+    ]
+    assert managed.note.values == {"runs": 20, "p": managed.p, "sd": managed.sd}
 
 
 def test_too_few_runs_or_sections_say_nothing() -> None:
-    assert hysteresis(np.ones((5, 20))).visible is None
-    assert hysteresis(np.ones((20, 2))).visible is None
-    with pytest.raises(ValueError, match="positive quantiles"):
+    for runs, sections in ((5, 20), (20, 2)):
+        found = hysteresis(np.ones((runs, sections)))
+        assert (found.visible, found.note.code) == (None, "hysteresis-few-runs")
+        assert (found.note.values["runs"], found.note.values["sections"]) == (runs, sections)
+    with raises(ArgumentError, "bad-argument", argument="sections"):
         hysteresis(np.zeros((10, 10)))
 
 

@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
+from messages import raises
 
+from hindmost.errors import ArgumentError
 from hindmost.stats import Factorial, coefficient_ps, fit_runs, randomisation_p, screened
 
 DESIGN = Factorial(["a", "b"])
@@ -82,5 +84,5 @@ def test_twenty_suspects_with_random_settings_need_no_grid_of_a_million_cells() 
 
 
 def test_a_factor_that_never_changes_alone_is_refused() -> None:
-    with pytest.raises(ValueError, match="differ in factor 0 alone"):
+    with raises(ArgumentError, "bad-argument", argument="factor", value=0):
         randomisation_p({(0, 0): [1.0, 2.0], (1, 1): [3.0, 4.0]}, 0)

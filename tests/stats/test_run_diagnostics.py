@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from messages import raises
 
+from hindmost.errors import ArgumentError
 from hindmost.stats import (
     modality,
     order_effect,
@@ -44,9 +46,9 @@ def test_run_value_combines_instances(values: list[float], how: Any, expected: f
 
 
 def test_unknown_aggregate_lists_the_right_ones() -> None:
-    with pytest.raises(ValueError, match="mean, median"):
+    with raises(ArgumentError, "bad-argument", argument="how", value="max", known=["mean", "median"]):
         run_value([1.0], "max")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="NaN"):
+    with raises(ArgumentError, "bad-argument", argument="values"):
         run_value([math.nan])
 
 
@@ -77,8 +79,8 @@ def test_a_state_that_changes_owner_from_run_to_run_is_no_owner() -> None:
     total = np.full((6, 2), 50_000)
     moving = [[950, 50], [60, 940], [900, 100], [930, 70], [940, 60], [920, 80]]
     steady = [[750, 250], [740, 260], [800, 200], [730, 270], [780, 220], [760, 240]]
-    assert owners(moving, total).owner is None
-    assert "cannot tell" in owners(moving, total).text
+    found = owners(moving, total)
+    assert (found.owner, max(found.shares) > 2 / 3) == (None, True)
     assert owners(steady, total).owner == 0
 
 
@@ -102,11 +104,17 @@ def test_bursts_on_fair_instances_raise_no_false_alarm() -> None:
 
 
 @pytest.mark.parametrize(
-    ("above", "total"),
-    [([1, 2], [10]), ([-1, 2], [10, 10]), ([11, 2], [10, 10]), ([0, 2], [0, 10]), ([], [])],
+    ("above", "total", "argument"),
+    [
+        ([1, 2], [10], "counts_total"),
+        ([], [], "counts_total"),
+        ([-1, 2], [10, 10], "counts_above"),
+        ([11, 2], [10, 10], "counts_above"),
+        ([0, 2], [0, 10], "counts_above"),
+    ],
 )
-def test_impossible_counts_are_refused(above: list[int], total: list[int]) -> None:
-    with pytest.raises(ValueError, match="count"):
+def test_impossible_counts_are_refused(above: list[int], total: list[int], argument: str) -> None:
+    with raises(ArgumentError, "bad-argument", argument=argument):
         owners(above, total)
 
 
@@ -155,7 +163,7 @@ def test_unknown_variance_stays_unknown() -> None:
     assert variance_components([1.0, 2.0], [None, None]).within_sd is None
     assert within_variance([1.0]) is None
     assert within_variance([1.0, math.inf]) is None
-    with pytest.raises(ValueError, match="2 run values but 1"):
+    with raises(ArgumentError, "bad-argument", argument="within", value=1, need=2):
         variance_components([1.0, 2.0], [1.0])
 
 

@@ -8,7 +8,9 @@ import sys
 
 import numpy as np
 import pytest
+from messages import raises
 
+from hindmost.errors import ArgumentError
 from hindmost.stats import Estimate, mean_interval, median_interval, smallest_n_for_median
 from hindmost.stats.tables import t_quantile
 
@@ -117,22 +119,22 @@ def test_median_survives_a_minority_of_censored_runs() -> None:
 
 @pytest.mark.parametrize("values", [[], [math.nan, 1.0], [-math.inf, 1.0], [[1.0, 2.0]]])
 def test_bad_run_values_are_refused(values: list[float]) -> None:
-    with pytest.raises(ValueError, match="run values"):
+    with raises(ArgumentError, "bad-argument", argument="values"):
         mean_interval(values)
 
 
 @pytest.mark.parametrize(
-    ("args", "match"),
+    ("args", "argument"),
     [
-        ((1.0, 0.0, 2.0, 0), "at least 1 run"),
+        ((1.0, 0.0, 2.0, 0), "n"),
         ((1.0, 0.0, 2.0, 3, 1.0), "confidence"),
-        ((math.nan, 0.0, 2.0, 3), "NaN"),
-        ((1.0, math.nan, 2.0, 3), "both ends"),
-        ((3.0, 0.0, 2.0, 3), "outside"),
+        ((math.nan, 0.0, 2.0, 3), "value"),
+        ((1.0, math.nan, 2.0, 3), "high"),
+        ((3.0, 0.0, 2.0, 3), "value"),
     ],
 )
-def test_contradictory_estimates_cannot_be_made(args: tuple[float, ...], match: str) -> None:
-    with pytest.raises(ValueError, match=match):
+def test_contradictory_estimates_cannot_be_made(args: tuple[float, ...], argument: str) -> None:
+    with raises(ArgumentError, "bad-argument", argument=argument):
         Estimate(*args)  # type: ignore[arg-type]
 
 

@@ -46,10 +46,14 @@ def test_who_leaves_what_moved_where_it_is_has_another_signature():
     assert found.stays[0][1] == pytest.approx(1.0, abs=0.1)
 
 
+def note_of(found):
+    return found.note and found.note.code
+
+
 def test_what_an_experiment_sets_itself_is_no_evidence():
     half = np.array([1.0, 1.0, 1.0, 30_000.0])
     assert seen(np.random.default_rng(3), half, frozenset({"throttled"})).fits is True
-    assert "sets every metric" in seen(np.random.default_rng(3), half, frozenset(NAMES)).why
+    assert note_of(seen(np.random.default_rng(3), half, frozenset(NAMES))) == "no-free-metric"
 
 
 def test_units_do_not_count():
@@ -69,14 +73,14 @@ def test_nothing_is_told_of_too_little_or_of_what_hardly_moved():
     there, gone = seconds(rng, SICK, PAIRS), seconds(rng, np.ones(4), PAIRS)
     base = seconds(rng, np.ones(4), BLOCKS, 0.05)
     few = signature_of(Normal(NAMES, base[:5]), there, there, gone, paired=True)
-    assert few.fits is None
-    assert "5 blocks" in few.why
-    assert "pairs are too few" in signature_of(Normal(NAMES, base), there, there[:3], gone[:3]).why
+    assert (few.fits, note_of(few), few.note.values["blocks"]) == (None, "few-normal-blocks", 5)
+    assert note_of(signature_of(Normal(NAMES, base), there, there[:3], gone[:3])) == "few-pairs"
     calm = seconds(rng, np.ones(4), PAIRS)
-    assert "no signature to compare" in signature_of(Normal(NAMES, base), calm, calm, gone, paired=True).why
+    assert note_of(signature_of(Normal(NAMES, base), calm, calm, gone, paired=True)) == "no-shift"
     # Blocks that remember each other are worth fewer than they are.
     drifting = base * np.exp(np.cumsum(rng.normal(0, 0.3, (BLOCKS, 1)), axis=0))
-    assert "are worth" in signature_of(Normal(NAMES, drifting), there, there, gone, paired=True).why
+    few = signature_of(Normal(NAMES, drifting), there, there, gone, paired=True)
+    assert (note_of(few), few.note.values["blocks"]) == ("few-normal-blocks", BLOCKS)
 
 
 def effect(rng, log_ratio, spread=0.15):
@@ -91,7 +95,7 @@ def test_latency_that_comes_back_without_its_signature_is_an_unknown_factor():
     assert decide({"hog": hog}, sham, math.log(3), signatures={"hog": fits}).leader == "hog"
     made = decide({"hog": hog}, sham, math.log(3), signatures={"hog": stays})
     assert (made.ruling, made.arms[0].state) == ("unknown factor", "other signature")
-    assert "throttled keeps" in made.why
+    assert (made.note.code, made.note.values) == ("no-cause-shown", {"names": ["hog"]})
     # Who explains a part leaves the rest, and the rest has a signature as well.
     made = decide({"hog": hog}, sham, math.log(6), signatures={"hog": stays})
     assert (made.ruling, made.leader) == ("cause", "hog")
@@ -126,19 +130,18 @@ def test_without_the_true_cause_nobody_is_named():
 
 
 @pytest.mark.parametrize(
-    ("doses", "base_us", "outcome", "word"),
+    ("doses", "base_us", "outcome", "code"),
     [
-        ({"quota": 30.0}, 100.0, "inconclusive", "far slower than the host"),
-        ({"quota": 3.0}, 5.0, "inconclusive", "of what the host does"),
-        ({"quota": 1.0}, 290.0, "shared", "shared with it"),
-        ({}, 100.0, "inconclusive", "no suspect"),
+        ({"quota": 30.0}, 100.0, "inconclusive", "dose-too-large"),
+        ({"quota": 3.0}, 5.0, "inconclusive", "partly-reproduced"),
+        ({"quota": 1.0}, 290.0, "shared", "slow-replica"),
+        ({}, 100.0, "inconclusive", "no-suspect"),
     ],
     ids=["too much", "too little in microseconds", "sick by itself", "no dose"],
 )
-def test_a_twin_that_is_not_like_the_host_names_nobody(doses, base_us, outcome, word):
+def test_a_twin_that_is_not_like_the_host_names_nobody(doses, base_us, outcome, code):
     made = reproduced(np.random.default_rng(8), doses, base_us)
-    assert made.outcome == outcome
-    assert word in made.why
+    assert (made.outcome, made.note.code) == (outcome, code)
 
 
 def test_of_two_that_make_it_as_slow_the_one_with_the_anomaly_s_signature_leads():
@@ -151,9 +154,9 @@ def test_of_two_that_make_it_as_slow_the_one_with_the_anomaly_s_signature_leads(
     assert {blind.leader, *blind.also} == {"look-alike", "cause"}
 
 
-def test_nothing_to_reproduce_is_said():
+def test_latency_near_normal_is_not_reproduced():
     made = reproduced(np.random.default_rng(1), {"quota": 3.0}, host=(101.0, 100.0))
-    assert "nothing to explain" in made.why
+    assert (made.outcome, made.note.code) == ("inconclusive", "no-slowdown")
 
 
 def test_what_noise_adds_is_not_taken_for_what_is_left():

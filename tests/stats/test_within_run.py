@@ -14,7 +14,9 @@ import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from messages import raises
 
+from hindmost.errors import ArgumentError
 from hindmost.stats import RunInterval, run_interval
 from hindmost.stats.series.within_run import MIN_EFFECTIVE, _dispersion
 
@@ -151,13 +153,12 @@ def test_run_says_when_it_is_too_short(law: str, requests: int, level: float, sh
     for found in said:
         assert found.estimate.known is not found.too_short
         assert (found.need > 1.0) is found.too_short
-        assert f"p{100 * level:g}" in found.text
 
 
 def test_a_run_that_is_made_as_long_as_it_asked_gets_its_interval() -> None:
     g = np.random.default_rng(9)
     asked = iid(g, 5_000).interval(0.999)
-    assert asked.text.startswith("too short for p99.9: its 5 requests beyond")
+    assert asked.too_short
     assert 5.0 < asked.need < 20.0
     longer = [iid(g, int(5_000 * asked.need)).interval(0.999) for _ in range(20)]
     assert sum(found.too_short for found in longer) <= 4  # 5 % each: 1 in 400
@@ -196,8 +197,7 @@ def test_infinitely_late_requests_make_the_high_end_infinite() -> None:
     assert math.isfinite(beyond.low)
     x[::2] = math.inf
     lost = Run(x, edges).interval(0.99)
-    assert not lost.estimate.known
-    assert "infinitely late" in lost.text
+    assert (lost.estimate.known, lost.estimate.value, lost.too_short) == (False, math.inf, False)
 
 
 def test_equal_latencies_have_an_interval_of_no_length() -> None:
@@ -229,17 +229,19 @@ def test_any_run_gets_an_interval_around_its_value_or_none(
 
 
 @pytest.mark.parametrize(
-    ("level", "above", "counts", "says"),
+    ("level", "above", "counts", "argument"),
     [
-        (1.0, [1] * 10, [10] * 10, "lies in"),
-        (0.9, [1] * 4, [10] * 4, "at least 5 sections"),
-        (0.9, [1] * 9, [10] * 10, "do not fit"),
-        (0.9, [11] * 10, [10] * 10, "do not fit"),
-        (0.9, [0] * 10, [0] * 10, "must hold requests"),
+        (1.0, [1] * 10, [10] * 10, "level"),
+        (0.9, [1] * 4, [10] * 4, "counts"),
+        (0.9, [1] * 9, [10] * 10, "above"),
+        (0.9, [11] * 10, [10] * 10, "above"),
+        (0.9, [0] * 10, [0] * 10, "counts"),
     ],
 )
-def test_impossible_runs_are_refused(level: float, above: list[int], counts: list[int], says: str) -> None:
-    with pytest.raises(ValueError, match=says):
+def test_impossible_runs_are_refused(
+    level: float, above: list[int], counts: list[int], argument: str
+) -> None:
+    with raises(ArgumentError, "bad-argument", argument=argument):
         run_interval(level, lambda _: 1.0, lambda _: above, counts)
 
 

@@ -1,11 +1,10 @@
-"""What lies in a folder: every kind of study in a line, what cannot be read in one, and a thousand soon."""
+"""The list of studies in a folder: one line per study, unreadable ones included."""
 
 from __future__ import annotations
 
 import fcntl
 import json
 import math
-import time
 from pathlib import Path
 
 import pytest
@@ -51,17 +50,25 @@ def test_studies_are_listed_by_age_and_their_parts_are_not(folder):
 def test_what_cannot_be_read_is_a_line_and_no_error(folder, capsys):
     (folder / "second/result.json").write_text('{"verdict": 3}')
     assert main(["list", str(folder)]) == 0
-    said = capsys.readouterr().out.splitlines()
-    assert sum(line.startswith("unreadable: ") for line in said) == 2
-    assert any("broken" in line and "cannot be read" in line for line in said)
-    assert len(said) == 1 + 4 + 2
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 1 + 4 + 2
+    faults = {one["folder"]: one["fault"] for one in listing(folder)["studies"] if one["fault"]}
+    assert {name: fault["code"] for name, fault in faults.items()} == {
+        "broken": "bad-file",
+        "second": "bad-file",
+    }
+    assert faults["broken"]["values"] == {"path": str(folder / "broken/manifest.json")}
+    assert all(
+        any(name in line and fault["text"] in line for line in lines) for name, fault in faults.items()
+    )
 
 
-def test_a_study_at_work_is_said_to_be(folder):
+def test_a_study_that_is_being_written_is_busy(folder):
     with (folder / "second/.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         assert [one["folder"] for one in listing(folder)["studies"] if one["busy"]] == ["second"]
-    assert "being written" not in render_listing(listing(folder))
+        busy = render_listing(listing(folder))
+    assert busy != render_listing(listing(folder))
 
 
 def test_the_page_links_to_reports_and_shows_the_trend_of_each_load(folder, tmp_path, capsys):
@@ -71,12 +78,12 @@ def test_the_page_links_to_reports_and_shows_the_trend_of_each_load(folder, tmp_
     page = (tmp_path / "pages/index.html").read_text()
     assert 'href="../first/report.html"' in page
     assert page.count("<figure>") == 1
-    assert "memcached, open loop, 5000/s" in page
+    assert "5000/s" in page
 
 
 def test_an_empty_folder_and_none_are_told_apart(tmp_path, capsys):
     assert main(["list", str(tmp_path)]) == 0
-    assert "no study lies in" in capsys.readouterr().out
+    assert str(tmp_path) in capsys.readouterr().out
     assert main(["list", str(tmp_path / "nosuch")]) == 2
 
 
@@ -87,21 +94,18 @@ def test_no_run_is_read(folder, monkeypatch):
     assert render_listing_page(listing(folder))
 
 
-def test_the_time_grows_with_the_number_of_studies_and_no_faster(tmp_path):
-    """A thousand take twenty times as long as fifty: no study is looked at twice."""
-    document = stored(tmp_path / "one", runs_of(1))
-    seconds = []
-    for count in (20, 200):
-        below = tmp_path / f"{count}"
-        for number in range(count):
-            place = below / f"{number}"
-            place.mkdir(parents=True)
-            for name in ("manifest.json", "result.json"):
-                (place / name).write_bytes((document / name).read_bytes())
-        begun = time.process_time()
-        assert len(listing(below)["studies"]) == count
-        seconds.append(time.process_time() - begun)
-    assert seconds[1] < 40 * seconds[0]
+def test_every_manifest_and_answer_is_read_once(folder, monkeypatch):
+    read: list[Path] = []
+    for name in ("read_bytes", "read_text"):
+        real = getattr(Path, name)
+
+        def counted(path, *args, real=real, **options):
+            read.append(path)
+            return real(path, *args, **options)
+
+        monkeypatch.setattr(Path, name, counted)
+    listing(folder)
+    assert len(read) == len(set(read)) == 6 + 4  # manifests, answers
 
 
 @pytest.mark.parametrize("library", ["polars", "pandas"])
@@ -123,7 +127,7 @@ def test_from_python_the_list_is_a_frame_with_a_row_a_study(folder, library):
         2026,
     )
     assert first["p99_low_us"] < 400 < first["p99_high_us"]
-    assert "cannot be read" in rows[0]["fault"]
+    assert [row["folder"] for row in rows if row["fault_code"] == "bad-file"] == [str(folder / "broken")]
 
 
 def test_a_percentile_that_was_never_answered_is_infinite_in_the_frame_and_an_empty_folder_has_columns(

@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -34,7 +35,7 @@ def test_every_public_name_is_there_and_documented(name):
 
 
 def test_no_other_name_is_there():
-    with pytest.raises(AttributeError, match="no attribute 'colour'"):
+    with pytest.raises(AttributeError):
         _ = hindmost.colour
 
 
@@ -65,14 +66,17 @@ def test_help_loads_nothing_heavy(arguments):
 @pytest.mark.parametrize(
     "arguments", [[], ["instance"], ["instance", "a"], ["synth"], ["colour"], ["--help"]]
 )
-def test_an_agent_that_is_told_nonsense_says_how_to_tell_it(arguments, capsys):
+def test_an_agent_with_wrong_arguments_prints_its_usage(arguments, capsys):
     assert agent.main(arguments) == 2
-    assert "usage: python -m hindmost.agent" in capsys.readouterr().err
+    out, err = capsys.readouterr()
+    assert not out
+    assert "python -m hindmost.agent" in err
 
 
 def test_an_agent_reports_a_bad_plan_in_its_own_protocol(capsys):
     assert agent.main(["synth", "{"]) == 1
-    assert '"event": "failed", "code": "config"' in capsys.readouterr().out
+    event = json.loads(capsys.readouterr().out)
+    assert (event["event"], event["code"]) == ("failed", "config")
 
 
 def stub_names() -> dict[str, ast.stmt]:
@@ -145,6 +149,7 @@ def test_every_error_has_its_exit_code():
     assert codes == {
         "HindmostError": 1,
         "UsageError": 2,
+        "ArgumentError": 2,
         "TargetError": 1,
         "InstanceError": 1,
         "HostLost": 1,
@@ -154,4 +159,4 @@ def test_every_error_has_its_exit_code():
         "InvalidMeasurement": 6,
         "Interrupted": 130,
     }
-    assert errors.HindmostError("todo", "x", exit_code=9).exit_code == 9
+    assert errors.HindmostError("bad-value", "x", exit_code=9).exit_code == 9

@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
+from messages import raises
 
+from hindmost.errors import ArgumentError
 from hindmost.stats import agreement, constancy
 
 LEVELS = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
@@ -49,5 +51,5 @@ def test_quantiles_with_too_few_requests_beyond_are_left_out(count, known):
 
 
 def test_other_requests_are_refused():
-    with pytest.raises(ValueError, match="same requests"):
+    with raises(ArgumentError, "bad-argument", argument="theirs"):
         agreement(SEEN, SEEN[:-1], LEVELS)

@@ -24,6 +24,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hindmost import _engine
+from hindmost.errors import ArgumentError
 from hindmost.stats.factors.coding import Cell, Coding, Column, Factorial, Term
 from hindmost.stats.factors.effects import two_sided
 from hindmost.stats.factors.families import holm
@@ -174,8 +175,11 @@ class PooledFit:
         """
         counts = self.requests.counts
         if not self.saturated or counts.min() < 2:
-            raise ValueError(
-                "runs can be drawn anew for a model with a coefficient for every cell of two runs"
+            raise ArgumentError(
+                "bad-argument",
+                "a bootstrap over runs needs two runs in each cell and a model with all interactions",
+                argument="runs",
+                need=2,
             )
         values, squares = self.requests.histograms.bootstrap([self.tau], draws, seed, together)
         shape = (draws, len(counts))
