@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from messages import assert_refused, raises
 
 from hindmost.cli import main
 from hindmost.cli.outcome import refuse_files
@@ -30,18 +31,15 @@ def test_a_file_without_a_folder_is_refused_before_anything_is_measured(words, t
 
     monkeypatch.setattr(profiles, "profile", measured)
     monkeypatch.setattr(colocation, "certify", measured)
-    assert main([*words, f"{tmp_path}/nowhere/card.json"]) == 2
-    told = capsys.readouterr()
-    assert f"there is no folder {tmp_path}/nowhere for card.json" in told.err
-    assert f"hint: mkdir -p {tmp_path}/nowhere" in told.err
-    assert main([*words, str(tmp_path)]) == 2
-    assert "is a folder" in capsys.readouterr().err
+    flag, path = words[-1], f"{tmp_path}/nowhere/card.json"
+    assert_refused([*words, path], capsys, 2, "no-such-file", option=flag, path=f"{tmp_path}/nowhere")
+    assert_refused([*words, str(tmp_path)], capsys, 2, "unwritable-file", option=flag, path=str(tmp_path))
 
 
 def test_what_may_not_be_written_is_refused(monkeypatch, tmp_path):
     # root may write everywhere but on a read-only file system: what the kernel answers is given here
     monkeypatch.setattr("os.access", lambda path, _: Path(path) != tmp_path)
-    with pytest.raises(UsageError, match=r"--out .*card\.json cannot be written"):
+    with raises(UsageError, "unwritable-file", option="--out", path=str(tmp_path / "card.json")):
         refuse_files({"--out": tmp_path / "card.json", "--picture": None})
 
 
@@ -56,8 +54,7 @@ def test_a_full_disk_is_told_after_the_answer_and_the_other_file_is_written(
     monkeypatch.setattr(rulers_rendered, "picture", lambda _: "<svg/>")
     words = PROFILE if verb == "profile" else [*RULERS, "--picture", f"{tmp_path}/core.svg", "--out"]
     assert main([*words, "/dev/full", "--json"]) == 1
-    told = capsys.readouterr()
-    assert json.loads(told.out) == document
-    assert "/dev/full cannot be written: No space left on device" in told.err
-    assert "hint: df -h /dev" in told.err
+    answer, error = map(json.loads, capsys.readouterr().out.splitlines())
+    assert answer == document
+    assert (error["code"], error["fields"]["paths"]) == ("unwritable-file", ["/dev/full"])
     assert verb == "profile" or (tmp_path / "core.svg").read_text(encoding="utf-8") == "<svg/>"

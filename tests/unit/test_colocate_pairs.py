@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
+from messages import assert_refused, raises
 
 from hindmost.cli import main
 from hindmost.colocation.asking import ask, load_pairs, neighbours
@@ -30,6 +31,12 @@ METHOD: Any = {
 }
 RULERS = ("l3", "dram")
 HERE = Look("far", (3.7, 3.7))
+
+
+@pytest.fixture(autouse=True)
+def few_splits(monkeypatch):
+    """Score over 20 random halves instead of 100: the figures here are far from their limits."""
+    monkeypatch.setattr(pairing, "SPLITS", 20)
 
 
 def share(value: float, half: float = 0.005) -> dict[str, float]:
@@ -101,11 +108,8 @@ def test_pairs_are_told_from_noise_and_predictors_beat_the_trivial_ones_where_th
     assert by["zero"]["trivial"]
     assert by["Eq 3.3"]["skill"] is not None
     assert by["Eq 3.3"]["skill"] > 0.8
-    text = render_pairs(found, width=200, color=False)
-    assert "has skill +0." in text
-    page = render_pairs_page(found)
-    assert page.count("<b>") >= 100
-    assert "Mean absolute error" in page
+    assert f"{by['Eq 3.3']['error']:.2%}" in render_pairs(found, width=200, color=False)
+    assert render_pairs_page(found).count("<b>") >= 100
 
 
 def test_where_nothing_is_lost_all_pairs_are_noise_and_nobody_has_skill():
@@ -114,7 +118,6 @@ def test_where_nothing_is_lost_all_pairs_are_noise_and_nobody_has_skill():
     assert len(told) < 0.15 * 64
     assert found["above"] == 0
     assert {one["skill"] for one in found["scores"]} == {None}
-    assert "nothing to have skill in" in render_pairs(found, width=200, color=False)
 
 
 def test_lost_windows_leave_a_hole_that_nothing_learns_from():
@@ -136,7 +139,7 @@ def test_lost_windows_leave_a_hole_that_nothing_learns_from():
     found = pairing.told(seen, cards, METHOD)
     assert [row[0] for row in found["lost"]] == [None] * 6
     assert all(np.isfinite(one["error"]) for one in found["scores"])
-    with pytest.raises(Inconclusive, match="no pair"):
+    with raises(Inconclusive, "few-windows", have=500):
         pairing.told({name: [] for name in seen}, cards, METHOD)
 
 
@@ -147,7 +150,7 @@ def test_a_measured_pair_answers_for_itself():
     bad = ask(cards[most[1]], cards[most[0]], within=0.1, load=0.5, pairs=pairs)
     good = ask(cards[least[1]], cards[least[0]], within=0.5, load=0.2, pairs=pairs)
     assert (bad["answer"], good["answer"], bad["by"]) == ("no", "yes", "measured")
-    assert "the pair was measured" in render_answer(bad, width=200, color=False)
+    assert f"{bad['expected']:.1%}" in render_answer(bad, width=200, color=False)
 
 
 def test_strangers_are_answered_by_a_model_at_the_rate_that_was_asked_or_by_the_bound():
@@ -159,11 +162,12 @@ def test_strangers_are_answered_by_a_model_at_the_rate_that_was_asked_or_by_the_
         assert (found["answer"], found["by"]) == (answer, "model")
     strict = ask(quiet, loud, within=0.3, load=0.2, pairs=pairs, violations=0.001)
     assert strict["by"] == "bound"
-    assert "no rate of violations below" in strict["notes"][-1]
+    assert strict["notes"][-1]["code"] == "high-violation-rate"
+    assert strict["notes"][-1]["values"]["least"] == strict["least_rate"] > 0.001
     few = ask(quiet, loud, within=0.3, load=0.2, pairs=measured(5), violations=0.3)
-    assert "too few to learn from" in few["notes"][-1]
+    assert (few["notes"][-1]["code"], few["notes"][-1]["values"]["have"]) == ("few-programs", 5)
     elsewhere = {**quiet, "processor": {**PROCESSOR, "model": 1}}
-    with pytest.raises(UsageError, match="pairs are of"):
+    with raises(UsageError, "other-processor", need=PROCESSOR["name"]):
         ask(elsewhere, elsewhere, within=0.3, load=0.2, pairs=pairs)
     assert len(cards) == 22
 
@@ -178,7 +182,8 @@ def test_the_best_neighbour_is_who_costs_least(tmp_path: Path, capsys: pytest.Ca
     found = neighbours(server, jobs, within=0.1, load=0.5)
     msgspec.convert(found, Neighbours)
     assert [one["job"] for one in found["jobs"]] == ["sha", "sort", "stream"]
-    assert "the best neighbour of kv is sha" in render_neighbours(found, width=200, color=False)
+    first = render_neighbours(found, width=200, color=False).splitlines()[0]
+    assert {"kv", "sha"} <= set(first.replace(".", " ").split())
     paths = []
     for one in (server, *jobs):
         paths.append(str(tmp_path / f"{one['name']}.json"))
@@ -186,25 +191,30 @@ def test_the_best_neighbour_is_who_costs_least(tmp_path: Path, capsys: pytest.Ca
     assert main(["colocate", "neighbours", *paths, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["jobs"][0]["answer"] == "yes"
     assert main(["colocate", "neighbours", paths[0], paths[1]]) == 4
-    assert main(["colocate", "neighbours", paths[0]]) == 2
-    with pytest.raises(UsageError, match=r"hindmost\.profile/1, not a hindmost\.pairs/1"):
+    assert_refused(["colocate", "neighbours", paths[0]], capsys, 2, "missing-argument", name="jobs")
+    with raises(UsageError, "bad-file", value="hindmost.profile/1", need="hindmost.pairs/1"):
         load_pairs(Path(paths[0]))
 
 
 @pytest.mark.parametrize(
-    ("more", "why"),
+    ("more", "code", "fields"),
     [
-        ({"name": "null"}, "two cards are named"),
-        ({"processor": {**PROCESSOR, "model": 1}}, "this is"),
-        ({"method": {**METHOD, "unit": "bytes"}}, "counted as one"),
-        ({"method": {**METHOD, "unit": "requests"}, "loaded": {}}, "counts requests"),
+        ({"name": "null"}, "duplicate-name", {"name": "null"}),
+        ({"name": "a"}, "duplicate-name", {"name": "a"}),
+        ({"processor": {**PROCESSOR, "model": 1}}, "other-processor", {"name": "b"}),
+        ({"method": {**METHOD, "unit": "bytes"}}, "shared-counter", {"name": "b", "unit": "bytes"}),
+        (
+            {"method": {**METHOD, "unit": "requests"}, "loaded": {}},
+            "shared-counter",
+            {"name": "b", "unit": "requests"},
+        ),
     ],
 )
-def test_cards_that_make_no_pairs_are_refused_before_anything_runs(monkeypatch, more, why):
+def test_cards_that_make_no_pairs_are_refused_before_anything_runs(monkeypatch, more, code, fields):
     monkeypatch.setattr(pairing, "processor", lambda: PROCESSOR)
-    with pytest.raises(UsageError, match=why):
+    with raises(UsageError, code, **fields):
         pairing.pairs([card("a", (0, 0), (0, 0)), {**card("b", (0, 0), (0, 0)), **more}])
-    with pytest.raises(UsageError, match="no pair"):
+    with raises(UsageError, "missing-argument", have=1, need=2):
         pairing.pairs([card("a", (0, 0), (0, 0))])
 
 
@@ -222,7 +232,8 @@ def test_a_window_in_which_a_clock_changed_does_not_count():
     assert windows.changed((HERE, theirs), 1)
     placement, notes = windows.placement_of([seen(HERE), seen(ours)])
     assert placement == "far"
-    assert "1 of 2 windows (2.60 to 3.70 GHz)" in notes[0]
+    assert [note.code for note in notes] == ["clock-changed"]
+    assert notes[0].values == {"excluded": 1, "windows": 2, "least": 2.6, "most": 3.7, "unit": "GHz"}
     row = windows.rows_of([[seen(ours)]])[0]
     assert (row["round"], row["kept"], row["ghz"]) == (1, False, [[3.7, 3.7], [2.6, 3.7]])
 
@@ -231,7 +242,7 @@ def test_a_sibling_is_found_by_what_is_seen_of_it(monkeypatch):
     placements = {0: "near", 2: "siblings", 3: "far"}
     monkeypatch.setattr(rulers, "allowed", lambda: [0, 1, 2, 3])
     monkeypatch.setattr(rulers, "pair", lambda _: (1, 0))
-    monkeypatch.setattr(rulers, "chosen", lambda cpu: cpu)
+    monkeypatch.setattr(rulers, "chosen", lambda cpu, _option: cpu)
 
     def seen(mine: int, other: int) -> dict[str, Any]:
         return {"cpu": other, "placement": placements[other], "one_way_ns": 30.0 + other, "same_port": 1.0}
@@ -241,8 +252,8 @@ def test_a_sibling_is_found_by_what_is_seen_of_it(monkeypatch):
     assert rulers.places(None, None) == (1, 0)
     assert rulers.places(None, "3") == (1, 3)
     placements[2] = "near"
-    with pytest.raises(HostUnfit, match=r"no sibling .* the nearest, 0, is near \(30 ns one way"):
+    with raises(HostUnfit, "no-sibling", cpu=1, nearest=0, placement="near", one_way_ns=30.0):
         rulers.places(None, "sibling")
     for wrong in ("1", "x", "-1"):
-        with pytest.raises(UsageError, match="name a processor"):
+        with raises(UsageError, "bad-value", option="--other", value=wrong):
             rulers.places(None, wrong)

@@ -2,12 +2,13 @@
 
 import json
 import os
-from pathlib import Path
 
 import numpy as np
 import pytest
+from messages import raises
 
 from hindmost.cli import main
+from hindmost.colocation.arrivals import _NEEDED as NEEDED
 from hindmost.colocation.arrivals import WORKERS, generated, of_pods
 from hindmost.colocation.steering import steer
 from hindmost.errors import UsageError
@@ -36,24 +37,22 @@ def test_rulers_work_from_one_moment_on_and_are_counted(capsys):
     assert main(["colocate", "stress", "null", "--duration", "10ms"]) == 0
     assert "pauses/s" in capsys.readouterr().out
     assert main(["colocate", "stress"]) == 0
-    listed = capsys.readouterr().out
-    assert "lfsr_l1        memory       accesses (as the paper printed it)" in listed
-    assert "tlb_code" in listed
+    assert {"lfsr_l1", "tlb_code"} <= set(capsys.readouterr().out.split())
 
 
 @pytest.mark.parametrize(
-    ("names", "more", "why"),
+    ("names", "more", "code", "fields"),
     [
-        (["coffee"], {}, "no ruler is called coffee"),
-        (["null"], {"duty": 0.0}, "a duty of 0%"),
-        (["null"], {"duty": 1.5}, "a duty of 150%"),
-        (["null"], {"period_ns": 1000}, "a period of 1 us"),
-        (["null"], {"cpus": [4000]}, "processor 4000 cannot be used"),
-        (["null"] * 5000, {}, "5000 rulers"),
+        (["coffee"], {}, "unknown-name", {"value": "coffee"}),
+        (["null"], {"duty": 0.0}, "bad-value", {"option": "--duty", "value": 0.0}),
+        (["null"], {"duty": 1.5}, "bad-value", {"option": "--duty", "value": 1.5}),
+        (["null"], {"period_ns": 1000}, "bad-value", {"option": "--period", "value": 1000, "least": 5000}),
+        (["null"], {"cpus": [4000]}, "bad-value", {"option": "--cpus", "value": 4000}),
+        (["null"] * 5000, {}, "few-processors", {"need": 5000}),
     ],
 )
-def test_what_cannot_be_stressed_is_refused(names, more, why):
-    with pytest.raises(UsageError, match=why):
+def test_what_cannot_be_stressed_is_refused(names, more, code, fields):
+    with raises(UsageError, code, **fields):
         stress(names, duration_s=0.01, **more)
 
 
@@ -64,7 +63,6 @@ def test_a_list_of_pods_gives_who_serves_what_is_offered_and_how_much():
     assert set(found.kinds.tolist()) == {0}
     assert found.offers.shape == found.there.shape == (1000, WORKERS)
     assert found.there.mean() == pytest.approx(0.75, abs=0.03)
-    assert "1 latency-sensitive and 2 batch pods of 4" in found.told
     again = of_pods(text, 1000, 3, 5, np.random.default_rng(1))
     assert (again.there == found.there).all()
 
@@ -82,16 +80,16 @@ def test_pods_that_were_never_deleted_stay():
 
 
 @pytest.mark.parametrize(
-    ("text", "why"),
+    ("text", "fields"),
     [
-        ("", "no list of pods"),
-        ("name,qos\na,LS\n", "no list of pods"),
-        (pods(("LS", 1, 0, 1)), "none of QoS BE"),
-        (pods(("LS", 1, 0, 1), ("BE", 1, 0, 1)).replace(",0,1,0", ",x,1,0"), "where a number belongs"),
+        ("", {"known": list(NEEDED)}),
+        ("name,qos\na,LS\n", {"known": list(NEEDED)}),
+        (pods(("LS", 1, 0, 1)), {"key": "qos", "need": "BE"}),
+        (pods(("LS", 1, 0, 1), ("BE", 1, 0, 1)).replace(",0,1,0", ",x,1,0"), {"value": "x"}),
     ],
 )
-def test_what_is_no_list_of_pods_is_refused(tmp_path: Path, text, why):
-    with pytest.raises(UsageError, match=why):
+def test_what_is_no_list_of_pods_is_refused(text, fields):
+    with raises(UsageError, "bad-file", **fields):
         of_pods(text, 10, 2, 2, np.random.default_rng(1))
 
 

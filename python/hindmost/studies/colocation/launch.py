@@ -27,7 +27,7 @@ _FD_CLOEXEC = 1 << 3
 
 
 class Ending(NamedTuple):
-    """How a program ended: a sentence, and ``exit_code`` or ``signal``; neither if its guard was killed."""
+    """How a program ended: a sentence, and ``exit_status`` or ``signal``; neither if its guard was killed."""
 
     text: str
     fields: dict[str, Any]
@@ -235,10 +235,10 @@ def ended_by(code: int) -> Ending:
     """Describe how a process ended, from its return code as Python gives it.
 
     >>> ended_by(3).fields, ended_by(-9).fields
-    ({'exit_code': 3}, {'signal': 'SIGKILL'})
+    ({'exit_status': 3}, {'signal': 'SIGKILL'})
     """
     if code >= 0:
-        return Ending(f"it ended with exit code {code}", {"exit_code": code})
+        return Ending(f"it ended with exit code {code}", {"exit_status": code})
     try:
         name = signal.Signals(-code).name
     except ValueError:

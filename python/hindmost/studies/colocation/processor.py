@@ -51,7 +51,7 @@ def allowed() -> list[int]:
     return sorted(os.sched_getaffinity(0))
 
 
-def chosen(cpu: int | None) -> int:
+def chosen(cpu: int | None, option: str = "--cpu") -> int:
     """The processor that was asked for, or the last: interrupts prefer the first."""
     cpus = allowed()
     if cpu is None:
@@ -60,8 +60,8 @@ def chosen(cpu: int | None) -> int:
         raise UsageError(
             "bad-value",
             f"processor {cpu} is not available: this process may use {', '.join(map(str, cpus))}",
-            hint=f"--cpu {cpus[-1]}",
-            option="--cpu",
+            hint=f"{option} {cpus[-1]}",
+            option=option,
             value=cpu,
             known=cpus,
         )

@@ -205,7 +205,7 @@ def places(cpu: int | None, other: str | None) -> tuple[int, int]:
                 option="--other",
                 value=other,
             )
-        return mine, chosen(int(other))
+        return mine, chosen(int(other), "--other")
     seen = [neighbour(mine, one) for one in allowed() if one != mine][:MOST_NEIGHBOURS]
     found = next((one["cpu"] for one in seen if one["placement"] == "siblings"), None)
     if found is None:

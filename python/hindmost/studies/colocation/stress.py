@@ -89,7 +89,7 @@ def stress(
             least=LEAST_PERIOD_NS,
             most=MOST_PERIOD_NS,
         )
-    places = [chosen(one) for one in cpus] if cpus else allowed()[-len(names) :]
+    places = [chosen(one, "--cpus") for one in cpus] if cpus else allowed()[-len(names) :]
     if len(set(places)) < len(names):
         raise UsageError(
             "few-processors",
