@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
+from messages import raises
 
 from hindmost.errors import UsageError
 from hindmost.laws import KINDS, USUAL, law, law_text, parse_law, replay_of
@@ -41,25 +42,24 @@ def test_a_law_that_asks_for_one_parameter_takes_it_without_its_name() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "code", "fields"),
     [
-        ("gama:2", "did you mean gamma"),
-        ("gamma", "gamma arrivals need shape"),
-        ("gamma:shap=2", "did you mean shape"),
-        ("gamma:shape=2,shape=3", "given twice"),
-        ("uniform:0.5", "not KEY=VALUE"),
-        ("exponential:rate=2", "no parameters"),
+        ("gama:2", "unknown-name", {"name": "gama", "known": list(KINDS)}),
+        ("gamma", "missing-argument", {"key": "shape"}),
+        ("gamma:shap=2", "unknown-key", {"key": "shap", "known": ["shape"]}),
+        ("gamma:shape=2,shape=3", "duplicate-name", {"key": "shape"}),
+        ("uniform:0.5", "bad-value", {"value": "0.5"}),
+        ("exponential:rate=2", "unknown-key", {"key": "rate", "known": []}),
     ],
 )
-def test_a_misspelt_law_is_refused_with_the_nearest_right_word(text: str, said: str) -> None:
-    with pytest.raises(UsageError, match=said) as refused:
+def test_a_misspelt_law_is_refused(text: str, code: str, fields: dict[str, object]) -> None:
+    with raises(UsageError, code, option="--arrivals", **fields):
         parse_law(text)
-    assert refused.value.hint.startswith("--arrivals ")
 
 
 def test_hints_name_laws_that_the_engine_takes() -> None:
     for kind in KINDS:
-        with pytest.raises(UsageError) as refused:
+        with raises(UsageError, "unknown-key", key="nonsense") as refused:
             parse_law(f"{kind}:nonsense=1")
         law(parse_law(refused.value.hint.removeprefix("--arrivals ")))
 
@@ -93,11 +93,18 @@ def test_a_trace_that_is_shorter_than_a_run_is_refused_if_it_must_not_begin_agai
     again.refuse_shorter_than(1e9, 1.0)
     # From warm-up to calibration up to half a second passes, in which requests are due, too.
     once.refuse_shorter_than(1001.0 / 500.0 - 0.5, 500.0)
-    with pytest.raises(UsageError, match=r"1,001 moments, 2\.0 s at 500 .*takes 2\.1 s") as refused:
+    with raises(
+        UsageError,
+        "short-trace",
+        path=str(tmp_path / "times"),
+        count=1001,
+        rate_per_s=500.0,
+        have=2.002,
+        need=pytest.approx(2.1),
+    ) as refused:
         once.refuse_shorter_than(1.6, 500.0)
-    assert str(tmp_path / "times") in refused.value.message
     assert "end=again" in refused.value.hint
-    with pytest.raises(UsageError, match=r"end.*halt.*again, refuse or stop"):
+    with raises(UsageError, "bad-value", option="--arrivals", value=f"trace:file={tmp_path}/times,end=halt"):
         replay_of(parse_law(f"trace:{tmp_path}/times,end=halt"))
 
 
@@ -108,8 +115,8 @@ def test_a_run_that_ends_with_its_trace_measures_what_warm_up_and_calibration_le
     assert stops.measured_s(8.5, 0.5, 100.0) == 8.5, "the trace is longer"
     assert again.measured_s(1e9, None, 100.0) == 1e9
     stops.refuse_shorter_than(1e9, 100.0)
-    with pytest.raises(UsageError, match=r"not known") as unknown:
+    with raises(UsageError, "missing-argument", option="--warmup") as unknown:
         stops.measured_s(10.0, None, 100.0)
     assert unknown.value.hint == "--warmup 2s"
-    with pytest.raises(UsageError, match=r"1,001 moments, 10\.0 s at 100 .*take 10\.0 s"):
+    with raises(UsageError, "short-trace", count=1001, have=10.01, need=pytest.approx(10.0)):
         stops.measured_s(10.0, 9.5, 100.0)

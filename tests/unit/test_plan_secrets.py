@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from messages import raises
 
 from hindmost.errors import UsageError
 from hindmost.plan import secrets
@@ -42,7 +43,14 @@ def test_a_field_of_a_template_is_no_secret():
     assert secrets.conceal_headers(headers) == headers
 
 
-@pytest.mark.parametrize("name", ["env:NOT_SET_AT_ALL", "file:/not/there", "given:Authorization-999"])
-def test_a_reference_that_leads_nowhere_is_told_with_its_header(name: str):
-    with pytest.raises(UsageError, match="header Authorization"):
-        secrets.reveal_headers({"Authorization": name})
+@pytest.mark.parametrize(
+    ("reference", "code", "fields"),
+    [
+        ("env:NOT_SET_AT_ALL", "unset-variable", {"name": "NOT_SET_AT_ALL"}),
+        ("file:/not/there", "no-such-file", {"path": "/not/there"}),
+        ("given:Authorization-999", "secret-not-stored", {}),
+    ],
+)
+def test_a_reference_that_leads_nowhere_is_refused_with_its_header(reference: str, code: str, fields: dict):
+    with raises(UsageError, code, field="header Authorization", **fields):
+        secrets.reveal_headers({"Authorization": reference})

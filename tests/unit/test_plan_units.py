@@ -3,6 +3,7 @@
 import math
 
 import pytest
+from messages import raises
 
 from hindmost.errors import UsageError
 from hindmost.plan import (
@@ -55,7 +56,7 @@ def test_rates_are_read(text, rate):
     ],
 )
 def test_rates_that_cannot_be_meant_are_refused_with_an_example(text):
-    with pytest.raises(UsageError, match="rate") as caught:
+    with raises(UsageError, "bad-value", name="rate", value=text) as caught:
         parse_rate(text)
     assert "50k" in caught.value.hint
 
@@ -86,14 +87,14 @@ def test_rates_that_cannot_be_meant_are_refused_with_an_example(text):
 )
 def test_times_need_a_unit_and_fit_in_a_day(text, seconds):
     if seconds is None:
-        with pytest.raises(UsageError, match="duration"):
+        with raises(UsageError, "bad-value", name="duration", value=text):
             parse_duration(text)
     else:
         assert parse_duration(text) == pytest.approx(seconds)
 
 
 def test_a_time_below_its_least_is_refused_by_its_name():
-    with pytest.raises(UsageError, match=r"timeout '500us' is not between 0\.001 s and a day"):
+    with raises(UsageError, "bad-value", name="timeout", value="500us", least=0.001, most=86_400.0):
         parse_duration("500us", "timeout", 0.001)
     assert parse_duration("1ms", "timeout", 0.001) == pytest.approx(0.001)
 
@@ -104,7 +105,7 @@ def test_a_time_below_its_least_is_refused_by_its_name():
 )
 def test_shares_lie_strictly_between_nothing_and_all(text, share):
     if share is None:
-        with pytest.raises(UsageError, match="precision"):
+        with raises(UsageError, "bad-value", name="precision", value=text):
             parse_percent(text)
     else:
         assert parse_percent(text) == pytest.approx(share)
@@ -132,7 +133,7 @@ def test_shares_lie_strictly_between_nothing_and_all(text, share):
 )
 def test_runs_are_one_number_or_a_rising_pair(text, runs):
     if runs is None:
-        with pytest.raises(UsageError, match="runs"):
+        with raises(UsageError, "bad-value", name="runs", value=text):
             parse_runs(text)
     else:
         assert parse_runs(text) == runs
@@ -156,7 +157,7 @@ def test_runs_are_one_number_or_a_rising_pair(text, runs):
 )
 def test_percentiles_are_sorted_and_lie_inside(text, levels):
     if levels is None:
-        with pytest.raises(UsageError, match="percentile"):
+        with raises(UsageError, "bad-value", name="percentile"):
             parse_quantiles(text)
     else:
         assert parse_quantiles(text) == levels

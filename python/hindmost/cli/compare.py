@@ -71,7 +71,8 @@ def compare(
                 "conflicting-options",
                 "--anyway is for stored studies; --live loads all targets in the same way",
                 hint="leave out --anyway",
-                options=["--anyway", "--live"],
+                option="--anyway",
+                other="--live",
             )
         shown = _measured(asked, what, more=(pairs, share, limits, out), talk=(page, quiet))
     else:
@@ -144,5 +145,5 @@ def _refuse_options_of_live(asked: MeasureRequest, *, pairs: int | None, out: Pa
             "conflicting-options",
             f"{given[0]} applies to new runs, and stored studies are already measured",
             hint=f"add --live, or leave out {given[0]}",
-            options=[given[0]],
+            option=given[0],
         )

@@ -71,7 +71,7 @@ def doctor(
             "missing-argument",
             f"--{given[0]} is an option of TLS, but no server is named",
             hint="hindmost doctor TARGET",
-            name="TARGET",
+            argument="TARGET",
             option=f"--{given[0]}",
         )
     server = _server(MeasureRequest(target=target, **secured)) if target is not None else None

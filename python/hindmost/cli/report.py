@@ -28,17 +28,14 @@ def report(
     without any it is 0 where the answer could be shown. The page of a diagnosis goes beside its file.
     """
     if study.is_file():
-        if require or junit or markdown:
+        asked = {"--require": require, "--junit": junit, "--markdown": markdown}
+        if given := [name for name, value in asked.items() if value]:
             raise UsageError(
                 "conflicting-options",
                 f"{study} is a file, and limits apply to study folders",
                 hint=f"hindmost report {study}",
                 path=str(study),
-                options=[
-                    name
-                    for name, value in (("--require", require), ("--junit", junit), ("--markdown", markdown))
-                    if value
-                ],
+                option=given[0],
             )
         return _diagnosis(study, as_json=json_)
     from hindmost.cli.outcome import tell

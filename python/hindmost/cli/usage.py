@@ -52,7 +52,7 @@ def _mistake(
         case ConsumeMultipleError() | MissingArgumentError() if error.keyword:
             return "missing-argument", f"{error.keyword} needs a value", {"option": error.keyword}
         case MissingArgumentError():
-            return "missing-argument", f"{_upper(error)} is missing", {"name": _upper(error)}
+            return "missing-argument", f"{_upper(error)} is missing", {"argument": _upper(error)}
         case CoercionError():
             return _unreadable(error)
         case _:
@@ -62,7 +62,7 @@ def _mistake(
 def _unreadable(error: CoercionError) -> tuple[str, str, dict[str, Any]]:
     given = error.token.value if error.token else ""
     name = (error.token.keyword if error.token else None) or _upper(error)
-    fields: dict[str, Any] = {"option" if name.startswith("-") else "name": name, "value": given}
+    fields: dict[str, Any] = {"option" if name.startswith("-") else "argument": name, "value": given}
     if choices := [choice for choice in get_args(error.target_type) if isinstance(choice, str)]:
         text = f"{name} {given!r} is not one of {', '.join(choices)}{_near(given, choices)}"
         return "bad-value", text, fields | {"known": choices}

@@ -94,6 +94,7 @@ def parse_changes(texts: Sequence[str]) -> list[ChangeLimit]:
                 f"--fail-if {one.text!r} and {other.text!r} contradict each other: every change crosses one",
                 hint=f"leave one out, or swap them: '{above.figure}<-5%' and '{above.figure}>+5%'",
                 option="--fail-if",
-                values=[one.text, other.text],
+                value=one.text,
+                other=other.text,
             )
     return found

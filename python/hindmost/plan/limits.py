@@ -31,7 +31,8 @@ def parse_limits(texts: Sequence[str]) -> tuple[Term, ...]:
                     f" {high.write(high.limit)} and above {low.write(low.limit)}{same}",
                     hint=f"leave out one of them: --require {high.text!r}",
                     option="--require",
-                    values=[high.text, low.text],
+                    value=high.text,
+                    other=low.text,
                 )
     return terms
 

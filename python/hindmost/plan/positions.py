@@ -92,6 +92,8 @@ def located(
         path = _meant(document, field_at(document, int(column[1])), message)
         message = _UNREAD.sub("", message[: column.start()])
     code, found = _kind(message)
+    if code == "bad-value" and found.get("known") and path.rpartition(".")[2] == found["value"]:
+        code, found = "unknown-key", {"known": found["known"]}  # the kind of a law is its only key
     found = {name: value for name, value in (fields or {}).items() if name != "field"} | found
     if not within:
         text = f"clone field `{path}`: {message}{_near(message)}" if column and path else message

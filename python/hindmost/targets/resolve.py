@@ -102,7 +102,9 @@ def parse_target(text: str) -> Attached | Managed:
     """
     text = text.strip()
     if not text:
-        raise UsageError("missing-argument", "no target is named", hint=f"TARGET is {_FORMS}", name="TARGET")
+        raise UsageError(
+            "missing-argument", "no target is named", hint=f"TARGET is {_FORMS}", argument="TARGET"
+        )
     scheme, found, rest = text.partition("://")
     if found:
         return _attached(text, scheme.lower(), rest)

@@ -66,7 +66,8 @@ class ReadyProbe(_Strict):
             raise ArgumentError(
                 "conflicting-options",
                 f'command is given, but kind = "{self.kind}" does not use it',
-                options=["ready.command", "ready.kind"],
+                key="ready.command",
+                other="ready.kind",
             )
         return self
 
@@ -97,7 +98,8 @@ class Stop(_Strict):
             raise ArgumentError(
                 "conflicting-options",
                 "both signal and command are given; choose one",
-                options=["stop.signal", "stop.command"],
+                key="stop.signal",
+                other="stop.command",
             )
         return self
 
@@ -214,7 +216,8 @@ class TargetSpec(_Strict):
             raise ArgumentError(
                 "conflicting-options",
                 "both user and user_if_root are given; choose one",
-                options=["user", "user_if_root"],
+                key="user",
+                other="user_if_root",
             )
         mixes = {name: entry.mix for name, entry in ENTRIES.items()}
         if self.path != "/" and not (mixes[self.protocol].paths or mixes[self.protocol].names):
@@ -222,7 +225,8 @@ class TargetSpec(_Strict):
             raise ArgumentError(
                 "conflicting-options",
                 f"path is for protocol = {' or '.join(able)}, not {self.protocol}",
-                options=["path", "protocol"],
+                key="path",
+                other="protocol",
                 value=self.protocol,
                 known=able,
             )
