@@ -45,25 +45,36 @@ class Saturation:
 
     @property
     def text(self) -> str:
-        """Why, and how much was carried."""
+        """Why, and how many requests were answered."""
         if self.by == "silence":
-            return "the server answered nothing"
+            return "the server answered no request"
         if self.by == "connections":
             return (
-                f"{self.silent:,} of {self.connections:,} connections were never answered: the server lets"
-                " them be made and does not serve them"
+                f"the server accepted {self.silent:,} of {self.connections:,} connections and never answered"
             )
         if self.by == "client":
             return (
-                f"the client was busy {self.busy_share:.0%} of the time and got {self.carried} answered; the"
-                " server may carry more"
+                f"the client was busy {100.0 * self.busy_share:.0f} % of the time and got replies to"
+                f" {self.carried}; the server may reach more"
             )
         share = self.server_share
-        used = f"used {share:.0%} of its processors: it " if share and share > limits.BUSY_INVALID else ""
+        used = f" used {100.0 * share:.0f} % of its CPUs and" if share and share > limits.BUSY_INVALID else ""
         return (
-            f"the server {used}is saturated: it answered {self.carried}, late replies included, and no"
+            f"the server{used} is saturated: it answered {self.carried}, late replies included; no"
             " higher rate can hold"
         )
+
+    def values(self) -> dict[str, Any]:
+        """The same for programs."""
+        return {
+            "by": self.by,
+            "asked_per_s": self.asked_per_s,
+            "answered_per_s": self.answered.value,
+            "client_busy": self.busy_share,
+            "server_busy": self.server_share,
+            "silent": self.silent,
+            "connections": self.connections,
+        }
 
     @property
     def carried(self) -> str:
@@ -71,7 +82,7 @@ class Saturation:
         text = f"{self.answered.value:,.0f}"
         if self.answered.known:
             text += f" [{self.answered.low:,.0f}, {self.answered.high:,.0f}]"
-        return f"{text} requests a second"
+        return f"{text} requests/s"
 
     def document(self) -> documents.Saturation:
         """As it stands in ``result.json``."""

@@ -59,6 +59,7 @@ def proof_of(runs: Sequence[RunRecord], plan: MeasurePlan) -> Capture | None:
         "answered": sum(record["answered"] for _, record in good),
         "dropped": sum(record.get("dropped", 0) for record in records),
         "connections": next((record.get("connections") for _, record in good), None),
+        "code": faults[0].get("code") if faults else None,
         "fault": faults[0]["fault"] if faults else None,
         "hint": faults[0]["hint"] if faults else None,
         "wire": _compared("wire", read),
@@ -80,9 +81,11 @@ def _read(run: RunRecord) -> dict[str, Microseconds]:
             columns = _engine.read_columns(str(path), _COLUMNS)
         except _engine.EngineError as error:
             raise StudyError(
-                "todo",
+                "damaged-run",
                 f"run {run.number} of the study cannot be read: {error.args[1]}",
                 hint=f"move {run.folder} away and report again",
+                run=run.number,
+                path=str(path),
             ) from None
         parts.append([np.frombuffer(column, dtype=np.int64) for column in columns])
     sent, wire_out, wire_in, done, capture_out, capture_in = (

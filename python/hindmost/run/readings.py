@@ -98,7 +98,11 @@ def plan_of(study: Study) -> MeasurePlan:
         where = ".".join(str(part) for part in first["loc"])
         path = study.folder / "manifest.json"
         raise StudyError(
-            "todo", f"{path} holds no plan: {where}: {first['msg']}", hint=f"head -c 2000 {path}"
+            "bad-file",
+            f"{path} has no valid plan: {where}: {first['msg']}",
+            hint=f"head -c 2000 {path}",
+            path=str(path),
+            key=where,
         ) from None
 
 
@@ -122,9 +126,11 @@ def read_instances(run: RunRecord) -> list[InstanceReading]:
         except (OSError, ValueError, _engine.EngineError) as error:
             why = error.args[1] if isinstance(error, _engine.EngineError) else error
             raise StudyError(
-                "todo",
+                "damaged-run",
                 f"run {run.number} of the study cannot be read: {why}",
                 hint=f"move {run.folder} away and report again",
+                run=run.number,
+                path=str(run.folder),
             ) from None
         instances.append(_instance(cast(InstanceResult, result), intervals))
     return instances

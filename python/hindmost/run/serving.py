@@ -54,9 +54,12 @@ class Server:
             return alone
         log = f"\nits last words:\n  {report.log.strip()[-1000:]}" if report.log.strip() else ""
         died = TargetError(
-            "todo",
+            "server-died",
             f"run {number}: {self.document['name']} {report.describe()} in mid-run ({error.message}){log}",
             hint="start it by hand to see why; finished runs are kept",
+            run=number,
+            name=self.document["name"],
+            client_error=error.code,
         )
         died.shows = "silent"
         return died
@@ -84,15 +87,17 @@ def serving(
     if fleet.serves:
         if plan.tls is not None:
             raise UsageError(
-                "todo",
-                "a server that is started on another host speaks without TLS",
+                "unsupported",
+                "Hindmost cannot start a server with TLS on another host",
                 hint="start it there with its certificate, and name it as TARGET; leave out [target]",
+                option="tls",
             )
         if plan.login not in (None, target.spec.login):
             raise UsageError(
-                "todo",
-                "a server that is started on another host lets in whom its target file names, nobody else",
+                "unsupported",
+                "a server that Hindmost starts on another host accepts only the login of its target file",
                 hint="start it there, and name it as TARGET; or leave out --user, --password and --database",
+                option="login",
             )
         with fleet.serve(plan.target, plan.server_cpus, settings) as there:
             document = _document(target, there) | {"host": there.host}

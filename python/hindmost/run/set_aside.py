@@ -1,10 +1,10 @@
-"""Runs of a measurement that are set aside because the host took from them, and what is said of them.
+"""Runs of a measurement that are excluded because of interference.
 
-What the host takes is known by clocks and counters alone (`hindmost.run.soundness`), never by the latency of
-the run. Such a run stays in the study's folder, is counted and shown, and another is made in its place, as
-far as the budget goes. Where no run is left, all are shown, and the verdict says that none can be believed.
+Clocks and counters alone decide (`hindmost.run.soundness`), never the latency of the run. An excluded run
+stays in the study's folder, is counted and shown, and is repeated as far as the budget allows. Where no run
+is left, all are shown, and the verdict says that none can be trusted.
 
-Calm latency counts every run that it does not refuse by itself, those set aside, too. Simulated: 16 studies
+Isolated latency uses every run that it does not refuse itself, excluded runs, too. Simulated: 16 studies
 of 12 runs, M/M/1 at half load, some runs stolen from for 5 % of the time in spells of 3 ms; studies whose
 interval of the median p99 (where six runs are left for one) holds the truth, and its half-width:
 
@@ -22,54 +22,57 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from hindmost.notes import Note
 from hindmost.plan import MeasurePlan
 from hindmost.run.figures import RunFigures
 from hindmost.run.soundness import Remaking, soundness
 
 
-def set_aside(run: RunFigures, plan: MeasurePlan) -> str | None:
-    """Why a run is set aside; None of one that counts."""
+def set_aside(run: RunFigures, plan: MeasurePlan) -> Note | None:
+    """Why a run is excluded; None if it counts."""
     found = soundness(run, plan)
-    return found.why if found.kind == "host" else None
+    return found.note if found.kind == "host" else None
 
 
-def spent(counted: int, aside: int, plan: MeasurePlan, *, calm: bool = False) -> str | None:
-    """Why no further run is made, though more are asked for; None while one may be.
+def spent(counted: int, aside: int, plan: MeasurePlan, *, calm: bool = False) -> Note | None:
+    """Why no further run is made, although more are requested; None while one may be made.
 
-    With `calm`, calm latency counts the runs that are set aside, so that they are not in vain.
+    With `calm`, isolated latency uses the excluded runs, so that they are not in vain.
 
     Examples
     --------
     >>> plan = MeasurePlan(target="memcached", runs=(10, 30))
     >>> spent(20, 10, plan) is None
     True
-    >>> spent(0, 9, plan)
-    'the host disturbed 9 of 9 runs, and the 15 that may be made again would not give 10 that count'
+    >>> spent(0, 9, plan).values
+    {'excluded': 9, 'made': 9, 'limit': 15, 'need': 10}
     >>> spent(0, 9, plan, calm=True) is None
     True
     """
     least, most = plan.runs
     remaking = Remaking(most, plan.remake)
     spare = remaking.most - most
-    said = f"the host disturbed {aside} of {counted + aside} runs"
+    said = f"{aside} of {counted + aside} runs were excluded because of interference"
+    values = {"excluded": aside, "made": counted + aside, "limit": spare, "need": least}
     if counted + aside >= remaking.most:
-        return f"{said}; {spare} were made again, and no more may be"
+        return Note("repeats-spent", f"{said}; {spare} runs were repeated, no more may be", values)
     if not calm and remaking.hopeless(counted, aside, least):
-        return f"{said}, and the {spare} that may be made again would not give {least} that count"
+        text = f"{said}; repeating {spare} runs, as many as may be, would not give {least} that count"
+        return Note("repeats-spent", text, values)
     return None
 
 
 @dataclass(frozen=True, slots=True)
 class Parted:
-    """Runs that count, and why the others do not. ``believed``: whether there is one that counts."""
+    """Runs that count, and why the others do not. ``believed``: whether any run counts."""
 
     counted: Sequence[RunFigures]
-    aside: dict[int, str]
+    aside: dict[int, Note]
     believed: bool
 
 
 def parted(runs: Sequence[RunFigures], plan: MeasurePlan) -> Parted:
-    """Part the runs of a study; where none counts, all are shown."""
+    """Divide the runs of a study; where none counts, all are shown."""
     aside = {run.number: why for run in runs if (why := set_aside(run, plan)) is not None}
     counted = [run for run in runs if run.number not in aside]
     return Parted(counted or runs, aside, bool(counted))

@@ -1,30 +1,32 @@
-"""Whether a run was disturbed, and by whom: told by clocks and counters of host and client, never by latency.
+"""Whether a run was disturbed, and by whom: clocks and counters decide, never latency.
 
-A run that is left out for being slow, or kept for being fast, bends the answer. So nothing that the server's
-speed decides may decide here: a lateness is compared with figures that stood before the run (`against`), not
-with the latency of the run itself. Limits and their reasons: `limits`.
+Excluding slow runs, or keeping fast ones, would bias the answer. So nothing that depends on the server's
+speed may decide here: lateness is compared with figures that were known before the run (`against`), not with
+the latency of the run itself. `hindmost.run.limits` has the limits, and why.
 
-One rule for all studies: a run from which the host took more than the limits allow (``kind`` is ``host``) is
-set aside, kept, counted and shown, and another is made in its place, as far as the budget goes (`Remaking`,
-``--remake``; at 0 such runs count like all others). Calm latency needs no such rule: it takes every run that
-it does not refuse by itself. What compares, decides or searches leaves out what is not sound for other
-reasons, too. What `invalid` and `inconclusive` say of the whole answer is the matter of `run/verdict`.
+One rule for all studies: a run with more interference than the limits allow (``kind`` is ``host``) is
+excluded, kept, counted and shown, and repeated as far as the budget allows (`Remaking`, ``--remake``; at 0
+such runs count like all others). Isolated latency needs no such rule: it uses every run that it does not
+refuse itself. Comparisons and searches exclude unsound runs for other reasons, too. `run/verdict` decides
+what that means for the whole answer.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
+from hindmost.notes import Note
 from hindmost.plan import MeasurePlan
 from hindmost.plan.units import format_us
 from hindmost.run import instrument, lateness, limits
 from hindmost.run.arrivals import beyond_chance
-from hindmost.run.capacity import replies_per_s, saturation
+from hindmost.run.capacity import Culprit, replies_per_s, saturation
 from hindmost.run.connections import codes, failed, lost
 from hindmost.run.figures import RunFigures
+from hindmost.run.text import percent
 from hindmost.stats.tables import binomial_bounds
 
 Kind = Literal["sound", "host", "client", "errors", "short"]
@@ -32,24 +34,30 @@ Kind = Literal["sound", "host", "client", "errors", "short"]
 
 @dataclass(frozen=True, slots=True)
 class Soundness:
-    """What a run is worth.
+    """Whether a run counts.
 
-    ``kind``: ``sound``; ``host``: processors were taken away, or the client's clock says so; ``client``: it
-    was too busy itself;
-    ``errors``: too many for latencies to mean anything; ``short``: the asked rate was not carried,
-    ``carried`` replies a second were. ``code``: which limit was passed; of a ``short`` run by whom
-    (`capacity.Culprit`).
+    ``kind``: ``sound``; ``host``: interference, by counters or by the client's clock; ``client``: the client
+    was too busy itself; ``errors``: too many for latencies to mean anything; ``short``: the requested rate
+    was not reached, ``carried`` replies a second were, and ``by`` is whose doing that was. ``code``: one of
+    ``hindmost.codes.CODES``; ``values``: the parameters of ``why``.
     """
 
     kind: Kind = "sound"
     why: str = ""
-    code: str | None = None
+    code: str = ""
     carried: float | None = None
+    by: Culprit | None = None
+    values: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def sound(self) -> bool:
         """Whether it counts."""
         return self.kind == "sound"
+
+    @property
+    def note(self) -> Note:
+        """Why it does not count."""
+        return Note(self.code, self.why, self.values)
 
 
 SOUND = Soundness()
@@ -133,7 +141,9 @@ def _findings(
     yield from _taken(run)
     full = saturation(plan, run.record["target"], [run])
     if full is not None:
-        yield Soundness("short", full.text, full.by, replies_per_s(run, plan))
+        yield Soundness(
+            "short", full.text, "rate-not-reached", replies_per_s(run, plan), full.by, full.values()
+        )
     if not errors_judged and (found := _errors(run)):
         yield found
     for look in _LOOKS:
@@ -145,8 +155,8 @@ def _errors(run: RunFigures) -> Soundness | None:
     if share <= limits.ERROR_INCONCLUSIVE:
         return None
     which = failed(codes([run]), lost([run]))
-    text = f"{run.counts['errors']} requests ({share:.2%}) failed" + (f": {which}" if which else "")
-    return Soundness("errors", text, "errors")
+    text = f"{run.counts['errors']} requests ({percent(share)}) failed" + (f": {which}" if which else "")
+    return Soundness("errors", text, "errors", values={"errors": run.counts["errors"], "share": share})
 
 
 def _by_itself(run: RunFigures, plan: MeasurePlan) -> bool:
@@ -157,7 +167,8 @@ def _by_itself(run: RunFigures, plan: MeasurePlan) -> bool:
 def _busy(run: RunFigures, plan: MeasurePlan, against: Mapping[str, float]) -> Iterator[Soundness]:
     busy = instrument.working(run) or 0.0
     if busy > limits.BUSY_INVALID and plan.loop == "open":
-        yield Soundness("client", f"the busiest client worked {busy:.0%} of the time", "client_busy")
+        text = f"the busiest client worked {percent(busy)} of the time"
+        yield Soundness("client", text, "client-busy", values={"busy": busy})
 
 
 def _late(run: RunFigures, plan: MeasurePlan, against: Mapping[str, float]) -> Iterator[Soundness]:
@@ -169,9 +180,10 @@ def _late(run: RunFigures, plan: MeasurePlan, against: Mapping[str, float]) -> I
         if lateness.matters(late, us):
             yield Soundness(
                 "client" if _by_itself(run, plan) else "host",
-                f"requests left late: {name} of their slip is {format_us(late)}, beside {format_us(us)} that"
-                f" {name} of the latency is compared with",
-                "slip",
+                f"requests were sent late: {name} of send delay is {format_us(late)}, and latency at"
+                f" {name} is compared with {format_us(us)}",
+                "late-sends",
+                values={"name": name, "late_us": late, "latency_us": us},
             )
 
 
@@ -183,9 +195,10 @@ def _away(run: RunFigures, plan: MeasurePlan, against: Mapping[str, float]) -> I
     if share > limits.AWAY and slip > limits.AWAY_US:
         yield Soundness(
             "host",
-            f"{share:.1%} of requests left late because the client's processor was away; its slip at p99 is"
-            f" {format_us(slip)} beyond what its own write calls make",
-            "slip",
+            f"{percent(share)} of requests were sent late because the client was off its CPU; its own writes"
+            f" do not explain {format_us(slip)} of send delay at p99",
+            "late-sends",
+            values={"share": share, "name": "p99", "late_us": slip},
         )
 
 
@@ -195,8 +208,10 @@ def _arrivals(run: RunFigures, plan: MeasurePlan, against: Mapping[str, float]) 
     if far and (mean := sum(far) / len(far)) > limits.ARRIVALS_INVALID:
         yield Soundness(
             "client" if _by_itself(run, plan) else "host",
-            f"requests did not leave as ordered: Kolmogorov distance of their gaps at least {mean:.3f}",
-            "arrivals",
+            "actual send times deviate from the requested arrival process: Kolmogorov distance of their gaps"
+            f" is at least {mean:.3f}",
+            "arrivals-differ",
+            values={"distance": mean},
         )
 
 
@@ -205,16 +220,19 @@ def _taken(run: RunFigures) -> Iterator[Soundness]:
     stolen, waited = instrument.stolen(run) or 0.0, instrument.kept_off(run) or 0.0
     stopped = instrument.throttled(run) or 0.0
     if stolen > limits.STEAL_INCONCLUSIVE:
-        yield Soundness("host", f"the hypervisor took {stolen:.2%} of a processor in use", "steal")
+        text = f"the hypervisor used {percent(stolen)} of a CPU in use"
+        yield Soundness("host", text, "steal-time", values={"share": stolen, "by": "hypervisor"})
     if (seen := _left_in(run)) > limits.STEAL_INCONCLUSIVE:
-        text = f"others took {seen:.2%} of the server's processors, and calm latency cannot take it out"
-        yield Soundness("host", text, "steal")
+        text = (
+            f"interference used {percent(seen)} of the server's CPUs, and isolated latency cannot exclude it"
+        )
+        yield Soundness("host", text, "steal-time", values={"share": seen, "by": "sentinel"})
     if waited > limits.DELAYED:
-        text = f"others had the client's processor for {waited:.2%} of the time"
-        yield Soundness("host", text, "run_delay")
+        text = f"other processes used {percent(waited)} of the client's CPU"
+        yield Soundness("host", text, "run-delay", values={"share": waited})
     if stopped > limits.THROTTLED_INCONCLUSIVE:
-        text = f"the control group's CPU quota stopped a client in {stopped:.2%} of its periods"
-        yield Soundness("host", text, "throttled")
+        text = f"a cgroup's CPU quota stopped a client in {percent(stopped)} of its periods"
+        yield Soundness("host", text, "throttled", values={"share": stopped})
 
 
 def _left_in(run: RunFigures) -> float:

@@ -43,8 +43,8 @@ class Standstill:
     def text(self) -> str:
         """What happened, in words."""
         return (
-            f"run {self.run} stood still from t = {self.from_s:.1f} s for {format_us(1e6 * self.for_s, 2)}:"
-            f" {self.waited:,} requests waited"
+            f"the server stalled in run {self.run} at t = {self.from_s:.1f} s for"
+            f" {format_us(1e6 * self.for_s, 2)}: {self.waited:,} requests waited"
         )
 
 

@@ -3,7 +3,7 @@
 History of the format: ``hindmost.search/1`` (0.1.0), the first.
 """
 
-from typing import Literal, NotRequired, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict
 
 from hindmost.store.types import Count, Microseconds, Share
 
@@ -15,7 +15,8 @@ class SearchStep(TypedDict):
     disturbed too many runs. A null latency is infinitely late where ``runs`` is above 0, and not known where
     it is 0. ``left_out``: runs that the host disturbed; ``error``: relative standard error of what was
     judged; ``at_most_per_s``: what a saturated server carried; ``above``: runs that count and lay above a
-    limit, while value and interval (90 %) are those of the median over runs.
+    limit, while value and interval (90 %) are those of the median over runs. ``code`` and
+    ``values``: those of ``why``.
     """
 
     rate_per_s: float
@@ -31,6 +32,8 @@ class SearchStep(TypedDict):
     error: float
     at_most_per_s: float | None
     above: NotRequired[Count]
+    code: NotRequired[str]
+    values: NotRequired[dict[str, Any]]
 
 
 class Search(TypedDict):

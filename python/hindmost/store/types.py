@@ -23,13 +23,14 @@ Blame = Literal["instrument", "host", "server", "sample"]
 
 
 class Reason(TypedDict):
-    """Why the verdict is what it is, or what to keep in mind; commands in a hint stand between backticks.
+    """Why the verdict is what it is, or a note that does not change it; backticks in a hint enclose commands.
 
-    ``labels``: the quantiles it concerns; empty is the whole measurement. ``values``: the parameters of the sentence.
+    ``labels``: the quantiles it concerns; empty is the whole measurement. ``values``: the parameters of the
+    sentence.
     """
 
     code: str
-    level: Literal["invalid", "inconclusive", "mind"]
+    level: Literal["invalid", "inconclusive", "note"]
     text: str
     hint: str | None
     labels: NotRequired[list[Label]]
@@ -37,7 +38,7 @@ class Reason(TypedDict):
 
 
 class Note(TypedDict):
-    """Something to know about a result. ``code`` is stable, ``text`` is not; ``values`` are its parameters."""
+    """Something to know about a result. ``code`` is stable, ``text`` is not; ``values``: its parameters."""
 
     code: str
     text: str
@@ -45,12 +46,17 @@ class Note(TypedDict):
 
 
 class Cause(TypedDict):
-    """What reasons of one cause say together, in one line; ``codes``: which these are."""
+    """One line for all reasons of one cause; ``codes``: these reasons; ``origin``: where they come from.
 
-    level: Literal["invalid", "inconclusive", "mind"]
+    ``values``: parameters of the line that no single reason has.
+    """
+
+    level: Literal["invalid", "inconclusive", "note"]
     text: str
     hint: str | None
     codes: list[str]
+    origin: NotRequired[Literal["host", "client", "server"] | None]
+    values: NotRequired[dict[str, Any]]
 
 
 class Target(TypedDict):

@@ -88,7 +88,10 @@ def refuse_changes(given: Sequence[str], again: str) -> None:
     """
     if given:
         raise UsageError(
-            "todo", f"{given[0]} cannot change in a study that goes on: runs would not be alike", hint=again
+            "fixed-option",
+            f"{given[0]} cannot change when a study is resumed: its runs would not be comparable",
+            hint=again,
+            option=given[0],
         )
 
 
@@ -119,9 +122,11 @@ def reopened(
     changes = asked.stopping()
     if asked.target is not None or out is not None:
         raise UsageError(
-            "todo",
-            "--resume takes its target and folder from the study",
+            "conflicting-options",
+            "--resume takes target and folder from the study",
             hint=f"hindmost measure --resume {folder}",
+            option="TARGET" if asked.target is not None else "--out",
+            other="--resume",
         )
     refuse_changes(
         asked.fixed() or (["--find-rate"] if find_rate is not None else []),

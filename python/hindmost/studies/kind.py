@@ -124,9 +124,12 @@ def kind_of(study: Study) -> Kind[Any]:
     name = name_of(study.manifest)
     if name not in KINDS:
         raise StudyError(
-            "todo",
+            "unsupported-format",
             f"{study.folder} is a study of kind {name!r}; this version knows {', '.join(KINDS)}",
             hint="read it with the version of Hindmost that wrote it",
+            path=str(study.folder),
+            kind=name,
+            known=list(KINDS),
         )
     kind: Kind[Any] = import_module(KINDS[name]).KIND
     return kind
@@ -148,16 +151,22 @@ def refuse_another(study: Study, *names: str) -> None:
     """
     if (whole := _whole_of(study)) is not None:
         raise UsageError(
-            "todo",
+            "part-of-study",
             f"{study.folder} is a part of {whole.folder}, a study of kind {name_of(whole.manifest)}",
-            hint=f"to go on with the whole: {whole.again}",
+            hint=f"to resume the whole study: {whole.again}",
+            path=str(study.folder),
+            study=str(whole.folder),
+            kind=name_of(whole.manifest),
         )
     kind = kind_of(study)
     if kind.name not in names:
         raise UsageError(
-            "todo",
+            "wrong-study-kind",
             f"{study.folder} is a study of kind {kind.name}, not {' or '.join(names)}",
-            hint=f"to go on with it: {study.again}",
+            hint=f"to resume it: {study.again}",
+            path=str(study.folder),
+            kind=kind.name,
+            need=list(names),
         )
 
 

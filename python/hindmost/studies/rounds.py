@@ -49,9 +49,13 @@ class Rounds:
         """
         if not self.least <= count <= MOST:
             raise UsageError(
-                "todo",
+                "bad-value",
                 f"{self.option} {count} is not between {self.least} and {MOST}: {self.why}",
                 hint=self.hint,
+                option=self.option,
+                value=count,
+                least=self.least,
+                most=MOST,
             )
         return count
 
@@ -70,5 +74,10 @@ def check_figure(by: str, plan: MeasurePlan) -> None:
     """
     if by != "mean" and by not in plan.labels:
         raise UsageError(
-            "todo", f"--by {by} is not among mean, {', '.join(plan.labels)}", hint="see --quantiles"
+            "unknown-name",
+            f"--by {by} is none of mean, {', '.join(plan.labels)}",
+            hint="see --quantiles",
+            option="--by",
+            value=by,
+            known=["mean", *plan.labels],
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from hindmost.fleet import Moment
+from hindmost.notes import Note
 from hindmost.plan import MeasurePlan
 from hindmost.run.figures import RunFigures
 from hindmost.stats import Decision
@@ -54,5 +55,5 @@ class Silent:
     def moment(self, moment: Moment) -> None:
         """Where it stands."""
 
-    def run_ended(self, figures: RunFigures, decision: Decision, aside: str | None) -> None:
+    def run_ended(self, figures: RunFigures, decision: Decision, aside: Note | None) -> None:
         """A run is stored."""

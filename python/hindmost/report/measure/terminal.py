@@ -177,18 +177,18 @@ def _causes(console: "Console", doc: Measure) -> None:
 
     found = view.causes(doc)
     if doc["verdict"] == "valid":  # the headline tells of a quick look
-        found = [cause for cause in found if "quick" not in cause["codes"]]
+        found = [cause for cause in found if "quick-look" not in cause["codes"]]
     else:  # it tells the gravest
         found = found[1:]
     for cause in found[:MOST]:
         line = Text(f"{cause['level']}: ", style=_STYLES.get(cause["level"], "yellow"))
         line.append(_clause(cause["text"]), style="default not bold")
         printed(console, line, indent=2)
-        if cause["level"] != "mind":
+        if cause["level"] != "note":
             hinted(console, None, cause["hint"], indent=2)
     more = len(found) - MOST
     if more > 0:
-        text = f"and {more} more to bear in mind: --verbose, or the page"
+        text = f"and {more} more: --verbose, or the page"
         console.print(Text(text, style="dim"))
 
 

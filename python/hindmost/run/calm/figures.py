@@ -13,9 +13,10 @@ import numpy as np
 from hindmost.plan import MeasurePlan
 from hindmost.plan.units import format_us, label
 from hindmost.run import lateness, limits
-from hindmost.run.calm.refusal import Refusal
+from hindmost.run.calm.refusal import OF_STATISTICS, Refusal
 from hindmost.run.calm.requests import Kept, kept
 from hindmost.run.calm.thefts import Seen, seen
+from hindmost.run.text import percent
 from hindmost.stats import (
     Calm,
     Dependence,
@@ -128,7 +129,7 @@ def run_calm(
         return _refused(known, service)
     requests = [read(folder, index) for index in range(len(results))]
     if not all(one.due.size for one in requests):
-        none = Refusal("no_requests", "no single requests were kept of this run", "--samples 20000")
+        none = Refusal("no-requests", "this run kept no single requests", "--samples 20000")
         return _refused(known, none)
     if len(known.thefts):
         found = _without(known.thefts, requests, service, plan, known)
@@ -172,7 +173,13 @@ def _without(
             dependence=JUDGED_TOGETHER,
         )
         if isinstance(part, Refused):
-            return _refused(known, Refusal(part.reason, part.text, part.need), part.counted, part.spells)
+            why = Refusal(
+                OF_STATISTICS.get(part.reason, part.reason),
+                part.text,
+                part.need,
+                {"counted": part.counted, "taken": part.taken, "spells": part.spells},
+            )
+            return _refused(known, why, part.counted, part.spells)
         parts.append(part)
     rows = [{label(one.level): _microseconds(one.estimate) for one in part.quantiles} for part in parts]
     values = {name: run_value([row[name].value for row in rows], plan.aggregate) for name in plan.labels}
@@ -199,31 +206,37 @@ def _without(
 
 
 def _doubt(sure: RunCalm, doubted: RunCalm, known: Seen) -> Refusal | None:
-    """Whether it matters which of the sentinel's own waits were thefts: the truth is between all and none."""
+    """Whether it matters which of the sentinel's own waits were interference: all, none, or some of them."""
     need = "real-time priority for the sentinel (root, or CAP_SYS_NICE); or lower --quantiles"
     waited = (
-        f"the sentinel, without real-time priority, waited for its processor {known.unsure:.1%} of the time,"
-        " behind the server or while others took it"
+        f"the sentinel has no real-time priority and waited {percent(known.unsure)} of the time for its CPU,"
+        " which the server or others used"
     )
     if doubted.refused is not None:
-        return Refusal("unsure", f"{waited}; were these thefts, {doubted.refused.text}", need)
+        return Refusal(
+            "uncertain-interference",
+            f"{waited}; if others did, {doubted.refused.text}",
+            need,
+            {"unsure": known.unsure, "code": doubted.refused.code},
+        )
     for name, value in sure.values.items():
         other = doubted.values[name]
         if value != other and not abs(value - other) <= limits.DOUBT * value:
-            text = f"{waited}; {name} is {format_us(other)} or {format_us(value)}, as they were thefts or not"
-            return Refusal("unsure", text, need)
+            text = f"{waited}; {name} is {format_us(other)} if others did, else {format_us(value)}"
+            values = {"unsure": known.unsure, "name": name, "least_us": value, "most_us": other}
+            return Refusal("uncertain-interference", text, need, values)
     return None
 
 
 def judged(runs: Sequence[RunCalm]) -> Refusal | None:
-    """Why the calm figures of these runs must not be used, told by all of them together.
+    """Why the isolated latency of these runs must not be used; all of them decide together.
 
-    Thefts that follow the server's own work are none of others; and too few of them do not tell.
+    Interruptions that follow the server's own work are not interference; and too few spells do not tell.
 
     Examples
     --------
-    >>> judged([RunCalm(values={"p50": 20.0}, thefts=3, spells=4, taken=0.001)]).text
-    '4 calm spells in 1 run; 30 are needed to tell thefts from what the server did itself'
+    >>> judged([RunCalm(values={"p50": 20.0}, thefts=3, spells=4, taken=0.001)]).values
+    {'spells': 4, 'runs': 1, 'need': 30}
     """
     good = [run for run in runs if run.refused is None and run.thefts]
     if not good:
@@ -232,14 +245,20 @@ def judged(runs: Sequence[RunCalm]) -> Refusal | None:
     if spells < LEAST_SPELLS:
         word = "run" if len(good) == 1 else "runs"
         return Refusal(
-            "spells",
-            f"{spells} calm spells in {len(good)} {word}; {LEAST_SPELLS} are needed to tell thefts from what"
-            " the server did itself",
-            f"{math.ceil(LEAST_SPELLS / max(spells, 1))} times as many runs, or as long ones",
+            "few-quiet-spells",
+            f"{spells} spells without interference in {len(good)} {word}; {LEAST_SPELLS} are needed to tell"
+            " interruptions from the server's own work",
+            f"{math.ceil(LEAST_SPELLS / max(spells, 1))} times as many runs, or runs as much longer",
+            {"spells": spells, "runs": len(good), "need": LEAST_SPELLS},
         )
     dependence = theft_dependence([onsets for run in good for onsets in run.onsets])
     if dependence.depends:
-        return Refusal("dependence", dependence.text, "its quota lifted, or other work off its processors")
+        return Refusal(
+            "dependent-interruptions",
+            dependence.text,
+            "no quota on the server, and no other work on its CPUs",
+            {"p": dependence.p, "concordance": dependence.concordance},
+        )
     return None
 
 
@@ -257,7 +276,7 @@ def _refused(known: Seen, why: Refusal, counted: float = math.nan, spells: int =
 
 
 def _neighbours(record: Mapping[str, Any], known: Seen) -> Refusal | None:
-    """Programs that share the server's processors with it: what was busy there less server and thefts."""
+    """Programs that share the server's CPUs: time used there, less that of server and interruptions."""
     busy, used = record.get("server_busy_share"), record.get("server_cpu_share")
     if busy is None or used is None:
         return None
@@ -265,9 +284,10 @@ def _neighbours(record: Mapping[str, Any], known: Seen) -> Refusal | None:
     if others <= limits.NEIGHBOURS:
         return None
     return Refusal(
-        "neighbours",
-        f"other programs had {others:.0%} of the server's processors at usual priority: shares, no thefts",
-        "them elsewhere: `top -H -o %CPU` shows them, taskset -acp CPUS PID moves one",
+        "cpu-neighbors",
+        f"other programs used {percent(others)} of the server's CPUs at normal priority",
+        "these programs on other CPUs: `top -H -o %CPU` shows them, taskset -acp CPUS PID moves one",
+        {"share": others},
     )
 
 
@@ -277,7 +297,7 @@ def _service(record: Mapping[str, Any], results: Sequence[InstanceResult], known
     answered = sum(result["achieved_per_s"] for result in results)
     if used is None or not answered:
         return Refusal(
-            "cpu_time",
+            "unknown-cpu-time" if used is None else "empty-sample",
             "the server's CPU time is not known" if used is None else "no request was answered",
             "a server on this host whose process can be seen",
         )

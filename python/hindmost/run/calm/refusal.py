@@ -1,34 +1,26 @@
-"""Why there is no calm latency, and what would help."""
+"""Why there is no isolated latency, and what would help."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
-Reason = Literal[
-    "closed",
-    "shared",
-    "elsewhere",
-    "unwatched",
-    "unsure",
-    "neighbours",
-    "endless",
-    "clock",
-    "no_requests",
-    "cpu_time",
-    "empty",
-    "utilisation",
-    "counted",
-    "spells",
-    "dependence",
-    "quota",
-]
+OF_STATISTICS = {
+    "empty": "empty-sample",
+    "utilisation": "high-utilization",
+    "counted": "few-counted-requests",
+    "spells": "few-quiet-spells",
+    "dependence": "dependent-interruptions",
+}
+"""Codes of what `hindmost.stats.Refused` names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """``text``: what is in the way, with numbers; ``need``: what would be needed instead."""
+    """``code``: of ``hindmost.codes``; ``text``: what prevents it; ``need``: what it would take."""
 
-    reason: Reason
+    code: str
     text: str
     need: str
+    values: Mapping[str, Any] = field(default_factory=dict)

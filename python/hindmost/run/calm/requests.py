@@ -41,7 +41,9 @@ def kept(folder: Path, index: int) -> Kept:
         columns = _engine.read_columns(str(path), ["due_ns", "sent_ns", "done_ns"])
         status = np.array(_engine.read_words(str(path), ["status"])[0], dtype=object)
     except _engine.EngineError as error:
-        raise StudyError("todo", f"{error.args[1]}", hint=f"ls -l {path}") from None
+        raise StudyError(
+            "damaged-run", f"{path} cannot be read: {error.args[1]}", hint=f"ls -l {path}", path=str(path)
+        ) from None
     due, sent, done = (np.frombuffer(one, np.int64) for one in columns)
     late = np.isin(status, UNANSWERED)
     counts = late | np.isin(status, ("hit", "miss"))

@@ -67,10 +67,10 @@ def seen(record: Mapping[str, Any], results: Sequence[InstanceResult], plan: Mea
     for one in watched:
         if not (one["from_ns"] <= zero and zero + length <= one["to_ns"]):
             return Refusal(
-                "clock",
-                f"the sentinel on processor {one['cpu']} did not watch all of the measurement:"
-                " by its clock it was another time",
-                "instances and server on one host, whose clock does not jump",
+                "clock-mismatch",
+                f"the sentinel on CPU {one['cpu']} did not watch all of the measurement, by its clock",
+                "clients and server on one host, whose clock does not jump",
+                {"cpu": one["cpu"]},
             )
         spans += [
             (alive - zero, (alive + due) // 2 - zero, woken - zero) for alive, due, woken in one["spans_ns"]
@@ -85,9 +85,10 @@ def seen(record: Mapping[str, Any], results: Sequence[InstanceResult], plan: Mea
     missed = sum(one["missed"] for one in (*watched, *(away if plan.pacing == "spin" else ())))
     if missed:
         return Refusal(
-            "endless",
-            f"there were {len(spans) + missed:,} thefts, and no room for {missed:,} of them",
-            "a calmer host, or shorter runs",
+            "too-many-interruptions",
+            f"{missed:,} of {len(spans) + missed:,} interruptions could not be recorded",
+            "a quieter host, or shorter runs",
+            {"missed": missed, "seen": len(spans)},
         )
     doubts = [
         (alive - zero, woken - zero) for one in watched for alive, _, woken in one.get("unsure_ns") or ()
@@ -115,32 +116,34 @@ def _unseen(
     """What is known before any span is looked at."""
     if plan.loop == "closed":
         return Refusal(
-            "closed", "in a closed loop a request is due when the server has answered", "an open loop"
+            "closed-loop", "a closed loop schedules requests by the server's replies", "an open loop"
         )
     cpus = set(record["target"].get("cpus") or ())
     if not cpus:
         return Refusal(
-            "elsewhere",
-            "the server's processors are not known: it does not run here, or its process cannot be found",
-            "clients beside the server, as whoever may see its process",
+            "unknown-server-cpus",
+            "the server's CPUs are not known: it runs elsewhere, or its process cannot be found",
+            "clients on the server's machine, run by a user who can see its process",
         )
     if not apart(plan, cpus):
         return Refusal(
-            "shared",
-            "a client may run where the server does: what takes its time may be the server's own work",
-            "a processor for each: a machine (or cpuset) with two, then --server-cpus and --client-cpus, or"
-            " taskset for a server that runs already",
+            "shared-cpus",
+            "a client may run on the server's CPUs: what interrupts it may be the server's own work",
+            "CPUs of its own for each: a machine (or cpuset) with two, then --server-cpus and"
+            " --client-cpus, or taskset for a server that runs already",
         )
     stops = sum(quota["periods"] for one in results if (quota := one["host"]["throttled"]))
     if stops:
         return Refusal(
-            "quota",
-            f"the clients' control group used up its quota {stops} times: their own work took their time",
+            "throttled",
+            f"the clients' cgroup used up its CPU quota {stops} times: their own work stopped them",
             "a quota that is large enough for clients that spin, or none",
+            {"periods": stops},
         )
     sentinel = record.get("sentinel")
     if not sentinel or isinstance(sentinel, dict):
-        why = sentinel["fault"] if sentinel else "no sentinel watched the server's processors"
+        why = sentinel["fault"] if sentinel else "no sentinel watched the server's CPUs"
         hint = sentinel["hint"] if sentinel else "--sentinel auto"
-        return Refusal("unwatched", why, hint)
+        values = {"code": sentinel["code"]} if sentinel and "code" in sentinel else {}
+        return Refusal("no-sentinel", why, hint, values)
     return None

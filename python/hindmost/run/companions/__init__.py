@@ -49,13 +49,14 @@ class Companions:
                 one.over()
 
     def record(self) -> dict[str, Any]:
-        """What all of them leave; of one that failed, why."""
+        """The records of all; for one that failed, why."""
         found: dict[str, Any] = {}
         for one in self._well(self._companions):
             with self._fault_kept(one):
                 found |= one.record()
         return found | {
-            name: {"fault": error.message, "hint": error.hint} for name, error in self._faults.items()
+            name: {"code": error.code, "fault": error.message, "hint": error.hint}
+            for name, error in self._faults.items()
         }
 
     def _well(self, companions: Iterable[Companion]) -> list[Companion]:

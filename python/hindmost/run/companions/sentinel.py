@@ -52,9 +52,10 @@ class Sentinel(Companion):
             self._threads = _engine.Sentinel(self._cpus, PERIOD_NS, REAL_TIME) if self._cpus else None
         except _engine.EngineError as error:
             raise HindmostError(
-                "todo",
-                f"no thread can watch the server's processors: {error.args[1]}",
+                "no-sentinel",
+                f"no thread can watch the server's CPUs: {error.args[1]}",
                 hint="run as root, or with CAP_SYS_NICE",
+                cpus=self._cpus,
             ) from None
 
     def over(self) -> None:
@@ -65,9 +66,10 @@ class Sentinel(Companion):
                 self._seen = json.loads(threads.end())
             except _engine.EngineError as error:
                 raise HindmostError(
-                    "todo",
-                    f"thefts have no end: {error.args[1]}",
-                    hint="`top -H -o %CPU` shows programs at real-time priority; then a calmer host",
+                    "no-sentinel",
+                    f"the sentinel never got its CPU back: {error.args[1]}",
+                    hint="`top -H -o %CPU` shows programs at real-time priority; use a quieter host",
+                    cpus=self._cpus,
                 ) from None
 
     def record(self) -> dict[str, Any]:

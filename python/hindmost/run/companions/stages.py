@@ -37,9 +37,10 @@ class StageTrace(Companion):
         port = self.scene.address.rpartition(":")[2]
         if self.scene.pid is None or not port.isdecimal():
             raise TargetError(
-                "todo",
-                f"{self.scene.address} cannot be traced: its process is elsewhere, or it has no port",
-                hint="leave --trace out; or hindmost trace on the server's own machine",
+                "cannot-trace",
+                f"{self.scene.address} cannot be traced: its process runs elsewhere, or it has no port",
+                hint="leave out --trace, or run hindmost trace on the server's own machine",
+                address=self.scene.address,
             )
         server = local_server(self.scene.pid, int(port), self.scene.protocol)
         self._running = Running(TraceRequest(server, duration_s=self.scene.seconds, who=True))

@@ -41,7 +41,9 @@ def tls_of(asked: MeasureRequest, target: Attached | Managed) -> Tls | None:
             flag = f"--{next(iter(given))}"
             scheme = ENTRIES[target.protocol].tls_scheme
             way = "add [tls] to the target file" if target.managed else f"write {scheme}://..."
-            raise UsageError("todo", f"{flag} is about TLS, and {target.name} is measured without", hint=way)
+            raise UsageError(
+                "unsupported", f"{flag} needs TLS, and {target.name} does not use it", hint=way, option=flag
+            )
         return None
     tls = own.model_copy(update=given)
     if target.managed or not target.endpoints:  # of several servers each has its own name
@@ -49,15 +51,22 @@ def tls_of(asked: MeasureRequest, target: Attached | Managed) -> Tls | None:
     if not target.managed:
         if tls.sni is not None and tls.sni.startswith("/"):
             raise UsageError(
-                "todo",
-                f"{target.name} is a Unix socket, which has no name for a certificate to hold",
+                "missing-argument",
+                f"TLS to {target.name} needs --sni: a Unix socket has no host name to check the"
+                " certificate against",
                 hint="--sni NAME, a name in the server's certificate",
+                option="--sni",
             )
         try:
             _engine.check_tls(tls.text(), target.address, target.protocol)
         except _engine.EngineError as error:
             code, message = error.args
-            raise UsageError("todo", f"{target.name}: {message}", hint=HINTS[code]) from None
+            raise UsageError(
+                code,
+                f"{target.name}: {message}",
+                hint=HINTS[code],
+                **(getattr(error, "fields", None) or {}),
+            ) from None
     return tls
 
 
@@ -77,10 +86,14 @@ def login_of(asked: MeasureRequest, target: Attached | Managed) -> Login | None:
     if not given:
         return own
     if not ENTRIES[target.protocol].logs_in:
+        known = [one.name for one in ENTRIES.values() if one.logs_in]
         raise UsageError(
-            "todo",
-            f"--{next(iter(given))}: {target.protocol} does not ask who the client is",
-            hint=f"leave it out; it is for {', '.join(one.name for one in ENTRIES.values() if one.logs_in)}",
+            "unsupported",
+            f"--{next(iter(given))}: {target.protocol} has no login",
+            hint=f"leave it out; protocols with a login: {', '.join(known)}",
+            option=f"--{next(iter(given))}",
+            protocol=target.protocol,
+            known=known,
         )
     return Login(**((own or Login()).model_dump(exclude_none=True) | given))
 
@@ -96,9 +109,11 @@ def endpoints_of(sharding: str, target: Attached | Managed) -> tuple[str, ...]:
     endpoints = () if target.managed else target.endpoints
     if not endpoints and sharding != "round-robin":
         raise UsageError(
-            "todo",
-            f"--sharding {sharding} is for several servers, and {target.name} is one",
+            "bad-value",
+            f"--sharding {sharding} needs several servers, but {target.name} is one",
             hint="name them all: memcached://HOST:PORT,HOST:PORT",
+            option="--sharding",
+            value=sharding,
         )
     return endpoints
 
@@ -121,19 +136,36 @@ def sources_of(text: str | None, target: Attached | Managed) -> tuple[str, ...]:
             address = str(ipaddress.ip_address(one.strip()))
         except ValueError:
             raise UsageError(
-                "todo", f"--source {one.strip()!r} is no IP address", hint="--source 10.0.0.2,10.0.0.3"
+                "bad-value",
+                f"--source {one.strip()!r} is not an IP address",
+                hint="--source 10.0.0.2,10.0.0.3",
+                option="--source",
+                value=one.strip(),
             ) from None
         if address in found:
-            raise UsageError("todo", f"--source names {address} twice", hint="name each address once")
+            raise UsageError(
+                "duplicate-name",
+                f"--source names {address} twice",
+                hint="name each address once",
+                option="--source",
+                value=str(address),
+            )
         if not is_local(address):
             raise UsageError(
-                "todo",
-                f"--source {address} is no address of this host",
+                "unknown-name",
+                f"--source {address} is not an address of this host",
                 hint="ip -brief address; ip address add ...",
+                option="--source",
+                value=str(address),
             )
         found.append(address)
     if not target.managed and target.address.startswith("unix:"):
-        raise UsageError("todo", "--source does not go with a Unix socket", hint="leave out --source")
+        raise UsageError(
+            "unsupported",
+            "--source does not work with a Unix socket, which has no addresses",
+            hint="leave out --source",
+            option="--source",
+        )
     return tuple(found)
 
 
@@ -151,17 +183,25 @@ def check_capture(plan: MeasurePlan, target: Attached | Managed) -> None:
         return
     if plan.tls is not None:
         raise UsageError(
-            "todo",
-            "--verify-wire finds requests in packets, and TLS hides them there",
-            hint="leave out --verify-wire; wire latency by the kernel's stamps works under TLS",
+            "unsupported",
+            "--verify-wire does not work with TLS, which hides requests in packets",
+            hint="leave out --verify-wire; wire latency from kernel time stamps works with TLS",
+            option="--verify-wire",
+            transport="tls",
         )
     if ENTRIES[target.protocol].framing == "datagram":
         raise UsageError(
-            "todo",
-            f"--verify-wire finds requests in streams of TCP, and {target.protocol} goes over UDP",
+            "unsupported",
+            f"--verify-wire works with TCP only, and {target.protocol} uses UDP",
             hint="leave out --verify-wire",
+            option="--verify-wire",
+            transport="udp",
         )
     if target.spec.socket if target.managed else target.address.startswith("unix:"):
         raise UsageError(
-            "todo", "--verify-wire needs packets, and a Unix socket has none", hint="leave out --verify-wire"
+            "unsupported",
+            "--verify-wire needs packets, and a Unix socket has none",
+            hint="leave out --verify-wire",
+            option="--verify-wire",
+            transport="unix",
         )

@@ -32,9 +32,11 @@ def places_of(hosts: Hosts, *, clients: int | None, threads: int, server: tuple[
         return Allotment(server, ((),) * (clients or _workers(hosts)), False, False)
     if clients is not None:
         raise UsageError(
-            "todo",
-            f"--clients {clients}: the file of --fleet says how many each host has",
+            "conflicting-options",
+            f"--clients {clients} conflicts with --fleet, whose file sets the number for each host",
             hint="clients = N in each [[host]]",
+            option="--clients",
+            other="--fleet",
         )
     given: dict[str, int] = {}
     each, shared = [], False
@@ -54,10 +56,12 @@ def refuse_unreachable(hosts: Hosts, target: Attached | Managed) -> None:
         return
     if all(map(_loopback, addresses)) and not all(_loopback(host.where) for host in hosts.host):
         raise UsageError(
-            "todo",
-            f"{target.name} listens on {addresses[0]}, where no other machine reaches it",
-            hint="[target] host = NAME in the file of --fleet starts it on that machine; or a TARGET with an"
-            " address that load hosts reach",
+            "server-unreachable",
+            f"load hosts cannot reach {target.name}: it listens on {addresses[0]}",
+            hint="start it on a load host ([target] host = NAME in the file of --fleet), or give a TARGET"
+            " with an address that load hosts can reach",
+            name=target.name,
+            address=addresses[0],
         )
 
 

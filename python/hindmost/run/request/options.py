@@ -87,30 +87,43 @@ class Declared:
         if self.repeated:
             if not (isinstance(value, tuple) and all(isinstance(one, str) for one in value)):
                 raise UsageError(
-                    "todo",
-                    f"{self.flag} is {type(value).__name__}, not a list of texts",
+                    "bad-value",
+                    f"{self.flag} is {type(value).__name__}, not a list of strings",
                     hint="hindmost measure --help",
+                    option=self.flag,
+                    value=value,
+                    need="list",
                 )
         elif get_origin(self.type) is Literal:
             if value not in self._types:
                 raise UsageError(
-                    "todo",
+                    "unknown-name",
                     f"{self.flag} {value!r} is none of {', '.join(self._types)}"
                     f"{nearest(str(value), self._types)}",
                     hint=f"{self.flag} {self.default}",
+                    option=self.flag,
+                    value=value,
+                    known=list(self._types),
                 )
         elif not any(type(value) is one or (one is Path and isinstance(value, Path)) for one in self._types):
             wanted = next(one for one in self._types if one is not NoneType)
             raise UsageError(
-                "todo",
+                "bad-value",
                 f"{self.flag} {value!r} is {type(value).__name__}, not {wanted.__name__}",
                 hint="hindmost measure --help",
+                option=self.flag,
+                value=value,
+                need=wanted.__name__,
             )
         elif type(value) is int and not least <= value <= most:
             raise UsageError(
-                "todo",
+                "bad-value",
                 f"{self.flag} {value} is not between {least} and {'2^63' if most == UNBOUNDED else most}",
                 hint=f"{self.flag} {self.default}" if most == UNBOUNDED else "hindmost measure --help",
+                option=self.flag,
+                value=value,
+                least=least,
+                most=most,
             )
 
 

@@ -45,7 +45,10 @@ def plan_of(asked: MeasureRequest) -> MeasurePlan:
     stopping = asked.stopping()
     if asked.target is None:
         raise UsageError(
-            "todo", "no target is named", hint="hindmost measure memcached, or hindmost measure --help"
+            "missing-argument",
+            "no target is given",
+            hint="hindmost measure memcached, or hindmost measure --help",
+            argument="TARGET",
         )
     target = parse_target(asked.target)
     workload = conceal(workload_of(asked, target))
@@ -117,10 +120,15 @@ def plan_of(asked: MeasureRequest) -> MeasurePlan:
         plan = _ending_with(replay, plan)
     check_capture(plan, target)
     if plan.pacing == "spin" and places.shared:
+        cpus = len(set(sum(places.clients, ())))
         raise UsageError(
-            "todo",
-            f"{plan.clients} clients cannot all spin on {len(set(sum(places.clients, ())))} processor(s)",
+            "few-processors",
+            f"{plan.clients} clients cannot all spin on {cpus} CPU{'' if cpus == 1 else 's'}",
             hint="--pacing auto, or fewer --clients",
+            option="--pacing",
+            value="spin",
+            need=plan.clients,
+            have=cpus,
         )
     # The engine's own checks; what it returns has the workload's defaults filled in.
     written = None if asked.workload is None else written_workload(asked.workload)
@@ -133,9 +141,11 @@ def _schedule(asked: MeasureRequest, duration_s: float) -> tuple[Points | None, 
         return None, None
     if asked.closed:
         raise UsageError(
-            "todo",
-            "--schedule does not go with --closed, whose replies decide when requests are due",
+            "conflicting-options",
+            "--schedule conflicts with --closed, where replies decide when requests are sent",
             hint="leave out --closed or --schedule",
+            option="--schedule",
+            other="--closed",
         )
     return parse_schedule(asked.schedule, duration_s)
 
@@ -144,10 +154,20 @@ def _hosts(asked: MeasureRequest, target: Attached | Managed) -> Hosts | None:
     if asked.fleet is None:
         return None
     if asked.client_cpus is not None:
-        raise UsageError("todo", "--client-cpus is for clients here", hint="cpus in the file of --fleet")
+        raise UsageError(
+            "conflicting-options",
+            "--client-cpus is for clients on this machine, and conflicts with --fleet",
+            hint="set cpus in the file of --fleet",
+            option="--client-cpus",
+            other="--fleet",
+        )
     if asked.verify_wire:
         raise UsageError(
-            "todo", "--verify-wire captures packets here, and clients are elsewhere", hint="leave it out"
+            "conflicting-options",
+            "--verify-wire captures packets on this machine, and conflicts with --fleet",
+            hint="leave out --verify-wire",
+            option="--verify-wire",
+            other="--fleet",
         )
     from hindmost.fleet.dask.hosts import parse_fleet
 
@@ -163,7 +183,10 @@ def _processors_of(asked: MeasureRequest, target: Attached | Managed) -> list[in
         return list(target.spec.cpus) if chosen is None and target.spec.cpus else chosen
     if chosen is not None:
         raise UsageError(
-            "todo", "--server-cpus is for servers that Hindmost starts", hint="taskset -cp CPUS PID"
+            "unsupported",
+            "--server-cpus is for servers that Hindmost starts",
+            hint="taskset -cp CPUS PID",
+            option="--server-cpus",
         )
     pid = local_owner(target.address)
     if pid is None:
@@ -179,7 +202,11 @@ def _cpus(asked: MeasureRequest, name: str) -> list[int] | None:
         return None if text is None else parse_cpus(text)
     except ValueError as error:
         raise UsageError(
-            "todo", f"--{name.replace('_', '-')} {text!r}: {error}", hint="write it like 0-3,5"
+            "bad-value",
+            f"--{name.replace('_', '-')} {text!r}: {error}",
+            hint="write it like 0-3,5",
+            option=f"--{name.replace('_', '-')}",
+            value=text,
         ) from None
 
 
@@ -190,9 +217,13 @@ def _stamp_every(text: str) -> int:
     if text.isdecimal() and 1 <= int(text) <= 1_000_000:
         return int(text)
     raise UsageError(
-        "todo",
+        "bad-value",
         f"--stamps {text!r} is neither off nor a whole number from 1 to 1000000",
         hint="--stamps 16 stamps one request in sixteen; --stamps off none",
+        option="--stamps",
+        value=text,
+        least=1,
+        most=1_000_000,
     )
 
 
@@ -200,9 +231,11 @@ def _ending_with(replay: Replay, plan: MeasurePlan) -> MeasurePlan:
     """The plan whose runs end with their trace, where it says that they do."""
     if replay.end == "stop" and plan.schedule is not None:
         raise UsageError(
-            "todo",
-            "--schedule does not go with end=stop: it changes when a trace is over",
-            hint="leave out --schedule, or end=again",
+            "conflicting-options",
+            "--schedule conflicts with end=stop, because it changes when a trace ends",
+            hint="leave out --schedule, or use end=again",
+            option="--schedule",
+            other="end=stop",
         )
     before_s = None if plan.warmup == "auto" else plan.warmup + plan.calibration_s
     assert plan.rate_per_s is not None

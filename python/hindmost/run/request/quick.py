@@ -39,9 +39,11 @@ def asked(request: MeasureRequest) -> MeasureRequest:
             settings[name] = value
         elif name not in FREE:
             raise UsageError(
-                "todo",
-                f"{OPTIONS[name].flag} does not go with --quick, which makes {RUNS} runs of"
+                "conflicting-options",
+                f"{OPTIONS[name].flag} conflicts with --quick, which makes {RUNS} runs of"
                 f" {SETTINGS['duration']} after a warm-up of {SETTINGS['warmup']}",
                 hint=f"leave out --quick or {OPTIONS[name].flag}",
+                option=OPTIONS[name].flag,
+                other="--quick",
             )
     return replace(request, quick=False, **settings)

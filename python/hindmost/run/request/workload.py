@@ -31,21 +31,29 @@ def workload_of(asked: MeasureRequest, target: Attached | Managed) -> dict[str, 
     given = [one for one in OF_HTTP if getattr(asked, one) != OPTIONS[one].default]
     if asked.descriptors is not None and target.protocol != "grpc":
         raise UsageError(
-            "todo",
-            f"--descriptors is about gRPC, and {target.name} speaks {target.protocol}",
+            "unsupported",
+            f"--descriptors is for gRPC, but {target.name} speaks {target.protocol}",
             hint="leave out --descriptors, or measure a grpc:// target",
+            option="--descriptors",
+            protocol=target.protocol,
         )
     if given and not mix.paths:
         raise UsageError(
-            "todo",
-            f"{OPTIONS[given[0]].flag}: requests of {target.protocol} are none of HTTP",
+            "unsupported",
+            f"{OPTIONS[given[0]].flag} is for HTTP, but {target.name} speaks {target.protocol}",
             hint=f"leave out {OPTIONS[given[0]].flag}, or measure an http:// target",
+            option=OPTIONS[given[0]].flag,
+            protocol=target.protocol,
         )
     sources = [one for one in ("workload", "requests", "method", "body") if getattr(asked, one) is not None]
     if len(set(sources) - {"body"}) > 1 or (len(sources) > 1 and "method" not in sources):
         one, other = (OPTIONS[name].flag for name in sources[:2])
         raise UsageError(
-            "todo", f"{one} and {other} both say what is asked for", hint=f"leave out {one} or {other}"
+            "conflicting-options",
+            f"{one} and {other} both state what to request",
+            hint=f"leave out {one} or {other}",
+            option=one,
+            other=other,
         )
     workload = mix.workload(target.path) if asked.workload is None else load_workload(asked.workload)
     if given:
@@ -71,9 +79,11 @@ def _of_messages(asked: MeasureRequest, workload: dict[str, Any]) -> dict[str, A
     for name in (one for one in OF_HTTP if one not in ("body", "header")):
         if getattr(asked, name) != OPTIONS[name].default:
             raise UsageError(
-                "todo",
-                f"{OPTIONS[name].flag} is about requests of HTTP, and messages of WebSocket are none",
-                hint=f"leave out {OPTIONS[name].flag}; --body is the message, --header of its opening",
+                "unsupported",
+                f"{OPTIONS[name].flag} is for HTTP requests, not for WebSocket messages",
+                hint=f"leave out {OPTIONS[name].flag}; --body is the message, --header is for the handshake",
+                option=OPTIONS[name].flag,
+                protocol="websocket",
             )
     if asked.body is not None:
         workload = workload | {"requests": [{"send": http.read_text(asked.body)}]}
@@ -85,8 +95,10 @@ def _of_grpc(asked: MeasureRequest, workload: dict[str, Any]) -> dict[str, Any]:
     for name in ("method", "accept"):
         if getattr(asked, name) is not None:
             raise UsageError(
-                "todo",
-                f"--{name} is about HTTP, and calls of gRPC have their own",
+                "unsupported",
+                f"--{name} is for HTTP; gRPC calls have their own methods and status codes",
                 hint=f"leave out --{name}",
+                option=f"--{name}",
+                protocol="grpc",
             )
     return with_calls(workload, asked.descriptors)

@@ -1,7 +1,8 @@
-"""From figures to a verdict: what, if anything, makes a number unfit to be believed, and what to do.
+"""From figures to a verdict: why a number cannot be trusted, if so, and what to do.
 
 `valid`: nothing found. `invalid`: the instrument distorted the result. `inconclusive`: the machine or the
-sample cannot carry the claim. `mind` reasons leave the verdict alone. Limits and their reasons: `limits`.
+sample cannot support the claim. Notes do not change the verdict. `hindmost.run.limits` has all limits, and
+why.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from hindmost.run.verdict import (
     witness,
 )
 from hindmost.run.verdict.cause import LEVELS, Cause, causes
-from hindmost.run.verdict.reason import STOOD_STILL, Evidence, Level, Reason
+from hindmost.run.verdict.reason import SERVER_STALLED, Evidence, Level, Reason
 from hindmost.store.types import Verdict
 
 __all__ = [
@@ -66,7 +67,7 @@ CHECKS: tuple[Callable[[Evidence], Iterator[Reason]], ...] = (
     stamps.stamps,
     witness.capture,
 )
-"""The registry: a new judgement is a function in one of these files and its name here."""
+"""All checks. A new one is a function in one of these modules and its name here."""
 
 
 def judge(evidence: Evidence) -> list[Reason]:
@@ -87,19 +88,19 @@ def of_label(reasons: Sequence[Reason], name: str) -> Verdict:
 
 
 def headline(verdict: Verdict, found: Sequence[Cause], figures: str, calm: str = "") -> str:
-    """The outcome, its gravest cause, what to do, and the figures that can be believed all the same.
+    """The outcome, its gravest cause, what to do, and the figures that are valid nevertheless.
 
     Parameters
     ----------
     figures, calm : str
-        Those of latency, and of calm latency where they stand although latency does not.
+        Latencies, and isolated latencies where these are valid and latencies are not.
     """
-    still = next((one.text.partition("; no reply")[0] for one in found if STOOD_STILL in one.codes), "")
+    stalled = next((one.brief for one in found if SERVER_STALLED in one.codes), "")
     if verdict == "valid":
-        quick = next((f"; {one.text}. To do: {one.hint}" for one in found if "quick" in one.codes), "")
-        return f"valid: {figures}{f'; {still}' if still else ''}{quick.replace('`', '')}"
+        quick = next((f"; {one.text}. To do: {one.hint}" for one in found if "quick-look" in one.codes), "")
+        return f"valid: {figures}{f'; {stalled}' if stalled else ''}{quick.replace('`', '')}"
     gravest = found[0]
     todo = f". To do: {gravest.hint.replace('`', '')}" if gravest.hint else ""
-    stands = f". The calm figures stand: {calm}" if calm else ""
-    good = f". Still good: {figures}" if figures else ""
-    return f"{verdict}: {still}{'; ' if still else ''}{gravest.text}{stands}{todo}{good}"
+    valid_calm = f". Valid isolated latency: {calm}" if calm else ""
+    valid = f". Still valid: {figures}" if figures else ""
+    return f"{verdict}: {stalled}{'; ' if stalled else ''}{gravest.text}{valid_calm}{todo}{valid}"

@@ -1,31 +1,33 @@
-"""What host and network did to requests: waits for a processor, interrupts, losses, full buffers."""
+"""What host and network did to requests: waits for a CPU, interrupts, losses, full buffers."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from hindmost.plan.units import format_us
 from hindmost.run import instrument, lateness, limits
 from hindmost.run.instrument import Neighbour
 from hindmost.run.sharing import A_PROCESSOR_EACH
-from hindmost.run.verdict.reason import Evidence, Level, Reason, listed, mean
+from hindmost.run.text import listed, percent
+from hindmost.run.verdict.reason import Evidence, Level, Reason, mean
 
 NAMED = 3
-"""So many neighbours are named in a sentence."""
+"""At most so many neighbors are named in a sentence."""
 
 
 def reached(e: Evidence, share: float, limit: float, wait_us: float = math.inf) -> tuple[str, ...]:
-    """Quantiles that accidents can make: enough of them for those beyond it, and long enough to matter.
+    """Return the quantiles that events can determine: frequent enough, and long enough to matter.
 
     Parameters
     ----------
     share : float
-        Accidents per request.
+        Events per request.
     limit : float
-        Accidents per request beyond the quantile from which it counts.
+        Events per request above the quantile from which it counts.
     wait_us : float
-        How long one takes: nothing beside a quantile of ten times that.
+        Duration of one event: it does not matter for a quantile that is ten times as long.
     """
     names = []
     for level, name in zip(e.plan.quantiles, e.plan.labels, strict=True):
@@ -37,14 +39,30 @@ def reached(e: Evidence, share: float, limit: float, wait_us: float = math.inf) 
 
 
 def who(neighbours: Sequence[Neighbour]) -> str:
-    """Name those that ran on the clients' processors."""
+    """Name the threads that ran on the clients' CPUs."""
     if not neighbours:
-        return "whoever had it has ended, or cannot be seen from here"
-    return f"there ran {listed([str(one) for one in neighbours[:NAMED]])}"
+        return "the thread that used it has ended, or cannot be seen from here"
+    return f"these ran there: {listed([str(one) for one in neighbours[:NAMED]])}"
+
+
+def neighbour_values(neighbours: Sequence[Neighbour]) -> list[dict[str, Any]]:
+    """Return the same neighbors for programs."""
+    return [
+        {
+            "name": one.name,
+            "pid": one.pid,
+            "share": one.share,
+            "bound": one.bound,
+            "kernel": one.kernel,
+            "server": one.server,
+            "tracer": one.tracer,
+        }
+        for one in neighbours[:NAMED]
+    ]
 
 
 def keep_off(e: Evidence, neighbours: Sequence[Neighbour]) -> str:
-    """The command that keeps the greediest program off the clients' processors."""
+    """Return the command that keeps the busiest program off the clients' CPUs."""
     clients = {thread["cpu"] for run in e.runs for one in run.instances for thread in one.result["threads"]}
     where = ",".join(str(cpu) for cpu in sorted(cpu for cpu in clients if cpu is not None))
     programs = [one for one in neighbours if not one.kernel]
@@ -52,7 +70,7 @@ def keep_off(e: Evidence, neighbours: Sequence[Neighbour]) -> str:
     if programs and programs[0].server:
         return shared
     if programs and programs[0].tracer:
-        untraced = "leave --trace out where these percentiles count, and trace in a study of its own"
+        untraced = "leave out --trace where these percentiles matter, and trace in a separate study"
         rest = [one for one in neighbours if not one.tracer]
         others = any(one.share > limits.DELAYED for one in rest if not one.kernel)
         return f"{untraced}; and {keep_off(e, rest)}" if others else untraced
@@ -62,76 +80,90 @@ def keep_off(e: Evidence, neighbours: Sequence[Neighbour]) -> str:
         both = any(one.server and one.share > limits.DELAYED for one in programs)
         return f"{hint}; and {shared}" if both else hint
     if neighbours:
-        return "these are the kernel's own threads: `hindmost doctor`; booting with isolcpus= keeps most away"
+        return "these are kernel threads: see `hindmost doctor`; booting with isolcpus= keeps most away"
     return "`top -H -o %CPU` shows what runs now; then `hindmost doctor`"
 
 
 def waits(e: Evidence) -> Iterator[Reason]:
-    """Other threads had the client's processor."""
+    """Other threads used the client's CPU."""
     share = instrument.over(e.runs, instrument.waiting) or 0.0
     wait_us = instrument.over(e.runs, instrument.wait_us) or 0.0
     level: Level = "inconclusive"
     part = "all"
     names = reached(e, share, limits.TAIL_INCONCLUSIVE, wait_us)
     if not names:
-        level, part = "mind", "a tenth"
+        level, part = "note", "a tenth"
         names = reached(e, share, limits.TAIL_MIND, wait_us)
     if not names:
         return
     neighbours = instrument.neighbours(e.runs)
     yield Reason(
-        "run_delay",
+        "run-delay",
         level,
-        f"a client waited {share:.2%} of the time for its processor, {format_us(wait_us)} each time, while"
-        f" others had it: that can be {part} of what lies beyond {listed(names)}; {who(neighbours)}",
+        f"a client waited {percent(share)} of the time for its CPU, {format_us(wait_us)} each time,"
+        f" while other threads used it: that can account for {part} of the requests above {listed(names)};"
+        f" {who(neighbours)}",
         keep_off(e, neighbours),
         names,
+        values={"share": share, "wait_us": wait_us, "neighbors": neighbour_values(neighbours)},
     )
 
 
 def switches(e: Evidence) -> Iterator[Reason]:
-    """A spinning client was taken off its processor too often."""
+    """A spinning client was taken off its CPU too often."""
     often = instrument.over(e.runs, instrument.switches_per_s)
     if often is None or often <= limits.SWITCHES_MIND or e.plan.pacing == "sleep":
         return
     neighbours = instrument.neighbours(e.runs)
     yield Reason(
-        "switches",
-        "mind",
-        f"a client was taken off its processor {often:.0f} times a second ({limits.SWITCHES_MIND:.0f} is the"
-        f" limit); each time its caches grow cold; {who(neighbours)}",
+        "context-switches",
+        "note",
+        f"the kernel took a client off its CPU {often:.0f} times a second (limit:"
+        f" {limits.SWITCHES_MIND:.0f});"
+        f" its caches get cold each time; {who(neighbours)}",
         keep_off(e, neighbours),
+        values={
+            "per_s": often,
+            "limit": limits.SWITCHES_MIND,
+            "neighbors": neighbour_values(neighbours),
+        },
     )
 
 
 def throttled(e: Evidence) -> Iterator[Reason]:
-    """The control group's quota stopped the clients."""
+    """A cgroup CPU quota stopped the clients."""
     share = instrument.over(e.runs, instrument.throttled)
     if share is None or share <= limits.THROTTLED_MIND:
         return
     yield Reason(
         "throttled",
-        "inconclusive" if share > limits.THROTTLED_INCONCLUSIVE else "mind",
-        f"the control group had used up its CPU quota in {share:.2%} of its periods, and clients stood still"
-        " to the end of each",
-        "a higher quota or none: `hindmost doctor` names the file that sets it",
+        "inconclusive" if share > limits.THROTTLED_INCONCLUSIVE else "note",
+        f"the cgroup used up its CPU quota in {percent(share)} of its periods; clients were stopped until the"
+        " end of each",
+        "raise or remove the quota: `hindmost doctor` names the file that sets it",
+        values={"share": share},
     )
 
 
 def interrupts(e: Evidence) -> Iterator[Reason]:
-    """Interrupts took the client's processor."""
+    """Interrupts used the client's CPU."""
     often = instrument.over(e.runs, instrument.interrupts_per_s)
     if often is None or often <= limits.INTERRUPTS_MIND:
         return
     sources = instrument.interrupt_sources(e.runs)
-    told = listed([f"{name} {count:.0f}/s" for name, count in sources[:NAMED]])
+    named = listed([f"{name} {count:.0f}/s" for name, count in sources[:NAMED]])
     yield Reason(
         "interrupts",
-        "mind",
-        f"{often:.0f} interrupts a second hit a client's processor, some {limits.INTERRUPT_US:.0f} us each"
-        f" ({limits.INTERRUPTS_MIND:.0f} is the limit: 1% of the time); most often {told}",
-        f"`grep -e CPU -e '{sources[0][0]}' /proc/interrupts` shows its number N: a device's can be moved"
+        "note",
+        f"{often:.0f} interrupts a second hit a client's CPU, about {limits.INTERRUPT_US:.0f} µs each (limit:"
+        f" {limits.INTERRUPTS_MIND:.0f}, 1 % of the time); most frequent: {named}",
+        f"`grep -e CPU -e '{sources[0][0]}' /proc/interrupts` shows the number N; move a device's interrupts"
         " with echo CPU > /proc/irq/N/smp_affinity_list",
+        values={
+            "per_s": often,
+            "limit": limits.INTERRUPTS_MIND,
+            "sources": dict(sources[:NAMED]),
+        },
     )
 
 
@@ -140,85 +172,91 @@ def losses(e: Evidence) -> Iterator[Reason]:
     again = sum(instrument.retransmits(run) for run in e.runs)
     beside = sum(instrument.retransmits_beside(run) for run in e.runs)
     counting = (
-        "`nstat -az TcpRetransSegs TcpExtTCPTimeouts TcpExtTCPLossProbes` goes on counting; `ip -s link`"
-        " shows which device drops"
+        "`nstat -az TcpRetransSegs TcpExtTCPTimeouts TcpExtTCPLossProbes` shows the counters; `ip -s link`"
+        " shows which device drops packets"
     )
     if again:
         share = instrument.over(e.runs, instrument.retransmitted) or 0.0
         names = reached(e, share, limits.TAIL_INCONCLUSIVE)
         reach = (
-            f"can be all of what lies beyond {listed(names)}" if names else "reach no percentile asked for"
+            f"they can account for all requests above {listed(names)}"
+            if names
+            else "they reach none of the requested percentiles"
         )
-        many = f"{again} TCP segments" if again > 1 else "a TCP segment"
-        were = "were" if again > 1 else "was"
+        many = f"{again} TCP segments were" if again > 1 else "1 TCP segment was"
         yield Reason(
-            "retransmits",
-            "inconclusive" if names else "mind",
-            f"{many} of the clients' connections {were} sent again ({100.0 * share:.2g}% of requests):"
-            f" each can cost {limits.RETRANSMIT_MS:.0f} ms, which no server can make up for; they {reach}",
+            "retransmissions",
+            "inconclusive" if names else "note",
+            f"{many} retransmitted on the clients' connections ({percent(share)} of requests): each can add"
+            f" {limits.RETRANSMIT_MS:.0f} ms to a request; {reach}",
             counting,
             names,
+            values={"segments": again, "share": share},
         )
     if beside:
         yield Reason(
-            "retransmits_beside",
-            "mind",
-            f"{beside} more TCP segments were sent again in the network namespace of the clients or the"
-            " server, by the server or by any other program there: the kernel does not tell by whom; if they"
-            f" were replies, each can have cost {limits.RETRANSMIT_MS:.0f} ms",
+            "other-retransmissions",
+            "note",
+            f"{beside} more TCP segments were retransmitted in the network namespace of the clients or the"
+            " server. The kernel does not report which program sent them; if they were replies, each can have"
+            f" added {limits.RETRANSMIT_MS:.0f} ms",
             counting,
+            values={"segments": beside},
         )
     dropped = sum(instrument.drops(run) for run in e.runs)
     earlier = sum(instrument.drops_before(run) for run in e.runs)
     if dropped + earlier > limits.DROPS_MIND:
         yield Reason(
-            "listen_drops",
-            "mind",
-            f"the kernel dropped connections that a server did not accept in time: {earlier} while clients"
-            f" connected, {dropped} in the measurement, those of other programs in the same network namespace"
-            " included; each is tried again after 1 s",
-            "a longer accept queue: `ss -ltn` shows it as Send-Q; the server's backlog setting, up to"
+            "dropped-connections",
+            "note",
+            f"the kernel dropped connections because an accept queue was full: {earlier} while clients"
+            f" connected, {dropped} during the measurement (all programs in the network namespace); each is"
+            " retried after 1 s",
+            "use a longer accept queue: `ss -ltn` shows it as Send-Q; set the server's backlog, up to"
             " `sysctl net.core.somaxconn`",
+            values={"connecting": earlier, "measuring": dropped},
         )
 
 
 def buffers(e: Evidence) -> Iterator[Reason]:
-    """Sockets were full, ours or the server's."""
+    """Socket buffers or the accept queue were full."""
     found = []
     blocked = instrument.over(e.runs, instrument.blocked) or 0.0
     if blocked > limits.BLOCKED_MIND:
-        found.append(
-            f"{blocked:.1%} of requests waited in the client because the kernel's send buffer was full"
-        )
+        found.append(f"{percent(blocked)} of requests waited in the client because its send buffer was full")
     held = instrument.over(e.runs, instrument.peer_full) or 0.0
     if held > limits.PEER_FULL_MIND:
-        found.append(f"the server's receive buffer was full for {held:.1%} of the time")
+        found.append(f"the server's receive buffer was full {percent(held)} of the time")
     if found:
         yield Reason(
-            "server_slow_to_read",
-            "mind",
-            f"{'; '.join(found)}: the server reads more slowly than requests come, and latency is that of its"
+            "server-reads-slowly",
+            "note",
+            f"the server reads more slowly than requests arrive: {' and '.join(found)}; latency is"
+            " that of its"
             " queue",
-            "a lower `--rate`, smaller values in `--workload`, or more `--connections`",
-            brief="the server reads more slowly than requests come",
+            "use a lower `--rate`, smaller values in `--workload`, or more `--connections`",
+            brief="the server reads more slowly than requests arrive",
+            values={"blocked": blocked, "peer_full": held},
         )
     fill = instrument.over(e.runs, instrument.receive_fill) or 0.0
     if fill > limits.RECEIVE_FILL_MIND:
         closed = sum(instrument.zero_windows(run) for run in e.runs)
         yield Reason(
-            "client_slow_to_read",
-            "mind",
-            f"replies had filled {fill:.0%} of a client's receive buffer before it read them: at"
-            f" {limits.RECEIVE_FILL_MIND:.0%} the server has to wait for the client; windows were closed"
-            f" {closed} times",
-            f"smaller values in `--workload`, a lower `--rate`, or `--clients {e.plan.clients + 1}`",
+            "client-reads-slowly",
+            "note",
+            f"replies filled {percent(fill)} of a client's receive buffer before it read them; above"
+            f" {percent(limits.RECEIVE_FILL_MIND)} the server may have to wait for the client. The window was"
+            f" closed {closed} times",
+            f"use smaller values in `--workload`, a lower `--rate`, or `--clients {e.plan.clients + 1}`",
+            values={"fill": fill, "limit": limits.RECEIVE_FILL_MIND, "zero_windows": closed},
         )
     waiting = max(instrument.not_accepted(run) for run in e.runs)
     if waiting:
         yield Reason(
-            "not_accepted",
-            "mind",
-            f"{waiting} connections still waited in the server's accept queue when the measurement began:"
+            "accept-queue",
+            "note",
+            f"{waiting} connections were still in the server's accept queue when the measurement began;"
             " requests on them wait, too",
-            "`ss -ltn` shows the queue as Recv-Q; more threads in the server, or fewer `--connections`",
+            "`ss -ltn` shows the queue as Recv-Q; give the server more threads, or use fewer `--connections`",
+            values={"connections": waiting},
         )

@@ -1,4 +1,4 @@
-"""What one run by itself gives reason to doubt; nothing that only several can tell."""
+"""The reasons that one run has by itself."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from hindmost.run.verdict.reason import Evidence, Reason
 from hindmost.stats import Decision, Ownership
 
 NOBODY = Ownership((), (), None, None, 1.0, "")
-"""Of one run, who owns the slowest requests is not asked."""
+"""Of one run, nobody asks which client contributes the slowest requests."""
 
 
 def reasons_of_run(plan: MeasurePlan, run: RunFigures, target: Mapping[str, Any]) -> list[Reason]:
-    """The reasons of a run, gravest first; that a server was not restarted is no matter of one run."""
+    """The reasons of a run, gravest first. Whether the server was restarted does not matter for one run."""
     enough = Decision(True, True, "", None, 1, plan.labels[0], 0.0)
     return judge(Evidence(plan, {**target, "managed": True}, [run], enough, NOBODY, []))

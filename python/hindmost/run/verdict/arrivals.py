@@ -1,4 +1,4 @@
-"""Whether requests left as ordered, and whether they were ordered as asked."""
+"""Whether requests were sent as scheduled, and whether they were scheduled as requested."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from hindmost.store.measure import Arrivals
 
 
 def arrivals(e: Evidence) -> Iterator[Reason]:
-    """The gaps between sends are not those that were asked for."""
+    """Gaps between sends deviate from the requested arrival process."""
     seen = [one.arrivals for run in e.runs for one in run.instances if one.arrivals is not None]
     if not seen:
         return
-    yield from _ordered(e, seen)
+    yield from _scheduled(e, seen)
     known = [distance for one in seen if (distance := beyond_chance(one)) is not None]
     distance = mean(known) if known else 0.0
     off = dict(_clumps(e, seen))
     if distance <= limits.ARRIVALS_MIND and not off:
         return
     busy = max(one.busy_share for run in e.runs for one in run.instances)
-    cause, hint = cause_of_lateness(e, busy)
+    cause = cause_of_lateness(e, busy)
     parts = [
         f"dispersion of counts over {name} is {found:.3g}, not {asked:.3g}"
         for name, (found, asked) in off.items()
@@ -34,23 +34,28 @@ def arrivals(e: Evidence) -> Iterator[Reason]:
     if known:
         parts.insert(
             0,
-            f"Kolmogorov distance of their gaps at least {distance:.3f} ({limits.ARRIVALS_MIND} is worth a"
-            f" word, {limits.ARRIVALS_INVALID} invalid)",
+            f"Kolmogorov distance of their gaps is at least {distance:.3f} (limits: {limits.ARRIVALS_MIND},"
+            f" and {limits.ARRIVALS_INVALID} for invalid)",
         )
-    level: Level = "invalid" if distance > limits.ARRIVALS_INVALID else "mind"
+    level: Level = "invalid" if distance > limits.ARRIVALS_INVALID else "note"
     bent = bends(e)
     yield Reason(
-        "arrivals",
+        "arrivals-differ",
         "inconclusive" if bent and level == "invalid" else level,
-        f"requests did not leave quite as ordered: {'; '.join(parts)}; {cause}",
-        hint,
+        f"actual send times deviate from the requested arrival process: {'; '.join(parts)}; {cause.text}",
+        cause.hint,
         origin="host" if bent else "client",
-        brief="" if level == "mind" else "requests did not leave as ordered",
+        brief="" if level == "note" else "send times deviate from the requested arrival process",
+        values={
+            "distance": distance if known else None,
+            "dispersion": {name: {"value": found, "asked": asked} for name, (found, asked) in off.items()},
+            **cause.values,
+        },
     )
 
 
 def _clumps(e: Evidence, seen: list[Arrivals]) -> Iterator[tuple[str, tuple[float, float]]]:
-    """Spans whose counts scatter otherwise than asked: the dispersion found, and that asked for."""
+    """Yield spans whose counts scatter otherwise than requested: the dispersion found, and requested."""
     stated = e.plan.law.part_dispersion
     for name in seen[0]["dispersion"]:
         found = [value for one in seen if (value := one["dispersion"][name]) is not None]
@@ -59,7 +64,7 @@ def _clumps(e: Evidence, seen: list[Arrivals]) -> Iterator[tuple[str, tuple[floa
             asked = stated
             error = stated * mean([one["dispersion_error"][name] for one in seen]) / math.sqrt(len(seen))
         else:
-            # The due times of the very same requests: chance has no part in what differs.
+            # The scheduled times of the very same requests: chance has no part in what differs.
             due = [value for one in seen if "due" in one and (value := one["due"]["dispersion"][name])]
             if len(due) != len(found) or not due:
                 continue
@@ -69,20 +74,22 @@ def _clumps(e: Evidence, seen: list[Arrivals]) -> Iterator[tuple[str, tuple[floa
             yield name, (mean(found), asked)
 
 
-def _ordered(e: Evidence, seen: list[Arrivals]) -> Iterator[Reason]:
-    """Whether due times were drawn by the law asked for; nothing that a host does can bend them."""
+def _scheduled(e: Evidence, seen: list[Arrivals]) -> Iterator[Reason]:
+    """Whether the engine drew scheduled times by the requested law; no host can change these."""
     known = [c2 for one in seen if "due" in one and (c2 := one["due"]["c2"]) is not None]
     if not known:
         return
     found, asked = mean([c2["value"] for c2 in known]), mean([c2["asked"] for c2 in known])
     error = mean([c2["error"] for c2 in known]) / math.sqrt(len(known))
     if abs(found - asked) > limits.DUE_GAPS_ERRORS * error + limits.DUE_GAPS * max(1.0, asked):
+        law = law_text(e.plan.arrivals)
         yield Reason(
-            "arrivals",
+            "schedule-differs",
             "invalid",
-            f"due times do not follow {law_text(e.plan.arrivals)}: C2 of the gaps of a worker is {found:.3g},"
-            f" not {asked:.3g} ({error:.2g} is its standard error)",
-            "an engine of another version, or a fault of ours: `hindmost --version`",
+            f"scheduled times do not follow {law}: C2 of a worker's gaps is {found:.3g} instead of"
+            f" {asked:.3g} (standard error {error:.2g})",
+            "the engine has another version, or a bug: `hindmost --version`",
             origin="client",
-            brief="due times did not follow the law asked for",
+            brief="scheduled times do not follow the requested law",
+            values={"law": law, "c2": found, "asked": asked, "error": error},
         )

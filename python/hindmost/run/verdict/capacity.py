@@ -1,4 +1,4 @@
-"""Whether the asked rate was carried, and whether every connection carried its share of it."""
+"""Whether the requested rate was reached, and whether every connection got its share of it."""
 
 from __future__ import annotations
 
@@ -6,37 +6,39 @@ from collections.abc import Iterator
 
 from hindmost.run import limits
 from hindmost.run.capacity import answered_share, saturation
+from hindmost.run.text import percent
 from hindmost.run.verdict.reason import Evidence, Reason
 from hindmost.stats.tables import chi_square_tail
 from hindmost.store.engine import Shares
 
 
 def rate(e: Evidence) -> Iterator[Reason]:
-    """The rate asked for was not reached."""
+    """The requested rate was not reached."""
     found = saturation(e.plan, e.target, e.runs)
     if found is None:
         return
-    share = answered_share(e.plan, e.runs)
+    share = answered_share(e.plan, e.runs) or 0.0
     hint = {
         "server": f"`{found.find}` (or with the limit that you need) finds the highest rate that holds",
-        "client": f"`--clients {e.plan.clients + 1}`, if there is a processor for it; or a lower `--rate`",
-        "connections": "its limit of connections: memcached -c, redis maxclients, nginx worker_connections,"
-        " its open files; or fewer `--connections`",
-        "silence": "is it stopped? see its log and `ps -o stat,cmd -p PID`; then a lower `--rate`",
+        "client": f"`--clients {e.plan.clients + 1}`, if a CPU is free for it; or a lower `--rate`",
+        "connections": "raise its limit of connections (memcached -c, redis maxclients, nginx"
+        " worker_connections, open files), or use fewer `--connections`",
+        "silence": "check whether it is stopped: its log, `ps -o stat,cmd -p PID`; then use a lower `--rate`",
     }[found.by]
     yield Reason(
-        "rate_unmet",
+        "rate-not-reached",
         "invalid" if found.by == "client" else "inconclusive",
-        f"{found.asked_per_s:.0f} requests a second were asked, {share:.1%} of them were sent and answered in"
-        f" time; {found.text}",
+        f"only {percent(share, 3)} of the requested {found.asked_per_s:,.0f} requests/s were sent and"
+        f" answered in time; {found.text}",
         hint,
         origin="client" if found.by == "client" else "server",
-        brief=f"{share:.1%} of the requests asked for were answered in time",
+        brief=f"{percent(share, 3)} of the requested rate was answered in time",
+        values={"share": share, **found.values()},
     )
 
 
 def shares(e: Evidence) -> Iterator[Reason]:
-    """Requests did not fall evenly on connections."""
+    """Requests were not spread evenly over connections."""
     if e.plan.loop == "closed":
         return
     found = [
@@ -52,11 +54,18 @@ def shares(e: Evidence) -> Iterator[Reason]:
     worst, p = min(found, key=lambda one: one[1])
     if p < limits.SHARES_CHANCE / len(found):
         yield Reason(
-            "shares",
-            "mind",
-            f"requests did not fall evenly on the {worst['connections']} connections of a worker: between"
-            f" {worst['least']} and {worst['most']} each (chi-square {worst['chi_square']:.0f}, p = {p:.1g})",
-            "this is a bug of Hindmost: please report it with the study's manifest.json",
+            "uneven-connections",
+            "note",
+            f"requests were not spread evenly over the {worst['connections']} connections of a worker:"
+            " each got"
+            f" {worst['least']} to {worst['most']} (chi-square {worst['chi_square']:.0f}, p = {p:.1g})",
+            "this is a bug in Hindmost: please report it with the study's manifest.json",
+            values={
+                "connections": worst["connections"],
+                "least": worst["least"],
+                "most": worst["most"],
+                "p": p,
+            },
         )
 
 

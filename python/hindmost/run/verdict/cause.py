@@ -1,102 +1,125 @@
-"""One cause, one line: reasons that have one cause are told together, what followed from it last."""
+"""One cause, one line: merges reasons that share a cause, with what followed from it last."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 from hindmost.run import instrument
+from hindmost.run.text import listed
 from hindmost.run.verdict import accidents
-from hindmost.run.verdict.reason import Evidence, Level, Origin, Reason, listed
+from hindmost.run.verdict.reason import Evidence, Level, Origin, Reason
 from hindmost.run.verdict.taken import taken
 from hindmost.store import types as documents
 
 ORIGINS: dict[str, Origin] = {
-    "set_aside": "host",
-    "steal": "host",
-    "run_delay": "host",
-    "switches": "host",
+    "excluded-runs": "host",
+    "steal-time": "host",
+    "run-delay": "host",
+    "context-switches": "host",
     "throttled": "host",
-    "host_unfit": "host",
-    "host_setting": "host",
-    "client_busy": "client",
-    "client_slow_to_read": "client",
-    "sleeping": "client",
-    "infinitely_late": "server",
-    "server_slow_to_read": "server",
-    "never_steady": "server",
-    "out_of_range": "server",
+    "noisy-host": "host",
+    "host-setting": "host",
+    "client-busy": "client",
+    "client-reads-slowly": "client",
+    "sleeping-clients": "client",
+    "unanswered": "server",
+    "server-reads-slowly": "server",
+    "not-steady": "server",
+    "above-calibration": "server",
 }
-"""Where reasons come from that do not say so themselves; all others stand alone."""
-LEVELS: tuple[Level, ...] = ("invalid", "inconclusive", "mind")
+"""Origins of reasons that do not state theirs; all others stand alone."""
+LEVELS: tuple[Level, ...] = ("invalid", "inconclusive", "note")
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """What one line says. ``codes``: the reasons that it stands for."""
+    """One line. ``codes``: the reasons that it stands for; ``origin``: their origin, if known.
+
+    ``brief``: the first reason in short; ``values``: parameters of the line that no single reason has.
+    """
 
     level: Level
     text: str
     hint: str | None
     codes: tuple[str, ...]
+    origin: Origin | None = None
+    brief: str = ""
+    values: Mapping[str, Any] = field(default_factory=dict)
 
     def document(self) -> documents.Cause:
-        """As it stands in ``result.json``."""
-        return {"level": self.level, "text": self.text, "hint": self.hint, "codes": list(self.codes)}
+        """Return the cause as it stands in ``result.json``."""
+        return {
+            "level": self.level,
+            "text": self.text,
+            "hint": self.hint,
+            "codes": list(self.codes),
+            "origin": self.origin,
+            "values": dict(self.values),
+        }
 
 
 def causes(e: Evidence, reasons: Sequence[Reason]) -> list[Cause]:
-    """Merge reasons of one cause, gravest first; of one gravity, what the host did first.
+    """Merge reasons of one cause, gravest first; at the same level, interference comes first.
 
-    A server that does not carry the rate comes before: it would not on a calm host either (`run.capacity`).
+    A server that does not reach the rate comes before both: it would not on a quiet host either
+    (`run.capacity`).
     """
     groups: dict[str, list[Reason]] = {}
+    origins: dict[str, Origin | None] = {}
     for place, one in enumerate(reasons):
         origin = one.origin or ORIGINS.get(one.code)
-        groups.setdefault(origin or str(place), []).append(one)
-    found = [(origin, _merged(e, origin, group)) for origin, group in groups.items()]
+        key = origin or str(place)
+        groups.setdefault(key, []).append(one)
+        origins[key] = origin
+    found = [_merged(e, origins[key], group) for key, group in groups.items()]
     found.sort(
         key=lambda one: (
-            LEVELS.index(one[1].level),
-            not (one[0] == "server" and "rate_unmet" in one[1].codes),
-            one[0] != "host",
+            LEVELS.index(one.level),
+            not (one.origin == "server" and "rate-not-reached" in one.codes),
+            one.origin != "host",
         )
     )
-    return [cause for _, cause in found]
+    return found
 
 
-def _merged(e: Evidence, origin: str, group: Sequence[Reason]) -> Cause:
+def _merged(e: Evidence, origin: Origin | None, group: Sequence[Reason]) -> Cause:
     codes = tuple(one.code for one in group)
     level = min((one.level for one in group), key=LEVELS.index)
     first, *rest = group
-    if origin == "host" and (text := _host(e, group)):
-        return Cause(level, text, _host_hint(e) or first.hint, codes)
+    if origin == "host" and (found := _interference(e, group)):
+        text, values = found
+        return Cause(level, text, _host_hint(e) or first.hint, codes, origin, first.brief, values)
     after = [one.brief for one in rest if one.brief]
-    text = f"{first.text}; with it, {listed(after)}" if after else first.text
-    return Cause(level, text, first.hint, codes)
+    text = f"{first.text}. Also: {listed(after)}" if after else first.text
+    return Cause(level, text, first.hint, codes, origin, first.brief)
 
 
-def _host(e: Evidence, group: Sequence[Reason]) -> str:
-    """What the host took, the runs that it spoilt, what followed; empty where one reason says it all."""
+def _interference(e: Evidence, group: Sequence[Reason]) -> tuple[str, dict[str, Any]] | None:
+    """Interference, the runs it spoiled, and what followed; None where one reason says it all."""
     aside = e.parted.aside if e.parted is not None else {}
     if len(group) == 1 and not aside:
-        return ""
-    shares = taken(e).text
+        return None
+    took = taken(e)
+    shares = took.text
     if not shares and not aside:
-        return ""
-    text = f"the host took the processors: {shares or 'so the clock of the client tells'}"
+        return None
+    text = f"interference: {shares or 'the client was late by its own clock'}"
+    values = took.values()
     if aside and e.parted is not None:
         made = len(e.made) or len(aside) + len(e.runs)
-        left = "" if e.parted.believed else ": none is calm"
-        text += f"; {len(aside)} of {made} runs {'is' if len(aside) == 1 else 'are'} set aside for it{left}"
-    after = [one.brief for one in sorted(group, key=lambda one: one.code == "precision") if one.brief]
-    return f"{text}; so {listed(after)}" if after else text
+        values |= {"excluded": len(aside), "made": made, "counted": len(e.runs) if e.parted.believed else 0}
+        left = "" if e.parted.believed else ", so none is left"
+        text += f"; {len(aside)} of {made} runs {'was' if len(aside) == 1 else 'were'} excluded{left}"
+    after = [one.brief for one in sorted(group, key=lambda one: one.code == "wide-intervals") if one.brief]
+    return (f"{text}; as a result, {listed(after)}" if after else text), values
 
 
 def _host_hint(e: Evidence) -> str:
-    """What would help against whoever took most."""
+    """What helps against whoever took most."""
     runs = e.made or e.runs
     took = taken(e)
     if took.programs > took.hypervisor:
         return accidents.keep_off(e, instrument.neighbours(runs))
-    return "repeat when the machine is quieter, or on hardware of your own; `hindmost doctor` shows its noise"
+    return "repeat when the machine is quieter, or use dedicated hardware; `hindmost doctor` shows the noise"

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from hindmost.plan.units import format_us
 from hindmost.run import instrument, limits
@@ -13,17 +14,18 @@ from hindmost.run.figures import RunFigures
 from hindmost.run.lateness import matters
 from hindmost.run.sharing import A_PROCESSOR_EACH, cpus_named, shared_cpus
 from hindmost.run.standstill import standstills
+from hindmost.run.text import listed, percent
 from hindmost.run.verdict import accidents
-from hindmost.run.verdict.reason import Evidence, Level, Origin, Reason, listed, mean
+from hindmost.run.verdict.reason import Evidence, Level, Origin, Reason, mean
 from hindmost.run.verdict.taken import explains, taken
 from hindmost.stats import Middle, over_runs
 
 
 @dataclass(frozen=True, slots=True)
 class Lateness:
-    """A latency quantile of the table, and what of it comes from sending late.
+    """A latency quantile of the table, and how much of it comes from late sends.
 
-    ``late_us`` is it less the service latency that stands beside it.
+    ``late_us`` is latency minus the service latency of the same table.
     """
 
     name: str
@@ -32,7 +34,7 @@ class Lateness:
 
     @property
     def share(self) -> float:
-        """Of the latency."""
+        """As a fraction of the latency."""
         return self.late_us / self.latency_us
 
     @property
@@ -42,7 +44,7 @@ class Lateness:
 
 
 def lateness(runs: Sequence[RunFigures], name: str, about: Middle) -> Lateness | None:
-    """Of the figure that the table shows of these runs; None where it is infinite."""
+    """Lateness of the figure that the table shows of these runs; None where it is infinite."""
     latency, service = (
         over_runs([run.values[what][name] for run in runs], about).value for what in ("latency", "service")
     )
@@ -52,11 +54,11 @@ def lateness(runs: Sequence[RunFigures], name: str, about: Middle) -> Lateness |
 
 
 def late(e: Evidence) -> Iterator[Reason]:
-    """Requests that left late carry a quantile."""
+    """Late sends account for a large part of a quantile."""
     if e.plan.loop == "closed":
         return
     busy = max(one.busy_share for run in e.runs for one in run.instances)
-    # After a server's silence many replies are read at once, and requests leave late because of it.
+    # After a server's silence many replies are read at once, and requests are sent late because of it.
     running = [run for run in e.runs if not standstills(run, e.plan)] or e.runs
     found = []
     for name in e.plan.labels:
@@ -66,74 +68,102 @@ def late(e: Evidence) -> Iterator[Reason]:
     of_host = [one for one in found if explains(e, one.name)]
     own = [one for one in found if one not in of_host]
     if own:
-        yield _late(e, own, "invalid", None, *cause_of_lateness(e, busy))
+        yield _late(own, "invalid", "client", cause_of_lateness(e, busy))
     if of_host:
-        yield _late(e, of_host, "inconclusive", "host", *_theft(e))
+        yield _late(of_host, "inconclusive", "host", _interference(e))
 
 
-def _late(
-    e: Evidence, found: Sequence[Lateness], level: Level, origin: Origin | None, cause: str, hint: str
-) -> Reason:
+@dataclass(frozen=True, slots=True)
+class LateCause:
+    """Why requests were sent late; ``values["cause"]`` names it for programs."""
+
+    text: str
+    hint: str
+    values: Mapping[str, Any]
+
+
+def _late(found: Sequence[Lateness], level: Level, origin: Origin, cause: LateCause) -> Reason:
     worst = max(found, key=lambda one: one.share)
     names = tuple(one.name for one in found)
     return Reason(
-        "slip",
+        "late-sends",
         level,
-        f"{listed(names)} tell{'s' if len(names) == 1 else ''} of late sending: requests left late, which"
-        f" makes {format_us(worst.late_us)} of {worst.name}, {format_us(worst.latency_us)}"
-        f" ({worst.share:.0%}; {limits.LATENESS:.0%} is the limit); {cause}",
-        hint,
+        f"requests were sent late: that accounts for {format_us(worst.late_us)} of the"
+        f" {format_us(worst.latency_us)} at {worst.name} ({percent(worst.share)}; limit:"
+        f" {percent(limits.LATENESS)}){_others(names, worst.name)}; {cause.text}",
+        cause.hint,
         names,
-        origin or "client",
-        f"requests left late ({worst.share:.0%} of {worst.name})",
+        origin,
+        f"requests were sent late ({percent(worst.share)} of {worst.name})",
+        {
+            "name": worst.name,
+            "late_us": worst.late_us,
+            "latency_us": worst.latency_us,
+            "share": worst.share,
+            "limit": limits.LATENESS,
+            **cause.values,
+        },
     )
 
 
-def _theft(e: Evidence) -> tuple[str, str]:
-    """The host's part in late sending, and what helps."""
+def _others(names: Sequence[str], worst: str) -> str:
+    others = [name for name in names if name != worst]
+    return f", and for too much of {listed(others)}" if others else ""
+
+
+def _interference(e: Evidence) -> LateCause:
+    """Interference as the cause of late sends."""
     took = taken(e, whole=False)
+    values = {"cause": "interference", **took.values()}
     if took.programs >= took.hypervisor and took.programs > limits.STEAL_MIND:
         neighbours = instrument.neighbours(e.runs)
-        return (
-            f"others had the client's processor for {took.programs:.1%} of the time:"
+        return LateCause(
+            f"other threads used the client's CPU {percent(took.programs)} of the time:"
             f" {accidents.who(neighbours)}",
             accidents.keep_off(e, neighbours),
+            values | {"neighbors": accidents.neighbour_values(neighbours)},
         )
-    return (
-        f"the host took the client's processor{f': {took.text}' if took.text else ''}",
-        "`hindmost doctor` shows the host's noise; ask for lower quantiles, or use a quieter machine",
+    return LateCause(
+        f"interference on the client's CPU{f': {took.text}' if took.text else ''}",
+        "`hindmost doctor` shows the host's noise; use lower quantiles, or a quieter machine",
+        values,
     )
 
 
-def cause_of_lateness(e: Evidence, busy: float) -> tuple[str, str]:
-    """Why requests left late, and what helps."""
+def cause_of_lateness(e: Evidence, busy: float) -> LateCause:
+    """Why requests were sent late, and what helps."""
     if shared := shared_cpus(e.plan, e.target.get("cpus") or ()):
-        return (
+        return LateCause(
             f"server and client share {cpus_named(shared)}: while one works, the other waits",
             A_PROCESSOR_EACH,
+            {"cause": "shared-cpus", "cpus": shared},
         )
     if busy > limits.BUSY_MIND:
-        return (
-            f"a client was busy {busy:.0%} of the time",
+        return LateCause(
+            f"a client was busy {percent(busy)} of the time",
             _more_clients(e),
+            {"cause": "client-busy", "busy": busy},
         )
     if (instrument.over(e.runs, instrument.waiting) or 0.0) > limits.STEAL_MIND:
-        return _theft(e)
+        return _interference(e)
     stage, share = _stage(e)
     if stage in ("writing", "reading") and share > 0.5:
-        doing = "others were handed to the kernel" if stage == "writing" else "replies were taken"
-        return (
-            f"{share:.0%} of the late ones fell due while {doing}: one thread does one thing at a time",
+        doing = "wrote other requests" if stage == "writing" else "read replies"
+        return LateCause(
+            f"{percent(share)} of the late requests were scheduled while the client's thread {doing}",
             _more_clients(e),
+            {"cause": stage, "stage_share": share},
         )
     if e.plan.pacing == "sleep":
-        return (
-            "the clients sleep between due times, for want of a processor each",
-            "`--clients 1`, so that it can spin; or a processor for each client",
+        return LateCause(
+            "the clients sleep between sends, because they do not have a CPU each",
+            "`--clients 1`, so that it can spin; or a CPU for each client",
+            {"cause": "sleeping-clients"},
         )
-    return (
-        f"the client was busy only {busy:.0%} of the time, so the host took its processor away",
-        "`hindmost doctor` shows the host's noise; ask for lower quantiles, or use a quieter machine",
+    return LateCause(
+        f"the client was busy only {percent(busy)} of the time, so interference took its CPU",
+        "`hindmost doctor` shows the host's noise; use lower quantiles, or a quieter machine",
+        {"cause": "interference", "busy": busy},
     )
 
 
@@ -149,20 +179,21 @@ def _stage(e: Evidence) -> tuple[str, float]:
 
 def _more_clients(e: Evidence) -> str:
     if e.plan.pacing == "sleep":
-        return "a lower `--rate`, or a processor for each client"
-    return f"a lower `--rate`; or `--clients {e.plan.clients + 1}`, if there is a processor for it"
+        return "use a lower `--rate`, or a CPU for each client"
+    return f"use a lower `--rate`; or `--clients {e.plan.clients + 1}`, if a CPU is free for it"
 
 
 def busy(e: Evidence) -> Iterator[Reason]:
     """A client was too busy to be on time."""
     busy = mean([max(one.busy_share for one in run.instances) for run in e.runs])
     if busy > limits.BUSY_MIND and e.plan.loop == "open":
-        level: Level = "invalid" if busy > limits.BUSY_INVALID else "mind"
+        level: Level = "invalid" if busy > limits.BUSY_INVALID else "note"
         yield Reason(
-            "client_busy",
+            "client-busy",
             level,
-            f"the busiest client worked {busy:.0%} of the time; above {limits.BUSY_INVALID:.0%} its own queue"
-            f" distorts the tail, above {limits.BUSY_MIND:.0%} it can be seen",
+            f"the busiest client worked {percent(busy)} of the time; its own queue is visible above"
+            f" {percent(limits.BUSY_MIND)} and distorts the tail above {percent(limits.BUSY_INVALID)}",
             _more_clients(e),
-            brief=f"the busiest client worked {busy:.0%} of the time",
+            brief=f"the busiest client worked {percent(busy)} of the time",
+            values={"busy": busy, "limit": limits.BUSY_INVALID},
         )

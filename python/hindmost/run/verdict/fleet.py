@@ -1,4 +1,4 @@
-"""Judgements on load machines: one that is slow, one that was lost, one that was not silent."""
+"""Judgements on load hosts: one that is slow, one that was lost, one that was not idle."""
 
 from __future__ import annotations
 
@@ -16,33 +16,47 @@ def odd(e: Evidence) -> Iterator[Reason]:
     if e.plan.clients < 2:
         return
     for name in (e.plan.labels[0], e.plan.labels[-1]):
-        told = [[one.values.get("latency", {}).get(name) for one in run.instances] for run in e.runs]
-        values = [[value for value in run if value is not None] for run in told if None not in run]
+        each = [[one.values.get("latency", {}).get(name) for one in run.instances] for run in e.runs]
+        values = [[value for value in run if value is not None] for run in each if None not in run]
         for one in odd_instances(values)[:1]:
             mine = mean([run[one.index] for run in values])
             where = host_of(e, one.index)
             yield Reason(
-                "odd_client",
-                "mind",
-                f"instance {one.index}{f' on host {where}' if where else ''} is slower than the others:"
-                f" {name} {format_us(mine)}, {one.ratio:.3g} times theirs (p = {one.p_value:.2g})",
-                f"look at its link and its load: hindmost doctor, and ping, on {where or 'its machine'};"
-                " without it the figures speak of the server",
+                "slow-client",
+                "note",
+                f"client {one.index}{f' on host {where}' if where else ''} is slower than the others:"
+                f" {name} is {format_us(mine)}, {one.ratio:.3g} times theirs (p = {one.p_value:.2g})",
+                f"check link and load of {where or 'its machine'} with hindmost doctor and ping; figures"
+                " without this client describe the server",
                 labels=(name,),
+                values={
+                    "client": one.index,
+                    "host": where,
+                    "name": name,
+                    "latency_us": mine,
+                    "ratio": one.ratio,
+                    "p": one.p_value,
+                },
             )
             return
 
 
 def lost(e: Evidence) -> Iterator[Reason]:
-    """Runs that were void, because a load machine went in them."""
+    """Runs that were void, because a load host was lost during them."""
     why = [text for run in e.made for text in run.record.get("voided", ())]
     if why:
-        runs = "run was void and was" if len(why) == 1 else "runs were void and were"
-        yield Reason("host-lost", "mind", f"{len(why)} {runs} made again: {why[0]}", "look at that host")
+        runs = "1 run was" if len(why) == 1 else f"{len(why)} runs were"
+        yield Reason(
+            "host-lost",
+            "note",
+            f"{runs} void and repeated: {why[0]}",
+            "check that host",
+            values={"runs": len(why)},
+        )
 
 
 def silent(e: Evidence) -> Iterator[Reason]:
-    """The process that speaks with the controller was not silent while its host measured."""
+    """The process that talks to the controller was active while its host measured."""
     for run in e.runs:
         for one in run.record.get("fleet", ()):
             channel = one["channel"]
@@ -51,16 +65,24 @@ def silent(e: Evidence) -> Iterator[Reason]:
             rate = channel["wakeups"] / max(channel["seconds"], 1e-9)
             if channel["bytes"] or rate > limits.CHANNEL_WAKEUPS_PER_S:
                 yield Reason(
-                    "channel",
-                    "mind",
-                    f"run {run.number}: the worker on host {one['host']} was not silent while it measured:"
-                    f" {channel['bytes']} bytes, {rate:.1f} wakeups/s, {channel['cpu_ms']:.1f} ms of a CPU",
-                    "--fleet with a file of hosts, whose workers are ours alone",
+                    "worker-active",
+                    "note",
+                    f"run {run.number}: the worker on host {one['host']} was active while it measured:"
+                    f" {channel['bytes']} bytes, {rate:.1f} wakeups/s, {channel['cpu_ms']:.1f} ms of"
+                    " CPU time",
+                    "use `--fleet` with a file of hosts, so that the workers are Hindmost's own",
+                    values={
+                        "run": run.number,
+                        "host": one["host"],
+                        "bytes": channel["bytes"],
+                        "wakeups_per_s": rate,
+                        "cpu_ms": channel["cpu_ms"],
+                    },
                 )
                 return
 
 
 def host_of(e: Evidence, index: int) -> str | None:
-    """The load machine of an instance, where it is another than this."""
+    """Name of a client's load host, unless it is this machine."""
     hosts: list[dict[str, Any]] = e.runs[-1].record.get("fleet", [])
     return next((one["host"] for one in hosts if index in one["instances"]), None)

@@ -12,9 +12,9 @@ from hindmost.run.set_aside import Parted
 from hindmost.stats import Decision, Ownership
 from hindmost.store import types as documents
 
-STOOD_STILL = "stood_still"
-"""A reason that the headline tells first: what is seen elsewhere followed from it."""
-Level = Literal["invalid", "inconclusive", "mind"]
+SERVER_STALLED = "server-stalled"
+"""A reason that the headline states first, because others follow from it."""
+Level = Literal["invalid", "inconclusive", "note"]
 Origin = Literal["host", "client", "server"]
 
 
@@ -22,9 +22,9 @@ Origin = Literal["host", "client", "server"]
 class Reason:
     """One finding.
 
-    ``labels``: the quantiles it concerns; empty means the whole measurement. ``origin``: where it comes from,
-    if its code does not tell (`cause.ORIGINS`). ``brief``: how another finding's line names it. ``values``: the
-    parameters of the sentence, for programs.
+    ``code``: one of ``hindmost.codes.CODES``. ``labels``: the quantiles it concerns; empty means the whole
+    measurement. ``origin``: where it comes from, if its code does not say (`cause.ORIGINS`). ``brief``: how
+    another finding's line names it. ``values``: the parameters of the sentence, for programs.
     """
 
     code: str
@@ -37,7 +37,7 @@ class Reason:
     values: Mapping[str, Any] = field(default_factory=dict)
 
     def document(self) -> documents.Reason:
-        """As it stands in ``result.json``."""
+        """Return the reason as it stands in ``result.json``."""
         return {
             "code": self.code,
             "level": self.level,
@@ -50,7 +50,7 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """All that a judgement may look at; ``runs`` are those that count, of those that were ``made``."""
+    """Everything that a judgement may use; ``runs`` are the runs that count, of all that were ``made``."""
 
     plan: MeasurePlan
     target: Mapping[str, Any]
@@ -59,21 +59,12 @@ class Evidence:
     owner: Ownership
     findings: Sequence[Mapping[str, Any]]
     again: str = "hindmost measure --resume STUDY"
-    """The command that goes on with the study, or with the whole that it is a part of."""
+    """The command that resumes the study, or the larger study that it is a part of."""
     proof: Mapping[str, Any] | None = None
     parted: Parted | None = None
     made: Sequence[RunFigures] = ()
 
 
 def mean(values: Sequence[float]) -> float:
-    """The mean of what is there."""
+    """Mean of at least one value."""
     return sum(values) / len(values)
-
-
-def listed(names: Sequence[str]) -> str:
-    """Names in a sentence.
-
-    >>> listed(["p50", "p95", "p99"])
-    'p50, p95 and p99'
-    """
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

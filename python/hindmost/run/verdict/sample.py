@@ -1,9 +1,10 @@
-"""Whether the runs can carry the claim."""
+"""Whether the runs support the claim."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 from hindmost.plan.units import format_us, label
 from hindmost.run import limits
@@ -11,12 +12,13 @@ from hindmost.run.capacity import fell_short
 from hindmost.run.request.quick import FULL_S
 from hindmost.run.request.quick import RUNS as QUICK_RUNS
 from hindmost.run.set_aside import spent
-from hindmost.run.verdict.reason import Evidence, Level, Reason, listed
+from hindmost.run.text import listed
+from hindmost.run.verdict.reason import Evidence, Level, Reason
 from hindmost.stats import modality, order_effect, over_runs
 
 
 def precision(e: Evidence) -> Iterator[Reason]:
-    """The intervals are too wide."""
+    """Intervals are wider than the requested precision."""
     if e.decision.reached or fell_short(e.plan, e.runs):  # more runs at this rate would not help
         return
     if e.plan.quick and e.decision.runs >= QUICK_RUNS:
@@ -26,52 +28,77 @@ def precision(e: Evidence) -> Iterator[Reason]:
     aside = len(e.parted.aside) if e.parted is not None else 0
     counted = len(e.runs) if e.parted is None or e.parted.believed else 0
     of_host = aside > 0 and spent(counted, aside, e.plan) is not None
+    hint, values = _how_to_know_more(e)
     yield Reason(
-        "precision",
+        "wide-intervals",
         "inconclusive",
-        e.decision.reason if enough else "one run carries no interval: nothing is known of how runs differ",
-        _how_to_know_more(e),
+        e.decision.reason
+        if enough
+        else "there is no interval, because one run does not show how runs differ",
+        hint,
         _too_wide(e) if enough else (),
         "host" if of_host else None,
         "too few runs count" if of_host else "",
+        {
+            "runs": e.decision.runs,
+            "name": e.decision.widest,
+            "half_width": finite(e.decision.half_width),
+            "precision": e.plan.precision,
+            **values,
+        },
     )
+
+
+def finite(value: float) -> float | None:
+    """Return the value, or None where JSON has no number for it."""
+    return value if math.isfinite(value) else None
 
 
 def _quick(e: Evidence) -> Reason:
     """What a quick look does not promise, and what would."""
     width = e.decision.half_width
-    wide = f": ±{100.0 * width:,.0f}% at {e.decision.widest}" if math.isfinite(width) else ""
+    wide = f" (±{100.0 * width:,.0f} % at {e.decision.widest})" if math.isfinite(width) else ""
     least, most = (seconds / 60.0 for seconds in FULL_S)
     return Reason(
-        "quick",
-        "mind",
-        f"a quick look: {len(e.runs)} runs of {e.plan.duration_s:g} s, so the intervals are wide{wide}, and a"
-        " state that every third run falls into may not have been seen",
-        f"without `--quick`: 10 to 30 runs until ±5%, in {least:.2g} to {most:.2g} minutes",
+        "quick-look",
+        "note",
+        f"quick look: {len(e.runs)} runs of {e.plan.duration_s:g} s give wide intervals{wide}, and may miss a"
+        " state that every third run is in",
+        f"without `--quick`: 10 to 30 runs until ±5 %, in {least:.2g} to {most:.2g} minutes",
+        values={
+            "runs": len(e.runs),
+            "duration_s": e.plan.duration_s,
+            "half_width": finite(width),
+            "name": e.decision.widest,
+        },
     )
 
 
 def disturbed(e: Evidence) -> Iterator[Reason]:
-    """Runs were set aside."""
+    """Runs were excluded."""
     if e.parted is None or not e.parted.aside:
         return
     aside = e.parted.aside
     made = len(aside) + (len(e.runs) if e.parted.believed else 0)
-    said = f"the host disturbed {len(aside)} of {made} runs, by its counters and the client's clock"
-    last = f"run {list(aside)[-1]}: {list(aside.values())[-1]}"
+    number, why = list(aside.items())[-1]
+    values = {"excluded": len(aside), "made": made, "run": number, "code": why.code}
     if not e.parted.believed:
         yield Reason(
-            "set_aside",
+            "excluded-runs",
             "inconclusive",
-            f"{said}: none is calm, and the figures tell as much of the host as of the server; {last}",
-            "`hindmost doctor` tells what takes the processors; a processor of its own, or a quieter hour",
+            f"all {made} runs show interference, so the figures describe this machine as much as the server;"
+            f" run {number}: {why}",
+            "`hindmost doctor` shows the interference; use a CPU of its own for each, or a quieter time",
+            values=values,
         )
         return
     yield Reason(
-        "set_aside",
-        "mind",
-        f"{said}; they are kept, and others were made in their place; {last}",
-        "`hindmost doctor` tells what takes the processors",
+        "excluded-runs",
+        "note",
+        f"{len(aside)} of {made} runs were excluded because of interference and repeated; run"
+        f" {number}: {why}",
+        "`hindmost doctor` shows the interference",
+        values=values,
     )
 
 
@@ -83,74 +110,93 @@ def _too_wide(e: Evidence) -> tuple[str, ...]:
     return wide or (e.decision.widest,)
 
 
-def _how_to_know_more(e: Evidence) -> str:
-    """More runs where some more would do; else a precision that this host can give."""
-    if not e.again.startswith("hindmost measure"):  # whatever it is a part of says how many runs it has
-        return f"`{e.again}`"
+def _how_to_know_more(e: Evidence) -> tuple[str, dict[str, Any]]:
+    """Ask for more runs where some more would do, else for a precision that this host can give."""
+    if not e.again.startswith(
+        "hindmost measure"
+    ):  # the study that this is a part of knows how many runs it has
+        return f"`{e.again}`", {}
     runs, width = e.decision.runs, e.decision.half_width
     # An interval shrinks with the square root of the runs; half as many again, as its width is a guess, too.
     need = math.ceil(1.5 * runs * (width / e.plan.precision) ** 2) if math.isfinite(width) else 0
     if runs < 3:  # two runs know next to nothing of how runs differ
-        return f"`{e.again} --runs 10..30`"
+        return f"`{e.again} --runs 10..30`", {}
     if need <= limits.RUNS_WORTH_ASKING:
-        return f"`{e.again} --runs {runs}..{max(need, 2 * max(5, runs))}`"
+        return f"`{e.again} --runs {runs}..{max(need, 2 * max(5, runs))}`", {"need": need}
+    about = f"±{100.0 * e.plan.precision:g} % would take about {need:,} runs on this machine"
     reachable = width * math.sqrt(1.5 * runs / limits.RUNS_WORTH_ASKING)
     if runs >= limits.RUNS_WORTH_ASKING or reachable >= 1.0:
-        return f"some {need:,} runs would be needed: `hindmost doctor`, or lower `--quantiles`"
+        return f"{about}: see `hindmost doctor`, or use lower `--quantiles`", {"need": need}
     return (
-        f"some {need:,} runs would be needed: a quieter host, lower `--quantiles`, or less precision:"
-        f" `{e.again} --runs {runs}..{limits.RUNS_WORTH_ASKING} --precision {reachable:.0%}`"
+        f"{about}: use a quieter machine, lower `--quantiles`, or less precision:"
+        f" `{e.again} --runs {runs}..{limits.RUNS_WORTH_ASKING} --precision {reachable:.0%}`",
+        {"need": need, "reachable": reachable},
     )
 
 
 def samples(e: Evidence) -> Iterator[Reason]:
-    """Runs hold too few requests beyond a quantile."""
+    """Runs have too few requests above a quantile."""
     fewest = min(one.latency.count for run in e.runs for one in run.instances)
-    thin: dict[Level, list[str]] = {"inconclusive": [], "mind": []}
+    thin: dict[Level, list[str]] = {"inconclusive": [], "note": []}
     for level in e.plan.quantiles:
         beyond = fewest * (1.0 - level)
         if beyond < limits.SAMPLES_INCONCLUSIVE:
             thin["inconclusive"].append(label(level))
         elif beyond < limits.SAMPLES_MIND:
-            thin["mind"].append(label(level))
+            thin["note"].append(label(level))
     for grade, names in thin.items():
         if names:
             highest = max(q for q in e.plan.quantiles if label(q) in names)
             need = limits.SAMPLES_MIND / (1.0 - highest) / max(1, fewest) * e.plan.duration_s
             yield Reason(
-                "few_samples",
+                "few-samples",
                 grade,
-                f"a run of one instance has only {fewest * (1.0 - highest):.0f} requests beyond"
-                f" {label(highest)}; below {limits.SAMPLES_MIND} a run's quantile is biased, below"
+                f"a run has only {fewest * (1.0 - highest):.0f} requests of one client above"
+                f" {label(highest)};"
+                f" with fewer than {limits.SAMPLES_MIND} a run's quantile is biased, with fewer than"
                 f" {limits.SAMPLES_INCONCLUSIVE} it says little",
                 f"`--duration {math.ceil(need)}s`, a higher `--rate`, or lower `--quantiles`",
                 tuple(names),
+                values={
+                    "name": label(highest),
+                    "have": fewest * (1.0 - highest),
+                    "need": limits.SAMPLES_MIND,
+                    "duration_s": math.ceil(need),
+                },
             )
 
 
 def spread(e: Evidence) -> Iterator[Reason]:
-    """Runs fall into two states, or drift with their order."""
-    drifts: dict[str, str] = {}
+    """Runs form two groups, or drift with their order."""
+    drifts: dict[str, float | None] = {}
+    words: list[str] = []
     for name in e.plan.labels:
         values = [run.values["latency"][name] for run in e.runs]
         groups, trend = modality(values), order_effect(values)
         if groups is not None and groups.bimodal:
             yield Reason(
-                "two_states",
-                "mind",
+                "two-states",
+                "note",
                 f"{name}: {groups.text}",
                 "look at the chart of runs in the page",
                 (name,),
+                values={
+                    "name": name,
+                    "low_us": groups.low_mean,
+                    "high_us": groups.high_mean,
+                    "high_share": groups.high_share,
+                },
             )
         if trend is not None and trend.drifting:
-            slope = f" by {format_us(trend.slope)} a run" if trend.slope is not None else ""
-            drifts[name] = f"{name}{slope} (p = {trend.p_value:.2g})"
+            slope = f" by {format_us(trend.slope)} per run" if trend.slope is not None else ""
+            drifts[name] = trend.slope
+            words.append(f"{name}{slope} (p = {trend.p_value:.2g})")
     if drifts:
         yield Reason(
             "drift",
-            "mind",
-            "latency drifts with the order of runs, so the host or the server changes:"
-            f" {listed([*drifts.values()])}",
-            "repeat later; `hindmost doctor` tells what else runs",
+            "note",
+            f"latency changes with the order of runs, so host or server changed: {listed(words)}",
+            "repeat later; `hindmost doctor` shows what else runs",
             tuple(drifts),
+            values={"us_per_run": drifts},
         )

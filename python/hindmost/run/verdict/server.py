@@ -8,14 +8,15 @@ from collections.abc import Iterator
 from hindmost.run import limits
 from hindmost.run.connections import codes, failed, lost
 from hindmost.run.standstill import standstills
-from hindmost.run.verdict.reason import STOOD_STILL, Evidence, Reason, listed
+from hindmost.run.text import listed, percent
+from hindmost.run.verdict.reason import SERVER_STALLED, Evidence, Reason
 
 NAMED = 3
-"""So many standstills are named in a sentence."""
+"""At most so many stalls are named in a sentence."""
 
 
 def unanswered(e: Evidence) -> Iterator[Reason]:
-    """Requests without an answer, with an error, or for what was not there."""
+    """Requests without an answer, with an error, or for something that the server does not have."""
     totals = {
         name: sum(run.counts[name] for run in e.runs)
         for name in ("due", "timeouts", "unsent", "errors", "misses", "done")
@@ -23,35 +24,44 @@ def unanswered(e: Evidence) -> Iterator[Reason]:
     due = max(1, totals["due"])
     late = totals["timeouts"] + totals["unsent"]
     if late:
-        reached = tuple(
-            n for n in e.plan.labels if any(math.isinf(run.values["latency"][n]) for run in e.runs)
-        )
-        which = (
-            f"{listed(reached)} reach{'es' if len(reached) == 1 else ''} them"
-            if reached
-            else "no asked quantile reaches them"
-        )
+        reached = [n for n in e.plan.labels if any(math.isinf(run.values["latency"][n]) for run in e.runs)]
+        which = f"{listed(reached)} included" if reached else "no requested percentile includes them"
         yield Reason(
-            "infinitely_late",
-            "mind",
-            f"{totals['timeouts']} requests timed out after {e.plan.timeout_s:g} s and {totals['unsent']}"
-            f" could not be sent ({late / due:.2%}): they count as infinitely late; {which}",
-            "a lower `--rate`, or see the server's log",
-            brief=f"{late / due:.2%} of requests are infinitely late",
+            "unanswered",
+            "note",
+            f"{percent(late / due)} of requests have infinite latency: {totals['timeouts']} timed out after"
+            f" {e.plan.timeout_s:g} s and {totals['unsent']} could not be sent; {which}",
+            "use a lower `--rate`, or see the server's log",
+            brief=f"{percent(late / due)} of requests have infinite latency",
+            values={
+                "timeouts": totals["timeouts"],
+                "unsent": totals["unsent"],
+                "share": late / due,
+                "timeout_s": e.plan.timeout_s,
+                "infinite": reached,
+            },
         )
     errors = totals["errors"] / due
     if errors > limits.ERROR_MIND:
         said = next(
             (m for run in e.runs for one in run.instances if (m := one.result.get("first_error"))), None
         )
-        which = failed(codes(e.runs), lost(e.runs))
+        found, broken = codes(e.runs), lost(e.runs)
+        which = failed(found, broken)
         yield Reason(
             "errors",
-            "inconclusive" if errors > limits.ERROR_INCONCLUSIVE else "mind",
-            f"{totals['errors']} requests ({errors:.2%}) failed"
+            "inconclusive" if errors > limits.ERROR_INCONCLUSIVE else "note",
+            f"{totals['errors']} requests ({percent(errors)}) failed"
             + (f": {which}" if which else "")
             + (f"; the server said {said!r}" if said else ""),
             _about_errors(e),
+            values={
+                "errors": totals["errors"],
+                "share": errors,
+                "codes": {code: one["count"] for code, one in found.items() if one["outcome"] == "error"},
+                "lost": broken,
+                "first_error": said,
+            },
         )
     misses = totals["misses"] / max(1, totals["done"])
     if misses > limits.MISS_MIND:
@@ -63,77 +73,78 @@ def _about_errors(e: Evidence) -> str:
     hint = "see the server's log; errors have no latency, so the rest may look too good"
     moved = [code for code, one in codes(e.runs).items() if one["outcome"] == "error" and code[0] == "3"]
     if moved:
-        return f"name the page that it redirects to, or count it as a success: `--accept 2xx,{moved[0]}`"
+        return f"request the page that it redirects to, or count it as a success: `--accept 2xx,{moved[0]}`"
     return hint
 
 
 def _missed(e: Evidence, share: float) -> Reason:
     """Keys that the server no longer has, or pages that it never had."""
-    if found := [code for code, one in codes(e.runs).items() if one["outcome"] == "miss"]:
-        which = " or ".join(found)
-        if not which[0].isdigit():
-            return Reason(
-                "misses",
-                "mind",
-                f"{share:.1%} of requests were answered with {which}: there is no such thing",
-                "ask for what exists: see the workload",
-            )
+    found = [code for code, one in codes(e.runs).items() if one["outcome"] == "miss"]
+    values = {"share": share, "codes": found}
+    if not found:
+        text = f"{percent(share)} of requests missed, although every key was stored before: the server evicts"
         return Reason(
-            "misses",
-            "mind",
-            f"{share:.1%} of requests were answered with {which}: there is no such page",
-            f"name pages that exist; or count it as a success: `--accept 2xx,{found[0]}`",
+            "misses", "note", text, "give the server more memory, or the workload fewer keys", values=values
         )
-    return Reason(
-        "misses",
-        "mind",
-        f"{share:.1%} of requests missed, though every key was stored before: the server forgets or evicts",
-        "give the server more memory, or the workload fewer keys",
-    )
+    text = f"{percent(share)} of requests got {' or '.join(found)}: what they request does not exist"
+    if not found[0][0].isdigit():
+        hint = "request what exists: see the workload"
+    else:
+        hint = f"request pages that exist; or count it as a success: `--accept 2xx,{found[0]}`"
+    return Reason("misses", "note", text, hint, values=values)
 
 
 def stood_still(e: Evidence) -> Iterator[Reason]:
-    """A server that answered nobody for a while, and then everybody."""
+    """A server that answered no connection for a while, then all of them."""
     found = [one for run in e.runs for one in standstills(run, e.plan)]
     if not found:
         return
     told = sorted(sorted(found, key=lambda one: one.for_s, reverse=True)[:NAMED], key=lambda one: one.run)
     more = f"; and {len(found) - NAMED} more" if len(found) > NAMED else ""
     yield Reason(
-        STOOD_STILL,
-        "mind",
-        f"{'; '.join(one.text for one in told)}{more}; no reply came to any connection meanwhile, and the"
-        " client was there",
-        "the server's log at that time: a collection of garbage, a snapshot, a lock, a disk",
+        SERVER_STALLED,
+        "note",
+        f"{'; '.join(one.text for one in told)}{more}. No connection got a reply meanwhile, and the"
+        " client was running",
+        "see the server's log at that time: garbage collection, a snapshot, a lock, a disk",
+        brief="; ".join(one.text for one in told) + more,
+        values={
+            "stalls": [
+                {"run": one.run, "from_s": one.from_s, "for_s": one.for_s, "requests": one.waited}
+                for one in found
+            ]
+        },
     )
 
 
 def steady(e: Evidence) -> Iterator[Reason]:
-    """The latency had not settled when the warm-up had to end."""
+    """Latency had not settled when the warm-up had to end."""
     if e.plan.warmup != "auto":
         return
     never = sum(any(i.result["warmup_ended"] == "never_steady" for i in run.instances) for run in e.runs)
     if never:
         share = never / len(e.runs)
         yield Reason(
-            "never_steady",
-            "inconclusive" if share > limits.NEVER_STEADY else "mind",
-            f"in {never} of {len(e.runs)} runs the latency was still changing when the warm-up had to end",
+            "not-steady",
+            "inconclusive" if share > limits.NEVER_STEADY else "note",
+            f"latency was still changing in {never} of {len(e.runs)} runs when the warm-up had to end",
             "see the time series in the page; a longer warm-up may help: `--warmup 60s`",
-            brief=f"the latency did not settle in {never} of {len(e.runs)} runs",
+            brief=f"latency did not settle in {never} of {len(e.runs)} runs",
+            values={"runs": never, "of": len(e.runs)},
         )
 
 
 def out_of_range(e: Evidence) -> Iterator[Reason]:
-    """The latency left the range that the calibration found."""
+    """Latencies exceed the range that the calibration found."""
     above = sum(one.result["calibration"]["above"] for run in e.runs for one in run.instances)
     due = max(1, sum(run.counts["due"] for run in e.runs))
     if above / due > limits.OUT_OF_RANGE:
         yield Reason(
-            "out_of_range",
-            "mind",
-            f"{above / due:.1%} of latencies lie above the range that the calibration found: the server got"
-            " slower after it",
-            "a longer `--warmup`, or see the time series in the page",
-            brief=f"{above / due:.1%} of latencies lie above the calibrated range",
+            "above-calibration",
+            "note",
+            f"{percent(above / due)} of latencies exceed the calibrated range: the server became slower after"
+            " the calibration",
+            "use a longer `--warmup`, or see the time series in the page",
+            brief=f"{percent(above / due)} of latencies exceed the calibrated range",
+            values={"share": above / due},
         )

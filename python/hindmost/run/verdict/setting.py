@@ -1,4 +1,4 @@
-"""What of host and method has to be borne in mind."""
+"""Notes on host and method."""
 
 from __future__ import annotations
 
@@ -10,75 +10,88 @@ from hindmost.run import limits
 from hindmost.run.connections import connections
 from hindmost.run.figures import summed
 from hindmost.run.readings import CONNECT
+from hindmost.run.text import percent
 from hindmost.run.verdict.fleet import host_of
 from hindmost.run.verdict.reason import Evidence, Reason, mean
 
-THEFT = ("steal", "noise_floor", "preemption", "load_average", "cpu_pressure")
-"""What doctor finds of others who take the processors; calm latency is without them."""
+INTERFERENCE = ("steal", "noise_floor", "preemption", "load_average", "cpu_pressure")
+"""Findings of `hindmost doctor` about interference; isolated latency excludes it."""
 
 
 def host(e: Evidence) -> Iterator[Reason]:
-    """The machine itself is too noisy."""
+    """The machine is too noisy."""
     steal = [s for run in e.runs for one in run.instances if (s := one.result.get("steal_share")) is not None]
     steal += [s for run in e.runs if (s := run.record.get("server_steal_share")) is not None]
     if steal and max(steal) > limits.STEAL_MIND:
         yield Reason(
-            "steal",
-            "inconclusive" if max(steal) > limits.STEAL_INCONCLUSIVE else "mind",
-            f"the hypervisor took up to {max(steal):.2%} of the time of a processor in use",
-            "repeat when the machine is quieter, or on hardware of your own",
+            "steal-time",
+            "inconclusive" if max(steal) > limits.STEAL_INCONCLUSIVE else "note",
+            f"the hypervisor used up to {percent(max(steal))} of a CPU in use",
+            "repeat when the machine is quieter, or use dedicated hardware",
+            values={"share": max(steal)},
         )
     for finding in e.findings:
+        values = {"finding": finding.get("id"), "title": finding.get("title"), "value": finding["value"]}
         if finding["mark"] == "unfit":
             yield Reason(
-                "host_unfit" if finding.get("id") in THEFT else "host_setting",
+                "noisy-host" if finding.get("id") in INTERFERENCE else "host-setting",
                 "inconclusive",
-                f"the host is too noisy: {finding['title']}: {finding['value']}; {finding.get('why') or ''}",
+                f"{finding['title']}: {finding['value']}; {finding.get('why') or ''}",
                 finding.get("hint") or "`hindmost doctor`",
+                values=values,
             )
-        elif finding.get("id") == "knobs_left" and finding["mark"] == "mind":
+        elif finding.get("id") in ("knobs_left", "settings-left") and finding["mark"] == "mind":
             yield Reason(
-                "knobs_left",
-                "mind",
-                f"settings left changed on this host when the study began: {finding['value']};"
+                "settings-left",
+                "note",
+                f"settings of this host were still changed when the study began: {finding['value']};"
                 f" {finding.get('why') or ''}",
                 finding.get("hint") or "`hindmost doctor`",
+                values=values,
             )
 
 
 def method(e: Evidence) -> Iterator[Reason]:
-    """How it was measured limits what it says."""
+    """Limits of the method."""
     if not e.target["managed"]:
         yield Reason(
-            "attached",
-            "mind",
-            "the server was not restarted between runs, so hysteresis cannot be seen: intervals show only how"
-            " this one start of the server varies",
+            "not-restarted",
+            "note",
+            "the server was not restarted between runs, so hysteresis cannot be seen: intervals describe only"
+            " this one start of the server",
             "let Hindmost start it: a preset, or a target file (examples/targets)",
         )
     if e.plan.loop == "closed":
         yield Reason(
-            "closed_loop",
-            "mind",
+            "closed-loop",
+            "note",
             "a closed loop waits for replies before it sends, so it understates queueing and the tail",
             "leave out `--closed`",
         )
     if e.plan.pacing == "sleep":
-        slips = [run.values["slip"][e.plan.labels[-1]] for run in e.runs]
-        middle = [run.values["slip"][e.plan.labels[0]] for run in e.runs]
+        last = mean([run.values["slip"][e.plan.labels[-1]] for run in e.runs])
+        first = mean([run.values["slip"][e.plan.labels[0]] for run in e.runs])
         yield Reason(
-            "sleeping",
-            "mind",
-            f"clients sleep between due times: that costs {format_us(mean(middle))} of slip at"
-            f" {e.plan.labels[0]} and {format_us(mean(slips))} at {e.plan.labels[-1]}",
-            "fewer `--clients` than processors, so that each can spin",
+            "sleeping-clients",
+            "note",
+            f"clients sleep between sends: send delay is {format_us(first)} at {e.plan.labels[0]} and"
+            f" {format_us(last)} at {e.plan.labels[-1]}",
+            "use fewer `--clients` than CPUs, so that each can spin",
+            values={"send_delay_us": {e.plan.labels[0]: first, e.plan.labels[-1]: last}},
         )
     if e.owner.owner is not None:
+        where = host_of(e, e.owner.owner)
         yield Reason(
-            "owner",
-            "mind",
-            e.owner.text + (f" (on host {where})" if (where := host_of(e, e.owner.owner)) else ""),
-            "the per-instance means are the figures to trust, not the merged ones",
+            "dominant-client",
+            "note",
+            e.owner.text + (f" (on host {where})" if where else ""),
+            "trust the means per client, not the merged figures",
+            values={
+                "client": e.owner.owner,
+                "host": where,
+                "share": e.owner.shares[e.owner.owner],
+                "fair": e.owner.fair[e.owner.owner],
+            },
         )
     yield from _connections(e)
 
@@ -91,24 +104,31 @@ def _connections(e: Evidence) -> Iterator[Reason]:
         known = [run.values[CONNECT][e.plan.labels[0]] for run in e.runs if CONNECT in run.values]
         took = f" ({format_us(mean(known))} at {e.plan.labels[0]})" if known else ""
         asked = e.plan.batching
+        due = summed([run.counts for run in e.runs])["due"]
         unbatched = (
             ""
             if asked == "none"
-            else f"; `--batching {batching_text(asked)}` had no effect: each carries one request at a time"
+            else f". `--batching {batching_text(asked)}` had no effect: one request at a time per connection"
         )
         yield Reason(
-            "new_connections",
-            "mind",
-            f"the server closes its connections after each reply, or nearly so: {found['made']} were made for"
-            f" {summed([run.counts for run in e.runs])['due']} requests, and latency holds the time to"
-            f" connect{took}{unbatched}",
-            "right if its users connect for each request, too; else let it keep connections open (HTTP/1.1,"
+            "connection-per-request",
+            "note",
+            f"the server closes almost every connection after its reply: clients opened {found['made']} for"
+            f" {due} requests, and latency includes the time to connect{took}{unbatched}",
+            "right if users connect for each request, too; otherwise let it keep connections open (HTTP/1.1,"
             " keep-alive)",
+            values={
+                "connections": found["made"],
+                "requests": due,
+                "connect_us": mean(known) if known else None,
+                "batching_unused": asked != "none",
+            },
         )
     elif lost:
         yield Reason(
-            "reconnects",
-            "mind",
-            f"the server closed {lost} connections during the load; each was made anew",
+            "reconnections",
+            "note",
+            f"the server closed {lost} connections during the load; clients opened them again",
             "let the server keep connections open (nginx: keepalive_requests, keepalive_timeout)",
+            values={"connections": lost},
         )

@@ -1,61 +1,77 @@
-"""What others took of the processors, and whether late sending follows from it."""
+"""CPU interference: how much CPU time others took, and whether that explains late sends."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from hindmost.run import instrument, limits
-from hindmost.run.verdict.reason import Evidence, listed
+from hindmost.run.instrument import Neighbour
+from hindmost.run.text import listed, percent
+from hindmost.run.verdict.reason import Evidence
 
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """Shares of the time of the worst processor, mean over runs; ``quota``: of a quota's periods."""
+    """Interference on the busiest CPU in use, averaged over runs.
+
+    ``hypervisor`` and ``programs`` are fractions of wall time; ``quota``: fraction of cgroup quota periods in
+    which a client was stopped. ``top``: the process that took most.
+    """
 
     hypervisor: float
     programs: float
     quota: float
-    who: str
+    top: Neighbour | None = None
 
     @property
     def most(self) -> float:
-        """The greatest share of the time that anybody had."""
+        """The larger of both shares of wall time."""
         return max(self.hypervisor, self.programs)
 
     @property
     def text(self) -> str:
-        """Who took how much, those that took most first; empty where it is not worth a word."""
-        who = f" ({self.who})" if self.who else ""
+        """Who used how much, the largest first; empty where nothing exceeds its limit."""
+        who = f" ({self.top.name}, pid {self.top.pid})" if self.top else ""
         parts = [
-            (self.hypervisor, f"the hypervisor {100.0 * self.hypervisor:.2g}%"),
-            (self.programs, f"other programs {100.0 * self.programs:.2g}%{who}"),
+            (self.hypervisor, f"the hypervisor used {percent(self.hypervisor)}"),
+            (self.programs, f"other processes{who} used {percent(self.programs)}"),
         ]
-        told = [text for share, text in sorted(parts, reverse=True) if share > limits.STEAL_MIND]
-        text = f"{listed(told)} of the time" if told else ""
+        found = [text for share, text in sorted(parts, reverse=True) if share > limits.STEAL_MIND]
+        text = f"{listed(found)} of a CPU in use" if found else ""
         if self.quota > limits.THROTTLED_MIND:
-            stops = f"its CPU quota stopped clients in {100.0 * self.quota:.2g}% of its periods"
+            stops = f"a CPU quota stopped clients in {percent(self.quota)} of its periods"
             text = f"{text}; {stops}" if text else stops
         return text
 
+    def values(self) -> dict[str, Any]:
+        """The same for programs."""
+        found: dict[str, Any] = {
+            "hypervisor": self.hypervisor,
+            "programs": self.programs,
+            "quota": self.quota,
+        }
+        return found | ({"name": self.top.name, "pid": self.top.pid} if self.top else {})
+
 
 def taken(e: Evidence, *, whole: bool = True) -> Taken:
-    """What was taken, in all runs that were made, or (not `whole`) in those that count."""
+    """Measure interference in all runs that were made, or (not `whole`) in the runs that count."""
     runs = (e.made or e.runs) if whole else e.runs
     programs = [one for one in instrument.neighbours(runs) if not (one.kernel or one.server or one.tracer)]
     return Taken(
         instrument.over(runs, instrument.stolen) or 0.0,
         instrument.over(runs, instrument.kept_off) or 0.0,
         instrument.over(runs, instrument.throttled) or 0.0,
-        f"{programs[0].name}, pid {programs[0].pid}" if programs else "",
+        programs[0] if programs else None,
     )
 
 
 def explains(e: Evidence, name: str) -> bool:
-    """Whether late sending at a quantile follows from what the host took, not from the client itself.
+    """Whether late sends at a quantile come from interference rather than from an overloaded client.
 
-    Where thefts were seen, requests in calm time tell: what is late there, too, is the client's own doing.
-    Elsewhere the kernel's counters do: a client that is not busy, and as much taken as reaches the quantile,
-    or other runs of the same host disturbed beyond the limits.
+    Where interruptions were seen, undisturbed requests decide: what is late there, too, is the client's own
+    doing. Elsewhere the kernel's counters decide: a client that is not busy, and as much interference as
+    reaches the quantile, or other runs excluded for interference.
     """
     if e.parted is not None and not e.parted.believed:
         return True
@@ -68,13 +84,13 @@ def explains(e: Evidence, name: str) -> bool:
 
 
 def bends(e: Evidence) -> bool:
-    """Whether gaps between requests that are not as ordered follow from what the host took."""
+    """Whether gaps between sends deviate because of interference."""
     if e.parted is not None and not e.parted.believed:
         return True
     return _idle(e) and taken(e, whole=False).most > limits.STEAL_INCONCLUSIVE
 
 
 def _idle(e: Evidence) -> bool:
-    """Whether clients waited, spinning, for what was due: late by themselves they were not."""
+    """Whether clients spun and had time to spare: then they were not late by themselves."""
     busy = max(one.busy_share for run in e.runs for one in run.instances)
     return busy <= limits.BUSY_MIND and e.plan.pacing == "spin"

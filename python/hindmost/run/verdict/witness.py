@@ -1,4 +1,4 @@
-"""Whether a packet capture bears out what was measured, where one was asked for."""
+"""Whether a packet capture confirms what was measured, where one was requested."""
 
 from __future__ import annotations
 
@@ -12,28 +12,31 @@ from hindmost.run.verdict.reason import Evidence, Level, Reason
 
 
 def capture(e: Evidence) -> Iterator[Reason]:
-    """The proof cannot be had, or does not hold."""
+    """There is no packet capture, or it contradicts a latency."""
     if e.proof is None:
         return
+    of = e.proof["of"]
+    without = of - e.proof["runs"]
     if e.proof["fault"]:
         yield Reason(
-            "no_capture",
-            "mind",
-            f"no proof against a packet capture in {e.proof['of'] - e.proof['runs']} of {e.proof['of']} runs:"
-            f" {e.proof['fault']}",
+            "no-capture",
+            "note",
+            f"{without} of {of} runs have no packet capture: {e.proof['fault']}",
             e.proof["hint"],
+            values={"runs": without, "of": of, "code": e.proof.get("code")},
         )
-    elif e.proof["runs"] < e.proof["of"]:
+    elif without:
         yield Reason(
-            "capture_void",
-            "mind",
-            f"the packet capture of {e.proof['of'] - e.proof['runs']} of {e.proof['of']} runs proves nothing:"
+            "capture-incomplete",
+            "note",
+            f"the packet captures of {without} of {of} runs prove nothing:"
             + (
-                f" the kernel had no room for {e.proof['dropped']:,} packets"
+                f" the kernel dropped {e.proof['dropped']:,} packets"
                 if e.proof["dropped"]
-                else " none of the measured requests is in it, or it was cut off"
+                else " they are cut off, or have none of the measured requests"
             ),
-            "a lower `--rate`, or a shorter `--duration`",
+            "use a lower `--rate`, or a shorter `--duration`",
+            values={"runs": without, "of": of, "dropped": e.proof["dropped"]},
         )
     found = connections(e.runs)
     for what, name in (("wire", "wire latency"), ("service", "service latency")):
@@ -41,10 +44,10 @@ def capture(e: Evidence) -> Iterator[Reason]:
         if what == "service" and (e.plan.carried or (found is not None and found["by_turns"])):
             continue
         if (one := e.proof[what]) is not None:
-            yield from _drifts(e, what, name, one)
+            yield from _differs(e, what, name, one)
 
 
-def _drifts(e: Evidence, what: str, name: str, one: Mapping[str, Any]) -> Iterator[Reason]:
+def _differs(e: Evidence, what: str, name: str, one: Mapping[str, Any]) -> Iterator[Reason]:
     off = one["constancy_us"]
     if off is None:
         return
@@ -58,15 +61,21 @@ def _drifts(e: Evidence, what: str, name: str, one: Mapping[str, Any]) -> Iterat
     )
     if off <= one["goal_us"] and not bad:
         return
-    level: Level = "invalid" if bad and what == "service" else "mind"
-    told = ", ".join(f"{label} {format_us(gap['value'])}" for label, gap in one["gap_us"].items())
+    level: Level = "invalid" if bad and what == "service" else "note"
+    gaps = ", ".join(f"{label} {format_us(gap['value'])}" for label, gap in one["gap_us"].items())
     yield Reason(
-        f"capture_{what}",
+        "capture-differs",
         level,
-        f"{name} is not a constant above what the packet capture saw: {told}; it varies by {format_us(off)}"
-        f" up to {one['upto']}, {format_us(one['goal_us'])} is the goal",
-        "wire latency is the figure to trust"
+        f"{name} should exceed the packet capture by a constant, but does so by {gaps}: a variation of"
+        f" {format_us(off)} up to {one['upto']} (goal: {format_us(one['goal_us'])})",
+        "trust the wire latency"
         if what == "service"
-        else "`hindmost doctor` shows what this host's noise adds between two stamps",
+        else "`hindmost doctor` shows what this host's noise adds between two time stamps",
         bad if level == "invalid" else (),
+        values={
+            "latency": what,
+            "variation_us": off,
+            "goal_us": one["goal_us"],
+            "gap_us": {label: gap["value"] for label, gap in one["gap_us"].items()},
+        },
     )

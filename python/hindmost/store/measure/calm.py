@@ -1,6 +1,6 @@
 """Calm latency: what the server would do on processors of its own, thefts taken as censoring."""
 
-from typing import TypedDict
+from typing import Any, NotRequired, TypedDict
 
 from hindmost.store.estimates import Value
 from hindmost.store.measure.figures import Estimates
@@ -8,11 +8,12 @@ from hindmost.store.types import Count, Label, Share, Verdict
 
 
 class CalmRefusal(TypedDict):
-    """Why there is no calm latency: what is in the way, and what would be ``need``ed instead."""
+    """Why there is no isolated latency: what prevents it, and what would be ``need``ed instead."""
 
-    reason: str
+    code: str
     text: str
     need: str
+    values: NotRequired[dict[str, Any]]
 
 
 class RunCalm(TypedDict):

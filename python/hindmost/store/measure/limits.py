@@ -1,6 +1,6 @@
 """Limits that were required, and what became of each."""
 
-from typing import Literal, NotRequired, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict
 
 from hindmost.store.types import Blame, Count
 
@@ -10,7 +10,8 @@ class Limit(TypedDict):
 
     ``value``, ``low``, ``high`` and ``bound`` are in ``unit``: microseconds, a share of 1, or requests a
     second; null where infinite, or not known. The figure has to stay below ``bound``, or ``above`` it.
-    ``about``: what the figure is over runs. ``blame``: what leaves it undecided. ``text``: the figure with
+    ``about``: what the figure is over runs. ``blame``: what leaves it undecided, with its ``code`` and
+    ``values``. ``off``: numbers of runs on the wrong side of a limit that is held. ``text``: the figure with
     its interval, and why, in words.
     """
 
@@ -26,5 +27,8 @@ class Limit(TypedDict):
     about: NotRequired[str]
     runs: Count
     blame: Blame | None
+    code: NotRequired[str]
+    values: NotRequired[dict[str, Any]]
+    off: NotRequired[list[int]]
     text: str
     hint: str | None

@@ -1,6 +1,6 @@
 """The proof of a measurement against a packet capture (``--verify-wire``)."""
 
-from typing import Annotated, TypedDict
+from typing import Annotated, NotRequired, TypedDict
 
 import msgspec
 
@@ -56,7 +56,7 @@ class Capture(TypedDict):
 
     ``runs`` of ``of`` runs have one that proves something; ``requests`` of the ``answered`` ones among their
     samples were found in it; ``dropped`` packets had no room; so many ``connections`` were captured, null for
-    all. ``fault`` and ``hint``: why there is none.
+    all. ``code``, ``fault`` and ``hint``: why there is none.
     """
 
     runs: Count
@@ -65,6 +65,7 @@ class Capture(TypedDict):
     answered: Count
     dropped: Count
     connections: Count | None
+    code: NotRequired[str | None]
     fault: str | None
     hint: str | None
     wire: Compared | None

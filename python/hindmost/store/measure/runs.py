@@ -1,6 +1,6 @@
 """What one run says, instance by instance, in time, and when the runs ended."""
 
-from typing import Literal, NotRequired, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict
 
 from hindmost.store.engine import StampReport
 from hindmost.store.measure.calm import RunCalm
@@ -113,10 +113,12 @@ class Look(TypedDict):
 
 
 class Aside(TypedDict):
-    """A run that does not count, and why."""
+    """A run that does not count, and why; ``code`` and ``values``: those of ``why``."""
 
     run: Count
     why: str
+    code: NotRequired[str]
+    values: NotRequired[dict[str, Any]]
 
 
 class SetAside(TypedDict):

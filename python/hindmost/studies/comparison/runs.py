@@ -6,7 +6,6 @@ from hindmost.fleet import HERE, Fleet
 from hindmost.notes import Note
 from hindmost.plan import MeasurePlan
 from hindmost.run.making import make_run
-from hindmost.run.soundness import Soundness
 from hindmost.store import Study
 from hindmost.studies.comparison.sides import SERVERS_OWN
 from hindmost.studies.sides import judged, stored_run
@@ -56,10 +55,5 @@ class SideRuns:
 def unsound(study: Study, number: int) -> Note | None:
     """Why a run is excluded; if the server fails or falls behind, that is a finding, and the run counts."""
     found = judged(study, number)
-    servers = found.kind == "errors" or (found.kind == "short" and found.code in SERVERS_OWN)
-    return None if found.sound or servers else note_of(found)
-
-
-def note_of(found: Soundness) -> Note:
-    """Why a run is excluded, as a note."""
-    return Note(found.code or found.kind, found.why)
+    servers = found.kind == "errors" or (found.kind == "short" and found.by in SERVERS_OWN)
+    return None if found.sound or servers else found.note

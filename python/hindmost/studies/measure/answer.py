@@ -10,6 +10,7 @@ from typing import cast
 
 from hindmost import __version__
 from hindmost._engine import Histogram
+from hindmost.notes import Note
 from hindmost.plan import MeasurePlan
 from hindmost.plan.units import label
 from hindmost.run import verdict
@@ -47,8 +48,8 @@ from hindmost.studies.measure.fleet import fleet_of
 from hindmost.studies.measure.limits import held_against
 from hindmost.studies.measure.words import figure
 
-HOST_TOOK = {"steal", "run_delay", "throttled", "host_unfit", "host_setting", "slip"}
-"""Reasons for which a host is not called calm."""
+NOISY = {"steal-time", "run-delay", "throttled", "noisy-host", "host-setting", "late-sends"}
+"""Reasons for which a host counts as noisy."""
 OWNED = 0.99
 """Who contributes the slowest 1 %: the paper's Figure 2."""
 
@@ -84,7 +85,7 @@ def answer(study: Study) -> documents.Measure:
     rule = rule_of(plan)
     decision = rule.decide(latencies)
     if not decision.stop and (why := spent(len(made) - len(found.aside), len(found.aside), plan)):
-        decision = replace(decision, stop=True, reason=why, next_look=None)
+        decision = replace(decision, stop=True, reason=why.text, next_look=None)
     threshold = totals.whole["latency"].quantile(OWNED)
     owner = _owner(runs, threshold)
     host = study.manifest["host"]
@@ -172,7 +173,10 @@ def _set_aside(plan: MeasurePlan, made: Sequence[RunFigures], found: Parted) -> 
         "share": plan.remake,
         "made": len(made),
         "counted": len(made) - len(found.aside),
-        "runs": [{"run": number, "why": why} for number, why in found.aside.items()],
+        "runs": [
+            {"run": number, "why": why.text, "code": why.code, "values": dict(why.values)}
+            for number, why in found.aside.items()
+        ],
     }
 
 
@@ -257,14 +261,14 @@ def _throughput(plan: MeasurePlan, runs: Sequence[RunFigures]) -> documents.Thro
     return {"asked": plan.rate_per_s, "achieved": done / (plan.duration_s * len(runs))}
 
 
-def _run(plan: MeasurePlan, run: RunFigures, target: Target, aside: str | None) -> documents.Run:
+def _run(plan: MeasurePlan, run: RunFigures, target: Target, aside: Note | None) -> documents.Run:
     reasons = reasons_of_run(plan, run, target)
     return {
         "run": run.number,
         "seed": run.record["seed"],
         "started": run.record["started"],
         "seconds": run.record["seconds"],
-        "set_aside": aside,
+        "set_aside": aside and aside.text,
         "verdict": verdict.overall(reasons),
         "reasons": [reason.document() for reason in reasons],
         "latency_us": numbers(run.values["latency"]),
@@ -324,9 +328,9 @@ def _variance(runs: Sequence[RunFigures], plan: MeasurePlan) -> dict[str, docume
 
 
 def _noisy(reasons: Sequence[verdict.Reason]) -> bool:
-    """Whether the host took enough to look like a server that settles elsewhere."""
-    grave = {reason.code for reason in reasons if reason.level != "mind"}
-    return bool(grave & HOST_TOOK) or any(reason.code == "set_aside" for reason in reasons)
+    """Whether interference may look like a server that settles in another state."""
+    grave = {reason.code for reason in reasons if reason.level != "note"}
+    return bool(grave & NOISY) or any(reason.code == "excluded-runs" for reason in reasons)
 
 
 def _hysteresis(

@@ -8,6 +8,7 @@ from dataclasses import replace
 from hindmost.plan import MeasurePlan
 from hindmost.run.calm import Refusal, RunCalm, judged
 from hindmost.run.figures import RunFigures, Values
+from hindmost.run.text import percent
 from hindmost.run.verdict import Reason, overall
 from hindmost.stats import Estimate
 from hindmost.stats.requests.calm import SURE
@@ -16,18 +17,18 @@ from hindmost.store import measure as documents
 from hindmost.store.estimates import Value, number, written
 from hindmost.studies.measure.words import figure
 
-FROM_THEFT = (
-    "steal",
-    "host_unfit",
-    "run_delay",
-    "switches",
+FROM_INTERFERENCE = (
+    "steal-time",
+    "noisy-host",
+    "run-delay",
+    "context-switches",
     "interrupts",
-    "slip",
-    "precision",
-    "set_aside",
+    "late-sends",
+    "wide-intervals",
+    "excluded-runs",
 )
-"""Reasons that thefts give against the latency itself: they are what calm latency is without. Late sending
-counts against the quantiles that tell of it in calm time, too."""
+"""Reasons against latency that do not hold against isolated latency. Late sends count against the quantiles
+that are late without interference, too."""
 
 Estimator = Callable[[Sequence[Values], Sequence[Reason]], documents.Estimates]
 
@@ -55,8 +56,8 @@ def over_runs(
     if any(one.thefts for one in looked):
         said = [name for one in good for name in one.late]
         late = tuple(name for name in dict.fromkeys(said) if 2 * said.count(name) > len(good))
-        others = [reason for reason in reasons if reason.code not in FROM_THEFT]
-        others += [replace(reason, labels=late) for reason in reasons if reason.code == "slip" and late]
+        others = [reason for reason in reasons if reason.code not in FROM_INTERFERENCE]
+        others += [replace(reason, labels=late) for reason in reasons if reason.code == "late-sends" and late]
     shown = good if why is None else []
     return {
         "latency_us": estimates([one.values for one in shown], others) if shown else {},
@@ -84,21 +85,21 @@ def _unsettled(runs: Sequence[RunCalm]) -> list[str]:
 
 
 def stands(calm: documents.Calm | None, plan: MeasurePlan) -> str:
-    """The calm figures that can be believed, in words; empty where nobody took a processor."""
+    """The valid isolated latencies in words; empty where there was no interference."""
     if calm is None or not calm["thefts"]:
         return ""
     found = [(name, calm["latency_us"].get(name)) for name in plan.labels if name not in calm["unsettled"]]
     believed = [(name, one) for name, one in found if one is not None and one["verdict"] == "valid"]
     good = [figure(name, one) for name, one in believed if one["low"] is not None]
-    taken = f"without the {100.0 * (calm['taken_share'] or 0.0):.2g}% of the time that others took"
+    taken = f"excluding {percent(calm['taken_share'] or 0.0)} of CPU time used by the hypervisor or others"
     return f"{', '.join(good)}, {taken}" if good else ""
 
 
 def _commonest(looked: Sequence[RunCalm]) -> Refusal | None:
     """Where all are refused, the reason that most have."""
     why = [one.refused for one in looked if one.refused is not None]
-    reasons = [one.reason for one in why]
-    return max(why, key=lambda one: reasons.count(one.reason), default=None)
+    codes = [one.code for one in why]
+    return max(why, key=lambda one: codes.count(one.code), default=None)
 
 
 def _mean(values: Sequence[float]) -> float | None:
@@ -130,4 +131,6 @@ def _written(value: float, interval: Estimate | None) -> Value:
 
 def refusal(why: Refusal | None) -> documents.CalmRefusal | None:
     """A refusal as it stands in documents."""
-    return None if why is None else {"reason": why.reason, "text": why.text, "need": why.need}
+    if why is None:
+        return None
+    return {"code": why.code, "text": why.text, "need": why.need, "values": dict(why.values)}

@@ -44,7 +44,12 @@ def run(study: Study, talk: Talk) -> Measure:
 def read(study: Study) -> Measure:
     """The answer of a stored study, from its runs."""
     if not study.runs():
-        raise StudyError("todo", f"{study.folder} holds no finished run", hint=study.again)
+        raise StudyError(
+            "no-finished-runs",
+            f"{study.folder} has no finished run",
+            hint=study.again,
+            path=str(study.folder),
+        )
     return answer(study)
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from hindmost.fleet import HERE, Fleet, Moment
+from hindmost.notes import Note
 from hindmost.plan import MeasurePlan
 from hindmost.run.calm import RunCalm, judged
 from hindmost.run.capacity import fell_short
@@ -36,7 +37,7 @@ class Observer(Protocol):
     def moment(self, moment: Moment) -> None:
         """Where the run stands."""
 
-    def run_ended(self, figures: RunFigures, decision: Decision, aside: str | None) -> None:
+    def run_ended(self, figures: RunFigures, decision: Decision, aside: Note | None) -> None:
         """A run is stored; what was decided after it, and why it is set aside, if it is."""
 
 
@@ -69,7 +70,7 @@ class Procedure:
         target: Attached | Managed,
         observer: Observer,
         rule: Rule | None = None,
-        saw: Callable[[RunFigures], str | None] | None = None,
+        saw: Callable[[RunFigures], Note | None] | None = None,
         fleet: Fleet = HERE,
     ) -> None:
         self.rule = rule or rule_of(plan)
@@ -101,12 +102,12 @@ class Procedure:
         short: list[bool] = []
         aside: list[str] = []
 
-        def look(figures: RunFigures) -> tuple[Decision, str | None]:
+        def look(figures: RunFigures) -> tuple[Decision, Note | None]:
             why = self.saw(figures)
             if figures.calm is not None and figures.calm.refused is None:
                 calm.append(figures.calm)
             if why is not None:
-                aside.append(why)
+                aside.append(why.code)
             else:
                 for name, column in values.items():
                     column.append(figures.values["latency"][name])
@@ -138,16 +139,18 @@ class Procedure:
         if decision.stop:
             return decision
         # Another rule has a budget of its own: it knows better what a run is worth to it.
-        reason = spent(len(short), len(aside), self.plan) if self._by_plan else None
+        budget = spent(len(short), len(aside), self.plan) if self._by_plan else None
+        reason = budget.text if budget else None
         if reason and self._calm_counts(calm, len(short) + len(aside)):
-            reason = spent(len(short), len(aside), self.plan, calm=True)
+            budget = spent(len(short), len(aside), self.plan, calm=True)
+            reason = budget.text if budget else None
             by_calm = self.rule.decide(
                 {name: [run.values[name] for run in calm] for name in self.plan.labels}
             )
             if by_calm.stop:
-                reason = f"{by_calm.reason}, of calm latency"
+                reason = f"{by_calm.reason} (isolated latency)"
         if len(short) >= SHORT_RUNS and all(short):
-            reason = f"{len(short)} runs fell short of the asked rate: more would not help"
+            reason = f"{len(short)} runs did not reach the requested rate: more runs would not help"
         return replace(decision, stop=True, reason=reason, next_look=None) if reason else decision
 
     @staticmethod
@@ -156,4 +159,4 @@ class Procedure:
         if 2 * len(calm) < runs:
             return False
         why = judged(calm)
-        return why is None or why.reason == "spells"
+        return why is None or why.code == "few-quiet-spells"

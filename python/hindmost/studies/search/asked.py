@@ -38,9 +38,11 @@ def refuse_contradictions(asked: MeasureRequest, beside: Mapping[str, object] | 
         if getattr(asked, name, None) or (beside or {}).get(name):
             option = name.replace("_", "-")
             raise UsageError(
-                "todo",
-                f"--{option} does not go with --find-rate: {why}",
+                "conflicting-options",
+                f"--{option} conflicts with --find-rate: {why}",
                 hint=f"leave out --{option} or --find-rate",
+                option=f"--{option}",
+                other="--find-rate",
             )
 
 
@@ -71,10 +73,13 @@ def searching(
         replay.refuse_other_rates("--find-rate")
     if plan.rate_per_s is None or not LOWEST <= plan.rate_per_s <= HIGHEST:
         raise UsageError(
-            "todo",
-            f"--rate {asked.rate} is not between {LOWEST:g} and {HIGHEST / 1e6:g}M,"
-            " where --find-rate searches",
+            "bad-value",
+            f"--rate {asked.rate} is not between {LOWEST:g} and {HIGHEST / 1e6:g}M, the range of --find-rate",
             hint="--rate 10k",
+            option="--rate",
+            value=asked.rate,
+            least=LOWEST,
+            most=HIGHEST,
         )
     quantiles = tuple(sorted({*plan.quantiles, *objective.levels}))
     return plan.model_copy(update={"quantiles": quantiles}), objective
@@ -84,7 +89,10 @@ def enough_runs(plan: MeasurePlan) -> None:
     """Refuse bounds under which no step could ever be decided."""
     if plan.runs[1] < FIRST_LOOK:
         raise UsageError(
-            "todo",
-            f"--runs {plan.runs[1]} decides nothing: a step of --find-rate needs {FIRST_LOOK} runs or more",
+            "bad-value",
+            f"--runs {plan.runs[1]} is too few: a step of --find-rate needs at least {FIRST_LOOK} runs",
             hint=f"--runs {RUNS[0]}..{RUNS[1]}",
+            option="--runs",
+            value=plan.runs[1],
+            least=FIRST_LOOK,
         )

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
-from typing import Final, cast
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Final, cast
 
 from hindmost.errors import StudyError
 from hindmost.plan.units import format_us
@@ -37,11 +37,11 @@ UNDECIDED_WITHIN = 0.05
 class Step:
     """One rate that was tried.
 
-    ``unmet``: the client could not produce the rate, or the server died of it; ``spoiled``: the host
-    disturbed too many runs. Latencies are microseconds; None is infinitely late, or not known (``runs`` is
-    0). ``left_out``: runs that the host disturbed. ``error``: relative standard error of what was judged.
-    ``at_most_per_s``: what a saturated server carried. ``above``: runs that count and lay above a limit: the
-    interval is that of a typical one, the median over runs.
+    ``unmet``: the client could not produce the rate, or the server died of it; ``spoiled``: interference
+    disturbed too many runs. Latencies are microseconds; None is infinite, or not known (``runs`` is 0).
+    ``left_out``: runs with interference. ``error``: relative standard error of what was judged.
+    ``at_most_per_s``: the throughput of a saturated server. ``above``: runs that count and exceed a limit:
+    the interval is that of the median over runs. ``code`` and ``values``: those of ``why``.
     """
 
     rate_per_s: float
@@ -57,6 +57,8 @@ class Step:
     error: float = 0.0
     at_most_per_s: float | None = None
     above: int = 0
+    code: str = ""
+    values: Mapping[str, Any] = field(default_factory=dict)
 
 
 def belief_after(steps: Sequence[Step]) -> Belief:
@@ -122,27 +124,27 @@ class Found:
         text = self._outcome()
         spoiled = sum(step.outcome == "spoiled" for step in self.steps)
         if 0 < spoiled < len(self.steps):
-            text += f"; the host disturbed {spoiled} of {len(self.steps)} steps, which say nothing"
-        return text if self.finished else f"the search is not finished; so far: {text}"
+            text += f"; {spoiled} of {len(self.steps)} steps were disturbed by interference and do not count"
+        return text if self.finished else f"unfinished search, so far: {text}"
 
     def _outcome(self) -> str:
         above = self.fails
         if self.holds is None:
             if above is None:
-                return f"{self.objective}: the host disturbed every step: {brief(self.steps[-1])}"
+                return f"{self.objective}: interference disturbed every step: {brief(self.steps[-1])}"
             if all(step.outcome in ("undecided", "spoiled") for step in self.steps):
                 text = f"is undecided at every rate tried, down to {at(above)}"
             elif self.span.low <= 0.0:
                 text = f"holds at no rate, not even at {at(above)}"
             else:
-                text = f"was seen to hold at no rate, the lowest tried being {at(above)}"
+                text = f"held at no rate that was tried, down to {at(above)}"
             return f"{self.objective} {text}: {brief(above)}; {self._where()}"
         best = self.holds
         text = f"{self.objective} holds up to {at(best)}: {figures(best)}, median over {counted(best)} runs"
         if best.above:
-            text += f", {best.above} of which lay above it"
+            text += f", {best.above} of which exceed it"
         if above is None:
-            return f"{text}; it held at every rate that could be judged, so the highest is not known"
+            return f"{text}; it holds at every rate that could be judged, so the highest rate is not known"
         words = {
             "fails": f"it fails at {at(above)} ({figures(above)})",
             "undecided": f"it is undecided at {at(above)} ({figures(above)} after {counted(above)} runs)",
@@ -157,7 +159,7 @@ class Found:
             ends = f"below {high}" if self.span.low <= 0.0 else f"above {low}"
         else:
             ends = f"between {low} and {high}"
-        return f"the highest rate that holds lies {ends} with {100.0 * CONFIDENCE:g} % confidence"
+        return f"the highest rate that holds is {ends} with {100.0 * CONFIDENCE:g} % confidence"
 
     def document(self) -> Search:
         """As JSON: ``hindmost.search/1``."""
@@ -186,7 +188,7 @@ def figures(step: Step) -> str:
     if not step.runs:
         return "no finished run"
     if step.value_us is None:
-        return "infinitely late"
+        return "infinite"
     if step.low_us is None or step.high_us is None:
         return format_us(step.value_us)
     return f"{format_us(step.value_us)} [{format_us(step.low_us)}, {format_us(step.high_us)}]"
@@ -221,7 +223,10 @@ def stored(study: Study) -> Found:
         return Found.of(document["objective"], steps, finished=document["finished"])
     except FileNotFoundError:
         raise StudyError(
-            "todo", f"the search in {study.folder} has no finished step", hint=study.again
+            "no-finished-runs",
+            f"the search in {study.folder} has no finished step",
+            hint=study.again,
+            path=str(study.folder),
         ) from None
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise StudyError("todo", f"{path} cannot be read: {error}", hint=anew) from None
+        raise StudyError("bad-file", f"{path} cannot be read: {error}", hint=anew, path=str(path)) from None

@@ -14,6 +14,7 @@ from typing import Literal
 
 import numpy as np
 
+from hindmost.notes import Note
 from hindmost.plan import MeasurePlan, Objective, Term, share
 from hindmost.run.figures import RunFigures
 from hindmost.run.limits import REMAKE
@@ -47,7 +48,7 @@ class StepRun:
     @property
     def by_client(self) -> bool:
         """Whether it fell short because the client was too busy."""
-        return self.soundness.code == "client"
+        return self.soundness.by == "client"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,7 @@ class Judgement:
     """
 
     outcome: Outcome
-    why: str
+    why: Note
     judged: int
     error: float
     at_most_per_s: float | None = None
@@ -77,8 +78,14 @@ def step_run(run: RunFigures, plan: MeasurePlan, objective: Objective) -> StepRu
     if objective.calm and worth.kind in ("sound", "host"):
         why = run.calm.refused if run.calm is not None else None
         if run.calm is None or why is not None:
-            text = why.text if why is not None else "nobody looked for thefts"
-            return StepRun(values, Soundness("host", f"there is no calm latency: {text}", "calm"))
+            text = why.text if why is not None else "this run did not look for interference"
+            code = why.code if why is not None else "no-sentinel"
+            return StepRun(
+                values,
+                Soundness(
+                    "host", f"no isolated latency: {text}", "no-isolated-latency", values={"code": code}
+                ),
+            )
         worth = SOUND
     return StepRun(values, worth)
 
@@ -112,16 +119,17 @@ def judge(
     if len(short) >= TWICE:
         return _short(short)
     if len(kinds["errors"]) >= TWICE:
-        return Judgement("unmet", kinds["errors"][0].soundness.why, len(made), 0.0)
+        return Judgement("unmet", kinds["errors"][0].soundness.note, len(made), 0.0)
     least, most = runs
     decided = _decided(sound, objective, runs)
     if decided is not None and not (short and decided.outcome == "holds"):
         return decided
     everything = _decided([one for one in made if one.kind != "errors"], objective, runs)
     if everything is not None and everything.outcome == "holds" and not short and len(made) > len(sound):
-        return Judgement("holds", f"{everything.why}, late sending included", len(made), everything.error)
+        why = Note("holds", f"{everything.why}, late sends included", {**everything.why.values, "late": True})
+        return Judgement("holds", why, len(made), everything.error)
     if len(kinds["client"]) >= TWICE and len(kinds["client"]) > len(sound):
-        return Judgement("unmet", kinds["client"][0].soundness.why, len(made), 0.0)
+        return Judgement("unmet", kinds["client"][0].soundness.note, len(made), 0.0)
     if len(sound) >= most or len(made) >= Remaking(most, remake).most:
         return _undecided(sound, objective, runs) if len(sound) >= FIRST_LOOK else _spoiled(made)
     disturbed = len(kinds["host"])
@@ -133,12 +141,12 @@ def judge(
 def _short(short: Sequence[StepRun]) -> Judgement:
     """The rate was not carried: by a busy client it could not be measured, by the server it does not hold."""
     if all(one.by_client for one in short):
-        return Judgement("unmet", short[0].soundness.why, len(short), 0.0)
+        return Judgement("unmet", short[0].soundness.note, len(short), 0.0)
     carried = [
         one.soundness.carried for one in short if one.soundness.carried is not None and not one.by_client
     ]
     return Judgement(
-        "fails", next(one.soundness.why for one in short if not one.by_client), len(short), 0.0, max(carried)
+        "fails", next(one.soundness.note for one in short if not one.by_client), len(short), 0.0, max(carried)
     )
 
 
@@ -152,17 +160,18 @@ def _decided(made: Sequence[StepRun], objective: Objective, runs: tuple[int, int
         answers[term] = rule_of(term, runs).holds(column)
         if answers[term] is False:
             infinite = sum(math.isinf(v) for v in column)
-            why = (
-                f"{term.key} is infinitely late in {infinite} of {len(column)} runs"
+            text = (
+                f"{term.key} is infinite in {infinite} of {len(column)} runs"
                 if infinite
-                else f"the interval of {term.key} lies above {term.write(term.limit)}"
+                else f"the interval of {term.key} is above {term.write(term.limit)}"
             )
-            return Judgement("fails", why, len(made), error_of(term, column))
+            values = {"name": term.key, "limit": term.limit, "infinite": infinite}
+            return Judgement("fails", Note("fails", text, values), len(made), error_of(term, column))
     if not all(answers.values()):
         return None
-    terms = " and ".join(f"{term.key} lies below {term.write(term.limit)}" for term in objective.terms)
+    terms = " and ".join(f"{term.key} is below {term.write(term.limit)}" for term in objective.terms)
     error = max(error_of(term, [one.values[term.key] for one in made]) for term in objective.terms)
-    return Judgement("holds", f"the interval of {terms}", len(made), error)
+    return Judgement("holds", Note("holds", f"the interval of {terms}"), len(made), error)
 
 
 def rule_of(term: Term, runs: tuple[int, int]) -> ObjectiveRule:
@@ -174,15 +183,21 @@ def _undecided(sound: Sequence[StepRun], objective: Objective, runs: tuple[int, 
     for term in objective.terms:
         column = [one.values[term.key] for one in sound]
         if not rule_of(term, runs).holds(column):
-            why = f"the interval of {term.key} still reaches {term.write(term.limit)} after {len(sound)} runs"
+            text = (
+                f"the interval of {term.key} still includes {term.write(term.limit)} after {len(sound)} runs"
+            )
+            why = Note("undecided", text, {"name": term.key, "limit": term.limit, "runs": len(sound)})
             return Judgement("undecided", why, len(sound), error_of(term, column))
-    return Judgement("undecided", "one run did not carry the rate, the others did", len(sound), SHARE_ERROR)
+    why = Note("rate-not-reached", "one run did not reach the rate, the others did", {"runs": len(sound)})
+    return Judgement("undecided", why, len(sound), SHARE_ERROR)
 
 
 def _spoiled(made: Sequence[StepRun]) -> Judgement:
     disturbed = [one for one in made if one.kind != "sound"]
-    why = f"{len(disturbed)} of {len(made)} runs were disturbed: {disturbed[-1].soundness.why}"
-    return Judgement("spoiled", why, len(made), 0.0)
+    last = disturbed[-1].soundness
+    text = f"{len(disturbed)} of {len(made)} runs were disturbed: {last.why}"
+    values = {"disturbed": len(disturbed), "made": len(made), "code": last.code}
+    return Judgement("spoiled", Note("disturbed-runs", text, values), len(made), 0.0)
 
 
 def error_of(term: Term, values: Sequence[float]) -> float:
@@ -204,11 +219,11 @@ class StepRule:
         self.plan = plan
         self.made: list[StepRun] = []
 
-    def saw(self, run: RunFigures) -> str | None:
-        """Take in a run; why it is set aside, if it is."""
+    def saw(self, run: RunFigures) -> Note | None:
+        """Take in a run; return why it is excluded, if it is."""
         one = step_run(run, self.plan, self.objective)
         self.made.append(one)
-        return one.soundness.why if one.kind == "host" else None
+        return one.soundness.note if one.kind == "host" else None
 
     @property
     def judgement(self) -> Judgement | None:
@@ -225,7 +240,7 @@ class StepRule:
         return Decision(
             stop=found is not None,
             reached=found is not None and found.outcome in ("holds", "fails"),
-            reason=found.why if found else f"after {runs} runs {term.key} may lie on either side",
+            reason=found.why.text if found else f"after {runs} runs {term.key} may be on either side",
             next_look=None if found else runs + 1,
             runs=runs,
             widest=term.name,

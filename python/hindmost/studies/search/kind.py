@@ -54,7 +54,13 @@ def objective_of(study: Study) -> Objective:
     text = search.get("objective") if isinstance(search, dict) else None
     if not isinstance(text, str):
         path = study.folder / "manifest.json"
-        raise StudyError("todo", f"{path} holds a search without objective", hint=f"head -c 2000 {path}")
+        raise StudyError(
+            "bad-file",
+            f"{path} has a search without an objective",
+            hint=f"head -c 2000 {path}",
+            path=str(path),
+            key="search.objective",
+        )
     return parse_objective(text)
 
 

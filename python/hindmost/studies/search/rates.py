@@ -26,6 +26,7 @@ from pathlib import Path
 
 from hindmost.errors import InstanceError, StudyError, TargetError
 from hindmost.fleet import HERE, Fleet
+from hindmost.notes import Note
 from hindmost.plan import MeasurePlan, Objective
 from hindmost.run.limits import SAMPLES_INCONCLUSIVE
 from hindmost.store import Study
@@ -161,17 +162,21 @@ class RateSearch:
             achieved_per_s=None,
             why=error.message.splitlines()[0],
             study=str(study.folder.relative_to(self.study.folder)),
+            code=error.code,
+            values=error.fields,
         )
 
     def _step(self, rate: float, rule: StepRule, achieved: float, folder: Path) -> Step:
         found = rule.judgement
         if found is None:
             raise StudyError(
-                "todo",
-                f"the step in {folder} ended undecided by its own rule",
+                "no-finished-runs",
+                f"the step in {folder} ended before it was decided",
                 hint=self.study.again,
+                path=str(folder),
             )
         figure = rule.interval()
+        thin = self._thin(rate) if found.outcome == "holds" else None
         return Step(
             rate_per_s=rate,
             outcome=found.outcome,
@@ -180,25 +185,31 @@ class RateSearch:
             high_us=figure["high"],
             runs=len(rule.made),
             achieved_per_s=achieved,
-            why=found.why + (self._thin(rate) if found.outcome == "holds" else ""),
+            why=found.why.text + (thin.text if thin else ""),
             study=str(folder.relative_to(self.study.folder)),
             left_out=len(rule.made) - found.judged,
             error=found.error,
             at_most_per_s=found.at_most_per_s,
             above=rule.above,
+            code=found.why.code,
+            values={**found.why.values, **(thin.values if thin else {})},
         )
 
-    def _thin(self, rate: float) -> str:
-        """A word on a rate at which a run has too few requests for a quantile."""
+    def _thin(self, rate: float) -> Note | None:
+        """A note if a run at this rate has too few requests for a quantile."""
         if not self.objective.levels:
-            return ""
+            return None
         each = rate / self.plan.clients * (1.0 - max(self.objective.levels))
-        if each * self.plan.duration_s >= SAMPLES_INCONCLUSIVE:
-            return ""
+        have = each * self.plan.duration_s
+        if have >= SAMPLES_INCONCLUSIVE:
+            return None
         name = max((t for t in self.objective.terms if t.level), key=lambda t: t.level or 0.0).name
-        return (
-            f"; a run of one instance has only {each * self.plan.duration_s:.2g} requests beyond"
-            f" {name}, which says little: --duration {math.ceil(SAMPLES_INCONCLUSIVE / each)}s"
+        duration_s = math.ceil(SAMPLES_INCONCLUSIVE / each)
+        return Note(
+            "few-samples",
+            f"; a run has only {have:.2g} requests of one client above {name}, which says little: --duration"
+            f" {duration_s}s",
+            {"name": name, "have": have, "need": SAMPLES_INCONCLUSIVE, "duration_s": duration_s},
         )
 
 

@@ -9,16 +9,28 @@ from hindmost.plan import THROUGHPUT, Term
 from hindmost.stats.runs.limit import Bent
 from hindmost.store import measure as documents
 from hindmost.store.types import Blame, Reason
-from hindmost.studies.measure.calm import FROM_THEFT
+from hindmost.studies.measure.calm import FROM_INTERFERENCE
 
 HIGH, LOW, EITHER = Bent(too_high=True), Bent(too_low=True), Bent(too_high=True, too_low=True)
 
-HOST = ("steal", "host_unfit", "host_setting", "run_delay", "throttled", "set_aside", "retransmits")
-"""What took processors or segments: it adds to latency."""
-LATE = ("slip", "arrivals", "client_busy", "capture_service")
-"""A client that sent or read late: adds to latency, too."""
-WIDE = ("precision",)
-"""The interval says it by itself."""
+HOST = (
+    "steal-time",
+    "noisy-host",
+    "host-setting",
+    "run-delay",
+    "throttled",
+    "excluded-runs",
+    "retransmissions",
+)
+"""Interference and lost segments: they add to latency."""
+LATE = ("late-sends", "arrivals-differ", "schedule-differs", "client-busy", "capture-differs")
+"""A client that sent or read late adds to latency, too."""
+WIDE = ("wide-intervals",)
+"""The interval itself shows it."""
+
+
+ALWAYS_FROM_INTERFERENCE = ("steal-time", "noisy-host", "excluded-runs", "run-delay")
+"""Reasons that never hold against isolated latency, even where requests were late without interference."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +49,7 @@ class Doubt:
 
 def doubts(document: documents.Measure, term: Term) -> list[Doubt]:
     """What speaks against the figure of a limit; what is only to be kept in mind does not."""
-    grave = [one for one in document["reasons"] if one["level"] != "mind" and _concerns(one, term)]
+    grave = [one for one in document["reasons"] if one["level"] != "note" and _concerns(one, term)]
     if term.calm:
         grave = _about_calm(document, term, grave)
     return [doubt for one in grave if (doubt := _doubt(one, term)) is not None]
@@ -55,9 +67,9 @@ def _about_calm(document: documents.Measure, term: Term, grave: Sequence[Reason]
     """Without what thefts did; late sending stays where it was late in calm time, which its verdict tells."""
     calm = document.get("calm")
     found = calm["latency_us"].get(term.name) if calm else None
-    rest = [one for one in grave if one["code"] not in FROM_THEFT]
+    rest = [one for one in grave if one["code"] not in FROM_INTERFERENCE]
     if found is not None and found["verdict"] == "invalid" and not any(o["level"] == "invalid" for o in rest):
-        return [one for one in grave if one["code"] not in ("steal", "host_unfit", "set_aside", "run_delay")]
+        return [one for one in grave if one["code"] not in ALWAYS_FROM_INTERFERENCE]
     return rest
 
 
@@ -70,12 +82,12 @@ def _doubt(reason: Reason, term: Term) -> Doubt | None:
     if code in (*HOST, *LATE):
         bent = _taken(term)
         return Doubt(bent, "host" if code in HOST else instrument, reason) if bent else None
-    if code == "rate_unmet" and invalid:  # the client's doing
+    if code == "rate-not-reached" and invalid:  # the client's doing
         bent = EITHER if term.is_latency else _taken(term)
         return Doubt(bent, "instrument", reason) if bent else None
     if not term.is_latency:  # counted as they came, whatever the server did
         return None
-    if code in ("rate_unmet", "errors"):
+    if code in ("rate-not-reached", "errors"):
         return Doubt(LOW, "server", reason)
     return Doubt(EITHER, "instrument" if invalid else "sample", reason)
 

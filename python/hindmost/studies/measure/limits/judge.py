@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from hindmost.errors import UsageError
 from hindmost.exits import Exit
+from hindmost.notes import Note
 from hindmost.plan import Term
 from hindmost.plan.limits import fitting, parse_limits
 from hindmost.run.readings import plan_of
@@ -32,10 +33,13 @@ def required(study: Study, texts: Sequence[str]) -> None:
     """
     if (kind := name_of(study.manifest)) != "measure":
         raise UsageError(
-            "todo",
+            "wrong-study-kind",
             f"{study.folder} is a study of kind {kind}: --require, --junit and --markdown are for"
             " measurements",
             hint=f"hindmost report {study.folder}",
+            path=str(study.folder),
+            kind=kind,
+            need=["measure"],
         )
     fitting(plan_of(study), parse_limits(texts), stored=True)
     study.manifest = study.manifest | {"require": list(texts)}
@@ -69,27 +73,28 @@ def exit_of(limits: Sequence[documents.Limit]) -> Exit:
 def _limit(document: documents.Measure, term: Term, again: str) -> documents.Limit:
     found = figure(document, term)
     if found is None:
-        text, need = _no_calm(document)
-        return _document(term, None, "undecided", "host", text, f"needed: {need}")
+        why, need = _no_calm(document)
+        return _document(term, None, "undecided", "host", why.text, f"needed: {need}", why)
     says = judged(found.estimate, term.limit, above=term.above)
     told = _told(term, found)
     if says == "undecided":
-        why, hint = _open(term, found, again)
-        return _document(term, found, says, "sample", f"{told}; {why}", hint)
+        why, hint = _open(found, again)
+        return _document(term, found, says, "sample", f"{told}; {why}", hint, why)
     against = [
         doubt
         for doubt in doubts(document, term)
         if not stands(says, doubt.bent, above=term.above) and not _far_beyond(document, term, found, doubt)
     ]
     if not against:
-        beyond = _on_the_other_side(term, found, says)
-        return _document(term, found, says, None, f"{told}{beyond}", None)
+        off = _on_the_other_side(term, found, says)
+        limit = _document(term, found, says, None, told + _off_text(term, found, off), None)
+        limit["off"] = off
+        return limit
     if calm := _calm_says_so(document, term, says, against):
         return _document(term, found, says, None, f"{told}; {calm}", None)
     worst = min(against, key=lambda one: ("instrument", "server", "sample", "host").index(one.blame))
-    return _document(
-        term, found, "undecided", worst.blame, f"{told}; {_why(says, worst)}", _hint(term, worst)
-    )
+    why = _why(says, worst)
+    return _document(term, found, "undecided", worst.blame, f"{told}; {why}", _hint(term, worst), why)
 
 
 def _told(term: Term, found: Figure) -> str:
@@ -103,57 +108,64 @@ def _told(term: Term, found: Figure) -> str:
     return f"{text} [{term.write(one.low)}, {term.write(one.high)}], {over}"
 
 
-def _open(term: Term, found: Figure, again: str) -> tuple[str, str]:
-    """Why an interval decides nothing, and what would make it."""
+def _open(found: Figure, again: str) -> tuple[Note, str]:
+    """Why an interval decides nothing, and what would change that."""
     runs = found.estimate.n
     more = f"{again} --runs {2 * runs}..{max(30, 4 * runs)}" if "measure" in again else again
     if not found.estimate.known:
-        few = "one run carries" if runs == 1 else f"{runs} runs carry"
-        return f"{few} no interval: nothing is known of how runs differ", f"{again} --runs 10..30"
-    return "the limit lies within the interval", f"more runs: {more}"
+        few = f"{runs} run{'' if runs == 1 else 's'} give no interval"
+        return Note("no-interval", few, {"runs": runs}), f"{again} --runs 10..30"
+    return Note("limit-in-interval", "the interval includes the limit", {"runs": runs}), f"more runs: {more}"
 
 
-def _why(says: Judgement, doubt: Doubt) -> str:
-    return f"it would be {says}, but {doubt.reason['text'].partition('; ')[0]}"
+def _why(says: Judgement, doubt: Doubt) -> Note:
+    reason = doubt.reason
+    text = f"it would be {says}, but {reason['text'].partition('; ')[0]}"
+    return Note(reason["code"], text, {**reason.get("values", {}), "otherwise": says})
 
 
 def _hint(term: Term, doubt: Doubt) -> str | None:
     hint = doubt.reason["hint"]
     if doubt.blame == "host" and term.level is not None and not term.calm and not term.above:
-        return f"--require 'calm {term.text}' takes out what the host took" + (f"; {hint}" if hint else "")
+        return f"--require 'calm {term.text}' excludes interference" + (f"; {hint}" if hint else "")
     if doubt.reason["code"] == "errors":
-        return f"--require 'errors<1%' decides about errors; {hint}"
+        return f"--require 'errors<1%' limits errors; {hint}"
     return hint
 
 
-def _on_the_other_side(term: Term, found: Figure, says: Judgement) -> str:
-    """Runs that lie off a limit that is held over all of them."""
+def _on_the_other_side(term: Term, found: Figure, says: Judgement) -> list[int]:
+    """Runs on the wrong side of a limit that is held over all of them."""
     if says != "held" or found.about == "share":
-        return ""
-    off = [
+        return []
+    return [
         n for n, value in found.by_run.items() if (value <= term.limit if term.above else value >= term.limit)
     ]
+
+
+def _off_text(term: Term, found: Figure, off: Sequence[int]) -> str:
     if not off:
         return ""
     which = ", ".join(map(str, off[:NAMED])) + (", ..." if len(off) > NAMED else "")
     side = "below" if term.above else "above"
-    return f"; {len(off)} of {len(found.by_run)} runs lie {side} the limit ({which})"
+    return f"; {len(off)} of {len(found.by_run)} runs are {side} the limit ({which})"
 
 
-def _no_calm(document: documents.Measure) -> tuple[str, str]:
-    """Why there is no calm latency, and what it would need."""
+def _no_calm(document: documents.Measure) -> tuple[Note, str]:
+    """Why there is no isolated latency, and what it would need."""
     calm = document.get("calm")
     if not calm:
-        return "there is no calm latency: this study did not look for thefts", "a new study, without --resume"
+        text = "no isolated latency: this study did not look for interference"
+        return Note("no-isolated-latency", text), "a new study, without --resume"
     if refused := calm["refused"]:
-        return f"there is no calm latency: {refused['text']}", refused["need"]
-    return "no run has calm latency at this percentile", "longer runs: --duration 30s"
+        return Note(refused["code"], f"no isolated latency: {refused['text']}"), refused["need"]
+    text = "no run has isolated latency at this percentile"
+    return Note("no-isolated-latency", text), "longer runs: --duration 30s"
 
 
 def _calm_says_so(
     document: documents.Measure, term: Term, says: Judgement, against: Sequence[Doubt]
 ) -> str | None:
-    """Calm latency on the same side, in words: what only a host put in doubt stands by it."""
+    """Isolated latency on the same side, in words: then doubts about the host do not matter."""
     if term.calm or term.level is None or not all(doubt.of_host for doubt in against):
         return None
     calm = replace(term, calm=True)
@@ -162,7 +174,7 @@ def _calm_says_so(
         return None
     if not all(stands(says, doubt.bent, above=term.above) for doubt in doubts(document, calm)):
         return None
-    return f"{_told(calm, found)}, so it is not the host's doing"
+    return f"{_told(calm, found)}, so interference is not the cause"
 
 
 def _far_beyond(document: documents.Measure, term: Term, found: Figure, doubt: Doubt) -> bool:
@@ -182,7 +194,13 @@ def _far_beyond(document: documents.Measure, term: Term, found: Figure, doubt: D
 
 
 def _document(
-    term: Term, found: Figure | None, result: Judgement, blame: Blame | None, text: str, hint: str | None
+    term: Term,
+    found: Figure | None,
+    result: Judgement,
+    blame: Blame | None,
+    text: str,
+    hint: str | None,
+    why: Note | None = None,
 ) -> documents.Limit:
     one = found.estimate if found else None
     limit: documents.Limit = {
@@ -202,4 +220,6 @@ def _document(
     }
     if found:
         limit["about"] = found.about
+    if why:
+        limit |= {"code": why.code, "values": dict(why.values)}
     return limit
