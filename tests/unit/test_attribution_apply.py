@@ -1,4 +1,4 @@
-"""``--apply``: what is set, what is only said, and what is not applied."""
+"""``--apply``: which settings are set, which are only named, and which are not applied."""
 
 from __future__ import annotations
 
@@ -50,26 +50,24 @@ def applied(plan, outcome, monkeypatch):
     return apply.applied(plan, result(plan, outcome), said.append), said, done
 
 
-def test_the_hosts_knobs_are_set_and_the_servers_are_said(plan, monkeypatch):
+def test_settings_of_the_host_are_set_and_those_of_the_server_are_named(plan, monkeypatch):
     levels, said, done = applied(plan, "confirmed", monkeypatch)
     assert done == [("thp", "never")]
     assert levels == {"huge": "never"}
-    assert any("knobs restore" in line for line in said)
+    assert any("hindmost knobs restore" in line for line in said)
     assert any("idle = spin" in line for line in said)
 
 
 @pytest.mark.parametrize("outcome", ["undecided", "refuted", None])
-def test_what_was_not_confirmed_is_not_applied(plan, outcome, monkeypatch):
+def test_a_setting_that_was_not_confirmed_is_not_applied(plan, outcome, monkeypatch):
     levels, said, done = applied(plan, outcome, monkeypatch)
-    assert (levels, done) == (None, [])
-    assert "not confirmed" in said[0]
+    assert (levels, done, len(said)) == (None, [], 1)
 
 
 def test_a_load_without_a_confirmation_keeps_a_setting_from_being_applied(plan, monkeypatch):
     two = replace(plan, loads=(*plan.loads, LoadPoint("high", 2e3, "2-high")))
     levels, said, done = applied(two, "confirmed", monkeypatch)
-    assert (levels, done) == (None, [])
-    assert "not confirmed at every load" in said[0]
+    assert (levels, done, len(said)) == (None, [], 1)
 
 
 def test_where_nothing_is_recommended_nothing_is_applied(plan, monkeypatch):
@@ -77,4 +75,4 @@ def test_where_nothing_is_recommended_nothing_is_applied(plan, monkeypatch):
     monkeypatch.setattr(apply, "set_knob", lambda knob, level: done.append((knob, level)))
     nothing = {"recommendation": {"levels": None, "text": "leave it"}, "confirmations": []}
     assert apply.applied(plan, nothing, said.append) is None
-    assert (done, said) == ([], ["nothing to apply: leave it"])
+    assert (done, len(said), "leave it" in said[0]) == ([], 1, True)

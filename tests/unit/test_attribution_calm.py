@@ -1,17 +1,18 @@
-"""Which latency a study of factors counts: calm where others took time, what was measured where that is refused."""
+"""Which latency an attribution uses: isolated under interference, measured where that is refused."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
+from hindmost.notes import Note
 from hindmost.run.calm import Refusal, RunCalm
 from hindmost.stats import Onsets, Service, Thefts
 from hindmost.studies.attribution.cells import Readings, RunValues, by_calm
 
 MEASURED = {"p50": 60.0, "p99": 9000.0, "mean": 400.0}
 CALM = {"p50": 50.0, "p99": 200.0}
-STOLEN = "the hypervisor took 6.10% of a processor in use"
+STOLEN = Note("steal-time", "the hypervisor took 6.10 %")
 
 
 def measured(calm, unsound=STOLEN):
@@ -64,7 +65,7 @@ def test_all_runs_together_may_refuse_calm_latency():
     assert readings.refused is None
     readings.judge([readings.known(("cell", 1))])
     assert readings.refused is not None
-    assert "calm spells" in readings.refused
+    assert readings.refused.code == "few-quiet-spells"
     assert readings.known(("cell", 1)).values == MEASURED
     many = Readings()
     for number in range(3):

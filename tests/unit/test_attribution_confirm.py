@@ -1,8 +1,9 @@
-"""What fresh pairs say of a setting: by ranks, undecided below six, and a load without any is named."""
+"""Fresh pairs of a setting: compared by ranks, undecided below six; a load without any has a note."""
 
 from __future__ import annotations
 
 import pytest
+from messages import raises
 
 from hindmost.errors import UsageError
 from hindmost.stats import compare_runs
@@ -88,28 +89,37 @@ def test_what_is_lower_in_every_pair_is_confirmed_and_what_is_higher_refuted(pla
     (low, high), left = told(plan, tmp_path, {"low": sides(BEFORE, less), "high": sides(less, BEFORE)})
     assert (low["outcome"], high["outcome"]) == ("confirmed", "refuted")
     assert low["ratio"]["p99"]["value"] == pytest.approx(0.7)
-    assert "at low load confirmed: p99 is 0.7 times as long" in low["text"]
-    assert left == []
+    assert (low["load"], low["least_pairs"], left) == ("low", None, [])
 
 
 def test_fewer_than_six_pairs_decide_nothing(plan, tmp_path):
     less = [0.5 * value for value in BEFORE]
     (low,), (high,) = told(plan, tmp_path, {"low": sides(BEFORE[:5], less[:5])})
-    assert low["outcome"] == "undecided"
+    assert (low["outcome"], low["least_pairs"]) == ("undecided", 6)
     assert low["ratio"]["p99"]["low"] is None
-    assert "at least 6 are needed" in low["text"]
-    assert high == {"load": "high", "why": "no fresh runs were made"}
+    assert (high["load"], high["why"]["code"]) == ("high", "no-fresh-runs")
+
+
+def test_a_load_whose_pairs_are_all_disturbed_or_infinitely_late_has_no_confirmation(plan, tmp_path):
+    late = [*BEFORE[1:], float("inf")]
+    fresh = {"low": sides(BEFORE, []), "high": sides(BEFORE, late)}
+    done, left = told(plan, tmp_path, fresh)
+    assert done == []
+    assert [(one["load"], one["why"]["code"]) for one in left] == [
+        ("low", "no-clean-pair"),
+        ("high", "infinitely-late"),
+    ]
 
 
 def test_too_few_pairs_are_refused_before_a_study_begins(tmp_path):
-    with pytest.raises(UsageError, match="fewer than 6 pairs decide nothing"):
+    with raises(UsageError, "bad-value", key="confirm.runs", value=5, least=6):
         planned(tmp_path, 5)
 
 
 def test_too_few_blocks_are_refused_before_a_study_begins(tmp_path):
     file = tmp_path / "study.toml"
     file.write_text(STUDY.replace("RUNS", "8").replace('blocks = "3"', 'blocks = "2"'))
-    with pytest.raises(UsageError, match="fewer than 3 runs does not count"):
+    with raises(UsageError, "bad-value", key="design.blocks", value="2", least=3):
         resolve(file, None, budget=None, without=None)
 
 

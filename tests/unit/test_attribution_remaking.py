@@ -1,4 +1,4 @@
-"""Runs of a cell that are not sound: how often they are made again, and what of earlier studies still counts."""
+"""Excluded runs of a cell: how often they are repeated, and which runs of earlier versions still count."""
 
 from __future__ import annotations
 
@@ -6,16 +6,21 @@ import json
 from types import SimpleNamespace
 
 import pytest
+from messages import raises
 
 from hindmost.errors import UsageError
+from hindmost.notes import Note
 from hindmost.store import Study
-from hindmost.studies.attribution.attempts import Attempt
+from hindmost.studies.attribution.attempts import FILE as LEDGER
+from hindmost.studies.attribution.attempts import Attempt, Attempts
 from hindmost.studies.attribution.plan import LoadPoint
 from hindmost.studies.attribution.resolve import resolve
 from hindmost.studies.attribution.runner import Runner
 from hindmost.studies.pairs import GivenUp
 
 LOAD, CELL = LoadPoint("low", 500.0, "low"), (0,)
+STOLEN = Note("steal-time", "stolen", {"share": 0.06})
+FAILED = Note("not-started", "the server did not start", {"status": 1})
 
 
 class Scripted(Runner):
@@ -30,14 +35,14 @@ class Scripted(Runner):
         )
         super().__init__(SimpleNamespace(folder=folder), plan)  # type: ignore[arg-type]
         self.numbers, self.made, self.failing = list(stored), [], failing
-        values = lambda _, number: SimpleNamespace(unsound="stolen" if number in disturbed else None)  # noqa: E731
+        values = lambda _, number: SimpleNamespace(unsound=STOLEN if number in disturbed else None)  # noqa: E731
         self.readings = SimpleNamespace(run=values)  # type: ignore[assignment]
 
     def part(self, load, name, cell):
         return SimpleNamespace(runs=lambda: [SimpleNamespace(number=number) for number in self.numbers])
 
     def run_once(self, load, name, cell, number):
-        why = "the server did not start" if self.failing else None
+        why = FAILED if self.failing else None
         self.attempts.add(Attempt(load.folder, name, number, 0.1, why), {})
         if why is None:
             self.made.append(number)
@@ -45,16 +50,16 @@ class Scripted(Runner):
         return why
 
     def blocks(self, *numbers):
-        return [self.make(LOAD, "0", CELL, number) for number in numbers]
+        """Why each has no run that counts: the code, and how often it was made."""
+        whys = [self.make(LOAD, "0", CELL, number) for number in numbers]
+        return [None if why is None else (why.code, why.values["attempts"]) for why in whys]
 
 
 def test_a_run_is_made_again_twice_and_a_stored_one_never(tmp_path):
     runner = Scripted(tmp_path, disturbed=(1, 10_001, 20_001, 2))
-    assert runner.blocks(1, 2, 3) == ["not sound, made 3 times: stolen", None, None]
-    assert runner.made == [1, 10_001, 20_001, 2, 10_002, 3]
-    before = list(runner.made)
-    assert runner.blocks(1, 2, 3) == ["not sound, made 3 times: stolen", None, None]
-    assert runner.made == before
+    for _ in range(2):  # the second time all are stored
+        assert runner.blocks(1, 2, 3) == [("steal-time", 3), None, None]
+        assert runner.made == [1, 10_001, 20_001, 2, 10_002, 3]
 
 
 def test_a_study_makes_no_more_runs_again_than_it_was_to_make(tmp_path):
@@ -62,25 +67,35 @@ def test_a_study_makes_no_more_runs_again_than_it_was_to_make(tmp_path):
     runner = Scripted(
         tmp_path, blocks=2, disturbed=everything
     )  # two blocks of a cell and the control: four runs
-    whys = runner.blocks(1, 2, 3)
-    assert whys == [f"not sound, made {often}: stolen" for often in ("3 times", "3 times", "once")]
+    assert runner.blocks(1, 2, 3) == [("steal-time", times) for times in (3, 3, 1)]
     resumed = Scripted(tmp_path, blocks=2, disturbed=everything, stored=runner.numbers)
-    assert resumed.blocks(3) == ["not sound, made once: stolen"]
+    assert resumed.blocks(3) == [("steal-time", 1)]
     assert resumed.made == []
 
 
 def test_a_pair_counts_where_any_run_of_its_block_is_sound_as_in_studies_made_before(tmp_path):
     side = Scripted(tmp_path, disturbed=(1, 2), stored=(1, 10_001, 2)).side(LOAD, "0", CELL)
     assert (side.has(1), side.has(2), side.has(3)) == (True, True, False)
-    assert (side.unsound(1), side.unsound(2)) == (None, "stolen")
+    assert (side.unsound(1), side.unsound(2)) == (None, STOLEN)
 
 
 def test_a_side_that_fails_twice_is_given_up(tmp_path):
     side = Scripted(tmp_path, failing=True).side(LOAD, "0", CELL)
     side.make(1)
-    assert side.unsound(1) == "the server did not start"
+    assert side.unsound(1) == FAILED
     with pytest.raises(GivenUp):
         side.make(2)
+
+
+def test_failures_are_kept_with_code_and_values_and_read_without_as_version_0_1_wrote_them(tmp_path):
+    attempts = Attempts(tmp_path)
+    attempts.add(Attempt("low", "0", 1, 0.5, FAILED), {"idle": "block"})
+    attempts.add(Attempt("low", "0", 2, 0.5, None), {"idle": "block"})
+    earlier = {"load": "low", "cell": "0", "block": 3, "seconds": 1.0, "why": "no memory"}
+    with (tmp_path / LEDGER).open("a") as file:
+        file.write(json.dumps(earlier) + '\n{"load": "lo')
+    assert attempts.failures("low", "0") == [FAILED, Note("run-failed", "no memory")]
+    assert [one.block for one in attempts.entries()] == [1, 2, 3]
 
 
 FILE = """
@@ -104,14 +119,14 @@ def asked(folder, in_file="'25%'", **options):
     return resolve(file, folder / "study", budget=None, without=None, **options)
 
 
-def test_what_the_command_line_says_of_runs_made_again_stands_before_the_file(tmp_path):
+def test_remake_on_the_command_line_overrides_the_file(tmp_path):
     assert asked(tmp_path)[0].measure.remake == 0.25
     assert asked(tmp_path, remake="0")[0].measure.remake == 0.0
-    with pytest.raises(UsageError, match="--remake 'often' cannot be read"):
+    with raises(UsageError, "bad-value", name="--remake", value="often"):
         asked(tmp_path, remake="often")
 
 
-def test_a_study_that_goes_on_may_make_more_runs_again_and_remembers_it(tmp_path):
+def test_a_resumed_study_may_repeat_more_runs_and_remembers_it(tmp_path):
     plan, _ = asked(tmp_path)
     begun = {"plan": plan.measure.model_dump(mode="json"), "attribution": plan.file.model_dump(mode="json")}
     study = Study.create(tmp_path / "study", {**begun, "kind": "attribution", "host": {}})

@@ -22,7 +22,6 @@ from hindmost.run.readings import plan_of
 from hindmost.run.soundness import soundness
 from hindmost.store import Study
 from hindmost.studies.attribution.attempts import GIVEN_UP, Attempts
-from hindmost.studies.comparison.runs import note_of
 
 Bins = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.float64]]
 AGAIN = 10_000
@@ -125,9 +124,13 @@ class Readings:
         self.refused: Note | None = None
 
     def judge(self, runs: Iterable[RunValues]) -> None:
-        """Look at all runs that count, whether the thefts are those of others."""
+        """Decide from all runs that count whether interruptions were interference."""
         refusal = judged([run.calm for run in runs if run.calm is not None])
-        self.refused = None if refusal is None else Note(refusal.reason, refusal.text, {"need": refusal.need})
+        self.refused = (
+            None
+            if refusal is None
+            else Note(refusal.code, refusal.text, {**refusal.values, "needs": refusal.need})
+        )
 
     def cell(self, part: Study | None, cell: Cell, attempts: Attempts, where: tuple[str, str]) -> CellRuns:
         """What a cell's study holds, if there is one; ``where``: its load's folder and its own."""
@@ -165,7 +168,7 @@ class Readings:
         run = next(run for run in part.runs() if run.number == number)
         figures = run_figures(run, plan, Totals())
         found = soundness(figures, plan)
-        overloaded = found.kind == "short" and found.code != "client"
+        overloaded = found.kind == "short" and found.by != "client"
         measured = RunValues(
             block=number % AGAIN,
             values=dict(figures.values["latency"]),
@@ -173,8 +176,8 @@ class Readings:
             requests=figures.counts["due"],
             busy=run.record.get("server_cpu_share"),
             seconds=float(run.record["seconds"]),
-            overloaded=note_of(found) if overloaded else None,
-            unsound=None if overloaded or found.sound else note_of(found),
+            overloaded=found.note if overloaded else None,
+            unsound=None if overloaded or found.sound else found.note,
             bins=_bins(figures.latency),
             calm=figures.calm,
         )

@@ -14,7 +14,6 @@ from hindmost.plan import MeasurePlan
 from hindmost.run.making import make_run
 from hindmost.store import Study
 from hindmost.store.predictions import Prediction
-from hindmost.studies.comparison.runs import note_of
 from hindmost.studies.sides import judged, stored_run, unsound_rounds
 from hindmost.studies.verification.draws import DRAWS, draw_ratios_of_log, stored
 from hindmost.targets import Attached, Managed
@@ -100,7 +99,7 @@ def unsound(study: Study, number: int, predicted: Prediction) -> Note | None:
     """Why the run of a pair is excluded; None if it counts."""
     usual = {name: one["value"] for name, one in predicted["latency_us"].items()}
     found = judged(study, number, usual)
-    return None if found.sound else note_of(found)
+    return None if found.sound else found.note
 
 
 def unsound_pairs(series: Mapping[str, Study], predicted: Prediction) -> dict[int, Note]:
