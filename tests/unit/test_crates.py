@@ -14,7 +14,7 @@ FLOORS: tuple[set[str], ...] = (
     {"load"},
     {"bridge"},
 )
-"""A crate uses those of floors below its own. `seeds` and `skips` are of tests only."""
+"""A crate uses those of floors below its own."""
 UNSAFE = (
     *("sys/src/interface.rs", "sys/src/signal.rs", "sys/src/socket.rs", "sys/src/this_thread.rs"),
     "sys/src/uprobe.rs",
@@ -35,7 +35,7 @@ def uses(crate: str) -> set[str]:
 
 def test_crates_use_those_of_floors_below():
     floor = {crate: number for number, crates in enumerate(FLOORS) for crate in crates}
-    assert {path.name for path in CRATES.iterdir() if path.is_dir()} == {*floor, "seeds", "skips"}
+    assert {path.name for path in CRATES.iterdir() if path.is_dir()} == {*floor}
     wrong = [
         f"{crate} uses {other}" for crate in floor for other in uses(crate) if floor[other] >= floor[crate]
     ]

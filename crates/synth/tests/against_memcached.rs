@@ -95,7 +95,8 @@ const SEQUENCES: &[&str] = &[
 #[test]
 fn the_same_requests_get_the_same_bytes() {
     let Some((_child, real)) = memcached() else {
-        return hindmost_skips::skipped("no memcached to compare with");
+        assert!(std::env::var_os("CI").is_none(), "CI must have a memcached to compare with");
+        return;
     };
     let server = Server::spawn(&ServerConfig::default()).unwrap();
     let (long, longer) = ("k".repeat(250), "k".repeat(251));

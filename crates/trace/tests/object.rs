@@ -8,7 +8,7 @@ fn the_probes_are_what_their_sources_make() {
     let said = Command::new(script).arg("check").output().unwrap();
     let words = String::from_utf8_lossy(&said.stderr);
     if said.status.code() == Some(3) {
-        hindmost_skips::skipped(&format!("the probes cannot be built: {words}"));
+        assert!(std::env::var_os("CI").is_none(), "CI must be able to build the probes: {words}");
         return;
     }
     assert!(said.status.success(), "{words}");

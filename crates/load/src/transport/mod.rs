@@ -51,7 +51,9 @@ pub enum Handshake {
 /// The connections of one worker, by slot. Nothing here blocks but [`Transport::wait`].
 pub trait Transport {
     /// Whether writes are only queued, so that one [`Transport::submit`] hands over many.
-    const QUEUES: bool = false;
+    fn queues(&self) -> bool {
+        false
+    }
 
     /// Starts to connect `slot`, dropping the connection it had; it becomes writable when connected.
     fn connect(&mut self, slot: u32) -> io::Result<()>;

@@ -1,10 +1,12 @@
 //! The seeds of the fuzz targets `requests_*`, replayed.
 #![allow(clippy::pedantic, reason = "the targets are linted in their own workspace")]
 
-use hindmost_seeds::replay;
+use replay::replay;
 
 #[path = "../../../../fuzz/src/pieces.rs"]
 mod pieces;
+#[path = "../../../../fuzz/src/seeds.rs"]
+mod replay;
 #[path = "../../../../fuzz/src/requests.rs"]
 mod requests;
 

@@ -59,10 +59,10 @@ struct Removing;
 impl Errand for Removing {
     type Done = u32;
 
-    fn run<P: Protocol, T: Stamped>(
+    fn run<P: Protocol>(
         self,
         plan: &Plan,
-        mut worker: Worker<P, T, MonotonicClock>,
+        mut worker: Worker<P, dyn Stamped, MonotonicClock>,
     ) -> Result<u32, LoadError> {
         let Workload::KeyValue(keys) = &plan.workload else { return Ok(0) };
         worker.remove_all(keys, Part::WHOLE)

@@ -19,7 +19,7 @@ const PATIENCE: Nanos = Nanos::from_millis(5_000);
 /// second.
 const AT_ONCE: usize = 64;
 
-impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
+impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
     /// Opens all connections to `peers`, and secures them where they are to be.
     pub fn connect_all(&mut self, plan: &Plan, peers: &Peers) -> Result<(), LoadError> {
         let at_once = (AT_ONCE / (plan.threads.len() * plan.instance.of as usize)).max(1);

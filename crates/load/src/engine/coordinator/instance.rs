@@ -164,10 +164,10 @@ pub(super) struct Of<'a> {
 pub(super) trait Errand {
     type Done;
 
-    fn run<P: Protocol, T: Stamped>(
+    fn run<P: Protocol>(
         self,
         plan: &Plan,
-        worker: Worker<P, T, MonotonicClock>,
+        worker: Worker<P, dyn Stamped, MonotonicClock>,
     ) -> Result<Self::Done, LoadError>;
 }
 
@@ -203,51 +203,47 @@ impl Of<'_> {
             progress: self.progress,
             window: self.window,
         };
-        let stamping = plan.stamp_every > 0;
         let peers = Peers::new(servers.peers.clone(), plan.target.source.clone(), index);
-        let peers = peers.map_err(LoadError::Source)?;
-        if P::LOSSY {
-            // Several servers are refused.
-            let udp =
-                Udp::new(peers.of(0), plan.target.source.clone(), connections).map_err(LoadError::Source)?;
-            return drive(plan, &peers, parts.over(udp), errand);
-        }
-        let peers = peers.with_nagle(plan.batching == Batching::Nagle);
-        let tcp =
-            |peers| Tcp::new(peers, connections, stamping).map_err(LoadError::system("epoll_create1 failed"));
-        match (plan.io, &servers.credentials[..]) {
-            (Io::Epoll, []) => drive(plan, &peers, parts.over(tcp(peers.clone())?), errand),
-            (Io::Epoll, credentials) => {
-                let tls = Tls::new(tcp(peers.clone())?, credentials, connections);
-                drive(plan, &peers, parts.over(tls), errand)
-            }
-            // Plans that ask for TLS over it are refused.
-            (Io::IoUring, _) => {
-                let uring = Uring::new(peers.clone(), connections, stamping).map_err(LoadError::NoUring)?;
-                drive(plan, &peers, parts.over(uring), errand)
-            }
-        }
+        let nagle = !P::LOSSY && plan.batching == Batching::Nagle;
+        let peers = peers.map_err(LoadError::Source)?.with_nagle(nagle);
+        let mut worker = Worker::new(plan, parts.over(transport::<P>(plan, servers, &peers, connections)?));
+        worker.connect_all(plan, &peers)?;
+        errand.run(plan, worker)
     }
 }
 
-fn drive<P: Protocol, T: Stamped, E: Errand>(
+/// What carries the connections of a worker.
+fn transport<P: Protocol>(
     plan: &Plan,
+    servers: &Servers,
     peers: &Peers,
-    parts: Parts<P, T, MonotonicClock>,
-    errand: E,
-) -> Result<E::Done, LoadError> {
-    let mut worker = Worker::new(plan, parts);
-    worker.connect_all(plan, peers)?;
-    errand.run(plan, worker)
+    connections: u32,
+) -> Result<Box<dyn Stamped>, LoadError> {
+    let stamping = plan.stamp_every > 0;
+    if P::LOSSY {
+        // Several servers are refused.
+        let udp = Udp::new(peers.of(0), plan.target.source.clone(), connections);
+        return Ok(Box::new(udp.map_err(LoadError::Source)?));
+    }
+    let tcp =
+        || Tcp::new(peers.clone(), connections, stamping).map_err(LoadError::system("epoll_create1 failed"));
+    Ok(match (plan.io, &servers.credentials[..]) {
+        (Io::Epoll, []) => Box::new(tcp()?),
+        (Io::Epoll, credentials) => Box::new(Tls::new(tcp()?, credentials, connections)),
+        // Plans that ask for TLS over it are refused.
+        (Io::IoUring, _) => {
+            Box::new(Uring::new(peers.clone(), connections, stamping).map_err(LoadError::NoUring)?)
+        }
+    })
 }
 
 impl Errand for Loading {
     type Done = Finished;
 
-    fn run<P: Protocol, T: Stamped>(
+    fn run<P: Protocol>(
         self,
         plan: &Plan,
-        mut worker: Worker<P, T, MonotonicClock>,
+        mut worker: Worker<P, dyn Stamped, MonotonicClock>,
     ) -> Result<Finished, LoadError> {
         if let (true, Workload::KeyValue(mix)) = (plan.preload, &plan.workload) {
             worker.store_all(mix, part_of(plan, worker.index.into()))?;

@@ -72,7 +72,7 @@ struct Told {
     hits: u32,
 }
 
-impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
+impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
     /// Stores this worker's share of the keys over all its connections.
     pub fn store_all(&mut self, keys: &KeyValue, part: Part) -> Result<(), LoadError> {
         self.with_all_keys(keys, part, Errand::Store).map(|_| ())

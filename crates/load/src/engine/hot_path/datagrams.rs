@@ -14,7 +14,7 @@ use crate::record::Status;
 use crate::transport::{Stamped, DATAGRAM_LENGTH};
 use crate::LoadError;
 
-impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
+impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
     /// Ends requests whose timeout has passed at `now`.
     pub(super) fn expire(&mut self, now: Nanos) -> Result<(), LoadError> {
         let before = now.saturating_sub(self.schedule.timeout).0;

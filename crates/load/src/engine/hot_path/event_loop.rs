@@ -16,7 +16,7 @@ use crate::LoadError;
 /// A card's stamp that has not come this long after the reply is lost.
 pub(super) const LOST_AFTER: Nanos = Nanos::from_millis(10);
 
-impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
+impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
     /// The load, from its start, which must be known, to its last reply. Returns the thread's time and counters from
     /// the start of the calibration on.
     pub fn run(&mut self) -> Result<ThreadSpan, LoadError> {
@@ -89,7 +89,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
         for one in &ready {
             worked = true;
             let now = self.serve(*one)?;
-            if !(T::QUEUES && self.schedule.closed) {
+            if !(self.transport.queues() && self.schedule.closed) {
                 self.send_due(now)?;
             }
         }

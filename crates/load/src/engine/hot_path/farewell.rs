@@ -7,7 +7,7 @@ use crate::engine::state::connection::Connection;
 use crate::protocol::Protocol;
 use crate::transport::Stamped;
 
-impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
+impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
     /// The load is over: says goodbye in the protocol's words where nothing is asked any more. Nobody waits for what
     /// the server makes of it, nor minds if it has gone first.
     #[cold]

@@ -21,7 +21,7 @@ pub enum Attempt {
     Failed(io::Error),
 }
 
-impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
+impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
     /// Something came of the attempt to connect `ready.slot`.
     pub fn go_on_connecting(&mut self, ready: Ready) -> Result<Attempt, LoadError> {
         let slot = ready.slot;

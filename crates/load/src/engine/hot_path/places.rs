@@ -11,7 +11,7 @@ use crate::transport::Stamped;
 use crate::workload::Request;
 use crate::LoadError;
 
-impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
+impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
     /// The due request goes on another connection than `slot`, which has no room, or waits.
     #[cold]
     pub(super) fn put_elsewhere(&mut self, mut slot: Option<u32>, now: Nanos) {

@@ -14,7 +14,7 @@ use crate::transport::{Ready, Stamp, Stamped};
 use crate::workload::Kind;
 use crate::LoadError;
 
-impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
+impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
     /// Serves one ready connection; returns a fresh reading of the clock.
     #[inline]
     pub(super) fn serve(&mut self, ready: Ready) -> Result<Nanos, LoadError> {
@@ -44,8 +44,12 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
             None => self.transport.read(slot, &mut self.scratch),
             Some(others) => {
                 peeked = others;
-                let read = if peeked { T::peek_stamped } else { T::read_stamped };
-                read(&mut self.transport, slot, &mut self.scratch).map(|(n, stamp)| {
+                let read = if peeked {
+                    self.transport.peek_stamped(slot, &mut self.scratch)
+                } else {
+                    self.transport.read_stamped(slot, &mut self.scratch)
+                };
+                read.map(|(n, stamp)| {
                     last = stamp;
                     n
                 })

@@ -15,7 +15,7 @@ use crate::record::Status;
 use crate::transport::{Ready, Stamped};
 use crate::LoadError;
 
-impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
+impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
     /// An attempt to connect during the load goes on, or ends.
     #[cold]
     pub(super) fn connecting(&mut self, ready: Ready) -> Result<Nanos, LoadError> {

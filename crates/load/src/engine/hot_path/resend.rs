@@ -25,7 +25,7 @@ use crate::LoadError;
 /// to whatever has up to 400 ahead of it on its connection.
 pub(super) const MOST_RESENDS: u8 = 8;
 
-impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
+impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
     /// The server closes `slot` after the reply that was just taken.
     // Cold for servers that keep connections: where they do not, connecting costs far more.
     #[cold]

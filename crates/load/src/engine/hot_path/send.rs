@@ -17,7 +17,7 @@ use crate::LoadError;
 /// stall, requests that share a connection share a write.
 const BATCH: usize = 64;
 
-impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
+impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
     /// Sends everything due at `now`, and batches that leave by then; says whether there was anything.
     #[inline]
     pub(super) fn send_due(&mut self, now: Nanos) -> Result<bool, LoadError> {
@@ -125,7 +125,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
     /// all where the transport can do that.
     fn flush_unwritten(&mut self) -> Result<(), LoadError> {
         let mut unwritten = std::mem::take(&mut self.connections.unwritten);
-        if T::QUEUES && self.schedule.closed && unwritten.len() > 1 {
+        if self.transport.queues() && self.schedule.closed && unwritten.len() > 1 {
             self.flush_together(&unwritten)?;
         } else {
             for &slot in &unwritten {

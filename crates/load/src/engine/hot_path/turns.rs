@@ -27,7 +27,7 @@ use crate::transport::Stamped;
 use crate::workload::Request;
 use crate::LoadError;
 
-impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
+impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
     /// From now on requests take turns. What waits for an answer on an open connection gets it there, or comes back.
     #[cold]
     pub(super) fn begin_turns(&mut self) {

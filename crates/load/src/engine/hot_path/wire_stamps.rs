@@ -10,7 +10,7 @@ use crate::engine::state::stamping::{Arrived, StampSummary};
 use crate::protocol::Protocol;
 use crate::transport::{Segment, Source, Stamp, Stamped};
 
-impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
+impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
     /// Whether the next request, on `slot`, is one of those that the kernel stamps.
     #[inline]
     pub(super) fn is_stamped(&mut self, slot: u32) -> bool {

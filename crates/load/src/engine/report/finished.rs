@@ -33,7 +33,7 @@ pub struct Finished {
     pub stamps: StampSummary,
 }
 
-impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
+impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
     /// Takes the worker apart; `span` is what its run returned.
     pub fn finish(mut self, span: ThreadSpan) -> Finished {
         let stamps = self.stamp_summary();

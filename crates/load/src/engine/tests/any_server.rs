@@ -151,6 +151,7 @@ pub fn next_get(bytes: &mut Vec<u8>) -> Option<Vec<u8>> {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::seeds::replay;
     use super::*;
 
     /// Scripts that are mostly good: nonsense ends a run at once.
@@ -171,7 +172,7 @@ mod tests {
 
     #[test]
     fn seeds_of_the_fuzz_target_are_survived() {
-        hindmost_seeds::replay("engine", any_server);
+        replay("engine", any_server);
     }
 
     proptest! {

@@ -24,6 +24,9 @@ mod requests;
 #[cfg(test)]
 mod scripts;
 #[cfg(test)]
+#[path = "../../../../../fuzz/src/seeds.rs"]
+mod seeds;
+#[cfg(test)]
 mod sessions;
 #[cfg(test)]
 mod stamps;
@@ -141,7 +144,7 @@ pub fn worker_under<P: Protocol, T: Stamped>(
     let parts = Parts {
         index: 0,
         codec: P::new(plan),
-        transport,
+        transport: Box::new(transport),
         clock,
         arrivals: arrivals_of(plan, 0).unwrap(),
         requests: Requests::new(plan, Part::WHOLE, random(Purpose::Contents)),

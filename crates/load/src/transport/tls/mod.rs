@@ -217,7 +217,9 @@ impl<T: Transport> Tls<T> {
 }
 
 impl<T: Transport> Transport for Tls<T> {
-    const QUEUES: bool = T::QUEUES;
+    fn queues(&self) -> bool {
+        self.inner.queues()
+    }
 
     fn connect(&mut self, slot: u32) -> io::Result<()> {
         self.close(slot);

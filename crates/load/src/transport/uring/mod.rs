@@ -96,7 +96,9 @@ impl Uring {
 }
 
 impl Transport for Uring {
-    const QUEUES: bool = true;
+    fn queues(&self) -> bool {
+        true
+    }
 
     fn connect(&mut self, slot: u32) -> io::Result<()> {
         self.close(slot);

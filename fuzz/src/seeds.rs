@@ -1,4 +1,4 @@
-//! For tests only: the seeds of `fuzz/`, replayed without the fuzz targets' own build.
+//! The seeds of all targets, for the tests of crates that replay them without the targets' own build.
 
 use std::panic::{catch_unwind, resume_unwind, RefUnwindSafe};
 use std::path::Path;
@@ -10,6 +10,7 @@ use std::{fs, io};
 /// As `check` does, with the seed's name before it; and when the target has no seeds.
 #[expect(clippy::print_stderr, reason = "names the seed above what a test panicked with")]
 pub fn replay(target: &str, check: impl Fn(&[u8]) + RefUnwindSafe) {
+    // Of the crate whose test this is.
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds").join(target);
     let seeds = read(&folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
     assert!(!seeds.is_empty(), "no seeds in {}", folder.display());

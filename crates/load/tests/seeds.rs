@@ -2,7 +2,7 @@
 //! which drive what no other crate may use, are replayed in `crates/synth` and `crates/load`.
 #![allow(clippy::pedantic, reason = "the targets are linted in their own workspace")]
 
-use hindmost_seeds::replay;
+use seeds::replay;
 
 #[path = "../../../fuzz/src/capture.rs"]
 mod capture;
@@ -16,6 +16,8 @@ mod pieces;
 mod plan;
 #[path = "../../../fuzz/src/replies.rs"]
 mod replies;
+#[path = "../../../fuzz/src/seeds.rs"]
+mod seeds;
 
 #[test]
 fn captures_are_survived_and_say_the_same_however_they_were_cut() {
