@@ -75,9 +75,12 @@ def allot(
     for name, named in (("server", server), ("client", client_cpus)):
         if named and (missing := sorted(set(named) - set(at_hand))):
             raise UsageError(
-                "todo",
-                f"{name} CPU {missing[0]} is not at hand; this process may use {at_hand}",
+                "bad-value",
+                f"--{name}-cpus: this process may not use CPU {missing[0]}, only {at_hand}",
                 hint=f"--{name}-cpus {at_hand[-1]}",
+                option=f"--{name}-cpus",
+                value=missing[0],
+                known=at_hand,
             )
     if server is None:
         free = [cpu for cpu in at_hand if cpu not in set(client_cpus or ())]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from hindmost.errors import InstanceError
@@ -32,32 +33,42 @@ HINTS = {
 """By the engine's code of a failure (`crates/load`)."""
 
 
-def failure(index: int, failed: tuple[str, str] | None, ended: dict[str, Any]) -> InstanceError:
-    """Of an instance that ended badly.
+def failure(index: int, failed: Mapping[str, Any] | None, ended: Mapping[str, Any]) -> InstanceError:
+    """The error of a client that ended badly.
 
     Parameters
     ----------
     index : int
-        Which.
-    failed : (str, str) or None
-        Code and message that it said itself.
-    ended : dict
+        Number of the client.
+    failed : mapping, optional
+        Its own event ``failed``: ``code``, ``message``, and perhaps ``fields``.
+    ended : mapping
         The event of its end.
     """
+    host = {"host": ended["host"]} if "host" in ended else {}
     if failed:
-        code, message = failed
-        return InstanceError(code, message, hint=HINTS.get(code, "hindmost doctor shows this host's limits"))
+        code = failed["code"]
+        fields = {**failed.get("fields", {}), **host, "client": index}
+        hint = HINTS.get(code, "hindmost doctor shows this host's limits")
+        return InstanceError(code, failed["message"], hint=hint, **fields)
     status, words = ended["status"], ended["words"]
     how = f"was killed by signal {-status}" if status < 0 else f"exited with status {status}"
     return InstanceError(
-        "todo",
-        f"load instance {index} ({ended['who']}) {how}" + (f":\n{words}" if words else ""),
+        "client-ended",
+        f"client {index} ({ended['who']}) {how}" + (f":\n{words}" if words else ""),
         hint="who ended it? if memory was short: dmesg | tail" if status < 0 else HINTS["panicked"],
+        client=index,
+        **host,
+        **({"signal": -status} if status < 0 else {"status": status}),
+        words=words,
     )
 
 
 def unreadable(index: int, error: Exception) -> InstanceError:
     """Its result is not there or not whole."""
     return InstanceError(
-        "todo", f"the result of instance {index} cannot be read: {error}", hint=HINTS["write"]
+        "unreadable-result",
+        f"the result of client {index} cannot be read: {error}",
+        hint=HINTS["write"],
+        client=index,
     )

@@ -8,12 +8,18 @@ from contextlib import contextmanager
 from hindmost.errors import HindmostError
 from hindmost.fleet.fleet import Fleet
 from hindmost.fleet.local import HERE
+from hindmost.notes import Note
 from hindmost.plan import MeasurePlan
 
 
 @contextmanager
 def fleet_of(plan: MeasurePlan, say: Callable[[str], None] = lambda _: None) -> Iterator[Fleet]:
     """Open it; this machine, where the plan names no other.
+
+    Parameters
+    ----------
+    say : callable, optional
+        Given the text of each note, with its code.
 
     Raises
     ------
@@ -29,7 +35,10 @@ def fleet_of(plan: MeasurePlan, say: Callable[[str], None] = lambda _: None) -> 
     from hindmost.fleet.dask.fleet import DaskFleet
     from hindmost.fleet.dask.hosts import Hosts
 
-    fleet = DaskFleet(Hosts.model_validate(plan.fleet), say)
+    def tell(note: Note) -> None:
+        say(f"note[{note.code}]: {note}")
+
+    fleet = DaskFleet(Hosts.model_validate(plan.fleet), tell)
     try:
         yield fleet
     finally:
@@ -43,7 +52,8 @@ def need_dask() -> None:
         import distributed  # noqa: F401
     except ImportError as error:
         raise HindmostError(
-            "todo",
+            "missing-library",
             f"a fleet needs {error.name}, which is not installed",
             hint="pip install 'hindmost[fleet]'",
+            name=error.name,
         ) from None

@@ -116,7 +116,7 @@ class _Course:
         self._before_measuring = before_measuring
         self._said: dict[str, set[int]] = {word: set() for word in _AWAITED.values()}
         self._replies: dict[int, int] = {}
-        self._failed: dict[int, tuple[str, str]] = {}
+        self._failed: dict[int, dict[str, Any]] = {}
         self._ports: list[int] = []
         self._phase: Phase = "start"
         self._begun = time.monotonic()
@@ -140,7 +140,7 @@ class _Course:
         self._ports += event.get("ports", ())
         self._replies[index] = event.get("replies", self._replies.get(index, 0))
         if name == "failed":
-            self._failed[index] = (event["code"], event["message"])
+            self._failed[index] = event
         if name == "ended" and (index in self._failed or event["status"] != 0):
             raise failure(index, self._failed.get(index), event)
 
@@ -184,17 +184,24 @@ class _Course:
         seconds = time.monotonic() - self._begun
         if self._phase == "start" and self._keys:
             return InstanceError(
-                "todo",
-                f"instance {late} has not stored all of {self._keys:,} keys after {seconds:.0f} s: the server"
+                "preload",
+                f"client {late} has not stored all of {self._keys:,} keys after {seconds:.0f} s: the server"
                 " answers slowly",
                 hint='--workload FILE with fewer: {"kind": "key-value", "keys": 100}',
+                client=late,
+                keys=self._keys,
+                seconds=seconds,
             )
         host = self._hosts[late]
         return InstanceError(
-            "todo",
-            f"instance {late}{f' on host {host}' if host else ''} is stuck in phase `{self._phase}` after"
+            "client-stuck",
+            f"client {late}{f' on host {host}' if host else ''} is stuck in phase `{self._phase}` after"
             f" {seconds:.0f} s",
             hint="hindmost doctor shows whether that host is overloaded",
+            client=late,
+            host=host,
+            phase=self._phase,
+            seconds=seconds,
         )
 
 

@@ -1,4 +1,4 @@
-"""Whether this host has room for a plan's connections: files, ports, memory. Told before anything starts."""
+"""Whether this host has room for a plan's connections: files, ports, memory; checked before a run."""
 
 from __future__ import annotations
 
@@ -60,39 +60,50 @@ def make_room(
     addresses = max(len(plan.source), 1)
     if ports is not None and connections > addresses * (count := ports["last"] - ports["first"] + 1):
         raise HostUnfit(
-            "todo",
-            f"{connections:,} connections to one address need as many local ports, and this host has"
+            "ports",
+            f"{connections:,} connections to one address need as many local ports, but this host has"
             f" {count:,} ({ports['first']} to {ports['last']})"
             + (f" at each of {addresses} addresses" if plan.source else ""),
             hint="sudo sysctl -w net.ipv4.ip_local_port_range='1024 65535', more addresses in --source,"
             " or fewer --connections",
+            need=connections,
+            have=addresses * count,
         )
     memory, available = sum(one["memory_bytes"] for one in needs), facts["memory_available_bytes"]
     if available is not None and memory > MEMORY_SHARE * available:
         each = max(one["connection_bytes"] for one in needs)
         raise HostUnfit(
-            "todo",
-            f"{plan.clients} client(s) with {connections:,} connections may come to hold {_gib(memory)}, up"
-            f" to {each:,} bytes for each connection, and this host has {_gib(available)} to spare",
+            "little-memory",
+            f"{plan.clients} client(s) with {connections:,} connections may need {_gib(memory)}, up to"
+            f" {each:,} bytes per connection, but this host has {_gib(available)} free",
             hint="fewer --connections or --clients, or smaller values in --workload",
+            need=memory,
+            have=available,
+            most=int(MEMORY_SHARE * available),
+            each=each,
+            unit="bytes",
         )
 
     if takes is not None and connections > takes:
         name, _, _ = plan.target.partition("?")
         raise UsageError(
-            "todo",
-            f"{connections:,} connections were asked for, and {plan.target} is started for {takes:,}",
+            "full",
+            f"the plan needs {connections:,} connections, but {plan.target} is started for {takes:,}",
             hint=f"'{name}?connections={connections + SPARE_FILES}' as TARGET, or fewer --connections",
+            need=connections,
+            most=takes,
         )
 
 
 def _files(need: int, plan: MeasurePlan, soft: int | None, hard: int | None) -> None:
     if hard is not None and need > hard:
         raise HostUnfit(
-            "todo",
-            f"{plan.connections:,} connections need {need:,} open files in one process, and a process here"
+            "open-files",
+            f"{plan.connections:,} connections need {need:,} open files in one process, but a process here"
             f" may have {hard:,}",
             hint=f"sudo prlimit --pid $$ --nofile={max(65_536, need)}, then again; or fewer --connections",
+            need=need,
+            most=hard,
         )
     if soft is not None and need > soft:
         limit = resource.RLIM_INFINITY if hard is None else hard

@@ -18,7 +18,7 @@ from typing import Any
 from hindmost import _engine
 from hindmost.errors import UsageError
 from hindmost.models.refusals import refusal
-from hindmost.plan.positions import Written, explained
+from hindmost.plan.positions import Written, located
 
 SCHEMA = "hindmost.clone/1"
 FOLDER = Path(__file__).parent / "applications"
@@ -120,14 +120,12 @@ class Clone:
         try:
             checked = json.loads(_engine.check_clone(text))
         except _engine.EngineError as error:
-            message = explained(str(error.args[1]), text, where, written)
-            code, fields = refusal(message)
+            found = located(str(error.args[1]), text, where, written)
             raise UsageError(
-                code,
-                message,
+                found.code,
+                found.text,
                 hint="fields and values: schemas/clone.schema.json; an example: hindmost synth show silo",
-                path=where,
-                **fields,
+                **refusal(str(error.args[1]))[1] | found.fields,
             ) from None
         return cls(**checked)
 
@@ -163,7 +161,7 @@ def load_clone(source: str | Path) -> Clone:
             hint="an example: hindmost synth show silo",
             path=str(path),
         )
-    return Clone.of(document, str(path), Written(text, toml=path.suffix != ".json"))
+    return Clone.of(document, str(path), Written(text, toml=path.suffix != ".json", path=str(path)))
 
 
 def source_text(source: str | Path) -> str:

@@ -16,7 +16,7 @@ _MISSING = re.compile(r"missing field `(?P<key>[^`]+)`")
 _FORMS = (
     ("bad-value", _LIMIT),
     ("unknown-key", _UNKNOWN_KEY),
-    ("unknown-name", _UNKNOWN_NAME),
+    ("bad-value", _UNKNOWN_NAME),
     ("missing-argument", _MISSING),
 )
 _WORDS = {"stand still": "always-stopped", "grow without end": "above-capacity"}
@@ -30,7 +30,7 @@ def refusal(message: str) -> tuple[str, dict[str, Any]]:
     >>> refusal("clone field `threads` is 0, but must be between 1 and 1024")
     ('bad-value', {'key': 'threads', 'value': 0, 'must': 'between 1 and 1024'})
     >>> refusal("unknown variant `heap`, expected `shared` or `per_thread`")
-    ('unknown-name', {'value': 'heap', 'known': ['shared', 'per_thread']})
+    ('bad-value', {'value': 'heap', 'known': ['shared', 'per_thread']})
     """
     for words, code in _WORDS.items():
         if words in message:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -140,16 +141,18 @@ def sweep(
     """
     clone = clone if isinstance(clone, Clone) else load_clone(clone)
     design = design or Design(requests=100_000)
-    designs = settings(varied, together=together)
-    if len(designs) * len(loads) > MOST_POINTS:
+    counts = [len(one.values) for one in varied]
+    count = max(counts, default=1) if together else math.prod(counts)
+    if count * len(loads) > MOST_POINTS:
         raise UsageError(
             "too-many-points",
-            f"{len(designs):,} designs under {len(loads):,} loads make {len(designs) * len(loads):,} points;"
+            f"{count:,} designs under {len(loads):,} loads make {count * len(loads):,} points;"
             f" a sweep has at most {MOST_POINTS:,}",
             hint="fewer values, or --together",
-            value=len(designs) * len(loads),
+            value=count * len(loads),
             most=MOST_POINTS,
         )
+    designs = settings(varied, together=together)
     changed = [changes(clone.document, one) for one in designs]
     points = [{"set": change, "load": dict(load)} for change in changed for load in loads]
     predicted = predictions(clone, points, design, progress, elsewhere)

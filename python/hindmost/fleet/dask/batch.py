@@ -16,11 +16,12 @@ from typing import Any
 
 from hindmost.errors import InstanceError
 from hindmost.fleet.dask.pieces import Sizes
+from hindmost.notes import Note
 
 AT_A_TIME = 2
 """Pieces for each host: one at work, and one that waits, so that no host waits for the controller."""
 LOSSES = 3
-"""One piece that so many hosts were lost with is not asked of another: it may be what ends them."""
+"""Give up on a piece after this many hosts were lost while computing it: the piece itself may crash them."""
 LOOK_S = 1.0
 """As long as nothing arrives, whether any host is left is looked at so often."""
 AWAY_S = 60.0
@@ -55,7 +56,7 @@ class Batch:
         shared: Any,  # noqa: ANN401
         items: Sequence[Any],
         hosts: int,
-        say: Callable[[str], None],
+        say: Callable[[Note], None],
     ) -> None:
         self._client = client
         self._work = work
@@ -83,7 +84,7 @@ class Batch:
             found = self._result(future, piece)
             if found is not None:
                 seconds, answers = found
-                # Whoever else was asked for it need not end.
+                # Other hosts computing the same piece may keep running; their result is ignored.
                 self._asked = {other: one for other, one in self._asked.items() if one.first != piece.first}
                 self._sizes.learn(piece.size, seconds)
                 self._done += piece.size
@@ -102,7 +103,7 @@ class Batch:
                 future = self._ended.get(timeout=LOOK_S)
             except queue.Empty:
                 if not workers(self._client):
-                    raise self._none_left("the last one was lost") from None
+                    raise self._none_left("host-lost", "the last one was lost") from None
                 self._ask_as_well()
                 continue
             if future in self._asked:
@@ -116,8 +117,12 @@ class Batch:
             if not piece.asked_as_well and time.monotonic() - piece.since_s > AWAY_S:
                 piece.asked_as_well = True
                 self._say(
-                    f"{piece.size:,} of {len(self._items):,} points have been away for {AWAY_S:.0f} s: does a"
-                    " host stand still? Another one is asked for them as well"
+                    Note(
+                        "slow-host",
+                        f"a host has not returned {piece.size:,} of {len(self._items):,} points for"
+                        f" {AWAY_S:.0f} s; another host computes them as well",
+                        {"points": piece.size, "of": len(self._items), "seconds": AWAY_S},
+                    )
                 )
                 self._ask(piece.first, piece.size, piece.lost)
 
@@ -129,28 +134,33 @@ class Batch:
         try:
             return self._fetched(future)
         except KilledWorker as error:
-            self._ask_another(piece, getattr(error.last_worker, "name", None) or "one")
+            self._ask_another(piece, getattr(error.last_worker, "name", None) or "unknown")
         except _NotHandedOverError:
-            self._ask_another(piece, "one, which does not hand over what it computed,")
+            self._ask_another(piece, None)
         except CancelledError:
-            raise self._none_left("the scheduler is gone") from None
+            raise self._none_left("no-scheduler", "the scheduler is gone") from None
         return None
 
-    def _ask_another(self, piece: Piece, name: str) -> None:
-        """Ask for what host `name` was lost with."""
+    def _ask_another(self, piece: Piece, host: str | None) -> None:
+        """Ask another host for a piece: `host` was lost with it, or, None, does not return its answer."""
+        name = "the host that does not return its answer" if host is None else f"host {host}"
+        count = f"{piece.size:,} of {len(self._items):,} points"
+        values = {"host": host, "points": piece.size, "of": len(self._items)}
         if not workers(self._client):
-            raise self._none_left(f"host {name} was lost, the last one") from None
+            raise self._none_left("host-lost", f"{name} was lost, the last one", host) from None
         if piece.lost + 1 >= LOSSES:
             raise InstanceError(
-                "todo",
-                f"{LOSSES} hosts, the last of them {name}, were lost with the same {piece.size:,} of"
-                f" {len(self._items):,} points: they may be what ends them",
+                "repeated-host-loss",
+                f"{LOSSES} hosts were lost with the same {count}, last {name}: these points may crash them",
                 hint="memory of the hosts: dmesg | grep -i oom, there; or fewer --requests",
+                **values,
+                losses=LOSSES,
             ) from None
-        self._say(
-            f"host {name} was lost with {piece.size:,} of {len(self._items):,} points;"
-            " another host is asked for them"
-        )
+        if host is None:
+            text = f"a host does not return {count} that it computed; another host computes them"
+        else:
+            text = f"{name} was lost with {count}; another host computes them"
+        self._say(Note("slow-host" if host is None else "host-lost", text, values))
         self._ask(piece.first, piece.size, piece.lost + 1)
 
     def _fetched(self, future: Any) -> tuple[float, list[Any]]:  # noqa: ANN401
@@ -170,19 +180,22 @@ class Batch:
         while not concurrent.futures.wait([fetching], LOOK_S).done:
             if not workers(self._client):
                 fetching.cancel()
-                raise self._none_left("the last one was lost")
+                raise self._none_left("host-lost", "the last one was lost")
             if time.monotonic() - begun_s > AWAY_S:
                 fetching.cancel()
                 raise _NotHandedOverError
         found: tuple[float, list[Any]] = fetching.result()
         return found
 
-    def _none_left(self, why: str) -> InstanceError:
+    def _none_left(self, reason: str, why: str, host: str | None = None) -> InstanceError:
         return InstanceError(
-            "todo",
-            f"no host is left to compute on: {why}; {self._done:,} of {len(self._items):,} points were done,"
-            " and a batch with gaps is no answer",
-            hint="the command again, once the hosts are there; without --fleet it is computed here",
+            "no-host-left",
+            f"no host is left to compute on: {why}; {self._done:,} of {len(self._items):,} points were done",
+            hint="run the command again when the hosts are back; without --fleet it runs here",
+            reason=reason,
+            done=self._done,
+            of=len(self._items),
+            **({"host": host} if host else {}),
         )
 
 

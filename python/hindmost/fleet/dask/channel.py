@@ -16,6 +16,7 @@ from typing import Any, Protocol, TypeVar
 
 from hindmost import _engine
 from hindmost.errors import HostLost, InstanceError
+from hindmost.exits import Exit
 from hindmost.fleet.dask import quiet
 from hindmost.fleet.dask.certificates import credentials
 from hindmost.fleet.dask.hosts import Hosts
@@ -122,8 +123,15 @@ class _Threaded:
 
 
 def told_by(host: str, error: Mapping[str, Any]) -> InstanceError:
-    """What a host said went wrong there."""
-    return InstanceError(error["code"], f"host {host}: {error['message']}", hint=error.get("hint"))
+    """The error that a host reports (`host.error_document`)."""
+    fields = {**error.get("fields", {}), "host": host}
+    return InstanceError(
+        error["code"],
+        f"host {host}: {error['message']}",
+        hint=error.get("hint"),
+        exit_code=Exit.UNFIT if error.get("unfit") else None,
+        **fields,
+    )
 
 
 def host_of(address: str) -> str:

@@ -19,13 +19,14 @@ from hindmost.fleet.dask.channel import OwnChannel
 from hindmost.fleet.dask.hosts import Hosts, parse_fleet
 from hindmost.fleet.dask.version import identity, refuse_other
 from hindmost.fleet.opening import need_dask
+from hindmost.notes import Note
 
 CONNECT_S = 20.0
 Spread = Callable[[Work, Any, Sequence[Any]], Iterator[tuple[int, list[Any]]]]
 
 
 @contextmanager
-def computing(asked: str, say: Callable[[str], None] = lambda _: None) -> Iterator[Spread]:
+def computing(asked: str, say: Callable[[Note], None] = lambda _: None) -> Iterator[Spread]:
     """Machines that compute, as ``--fleet`` names them.
 
     Gives a function of some work, what all items share, and the items. It yields what the work gives for
@@ -34,7 +35,7 @@ def computing(asked: str, say: Callable[[str], None] = lambda _: None) -> Iterat
     Parameters
     ----------
     say : callable, optional
-        Told what a person should know: a host that was lost.
+        Given a note when a host is lost or slow.
 
     Raises
     ------
@@ -56,12 +57,20 @@ def computing(asked: str, say: Callable[[str], None] = lambda _: None) -> Iterat
             client = Client(where, security=security, timeout=CONNECT_S)  # type: ignore[no-untyped-call]
         except (OSError, TimeoutError) as error:
             raise UsageError(
-                "todo", f"no scheduler answers at {where}: {error}", hint="dask scheduler, there"
+                "no-scheduler",
+                f"no scheduler answers at {where}: {error}",
+                hint="dask scheduler, there",
+                address=where,
             ) from None
         with client:
             count = len(workers(client))
             if not count:
-                raise UsageError("todo", f"{where} has no workers", hint=f"dask worker {where} --nthreads 1")
+                raise UsageError(
+                    "no-workers",
+                    f"the scheduler at {where} has no workers",
+                    hint=f"dask worker {where} --nthreads 1",
+                    address=where,
+                )
             _look_at(client)
 
             def spread(work: Work, shared: Any, items: Sequence[Any]) -> Iterator[tuple[int, list[Any]]]:  # noqa: ANN401

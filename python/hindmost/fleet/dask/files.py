@@ -36,15 +36,22 @@ def packed(plans: list[str]) -> dict[str, str]:
             content = Path(path).read_bytes()
         except OSError as error:
             raise UsageError(
-                "todo", f"{path} cannot be sent to load hosts: {error.strerror}", hint=f"ls -l {path}"
+                "unreadable-file",
+                f"{path} cannot be sent to load hosts: {error.strerror}",
+                hint=f"ls -l {path}",
+                path=path,
             ) from None
         size += len(content)
         if size > MOST_BYTES:
             raise UsageError(
-                "todo",
-                f"the files of this plan, {path} and others, have more than {MOST_BYTES >> 20} MiB, which"
-                " would go to each host for each run",
-                hint="smaller files",
+                "bad-file",
+                f"the files of this plan, {path} and others, have more than {MOST_BYTES >> 20} MiB, and each"
+                " run sends them to each host",
+                hint="use smaller files",
+                path=path,
+                value=size,
+                most=MOST_BYTES,
+                unit="bytes",
             )
         found[path] = base64.b64encode(content).decode()
     return found

@@ -22,6 +22,7 @@ from hindmost.fleet.dask.instances import DaskTeam, see_that_all_reach
 from hindmost.fleet.dask.target import served
 from hindmost.fleet.dask.version import refuse_other
 from hindmost.fleet.fleet import Job, Served, Setting
+from hindmost.notes import Note
 
 SPIN_S = 0.3
 DOCTOR_S = 60.0
@@ -44,7 +45,7 @@ class DaskFleet:
     asked : Hosts
         What ``--fleet`` says.
     say : callable, optional
-        Told what a person should know.
+        Given each note.
     channel : callable, optional
         How hosts are reached.
 
@@ -57,7 +58,7 @@ class DaskFleet:
     def __init__(
         self,
         asked: Hosts,
-        say: Callable[[str], None] = lambda _: None,
+        say: Callable[[Note], None] = lambda _: None,
         channel: Callable[[Hosts], Channel] = opened_channel,
     ) -> None:
         self.asked = asked
@@ -97,7 +98,10 @@ class DaskFleet:
             except HostLost:  # it ends by itself
                 continue
             except HindmostError as error:
-                self._say(f"{error.message}; on {host}: hindmost knobs restore")
+                text = f"{error.message}; on {host}: hindmost knobs restore"
+                self._say(
+                    Note("unrestored-setting", text, {**error.fields, "host": host, "cause": error.code})
+                )
         self.channel.close()
 
     def _look_at(self, host: str) -> dict[str, Any]:
@@ -107,18 +111,21 @@ class DaskFleet:
         doctor = self.channel.ask(host, {"doctor": {"spin_s": SPIN_S}}, DOCTOR_S).said
         for finding in doctor["findings"]:
             if finding["mark"] == "unfit":
-                self._say(f"host {host} is unfit: {finding['title']}: {finding['value']}; {finding['why']}")
+                text = f"host {host} is unfit: {finding['title']}: {finding['value']}; {finding['why']}"
+                self._say(Note("host-unfit", text, {"host": host, "name": finding["id"]}))
         if self.asked.target is not None and self.asked.target.host == host:
             self._recover(host)
         return hello | {"doctor": doctor}
 
     def _recover(self, host: str) -> None:
         for one in self.channel.ask(host, {"recover": {}}, START_S).said:
-            failed = f": could not be put back: {one['failure']}" if one["failure"] else ""
-            self._say(
-                f"left on host {host} by a study that was killed: {one['name']} is {one['value']}"
-                f" again{failed}"
-            )
+            what = f"{one['name']} of host {host}, which a killed study had changed,"
+            values = {"host": host, "name": one["name"], "value": one["value"]}
+            if one["failure"]:
+                text = f"{what} could not be restored to {one['value']}: {one['failure']}"
+                self._say(Note("unrestored-setting", text, values))
+            else:
+                self._say(Note("restored-setting", f"{what} is {one['value']} again", values))
 
     @contextmanager
     def start(self, jobs: Sequence[Job], folder: Path) -> Iterator[DaskTeam]:
@@ -143,7 +150,8 @@ class DaskFleet:
         """Whether a run that was void for want of a host may be made again: that host is there again."""
         if times >= AGAIN:
             return False
-        self._say(f"{lost.message}. The run is void; it is made again once the host is back")
+        text = f"{lost.message}. The run is void and will be repeated when the host is back"
+        self._say(Note("host-lost", text, lost.fields))
         bring_again = getattr(self.channel, "bring_again", None)
         if bring_again is None:
             return False

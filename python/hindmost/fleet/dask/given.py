@@ -50,23 +50,29 @@ class GivenChannel(_Threaded):
             )
         except (OSError, TimeoutError, ValueError) as error:
             raise UsageError(
-                "todo",
+                "no-scheduler",
                 f"no scheduler answers at {self._where}: {error}",
                 hint="dask scheduler, there; for tls:// both ends need certificates: distributed.comm.tls in"
                 " Dask's configuration",
+                address=self._where,
             ) from None
         workers = (await self._client.scheduler.identity(n_workers=-1))["workers"]
         if not workers:
             raise UsageError(
-                "todo",
-                f"the scheduler at {self._where} has no workers: nobody would send load",
+                "no-workers",
+                f"the scheduler at {self._where} has no workers",
                 hint=f"on each load host: dask worker {self._where} --nthreads 1 --no-nanny --name HOST",
+                address=self._where,
             )
         for address, one in workers.items():
             name = str(one["name"])
             if name in self._addresses:
                 raise UsageError(
-                    "todo", f"two workers of {self._where} are named {name!r}", hint="dask worker --name"
+                    "duplicate-name",
+                    f"two workers of {self._where} are named {name!r}",
+                    hint="dask worker --name",
+                    address=self._where,
+                    name=name,
                 )
             self._addresses[name] = address
 
@@ -81,13 +87,15 @@ class GivenChannel(_Threaded):
                 obey_within, host, self.signer.public, text, signature, workers=[address], on_error="return"
             )
         except ImportError as error:
-            raise InstanceError("todo", f"host {host} has no Hindmost: {error}") from None
+            text = f"host {host} has no Hindmost: {error}"
+            raise InstanceError("missing-hindmost", text, host=host) from None
         answer = answers.get(address, OSError("it is not among the scheduler's workers any more"))
         if isinstance(answer, ImportError | AttributeError):
             raise InstanceError(
-                "todo",
+                "missing-hindmost",
                 f"host {host} has no Hindmost of this version: {answer}",
                 hint="pip install 'hindmost[fleet]' there",
+                host=host,
             )
         if isinstance(answer, OSError):
             self._lost.add(host)
@@ -103,9 +111,11 @@ class GivenChannel(_Threaded):
     def bring_again(self, name: str) -> None:
         """Whoever started it may do so again; we cannot."""
         raise InstanceError(
-            "todo",
-            f"host {name} was lost, and it is for whoever started its worker to start another",
+            "host-lost",
+            f"host {name} was lost, and only the person who started its worker can start another",
             hint=f"dask worker {self._where} --nthreads 1 --no-nanny --name {name}",
+            host=name,
+            address=self._where,
         )
 
     def rest(self, *, resting: bool) -> None:

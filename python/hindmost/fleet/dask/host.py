@@ -68,17 +68,21 @@ class Host:
         try:
             ((name, what),) = self.verifier.read(text, signature).items()
             if name not in WORDS:
-                raise Refused("todo", f"{name!r} is none of {', '.join(WORDS)}")
+                raise Refused(
+                    "rejected-command",
+                    f"{name!r} is not one of {', '.join(WORDS)}",
+                    reason="unknown",
+                    value=name,
+                    known=list(WORDS),
+                )
             self._renew()
             found = await WORDS[name](self, what)
-        except Refused as error:
-            return {"error": {"code": "refused", "message": error.message}}
         except HindmostError as error:
-            code = "unfit" if isinstance(error, HostUnfit) else getattr(error, "code", None)
-            return {"error": {"code": code or "failed", "message": error.message, "hint": error.hint}}
+            return {"error": error_document(error)}
         except OSError as error:
             place = f"{error.filename}: " if error.filename else ""
-            return {"error": {"code": "write", "message": f"{place}{error.strerror or error}"}}
+            write = HindmostError("write", f"{place}{error.strerror or error}", path=error.filename)
+            return {"error": error_document(write)}
         return {"ok": found, "heard_ns": heard_ns, "said_ns": _engine.monotonic_ns()}
 
     def _renew(self, seconds: float = LEASE_S) -> None:
@@ -133,7 +137,11 @@ class Host:
         except (OSError, TimeoutError) as error:
             why = f"no answer within {what['timeout_s']:g} s" if isinstance(error, TimeoutError) else error
             raise HindmostError(
-                "todo", f"cannot reach {what['address']}: {why}", hint=f"there: ip route get {host}"
+                "server-unreachable",
+                f"cannot reach {what['address']}: {why}",
+                hint=f"there: ip route get {host}",
+                address=what["address"],
+                errno=getattr(error, "errno", None),
             ) from None
         writer.close()
 
@@ -208,8 +216,19 @@ class Host:
 
     def _started(self) -> HostTeam:
         if self._team is None:
-            raise HindmostError("todo", "no instance runs here")
+            raise HindmostError("no-client-running", "no client runs here")
         return self._team
+
+
+def error_document(error: HindmostError) -> dict[str, Any]:
+    """An error as a host reports it; `channel.told_by` restores it."""
+    return {
+        "code": error.code,
+        "message": error.message,
+        "hint": error.hint,
+        "fields": json.loads(json.dumps(error.fields, default=str)),
+        "unfit": isinstance(error, HostUnfit),
+    }
 
 
 WORDS: dict[str, Word] = {
@@ -246,12 +265,12 @@ async def obey_within(host: str, public: str, text: str, signature: str, dask_wo
     if there is None or there.left or (there.verifier.public != public and now > until):
         there = Host(Verifier(public, host), dask_worker)
     if there.verifier.public != public:
-        return {
-            "error": {
-                "code": "refused",
-                "message": f"host {host} is at work for another controller",
-                "hint": f"wait for it; it is free {LEASE_S:g} s after that controller's last word",
-            }
-        }
+        busy = HindmostError(
+            "host-busy",
+            f"host {host} works for another controller",
+            hint=f"wait; it is free {LEASE_S:g} s after that controller's last command",
+            host=host,
+        )
+        return {"error": error_document(busy)}
     _BY_SERVER[id(dask_worker)] = (there, now + LEASE_S)
     return await there.obey(text, signature)

@@ -26,9 +26,9 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from hindmost.errors import UsageError
+from hindmost.errors import ArgumentError, UsageError
 from hindmost.plan.positions import Written
-from hindmost.plan.problems import Models, problems_of
+from hindmost.plan.problems import Models, refused
 from hindmost.targets.cpus import parse_cpus
 
 MOST_BYTES = 1 << 20
@@ -90,14 +90,31 @@ class Hosts(_Strict):
         for one in self.host:
             for what in {one.name, one.where}:
                 if what in seen:
-                    raise ValueError(f"host {one.name!r} is listed twice: {what} is {seen[what]!r}, too")
+                    raise ArgumentError(
+                        "duplicate-name",
+                        f"host {one.name!r} is listed twice: {what} is also {seen[what]!r}",
+                        name=one.name,
+                        value=what,
+                    )
             seen |= {one.name: one.name, one.where: one.name}
         if self.scheduler is None and not any(one.clients for one in self.host):
-            raise ValueError("no host has a load instance")
+            raise ArgumentError(
+                "missing-argument", "no host has a client: name a [[host]] with clients above 0", key="host"
+            )
         if self.scheduler is not None and self.host:
-            raise ValueError("scheduler and [[host]] are both given: a scheduler knows its hosts")
+            raise ArgumentError(
+                "conflicting-options",
+                "scheduler and [[host]] exclude each other: a scheduler knows its hosts",
+                options=["scheduler", "host"],
+            )
         if self.target is not None and self.host and self.target.host not in seen:
-            raise ValueError(f"target.host {self.target.host!r} is none of {', '.join(self.names)}")
+            raise ArgumentError(
+                "unknown-name",
+                f"target.host {self.target.host!r} is not one of {', '.join(self.names)}",
+                key="target.host",
+                value=self.target.host,
+                known=list(self.names),
+            )
         if self.scheduler is not None:
             _check_scheduler(self.scheduler, plain=not self.tls)
         return self
@@ -129,19 +146,27 @@ def parse_fleet(text: str) -> Hosts:
     try:
         if path.stat().st_size > MOST_BYTES:
             raise UsageError(
-                "todo", f"{path} is larger than {MOST_BYTES:,} bytes: no list of hosts", hint=_EXAMPLE
+                "bad-file",
+                f"{path} is larger than {MOST_BYTES:,} bytes, so it is not a list of hosts",
+                hint=_EXAMPLE,
+                option="--fleet",
+                path=text,
+                most=MOST_BYTES,
+                unit="bytes",
             )
         written = path.read_text(encoding="utf-8")
         document = tomllib.loads(written)
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(
-            "todo",
+            "no-such-file" if isinstance(error, FileNotFoundError) else "unreadable-file",
             f"--fleet {text}: {error}",
             hint=f"{_EXAMPLE}; or the address of a scheduler, tls://HOST:8786",
+            option="--fleet",
+            path=text,
         ) from None
     except tomllib.TOMLDecodeError as error:
-        raise UsageError("todo", f"{path}: {error}", hint=_EXAMPLE) from None
-    return _checked(document, str(path), Written(written, toml=True))
+        raise UsageError("bad-file", f"{path}: {error}", hint=_EXAMPLE, option="--fleet", path=text) from None
+    return _checked(document, str(path), Written(written, toml=True, path=str(path)))
 
 
 _MODELS: Models = {
@@ -157,25 +182,39 @@ def _checked(document: Mapping[str, Any], where: str, written: Written | None = 
     try:
         return Hosts.model_validate(document)
     except ValidationError as error:
-        message = problems_of(error, _MODELS, where, written)
-        hint = _EXAMPLE
-        if "in clear" in message:
-            hint = (
+        found = refused(error, _MODELS, where, written, hint=_EXAMPLE)
+        if found.code == "unencrypted-scheduler":
+            found.hint = (
                 "tls://, with certificates in Dask's configuration; or a file: scheduler = ..., tls = false"
             )
-        raise UsageError("todo", message, hint=hint) from None
+        raise found from None
 
 
 def _check_scheduler(address: str, *, plain: bool) -> None:
-    """Whoever reaches a worker in clear can run code there."""
+    """Refuse unencrypted connections to other machines: whoever reaches a worker can run code there."""
     if not address.startswith(SCHEMES):
-        raise ValueError(f"scheduler {address!r} is no address like tls://HOST:8786")
+        raise ArgumentError(
+            "bad-value",
+            f"scheduler {address!r} is not an address like tls://HOST:8786",
+            key="scheduler",
+            value=address,
+            known=list(SCHEMES),
+        )
     host, _, port = address.partition("://")[2].rpartition(":")
     if not host or not port.isdecimal():
-        raise ValueError(f"scheduler {address!r} lacks a port, like {address.rstrip('/')}:8786")
+        raise ArgumentError(
+            "bad-value",
+            f"scheduler {address!r} lacks a port, like {address.rstrip('/')}:8786",
+            key="scheduler",
+            value=address,
+            missing="port",
+        )
     if address.startswith("tcp://") and not plain and not _loopback(host.strip("[]")):
-        raise ValueError(
-            f"{address} is in clear, and not on this machine: whoever reaches its workers runs code there"
+        raise ArgumentError(
+            "unencrypted-scheduler",
+            f"{address} is not encrypted and not on this machine: whoever reaches its workers can run code",
+            key="scheduler",
+            value=address,
         )
 
 

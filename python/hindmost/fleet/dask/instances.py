@@ -98,6 +98,7 @@ class DaskTeam:
                 event["message"] = f"host {host}: {event['message']}"
             if event["event"] == "ended":
                 event["who"] = f"host {host}, {event['who']}"
+                event["host"] = host
                 self._ended.add(index)
             heard.append(Heard(index, event))
         if not self._ended.issuperset(self._by_host[host]):
@@ -114,7 +115,12 @@ class DaskTeam:
                         got = self._channel.ask(host, piece, FETCH_S).said
                         if not got:
                             raise InstanceError(
-                                "todo", f"host {host}: {name} ends after {file.tell()} of {size} bytes"
+                                "incomplete-transfer",
+                                f"host {host}: {name} ends after {file.tell()} of {size} bytes",
+                                host=host,
+                                path=name,
+                                have=file.tell(),
+                                need=size,
                             )
                         file.write(got)
         self._after = clocks(self._channel, list(self._by_host))
@@ -164,4 +170,5 @@ def see_that_all_reach(channel: Channel, hosts: Sequence[str], address: str) -> 
         others = [host for host in hosts if host not in failed]
         more = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""
         can = f"; {', '.join(others)} can" if others else ""
-        raise InstanceError("todo", f"{first.message}{more}{can}", hint=first.hint)
+        fields = {**first.fields, "hosts": list(failed), "reachable_from": others}
+        raise InstanceError(first.code, f"{first.message}{more}{can}", hint=first.hint, **fields)

@@ -53,14 +53,22 @@ class Serving:
     ) -> None:
         if "/" in name.partition("?")[0]:
             raise UsageError(
-                "todo",
-                f"{name} is a path, and a server on another host is started by its name",
-                hint=f"a preset, or a target file that stands there as {TARGETS}/NAME.toml",
+                "bad-value",
+                f"{name} is a path, but a server on another host is started by its name",
+                hint=f"a preset, or a target file on that host: {TARGETS}/NAME.toml",
+                key="target",
+                value=name,
             )
         own = TARGETS / f"{name}.toml"
         target = parse_target(str(own) if own.is_file() else name)
         if not isinstance(target, Managed):
-            raise UsageError("todo", f"{name} is a server that runs already", hint="leave out [target]")
+            raise UsageError(
+                "bad-value",
+                f"[target] must start its server, but {name} is a server that already runs",
+                hint="leave out [target]",
+                key="target",
+                value=name,
+            )
         self._pairs = [_checked(one["what"], one["level"], target) for one in settings]
         spec = started_with(target.spec, self._pairs)
         cpus = processors(target.spec, spec, cpus)
@@ -85,7 +93,7 @@ class Serving:
             except TargetError:
                 raise
             except HindmostError as error:
-                raise HostUnfit("todo", error.message, hint=error.hint) from None
+                raise HostUnfit(error.code, error.message, hint=error.hint, **error.fields) from None
             self._stack = stack.pop_all()
         return {
             "address": server.address,
@@ -114,7 +122,7 @@ def _checked(what: Mapping[str, Any], level: str, target: Managed) -> tuple[Knob
     try:
         knob.check(level)
     except HindmostError as error:
-        raise HostUnfit("todo", error.message, hint=error.hint) from None
+        raise HostUnfit(error.code, error.message, hint=error.hint, **error.fields) from None
     return knob, level
 
 

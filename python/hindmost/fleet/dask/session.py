@@ -78,16 +78,22 @@ class Verifier:
         try:
             self._key.verify(bytes.fromhex(signature), text.encode())
         except (InvalidSignature, ValueError):
-            raise Refused(
-                "todo", f"host {self._host} was told something that its controller did not sign"
-            ) from None
+            raise self._refused("signature", "its controller did not sign") from None
         word = json.loads(text)
         self._session = self._session or word["session"]
         if word["schema"] != PLAIN or word["session"] != self._session or word["host"] != self._host:
-            raise Refused("todo", f"host {self._host} was told something that was meant for another")
+            raise self._refused("recipient", "is meant for another host or session")
         # Words overtake each other (one listens while others are said): each once, in any order.
         if word["serial"] in self._heard:
-            raise Refused("todo", f"host {self._host} was told the same twice (word {word['serial']})")
+            raise self._refused("repeated", f"has been executed before (serial {word['serial']})")
         self._heard.add(word["serial"])
         said: dict[str, Any] = word["say"]
         return said
+
+    def _refused(self, reason: str, why: str) -> Refused:
+        return Refused(
+            "rejected-command",
+            f"host {self._host} refused a command that {why}",
+            host=self._host,
+            reason=reason,
+        )

@@ -68,29 +68,38 @@ async def reach(host: Host, usual: Ssh, config: dict[str, Any], credentials: Cre
     by_hand = f"ssh {port}{key}{f'{how.user}@' if how.user else ''}{host.where}"
     _look_at_files(host, how)
     whom = f"host {host.name} ({host.where})"
+    place = {"host": host.name, "address": host.where}
     try:
         connection = await asyncio.wait_for(asyncssh.connect(host.where, **options), 2 * CONNECT_S)
     except asyncssh.PermissionDenied as error:
         raise InstanceError(
-            "todo",
+            "host-login",
             f"{whom} refuses the login: {error.reason}{f' (key {how.key})' if how.key else ''}",
-            hint=f"{by_hand} true; ssh-copy-id puts a key there, user and key stand in [ssh]",
+            hint=f"{by_hand} true; ssh-copy-id installs a key there, [ssh] sets user and key",
+            **place,
+            path=how.key,
+            user=how.user,
         ) from None
     except asyncssh.HostKeyNotVerifiable as error:
         raise InstanceError(
-            "todo",
-            f"{whom} is not known by its key: {error.reason}; another machine may answer in its place",
-            hint=f"{by_hand} true, look at its key, and let it stand in"
-            f" {how.known_hosts or '~/.ssh/known_hosts'}",
+            "host-key",
+            f"the key of {whom} is unknown: {error.reason}; another machine may answer in its place",
+            hint=f"{by_hand} true, verify its key, and add it to {how.known_hosts or '~/.ssh/known_hosts'}",
+            **place,
+            path=how.known_hosts,
         ) from None
     except (OSError, TimeoutError, asyncssh.Error) as error:
         why = str(error) or f"no answer within {2 * CONNECT_S:g} s"
-        raise InstanceError("todo", f"{whom} cannot be reached: {why}", hint=f"{by_hand} true") from None
+        raise InstanceError(
+            "host-unreachable", f"{whom} cannot be reached: {why}", hint=f"{by_hand} true", **place
+        ) from None
     except ValueError as error:  # asyncssh's KeyImportError is one
         raise InstanceError(
-            "todo",
-            f"host {host.name}: a key for its login cannot be used ({how.key or 'of ~/.ssh'}): {error}",
-            hint=f"{by_hand} true; a key with a passphrase belongs to ssh-agent: ssh-add",
+            "login-key",
+            f"host {host.name}: the key for its login cannot be used ({how.key or 'of ~/.ssh'}): {error}",
+            hint=f"{by_hand} true; load a key with a passphrase into ssh-agent: ssh-add",
+            **place,
+            path=how.key,
         ) from None
     try:
         ours, theirs = (connection.get_extra_info(end)[0] for end in ("sockname", "peername"))
@@ -118,9 +127,12 @@ def _look_at_files(host: Host, how: Ssh) -> None:
                 Path(name).expanduser().open("rb").close()
         except OSError as error:
             raise InstanceError(
-                "todo",
+                "unreadable-file",
                 f"host {host.name}: {what} {name} of [ssh] cannot be read: {error.strerror}",
                 hint=f"ls -l {name}",
+                host=host.name,
+                key=f"ssh.{what}",
+                path=name,
             ) from None
 
 
@@ -130,7 +142,12 @@ async def _begun(process: Any, name: str, by_hand: str, python: str) -> str:  # 
         line = await asyncio.wait_for(process.stdout.readline(), START_S)
     except TimeoutError:
         raise InstanceError(
-            "todo", f"host {name}: its worker did not begin within {START_S:g} s", hint=f"{by_hand} uptime"
+            "worker-failed",
+            f"host {name}: its worker did not start within {START_S:g} s",
+            hint=f"{by_hand} uptime",
+            host=name,
+            limit=START_S,
+            unit="s",
         ) from None
     try:
         said = json.loads(line)
@@ -141,11 +158,13 @@ async def _begun(process: Any, name: str, by_hand: str, python: str) -> str:  # 
         line += await asyncio.wait_for(process.stderr.read(), 2.0)
     words = line.strip()[-1000:]
     if "Timed out" in words or "scheduler" in words.lower():
-        hint = f"can it reach this machine? a firewall that lets {name} connect back to us is needed"
+        hint = f"can it reach this machine? let {name} connect back through the firewall"
     else:
         install = f"{python} -m pip install 'hindmost[fleet]=={__version__}'"
         hint = f'{by_hand} "{install}", or python = ... in [ssh]'
-    raise InstanceError("todo", f"host {name}: no worker of Hindmost begins there: {words}", hint=hint)
+    code = "missing-hindmost" if "No module named" in words else "worker-failed"
+    text = f"host {name}: Hindmost's worker does not start there: {words}"
+    raise InstanceError(code, text, hint=hint, host=name, words=words)
 
 
 def _bracketed(host: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from hindmost.errors import HindmostError, HostLost, HostUnfit, InstanceError, TargetError
+from hindmost.exits import Exit
 from hindmost.fleet.dask.channel import Channel
 from hindmost.fleet.dask.hosts import TargetPlace
 from hindmost.fleet.fleet import Served, Setting
@@ -27,7 +28,7 @@ def served(
     except HostLost:
         raise
     except InstanceError as error:
-        kind = HostUnfit if error.code == "unfit" else TargetError
+        kind = HostUnfit if error.exit_code == Exit.UNFIT else TargetError
         raise kind(error.code, error.message, hint=error.hint, **error.fields) from None
     served = Served(place.host, found["address"], found["command"], found["cpus"], found["server_version"])
     try:
@@ -37,7 +38,12 @@ def served(
         with contextlib.suppress(HindmostError):
             died = _stopped(channel, place.host)
         if died and isinstance(error, InstanceError):
-            gone = TargetError("todo", f"{error.message}; {name} on {place.host} {died}", hint=error.hint)
+            gone = TargetError(
+                "server-gone",
+                f"{error.message}; {name} on {place.host} {died}",
+                hint=error.hint,
+                **{**error.fields, "host": place.host, "name": name, "cause": error.code},
+            )
             gone.shows = "silent"
             raise gone from None
         raise

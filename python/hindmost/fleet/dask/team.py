@@ -161,17 +161,24 @@ def _placed(asked: list[dict[str, Any]]) -> list[dict[str, Any]]:
         plan = json.loads(one["plan"])
         if missing := sorted(set(one["cpus"]) - set(here)):
             raise HostUnfit(
-                "todo", f"CPU {missing[0]} is not at hand; this host has {here}", hint="cpus in the file"
+                "bad-value",
+                f"a client may not use CPU {missing[0]} here, only {here}",
+                hint="correct cpus in the hosts file",
+                key="cpus",
+                value=missing[0],
+                known=here,
             )
         cpus = list(one["cpus"])
         if not cpus and plan["pacing"] == "spin":
             wanted = len(plan["threads"])
             if len(free) < wanted:
                 raise HostUnfit(
-                    "todo",
-                    f"{len(asked)} instance(s) of {wanted} thread(s) cannot each spin on a processor of"
-                    f" their own: this host has {len(here)}",
+                    "few-processors",
+                    f"{len(asked)} client(s) with {wanted} spinning thread(s) each need a CPU per thread, but"
+                    f" this host has {len(here)}",
                     hint="--pacing sleep, or fewer clients there",
+                    need=len(asked) * wanted,
+                    have=len(here),
                 )
             cpus, free = free[:wanted], free[wanted:]
             plan["threads"] = [

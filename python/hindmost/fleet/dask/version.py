@@ -38,14 +38,18 @@ def refuse_other(host: str, said: Mapping[str, str] | BaseException) -> None:
     """
     hint = f"the same wheel there: pip install 'hindmost[fleet]=={__version__}'"
     if isinstance(said, ImportError | AttributeError):
-        raise InstanceError("todo", f"host {host} has no Hindmost of this version: {said}", hint=hint)
+        text = f"host {host} has no Hindmost of this version: {said}"
+        raise InstanceError("missing-hindmost", text, hint=hint, host=host)
     if isinstance(said, BaseException):
-        raise InstanceError("todo", f"host {host} does not answer: {said}", hint=hint)
+        raise InstanceError("host-unreachable", f"host {host} does not answer: {said}", hint=hint, host=host)
     for what, ours in identity().items():
         if said[what] != ours:
             raise InstanceError(
-                "todo",
-                f"host {host} has {what} {said[what]} of Hindmost, and this controller {what} {ours}:"
-                " their figures would not be of one instrument",
+                "version-mismatch",
+                f"host {host} has {what} {said[what]} of Hindmost, but this controller has {what} {ours}",
                 hint=hint,
+                host=host,
+                key=what,
+                value=said[what],
+                need=ours,
             )
