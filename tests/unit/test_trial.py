@@ -1,4 +1,4 @@
-"""A trial of one change: what may be asked, what is said of it, and that it is answered from its folder."""
+"""A trial of one change: what may be asked, what is kept, and that its folder alone gives the same answer."""
 
 import json
 import shutil
@@ -6,12 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from messages import raises
 from tiny_study import HOST, tiny_plan
 
 from hindmost import open_study
 from hindmost._engine import Histogram
 from hindmost.errors import Interrupted, UsageError
 from hindmost.plan.levels import numbers_of, parse_levels, write_levels
+from hindmost.report.common import numbers
 from hindmost.report.trial import render_trial, render_trial_page
 from hindmost.report.trial.page import shown
 from hindmost.run.request import MeasureRequest
@@ -20,7 +22,7 @@ from hindmost.studies.kind import carry_out
 from hindmost.studies.talk import Silent
 from hindmost.studies.trial import Asked, answer, opened, reopened
 from hindmost.studies.trial import sides as making
-from hindmost.studies.trial.answer import Column, _headline, _level, best_of, kept
+from hindmost.studies.trial.answer import Column, _level, best_of, conflicting, kept
 from hindmost.studies.trial.asked import allowed, parse_knob
 
 SLOWER = {"env": "HINDMOST_NOTHING"}
@@ -28,11 +30,11 @@ SLOWER = {"env": "HINDMOST_NOTHING"}
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """A real study: six rounds of tiny runs of the synthetic server on two ways that are alike."""
+    """A real study: three rounds of tiny runs of the synthetic server at two levels that are alike."""
     plan = tiny_plan().model_copy(
         update={
             "clients": 1,
-            "runs": (6, 6),
+            "runs": (3, 3),
             "rate_per_s": 300.0,
             "duration_s": 0.2,
             "warmup": 0.1,
@@ -46,29 +48,27 @@ def made(tmp_path_factory):
     return folder, carry_out(study, Silent())
 
 
-def test_each_level_has_a_run_in_every_round_and_is_answered_again_from_the_folder(made):
+def test_each_level_has_a_run_in_every_round_and_the_folder_alone_gives_the_same_answer(made):
     folder, shown = made
     document = json.loads((folder / "trial.json").read_text())
     assert [one["level"] for one in document["levels"]] == ["", "1"]
-    # A busy host sets rounds aside; all count where none would be left.
-    rounds = document["rounds"] or 6
-    assert rounds + len(document["aside"]) == 6 or document["rounds"] == 0
+    # A busy host may disturb a round; all count where none would be left.
+    rounds = document["rounds"] or 3
+    assert document["rounds"] + len(document["aside"]) == 3
     assert all(len(one["values_us"]["p99"]) == rounds for one in document["levels"])
     assert document["levels"][0]["against"] == {}
     before, after = (one["values_us"]["mean"] for one in document["levels"])
     ratios = sorted(b / a for a, b in zip(before, after, strict=True))
     found = document["levels"][1]["against"]["mean"]["ratio"]
     assert ratios[0] * 0.999 <= found["value"] <= ratios[-1] * 1.001
-    assert found["low"] is not None or rounds < 6  # a few carry no interval
-    if found["low"] is not None:
-        assert ratios[0] * 0.999 <= found["low"] <= found["value"] <= found["high"] <= ratios[-1] * 1.001
+    assert (found["low"], found["high"]) == (None, None), "three rounds carry no interval"
     again = answer(Study.open(folder))
     assert {**again, "created": ""} == {**shown.document, "created": ""}
     assert open_study(folder).best in ("", "1")
     page, table = render_trial_page(document), render_trial(document, 100)
     assert page.count("<svg") >= 4
-    assert "p99 ratio" in table
-    assert render_trial({**document, "by": "mean"}, 100).count("mean ratio") == 1
+    for one in document["levels"]:
+        assert numbers.latency(one["latency_us"]["p99"]["value"]) in table
 
 
 def stored(folder: Path, runs: list[Path], monkeypatch: pytest.MonkeyPatch, stop_at: int = 0) -> list[str]:
@@ -119,10 +119,10 @@ def test_levels_about_the_best_have_rounds_of_their_own_and_whoever_was_stopped_
         means = one["values_us"]["mean"][0], document["levels"][0]["values_us"]["mean"][0]
         assert one["against"]["mean"]["ratio"]["value"] == pytest.approx(means[0] / means[1])
     assert document["comparisons"] == 2 + 3
-    assert "5 comparisons" in render_trial(document, 200)
-    page = render_trial_page(document)
-    assert "as a ratio to the present state" in page
-    assert "2 rounds and 2 about the best level" in page
+    page, table = render_trial_page(document), render_trial(document, 200)
+    for name in (one["level"] for one in document["levels"]):
+        assert name in page
+        assert name in table
 
 
 def drifting(value: float, rounds: range, generator: np.random.Generator) -> list[float]:
@@ -153,7 +153,7 @@ def test_refining_comes_near_the_best_value_though_the_host_drifts():
 
 
 def test_of_many_levels_that_change_nothing_few_trials_prove_one_better():
-    """400 trials of 6 levels: at 95 % for each alone 40 of them would; false alarm of this test under 1e-4."""
+    """400 trials of 6 levels: at 95 % for each alone 40 would be wrong. This test fails falsely 1 time in 10,000."""
     generator = np.random.default_rng(2)
     asked = Asked(tiny_plan(), SLOWER, ("0", "1", "2", "3", "4", "5"), "p99")
     wrong = 0
@@ -167,9 +167,9 @@ def test_of_many_levels_that_change_nothing_few_trials_prove_one_better():
 
 def test_the_more_levels_the_more_rounds_decide_and_too_few_are_refused():
     assert [allowed(levels).least for levels in (1, 2, 5, 8)] == [6, 7, 8, 9]
-    with pytest.raises(UsageError, match="among 5 levels") as told:
+    with raises(UsageError, "bad-value", option="--rounds", value=7, least=8) as refused:
         allowed(5).checked(7)
-    assert told.value.hint == "--rounds 10"
+    assert refused.value.hint == "--rounds 10"
 
 
 def test_beside_the_best_present_state_the_next_best_is_shown():
@@ -197,31 +197,21 @@ def level(name: str, **figures: tuple[float, str]) -> dict:
 
 
 @pytest.mark.parametrize(
-    ("after", "best", "keep", "said"),
+    ("p99", "mean", "best", "keep", "conflicts"),
     [
-        (level("on", p99=(80.0, "lower"), mean=(90.0, "lower")), 1, 1, "set argument x to on"),
-        (level("on", p99=(95.0, "no change seen"), mean=(90.0, "lower")), 1, None, "not decided"),
-        (
-            level("on", p99=(120.0, "higher"), mean=(100.0, "no change seen")),
-            0,
-            None,
-            "leave argument x at off",
-        ),
-        (level("on", p99=(120.0, "higher"), mean=(90.0, "lower")), 0, None, "a lower mean and a higher p99"),
+        ((80.0, "lower"), (90.0, "lower"), 1, 1, []),
+        ((95.0, "no change seen"), (90.0, "lower"), 1, None, []),
+        ((120.0, "higher"), (100.0, "no change seen"), 0, None, []),
+        ((120.0, "higher"), (90.0, "lower"), 0, None, ["on"]),
     ],
 )
-def test_the_sentence_keeps_what_is_proven_and_says_where_the_mean_would_mislead(after, best, keep, said):
-    before = level("off", p99=(100.0, ""), mean=(100.0, ""))
-    document = {
-        "knob": {"argument": "x"},
-        "by": "p99",
-        "rounds": 6,
-        "aside": {},
-        "levels": [before, after],
-        "best": best,
-        "keep": keep,
-    }
-    assert said in _headline(document)
+def test_a_level_is_kept_only_if_proven_better_and_conflicts_with_the_mean_are_named(
+    p99, mean, best, keep, conflicts
+):
+    levels = [level("off", p99=(100.0, ""), mean=(100.0, "")), level("on", p99=p99, mean=mean)]
+    assert best_of(levels, "p99", one_stage=True) == best
+    assert kept(levels, best, "p99") == keep
+    assert conflicting(levels, "p99") == conflicts
 
 
 def test_what_was_infinitely_late_in_a_run_has_no_ratio_and_is_not_kept():
@@ -248,18 +238,20 @@ def test_levels_are_a_list_or_a_range_and_nothing_else():
 
 def test_what_cannot_be_tried_is_refused_before_anything_runs(made, tmp_path):
     ask = MeasureRequest(target="memcached://127.0.0.1:9", rate="1k")
-    with pytest.raises(UsageError, match="runs already"):
+    with raises(UsageError, "needs-managed-target", target="memcached://127.0.0.1:9"):
         opened(ask, "pinning = true", "free,each", out=tmp_path / "a")
     synth = MeasureRequest(target="synth", rate="1k")
-    for rounds, by, levels, refine in [
-        (5, "p99", "free,0", 0),
-        (8, "p98.5", "free,0", 0),
-        (8, "p99", "free,nowhere", 0),
-        (8, "p99", "free,0", 1),
-        (20, "p99", "0,1", 7),
+    for rounds, by, levels, refine, code, option in [
+        (5, "p99", "free,0", 0, "bad-value", "--rounds"),
+        (8, "p98.5", "free,0", 0, "unknown-name", "--by"),
+        (8, "p99", "free,0", 1, "conflicting-options", "--refine"),
+        (20, "p99", "0,1", 7, "bad-value", "--refine"),
     ]:
-        with pytest.raises(UsageError):
+        with raises(UsageError, code, option=option):
             opened(synth, "cpus = true", levels, rounds, by, tmp_path / "b", refine)
+    with pytest.raises(UsageError) as refused:
+        opened(synth, "cpus = true", "free,nowhere", 8, "p99", tmp_path / "b")
+    assert refused.value.fields["value"] == "nowhere"
     assert not (tmp_path / "b").exists()
-    with pytest.raises(UsageError, match="6"):
+    with raises(UsageError, "bad-value", option="--rounds", value=3, least=6):
         reopened(made[0], 3)

@@ -228,15 +228,24 @@ def _headline(doc: documents.Trial) -> str:
     return text + _apart(doc)
 
 
+def conflicting(levels: Sequence[documents.Level], by: str) -> list[str]:
+    """The levels that lower either the mean or the figure `by`, and raise the other."""
+    return [
+        one["level"]
+        for one in levels[1:]
+        if {one["against"][name]["change"] for name in ("mean", by) if name in one["against"]}
+        == {"lower", "higher"}
+    ]
+
+
 def _apart(doc: documents.Trial) -> str:
-    """Levels whose mean and asked figure went apart: whoever follows one loses the other."""
-    by, told = doc["by"], []
-    for one in doc["levels"][1:]:
-        mean, asked = (one["against"].get(name) for name in ("mean", by))
-        if mean is None or asked is None or by == "mean":
-            continue
-        if {mean["change"], asked["change"]} == {"lower", "higher"}:
-            told.append(f"{one['level']} has a {mean['change']} mean and a {asked['change']} {by}")
+    """Name the levels whose mean and asked figure disagree: following one loses the other."""
+    by, conflicts = doc["by"], conflicting(doc["levels"], doc["by"])
+    found = {one["level"]: one["against"] for one in doc["levels"] if one["level"] in conflicts}
+    told = [
+        f"{level} has a {one['mean']['change']} mean and a {one[by]['change']} {by}"
+        for level, one in found.items()
+    ]
     return f"; {'; '.join(told)}" if told else ""
 
 

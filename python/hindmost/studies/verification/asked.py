@@ -94,18 +94,7 @@ def points_of(loads: str, clone: Clone) -> list[Point]:
             name=clone.name,
             option="--loads",
         )
-    shares = [parse_percent(text.strip()) for text in loads.split(",")]
-    for share in shares:
-        if not 0.0 < share < 1.0:
-            raise UsageError(
-                "bad-value",
-                f"--loads {loads!r}: {share:.4g} is not between 0 % and 100 %",
-                hint="--loads 20%,50%",
-                option="--loads",
-                value=share,
-                least=0.0,
-                most=1.0,
-            )
+    shares = [parse_percent(text.strip(), "--loads") for text in loads.split(",")]
     return [Point(share, clone.rate_at(share) or 0.0) for share in sorted(set(shares))]
 
 
