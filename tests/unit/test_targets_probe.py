@@ -1,15 +1,15 @@
-"""Identity checks against scripted servers: each answer, and what is said about it."""
+"""Identity checks against scripted servers: each answer, and the error that it gives."""
 
 from __future__ import annotations
 
 import contextlib
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
+from messages import raises
 
 from hindmost.errors import TargetError
 from hindmost.plan.protocols import Protocol
@@ -68,52 +68,55 @@ def test_a_right_server_is_identified_however_its_bytes_arrive(
 
 
 @pytest.mark.parametrize(
-    ("protocol", "reply", "kind", "words"),
+    ("protocol", "reply", "kind", "code", "fields"),
     [
         (
             "memcached",
             b"-ERR unknown command 'version'\r\n",
             WrongProtocol,
-            ["-ERR", "looks like redis", "redis://"],
+            "wrong-protocol",
+            {"found": "redis", "reply": "-ERR unknown command 'version'"},
         ),
-        ("memcached", b"HTTP/1.1 400 Bad Request\r\n\r\n", WrongProtocol, ["an HTTP server", "http://"]),
-        ("memcached", b"SSH-2.0-x\r\n", WrongProtocol, ["SSH"]),
-        ("memcached", b"\x15\x03\x01\x00\x02\x02\x28", WrongProtocol, ["TLS"]),
-        ("memcached", b"\xff\x00 garbage", WrongProtocol, [r"\xff\x00 garbage"]),
-        ("memcached", b"", WrongProtocol, ["without an answer"]),
-        ("redis", b"ERROR\r\n", WrongProtocol, ["looks like memcached", "memcached://"]),
-        ("redis", b"-NOAUTH Authentication required.\r\n", TargetError, ["refuses", "NOAUTH", "password"]),
-        ("redis", b"-LOADING Redis is loading\r\n", NotReady, ["LOADING"]),
-        ("http", b"-ERR wrong number of arguments\r\n", WrongProtocol, ["redis"]),
-        ("http", b"ERROR\r\n", WrongProtocol, ["memcached"]),
-        ("http", b"HTTP/1.1 503 Busy\r\n\r\n", NotReady, ["503"]),
-        ("http", b"HTTP/1.1 404 Not Found\r\n\r\n", TargetError, ["404", "every request would be a miss"]),
-        ("http", b"HTTP/1.1 xyz\r\n\r\n", WrongProtocol, ["xyz"]),
+        (
+            "memcached",
+            b"HTTP/1.1 400 Bad Request\r\n\r\n",
+            WrongProtocol,
+            "wrong-protocol",
+            {"found": "http"},
+        ),
+        ("memcached", b"\xff\x00 garbage", WrongProtocol, "wrong-protocol", {"reply": "\\xff\x00 garbage"}),
+        ("memcached", b"", WrongProtocol, "hung-up", {}),
+        ("redis", b"ERROR\r\n", WrongProtocol, "wrong-protocol", {"found": "memcached"}),
+        (
+            "redis",
+            b"-NOAUTH Authentication required.\r\n",
+            TargetError,
+            "login-refused",
+            {"reply": "NOAUTH Authentication required."},
+        ),
+        ("redis", b"-LOADING Redis\r\n", NotReady, "server-not-ready", {"reply": "LOADING Redis"}),
+        ("http", b"-ERR wrong number of arguments\r\n", WrongProtocol, "wrong-protocol", {"found": "redis"}),
+        ("http", b"ERROR\r\n", WrongProtocol, "wrong-protocol", {"found": "memcached"}),
+        ("http", b"HTTP/1.1 503 Busy\r\n\r\n", NotReady, "server-not-ready", {"shows": "failing"}),
+        ("http", b"HTTP/1.1 404 Not Found\r\n\r\n", TargetError, "request-refused", {"shows": "missing"}),
+        ("http", b"HTTP/1.1 xyz\r\n\r\n", WrongProtocol, "wrong-protocol", {"reply": "HTTP/1.1 xyz"}),
     ],
 )
-def test_a_wrong_server_is_told_by_what_it_answered(
-    protocol: Protocol, reply: bytes, kind: type[TargetError], words: list[str]
+def test_a_wrong_server_is_refused_by_what_it_answered(
+    protocol: Protocol, reply: bytes, kind: type[TargetError], code: str, fields: dict[str, object]
 ) -> None:
-    with scripted(reply) as address, pytest.raises(kind) as caught:
+    with scripted(reply) as address, raises(kind, code, **fields) as caught:
         identify(address, protocol, 5.0)
-    assert caught.value.exit_code == 1
-    said = f"{caught.value.message} {caught.value.hint}"
-    for word in [address, *words]:
-        assert word in said
+    assert caught.value.fields["address"] == address
 
 
 def test_a_silent_server_is_given_up_in_time() -> None:
-    began = time.monotonic()
-    with (
-        scripted(b"", linger=True) as address,
-        pytest.raises(TargetError, match=r"said nothing within 0\.2 s"),
-    ):
+    with scripted(b"", linger=True) as address, raises(TargetError, "no-answer", limit=0.2):
         identify(address, "memcached", 0.2)
-    assert time.monotonic() - began < 5
 
 
 def test_a_server_that_stops_in_mid_reply_is_given_up_in_time() -> None:
-    with scripted(b"VERS", linger=True) as address, pytest.raises(WrongProtocol, match="VERS"):
+    with scripted(b"VERS", linger=True) as address, raises(WrongProtocol, "wrong-protocol", reply="VERS"):
         identify(address, "memcached", 0.2)
 
 
@@ -125,15 +128,14 @@ def test_an_endless_line_is_not_read_for_ever() -> None:
 def test_a_refused_connection_says_that_nothing_listens() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"127.0.0.1:{server.getsockname()[1]}"
-    with pytest.raises(NotListening, match="nothing listens on 127") as caught:
+    with raises(NotListening, "not-listening", address=address):
         identify(address, "redis", 1.0)
-    assert "ss -ltn" in (caught.value.hint or "")
 
 
 def test_an_address_that_swallows_packets_is_given_up_in_time() -> None:
     with pytest.raises(TargetError) as caught:
         accepts("192.0.2.1:9", 0.2)  # TEST-NET-1 (RFC 5737): never routed
-    assert "192.0.2.1" in caught.value.message
+    assert caught.value.fields["address"] == "192.0.2.1:9"
 
 
 def test_the_first_address_that_answers_is_taken() -> None:
@@ -149,6 +151,8 @@ def test_the_first_address_that_answers_is_taken() -> None:
     ("reply", "what"),
     [
         (b"220 mail.example ESMTP\r\n", "a mail or FTP server"),
+        (b"SSH-2.0-x\r\n", "an SSH server"),
+        (b"\x15\x03\x01\x00\x02\x02\x28", "a TLS server"),
         (b"\x4a\x00\x00\x00\x0a8.0.36\x00", "MySQL"),
         (b"<html>", "an HTTP server"),
         (b"CLIENT_ERROR bad\r\n", "memcached"),

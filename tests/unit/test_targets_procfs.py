@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from messages import raises
 
 from hindmost.errors import TargetError
 from hindmost.targets import ports
@@ -117,7 +118,7 @@ def test_a_machine_without_room_below_the_range_still_gets_a_port(monkeypatch: p
 
 
 def test_no_port_is_picked_on_an_address_of_another_machine() -> None:
-    with pytest.raises(TargetError, match=r"cannot pick a free port on 192\.0\.2\.1"):
+    with raises(TargetError, "no-free-port", host="192.0.2.1"):
         ports.pick_free_port("192.0.2.1")
 
 
@@ -125,11 +126,8 @@ def test_a_taken_port_is_refused_with_its_holder() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         assert ports.bind_error("127.0.0.1", port) == errno.EADDRINUSE
-        with pytest.raises(
-            TargetError, match=rf"port {port} .* already taken by .*process {os.getpid()}\)"
-        ) as caught:
+        with raises(TargetError, "address-in-use", host="127.0.0.1", port=port, pid=os.getpid()):
             ports.refuse_taken_port("127.0.0.1", port)
-    assert f":{port}" in (caught.value.hint or "")
     ports.refuse_taken_port("127.0.0.1", port)
 
 

@@ -1,14 +1,17 @@
-"""Target files: what is accepted, what is refused, and what the refusal says."""
+"""Target files: what is accepted, what is refused, and with which code and fields."""
 
 from __future__ import annotations
 
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
+from messages import raises
 
 from hindmost.errors import HindmostError, TargetError, UsageError
+from hindmost.plan.protocols import PROTOCOLS
 from hindmost.targets import TargetSpec, load_target_file, preset, preset_names
 from hindmost.targets.cpus import format_cpus, parse_cpus
 from hindmost.targets.launch import choose_folder, find_program, prepare, threads_for
@@ -19,57 +22,59 @@ ROOT = Path(__file__).parents[2]
 GOOD = 'name = "s"\nprotocol = "redis"\ncommand = ["serve", "{port}"]\n'
 
 
-def refusal(text: str, folder: Path = ROOT) -> UsageError:
-    with pytest.raises(UsageError) as caught:
-        parse_target_toml(text, "x.toml", folder)
-    assert caught.value.exit_code == 2
-    return caught.value
+CONFLICT = "conflicting-options"
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "code", "fields"),
     [
-        ("name = ", ["not TOML", "Invalid value"]),
-        ('name = "s"\ncommand = ["a", "{port}"]', ["protocol is missing"]),
-        (GOOD + "prot = 1", ["unknown key prot", "did you mean port?"]),
-        (GOOD + '[stop]\nsignl = "TERM"', ["unknown key stop.signl", "did you mean signal?"]),
-        (GOOD + "[ready]\ntimeout = 3", ["unknown key ready.timeout", "did you mean timeout_s?"]),
-        (GOOD + "port = 70000", ["port = 70000", "65535"]),
-        (GOOD + 'port = "80"', ['port = "80"', "integer"]),
-        (GOOD + "port = true", ["port = true", "integer"]),
-        (GOOD + 'host = "example"', ['host = "example"', "not an IP address"]),
-        (GOOD + 'host = "0.0.0.0"', ["all addresses"]),
-        (GOOD + 'cpus = "3-1"', ['cpus = "3-1"', "backwards"]),
-        (GOOD + 'cpus = "0,0"', ["twice"]),
-        (GOOD + "cpus = []", ["no processor"]),
-        (GOOD + "cpus = [0, true]", ["set of processors"]),
-        (GOOD + 'cpus = "0-99999999999"', ["beyond"]),
-        (GOOD + "threads = 0", ["threads = 0"]),
-        (GOOD + '[stop]\nsignal = "TREM"', ['stop.signal = "TREM"', "did you mean TERM?"]),
-        (GOOD + '[stop]\nsignal = "TERM"\ncommand = ["x"]', ["stop", "both signal and command"]),
-        (GOOD + '[ready]\nkind = "command"', ["ready", "needs a command"]),
-        (GOOD + '[ready]\ncommand = ["x"]', ["ready", 'kind = "protocol" does not use it']),
-        (GOOD + '[ready]\nkind = "udp"', ['ready.kind = "udp"', "'protocol', 'tcp' or 'command'"]),
-        (GOOD + "[ready]\ntimeout_s = nan", ["ready.timeout_s"]),
-        (GOOD + '[files]\n"../x" = ""', ["inside {dir}"]),
-        (GOOD + '[files]\n"/etc/x" = ""', ["inside {dir}"]),
-        (GOOD + '[files]\nx = "listen {prot};"', ["files.x", "{prot}", "did you mean {port}?", "{{prot}}"]),
-        (GOOD + 'user = "a"\nuser_if_root = "b"', ["both user and user_if_root"]),
-        (GOOD + 'path = "/x"', ['protocol = "dns" or "http"', "redis"]),
-        (GOOD + "[options]\nport = 3", ["options.port", "already a placeholder"]),
-        (GOOD + "[options]\nPort = 3", ["options.Port"]),
-        (GOOD.replace("{port}", "6379"), ["port = 0", "neither {port} nor {address}"]),
-        (GOOD.replace('["serve", "{port}"]', "[]"), ["command = []", "at least 1 item"]),
-        (GOOD.replace('["serve", "{port}"]', '"serve {port}"'), ["command", "list"]),
-        (GOOD.replace("redis", "oracle"), ['protocol = "oracle"', "'memcached'", "'http'"]),
-        (GOOD + "port = -1\nthreads = -1", ["2 problems", "port = -1", "threads = -1"]),
+        ("name = ", "bad-file", {}),
+        ('name = "s"\ncommand = ["a", "{port}"]', "missing-argument", {"key": "protocol"}),
+        (GOOD + "prot = 1", "unknown-key", {"key": "prot", "line": 4}),
+        (GOOD + '[stop]\nsignl = "TERM"', "unknown-key", {"key": "stop.signl", "line": 5}),
+        (GOOD + "[ready]\ntimeout = 3", "unknown-key", {"key": "ready.timeout"}),
+        (GOOD + "port = 70000", "bad-value", {"key": "port", "value": 70000, "line": 4}),
+        (GOOD + 'port = "80"', "bad-value", {"key": "port", "value": "80"}),
+        (GOOD + "port = true", "bad-value", {"key": "port", "value": True}),
+        (GOOD + 'host = "example"', "bad-value", {"key": "host", "value": "example"}),
+        (GOOD + 'host = "0.0.0.0"', "bad-value", {"key": "host", "value": "0.0.0.0"}),
+        (GOOD + 'cpus = "3-1"', "bad-value", {"key": "cpus", "value": "3-1"}),
+        (GOOD + 'cpus = "0,0"', "duplicate-name", {"key": "cpus"}),
+        (GOOD + "cpus = []", "bad-value", {"key": "cpus", "value": []}),
+        (GOOD + "cpus = [0, true]", "bad-value", {"key": "cpus", "value": [0, True]}),
+        (GOOD + 'cpus = "0-99999999999"', "bad-value", {"key": "cpus", "most": 8191}),
+        (GOOD + "threads = 0", "bad-value", {"key": "threads", "value": 0}),
+        (GOOD + '[stop]\nsignal = "TREM"', "unknown-name", {"key": "stop.signal", "name": "TREM"}),
+        (GOOD + '[stop]\nsignal = "TERM"\ncommand = ["x"]', CONFLICT, {"key": "stop.signal"}),
+        (GOOD + '[ready]\nkind = "command"', "missing-argument", {"key": "ready.command"}),
+        (GOOD + '[ready]\ncommand = ["x"]', CONFLICT, {"key": "ready.command", "other": "ready.kind"}),
+        (GOOD + '[ready]\nkind = "udp"', "bad-value", {"known": ["protocol", "tcp", "command"]}),
+        (GOOD + "[ready]\ntimeout_s = nan", "bad-value", {"key": "ready.timeout_s"}),
+        (GOOD + '[files]\n"../x" = ""', "bad-value", {"key": "files", "name": "../x"}),
+        (GOOD + '[files]\n"/etc/x" = ""', "bad-value", {"key": "files", "name": "/etc/x"}),
+        (GOOD + '[files]\nx = "listen {prot};"', "unknown-name", {"key": "files.x", "name": "prot"}),
+        (GOOD + 'user = "a"\nuser_if_root = "b"', CONFLICT, {"key": "user", "other": "user_if_root"}),
+        (GOOD + 'path = "/x"', CONFLICT, {"key": "path", "value": "redis"}),
+        (GOOD + "[options]\nport = 3", "duplicate-name", {"key": "options.port"}),
+        (GOOD + "[options]\nPort = 3", "bad-value", {"key": "options.Port"}),
+        (GOOD.replace("{port}", "6379"), "missing-argument", {"key": "port"}),
+        (GOOD.replace('["serve", "{port}"]', "[]"), "bad-value", {"key": "command", "value": []}),
+        (GOOD.replace('["serve", "{port}"]', '"serve {port}"'), "bad-value", {"key": "command"}),
+        (GOOD.replace("redis", "oracle"), "bad-value", {"key": "protocol", "known": list(PROTOCOLS)}),
     ],
 )
-def test_a_wrong_target_file_is_refused_with_file_key_and_value(text: str, words: list[str]) -> None:
-    message = str(refusal(text))
-    assert "x.toml" in message
-    for word in words:
-        assert word in message
+def test_a_wrong_target_file_is_refused(text: str, code: str, fields: dict[str, Any]) -> None:
+    with raises(UsageError, code, path="x.toml", **fields):
+        parse_target_toml(text, "x.toml", ROOT)
+
+
+def test_all_problems_of_a_target_file_are_listed() -> None:
+    with raises(UsageError, "bad-file", path="x.toml") as caught:
+        parse_target_toml(GOOD + "port = -1\nthreads = -1", "x.toml", ROOT)
+    assert caught.value.fields["problems"] == [
+        {"code": "bad-value", "key": "port", "value": -1, "line": 4},
+        {"code": "bad-value", "key": "threads", "value": -1, "line": 5},
+    ]
 
 
 def test_a_good_target_file_keeps_what_it_says(tmp_path: Path) -> None:
@@ -86,13 +91,13 @@ def test_a_good_target_file_keeps_what_it_says(tmp_path: Path) -> None:
 def test_an_unreadable_target_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "bytes.toml").write_bytes(b"\xff\xfe")
     (tmp_path / "big.toml").write_bytes(b"#" * (2 << 20))
-    for name, word in [
-        ("gone.toml", "does not exist"),
-        ("", "is not a file"),
-        ("bytes.toml", "not UTF-8"),
-        ("big.toml", "larger"),
+    for name, code in [
+        ("gone.toml", "no-such-file"),
+        ("", "unreadable-file"),
+        ("bytes.toml", "bad-file"),
+        ("big.toml", "bad-file"),
     ]:
-        with pytest.raises(UsageError, match=word):
+        with raises(UsageError, code, path=str(tmp_path / name)):
             load_target_file(tmp_path / name)
 
 
@@ -117,10 +122,9 @@ def test_every_preset_and_example_is_a_good_target() -> None:
         assert load_target_file(path).name == path.stem
 
 
-def test_a_mistyped_preset_names_the_nearest() -> None:
-    with pytest.raises(UsageError, match=r"did you mean memcached\?") as caught:
+def test_an_unknown_preset_is_refused() -> None:
+    with raises(UsageError, "unknown-name", name="memcache", known=preset_names()):
         named_preset("memcache")
-    assert "nginx" in (caught.value.hint or "")
 
 
 def test_the_schema_in_the_tree_is_current() -> None:
@@ -131,9 +135,9 @@ def test_the_schema_in_the_tree_is_current() -> None:
 
 def test_the_schema_accepts_every_preset() -> None:
     jsonschema = pytest.importorskip("jsonschema")
-    schema = json.loads(json_schema_text())
+    validator = jsonschema.Draft202012Validator(json.loads(json_schema_text()))
     for name in preset_names():
-        jsonschema.validate(json.loads(preset(name).model_dump_json(exclude_none=True)), schema)
+        validator.validate(json.loads(preset(name).model_dump_json(exclude_none=True)))
 
 
 @pytest.mark.parametrize(
@@ -147,9 +151,8 @@ def test_processor_lists_are_read_and_written(text: object, cpus: list[int]) -> 
 def test_options_change_only_what_exists() -> None:
     spec = preset("memcached").with_options({"memory_mib": 64})
     assert spec.options == {**preset("memcached").options, "memory_mib": 64}
-    with pytest.raises(UsageError, match=r"memory_mib") as caught:
+    with raises(UsageError, "unknown-key", key="memory", known=list(spec.options)):
         spec.with_options({"memory": 64})
-    assert "memory_mib, connections" in (caught.value.hint or "")
 
 
 def test_threads_follow_the_processors_of_the_server() -> None:
@@ -161,13 +164,13 @@ def test_threads_follow_the_processors_of_the_server() -> None:
 
 def test_a_missing_program_says_how_to_install_it(tmp_path: Path) -> None:
     spec = preset("memcached").model_copy(update={"command": ["no-such-memcached", "{port}"]})
-    with pytest.raises(TargetError, match="no-such-memcached is not installed") as caught:
+    with raises(TargetError, "missing-program", name="no-such-memcached", package="memcached") as caught:
         prepare(spec, tmp_path, cpus=None, port=1, log=None)
     assert (caught.value.exit_code, caught.value.hint) == (1, "apt-get install memcached")
     (tmp_path / "data").write_text("")
     spec._folder = tmp_path
-    for name, word in [("./data", "not executable"), ("./gone", "does not exist")]:
-        with pytest.raises(TargetError, match=word):
+    for name in ("./data", "./gone"):  # not executable, and absent
+        with raises(TargetError, "missing-program", path=str(tmp_path / name)):
             find_program(spec, name, {})
 
 
@@ -180,20 +183,20 @@ def test_a_program_of_the_system_is_found_without_its_folder_in_path() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "word"),
+    ("changes", "code", "fields"),
     [
-        ({"cpus": [8000]}, "processor 8000 is missing or offline"),
-        ({"user": "no-such-user"}, "no such user"),
-        ({"user_if_root": "no-such-user"}, "no such user"),
+        ({"cpus": [8000]}, "bad-value", {"key": "cpus", "missing": [8000]}),
+        ({"user": "no-such-user"}, "unknown-name", {"key": "user", "name": "no-such-user"}),
+        ({"user_if_root": "no-such-user"}, "unknown-name", {"key": "user_if_root", "name": "no-such-user"}),
     ],
 )
 def test_a_target_this_machine_cannot_run_is_refused_before_the_start(
-    changes: dict[str, object], word: str, tmp_path: Path
+    changes: dict[str, object], code: str, fields: dict[str, Any], tmp_path: Path
 ) -> None:
     if "user_if_root" in changes and os.geteuid() != 0:
         pytest.skip("only root switches users")
     spec = TargetSpec(name="s", protocol="redis", command=["sleep", "{port}"]).model_copy(update=changes)
-    with pytest.raises(HindmostError, match=word):
+    with raises(HindmostError, code, **fields):
         prepare(spec, tmp_path, cpus=spec.cpus, port=1, log=None)
 
 
@@ -219,7 +222,7 @@ def test_preparing_fills_in_placeholders_and_files(tmp_path: Path) -> None:
     assert request.env["A"] == "127.0.0.1:1234 {x}"
     assert (folder / "sub" / "conf").read_text() == '1 0 {"service": {"kind": "none"}}'
     assert (request.cwd, request.log) == (str(tmp_path), str(tmp_path / "log"))
-    with pytest.raises(TargetError, match="cannot write the files of s"):
+    with raises(TargetError, "unwritable-file", name="s", path="/proc/no"):
         prepare(spec, Path("/proc/no"), cpus=[0], port=1234, log=None)
 
 
