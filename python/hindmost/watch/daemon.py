@@ -73,7 +73,8 @@ def watch(request: WatchRequest, on_ready: Callable[[str | None], None] = lambda
     Returns
     -------
     dict
-        ``samples``, ``ring_bytes``, ``cpu_us``, why it ``ended``, and what each of its ``collectors`` cost.
+        ``samples``, ``ring_bytes``, ``cpu_us``, why it ``ended`` (a value of `ENDINGS`), and the cost of each
+        of its ``collectors``.
 
     Raises
     ------
@@ -90,9 +91,16 @@ def watch(request: WatchRequest, on_ready: Callable[[str | None], None] = lambda
             pid=request.application.pid,
             path=None if request.ring is None else str(request.ring),
         ) from None
+    done["ended"] = ENDINGS.get(done["ended"], done["ended"])
     return done
 
 
+ENDINGS = {
+    "the application has ended": "application-ended",
+    "as many samples as asked for": "samples-taken",
+    "told to": "stopped",
+}
+"""Why a watch ended, as a code, by what the engine calls it."""
 REFUSALS: dict[str, tuple[str, str | None]] = {
     "gone": ("no-such-process", None),
     "held": ("ring-in-use", "name another file: --ring FILE"),

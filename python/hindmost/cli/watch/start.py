@@ -88,9 +88,9 @@ def start(
     else:
         seconds = done["samples"] * every
         say(
-            f"ended: {done['ended']}; {done['samples']} samples,"
-            f" {done['cpu_us'] / 1e4 / max(seconds, 1e-9):.3f} % of a processor,"
-            f" {done['ring_bytes'] / max(seconds, 1e-9):.0f} bytes a second",
-            f"look at it: hindmost watch show {place}",
+            f"ended ({done['ended'].replace('-', ' ')}): {done['samples']} samples,"
+            f" {done['cpu_us'] / 1e4 / max(seconds, 1e-9):.3f} % of a CPU,"
+            f" {done['ring_bytes'] / max(seconds, 1e-9):.0f} bytes/s",
+            f"next: hindmost watch show {place}",
         )
     return Exit.DONE
