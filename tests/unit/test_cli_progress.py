@@ -2,15 +2,19 @@
 
 import io
 import itertools
+import re
 
 import pytest
 from evidence import run
 
 from hindmost import MeasurePlan
 from hindmost.cli import progress
-from hindmost.cli.progress import Progress
+from hindmost.cli.progress import CLEAR, Progress
 from hindmost.fleet import Moment
+from hindmost.notes import Note
 from hindmost.stats import Decision
+
+INTERFERENCE = Note("interference", "other processes used 3 % of the CPU", {"share": 0.03})
 
 
 class Screen(io.StringIO):
@@ -33,29 +37,35 @@ def decided(number, *, stop=False, next_look=10, half_width=0.081):
     return Decision(stop, stop, "why", None if stop else next_look, number, "p99", half_width)
 
 
-def test_a_log_has_one_line_a_run_with_what_is_left():
-    out = io.StringIO()
+def numbers(text):
+    return re.findall(r"\d[\d,]*(?:\.\d+)?", text)
+
+
+def first_run(out, **decision):
     shown = made(out)
     shown.run_begins(1, 10, 30)
     shown.moment(Moment("warm-up", 1.0, 1000))
-    shown.run_ended(run(1, latency={"p99": 70.0}), decided(1), None)
-    assert out.getvalue() == "run 1: p99 70 us, known to ±8.1%; 1.8 min to 5.8 min left\n"
+    shown.run_ended(run(1, latency={"p99": 70.0}), decided(1, **decision), None)
+    return shown
 
 
-def test_an_unknown_width_is_not_told():
+def test_a_log_has_one_line_a_run_with_the_time_that_remains():
     out = io.StringIO()
-    shown = made(out)
-    shown.run_begins(1, 10, 30)
-    shown.run_ended(run(1, latency={"p99": 70.0}), decided(1, half_width=float("inf")), None)
-    assert "known" not in out.getvalue()
+    first_run(out)
+    assert out.getvalue().count("\n") == 1
+    assert numbers(out.getvalue()) == ["1", "99", "70", "8.1", "1.8", "5.8"]
 
 
-def test_the_last_run_says_enough():
+def test_an_unknown_width_is_left_out():
     out = io.StringIO()
-    shown = made(out)
-    shown.run_begins(10, 10, 30)
-    shown.run_ended(run(10), decided(10, stop=True), None)
-    assert out.getvalue().endswith("; enough\n")
+    first_run(out, half_width=float("inf"))
+    assert numbers(out.getvalue()) == ["1", "99", "70", "1.8", "5.8"]
+
+
+def test_the_last_run_leaves_no_time():
+    out = io.StringIO()
+    first_run(out, stop=True)
+    assert numbers(out.getvalue()) == ["1", "99", "70", "8.1"]
 
 
 def test_nothing_is_drawn_while_it_measures_but_one_line():
@@ -65,10 +75,13 @@ def test_nothing_is_drawn_while_it_measures_but_one_line():
     shown.moment(Moment("start", 0.1, 0))
     shown.moment(Moment("warm-up", 1.0, 12_345))
     shown.moment(Moment("measure", 2.4, 20_000))
-    lines = [line for line in out.getvalue().split("\r\x1b[2K") if line]
-    assert lines[0].startswith("run 2 of 10..30: starting the server")
-    assert lines[2] == "run 2 of 10..30: warming up, 1 s, 12,345 replies"
-    assert lines[3] == "run 2 of 10..30: warm after 2.4 s; measuring in silence for 10.5 s"
+    lines = [line for line in out.getvalue().split(CLEAR) if line]
+    assert [numbers(line) for line in lines] == [
+        ["2", "10", "30"],
+        ["2", "10", "30", "0", "0"],
+        ["2", "10", "30", "1", "12,345"],
+        ["2", "10", "30", "2.4", "10.5"],  # seconds of warm-up, seconds without another line
+    ]
 
 
 def test_quiet_says_nothing_even_on_a_screen():
@@ -76,6 +89,7 @@ def test_quiet_says_nothing_even_on_a_screen():
     shown = made(out, quiet=True)
     shown.say("hello")
     shown.run_begins(1, 10, 30)
+    shown.moment(Moment("start", 9.0, 0, keys=10))
     shown.moment(Moment("measure", 1.0, 1))
     shown.run_ended(run(1), decided(1), None)
     assert out.getvalue() == ""
@@ -84,22 +98,20 @@ def test_quiet_says_nothing_even_on_a_screen():
 def test_a_line_that_stays_wipes_the_one_that_renews_itself():
     out = Screen()
     made(out).say("page: x")
-    assert out.getvalue() == "\r\x1b[2Kpage: x\n"
+    assert out.getvalue() == f"{CLEAR}page: x\n"
 
 
-def test_a_run_that_is_set_aside_is_told_and_those_to_come_take_so_much_longer():
+def test_an_excluded_run_is_reported_and_the_time_that_remains_grows():
     out = io.StringIO()
-    shown = made(out)
-    shown.run_begins(1, 10, 30)
-    shown.run_ended(run(1, latency={"p99": 70.0}), decided(1), None)
+    shown = first_run(out)
     shown.run_begins(2, 10, 30)
-    shown.run_ended(run(2), decided(1), "the hypervisor took 3 %")
-    assert out.getvalue().splitlines()[1] == (
-        "run 2: set aside, made again: the hypervisor took 3 %; 3.6 min to 11.6 min left"
-    )
+    shown.run_ended(run(2), decided(1), INTERFERENCE)
+    line = out.getvalue().splitlines()[1]
+    assert str(INTERFERENCE) in line
+    assert numbers(line) == ["2", "3", "3.6", "11.6"]
 
 
-def test_storing_keys_for_long_is_told_with_count_and_time_and_in_a_log_once():
+def test_storing_keys_for_long_is_reported_once_in_a_log_and_live_on_a_screen():
     log, screen = io.StringIO(), Screen()
     for out in (log, screen):
         shown = made(out)
@@ -108,12 +120,10 @@ def test_storing_keys_for_long_is_told_with_count_and_time_and_in_a_log_once():
             shown.moment(Moment("start", second, 0, keys=10_000))
         shown.run_begins(2, 10, 30)
         shown.moment(Moment("start", 7.0, 0, keys=10_000))
-    told = 'run 1: storing 10,000 keys, 5 s so far; a workload of fewer "keys" starts sooner\n'
-    assert log.getvalue() == told
-    lines = screen.getvalue().split("\r\x1b[2K")
-    assert lines.count(told) == 1
-    assert "run 1 of 10..30: storing 10,000 keys, 4 s" in lines
-    assert lines[-1] == "run 2 of 10..30: storing 10,000 keys, 7 s"
-    silent = io.StringIO()
-    made(silent, quiet=True).moment(Moment("start", 9.0, 0, keys=10))
-    assert silent.getvalue() == ""
+    assert log.getvalue().count("\n") == 1
+    assert numbers(log.getvalue()) == ["1", "10,000", "5"]
+    lines = screen.getvalue().split(CLEAR)
+    assert lines.count(log.getvalue()) == 1
+    found = [numbers(line) for line in lines]
+    assert ["1", "10", "30", "10,000", "4"] in found
+    assert found[-1] == ["2", "10", "30", "10,000", "7"]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from hindmost.cli.streams import say
 from hindmost.fleet import Moment
+from hindmost.notes import Note
 from hindmost.plan import MeasurePlan
 from hindmost.plan.units import format_us
 from hindmost.run.figures import RunFigures
@@ -37,33 +38,33 @@ _PHASES = {
 
 
 class Talk:
-    """Tells a person how far a study is, of whatever kind it is."""
+    """Reports the progress of any kind of study."""
 
     def __init__(self, *, quiet: bool, out: TextIO | None = None) -> None:
         self._quiet = quiet
         self._out = out or sys.stderr
 
     def say(self, text: str) -> None:
-        """A line that stays."""
+        """Print a line that stays."""
         if not self._quiet:
             self.warn(text)
 
     def warn(self, text: str) -> None:
-        """One that must be read, even by who wants no progress."""
+        """Print a line even with ``--quiet``."""
         clear = CLEAR if self._out.isatty() else ""
         say(f"{clear}{text}", out=self._out)
 
     def runs(self, plan: MeasurePlan) -> Progress:
-        """Whoever watches runs of a plan."""
+        """Report the runs of a plan."""
         return Progress(plan, quiet=self._quiet, out=self._out)
 
     def cells(self, plan: AttributionPlan) -> CellProgress:
-        """Whoever watches runs of cells."""
+        """Report the runs of cells."""
         return CellProgress(plan, quiet=self._quiet, out=self._out)
 
 
 class Progress:
-    """Tells a person how far a measurement is and what remains."""
+    """Reports the progress of a measurement and the time that remains."""
 
     def __init__(self, plan: MeasurePlan, *, quiet: bool, out: TextIO | None = None) -> None:
         self._plan = plan
@@ -78,35 +79,35 @@ class Progress:
         self._slow = False
 
     def run_begins(self, number: int, least: int, most: int) -> None:
-        """A run begins."""
+        """Report that a run begins."""
         self._number, self._least, self._most = number, least, most
         self._run_began = time.monotonic()
         self._line(f"{_PHASES['start']} ...")
 
     def moment(self, moment: Moment) -> None:
-        """Where it stands."""
+        """Report the phase of the current run."""
         storing = moment.keys > 0 and moment.elapsed_s >= 1.0
         text = f"storing {moment.keys:,} keys, {moment.elapsed_s:.0f} s"
         if storing and moment.elapsed_s >= LONG_S and not self._slow:
             self._slow = True  # once a study: it is the same in each of its runs
-            self.say(f'run {self._number}: {text} so far; a workload of fewer "keys" starts sooner')
+            self.say(f'run {self._number}: {text} so far; a workload with fewer "keys" starts sooner')
         if not self._live:
             return
         if moment.phase == "measure":  # one line for all of it: drawing could disturb a client
             seconds = self._plan.calibration_s + self._plan.duration_s
-            self._line(f"warm after {moment.elapsed_s:.1f} s; measuring in silence for {seconds:g} s")
+            self._line(f"warm after {moment.elapsed_s:.1f} s; measuring for {seconds:g} s")
         elif storing:
             self._line(text)
         else:
             self._line(f"{_PHASES[moment.phase]}, {moment.elapsed_s:.0f} s, {moment.replies:,} replies")
 
-    def run_ended(self, figures: RunFigures, decision: Decision, aside: str | None) -> None:
-        """A run is stored."""
+    def run_ended(self, figures: RunFigures, decision: Decision, aside: Note | None) -> None:
+        """Report that a run is stored."""
         self._run_seconds.append(time.monotonic() - self._run_began)
         self._decision = decision
         if aside is not None:
             self._aside += 1
-            self.say(f"run {figures.number}: set aside, made again: {aside}; {self._remaining()}")
+            self.say(f"run {figures.number} excluded: {aside}. Repeating; {self._remaining()}")
             return
         name = decision.widest
         value = figures.values["latency"][name]
@@ -116,7 +117,7 @@ class Progress:
         self.say(text)
 
     def say(self, text: str) -> None:
-        """A line that stays."""
+        """Print a line that stays."""
         if not self._quiet:
             self._clear()
             say(text, out=self._out)
@@ -126,7 +127,7 @@ class Progress:
         if decision is None or decision.stop:
             return "enough"
         made = len(self._run_seconds)
-        # As large a share of those to come will be set aside as was so far, and made again.
+        # Assume that as large a share of future runs will be excluded as so far.
         each = sum(self._run_seconds) / max(1, made - self._aside)
         least = max(0, (decision.next_look or decision.runs) - decision.runs)
         most = max(least, self._most - decision.runs)
@@ -145,7 +146,7 @@ class Progress:
 
 
 class CellProgress:
-    """Tells how far a study of factors is: a line that renews itself on a terminal, one a block elsewhere."""
+    """Reports the progress of a study of factors: a live line on a terminal, one line per block elsewhere."""
 
     def __init__(self, plan: AttributionPlan, *, quiet: bool, out: TextIO) -> None:
         self._plan = plan
@@ -157,12 +158,12 @@ class CellProgress:
         self._what = ""
 
     def __call__(self, step: Step) -> None:
-        """One run is over."""
+        """Report that a run ended."""
         now = time.monotonic()
         seconds, self._last = now - self._last, now
         setting = ", ".join(f"{name} = {level}" for name, level in self._plan.levels(step.cell).items())
         if step.why is not None:
-            self._say(f"{step.what}, {step.load.name}, {setting}: no run: {step.why}")
+            self._say(f"{step.what}, {step.load.name}, {setting}: run failed: {step.why}")
         elif seconds < STORED_S:
             return
         self._laps.append(seconds)
