@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
+from messages import raises
 from test_colocate_profile import card, share
 
 from hindmost.cli import main
@@ -51,7 +52,10 @@ NODES = [node("empty"), node("kv-0", "kv"), node("lone-0", "lone"), node("both-0
 def test_nodes_whose_servers_would_lose_too_much_are_refused_with_figures(judge):
     refused = judge.refused(pod("memory"), NODES)
     assert list(refused) == ["lone-0", "both-0"]
-    assert "lone may lose 4.5% of its rate at load 50%" in refused["both-0"]
+    assert {note.code for note in refused.values()} == {"server-would-lose"}
+    values = refused["both-0"].values
+    assert (values["server"], values["job"], values["load"]) == ("lone", "memory", 0.5)
+    assert values["allowed"] == pytest.approx(0.045, abs=0.001)
     assert judge.refused(pod("nobody"), NODES) == {}
     assert judge.refused(Pod("p"), NODES) == {}
 
@@ -84,9 +88,10 @@ def test_a_node_says_how_busy_its_servers_are_and_what_they_bear(judge):
 def test_strictly_what_cards_cannot_tell_is_refused_as_well(judge):
     judge.strict = True
     nodes = [node("kv-0", "kv"), node("new-0", "new")]
-    assert "up to 13.0%" in judge.refused(pod("cache"), nodes)["kv-0"]
-    assert "nobody knows" in judge.refused(pod("quiet"), nodes)["new-0"]
-    assert "nobody knows" in judge.refused(pod("other"), nodes)["kv-0"]
+    for job, where, worst in (("cache", "kv-0", 0.13), ("quiet", "new-0", None), ("other", "kv-0", None)):
+        note = judge.refused(pod(job), nodes)[where]
+        assert note.code == "loss-unknown"
+        assert note.values["worst"] == (worst and pytest.approx(worst))
     assert list(judge.refused(pod("memory"), nodes)) == ["new-0"]
 
 
@@ -117,16 +122,17 @@ def test_over_http_it_is_the_schedulers_own_documents(judge, folder):
         assert "hindmost_colocate_files_unreadable_total 1" in told
 
 
-def test_folders_that_are_no_cards_are_refused_in_words(tmp_path, folder, capsys):
-    with pytest.raises(UsageError, match="no card in"):
+def test_folders_that_are_no_cards_are_refused(tmp_path, folder, capsys):
+    with raises(UsageError, "no-such-file", path=str(tmp_path / "nowhere")):
         read_cards(tmp_path / "nowhere")
     (folder / "again.json").write_text(json.dumps(CARDS["kv"]))
-    with pytest.raises(UsageError, match="another card here is named 'kv'"):
+    with raises(UsageError, "duplicate-name", name="kv"):
         read_cards(folder)
     (folder / "again.json").unlink()
     assert main(["colocate", "extender", str(folder), "--port", "70000"]) == 2
+    assert capsys.readouterr().err.startswith("error[bad-value]")
     assert main(["colocate", "extender", str(folder), "--listen", "203.0.113.1", "--port", "0"]) == 2
-    assert "cannot be listened at" in capsys.readouterr().err
+    assert capsys.readouterr().err.startswith("error[cannot-listen]")
 
 
 def test_an_answer_for_prometheus_that_cannot_be_written_is_told_after_the_answer(folder, capsys):
@@ -134,7 +140,7 @@ def test_an_answer_for_prometheus_that_cannot_be_written_is_told_after_the_answe
     assert main([*words, str(folder / "may.prom")]) == 0
     assert "hindmost_colocation_allowed" in (folder / "may.prom").read_text()
     capsys.readouterr()
-    assert main([*words, str(folder / "no" / "may.prom")]) == 1
-    told = capsys.readouterr()
-    assert told.out.startswith("yes: memory beside kv")
-    assert "may.prom cannot be written: No such file or directory" in told.err
+    assert main([*words, str(folder / "no" / "may.prom"), "--json"]) == 1
+    answer, error = map(json.loads, capsys.readouterr().out.splitlines())
+    assert (answer["answer"], answer["job"], answer["server"]) == ("yes", "memory", "kv")
+    assert (error["code"], error["fields"]["path"]) == ("unwritable-file", str(folder / "no" / "may.prom"))

@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
+from messages import raises
 
 from hindmost.cli import main
 from hindmost.errors import UsageError
@@ -81,13 +82,18 @@ def test_a_recorded_question_is_read_in_both_forms(name):
 
 @pytest.mark.parametrize("name", ["whole", "named"])
 def test_nodes_that_cannot_spare_it_are_refused_and_come_back_in_the_form_they_came(judge, name):
-    found = filtered(judge, read_question(json.loads(recorded(name))))
+    question = read_question(json.loads(recorded(name)))
+    found = filtered(judge, question)
     # Half of its cores and a third kept leave 2 of 12, just what is wanted; new-0 is nobody's.
     assert found["FailedNodes"] == {}
     judge.reserve = 0.4
-    found = filtered(judge, read_question(json.loads(recorded(name))))
+    found = filtered(judge, question)
     assert list(found["FailedNodes"]) == ["test-0"]
-    assert "50% of 12 cores and keeps 40%: 1.2 are left, 2 wanted" in found["FailedNodes"]["test-0"]
+    (note,) = judge.refused(question.pod, question.nodes).values()
+    assert note.code == "little-headroom"
+    assert (note.values["load"], note.values["reserve"], note.values["need"]) == (0.5, 0.4, 2.0)
+    assert note.values["have"] == pytest.approx(0.1 * note.values["cores"])
+    assert found["FailedNodes"]["test-0"] == note.text
     left = ["web-0", "web-1", "crawl-0", "crawl-1", "new-0"]
     if name == "named":
         assert (found["NodeNames"], found["Nodes"]) == (left, None)
@@ -133,7 +139,7 @@ def test_an_unlabelled_job_is_as_long_as_its_last_run(classes, tmp_path):
     assert judge.length(Pod("q3", {"hindmost/length": "eternal"})) == "long"
     for wrong in ("job,took\nq1,5\n", "job,duration_s\nq1,soon\n", "job,duration_s\nq1,-1\n"):
         runs.write_text(wrong)
-        with pytest.raises(UsageError, match=r"runs\.csv"):
+        with raises(UsageError, "bad-file", path=str(runs)):
             read_runs(runs)
 
 
@@ -160,17 +166,17 @@ def test_over_http_questions_are_answered_counted_and_refused(judge):
         assert status == 200
         assert {row["Host"]: row["Score"] for row in found}["new-0"] == 0
         assert all(set(row) == {"Host", "Score"} and 0 <= row["Score"] <= 10 for row in found)
-        for body, why in (
-            (b"{", "cannot be read"),
-            (b"[]", "no JSON object"),
-            (b"{}", "no Pod"),
-            (b'{"Pod": {"metadata": {"name": "p"}}}', "neither NodeNames nor Nodes"),
-            (b'{"Pod": {"metadata": {}}, "NodeNames": ["a"]}', "has no name"),
-            (b'{"Pod": {"metadata": {"name": "p"}, "spec": 3}, "NodeNames": ["a"]}', "cannot be read"),
+        for body, key in (
+            (b"{", None),
+            (b"[]", None),
+            (b"{}", "Pod"),
+            (b'{"Pod": {"metadata": {"name": "p"}}}', "Nodes"),
+            (b'{"Pod": {"metadata": {}}, "NodeNames": ["a"]}', "name"),
+            (b'{"Pod": {"metadata": {"name": "p"}, "spec": 3}, "NodeNames": ["a"]}', None),
         ):
             status, found = ask(at, "/filter", body)
-            assert status == 400
-            assert why in found["Error"]
+            assert (status, found["Code"], found["Fields"]["key"]) == (400, "bad-question", key)
+            assert found["Error"]
         assert ask(at, "/bind", b"{}")[0] == 404
         assert ask(at, "/healthz", b"", "GET") == (200, "ok\n")
         said = ask(at, "/metrics", b"", "GET")[1]
@@ -188,10 +194,9 @@ def test_a_judge_that_fails_is_told_and_the_server_lives():
             return {nodes[0].name: 99}
 
     with Extender(Broken()) as server:
-        assert ask(server.address, "/filter", recorded("named")) == (
-            500,
-            {"Error": "the judge failed: no idea"},
-        )
+        status, found = ask(server.address, "/filter", recorded("named"))
+        assert (status, found["Code"]) == (500, "judge-failed")
+        assert "no idea" in found["Error"]
         assert ask(server.address, "/prioritize", recorded("named"))[1][0]["Score"] == 10
     assert prioritised(Broken(), read_question(json.loads(recorded("named"))))[1]["Score"] == 0
 
@@ -211,6 +216,6 @@ def test_labels_and_the_schedulers_file_are_written_and_odd_names_refused(classe
     assert any("web-1 --overwrite hindmost/class=0" in line for line in lines)
     assert "ignorable: true" in config.read_text()
     document["tenants"][0]["servers"] = ["web 0; rm -rf /"]
-    with pytest.raises(UsageError, match="no name of a node"):
+    with raises(UsageError, "bad-value", key="server", value="web 0; rm -rf /"):
         labels_text(document)
     assert main(["harvest", "extender", str(classes), "--port", "70000"]) == 2

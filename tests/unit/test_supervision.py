@@ -13,12 +13,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from measuring import wait_for
+from messages import assert_error, raises
 
 from hindmost import _engine
 from hindmost.errors import HindmostError, UsageError
 from hindmost.interventions import watchdog
 from hindmost.interventions.held import surgery
 from hindmost.knobs.kinds.cgroup import hierarchy, missing
+from hindmost.notes import Note
 from hindmost.studies.colocation.supervision.controller import SOON, Controller, Rules
 from hindmost.studies.colocation.supervision.group import new_group
 from hindmost.studies.colocation.supervision.job import running, taken
@@ -33,10 +35,10 @@ def test_a_job_is_cut_when_the_windows_slow_requests_are_half_used_up_and_paused
     one = Controller(RULES, 8, 8)
     assert not one.during(3, 10)
     assert one.during(4, 10)
-    assert one.given == 4
+    assert (one.given, one.why) == (4, Note("budget-used", one.why.text, {"have": 4, "most": 10}))
     assert not one.during(5, 10), "once a window is enough"
     assert one.during(8, 10)
-    assert one.given == 0
+    assert (one.given, one.why.code) == (0, "budget-spent")
     assert not one.after(NEAR)
 
 
@@ -69,10 +71,11 @@ def resumed_after(one: Controller) -> int:
 def test_each_break_soon_after_a_resumption_doubles_the_wait_and_a_late_one_does_not():
     one = Controller(RULES, 2)
     one.after(BROKEN)
-    assert one.given == 0
+    assert (one.given, one.why.code, one.why.values["value"]) == (0, "promise-broken", BROKEN)
     waits = []
     for _ in range(7):
         waits.append(resumed_after(one))
+        assert (one.why.code, one.why.values) == ("quiet-windows", {"windows": waits[-1]})
         one.after(BROKEN)
     assert waits == [1, 2, 4, 8, 16, 32, 32]
     resumed_after(one)
@@ -273,7 +276,7 @@ def test_a_job_that_is_started_is_ended_with_all_that_it_started(tmp_path):
     with (
         surgery(tmp_path / "j") as surgeon,
         new_group(tmp_path / "j") as group,
-        pytest.raises(UsageError, match="no program"),
+        raises(UsageError, "missing-program", name="no-such-program"),
         running(["no-such-program"], group, surgeon),
     ):
         pass
@@ -417,5 +420,6 @@ def test_who_stands_still_too_long_has_lost_the_job_and_is_told(burner, tmp_path
         while {pid: groups_of(pid) for pid in pids} != before and time.monotonic() < end:
             time.sleep(0.02)
         assert {pid: groups_of(pid) for pid in pids} == before
-        with pytest.raises(HindmostError, match="stood still"):
+        with pytest.raises(HindmostError) as lost:
             renew()
+    assert_error(lost.value, "lease-expired")

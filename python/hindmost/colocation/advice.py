@@ -128,23 +128,51 @@ def files_of(advice: Advice, unit: str | None) -> dict[str, str]:
 
 
 def _script(head: str, cpus: str) -> str:
-    """Without systemd: `cpusets.sh PID...` moves processes, `cpusets.sh undo` puts all back."""
+    """Without systemd: `cpusets.sh PID...` moves processes, `cpusets.sh undo` moves all back.
+
+    The cpuset controller is in the unified hierarchy (cgroup v2) or in one of its own (v1); a hybrid host has
+    both kinds of mounts. The group that a process came from is kept in a file, one line per process.
+    """
     return f"""#!/bin/sh
-{head}# cpusets.sh PID...: these may use processors {cpus} only. cpusets.sh undo: as before.
+{head}# cpusets.sh PID...: confine these processes to processors {cpus}. cpusets.sh undo: move them back.
 set -eu
-top=/sys/fs/cgroup/cpuset
-[ -d "$top" ] || top=/sys/fs/cgroup
+back=/run/hindmost-beside.back
+top= version=
+while read -r _ folder kind options _; do
+  case $kind in
+  cgroup2)
+    if grep -qw cpuset "$folder/cgroup.controllers" 2> /dev/null; then top=$folder version=2; fi ;;
+  cgroup)
+    case ,$options, in *,cpuset,*) [ "$version" = 2 ] || {{ top=$folder; version=1; }} ;; esac ;;
+  esac
+done < /proc/self/mounts
+if [ -z "$top" ]; then echo "no control group hierarchy has the cpuset controller" >&2; exit 1; fi
 group=$top/hindmost-beside
 if [ "${{1-}}" = undo ]; then
   [ -d "$group" ] || exit 0
-  for pid in $(cat "$group/cgroup.procs"); do echo "$pid" > "$top/cgroup.procs" || :; done
+  for pid in $(cat "$group/cgroup.procs"); do
+    # A process that was started in the group goes where the first one came from.
+    old=$(sed -n "s/^$pid //p" "$back")
+    [ -n "$old" ] || old=$(sed -n '1s/^[0-9]* //p' "$back")
+    echo "$pid" > "$top$old/cgroup.procs" || :
+  done
   rmdir "$group"
+  rm -f "$back"
   exit 0
 fi
-mkdir -p "$group"
+if [ "$version" = 2 ]; then
+  grep -qw cpuset "$top/cgroup.subtree_control" || echo +cpuset > "$top/cgroup.subtree_control"
+fi
+[ -d "$group" ] || {{ mkdir "$group"; : > "$back"; }}
 echo {cpus} > "$group/cpuset.cpus"
-[ ! -e "$top/cpuset.mems" ] || cat "$top/cpuset.mems" > "$group/cpuset.mems"
-for pid; do echo "$pid" > "$group/cgroup.procs"; done
+[ "$version" = 2 ] || cat "$top/cpuset.mems" > "$group/cpuset.mems"
+for pid; do
+  if [ "$version" = 2 ]; then old=$(sed -n 's/^0:://p' "/proc/$pid/cgroup")
+  else old=$(sed -n 's/^[0-9]*:\\([^:]*,\\)*cpuset\\(,[^:]*\\)*://p' "/proc/$pid/cgroup"); fi
+  # Moved twice, it would come from the group itself.
+  [ "$old" = /hindmost-beside ] || echo "$pid $old" >> "$back"
+  echo "$pid" > "$group/cgroup.procs"
+done
 """
 
 
