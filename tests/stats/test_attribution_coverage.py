@@ -127,7 +127,7 @@ def pooled_coverage(runs: int, tau: float, tries: int, seed: int) -> dict[str, f
 
 @pytest.mark.parametrize("name", ["lognormal 5%", "bimodal 5%"])
 def test_intervals_cover_with_five_runs_a_cell(laws: dict[str, Any], name: str) -> None:
-    tries = 150
+    tries = 50
     corner, average = coverage(laws[name], 0.95, 5, tries, seed=1)
     # Coefficients of one study are nearly independent; four standard errors as if only five were.
     slack = 4.0 * math.sqrt(0.95 * 0.05 / (tries * 5))
@@ -135,8 +135,8 @@ def test_intervals_cover_with_five_runs_a_cell(laws: dict[str, Any], name: str) 
 
 
 def test_table_iv_is_recovered_with_all_its_values() -> None:
-    together, chosen = recovery(10, 25, seed=2)
-    assert together >= 0.95 - 3.0 * math.sqrt(0.05 * 0.95 / 25)
+    together, chosen = recovery(10, 10, seed=2)
+    assert together >= 0.7  # of ten at 95 %: fewer in one seed of 1,000
     assert chosen >= 0.9
 
 

@@ -16,17 +16,17 @@ def test_all_distances_from_the_best_are_covered_together() -> None:
     random = np.random.default_rng(1)
     design = Factorial({"a": 2, "b": 3})
     truth = dict(zip(design.cells, [100.0, 100.0, 102.0, 104.0, 110.0, 120.0], strict=True))
-    tries, together, kept = 120, 0, 0
+    tries, together, kept = 60, 0, 0
     for seed in range(tries):
         runs = {cell: random.normal(value, 1.0 + value / 40.0, 6) for cell, value in truth.items()}
-        found = best(fit_runs(runs, design), draws=2_000, seed=seed)
+        found = best(fit_runs(runs, design), draws=1_000, seed=seed)
         behind = {c: v - min(o for d, o in truth.items() if d != c) for c, v in truth.items()}
         together += all(one.low <= behind[one.cell] <= one.high for one in found)
         kept += all(one.tied for one in found if truth[one.cell] == 100.0)
         assert found[0].behind <= 0.0 <= found[1].behind
-    # The standard error of a share of .95 over 120 is .0199; three of them. The bounds are conservative here.
-    assert together / tries >= 0.95 - 0.06
-    assert kept / tries >= 0.95 - 0.06
+    assert (
+        min(together, kept) >= 51
+    )  # of 60 at 95 %: fewer in one seed of 1,300. The bounds are conservative here.
 
 
 def test_the_best_cell_of_table_iv_is_chosen_or_tied() -> None:
@@ -77,15 +77,15 @@ def test_so_many_more_runs_decide_four_times_of_five() -> None:
             1.0,
         )
         == "raises"
-        for _ in range(400)
+        for _ in range(200)
     ]
-    assert np.mean(decided) == pytest.approx(0.85, abs=0.08)  # a little more: t shrinks, too
+    assert np.mean(decided) == pytest.approx(0.85, abs=0.1)  # a little more: t shrinks, too
 
 
 def test_settings_below_the_present_one_are_shown_with_few_false_ones() -> None:
     """Five cells, of which one is 20 % lower; runs scatter by 10 %; false ones in any cell at most 5 %."""
     random = np.random.default_rng(7)
-    tries, found, false = 200, 0, 0
+    tries, found, false = 60, 0, 0
     for seed in range(tries):
         runs = {(i,): random.lognormal(math.log(80.0 if i == 4 else 100.0), 0.1, 6) for i in range(5)}
         fit = fit_runs(runs, Factorial({"a": 5}), scale="log")
@@ -93,19 +93,19 @@ def test_settings_below_the_present_one_are_shown_with_few_false_ones() -> None:
         found += compared[3].lower
         false += any(one.lower or one.higher for one in compared[:3])
     assert found / tries > 0.5
-    assert false / tries <= 0.05 + 3.0 * math.sqrt(0.05 * 0.95 / tries)
+    assert false <= 9  # of 60 at 5 %: more in one seed of 1,000
 
 
 def test_loads_are_compared_together() -> None:
     """At each of two loads 10 % lower: neither shows it alone, both together do."""
     random = np.random.default_rng(8)
     alone, together = 0, 0
-    for _ in range(60):
+    for _ in range(40):
         runs = [{(i,): random.lognormal(-0.1 * i, 0.1, 8) for i in (0, 1)} for _ in range(2)]
         fits = [fit_runs(of, Factorial(["a"]), scale="log") for of in runs]
         alone += against(fits[:1], (0,), [(1,)])[0].lower
         together += against(fits, (0,), [(1,)])[0].lower
-    assert together > alone + 10
+    assert together > alone + 6
 
 
 def test_the_control_is_not_compared_with_itself() -> None:

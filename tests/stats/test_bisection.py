@@ -13,7 +13,7 @@ from hindmost.studies.search.found import CONFIDENCE, Step, belief_after
 from hindmost.studies.search.rates import RATIO, next_rate
 
 NOISE = [(0.05, 0.0), (0.05, 0.1), (0.15, 0.1), (0.3, 0.2)]
-SEARCHES, NIGHTLY = 40, 500
+SEARCHES, NIGHTLY = 20, 500
 RUNS_WORTH = 60.0
 """Mean runs that a search may cost where runs scatter by 5 %; at ten seconds each, ten minutes."""
 

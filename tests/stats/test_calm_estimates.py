@@ -147,9 +147,9 @@ def test_request_in_flight_at_a_theft_is_censored_and_not_dropped() -> None:
 
 @pytest.mark.parametrize("world", FIVE[:2], ids=lambda world: world.name)
 def test_interval_covers(world: World) -> None:
-    hits, kept = covered(world, 25, 90_000, (0.5, 0.95))
-    assert kept > 0.7
-    assert min(hits) >= 0.95 - 4.0 * math.sqrt(0.95 * 0.05 / 25)
+    hits, kept = covered(world, 10, 90_000, (0.5, 0.95))
+    assert kept >= 0.7
+    assert min(hits) >= 0.95 - 4.0 * math.sqrt(0.95 * 0.05 / 10)
 
 
 @pytest.mark.nightly

@@ -53,7 +53,7 @@ def errors(share: float, studies: int) -> float:
 
 
 @pytest.mark.parametrize(
-    "studies", [40, pytest.param(400, marks=[pytest.mark.nightly, pytest.mark.timeout(3600)])]
+    "studies", [20, pytest.param(400, marks=[pytest.mark.nightly, pytest.mark.timeout(3600)])]
 )
 @pytest.mark.parametrize(("runs", "paired"), [(5, False), (10, False), (8, True)], ids=["5", "10", "8 pairs"])
 def test_a_server_is_seldom_told_from_itself_and_a_tenth_is_found(
@@ -68,14 +68,14 @@ def test_a_server_is_seldom_told_from_itself_and_a_tenth_is_found(
 
 
 @pytest.mark.parametrize(
-    "studies", [40, pytest.param(400, marks=[pytest.mark.nightly, pytest.mark.timeout(3600)])]
+    "studies", [20, pytest.param(400, marks=[pytest.mark.nightly, pytest.mark.timeout(3600)])]
 )
 def test_five_percent_off_is_seldom_called_the_same_within_five(studies: int) -> None:
     assert studied(studies, 10, 1.05).same <= 0.05 + errors(0.05, studies)
 
 
 @pytest.mark.parametrize(
-    "studies", [60, pytest.param(1_000, marks=[pytest.mark.nightly, pytest.mark.timeout(3600)])]
+    "studies", [30, pytest.param(1_000, marks=[pytest.mark.nightly, pytest.mark.timeout(3600)])]
 )
 def test_intervals_cover_where_one_side_scatters_four_times_as_far(studies: int) -> None:
     assert studied(studies, 10, 1.1, wide=4.0).covered >= 0.94 - errors(0.94, studies)

@@ -37,7 +37,7 @@ def coverage(runs: int, sd: float, studies: int, seed: int) -> float:
 
 @pytest.mark.parametrize(("runs", "sd"), [(3, 0.05), (5, 0.2)])
 def test_planted_difference_is_covered(runs: int, sd: float) -> None:
-    assert coverage(runs, sd, 150, seed=1) >= 0.95 - 4.0 * math.sqrt(0.95 * 0.05 / 150)
+    assert coverage(runs, sd, 50, seed=1) >= 0.95 - 4.0 * math.sqrt(0.95 * 0.05 / 50)
 
 
 @pytest.mark.nightly
@@ -60,12 +60,12 @@ def test_slow_switch_is_told_as_300_us_and_not_as_a_share_of_all_cells() -> None
 
 def test_difference_excludes_nothing_where_the_ratio_does() -> None:
     g, same = np.random.default_rng(3), 0
-    for _ in range(100):
+    for _ in range(40):
         runs = {(slow,): g.lognormal(5.0 + 0.1 * slow, 0.1, 5) for slow in (0, 1)}
         fit = fit_runs(runs, Factorial(["slow"]), scale="log")
         ratio, found = fit.simple_effect("slow", {}), low_level_difference(fit, "slow")
         same += (found.low > 0.0) == (ratio.low > 0.0)
-    assert same >= 98  # two may lie within the error of the draws
+    assert same >= 38  # two may lie within the error of the draws
 
 
 def test_fit_in_the_unit_of_the_values_is_refused() -> None:

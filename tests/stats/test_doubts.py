@@ -23,7 +23,7 @@ FAR = 0.15
 def judged(seed: int, hidden: float, busy: int) -> tuple[RunCalm, dict[str, float]]:
     """A run of which a share ``hidden`` of the thefts fell into waits, beside ``busy`` waits behind the server itself."""
     g = np.random.default_rng(seed)
-    run = simulate(World("exponential", 0.5, 0.05, 3.0), 300_000, seed=seed)
+    run = simulate(World("exponential", 0.5, 0.05, 3.0), 200_000, seed=seed)
     zero, length = int(run.due[0]), int(run.due[-1] - run.due[0])
     spans = np.column_stack([run.on, run.off]).astype(np.int64) - zero
     spans = spans[(spans[:, 0] > 0) & (spans[:, 1] < length)]
@@ -68,10 +68,9 @@ def test_what_is_unsure_is_harmless_or_refused_whatever_it_was(
     hidden: float, busy: int, refused: bool
 ) -> None:
     """Thefts among the waits, the server's own work, or both: the figures are near the truth, or there are none."""
-    for seed in range(2):
-        found, truth = judged(seed, hidden, busy)
-        assert (found.refused is not None) == refused, (seed, found.refused)
-        if found.refused is not None:
-            assert found.refused.code == "uncertain-interference"
-        for name, value in found.values.items():
-            assert abs(value / truth[name] - 1.0) < FAR, (seed, name, value, truth[name])
+    found, truth = judged(0, hidden, busy)
+    assert (found.refused is not None) == refused, found.refused
+    if found.refused is not None:
+        assert found.refused.code == "uncertain-interference"
+    for name, value in found.values.items():
+        assert abs(value / truth[name] - 1.0) < FAR, (name, value, truth[name])

@@ -8,7 +8,7 @@ from hindmost.stats import equivalence
 from hindmost.stats.runs.equivalence import signed_rank_interval
 
 
-def called_alike(ratio: float, margin: float, pairs: int, scatter: float, tries: int = 4_000) -> float:
+def called_alike(ratio: float, margin: float, pairs: int, scatter: float, tries: int = 800) -> float:
     random = np.random.default_rng(1)
     theirs = np.exp(random.normal(0.0, scatter, (tries, pairs)))
     ours = ratio * np.exp(random.normal(0.0, scatter, (tries, pairs)))
@@ -20,8 +20,8 @@ def called_alike(ratio: float, margin: float, pairs: int, scatter: float, tries:
 @pytest.mark.parametrize("pairs", [3, 5, 10])
 @pytest.mark.parametrize("ratio", [1.05, 0.95])
 def test_servers_at_the_margin_are_called_alike_in_one_case_of_twenty(pairs: int, ratio: float) -> None:
-    # The standard error of a share of .05 over 4,000 is .0034; three of them.
-    assert called_alike(ratio, 0.05, pairs, 0.01) <= 0.05 + 0.011
+    # The standard error of a share of .05 over 800 is .0077; three of them.
+    assert called_alike(ratio, 0.05, pairs, 0.01) <= 0.05 + 0.023
 
 
 def test_equal_servers_are_called_alike_where_the_pairs_can_tell() -> None:
@@ -31,9 +31,9 @@ def test_equal_servers_are_called_alike_where_the_pairs_can_tell() -> None:
 
 def test_far_servers_are_called_different() -> None:
     random = np.random.default_rng(2)
-    theirs = np.exp(random.normal(0.0, 0.01, (500, 5)))
+    theirs = np.exp(random.normal(0.0, 0.01, (200, 5)))
     outcomes = [equivalence(1.2 * row, row[::-1], 0.05).outcome for row in theirs]
-    assert outcomes.count("different") > 490
+    assert outcomes.count("different") > 195
 
 
 def test_a_run_that_the_host_stalled_does_not_hide_what_the_others_say() -> None:
@@ -50,9 +50,9 @@ def test_a_run_that_the_host_stalled_does_not_hide_what_the_others_say() -> None
 @pytest.mark.parametrize("pairs", [5, 8, 12, 20])
 def test_intervals_of_signed_ranks_hold_the_truth_as_often_as_they_say(law: str, pairs: int) -> None:
     random = np.random.default_rng(5)
-    draws = random.normal(size=(4_000, pairs)) if law == "normal" else random.standard_t(2, (4_000, pairs))
+    draws = random.normal(size=(1_000, pairs)) if law == "normal" else random.standard_t(2, (1_000, pairs))
     held = np.mean([one.low < 0.0 < one.high for one in map(signed_rank_interval, draws)])
-    assert held >= 0.90 - 0.014  # three standard errors
+    assert held >= 0.90 - 0.028  # three standard errors
 
 
 @pytest.mark.parametrize("pairs", [5, 9, 30])

@@ -15,7 +15,7 @@ def held(name: str, trials: int) -> None:
 # What moved with a series takes 50 ms a time: tests/stats/test_causes.py has that in short.
 @pytest.mark.parametrize("name", [name for name in ROWS if name != "an unrelated metric moved with it"])
 def test_errors_are_no_oftener_than_is_said(name):
-    held(name, 300)
+    held(name, 100)
 
 
 @pytest.mark.nightly

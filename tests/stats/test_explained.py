@@ -8,20 +8,20 @@ from hindmost.stats import Factorial, explained, fit_runs, pseudo_r2
 
 
 def test_shares_are_those_that_were_planted() -> None:
-    """Between cells, runs, and sampling within runs: means over 200 studies."""
+    """Between cells, runs, and sampling within runs: means over 60 studies."""
     random = np.random.default_rng(1)
     truth = cells_of_table_iv(0.99)
     between, of_runs, inside = np.var(list(truth.values())), 15.0**2, 8.0**2
     total = between + of_runs + inside
     shares = []
-    for _ in range(200):
+    for _ in range(60):
         runs = {cell: value + random.normal(0.0, np.hypot(15.0, 8.0), 6) for cell, value in truth.items()}
         found = explained(fit_runs(runs, DESIGN), {cell: [inside] * 6 for cell in truth})
         assert found.cells + found.runs + found.sampling == pytest.approx(1.0)
         assert found.model == pytest.approx(found.cells)
         shares.append((found.cells, found.runs, found.sampling))
     planted = (between / total, of_runs / total, inside / total)
-    assert np.mean(shares, axis=0) == pytest.approx(planted, abs=0.02)
+    assert np.mean(shares, axis=0) == pytest.approx(planted, abs=0.03)
 
 
 def test_a_model_without_interactions_explains_less_than_it_could() -> None:
@@ -45,7 +45,7 @@ def test_where_nothing_is_planted_nothing_is_explained() -> None:
     random = np.random.default_rng(3)
     cells = [
         explained(fit_runs({c: random.normal(100, 5, 5) for c in DESIGN.cells}, DESIGN)).cells
-        for _ in range(100)
+        for _ in range(40)
     ]
     assert np.mean(cells) < 0.05  # a plain R^2 would say .19: 15 coefficients of 80 runs
     same = explained(fit_runs({(0,): [5.0, 5.0], (1,): [5.0, 5.0]}, Factorial(["a"])))

@@ -27,23 +27,22 @@ def statistics(fits: list) -> tuple[list[float], list[float]]:
 @pytest.mark.parametrize("runs", [3, 20])
 def test_false_alarms_of_a_family_stay_below_their_level(runs: int) -> None:
     random = np.random.default_rng(runs)
-    tries, by_holm, by_steps, outside = 100, 0, 0, 0
+    tries, by_holm, by_steps, outside = 60, 0, 0, 0
     for seed in range(tries):
         fits = family(random, runs)
         t, ps = statistics(fits)
-        draws = joint_draws(fits, draws=500, seed=seed)
+        draws = joint_draws(fits, draws=300, seed=seed)
         by_holm += min(holm_families([ps])[0]) < 0.05
         by_steps += min(step_down(t, draws)) < 0.05
         outside += max(abs(x) for x in t) > simultaneous(draws)
-    # The standard error of a share of .05 over 100 is .0218; three of them.
-    assert max(by_holm, by_steps, outside) / tries <= 0.05 + 0.065
+    assert max(by_holm, by_steps, outside) <= 9  # of 60 at 5 %: more in one seed of 1,000
     assert by_steps > 0
 
 
 def test_steps_find_more_than_holm_where_questions_are_correlated() -> None:
     random = np.random.default_rng(5)
     found = {"holm": 0, "steps": 0}
-    for seed in range(40):
+    for seed in range(20):
         fits = family(random, 8, shift=7.0)
         t, ps = statistics(fits)
         mine = [i for i, e in enumerate(e for f in fits for e in f.effects()[1:]) if e.name == "a"]

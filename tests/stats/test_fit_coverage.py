@@ -1,6 +1,7 @@
 """The intervals of a fit cover what was planted: also of rare components, and of times that hang together.
 
-Seeded. The small form allows 4 standard errors below .95 (1 in 30,000), the nightly form asks for .93 with them.
+Seeded. The small form allows five of eight (each at .95: one seed in 2,700 has fewer), the nightly form asks for .93
+with 4 standard errors.
 """
 
 from __future__ import annotations
@@ -58,11 +59,9 @@ def coverage(name, logs, seed):
 
 @pytest.mark.parametrize("name", PLANTED)
 def test_intervals_cover_what_was_planted(name):
-    logs = 25
-    found = coverage(name, logs, 1)
-    least = 0.95 - 4 * math.sqrt(0.95 * 0.05 / logs)
-    assert min(found.values()) >= least, found
-    assert np.mean(list(found.values())) >= 0.91, found
+    found = coverage(name, 8, 1)
+    assert min(found.values()) >= 5 / 8, found
+    assert np.mean(list(found.values())) >= 0.88, found
 
 
 @pytest.mark.nightly
@@ -76,7 +75,7 @@ def test_intervals_cover_at_least_93_percent(name):
 
 
 def test_quantiles_of_an_empirical_law_are_covered():
-    logs, n = 30, 5_000
+    logs, n = 12, 5_000
     hits = 0
     for number in range(logs):
         us = np.random.default_rng([2, number]).exponential(100.0, n)

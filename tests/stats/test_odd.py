@@ -21,16 +21,17 @@ def drawn(rng, runs, instances, ratio=1.0):
 @pytest.mark.parametrize(("runs", "instances"), [(5, 4), (10, 2), (10, 8)])
 def test_a_client_half_as_fast_is_found_and_no_other(runs, instances):
     rng = np.random.default_rng(7)
-    found = [odd_instances(drawn(rng, runs, instances, 2.0)) for _ in range(200)]
+    found = [odd_instances(drawn(rng, runs, instances, 2.0)) for _ in range(60)]
     assert np.mean([bool(one) and one[0].index == instances - 1 for one in found]) > 0.95
     assert all({odd.index for odd in one} <= {instances - 1} for one in found)
 
 
 @pytest.mark.parametrize("runs", [3, 5, 10])
 def test_at_the_edge_of_what_matters_it_is_called_odd_as_rarely_as_stated(runs):
+    """Four standard errors of 500 draws at 0.1 %: more than three are one in 600."""
     rng = np.random.default_rng(11)
-    alarms = sum(bool(odd_instances(drawn(rng, runs, 4, MATTERS))) for _ in range(4000))
-    assert alarms <= 4000 * FALSE_ALARM + 4 * math.sqrt(4000 * FALSE_ALARM)
+    alarms = sum(bool(odd_instances(drawn(rng, runs, 4, MATTERS))) for _ in range(500))
+    assert alarms <= 500 * FALSE_ALARM + 4 * math.sqrt(500 * FALSE_ALARM)
 
 
 def test_too_few_runs_one_instance_and_the_infinitely_late_say_nothing():

@@ -17,14 +17,13 @@ def bimodal(random: np.random.Generator, size: int) -> np.ndarray:
 def test_the_null_is_refused_as_often_as_it_says_on_runs_of_two_states() -> None:
     """Blocks that differ by far more than runs, five of them: Student's interval is not to be had there."""
     random = np.random.default_rng(1)
-    tries, alarms = 400, 0
+    tries, alarms = 100, 0
     blocks = {cell: range(5) for cell in DESIGN.cells}
     for seed in range(tries):
         drift = random.normal(0.0, 100.0, 5)
         runs = {cell: drift + 40.0 * cell[1] + bimodal(random, 5) for cell in DESIGN.cells}
         alarms += randomisation_p(runs, 0, blocks, draws=199, seed=seed) <= 0.05
-    # The standard error of a share of .05 over 400 is .011; three of them. Ties make it less.
-    assert alarms / tries <= 0.05 + 0.033
+    assert alarms <= 13  # of 100 at 5 %: more in one seed of 1,000. Ties make it less.
 
 
 def test_an_effect_is_found_through_the_drift_of_blocks() -> None:
@@ -48,13 +47,13 @@ def test_small_sets_give_the_share_of_all_exchanges() -> None:
 def test_p_of_a_coefficient_is_even_under_the_null() -> None:
     random = np.random.default_rng(3)
     ps = []
-    for seed in range(200):
+    for seed in range(60):
         runs = {cell: 50.0 * cell[0] + bimodal(random, 6) for cell in DESIGN.cells}
         fit = fit_runs(runs, DESIGN)
         ps += [p for c, p in coefficient_ps(fit, draws=199, seed=seed) if c.name != "a"]
-    # 400 p-values, two a study: three standard errors of a share.
-    assert np.mean(np.array(ps) <= 0.05) == pytest.approx(0.05, abs=0.033)
-    assert np.mean(np.array(ps) <= 0.5) == pytest.approx(0.5, abs=0.075)
+    # 120 p-values, two a study: three standard errors of a share.
+    assert np.mean(np.array(ps) <= 0.05) == pytest.approx(0.05, abs=0.06)
+    assert np.mean(np.array(ps) <= 0.5) == pytest.approx(0.5, abs=0.137)
 
 
 def test_a_plackett_burman_screening_keeps_what_matters() -> None:

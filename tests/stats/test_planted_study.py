@@ -104,7 +104,7 @@ def hold(found: dict[str, int], studies: int) -> None:
 
 
 def test_planted_switches_are_found_under_a_thief_and_the_right_one_is_recommended(plan, true) -> None:
-    hold(summed(plan, true, range(2)), 2)
+    hold(summed(plan, true, range(1)), 1)
 
 
 @pytest.mark.nightly
@@ -143,6 +143,6 @@ def confirmations(studies: int, seed: int) -> tuple[int, int]:
 
 
 def test_fresh_pairs_under_a_thief_confirm_what_is_and_nothing_else() -> None:
-    false, seen = confirmations(12, 1)
-    assert false <= 3  # 5 % of 12; three are one in 500
-    assert seen == 12
+    false, seen = confirmations(4, 1)
+    assert false <= 2  # at a rate of 5 %, three of four are one in 2,000
+    assert seen == 4

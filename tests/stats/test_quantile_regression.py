@@ -129,7 +129,7 @@ def test_growth_of_countries_is_fitted_as_by_quantreg(tau: float) -> None:
     assert [model.intercept_, *model.coef_] == pytest.approx(BARRO[tau], abs=1e-8)
 
 
-@pytest.mark.parametrize("cases", [60, pytest.param(1_000, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("cases", [40, pytest.param(1_000, marks=pytest.mark.nightly)])
 def test_objectives_are_those_of_an_independent_exact_solver(cases: int) -> None:
     """A linear programme of its own (HiGHS) for random designs, ties and weights."""
     from scipy.optimize import linprog
@@ -161,7 +161,7 @@ def test_errors_that_know_of_runs_cover_and_others_do_not() -> None:
     """Runs that differ by 5 %: nominal 95 % intervals of a difference of medians that is 0."""
     random = np.random.default_rng(3)
     covered = {"clusters": 0, "naive": 0}
-    tries, runs, each = 300, 10, 400
+    tries, runs, each = 80, 10, 400
     run = np.repeat(np.arange(2 * runs), each)
     x = (run >= runs).astype(float)[:, None]
     for _ in range(tries):
@@ -170,8 +170,7 @@ def test_errors_that_know_of_runs_cover_and_others_do_not() -> None:
         for name, clusters in (("clusters", run), ("naive", None)):
             effect = QuantileRegression(quantile=0.5).fit(x, y, clusters=clusters).coefficients_[1]
             covered[name] += effect.low <= 0.0 <= effect.high
-    # The standard error of a share of .95 over 300 is .0126; three of them.
-    assert covered["clusters"] / tries > 0.95 - 0.038
+    assert covered["clusters"] >= 69  # of 80 at 95 %: fewer in one seed of 1,600
     assert covered["naive"] / tries < 0.75
 
 
@@ -179,7 +178,7 @@ def test_errors_that_know_of_runs_cover_and_others_do_not() -> None:
 def test_few_clusters_are_covered_too(clusters: int) -> None:
     """A saturated pair of cells, and a covariate that changes within runs."""
     random = np.random.default_rng(clusters)
-    tries, each = 300, 100
+    tries, each = 80, 60
     run = np.repeat(np.arange(2 * clusters), each)
     side = (run >= clusters).astype(float)
     hit = np.zeros(2)
@@ -190,8 +189,7 @@ def test_few_clusters_are_covered_too(clusters: int) -> None:
         beside = QuantileRegression(quantile=0.5).fit(np.column_stack([side, size]), y, clusters=run)
         hit[0] += alone.low <= 0.0 <= alone.high
         hit[1] += beside.coefficients_[1].low <= 0.0 <= beside.coefficients_[1].high
-    # The standard error of a share of .95 over 300 is .0126; three of them.
-    assert hit / tries == pytest.approx(0.95, abs=0.038)
+    assert min(hit) >= 69  # of 80 at 95 %: fewer in one seed of 1,600
 
 
 def test_one_cluster_that_alone_determines_a_coefficient_tells_no_error() -> None:

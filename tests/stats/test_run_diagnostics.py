@@ -85,22 +85,23 @@ def test_a_state_that_changes_owner_from_run_to_run_is_no_owner() -> None:
 
 
 def test_bursts_on_fair_instances_raise_no_false_alarm() -> None:
-    """10 runs x 4 fair instances, bursts of mean 40, 1,000 trials: 0.1 % nominal, and it must matter too.
+    """10 runs x 4 fair instances, bursts of mean 40, 300 trials: 0.1 % nominal (more than two: one seed in 280), and it
+    must matter too.
 
     A plain chi-square test at the same level alarms in most trials.
     """
     g = np.random.default_rng(12)
     total = np.full((10, 4), 25_000)
     alarms = plain = 0
-    for _ in range(1_000):
+    for _ in range(300):
         bursts = g.poisson(6.0, (10, 4))
         above = np.array([[g.geometric(1 / 40, k).sum() for k in row] for row in bursts])
         result = owners(above, total)
         alarms += result.owner is not None
         expected = above.sum() / 4
         plain += float(((above.sum(axis=0) - expected) ** 2 / expected).sum()) > 16.27
-    assert alarms < 5
-    assert plain > 500
+    assert alarms <= 2
+    assert plain > 150
 
 
 @pytest.mark.parametrize(
@@ -225,10 +226,10 @@ def test_kendalls_p_is_that_of_printed_tables() -> None:
 
 
 def test_exchangeable_runs_seldom_look_like_drift() -> None:
-    """False-alarm rate at most 1 %: 2,000 trials, 4 standard errors."""
+    """False-alarm rate at most 1 %: 500 trials, 4 standard errors."""
     g = np.random.default_rng(5)
-    alarms = sum(bool((e := order_effect(g.exponential(size=10))) and e.drifting) for _ in range(2_000))
-    assert alarms <= 20 + 4 * math.sqrt(20)
+    alarms = sum(bool((e := order_effect(g.exponential(size=10))) and e.drifting) for _ in range(500))
+    assert alarms <= 5 + 4 * math.sqrt(5)
 
 
 def test_drift_of_one_sd_over_the_study_is_seen_with_thirty_runs() -> None:

@@ -1,6 +1,6 @@
 """Do the intervals of simulations cover? M/M/1, whose latency is exponential, against 95 %.
 
-With 300 simulations, a coverage of 95 % gives below 91 % or above 98.7 % about once in 1,000.
+With 100 simulations, a coverage of 95 % gives less than 87 % in one seed of 2,000.
 """
 
 import json
@@ -14,7 +14,7 @@ from hindmost.models.document import Clone
 from hindmost.models.simulation import Design, run_points
 from hindmost.stats import paired_ratio, section_interval
 
-RUNS = 300
+RUNS, LEAST = 100, 87
 
 
 def clone(us):
@@ -22,14 +22,16 @@ def clone(us):
     return Clone.of({"schema": "hindmost.clone/1", "name": "M/M/1", "service": [{"law": law}]})
 
 
-@pytest.mark.parametrize(("name", "share"), [("mean", None), ("p50", 0.5), ("p99", 0.01)])
-def test_intervals_of_a_simulation_cover(name, share):
+@pytest.fixture(scope="module")
+def simulations():
     points = [{"seed": seed, "load": {"rate_per_s": 6_000}} for seed in range(RUNS)]
+    return [one.prediction["latency_us"] for one in run_points(clone(100), points, Design(requests=60_000))]
+
+
+@pytest.mark.parametrize(("name", "share"), [("mean", None), ("p50", 0.5), ("p99", 0.01)])
+def test_intervals_of_a_simulation_cover(simulations, name, share):
     expected = 250.0 * (1.0 if share is None else -math.log(share))
-    found = run_points(clone(100), points, Design(requests=60_000))
-    hits = [one.prediction["latency_us"][name] for one in found]
-    covered = sum(one["low"] <= expected <= one["high"] for one in hits) / RUNS
-    assert 0.91 <= covered <= 0.987, f"{name} covered {covered}"
+    assert sum(one[name]["low"] <= expected <= one[name]["high"] for one in simulations) >= LEAST
 
 
 def test_paired_ratios_cover_and_are_narrower_than_unpaired_ones():
@@ -46,7 +48,7 @@ def test_paired_ratios_cover_and_are_narrower_than_unpaired_ones():
         width += ratio.relative_half_width
         pairs = zip(values, sections, strict=True)
         alone += math.hypot(*(section_interval(v, s).relative_half_width for v, s in pairs))
-    assert 0.91 <= covered / RUNS <= 0.987, covered / RUNS
+    assert covered >= LEAST
     assert width < 0.6 * alone, json.dumps([width, alone])
 
 
