@@ -1,7 +1,8 @@
-"""What a killed study left is told by the doctor and beside a measurement's verdict, with who puts it back."""
+"""The doctor and a measurement's verdict report settings that a killed study left, and how to restore them."""
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -41,56 +42,67 @@ def finding(root: Path) -> dict:
     return dict(left_finding(root / "journal", str(root)))
 
 
+def rows(root: Path) -> list[tuple[object, ...]]:
+    return [(one["name"], one["set"], one["found"], one["by"]) for one in left(root / "journal", str(root))]
+
+
+def values(told: dict) -> set[str]:
+    return set(re.findall(r"\w+", told["value"]))
+
+
 def test_nothing_changed_is_fine(root: Path) -> None:
-    assert (finding(root)["mark"], finding(root)["value"]) == ("fine", "none")
+    assert finding(root)["mark"] == "fine"
+    assert left(root / "journal", str(root)) == []
 
 
-def test_what_a_killed_study_left_is_named_with_what_was_found_and_the_command(root: Path) -> None:
+def test_what_a_killed_study_left_is_reported_with_its_old_value_and_the_command(root: Path) -> None:
     set_by_a_killed_study(root)
     told = finding(root)
-    assert (told["mark"], told["value"]) == ("mind", "swappiness 7 (found: 60)")
-    assert "killed" in told["why"]
+    assert told["mark"] == "mind"
+    assert values(told) >= {"swappiness", "7", "60"}
+    assert rows(root) == [("swappiness", "7", "60", "nobody")]
     assert told["hint"] == f"hindmost knobs restore --journal {root / 'journal'}"
-    assert (root / "proc/sys/vm/swappiness").read_text() == "7", "telling puts nothing back"
+    assert (root / "proc/sys/vm/swappiness").read_text() == "7", "reporting restores nothing"
 
 
-def test_what_was_set_by_hand_or_is_a_running_studys_is_told_as_that(root: Path) -> None:
+def test_what_was_set_by_hand_or_by_a_running_study_is_reported_as_such(root: Path) -> None:
     journal, tree = str(root / "journal"), str(root)
     _engine.set_knob("swappiness", "7", journal, tree)
-    assert (finding(root)["mark"], finding(root)["value"]) == ("fine", "swappiness 7 (found: 60), by hand")
+    assert (finding(root)["mark"], rows(root)) == ("fine", [("swappiness", "7", "60", "person")])
     _engine.set_knob("turbo", "off", journal, tree, os.getpid())
     told = finding(root)
-    assert (told["mark"], told["value"]) == ("mind", "turbo off (found: on)")
-    assert f"process {os.getpid()}" in told["why"]
+    assert told["mark"] == "mind"
+    assert values(told) >= {"turbo", "off", "on"}
+    assert "swappiness" not in values(told)
+    assert str(os.getpid()) in told["why"]
+    assert rows(root)[1:] == [("turbo", "off", "on", "running")]
 
 
-def test_a_line_of_another_version_is_told(root: Path) -> None:
+def test_a_line_of_another_version_is_reported(root: Path) -> None:
     set_by_a_killed_study(root)
     file = root / "journal" / "knobs.jsonl"
     file.write_text('{"schema": "hindmost.journal/9"}\n' + file.read_text())
-    assert [one["name"] for one in left(root / "journal", str(root))] == [
-        "swappiness",
-        "line 1 of the journal",
-    ]
+    readable, other = left(root / "journal", str(root))
+    assert readable["name"] == "swappiness"
+    assert "hindmost.journal/9" in other["unread"]
     assert "hindmost.journal/9" in finding(root)["value"]
 
 
-def test_a_journal_that_others_can_write_is_told_with_what_mends_it(root: Path) -> None:
+def test_a_journal_that_others_can_write_is_reported_with_the_repair(root: Path) -> None:
     set_by_a_killed_study(root)
     (root / "journal").chmod(0o777)
     told = finding(root)
     assert told["mark"] == "mind"
-    assert "others can write" in told["value"]
     assert f"chmod go-w {root / 'journal'}" in told["hint"]
 
 
-def test_a_measurement_says_it_beside_its_verdict(root: Path) -> None:
+def test_a_measurement_notes_it_beside_its_verdict(root: Path) -> None:
     set_by_a_killed_study(root)
-    (reason,) = [one for one in judge(evidence(findings=[finding(root)])) if one.code == "knobs_left"]
-    assert reason.level == "mind"
+    (reason,) = [one for one in judge(evidence(findings=[finding(root)])) if one.code == "settings-left"]
+    assert reason.level == "note"
     assert "swappiness 7 (found: 60)" in reason.text
     assert "hindmost knobs restore" in reason.hint
-    assert not [one for one in judge(evidence(findings=[])) if one.code == "knobs_left"]
+    assert not [one for one in judge(evidence(findings=[])) if one.code == "settings-left"]
 
 
 def test_doctor_and_studies_ask(monkeypatch: pytest.MonkeyPatch, root: Path, capsys) -> None:

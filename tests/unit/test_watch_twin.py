@@ -45,8 +45,7 @@ def test_every_figure_of_the_prototype_stands_beside_one_of_ours(board):
     assert "NUMA locality" in board["by_cause"]["ours"]
 
 
-def test_ours_names_each_of_the_seven_causes_numa_included():
-    board = leaderboard(trials=30, seed=5, rhos=(0.0,))
+def test_ours_names_each_of_the_seven_causes_numa_included(board):
     assert set(board["by_cause"]["ours"]) >= {
         "interference",
         "NUMA locality",
@@ -55,7 +54,8 @@ def test_ours_names_each_of_the_seven_causes_numa_included():
         "load",
     }
     assert len(board["by_cause"]["ours"]) == 7
-    assert min(board["by_cause"]["ours"].values()) >= 0.8
+    # Over all autocorrelations, of which the greatest leaves many cases open.
+    assert min(board["by_cause"]["ours"].values()) >= 0.7
     assert board["by_cause"]["paper's rule, 120 s"]["NUMA locality"] == 0.0
 
 
