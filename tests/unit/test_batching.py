@@ -1,7 +1,10 @@
-"""Batching at the client: what may be asked, and what is told of it."""
+"""Batching at the client: which values are accepted, and what is counted and shown."""
+
+import re
 
 import pytest
 from evidence import instance, run
+from messages import raises
 
 from hindmost._engine import Histogram
 from hindmost.errors import UsageError
@@ -26,33 +29,33 @@ def written(number=1, segments=50, requests=200):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "fields"),
     [
-        ("cork", "neither none, nagle nor an interval"),
-        ("0.1us", "not between 1e-06 s and a day"),
-        ("3 parsecs", "cannot be read"),
+        ("cork", {"option": "--batching", "known": ["none", "nagle"]}),
+        ("0.1us", {"least": 1e-6, "unit": "s"}),
+        ("3 parsecs", {}),
     ],
 )
-def test_a_batching_that_cannot_be_read_is_refused_with_what_would_be_right(text, said):
-    with pytest.raises(UsageError, match=said) as refused:
+def test_a_batching_that_cannot_be_read_is_refused_with_a_hint(text, fields):
+    with raises(UsageError, "bad-value", value=text, **fields) as refused:
         parse_batching(text)
     assert refused.value.hint
 
 
-def test_the_engine_is_asked_for_what_the_option_says_and_refuses_what_has_no_meaning():
+def test_the_engine_gets_what_the_option_asks_for_and_refuses_what_has_no_meaning():
     asked = MeasureRequest(target="memcached://127.0.0.1:11211", batching="250us").plan()
     assert asked.batching == 0.00025
     assert '"batching":{"interval":{"seconds":0.00025}}' in asked.engine_plan(
         1, 0, "memcached", "127.0.0.1:1"
     )
-    with pytest.raises(UsageError, match="`none` in a closed loop"):
-        MeasureRequest(target="memcached://127.0.0.1:11211", batching="nagle", closed=True).plan()
-    with pytest.raises(UsageError, match="below timeout_s"):
-        MeasureRequest(target="memcached://127.0.0.1:11211", batching="3s").plan()
-    cold = MeasureRequest(target="memcached://127.0.0.1:11211", batching="1ms", requests_per_connection=5)
-    with pytest.raises(UsageError, match="one request at a time") as refused:
-        cold.plan()
-    assert str(refused.value.hint).startswith("leave out --batching")
+    for changes, key in [
+        ({"batching": "nagle", "closed": True}, "batching"),
+        ({"batching": "3s"}, "batching.interval.seconds"),
+        ({"batching": "1ms", "requests_per_connection": 5}, "batching"),
+    ]:
+        with raises(UsageError, "bad-value", key=key) as refused:
+            MeasureRequest(target="memcached://127.0.0.1:11211", **changes).plan()
+        assert "--batching" in refused.value.hint or key != "batching"
 
 
 def test_requests_by_write_and_by_segment_add_up_over_instances():
@@ -66,18 +69,20 @@ def test_requests_by_write_and_by_segment_add_up_over_instances():
 
 
 @pytest.mark.parametrize(
-    ("asked", "segments", "said"),
+    ("asked", "segments", "values"),
     [
-        ("none", 50, ""),
-        ("nagle", 50, "nagle: 4.00 requests a segment"),
-        ("nagle", 0, "nagle: the kernel does not count segments here"),
-        (1e-3, 50, "1000us: 2.50 requests a write (p99 3.00, most 3.00), 4.00 requests a segment"),
+        ("none", 50, []),
+        ("nagle", 50, ["nagle", "4.00"]),
+        ("nagle", 0, ["nagle"]),
+        (1e-3, 50, ["1000us", "2.50", "3.00", "3.00", "4.00"]),
     ],
 )
-def test_batches_are_told_where_they_were_asked_for(asked, segments, said):
+def test_batches_are_shown_where_they_were_asked_for(asked, segments, values):
     writes = histogram(of1=5, of3=15)
     found = batches([written(segments=segments)], MeasurePlan(target="x", batching=asked), writes)
-    assert view.batches({"batches": found}) == said
+    shown = view.batches({"batches": found})
+    assert re.findall(r"nagle|1000us|\d\.\d\d", shown) == values
+    assert bool(shown) == bool(values)
     assert view.batches({}) == "", "documents of earlier builds"
 
 

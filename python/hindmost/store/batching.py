@@ -55,7 +55,10 @@ class BatchingRate(TypedDict):
 
 
 class Batching(TypedDict):
-    """The result of ``hindmost batching``; ``aside``: excluded rounds, and why."""
+    """The result of ``hindmost batching``.
+
+    ``aside``: excluded rounds, and why; ``least_rounds``: fewer rounds cannot tell the ways apart.
+    """
 
     schema: Literal["hindmost.batching/1"]
     version: str
@@ -67,5 +70,6 @@ class Batching(TypedDict):
     by: Label
     margin: float
     rounds: Count
+    least_rounds: Count
     aside: dict[str, Note]
     rates: list[BatchingRate]

@@ -82,6 +82,7 @@ def answer(study: Study) -> documents.Batching:
         "by": asked.by,
         "margin": MARGIN,
         "rounds": len(rounds),
+        "least_rounds": _least_rounds(asked),
         "aside": {str(number): why.document() for number, why in aside.items()},
         "rates": rates,
     }
@@ -219,16 +220,24 @@ def _cv(histogram: Histogram) -> float | None:
 def _headline(
     asked: Asked, rates: Sequence[documents.BatchingRate], rounds: Sequence[int], aside: Mapping[int, Note]
 ) -> str:
-    ways = len(asked.sides) // len(asked.rates)
-    least = least_pairs(ways - 1)
+    ways, least = _ways(asked), _least_rounds(asked)
     told = [_told(asked, rate, enough=len(rounds) >= least) for rate in rates]
     if not rounds:
         why = next(iter(aside.values()))
         return f"no round counts ({why}); as they stand: {'; '.join(told)}"
     if len(rounds) < least:
         counted = numbers.plural(len(rounds), "round")
-        told.append(f"{counted} cannot tell {ways} ways apart, whatever they show: {least} can")
+        told.append(f"{counted} cannot tell {ways} ways apart; at least {least} are needed")
     return "; ".join(told)
+
+
+def _ways(asked: Asked) -> int:
+    return len(asked.sides) // len(asked.rates)
+
+
+def _least_rounds(asked: Asked) -> int:
+    """So few rounds can tell the ways at one rate apart."""
+    return least_pairs(_ways(asked) - 1)
 
 
 def _told(asked: Asked, rate: documents.BatchingRate, *, enough: bool) -> str:
