@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from measuring import need
+from measuring import REAL, need
+from messages import raises
 
 from hindmost.errors import TargetError
 from hindmost.targets import (
@@ -30,30 +31,19 @@ from hindmost.targets import (
     local_owner,
 )
 from hindmost.targets import ports as ports_module
-from hindmost.targets.probe import WrongProtocol
 from hindmost.targets.spec import Stop
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "targets"
-VERSIONS = {
-    "memcached": "1.",
-    "redis": "",
-    "nginx": "nginx/",
-    "apache": "Apache/",
-    "haproxy": "nginx/",
-    "nutcracker": "1.",
-    "postgresql": "PostgreSQL 1",
-    "unbound": "unbound 1",
-}
+USUAL = ("memcached", "nginx")
+"""One process, and one with workers; the matrix of protocols starts all others."""
 PATIENCE_S = 60.0
 
 
-def need_processor_0() -> None:
-    if 0 not in os.sched_getaffinity(0):
-        pytest.skip("processor 0, which the example names, may not be used here")
-
-
 def servers() -> list[Any]:
-    return [pytest.param(name, marks=getattr(pytest.mark, name)) for name in VERSIONS]
+    def marks(name: str) -> list[pytest.MarkDecorator]:
+        return [getattr(pytest.mark, name), *([] if name in USUAL else [pytest.mark.nightly])]
+
+    return [pytest.param(name, marks=marks(name)) for name in REAL]
 
 
 def running(pid: int) -> bool:
@@ -149,11 +139,8 @@ def test_a_preset_starts_is_recognised_and_leaves_nothing(name: str, tmp_path: P
     with ManagedServer(spec, cpus=[cpu], log=tmp_path / "server.log") as server:
         assert server.alive()
         assert server.exit_report() is None
-        assert server.server_version.startswith(VERSIONS[name])
-        assert (
-            identify(server.address, spec.protocol, 5.0, path=spec.path, login=spec.login)
-            == server.server_version
-        )
+        found = identify(server.address, spec.protocol, 5.0, path=spec.path, login=spec.login)
+        assert found == server.server_version
         assert local_owner(server.address) == server.pid
         assert all(cpu_affinity(pid) == [cpu] for pid in server.pids())
         if os.geteuid() == 0:
@@ -162,6 +149,8 @@ def test_a_preset_starts_is_recognised_and_leaves_nothing(name: str, tmp_path: P
         folder = server.folder
         assert folder.is_dir()
         assert len(pids) >= (3 if name in ("nginx", "apache") else 2)
+        with pytest.raises(RuntimeError):
+            server.start()
     assert_gone(pids)
     assert not folder.exists()
     assert (tmp_path / "server.log").exists()
@@ -173,38 +162,17 @@ def test_a_preset_starts_is_recognised_and_leaves_nothing(name: str, tmp_path: P
     assert not server.alive()
 
 
-@pytest.mark.parametrize("name", servers())
-def test_an_exception_leaves_nothing(name: str) -> None:
-    pids: list[int] = []
-
-    def fail() -> None:
-        with ManagedServer(need(name)) as server:
-            pids.extend([server.guard_pid, *server.pids()])
-            raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        fail()
-    assert len(pids) >= 2
-    assert_gone(pids)
-
-
-@pytest.mark.parametrize("name", servers())
-def test_kill_9_of_hindmost_leaves_nothing(name: str) -> None:
-    with controller(need(name)) as (child, told):
+@pytest.mark.nginx
+def test_kill_9_of_hindmost_leaves_nothing_of_a_real_server() -> None:
+    with controller(need("nginx")) as (child, told):
         child.kill()
     assert_gone(told["pids"])
     until(lambda: not Path(told["folder"]).exists(), "the temporary folder is still there")
 
 
-def test_kill_9_of_hindmost_ends_a_server_that_resists() -> None:
-    with controller(python_target(STUBBORN)) as (child, told):
-        assert len(told["pids"]) == 4, "guard, server, child, and the one that left its session"
-        child.kill()
-    assert_gone(told["pids"])
-
-
-def test_kill_9_is_seen_although_a_forked_child_holds_the_pipe() -> None:
+def test_kill_9_of_hindmost_ends_a_server_that_resists_although_a_forked_child_holds_the_pipe() -> None:
     with controller(python_target(STUBBORN), "leak") as (child, told):
+        assert len(told["pids"]) == 4, "guard, server, child, and the one that left its session"
         child.kill()
         assert_gone(told["pids"])
 
@@ -268,25 +236,6 @@ def test_kill_9_before_any_step_of_a_start_leaves_nothing(tmp_path: Path) -> Non
     until(lambda: not left_of(controllers, tmp_path), lambda: (left_of(controllers, tmp_path), done.stdout))
 
 
-@pytest.mark.parametrize("moment_s", [0.0, 0.02, 0.04, 0.06, 0.08, 0.12])
-def test_kill_9_in_the_middle_of_a_start_leaves_nothing(moment_s: float, tmp_path: Path) -> None:
-    text = python_target(STUBBORN).model_dump_json(exclude_none=True, exclude_defaults=True)
-    script = CONTROLLER.replace("with ManagedServer", "print(flush=True)\nwith ManagedServer")
-    child = subprocess.Popen(
-        [sys.executable, "-c", script, text],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env={**os.environ, "TMPDIR": str(tmp_path)},
-    )
-    assert child.stdout is not None
-    with child.stdout:
-        child.stdout.readline()
-        time.sleep(moment_s)
-        child.kill()
-        child.wait()
-    until(lambda: not left_of([child.pid], tmp_path), lambda: left_of([child.pid], tmp_path))
-
-
 def test_ctrl_c_reaches_hindmost_only_and_leaves_nothing() -> None:
     with controller(python_target(STUBBORN)) as (child, told):
         os.killpg(child.pid, signal.SIGINT)  # what the terminal does
@@ -304,10 +253,18 @@ def test_kill_9_of_the_guard_ends_server_and_workers() -> None:
     assert_gone(pids)
 
 
-def test_a_server_that_resists_is_killed_with_all_its_descendants() -> None:
-    with ManagedServer(python_target(STUBBORN)) as server:
-        until(lambda: len(server.pids()) == 3, "the server did not fork")
-        pids = server.pids()
+def test_an_exception_ends_a_server_that_resists_with_all_its_descendants() -> None:
+    server = ManagedServer(python_target(STUBBORN))
+    pids: list[int] = []
+
+    def fail() -> None:
+        with server:
+            until(lambda: len(server.pids()) == 3, "the server did not fork")
+            pids.extend(server.pids())
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
     report = server.exit_report()
     assert report is not None
     assert (report.forced, report.status, report.left) == (True, -signal.SIGKILL, ())
@@ -316,95 +273,70 @@ def test_a_server_that_resists_is_killed_with_all_its_descendants() -> None:
 
 def test_helpers_that_outlive_the_server_are_ended_too() -> None:
     script = STUBBORN.replace("signal.signal(signal.SIGTERM, signal.SIG_IGN)", "")
-    with ManagedServer(python_target(script, stop={"timeout_s": 10.0})) as server:
+    # They are asked to end, not waited for: the test's own time would be over first.
+    with ManagedServer(python_target(script, stop={"timeout_s": 3600.0})) as server:
         until(lambda: len(server.pids()) == 3, "the server did not fork")
         pids = server.pids()
-        began = time.monotonic()
-    assert time.monotonic() - began < 9, "the helpers were asked, not waited for"
     assert_gone(pids)
 
 
 @pytest.mark.memcached
-def test_a_frozen_server_is_stopped_without_waiting_for_the_timeout() -> None:
-    spec = need("memcached").model_copy(update={"stop": Stop(timeout_s=60.0)})
+def test_a_frozen_server_is_stopped_and_one_that_dies_is_noticed_with_its_status() -> None:
+    spec = need("memcached").model_copy(update={"stop": Stop(timeout_s=3600.0)})
     with ManagedServer(spec) as server:
         os.kill(server.pid, signal.SIGSTOP)
-        began = time.monotonic()
-    assert time.monotonic() - began < 30
     report = server.exit_report()
     assert report is not None
     assert not report.forced
 
-
-@pytest.mark.memcached
-def test_a_server_that_dies_is_noticed_with_its_status() -> None:
-    with ManagedServer(need("memcached")) as server:
+    with ManagedServer(spec) as server:
         os.kill(server.pid, signal.SIGKILL)
         until(lambda: not server.alive(), "its end was not seen")
         report = server.exit_report()
         assert report is not None
-        assert (report.describe(), report.expected) == ("was killed by SIGKILL", False)
+        assert (report.status, report.expected) == (-signal.SIGKILL, False)
     assert server.exit_report() == report
 
 
-def test_a_server_that_crashes_at_its_start_is_shown_with_its_last_words(
+def test_a_server_that_cannot_start_is_an_error_and_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    spec = python_target("import sys; print('no config, no service'); sys.exit(3)")
-    server = ManagedServer(spec)
-    began = time.monotonic()
-    with pytest.raises(TargetError) as caught:
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(folder))
+
+    crashing = python_target(
+        "print('no config, no service'); raise SystemExit(3)", ready={"timeout_s": 3600.0}
+    )
+    server = ManagedServer(crashing)  # its end is seen at once, not at the ready timeout
+    with raises(TargetError, "server-failed", status=3) as caught:
         server.start()
-    assert time.monotonic() - began < 8, "its end is seen at once, not at the ready timeout"
-    for word in ["exited with status 3", "server.py", str(server.port), "no config, no service"]:
-        assert word in caught.value.message
-    assert caught.value.hint
+    assert "no config, no service" in caught.value.message, "its last words"
     assert_gone([server.guard_pid])
-    assert list(tmp_path.iterdir()) == []
 
-
-@pytest.mark.memcached
-def test_a_real_servers_complaint_is_shown() -> None:
-    spec = need("memcached")
-    spec = spec.model_copy(update={"command": [*spec.command, "--no-such-option"]})
-    with pytest.raises(TargetError, match="no-such-option"):
-        ManagedServer(spec).start()
-
-
-def test_a_server_that_never_listens_is_given_up_and_ended() -> None:
-    spec = python_target("import time; print('thinking', flush=True); time.sleep(3600)")
-    server = ManagedServer(spec, ready_timeout_s=0.4)
-    with pytest.raises(TargetError, match=r"not ready within 0\.4 s.*nothing listens") as caught:
+    silent = python_target("import time; print('thinking', flush=True); time.sleep(3600)")
+    server = ManagedServer(silent, ready_timeout_s=0.4)
+    with raises(TargetError, "ready-timeout", limit=0.4) as caught:
         server.start()
+    assert caught.value.fields["probe"]["code"] == "not-listening"
     assert "thinking" in caught.value.message
     assert_gone([server.pid, server.guard_pid])
 
+    with raises(TargetError, "missing-program"):
+        ManagedServer(python_target("", command=["{dir}/server.py", "{port}"])).start()
+    for impossible in ({"command": ["sleep", "a\0b", "{port}"]}, {"cwd": "no-such-folder"}):
+        with pytest.raises(TargetError):
+            ManagedServer(python_target("", **impossible)).start()
+    with pytest.raises(TargetError):
+        ManagedServer(silent, log=tmp_path / "gone" / "server.log").start()
 
-def test_a_program_that_cannot_be_executed_is_told() -> None:
-    spec = python_target("", command=["{dir}/server.py", "{port}"])
-    with pytest.raises(TargetError, match="not executable"):
-        ManagedServer(spec).start()
-    with pytest.raises(TargetError, match="null byte"):
-        ManagedServer(python_target("", command=["sleep", "a\0b", "{port}"])).start()
-    spec = python_target("", cwd="no-such-folder")
-    with pytest.raises(TargetError, match="no-such-folder"):
-        ManagedServer(spec).start()
-
-
-def test_a_log_that_cannot_be_written_is_told(tmp_path: Path) -> None:
-    with pytest.raises(TargetError, match=r"gone/server\.log"):
-        ManagedServer(python_target(STUBBORN), log=tmp_path / "gone" / "server.log").start()
-
-
-def test_a_fixed_port_that_is_taken_is_refused_before_the_start() -> None:
     with socket.create_server(("127.0.0.1", 0)) as holder:
-        spec = python_target(STUBBORN, port=holder.getsockname()[1])
-        server = ManagedServer(spec)
-        with pytest.raises(TargetError, match=rf"already taken by .*process {os.getpid()}\)"):
+        server = ManagedServer(python_target(STUBBORN, port=holder.getsockname()[1]))
+        with raises(TargetError, "address-in-use"):
             server.start()
-        with pytest.raises(RuntimeError, match="not started"):
-            _ = server.pid
+    with pytest.raises(RuntimeError):
+        _ = server.pid
+    assert list(folder.iterdir()) == []
 
 
 def other_listener() -> subprocess.Popen[bytes]:
@@ -425,7 +357,7 @@ def test_a_lost_race_for_a_free_port_is_run_again(monkeypatch: pytest.MonkeyPatc
             assert server.port != taken
             assert server.alive()
         monkeypatch.setattr(ports_module, "pick_free_port", lambda _: taken)
-        with pytest.raises(TargetError, match=rf"port {taken} .* taken by .*process {thief.pid}\)"):
+        with raises(TargetError, "address-in-use"):
             ManagedServer(python_target(STUBBORN)).start()
     finally:
         thief.kill()
@@ -433,45 +365,11 @@ def test_a_lost_race_for_a_free_port_is_run_again(monkeypatch: pytest.MonkeyPatc
         thief.stdout.close()
 
 
-@pytest.mark.memcached
-@pytest.mark.redis
-@pytest.mark.nginx
-def test_each_wrong_protocol_is_told_by_what_answers() -> None:
-    names = ["memcached", "redis", "nginx"]
-    started = [ManagedServer(need(name)).start() for name in names]
-    try:
-        for server in started:
-            for other in started:
-                if other is server:
-                    continue
-                with pytest.raises(WrongProtocol) as caught:
-                    identify(server.address, other.protocol, 5.0)
-                assert f"{server.protocol}://{server.address}" in (caught.value.hint or "")
-    finally:
-        for server in started:
-            server.stop()
-
-
 @pytest.mark.redis
 def test_a_target_that_speaks_another_protocol_than_it_says_fails_at_once() -> None:
     spec = need("redis").model_copy(update={"protocol": "memcached"})
-    began = time.monotonic()
-    with pytest.raises(TargetError, match="looks like redis"):
-        ManagedServer(spec).start()
-    assert time.monotonic() - began < 8
-
-
-@pytest.mark.memcached
-def test_the_guard_sleeps_while_the_server_runs() -> None:
-    def wakes(pid: int) -> int:
-        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-        return sum(int(line.split()[1]) for line in lines if line.startswith("voluntary_ctxt"))
-
-    with ManagedServer(need("memcached")) as server:
-        time.sleep(0.1)
-        before = wakes(server.guard_pid)
-        time.sleep(0.5)
-        assert wakes(server.guard_pid) == before
+    with raises(TargetError, "wrong-protocol", protocol="memcached"):
+        ManagedServer(spec, ready_timeout_s=3600.0).start()
 
 
 @pytest.mark.redis
@@ -489,26 +387,6 @@ def test_a_daemon_stopped_by_a_command_is_followed_and_ended() -> None:
     report = server.exit_report()
     assert report is not None
     assert not report.forced
-
-
-@pytest.mark.memcached
-def test_the_pinned_example_runs_where_it_says() -> None:
-    need("memcached")
-    need_processor_0()
-    with ManagedServer(load_target_file(EXAMPLES / "memcached-pinned.toml")) as server:
-        assert cpu_affinity(server.pid) == [0]
-        assert server.command[-3:] == ("2", "-m", "1024")
-
-
-def test_any_program_that_listens_can_be_a_target() -> None:
-    need_processor_0()
-    with ManagedServer(load_target_file(EXAMPLES / "python-http.toml")) as server:
-        assert "Python" in server.server_version
-
-
-def test_a_managed_server_starts_once() -> None:
-    with ManagedServer(python_target(STUBBORN)) as server, pytest.raises(RuntimeError, match="starts once"):
-        server.start()
 
 
 def test_a_guard_whose_hindmost_died_before_asking_ends() -> None:
