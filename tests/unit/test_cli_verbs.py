@@ -1,7 +1,6 @@
 """Verbs from end to end: exit codes, stdout for data, stderr for talk, machine twins."""
 
 import json
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -61,13 +60,12 @@ def test_report_json_is_the_stored_result_and_follows_the_schema(study, hindmost
     jsonschema.Draft202012Validator(schemas()["measure"]).validate(found)
 
 
-def test_report_of_a_study_without_runs_says_how_to_make_them(study, hindmost):
+def test_report_of_a_study_without_runs_is_an_error(study, hindmost):
     for run in study.runs():
         run.folder.rename(study.folder / f"away-{run.number}")
-    done = hindmost("report", study.folder)
+    done = hindmost("report", study.folder, "--json")
     assert done.returncode == 1
-    assert f"hint: hindmost measure --resume {study.folder}" in done.stderr
-    assert done.stdout == ""
+    assert json.loads(done.stdout)["hint"] == f"hindmost measure --resume {study.folder}"
 
 
 def test_doctor_json_has_facts_findings_and_a_schema(hindmost):
@@ -87,21 +85,21 @@ def test_doctor_judges_the_way_to_a_server(server, hindmost):
         found = json.loads(done.stdout)
         assert [nic["name"] for nic in found["facts"]["nics"]] == ["lo"], target
         (stamps,) = [one for one in found["findings"] if one["id"] == "stamps"]
-        assert (stamps["value"], stamps["mark"]) == ("lo: by the kernel", "fine")
-    shown = hindmost("doctor", f"memcached://{server.address}", "--spin", "10ms").stdout
-    assert "lo: by the kernel" in shown
+        assert stamps["mark"] == "fine"
+        shown = hindmost("doctor", target, "--spin", "10ms").stdout
+        assert stamps["value"] in shown
 
 
-def test_doctor_of_a_server_that_is_not_there_or_another_says_so(server, hindmost):
-    for target, code, words in (
-        ("memcached://127.0.0.1:1", 1, "nothing listens on 127.0.0.1:1"),
-        (f"redis://{server.address}", 1, "does not speak redis"),
-        (server.address, 2, "does not say its protocol"),
+def test_doctor_refuses_a_server_that_is_not_there_or_another(server, hindmost):
+    for target, exit_code, code in (
+        ("memcached://127.0.0.1:1", 1, "not-listening"),
+        (f"redis://{server.address}", 1, "wrong-protocol"),
+        (server.address, 2, "missing-argument"),
     ):
-        done = hindmost("doctor", target, "--spin", "10ms")
-        assert (done.returncode, done.stdout) == (code, ""), done
-        assert words in done.stderr, done.stderr
-        assert "hint: " in done.stderr
+        done = hindmost("doctor", target, "--spin", "10ms", "--json")
+        error = json.loads(done.stdout)
+        assert (done.returncode, error["schema"], error["code"]) == (exit_code, "hindmost.error/1", code)
+        assert f"error[{code}]: {error['message']}\nhint: {error['hint']}\n" in done.stderr
 
 
 def test_load_runs_one_instance_and_prints_its_result(server, tmp_path, hindmost):
@@ -116,12 +114,12 @@ def test_load_runs_one_instance_and_prints_its_result(server, tmp_path, hindmost
     assert names >= {"instance-0.json", "instance-0.hlog", "samples-0.parquet", "worst-0.parquet"}
 
 
-def test_load_says_what_is_wrong_with_a_plan_by_name(tmp_path, hindmost):
+def test_load_names_the_wrong_key_of_a_plan(tmp_path, hindmost):
     (tmp_path / "plan.json").write_text('{"schema": "hindmost.plan/1", "seed": 1, "colour": "red"}')
     done = hindmost("load", "plan.json", cwd=tmp_path)
     assert done.returncode == 2
+    assert done.stderr.startswith("error[unknown-key]: ")
     assert "colour" in done.stderr
-    assert "hint: see schemas/plan.schema.json" in done.stderr
 
 
 def test_a_finished_study_is_resumed_without_another_run(study, hindmost):
@@ -153,23 +151,8 @@ def test_measure_attaches_to_a_running_server(server, tmp_path, hindmost):
         cwd=tmp_path,
     )
     assert done.returncode in (4, 6), done.stderr
-    assert "run 1: " in done.stderr
-    assert "hysteresis cannot be seen" in done.stdout
+    assert "\nrun 1" in done.stderr
+    assert "p50<1h" in done.stdout
     assert {"manifest.json", "result.json", "report.html", "runs"} <= {
         path.name for path in (tmp_path / "study").iterdir()
     }
-
-
-def test_a_reader_that_has_had_enough_is_no_traceback(study):
-    child = subprocess.Popen(
-        [sys.executable, "-c", SCRIPT, "report", str(study.folder), "--json"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    assert child.stdout is not None
-    assert child.stderr is not None
-    child.stdout.close()
-    said = child.stderr.read().decode()
-    child.stderr.close()
-    assert child.wait(60) in (0, 1, -signal.SIGPIPE)
-    assert "Traceback" not in said
