@@ -17,11 +17,11 @@ from hindmost.studies.measure.answer import _estimates
 from hindmost.studies.measure.calm import of_run, over_runs, stands
 from hindmost.studies.measure.words import figure
 
-STEAL = Reason("steal", "inconclusive", "the hypervisor took 5 % of the time")
+STEAL = Reason("steal-time", "inconclusive", "")
 ESTIMATES = partial(_estimates, about="mean")
-LATE = Reason("slip", "invalid", "p50 to p99.9 tell of late sending", None, LABELS)
-ERRORS = Reason("errors", "invalid", "2 % of requests were errors")
-REFUSED = RunCalm(refused=Refusal("unwatched", "nobody watched", "root"))
+LATE = Reason("late-sends", "invalid", "", None, LABELS)
+ERRORS = Reason("errors", "invalid", "")
+REFUSED = RunCalm(refused=Refusal("no-sentinel", "nobody watched", "root", {"cpu": 0}))
 
 
 SEEDS = itertools.count()
@@ -92,15 +92,16 @@ def test_a_calm_figure_of_too_few_runs_for_an_interval_does_not_stand():
     assert "p99.9" in stands(found, plan)
     for name in LABELS[1:]:
         found["latency_us"][name] |= {"low": None, "high": None}
-    assert stands(found, plan).startswith("p50 40 us [40 us, 40 us], without the 5%")
+    assert stands(found, plan).startswith("p50 40 us [40 us, 40 us], ")
+    assert "p99" not in stands(found, plan)
     assert "nan" not in figure("p99", found["latency_us"]["p99"])
     endless = found["latency_us"]["p99"] | {"low": 30.0, "high": None}
-    assert figure("p99", endless) == "p99 40 us [30 us, infinitely late]"
+    assert figure("p99", endless).startswith("p99 40 us [30 us, ")
 
 
 def test_a_host_that_doctor_calls_too_noisy_is_no_reason_against_calm_figures_and_its_clock_is():
     runs = ten(calm=stolen_from)
-    for code, verdict in (("host_unfit", "valid"), ("host_setting", "inconclusive")):
+    for code, verdict in (("noisy-host", "valid"), ("host-setting", "inconclusive")):
         found = over_runs(runs, [replace(STEAL, code=code)], ESTIMATES)
         assert found is not None
         assert found["verdict"] == verdict
@@ -111,11 +112,16 @@ def test_where_all_runs_refuse_or_their_thefts_follow_the_server_there_are_no_fi
     assert none is not None
     assert not none["latency_us"]
     assert none["verdict"] == "inconclusive"
-    assert none["refused"] == {"reason": "unwatched", "text": "nobody watched", "need": "root"}
+    assert none["refused"] == {
+        "code": "no-sentinel",
+        "text": "nobody watched",
+        "need": "root",
+        "values": {"cpu": 0},
+    }
     one = stolen_from()
     one.onsets[0].busy[:, 0] += 0.5
     follows = over_runs(ten(calm=lambda: one), [], ESTIMATES)
     assert follows is not None
     assert follows["refused"] is not None
-    assert follows["refused"]["reason"] == "dependence"
+    assert follows["refused"]["code"] == "dependent-interruptions"
     assert not follows["latency_us"]

@@ -1,7 +1,10 @@
 """What is said of connections that a server closes, and of its status codes."""
 
+import re
+
 import pytest
 from evidence import evidence, instance, reasons, run
+from messages import raises
 
 from hindmost.errors import UsageError
 from hindmost.plan.codes import parse_codes
@@ -57,10 +60,7 @@ def test_datagrams_that_came_late_are_told_and_of_connections_nothing_is():
     assert (account["late"], account["refused"], account["oversized"]) == (6, 2, 4)
     counts = {"due": 4_000, "timeouts": 40}
     told = view.datagrams({"counts": counts, "connections": account})
-    assert told == (
-        "40 of 4000 requests lost or too late; 6 replies came late or twice; nobody listened 2 times (ICMP)"
-        "; 4 longer than 16382 bytes dropped"
-    )
+    assert [n for n in re.findall(r"\d+", told) if n != "16382"] == ["40", "4000", "6", "2", "4"]
     assert view.datagrams({"counts": counts, "connections": connections([closing()])}) == ""
 
 
@@ -69,13 +69,8 @@ def test_streams_that_a_server_refused_or_left_alone_are_told_apart():
     account = connections([run(1, instances=[instance(0, **told), instance(1, **told)])])
     assert (account["refused_streams"], account["left_alone"]) == (6, 80)
     said = view.streams({"connections": account})
-    assert said == (
-        "6 refused (REFUSED_STREAM) and 80 left alone behind a farewell (GOAWAY): asked again, and latency counts "
-        "from when each was due"
-    )
-    assert view.streams({"connections": account | {"left_alone": 0}}).startswith(
-        "6 refused (REFUSED_STREAM): asked"
-    )
+    assert re.findall(r"(\d+).*?\((\w+)\)", said) == [("6", "REFUSED_STREAM"), ("80", "GOAWAY")]
+    assert "GOAWAY" not in view.streams({"connections": account | {"left_alone": 0}})
     assert view.streams({"connections": connections([closing()])}) == "", "HTTP/1 has no streams"
 
 
@@ -87,24 +82,28 @@ def test_codes_add_up_in_their_order():
 
 def test_a_server_that_closes_after_each_reply_is_told_with_the_time_to_connect_and_is_no_fault():
     found = reasons(runs=[closing(number) for number in range(1, 11)])
-    assert "reconnects" not in found
-    one = found["new_connections"]
-    assert one.level == "mind"
-    assert "1000000 were made for 1000000 requests" in one.text
-    assert "80 us at p50" in one.text
+    assert "reconnections" not in found
+    one = found["connection-per-request"]
+    assert one.level == "note"
+    assert one.values == {
+        "connections": 1_000_000,
+        "requests": 1_000_000,
+        "connect_us": 80.0,
+        "batching_unused": False,
+    }
     assert soundness(closing(), evidence().plan).kind == "sound"
-    assert "--batching" not in one.text
     runs = [closing(number) for number in range(1, 11)]
-    batched = reasons(runs=runs, plan={"batching": 2e-4})["new_connections"]
-    assert "; `--batching 200us` had no effect: each carries one request at a time" in batched.text
+    batched = reasons(runs=runs, plan={"batching": 2e-4})["connection-per-request"]
+    assert batched.values["batching_unused"]
+    assert "--batching 200us" in batched.text
 
 
-def test_errors_tell_their_codes_the_most_frequent_first():
+def test_errors_have_their_codes_and_a_run_with_too_many_does_not_count():
     one = failing(code503=4, code500=312)
-    text = next(r.text for r in unanswered(evidence(runs=[one])) if r.code == "errors")
-    assert "500 x 624, 503 x 8, 4 without a whole reply" in text
-    bad = failing(code500=1_000)
-    assert "500 x 2000" in soundness(bad, evidence().plan).why
+    (found,) = [r for r in unanswered(evidence(runs=[one])) if r.code == "errors"]
+    assert (found.values["codes"], found.values["lost"]) == ({"500": 624, "503": 8}, 4)
+    bad = soundness(failing(code500=1_000), evidence().plan)
+    assert (bad.code, bad.values["errors"]) == ("errors", 2_004)
 
 
 def test_a_redirection_that_was_wanted_can_be_accepted():
@@ -116,15 +115,15 @@ def test_pages_that_are_not_there_are_no_keys_that_were_evicted():
     told = {"codes": {"404": counted(40_000, "miss")}}
     one = run(1, instances=[instance(0, **told)], counts={"misses": 40_000})
     found = {r.code: r for r in unanswered(evidence(runs=[one]))}
-    assert "answered with 404" in found["misses"].text
+    assert found["misses"].values["codes"] == ["404"]
+    assert "--accept 2xx,404" in found["misses"].hint
 
 
-@pytest.mark.parametrize(
-    ("found", "lost", "said"),
-    [({}, 0, ""), ({}, 3, "3 without a whole reply"), ({"500": counted(1, "error")}, 0, "500 x 1")],
-)
-def test_what_failed_is_told_as_far_as_it_is_known(found, lost, said):
-    assert failed(found, lost) == said
+def test_errors_are_named_the_most_frequent_first():
+    found = {"503": counted(4, "error"), "200": counted(9, "hit"), "500": counted(312, "error")}
+    assert failed(found, 0) == "500 x 312, 503 x 4"
+    assert failed({}, 3).startswith("3 ")
+    assert failed({}, 0) == ""
 
 
 def document(**given):
@@ -142,17 +141,16 @@ def test_connections_that_were_kept_are_not_spoken_of():
     kept = {"made": 0, "failed": 0, "all": 16, "closed": 0, "by_turns": False}
     assert view.connections(document(connections=kept)) == ""
     some = view.connections(document(connections=kept | {"made": 7}))
-    assert some == "7 made for 100 requests, in place of those that the server closed"
+    assert re.findall(r"\d+", some) == ["7", "100"]
 
 
 @pytest.mark.parametrize(
-    ("plan", "each"),
-    [({"requests_per_connection": 14}, "14 requests"), ({"workload": {"version": "1.0"}}, "1 request")],
+    ("plan", "each"), [({"requests_per_connection": 14}, "14"), ({"workload": {"version": "1.0"}}, "1")]
 )
 def test_connections_that_were_closed_as_asked_are_told_so(plan, each):
     found = {"made": 7, "failed": 0, "all": 23, "closed": 0, "by_turns": False}
     told = view.connections(document(connections=found, plan=plan))
-    assert told == f"7 made for 100 requests: each carries {each}, as asked for; latency holds it"
+    assert re.findall(r"\d+", told) == ["7", "100", each]
     assert view.by_turns(document(connections=found, plan=plan))
     assert not view.by_turns(document(connections=found))
 
@@ -164,5 +162,5 @@ def test_codes_are_read(text, read):
 
 @pytest.mark.parametrize("text", ["", "2xx,", "1xx", "600", "99", "ok", "2XX", "200-299"])
 def test_what_is_no_code_is_refused(text):
-    with pytest.raises(UsageError, match="neither a status code"):
+    with raises(UsageError, "bad-value", option="--accept"):
         parse_codes(text)

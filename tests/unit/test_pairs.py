@@ -8,10 +8,12 @@ from collections import Counter
 
 import pytest
 
+from hindmost.notes import Note
 from hindmost.run.soundness import Remaking
 from hindmost.studies.pairs import GivenUp, Step, interleave, order_of
 
 NAMES = ("original", "clone", "again")
+STOLEN = Note("steal-time", "the hypervisor took 3 %")
 
 
 class Scripted:
@@ -33,8 +35,8 @@ class Scripted:
         self.diary.append(f"{self.name} {number}")
         self.runs.append(number)
 
-    def unsound(self, number: int) -> str | None:
-        return "stolen" if number in self.bad else None
+    def unsound(self, number: int) -> Note | None:
+        return STOLEN if number in self.bad else None
 
 
 def sides(diary: list[str], **unsound: tuple[int, ...]) -> dict[str, Scripted]:
@@ -66,7 +68,7 @@ def test_a_round_with_one_run_that_is_not_sound_is_made_again_whole():
     diary: list[str] = []
     rounds = interleave(sides(diary, clone=(2,), again=(2, 3)), "seed", Remaking(3))
     assert rounds.sound == [1, 4, 5]
-    assert rounds.unsound == {2: "stolen", 3: "stolen"}
+    assert rounds.unsound == {2: STOLEN, 3: STOLEN}
     assert len(diary) == 15
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 from evidence import evidence, run
+from messages import raises
 
 from hindmost.errors import UsageError
 from hindmost.run.request import MeasureRequest
@@ -33,12 +34,17 @@ def test_percentiles_and_load_may_be_given_beside_it():
 
 @pytest.mark.parametrize("name", sorted(set(SETTINGS) - set(FREE) - {"warmup"}))
 def test_what_it_decides_itself_is_refused_beside_it(name):
-    with pytest.raises(UsageError, match=f"--{name} does not go with --quick"):
+    with raises(UsageError, "conflicting-options", option=f"--{name}", other="--quick"):
         MeasureRequest(target="synth", quick=True, **{name: OTHER[name]}).plan()
 
 
+def quick_evidence(decision=WIDE):
+    runs = [run(n) for n in (1, 2, 3)]
+    return evidence(plan={"quick": True, "runs": (3, 3)}, runs=runs, decision=decision)
+
+
 def quick(decision=WIDE):
-    e = evidence(plan={"quick": True, "runs": (3, 3)}, runs=[run(n) for n in (1, 2, 3)], decision=decision)
+    e = quick_evidence(decision)
     reasons = judge(e)
     return overall(reasons), causes(e, reasons)
 
@@ -46,15 +52,16 @@ def quick(decision=WIDE):
 def test_wide_intervals_of_a_quick_look_are_said_and_not_held_against_it():
     verdict, found = quick()
     assert verdict == "valid"
-    assert [one.codes for one in found] == [("quick",)]
-    assert "±40% at p99" in found[0].text
-    line = headline(verdict, found, "p99 50 us [30, 70]")
-    assert line.startswith("valid: p99 50 us [30, 70]; a quick look: 3 runs of 10 s")
-    assert "To do: without --quick: 10 to 30 runs until ±5%" in line
+    assert [one.codes for one in found] == [("quick-look",)]
+    line = headline(verdict, found, "FIGURES")
+    assert line.startswith(f"valid: FIGURES; {found[0].text}")
+    assert "--quick" in line
+    (reason,) = judge(quick_evidence())
+    assert (reason.values["runs"], reason.values["name"], reason.values["half_width"]) == (3, "p99", 0.4)
 
 
 def test_a_quick_look_that_was_cut_short_is_inconclusive():
     alone = Decision(True, False, "one run carries no interval", None, 1, "p99", float("inf"))
     verdict, found = quick(alone)
     assert verdict == "inconclusive"
-    assert ("precision",) in [one.codes for one in found]
+    assert ("wide-intervals",) in [one.codes for one in found]

@@ -44,16 +44,16 @@ def replaced(values: dict[str, Any], plan: dict[str, Any] | None = None, **given
 
 
 DISTURBED = [
-    ("nothing", {}, "sound", None),
+    ("nothing", {}, "sound", ""),
     (
         "the hypervisor took a client's processor",
         {"instances": [instance(0, steal_share=0.02)]},
         "host",
-        "steal",
+        "steal-time",
     ),
-    ("the hypervisor took the server's", {"record": {"server_steal_share": 0.02}}, "host", "steal"),
-    ("others had a client's processor", {"instances": spun(delay_ns=80_000_000)}, "host", "run_delay"),
-    ("a kernel thread now and then", {"instances": spun(delay_ns=30_000_000)}, "sound", None),
+    ("the hypervisor took the server's", {"record": {"server_steal_share": 0.02}}, "host", "steal-time"),
+    ("others had a client's processor", {"instances": spun(delay_ns=80_000_000)}, "host", "run-delay"),
+    ("a kernel thread now and then", {"instances": spun(delay_ns=30_000_000)}, "sound", ""),
     (
         "a quota stopped a client",
         {"instances": [instance(0, host=host(throttled={"periods": 3, "period_us": 100_000}))]},
@@ -64,17 +64,27 @@ DISTURBED = [
         "a client had too much to do",
         {"instances": [instance(0, busy=0.85), instance(1)]},
         "client",
-        "client_busy",
+        "client-busy",
     ),
-    ("requests left in clumps", {"instances": [instance(0, arrivals=arrivals(0.6))]}, "host", "arrivals"),
+    (
+        "requests left in clumps",
+        {"instances": [instance(0, arrivals=arrivals(0.6))]},
+        "host",
+        "arrivals-differ",
+    ),
     (
         "and the client was busy",
         {"instances": [instance(0, arrivals=arrivals(0.6), busy=0.7)]},
         "client",
-        "arrivals",
+        "arrivals-differ",
     ),
     ("the server failed", {"counts": {"done": 95_000, "errors": 5_000}}, "errors", "errors"),
-    ("the rate was not carried", {"counts": {"done": 50_000, "timeouts": 50_000}}, "short", "silence"),
+    (
+        "the rate was not carried",
+        {"counts": {"done": 50_000, "timeouts": 50_000}},
+        "short",
+        "rate-not-reached",
+    ),
 ]
 
 
@@ -132,7 +142,7 @@ def test_lateness_counts_beside_a_figure_that_stood_before_and_its_blame_is_told
     assert judged(against={"p99": 30.0}, slip={"p99": 6.0}).kind == "host"
     assert judged(against={"p99": 1e3}, slip={"p99": 6.0}).sound
     busy = judged(against={"p99": 30.0}, slip={"p99": 6.0}, instances=[instance(0, busy=0.7), instance(1)])
-    assert (busy.kind, busy.code) == ("client", "slip")
+    assert (busy.kind, busy.code) == ("client", "late-sends")
     assert judged({"pacing": "sleep"}, {"p99": 30.0}, slip=dict.fromkeys(LABELS, 60.0)).kind == "client"
 
 
@@ -155,5 +165,5 @@ def test_half_as_many_runs_are_made_again_as_were_asked_for_and_each_of_them_twi
 )
 def test_thefts_that_calm_latency_cannot_take_out_set_a_run_aside(taken, refused, kind):
     """No counter of the kernel knows of a program at real-time priority on the server's processor; the sentinel does."""
-    why = Refusal("counted", "7.0% of requests were due in calm time", "calm") if refused else None
+    why = Refusal("few-counted-requests", "", "") if refused else None
     assert judged(calm=RunCalm(taken=0.5, from_server=taken, thefts=9, refused=why)).kind == kind

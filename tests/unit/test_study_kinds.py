@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import errno
 import json
-import re
 import shutil
 from pathlib import Path
 from typing import get_args, get_type_hints
 
 import pytest
+from messages import raises
 from tiny_study import HOST, tiny_plan
 
 from hindmost.cli import main
@@ -78,8 +78,7 @@ def test_a_study_that_cannot_be_written_is_shown_all_the_same(verification, monk
     code, out, err = told(capsys, "report", verification.folder)
     assert code == 0, err
     assert out.strip()
-    assert "not kept: " in err
-    assert "cannot be written: Read-only file system" in err
+    assert "Read-only file system" in err
 
 
 def test_all_tables_of_kinds_know_the_same():
@@ -103,7 +102,7 @@ def test_a_manifest_without_a_kind_says_it_by_what_else_it_holds(manifest, name)
 
 
 def test_a_kind_of_a_later_version_is_refused_by_name():
-    with pytest.raises(StudyError, match="of kind 'later'; this version knows measure, search"):
+    with raises(StudyError, "unsupported-format", kind="later", known=list(KINDS)):
         kind_of(Study(Path("folder"), {"kind": "later"}))
 
 
@@ -115,17 +114,18 @@ def test_a_kind_of_a_later_version_is_refused_by_name():
     ],
 )
 def test_resuming_a_study_of_another_kind_is_refused_with_the_right_command(manifest, again):
-    with pytest.raises(UsageError) as caught:
+    with raises(UsageError, "wrong-study-kind", need=["measure", "search"]) as caught:
         refuse_another(Study(Path("folder"), manifest), "measure", "search")
     assert str(caught.value.hint).endswith(again)
 
 
 def test_a_search_without_objective_is_told():
-    with pytest.raises(StudyError, match="a search without objective"):
+    with raises(StudyError, "bad-file", key="search.objective"):
         objective_of(Study(Path("folder"), {"search": {}}))
 
 
 def refused(study, capsys, *words):
+    """Standard error of a command that is refused, and leaves the study alone."""
     before = (study.folder / "manifest.json").read_text()
     code, out, err = told(capsys, *words)
     assert (code, out) == (2, ""), err
@@ -137,7 +137,8 @@ def test_no_plain_runs_are_made_inside_a_verification(verification, capsys):
     runs = sorted(verification.folder.glob("**/run.json"))
     for words in (["measure", "--resume"], ["measure", "--runs", "9", "--resume"], ["attribute"]):
         err = refused(verification, capsys, *words, verification.folder)
-        assert f"hint: to go on with it: hindmost synth verify {verification.folder}" in err
+        assert "wrong-study-kind" in err
+        assert f"hindmost synth verify {verification.folder}" in err
     assert sorted(verification.folder.glob("**/run.json")) == runs
 
 
@@ -145,7 +146,7 @@ def test_a_part_of_a_study_is_not_gone_on_with_alone(verification, capsys):
     for who in ("original", "clone"):
         part = verification.folder / "0.2" / who
         err = refused(Study.open(part), capsys, "measure", "--resume", part, "--runs", "9")
-        assert "is a part of" in err
+        assert "part-of-study" in err
         assert f"hindmost synth verify {verification.folder}" in err
 
 
@@ -170,7 +171,7 @@ def test_a_verification_of_the_first_version_is_reported_too(verification, capsy
     assert [point["load"] for point in json.loads(out)["points"]] == [0.2]
 
 
-@pytest.mark.parametrize("who", ["original", "clone", "again"])
+@pytest.mark.parametrize("who", ["original", "clone"])
 def test_a_series_of_a_verification_is_reported_by_itself(verification, who, capsys):
     code, out, err = told(capsys, "report", verification.folder / "0.2" / who, "--json")
     assert code == 0, err
@@ -181,8 +182,8 @@ def test_a_verification_without_a_whole_pair_says_how_to_make_one(verification, 
     shutil.rmtree(verification.folder / "0.2" / "again" / "runs")
     code, out, err = told(capsys, "report", verification.folder)
     assert (code, out) == (1, "")
-    assert "holds no finished pair" in err
-    assert f"hint: hindmost synth verify {verification.folder}" in err
+    assert "no-finished-runs" in err
+    assert f"hindmost synth verify {verification.folder}" in err
 
 
 def test_a_verification_goes_on_from_its_folder_and_makes_only_what_is_missing(verification, capsys):
@@ -215,27 +216,26 @@ def test_an_interrupted_study_of_any_kind_says_what_is_kept_and_how_to_go_on(mad
         raise KeyboardInterrupt
 
     study = made_up(run)
-    with pytest.raises(
-        Interrupted, match=re.escape(f"2 finished run(s) are kept in {study.folder}")
-    ) as caught:
+    with raises(Interrupted, "interrupted", runs=2, path=str(study.folder)) as caught:
         carry_out(study, Silent())
     assert caught.value.hint == f"hindmost measure --resume {study.folder}"
 
 
 def test_a_study_that_fails_keeps_its_error_and_says_how_to_go_on(made_up):
     def run(study, talk):
-        raise TargetError("todo", "the server died", hint="look")
+        raise TargetError("server-died", "the server died", hint="look")
 
     study = made_up(run)
-    with pytest.raises(TargetError, match="the server died") as caught:
+    with raises(TargetError, "server-died") as caught:
         carry_out(study, Silent())
     assert caught.value.hint == "look"
-    assert caught.value.__notes__ == [f"2 finished run(s) are kept: hindmost measure --resume {study.folder}"]
+    (note,) = caught.value.__notes__
+    assert f"hindmost measure --resume {study.folder}" in note
 
 
 def test_a_study_is_locked_while_it_is_carried_out(made_up):
     def run(study, talk):
-        with pytest.raises(StudyError, match="another hindmost is at work"), Study.open(study.folder).lock():
+        with raises(StudyError, "study-in-use"), Study.open(study.folder).lock():
             pass
         return {}
 

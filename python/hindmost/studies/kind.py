@@ -200,12 +200,16 @@ def carry_out(study: Study, talk: Talk, page: Path | None = None, **options: obj
                 return replace(shown, notes=notes, failed=tuple(dict.fromkeys(failed)))
             return shown
     except (KeyboardInterrupt, Interrupted) as stop:
+        kept = _finished(study)
         raise Interrupted(
-            f"{str(stop) or 'interrupted'}; {_kept(study)} are kept in {study.folder}", hint=study.again
+            f"{str(stop) or 'interrupted'}; {_runs(kept)} kept in {study.folder}",
+            hint=study.again,
+            runs=kept,
+            path=str(study.folder),
         ) from None
     except HindmostError as error:
-        if _finished(study):
-            error.add_note(f"{_kept(study)} are kept: {study.again}")
+        if kept := _finished(study):
+            error.add_note(f"{_runs(kept)} kept: {study.again}")
         raise
 
 
@@ -223,7 +227,7 @@ def reported(study: Study) -> Shown:
     with read_only() as failed:  # parts of a study are answered, and written, with it
         shown = kind.publish(study, kind.answer(study), None)
     if failed:
-        return replace(shown, notes=(f"not kept: {failed[0]}", f"study: {study.folder}"))
+        return replace(shown, notes=(f"not stored: {failed[0]}", f"study: {study.folder}"))
     return shown
 
 
@@ -232,8 +236,8 @@ def _finished(study: Study) -> int:
     return sum(1 for _ in study.folder.glob("**/runs/[0-9]*"))
 
 
-def _kept(study: Study) -> str:
-    return f"{_finished(study)} finished run(s)"
+def _runs(count: int) -> str:
+    return f"{count} finished run{'' if count == 1 else 's'}"
 
 
 def _whole_of(part: Study) -> Study | None:

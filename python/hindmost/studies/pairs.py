@@ -1,14 +1,14 @@
-"""Named sides, interleaved: each round makes a run of every side, in an order drawn anew.
+"""Interleaved sides: each round makes a run of every side, in a new random order.
 
 ::
 
-    round 1    original  clone     again       what drifts (heat, memory, neighbours) meets all sides alike
-    round 2    clone     again     original    the order of a round follows from seed and number alone
-    round 3    again     original  clone       a round with a run that is not sound is made again: one more
+    round 1    original  clone     again       drift (heat, memory, neighbors) affects all sides alike
+    round 2    clone     again     original    seed and number alone decide the order of a round
+    round 3    again     original  clone       a round with a run that does not count is repeated
 
-Two sides are pairs. A comparison counts whole rounds only, so one run that is not sound (`run.soundness`)
-costs its round. Rounds go on until as many are sound as were asked for, or the budget is used up
-(`Remaking`). What is stored is not made again, so that whoever was interrupted goes on where it stopped.
+Two sides are pairs. A comparison counts whole rounds only, so one run that does not count (`run.soundness`)
+costs its round. Rounds go on until as many count as were requested, or the budget is spent (`Remaking`).
+Stored runs are not repeated, so an interrupted study resumes where it stopped.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from hindmost.notes import Note
 from hindmost.run.soundness import Remaking
 
 
@@ -40,8 +41,8 @@ class Side(Protocol):
             If it cannot have one, nor ever will.
         """
 
-    def unsound(self, number: int) -> str | None:
-        """Why its run of round `number` does not count, or was not made; None of a sound one."""
+    def unsound(self, number: int) -> Note | None:
+        """Why its run of round `number` does not count, or was not made; None if it counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ class Step:
     round: int
     done: int
     of: int
-    why: str | None
+    why: Note | None
 
 
 @dataclass(slots=True)
@@ -60,7 +61,7 @@ class Rounds:
     """What rounds there are: those that count, and why the others do not."""
 
     sound: list[int] = field(default_factory=list)
-    unsound: dict[int, str] = field(default_factory=dict)
+    unsound: dict[int, Note] = field(default_factory=dict)
 
 
 def order_of(sides: Mapping[str, Side], seed: str, number: int) -> list[str]:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
 
+from hindmost.notes import Note
 from hindmost.run.figures import Totals, run_figures
 from hindmost.run.readings import plan_of
 from hindmost.run.soundness import Soundness, soundness
@@ -32,9 +33,9 @@ def judged(study: Study, number: int, against: Mapping[str, float] | None = None
 
 
 def unsound_rounds(
-    sides: Iterable[Study], rounds: Iterable[int], why: Callable[[Study, int], str | None]
-) -> dict[int, str]:
-    """Of rounds that all sides have, those that do not count, and why: one side's run is enough."""
+    sides: Iterable[Study], rounds: Iterable[int], why: Callable[[Study, int], Note | None]
+) -> dict[int, Note]:
+    """Return the rounds of all sides that do not count, and why; one run is enough to exclude a round."""
     sides = list(sides)
     whys = {number: [said for side in sides if (said := why(side, number))] for number in rounds}
     return {number: said[0] for number, said in whys.items() if said}

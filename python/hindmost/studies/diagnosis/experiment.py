@@ -88,8 +88,8 @@ class Trial:
                 )
         return value
 
-    def unsound(self, number: int) -> str | None:  # noqa: D102
-        return None
+    def unsound(self, number: int) -> None:
+        """Every run counts."""
 
     def beats(self, rival: Trial) -> Effect:
         """How much slower it is without the rival than without this one, round by round."""

@@ -9,6 +9,7 @@ from typing import Any
 from hindmost.fleet import HERE, Fleet, Setting
 from hindmost.knobs import Knob
 from hindmost.knobs.force import in_force, processors, started_with
+from hindmost.notes import Note
 from hindmost.plan import MeasurePlan
 from hindmost.run.making import make_run
 from hindmost.store import Study
@@ -101,7 +102,7 @@ class InStage:
         """Make it."""
         self.runs.make(self.numbered(number))
 
-    def unsound(self, number: int) -> str | None:
+    def unsound(self, number: int) -> Note | None:
         """Why it does not count."""
         return self.runs.unsound(self.numbered(number))
 
