@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 
 import numpy as np
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
+from messages import assert_error
 
 from hindmost.design import Factor, choose, fraction, offer, precision, schedule
 from hindmost.design.coding import model_matrix
@@ -90,11 +90,8 @@ def test_an_offer_keeps_to_its_budget(factors, runs: int, loads: int, controls: 
     try:
         made = offer(factors, runs, loads=loads, controls=controls)
     except UsageError as error:
-        refusal = error.message
-    else:
-        refusal = ""
-    if refusal:
-        least = int(re.search(r"the least is ([\d,]+) runs", refusal)[1].replace(",", ""))
+        assert_error(error, "too-few-runs", have=runs)
+        least = error.fields["need"]
         assert runs < least == offer(factors, least, loads=loads, controls=controls).runs
         return
     assert made.runs == made.blocks * loads * (len(made.design.cells) + controls) <= runs

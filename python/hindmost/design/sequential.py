@@ -48,13 +48,12 @@ class Stop:
     """Whether to stop after the blocks made so far.
 
     ``decided``: nothing of interest is left open. ``next_look``: blocks at which to look again, None when
-    stopping. ``reason``: one sentence.
+    stopping.
     """
 
     stop: bool
     decided: bool
     next_look: int | None
-    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +77,8 @@ class Sequential:
     >>> rule = Sequential(first=10, most=30, batch=5)
     >>> [(n, round(rule.confidence_at(n), 4)) for n in rule.looks]
     [(10, 0.9998), (15, 0.997), (20, 0.9889), (25, 0.9757), (30, 0.9591)]
-    >>> rule.decide(15, []).reason
-    'every effect is decided after 15 blocks, at 99.7 % confidence'
+    >>> rule.decide(15, []).stop
+    True
     >>> rule.decide(15, ["turbo", "numa"]).next_look
     20
     """
@@ -142,24 +141,11 @@ class Sequential:
             Names of the effects of interest that intervals at `confidence_at` leave open, if a look is due.
         """
         if blocks >= self.most:
-            rest = f"; {_names(undecided)} undecided" if undecided else ", and every effect is decided"
-            return Stop(True, not undecided, None, f"the limit of {self.most} blocks is reached{rest}")
+            return Stop(True, not undecided, None)
         following = min(look for look in self.looks if look > blocks)
         if blocks not in self.looks:
-            return Stop(False, False, following, f"{blocks} blocks; next look after {following}")
-        level = f"{100.0 * self.confidence_at(blocks):.4g} % confidence"
-        if not undecided:
-            return Stop(True, True, None, f"every effect is decided after {blocks} blocks, at {level}")
-        reason = (
-            f"{_names(undecided)} undecided after {blocks} blocks, at {level}; next look after {following}"
-        )
-        return Stop(False, False, following, reason)
-
-
-def _names(undecided: Collection[str], most: int = 3) -> str:
-    names = sorted(undecided)
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more + (" is" if len(names) == 1 else " are")
+            return Stop(False, False, following)
+        return Stop(True, True, None) if not undecided else Stop(False, False, following)
 
 
 def spent(share: float, level: float) -> float:
