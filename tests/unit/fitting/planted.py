@@ -7,6 +7,11 @@ import numpy as np
 from hindmost.models import load_clone
 
 
+def by_code(notes):
+    """Notes by their codes."""
+    return {note.code: note for note in notes}
+
+
 def times_of(application: str, n: int, seed: int = 1) -> np.ndarray:
     """Service times, us, of an application of TailWAG's table, drawn independently."""
     draws = np.random.default_rng(seed)

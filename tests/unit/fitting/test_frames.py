@@ -5,6 +5,7 @@ import sys
 import numpy as np
 import polars as pl
 import pytest
+from messages import raises
 
 from hindmost.errors import UsageError
 from hindmost.models import load_clone
@@ -58,29 +59,41 @@ def test_times_alone_are_a_log_if_their_unit_is_said():
     assert np.array_equal(read_log(us, unit="us").wall_us, us)
     assert read_log(pl.Series("service_ms", us / 1e3)).wall_us == pytest.approx(us)
     assert read_log(pl.DataFrame({"service_us": us})).n == us.size
-    with pytest.raises(UsageError, match="unit of column service is not known"):
+    with raises(UsageError, "missing-argument", option="--unit", column="service"):
         read_log(us)
 
 
 @pytest.mark.parametrize(
-    ("source", "words"),
+    ("source", "code", "fields"),
     [
-        (np.ones((3_000, 2)), r"has shape \(3000, 2\), and its columns have no names"),
-        (pl.DataFrame({"start_ns": [], "end_ns": []}), "no rows"),
-        (pl.DataFrame({"start_ns": [1.5] * 3_000, "end_ns": [9] * 3_000}), "row 0: start_ns is 1.5"),
-        (pl.DataFrame({"start_ns": [None, 1] * 2_000, "end_ns": [9] * 4_000}), "row 0: start_ns is nan"),
-        (pl.DataFrame({"service_us": ["fast"] * 3_000}), "column service_us holds no numbers"),
-        (pl.DataFrame({"a": [1.0] * 3_000, "b": [2.0] * 3_000}), "there are: a, b"),
-        (7, "int is no log"),
+        (np.ones((3_000, 2)), "bad-argument", {"value": [3_000, 2]}),
+        (pl.DataFrame({"start_ns": [], "end_ns": []}), "short-log", {"have": 0}),
+        (
+            pl.DataFrame({"start_ns": [1.5] * 3_000, "end_ns": [9] * 3_000}),
+            "bad-value",
+            {"row": 0, "column": "start_ns", "value": 1.5},
+        ),
+        (
+            pl.DataFrame({"start_ns": [None, 1] * 2_000, "end_ns": [9] * 4_000}),
+            "bad-value",
+            {"row": 0, "column": "start_ns", "value": "nan"},
+        ),
+        (pl.DataFrame({"service_us": ["fast"] * 3_000}), "bad-value", {"column": "service_us"}),
+        (
+            pl.DataFrame({"a": [1.0] * 3_000, "b": [2.0] * 3_000}),
+            "missing-argument",
+            {"option": "--column", "known": ["a", "b"]},
+        ),
+        (7, "bad-argument", {"argument": "source", "value": "int"}),
     ],
 )
-def test_what_is_no_log_is_refused_by_its_shape(source, words):
-    with pytest.raises(UsageError, match=words):
+def test_what_is_no_log_is_refused_by_its_shape(source, code, fields):
+    with raises(UsageError, code, **fields):
         read_log(source)
 
 
 def test_nothing_at_all_is_refused():
-    with pytest.raises(UsageError, match="no log to fit"):
+    with raises(UsageError, "missing-argument", argument="sources"):
         fit_clone()
 
 
@@ -96,15 +109,15 @@ def test_a_sweep_is_a_table_with_a_row_a_point():
     assert p99[1] is None
     assert p99[0] == found["points"][0]["latency_us"]["p99"]["value"]
     assert (table["p99_low_us"] <= table["p99_high_us"]).drop_nulls().all()
-    with pytest.raises(UsageError, match="'arrow' makes no DataFrames"):
+    with raises(UsageError, "unknown-name", value="arrow"):
         found.to_frame("arrow")
 
 
-def test_without_a_library_for_frames_it_is_said_which_to_install(monkeypatch):
+def test_without_a_library_for_frames_one_is_named(monkeypatch):
     found = sweep("silo", [], [{"utilisation": 0.5}], design=FEW)
     monkeypatch.setitem(sys.modules, "polars", None)
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(UsageError, match="neither polars nor pandas is installed"):
+    with raises(UsageError, "missing-library", name="polars"):
         found.to_frame()
 
 

@@ -9,6 +9,8 @@ from hindmost.models.fit import fit_clone
 from hindmost.models.fit.demand import demand
 from hindmost.models.fit.pauses.found import find_pauses
 
+from .planted import by_code
+
 
 def found(log):
     return find_pauses(log, demand(log))
@@ -41,7 +43,7 @@ def test_waits_inside_requests_are_a_chance_for_each_request_and_no_process_by_t
     low, high = fit.clone.document["origin"]["intervals"]["disturbances[0].when.probability"]
     assert low < 0.002 < high
     assert fit.clone.stopped_share == 0.0
-    assert not any("neighbour" in text for text in fit.unknown)
+    assert not {"excluded-pauses", "unknown-pause-origin", "contaminated-tail"} & by_code(fit.unknown).keys()
 
 
 def test_waits_of_the_server_itself_stay_where_the_clone_runs_on_the_same_host():
@@ -49,7 +51,7 @@ def test_waits_of_the_server_itself_stay_where_the_clone_runs_on_the_same_host()
     assert [one["scope"] for one in kept.clone.document["disturbances"]] == ["request"]
     left = fit_clone(queue_with_pauses("clock", 1), disturbed=False)
     assert not left.clone.document.get("disturbances")
-    assert any("left out" in text for text in left.unknown)
+    assert by_code(left.unknown)["excluded-pauses"].values["pauses"] > 10
 
 
 def test_interrupts_by_the_clock_beside_waits_inside_requests_are_two_sorts():
@@ -74,8 +76,10 @@ def test_where_arrivals_are_stamped_late_or_not_at_all_it_is_unknown_and_said():
     own = replace(log, arrival_us=log.start_us.copy())
     judged = found(own)
     assert judged.scope.whom == "untold"
-    assert "of the usual arrivals were stamped" in judged.scope.why
-    assert any("by the clock" in text and "stamped" in text for text in fit_clone(own).unknown)
+    assert judged.scope.why.code == "unstamped-arrivals"
+    note = by_code(fit_clone(own).unknown)["unknown-pause-origin"]
+    assert note.values["reason"] == "unstamped-arrivals"
+    assert note.values["stamped"] < 0.5
     silent = replace(log, arrival_us=None)
     assert found(silent).scope.whom == "untold"
     assert [one["scope"] for one in found(silent).documents()] == ["thread"]

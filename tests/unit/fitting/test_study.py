@@ -1,11 +1,11 @@
 """A study at low load is a log of wire times, of which the way lies outside of the server."""
 
 import json
-import re
 
 import numpy as np
 import polars
 import pytest
+from messages import raises
 
 from hindmost.errors import Inconclusive, StudyError, UsageError
 from hindmost.models import Clone
@@ -13,6 +13,8 @@ from hindmost.models.fit import fit_clone, read_log, read_logs
 from hindmost.models.fit.reading import Log
 from hindmost.models.fit.reading.saturated import read_saturated
 from hindmost.models.simulation import Design, run_points
+
+from .planted import by_code
 
 N = 5_000
 
@@ -61,21 +63,22 @@ def test_the_way_goes_outside_and_the_rest_is_service(tmp_path):
 def test_without_the_servers_cpu_time_the_way_is_unknown(tmp_path):
     log = read_log(study(tmp_path, wire(), None))
     assert log.outside_us == 0.0
-    assert any("is the way" in text for text in log.unknown)
+    note = by_code(log.unknown)["unknown-network-time"]
+    assert note.values["shortest_us"] == pytest.approx(30.0, rel=0.3)
 
 
 def test_a_study_at_high_load_is_refused(tmp_path):
-    with pytest.raises(UsageError, match="the server used 40% of a CPU"):
+    with raises(UsageError, "unsuitable-load", value=0.4, most=0.15):
         read_log(study(tmp_path, wire(), 0.4))
 
 
 def test_wire_times_far_above_the_cpu_time_are_refused(tmp_path):
-    with pytest.raises(Inconclusive, match="neighbours or of waiting"):
+    with raises(Inconclusive, "mostly-waiting", cpu_us=pytest.approx(20.0)):
         read_log(study(tmp_path, wire() + 500.0 * (np.arange(N) % 2), 0.02))
 
 
 def test_what_is_no_study_is_refused(tmp_path):
-    with pytest.raises(StudyError, match="holds no study"):
+    with raises(StudyError, "no-such-study"):
         read_log(tmp_path)
 
 
@@ -98,7 +101,7 @@ def test_a_saturated_study_tells_waking_up_from_service(tmp_path):
     assert document["wake_us"] == pytest.approx(float(np.median(times[there])) - 8.0, rel=0.01)
     assert document["outside_us"] == pytest.approx(9.0)  # 2 us until it leaves, 7 us after it has come
     assert float(log.wall_us.std()) == pytest.approx(1.6, rel=0.15)
-    assert any("its tail is not known" in text for text in fitted.unknown)
+    assert by_code(fitted.unknown)["unknown-service-law"].values["mean_us"] == pytest.approx(8.0)
 
 
 def test_the_tail_at_half_load_tells_how_services_scatter(tmp_path):
@@ -123,20 +126,18 @@ def test_the_tail_at_half_load_tells_how_services_scatter(tmp_path):
         (log,), _ = read_logs([half, busy, low])
         assert log.wall_us.mean() == pytest.approx(8.0)
         assert log.wall_us.std() / 8.0 == pytest.approx(planted, rel=0.1)
-        (told,) = (text for text in log.unknown if "its scatter" in text)
-        found = re.search(r"its scatter (\S+) of the mean \[(\S+), (\S+)\], if it is lognormal", told)
-        assert found is not None, told
-        value, least, most = map(float, found.groups())
-        assert least <= value <= most
+        told = by_code(log.unknown)["unknown-service-law"].values
+        assert told["scatter"] == pytest.approx(planted, rel=0.1)
+        assert told["scatter_low"] <= told["scatter"] <= told["scatter_high"]
 
 
 def test_a_study_far_from_half_load_tells_nothing_of_the_scatter(tmp_path):
     low, busy = study(tmp_path, wire(), 0.02), saturated(tmp_path, 8.0)
     idle = study(tmp_path, wire(), 0.1, 12_500.0, name="idle", p95=50.0)
-    with pytest.raises(UsageError, match="busy for 10% of the time") as refused:
+    load, rate = pytest.approx(0.1), pytest.approx(62_500.0)
+    with raises(UsageError, "unsuitable-load", value=load, least=0.3, most=0.8, rate_per_s=rate):
         read_logs([low, busy, idle])
-    assert "--rate 62500" in (refused.value.hint or "")
-    with pytest.raises(StudyError, match="no whole answer with a p95"):
+    with raises(StudyError, "incomplete-study", key="p95"):
         read_logs([low, busy, study(tmp_path, wire(), 0.5, 62_500.0, name="half")])
 
 
@@ -148,13 +149,12 @@ def test_the_cost_has_an_interval_where_there_are_runs(tmp_path):
 
 def test_studies_that_do_not_belong_together_are_refused(tmp_path):
     low, busy = study(tmp_path, wire(), 0.02), saturated(tmp_path, 8.0)
-    with pytest.raises(UsageError, match="one study at low load beside it"):
-        read_logs([busy])
-    with pytest.raises(UsageError, match="there are 4 logs"):
-        read_logs([low, low, low, busy])
-    with pytest.raises(Inconclusive, match="not of the same server"):
+    for given in ([busy], [low, low, low, busy]):
+        with raises(UsageError, "wrong-sources", path=str(busy), have=len(given)):
+            read_logs(given)
+    with raises(Inconclusive, "different-servers", value=pytest.approx(196.0)):
         read_logs([low, study(tmp_path, wire(), 0.98, 5_000.0, "closed", "slow")])
-    with pytest.raises(UsageError, match="used 40% of a CPU in a closed loop"):
+    with raises(UsageError, "unsaturated-server", value=0.4, least=0.9):
         read_logs([low, study(tmp_path, wire(), 0.4, 5_000.0, "closed", "idle")])
 
 
@@ -175,14 +175,16 @@ def test_a_study_beside_logs_tells_what_lies_before_and_after_the_server(tmp_pat
     assert document["wake_us"] == pytest.approx(45.0, abs=1.5)  # nearly nobody waits at 100/s
     low, high = document["origin"]["intervals"]["wake_us"]
     assert low < 45.0 < high
-    with pytest.raises(UsageError, match="busy for over 35%"):
+    with raises(UsageError, "unsuitable-load", value=9_000.0):
         fit_clone(logged, way=measured(125.0, 9_000.0))
-    with pytest.raises(UsageError, match="not of the same server"):
+    with raises(UsageError, "different-servers", value=pytest.approx(60.0, abs=0.1)):
         fit_clone(logged, way=measured(60.0, 100.0))
-    short = fit_clone(logged, way=measured(77.0, 100.0)).clone.document
+    fitted = fit_clone(logged, way=measured(77.0, 100.0))
+    short = fitted.clone.document
     assert "wake_us" not in short
     assert "wake_us" not in short["origin"]["intervals"]
-    assert any("too short beside the services" in text for text in short["origin"]["unknown"])
+    note = by_code(fitted.unknown)["no-wakeup-time"]
+    assert note.text in short["origin"]["unknown"]
 
 
 def test_which_of_several_paths_is_the_way(tmp_path):
@@ -191,5 +193,5 @@ def test_which_of_several_paths_is_the_way(tmp_path):
     first = study(tmp_path, wire(), 0.02)
     assert read_logs([log, first])[1] == first
     assert read_logs([first])[1] is None
-    with pytest.raises(UsageError, match="2 studies beside logs"):
+    with raises(UsageError, "wrong-sources", have=2, most=1):
         read_logs([log, first, study(tmp_path, wire(), 0.02, name="other")])

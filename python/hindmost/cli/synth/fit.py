@@ -66,9 +66,9 @@ def fit(
             least=1,
             most=1024,
         )
-    for name, place in (("--out", out), ("--page", page)):
+    for flag, place in (("--out", out), ("--page", page)):
         if place is not None:
-            need_folder(name, place)
+            need_folder(flag, place)
     logs, way = read_logs(log, column, unit)
     fitted = fit_clone(
         *logs,

@@ -145,7 +145,7 @@ class Batch:
         """Ask another host for a piece: `host` was lost with it, or, None, does not return its answer."""
         name = "the host that does not return its answer" if host is None else f"host {host}"
         count = f"{piece.size:,} of {len(self._items):,} points"
-        values = {"host": host, "points": piece.size, "of": len(self._items)}
+        values: dict[str, Any] = {"host": host, "points": piece.size, "of": len(self._items)}
         if not workers(self._client):
             raise self._none_left("host-lost", f"{name} was lost, the last one", host) from None
         if piece.lost + 1 >= LOSSES:
@@ -195,7 +195,7 @@ class Batch:
             reason=reason,
             done=self._done,
             of=len(self._items),
-            **({"host": host} if host else {}),
+            host=host,
         )
 
 

@@ -68,7 +68,7 @@ async def reach(host: Host, usual: Ssh, config: dict[str, Any], credentials: Cre
     by_hand = f"ssh {port}{key}{f'{how.user}@' if how.user else ''}{host.where}"
     _look_at_files(host, how)
     whom = f"host {host.name} ({host.where})"
-    place = {"host": host.name, "address": host.where}
+    place: dict[str, Any] = {"host": host.name, "address": host.where}
     try:
         connection = await asyncio.wait_for(asyncssh.connect(host.where, **options), 2 * CONNECT_S)
     except asyncssh.PermissionDenied as error:
