@@ -8,7 +8,9 @@ import time
 from pathlib import Path
 
 import pytest
+from messages import raises
 
+from hindmost.codes import CODES
 from hindmost.errors import HindmostError, UsageError
 from hindmost.interventions.changes import File, Gone, Pause, Places, Sham, places, started
 from hindmost.interventions.held import surgery
@@ -69,15 +71,14 @@ with surgery(Path(sys.argv[2])) as surgeon, surgeon.holding(suspect), surgeon.go
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_a_killed_diagnosis_leaves_the_host_as_it_was(neighbour, tmp_path, number):
+def test_a_terminated_diagnosis_leaves_the_host_as_it_was(neighbour, tmp_path):
     victim = subprocess.Popen(
         [sys.executable, "-P", "-c", VICTIM, str(neighbour.pid), str(tmp_path / "j")], stdout=subprocess.PIPE
     )
     assert victim.stdout is not None
     assert victim.stdout.readline() == b"gone\n"
     assert stops(neighbour.pid)
-    victim.send_signal(number)
+    victim.send_signal(signal.SIGTERM)  # SIGKILL: test_diagnosis_procedure.py
     victim.wait()
     victim.stdout.close()
     end = time.monotonic() + 20
@@ -101,21 +102,28 @@ def test_a_diagnosis_that_stands_still_is_undone_in_time(neighbour, tmp_path, mo
 def test_two_diagnoses_at_once_are_refused(tmp_path):
     with (
         surgery(tmp_path / "j"),
-        pytest.raises(HindmostError, match="another diagnosis"),
+        raises(HindmostError, "diagnosis-in-progress", path=str(tmp_path / "j")),
         surgery(tmp_path / "j"),
     ):
         pass
 
 
-def test_a_neighbour_that_ended_is_said_to_be_gone(neighbour):
+def test_a_neighbour_that_ended_is_reported_as_gone(neighbour):
     suspect = pause(neighbour)
     neighbour.kill()
     neighbour.wait()
-    with pytest.raises(Gone):
-        suspect.remove()
+    for call in (suspect.remove, lambda: started(neighbour.pid)):
+        with pytest.raises(Gone) as gone:
+            call()
+        assert (gone.value.note.code, gone.value.note.values) == ("no-such-process", {"pid": neighbour.pid})
     suspect.give_back()
-    with pytest.raises(Gone):
-        started(neighbour.pid)
+
+
+def test_another_process_with_the_same_number_is_left_alone(neighbour):
+    with pytest.raises(Gone) as gone:
+        Pause(neighbour.pid, "sleep", "1").remove()
+    assert gone.value.note.code == "replaced-process"
+    assert state(neighbour.pid) != "T"
 
 
 def test_a_neighbour_that_dies_while_paused_does_no_harm(neighbour, tmp_path):
@@ -149,8 +157,9 @@ def test_a_file_comes_back_by_its_undo_too(tmp_path):
     subprocess.run(["/bin/sh", "-c", suspect.undo], check=True)
     assert path.read_text().strip() == suspect.found
     path.unlink()
-    with pytest.raises(Gone):
+    with pytest.raises(Gone) as gone:
         File("quota", "lift it", tmp_path / "no" / "such", "1", "2").remove()
+    assert gone.value.note.code == "no-such-file"
 
 
 def test_a_sham_changes_nothing_and_has_arrived(tmp_path):
@@ -163,12 +172,29 @@ def test_a_policy_is_kept_and_some_are_never_touched(tmp_path):
     place.write_text('may = ["pause"]\nneighbours = ["batch*"]\nexcept = ["batch-db"]\nhours = [1, 2]\n')
     policy = read_policy(place)
     assert policy.allows("pause", 1) is None
-    assert policy.allows("pause", 3) == "the policy allows nothing at 3:00"
-    assert policy.allows("quota", 1) == "the policy does not allow quota"
     assert policy.spares("batch-1") is None
-    assert policy.spares("batch-db") == "the policy excepts it"
-    assert policy.spares("web") == "the policy does not name it"
-    assert "never touched" in (Policy().spares("sshd") or "")
-    place.write_text('may = ["destroy"]\n')
-    with pytest.raises(UsageError, match="may"):
+    refusals = {
+        "policy-hours": policy.allows("pause", 3),
+        "policy-forbids": policy.allows("quota", 1),
+        "policy-excepts": policy.spares("batch-db"),
+        "policy-omits": policy.spares("web"),
+        "protected-program": Policy().spares("sshd"),
+    }
+    assert {code: note and note.code for code, note in refusals.items()} == {code: code for code in refusals}
+    assert CODES.keys() >= refusals.keys()
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "key"),
+    [
+        ('may = ["destroy"]\n', "bad-value", "may.0"),
+        ("hours = [24]\n", "bad-value", "hours.0"),
+        ('might = ["pause"]\n', "unknown-key", "might"),
+        ("may = \n", "bad-file", None),
+    ],
+)
+def test_a_policy_that_is_not_valid_is_refused(tmp_path, text, code, key):
+    place = tmp_path / "may.toml"
+    place.write_text(text)
+    with raises(UsageError, code, path=str(place), key=key):
         read_policy(place)

@@ -5,9 +5,11 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
+from messages import raises
 from test_diagnosis_procedure import NORMAL_US, Thing, World
 
 from hindmost.errors import TargetError
@@ -38,26 +40,30 @@ def asked(**more):
     )
 
 
-def test_a_suspect_that_vanishes_in_the_middle_is_left_out_with_the_reason_and_the_others_go_on(surgeon):
+def test_a_suspect_that_vanishes_is_left_out_with_the_reason_and_the_others_go_on(surgeon):
     class Vanishing(Thing):
         left = 4
 
         def remove(self) -> None:
             self.left -= 1
             if self.left < 0:
-                raise Gone("/sys/fs/cgroup/cpu/batch/cpu.max is gone")
+                raise Gone("no-such-file", "its quota is gone", path="/batch/cpu.max")
             super().remove()
 
     world = World({"hog": 4.0, "batch": 1.0})
     suspects = Suspects({"hog": Thing(world, "hog"), "batch": Vanishing(world, "batch")})
     found = procedure.experimented(asked(), surgeon, world, suspects, lambda _: None)
     assert (found.decision.ruling, found.decision.leader) == ("cause", "hog")
-    assert found.suspects.left_out == {"batch": "/sys/fs/cgroup/cpu/batch/cpu.max is gone"}
     assert "batch" not in found.measured
-    assert "not tried: batch: /sys" in render_diagnosis(document_of(found))
+    document = document_of(found)
+    assert document["why_note"]["code"] == "cause-shown"
+    (note,) = document["not_tried_notes"].values()
+    assert (note["code"], note["values"]) == ("no-such-file", {"path": "/batch/cpu.max"})
+    assert document["not_tried"] == {"batch": "its quota is gone"}
+    assert "batch: its quota is gone" in render_diagnosis(document)
 
 
-def test_a_server_that_ends_in_the_middle_is_told_and_nothing_is_left_behind(tmp_path, monkeypatch):
+def test_a_server_that_ends_in_the_middle_is_reported_and_nothing_is_left_behind(tmp_path, monkeypatch):
     monkeypatch.setattr("hindmost.studies.diagnosis.windows.PATIENCE_S", 0.2)
     monkeypatch.setattr(procedure, "find_suspects", lambda *_, **__: Suspects({"x": Ending()}))
 
@@ -80,26 +86,44 @@ def test_a_server_that_ends_in_the_middle_is_told_and_nothing_is_left_behind(tmp
         request = DiagnosisRequest(
             Application("x", server.pid), source, Policy(), pairs=6, window_s=0.05, journal=tmp_path / "j"
         )
-        with pytest.raises(TargetError, match="no answer"):
+        with raises(TargetError, "no-answers", window_s=0.05):
             procedure.diagnose(request)
     assert (tmp_path / "back").read_text().strip() == "back"
     assert (tmp_path / "j" / "knobs.jsonl").read_text() == ""
 
 
-def test_metrics_of_who_has_ended_cannot_be_had():
+def test_metrics_of_a_process_that_ended_are_refused():
     with subprocess.Popen(["true"]) as process:
         process.wait()
-    with pytest.raises(TargetError, match="no process"):
+    with raises(TargetError, "no-such-process"):
         Moves(process.pid)
+
+
+def wait_until(seen, seconds=20.0):
+    deadline = time.monotonic() + seconds
+    while not seen():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def fields(pid):
+    head, _, rest = Path(f"/proc/{pid}/stat").read_text().rpartition(")")
+    return [head.partition("(")[2], *rest.split()]
+
+
+def ran(pid):
+    """CPU time in ns, up to now."""
+    return int(Path(f"/proc/{pid}/schedstat").read_text().split()[0])
 
 
 def test_metrics_are_what_the_application_does_a_second():
     spin = "import time\nwhile True:\n e = time.monotonic() + .005\n while time.monotonic() < e: pass\n time.sleep(.005)"
     with subprocess.Popen([sys.executable, "-c", spin]) as busy, subprocess.Popen(["sleep", "60"]) as idle:
         try:
-            time.sleep(0.3)
+            wait_until(lambda: fields(idle.pid)[:2] == ["sleep", "S"])
             both = [Moves(busy.pid), Moves(idle.pid)]
-            time.sleep(0.4)
+            before = ran(busy.pid)
+            wait_until(lambda: ran(busy.pid) > before + 50_000_000)
             works, sleeps = (dict(zip(JUDGED, one.end(), strict=True)) for one in both)
             assert works["app.run_us"] > 0 == sleeps["app.run_us"]
             assert works["app.switches"] > sleeps["app.switches"]
@@ -108,13 +132,7 @@ def test_metrics_are_what_the_application_does_a_second():
             idle.kill()
 
 
-def as_if_denied(monkeypatch, *, root=True):
-    monkeypatch.setattr("hindmost.studies.diagnosis.suspects.os.access", lambda *_: False)
-    if not root:
-        monkeypatch.setattr("hindmost.studies.diagnosis.suspects.os.geteuid", lambda: 1000)
-
-
-def test_what_may_not_be_written_is_not_offered_and_the_reason_is_said(monkeypatch, tmp_path):
+def test_a_file_that_may_not_be_written_is_left_out_with_the_reason(monkeypatch, tmp_path):
     """By a quota that is there for a process of a made-up cgroup."""
     group = tmp_path / "batch"
     group.mkdir()
@@ -123,20 +141,23 @@ def test_what_may_not_be_written_is_not_offered_and_the_reason_is_said(monkeypat
     monkeypatch.setattr("hindmost.studies.diagnosis.suspects.around", lambda *_: [])
     offered = find_suspects(os.getpid(), Policy())
     assert "quota of batch" in offered.tried
-    as_if_denied(monkeypatch)
+    monkeypatch.setattr("hindmost.studies.diagnosis.suspects.os.access", lambda *_: False)
     denied = find_suspects(os.getpid(), Policy())
     assert "quota of batch" not in denied.tried
-    assert denied.left_out["quota of batch"].endswith("may not be written: run as root")
+    note = denied.left_out["quota of batch"]
+    assert (note.code, note.values) == ("needs-root", {"path": str(group / "cpu.max")})
 
 
-def test_a_policy_that_forbids_everything_has_nothing_tried_and_says_why_of_each(monkeypatch, tmp_path):
+def test_under_a_policy_that_forbids_everything_all_are_left_out_with_the_reason(monkeypatch, tmp_path):
     group = tmp_path / "batch"
     group.mkdir()
     (group / "cpu.max").write_text("20000 100000\n")
     monkeypatch.setattr("hindmost.studies.diagnosis.suspects.groups", lambda *_: [(group, True)])
+    monkeypatch.setattr("hindmost.studies.diagnosis.suspects.around", lambda *_: [])
     found = find_suspects(os.getpid(), Policy(may=[]))
     assert found.tried == {}
-    assert found.left_out["quota of batch"] == "the policy does not allow quota"
+    note = found.left_out["quota of batch"]
+    assert (note.code, note.values) == ("policy-forbids", {"touch": "quota"})
 
 
 class Traced(World):
@@ -162,16 +183,15 @@ def test_whom_a_trace_charged_is_tried_first_and_the_others_only_where_it_is_not
         found = procedure.experimented(asked(first=("hog",)), surgeon, world, suspects, lambda _: None)
         assert found.decision.leader == max(factors, key=lambda name: factors[name])
         assert {name for name, count in world.gone.items() if count} == tried
-        assert ("no need" in found.suspects.left_out.get("other", "")) == (tried == {"hog"})
+        left_out = {name: note.code for name, note in found.suspects.left_out.items()}
+        assert left_out == ({"other": "not-needed"} if tried == {"hog"} else {})
 
 
 def test_a_traced_thread_makes_its_program_a_suspect_however_little_it_uses(monkeypatch):
     with subprocess.Popen(["sleep", "60"]) as idle:
         try:
-            end = time.monotonic() + 20  # exec closes what Popen waits for before it names the program
-            while not has_thread([idle.pid], {"sleep"}) and time.monotonic() < end:
-                time.sleep(0.01)
-            assert has_thread([idle.pid], {"sleep"})
+            # exec closes what Popen waits for before it names the program
+            wait_until(lambda: has_thread([idle.pid], {"sleep"}))
             assert not has_thread([idle.pid], {"sleeper"})
             monkeypatch.setattr(neighbours, "busy", lambda: [(0.0, idle.pid, "sleep")])
             assert around([], lambda _: None) == []
@@ -206,4 +226,5 @@ def test_what_moved_is_looked_at_in_each_window_and_speaks_against_who_leaves_it
     assert document["suspects"][0]["state"] == "other signature"
     assert document["suspects"][0]["signature"]["stays"][0]["name"] == "app.run_delay_us"
     assert math.isclose(document["suspects"][0]["signature"]["stays"][0]["left"], 1.0, abs_tol=0.1)
-    assert "what moved with the anomaly stays" in render_diagnosis(document)
+    assert document["why_note"]["code"] == "no-cause-shown"
+    assert "app.run_delay_us" in render_diagnosis(document)

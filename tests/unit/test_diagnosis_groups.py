@@ -5,10 +5,13 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from hindmost.codes import CODES
 from hindmost.interventions import groups as held_groups
 from hindmost.interventions.changes import Gone
 from hindmost.interventions.gentler import Yield, members
@@ -155,21 +158,32 @@ def test_a_killed_diagnosis_gives_a_neighbours_cgroup_its_quota_back(grouped, tm
     assert path.read_text().strip() == "-1"
 
 
+@contextmanager
+def refused(code: str, **values: object) -> Iterator[None]:
+    with pytest.raises(Refused) as caught:
+        yield
+    note = caught.value.note
+    assert code in CODES
+    assert note.code == code
+    assert {name: note.values[name] for name in values} == values
+
+
 @needs_groups
 def test_a_cgroup_that_cannot_be_held_is_refused_with_the_reason(grouped, monkeypatch):
     process, folders = grouped
-    with pytest.raises(Refused, match="holds the application as well"):
+    with refused("shared-group", path=str(folders["cpu"])):
         limited("hog", process.pid, {process.pid})
-    with pytest.raises(Refused, match="there is none left for it"):
+    with refused("no-free-cpu"):
         confined("hog", process.pid, {1}, frozenset())
-    (folders["cpu"] / "cpu.cfs_quota_us").write_text("5000")
-    with pytest.raises(Refused, match="is 5000 already"):
+    quota = folders["cpu"] / "cpu.cfs_quota_us"
+    quota.write_text("5000")
+    with refused("already-limited", path=str(quota), value="5000"):
         limited("hog", process.pid, {1})
     monkeypatch.setattr(held_groups, "KEEPS_MASKS", (99, 0))
-    with pytest.raises(Refused, match="would lose its threads' own masks"):
+    with refused("masks-lost", least="99.0"):
         confined("hog", process.pid, {1}, frozenset({0}))
     monkeypatch.setattr(os, "access", lambda *_: False)
-    with pytest.raises(Refused, match="may not be written: run as root"):
+    with refused("needs-root", path=str(quota)):
         limited("hog", process.pid, {1})
 
 
@@ -223,9 +237,9 @@ def test_a_neighbour_that_may_not_be_paused_is_tried_by_its_cgroups_quota(groupe
         -1
     ] == "cpu.cfs_quota_us"
     # The application may run on every processor: there is none for the neighbour alone.
-    assert "there is none left" in both.left_out["neighbour python, to confine"]
+    assert both.left_out["neighbour python, to confine"].code == "no-free-cpu"
     none = find_suspects(sleeper.pid, Policy(may=["quota"]))
-    assert none.left_out["neighbour python"] == "the policy does not allow pause"
+    assert none.left_out["neighbour python"].code == "policy-forbids"
 
 
 @needs_groups

@@ -165,14 +165,17 @@ def wait_for(seen, seconds=20.0):
         time.sleep(0.02)
 
 
-def test_a_watch_ends_when_its_application_does_and_says_so(tmp_path):
+def end(application):
+    application.kill()
+    application.wait()
+
+
+def test_a_watch_ends_when_its_application_does_and_reports_it(tmp_path):
     with subprocess.Popen(["sleep", "60"]) as application:
         request = WatchRequest(
             Application("sleep", application.pid), tmp_path / "gone.ring", 1 << 20, period_s=0.02
         )
-        threading.Timer(0.2, application.kill).start()
-        threading.Timer(0.25, application.wait).start()
-        done = watch(request)
+        done = watch(request, lambda _: end(application))
     assert done["ended"] == "application-ended"
     assert list(read_ring(request.ring).events[-1][1]) == ["ended"]
 
@@ -233,9 +236,7 @@ def test_a_cgroup_that_vanishes_ends_its_watch():
         with subprocess.Popen(["sleep", "60"]) as application:
             (folder / "cgroup.procs").write_text(str(application.pid))
             found = find_application(str(folder))
-            threading.Timer(0.2, application.kill).start()
-            threading.Timer(0.25, application.wait).start()
-            done = watch(WatchRequest(found, None, period_s=0.02))
+            done = watch(WatchRequest(found, None, period_s=0.02), lambda _: end(application))
         assert done["ended"] == "application-ended"
     finally:
         folder.rmdir()
@@ -245,11 +246,19 @@ def test_what_the_application_starts_later_is_watched_too(tmp_path):
     with subprocess.Popen(
         ["sh", "-c", "read go; sleep 60; true"], stdin=subprocess.PIPE, start_new_session=True
     ) as application:
-        request = WatchRequest(
-            Application("sh", application.pid), tmp_path / "tree.ring", 1 << 20, period_s=0.02, samples=60
-        )
-        threading.Timer(0.4, os.write, [application.stdin.fileno(), b"go\n"]).start()
+        ring = tmp_path / "tree.ring"
+        request = WatchRequest(Application("sh", application.pid), ring, 1 << 20, period_s=0.02)
+
+        def go() -> None:
+            wait_for(lambda: samples(ring) >= 3)
+            application.stdin.write(b"go\n")
+            application.stdin.flush()
+            with contextlib.suppress(AssertionError):
+                wait_for(lambda: read_ring(ring).column("app.threads")[-1] == 2)
+            os.killpg(application.pid, signal.SIGKILL)
+            application.wait()
+
+        threading.Thread(target=go).start()
         watch(request)
-        os.killpg(application.pid, signal.SIGKILL)
-    threads = read_ring(request.ring).column("app.threads")
-    assert (threads[0], threads[-1]) == (1, 2)
+    threads = read_ring(ring).column("app.threads")
+    assert (threads[0], threads.max()) == (1, 2)
