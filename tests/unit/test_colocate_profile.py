@@ -289,16 +289,14 @@ def test_intervals_of_few_rounds_hold_the_truth(rounds):
 def test_an_interval_from_nothing_to_much_is_told_as_undecided():
     noisy = card("xz", {"l3": 0.1, "dram": 0.0, "l2": 0.2}, {"l3": 0.0, "dram": 0.0, "l2": 0.0})
     noisy["axes"][0]["sensitivity"] = share(0.1, 0.21)
-    (line,) = [
-        one for one in render_profile(noisy, width=200, color=False).splitlines() if "undecided" in one
-    ]
-    assert "l3" in line
-    assert "l2" not in line
-    assert "undecided" not in render_profile(SERVER, width=200, color=False)
+    (note,) = profiles.doubts(noisy["axes"])
+    assert (note.code, note.values) == ("undecided-axes", {"axes": ["l3"], "least": 0.05})
+    assert profiles.doubts(SERVER["axes"]) == []
 
 
-def test_a_card_without_any_figure_does_not_say_how_fine_its_figures_are():
+def test_a_card_without_any_figure_says_so_and_not_how_fine_its_figures_are():
     axes = [{**axis, "sensitivity": None} for axis in SERVER["axes"]]
+    assert [note.code for note in profiles.doubts(axes)] == ["no-losses"]
     assert "12.3%" in render_profile({**SERVER, "noise": 0.123}, width=200, color=False)
     assert "12.3%" not in render_profile({**SERVER, "axes": axes, "noise": 0.123}, width=200, color=False)
 

@@ -63,6 +63,9 @@ def test_a_list_of_pods_gives_who_serves_what_is_offered_and_how_much():
     assert set(found.kinds.tolist()) == {0}
     assert found.offers.shape == found.there.shape == (1000, WORKERS)
     assert found.there.mean() == pytest.approx(0.75, abs=0.03)
+    assert found.origin.code == "listed-arrivals"
+    counts = {name: found.origin.values[name] for name in ("serving", "batch", "pods")}
+    assert counts == {"serving": 1, "batch": 2, "pods": 4}
     again = of_pods(text, 1000, 3, 5, np.random.default_rng(1))
     assert (again.there == found.there).all()
 

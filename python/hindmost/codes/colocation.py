@@ -29,6 +29,12 @@ CODES: dict[str, Code] = {
         "The profiles lack figures for some stressors, so the answer is uncertain.",
         "Profile both programs with the same `--rulers` and a longer `--budget`.",
     ),
+    "no-losses": Code(
+        "Too few windows were usable next to any stressor, so the losses are unknown.", _STOP_OTHERS
+    ),
+    "undecided-axes": Code(
+        "Next to some stressors the program may lose nothing or much.", "Use a longer `--budget`."
+    ),
     "different-placements": Code(
         "The two profiles were measured with different placements of the processors.",
         "Profile both programs with the same `--cpu` and `--other`.",
@@ -37,6 +43,8 @@ CODES: dict[str, Code] = {
         "The known pairs are too few to promise so low a rate of violations, so the bound answers.",
         "Measure more pairs, or accept a higher `--violations`.",
     ),
+    "generated-arrivals": Code("Servers and batch work were generated.", "Use `--pods` for a real list."),
+    "listed-arrivals": Code("Servers and batch work come from a list of pods.", "Nothing."),
     # Programs under measurement
     "program-ended": Code(
         "A program ended while it was being measured.", "Run the command by itself and look at its exit code."
@@ -151,6 +159,4 @@ CODES: dict[str, Code] = {
         "The simulation would take more time than was recorded.", "Set fewer days, or record longer traces."
     ),
     "harvest-nothing": Code("There is no tenant or no server.", "Classify more traces."),
-    "parquet": Code("A Parquet file cannot be read.", "Write it again, uncompressed or with snappy."),
-    "twin": Code("The simulated core refused its input.", "Report this as a bug."),
 }

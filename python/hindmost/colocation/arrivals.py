@@ -19,6 +19,7 @@ import numpy as np
 from hindmost.colocation.models import Index
 from hindmost.colocation.profiles import Array
 from hindmost.errors import UsageError
+from hindmost.notes import Note
 
 WORKERS = 6
 """Of a server, as in the paper (section 3.3.3)."""
@@ -37,21 +38,21 @@ class Arrivals:
         Which batch program is offered to each worker.
     there : array of bool, servers x workers
         Whether one is: a list of pods has quiet hours.
-    told : str
-        What it was made of.
+    origin : Note
+        Where they come from.
     """
 
     kinds: Index
     offers: Index
     there: np.ndarray
-    told: str
+    origin: Note
 
 
 def generated(servers: int, serving: int, batch: int, rng: np.random.Generator) -> Arrivals:
     """Make as many servers of each program, and batch work for all workers: the paper's layout."""
     kinds = np.arange(servers) * serving // servers
     offers = rng.integers(batch, size=(servers, WORKERS))
-    return Arrivals(kinds, offers, np.ones(offers.shape, dtype=bool), "generated")
+    return Arrivals(kinds, offers, np.ones(offers.shape, dtype=bool), Note("generated-arrivals", "generated"))
 
 
 def of_pods(text: str, servers: int, serving: int, batch: int, rng: np.random.Generator) -> Arrivals:
@@ -91,11 +92,13 @@ def of_pods(text: str, servers: int, serving: int, batch: int, rng: np.random.Ge
     # Moments follow each other: servers of one number stand for no hour of the day.
     order = rng.permutation(servers)
     days = (end - begin) / 86400
-    told = (
+    origin = Note(
+        "listed-arrivals",
         f"{len(serves.cpu)} latency-sensitive and {len(works.cpu)} batch pods of {len(rows)} over"
-        f" {days:.1f} days, batch work for {there.mean():.0%} of the workers"
+        f" {days:.1f} days, batch work for {there.mean():.0%} of the workers",
+        {"serving": len(serves.cpu), "batch": len(works.cpu), "pods": len(rows), "days": days},
     )
-    return Arrivals(kinds[order], offers[order], there[order], told)
+    return Arrivals(kinds[order], offers[order], there[order], origin)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,6 @@ if TYPE_CHECKING:
     from hindmost.store.pairs import Answer, Neighbours
 
 
-_MUCH = 0.05
-"""At half load p99 grows by a tenth with it (Eq 3.6): an interval from 0 to so much decides nothing."""
-
-
 def render_profile(card: Mapping[str, Any], *, width: int | None = None, color: bool | None = None) -> str:
     """Write a card ``hindmost.profile/1`` for the terminal.
 
@@ -46,20 +42,8 @@ def render_profile(card: Mapping[str, Any], *, width: int | None = None, color: 
     if "loaded" in card:
         _latency(console, card)
     console.print()
-    if all(one["sensitivity"] is None for one in card["axes"]):
-        printed(console, "beside no ruler enough windows were left: what it loses is not known")
-        printed(console, "hint: more rounds (--budget 60s), or a calmer host (top -H -o %CPU)")
-    else:
-        printed(console, f"below {card['noise']:.1%} nothing is told from zero")
-    if undecided := [one["ruler"] for one in card["axes"] if _undecided(one["sensitivity"])]:
-        printed(
-            console,
-            f"undecided beside {', '.join(undecided)}: it may lose nothing, or {_MUCH:.0%} and more",
-        )
-        printed(
-            console,
-            "hint: more rounds (--budget 60s), or a calmer host (top -H -o %CPU)",
-        )
+    if any(one["sensitivity"] is not None for one in card["axes"]):
+        printed(console, f"losses below {card['noise']:.1%} cannot be told from zero")
     for note in card["notes"]:
         printed(console, f"note: {note['text']}", indent=2)
     printed(
@@ -88,10 +72,6 @@ def _latency(console: Console, card: Mapping[str, Any]) -> None:
         console.print(
             f"{name:<14} {share_text(grown['p50']):<26} {share_text(grown['p99']):<26}", soft_wrap=True
         )
-
-
-def _undecided(share: Mapping[str, Any] | None) -> bool:
-    return share is not None and share["low"] <= 0 and share["high"] >= _MUCH
 
 
 def share_text(share: Mapping[str, Any] | None) -> str:

@@ -61,7 +61,7 @@ def render_steering(
         As for `hindmost.report.measure.render_terminal`.
     """
     console = console_of(width, color)
-    printed(console, f"arrivals: {document['arrivals']}")
+    printed(console, f"arrivals: {document['arrivals']['text']}")
     for what, by_model in document["levels"].items():
         for model, rows in by_model.items():
             printed(console, f"{document['servers']} servers, target of the {what}, steered by {model}:")

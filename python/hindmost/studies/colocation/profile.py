@@ -44,6 +44,8 @@ PROBED_REQUESTS = 1000
 """Of a probe in a window: ten are beyond its p99."""
 LEAST_PROBED = 100
 LONE_MS = 100.0
+MUCH = 0.05
+"""At half load p99 grows by a tenth with it (Eq 3.6): an interval from 0 to so much decides nothing."""
 TIGHT = 0.01
 """Half the width of an interval, in share of the rate, that ends a profile early."""
 
@@ -229,6 +231,19 @@ def _too_few(windows: Sequence[Seen], rates: int, hint: str) -> Inconclusive:
     )
 
 
+def doubts(axes: Sequence[Axis]) -> list[Note]:
+    """List what the figures leave open."""
+    hint = "use more rounds (--budget 60s), or a quieter host (top -H -o %CPU)"
+    lost = {one["ruler"]: one["sensitivity"] for one in axes}
+    if not any(lost.values()):
+        return [Note("no-losses", f"too few windows were usable next to any stressor: {hint}")]
+    open_ = [name for name, one in lost.items() if one and one["low"] <= 0 and one["high"] >= MUCH]
+    if not open_:
+        return []
+    text = f"next to {', '.join(open_)} the program may lose nothing, or {MUCH:.0%} and more: {hint}"
+    return [Note("undecided-axes", text, {"axes": open_, "least": MUCH})]
+
+
 def _card(
     seen: Sequence[Sequence[Seen]],
     rulers: Sequence[str],
@@ -253,7 +268,7 @@ def _card(
         noted.append(
             Note("ordinary-threads", f"stressors ran as ordinary threads ({why}), so windows vary more")
         )
-    noted += mixed
+    noted += [*mixed, *doubts(axes)]
     return {
         "schema": PROFILE_SCHEMA,
         "name": name or command[0].rsplit("/", 1)[-1],

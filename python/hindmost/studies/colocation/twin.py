@@ -193,7 +193,7 @@ def steering(
         "servers": servers,
         "seed": seed,
         "load": load,
-        "arrivals": arrivals.told,
+        "arrivals": arrivals.origin.document(),
         "levels": levels,
         "batch_speed": fast,
         "paper": {name: asdict(saving(gain, speed=fast)) for name, gain in PAPER_GAINS.items()},
