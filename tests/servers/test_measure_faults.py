@@ -288,7 +288,8 @@ def test_a_full_disk_keeps_finished_runs_and_the_study_goes_on(
     assert "--resume" not in none.err
     small_disk("200k")
     answer = measure("synth", out, "--rate", "5k", "--runs", "3", "--duration", "0.3s")
-    answer.assert_error(1, "disk-full")
+    assert answer.error_codes in (["disk-full"], ["write"]), "of our own files, or of a client's"
+    assert answer.code == 1
     assert 1 <= len(answer.study.runs()) < 3
     assert answer.study.half_done() == []
     small_disk("50m")
