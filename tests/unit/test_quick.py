@@ -34,7 +34,7 @@ def test_percentiles_and_load_may_be_given_beside_it():
 
 @pytest.mark.parametrize("name", sorted(set(SETTINGS) - set(FREE) - {"warmup"}))
 def test_what_it_decides_itself_is_refused_beside_it(name):
-    with raises(UsageError, "conflicting-options", option=f"--{name}", other="--quick"):
+    with raises(UsageError, "conflicting-options", options=[f"--{name}", "--quick"]):
         MeasureRequest(target="synth", quick=True, **{name: OTHER[name]}).plan()
 
 

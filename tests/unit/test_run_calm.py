@@ -95,7 +95,7 @@ def test_of_clients_that_sleep_the_sentinel_alone_says_something():
 
 def test_a_run_that_was_stolen_from_says_what_it_would_have_been():
     """5 % in spells of 3 ms: raw p99 is 20 times the truth."""
-    run = simulate(World("exponential", 0.5, 0.05, 3.0), 400_000, seed=7)
+    run = simulate(World("exponential", 0.5, 0.05, 3.0), 800_000, seed=7)
     begin = run.due[0]
     spans = [(int(on - begin), int(off - begin)) for on, off in zip(run.on, run.off, strict=True)]
     used = record(server_cpu_share=0.5 * (1.0 - 0.05))

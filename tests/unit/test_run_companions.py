@@ -25,7 +25,7 @@ def companion(called: str, diary: list[str], **settings: Any) -> type[Companion]
         def _told(self, what: str) -> None:
             diary.append(f"{called} {what}")
             if what == fails:
-                raise HostUnfit("host-unfit", "no room", hint="make some")
+                raise HostUnfit("host-unfit", "FAULT", hint="HINT")
 
         def enter(self, stack: ExitStack) -> None:
             stack.callback(diary.append, f"{called} left")
@@ -67,7 +67,7 @@ def test_the_first_is_nearest_to_the_measurement_and_all_are_left():
 def test_one_that_fails_leaves_its_fault_and_is_told_nothing_more(fails):
     diary: list[str] = []
     found = accompany(companion("a", diary, fails=fails), companion("b", diary))
-    assert found == {"a": {"code": "host-unfit", "fault": "no room", "hint": "make some"}, "b": 1}
+    assert found == {"a": {"code": "host-unfit", "fault": "FAULT", "hint": "HINT"}, "b": 1}
     assert [line for line in diary if line.startswith("a")][-2:] == [f"a {fails}", "a left"]
     assert diary.count("b record") == 1
 

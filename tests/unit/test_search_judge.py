@@ -10,6 +10,7 @@ import pytest
 from evidence import evidence, run
 from hypothesis import given
 from hypothesis import strategies as st
+from messages import raises
 
 from hindmost.errors import UsageError
 from hindmost.plan import parse_objective
@@ -36,7 +37,10 @@ def client(*values: float) -> list[StepRun]:
 
 def short(*carried: float, by_client: bool = False) -> list[StepRun]:
     return [
-        StepRun({"p99": math.inf}, Soundness("short", "saturated", "client" if by_client else "server", one))
+        StepRun(
+            {"p99": math.inf},
+            Soundness("short", "saturated", "rate-not-reached", one, "client" if by_client else "server"),
+        )
         for one in carried
     ]
 
@@ -75,7 +79,7 @@ def test_more_runs_can_be_asked_of_every_step():
     six = made_of(300.0, 301.0, 302.0, 303.0, 304.0, 305.0)
     assert judge(six, P99, (7, 8)) is None
     assert judge([*six, *made_of(301.0)], P99, (7, 8)) is not None
-    with pytest.raises(ValueError, match="at least 9 runs"):
+    with pytest.raises(ValueError):  # noqa: PT011 - more runs than may be made
         ObjectiveRule("p99", 500.0, 8, 9)
 
 
@@ -101,7 +105,7 @@ def test_every_term_must_hold_and_one_that_fails_is_enough():
     bad = [StepRun({"p99": v, "errors": 0.02 + v * 1e-6}) for v in (300.0, 301.0, 302.0, 303.0, 304.0)]
     found = judge(bad, both, RUNS)
     assert found is not None
-    assert (found.outcome, "errors" in found.why) == ("fails", True)
+    assert (found.outcome, found.why.code, found.why.values["name"]) == ("fails", "fails", "errors")
 
 
 def told(objective: str = "p99<500us", plan: dict[str, Any] | None = None, **given: Any) -> StepRun:
@@ -142,18 +146,18 @@ def test_the_rule_stops_the_procedure_when_the_step_is_judged_and_shows_its_inte
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "code"),
     [
-        ("errors<1%", "limits no latency"),
-        ("p99<500us,p99<1ms", "limits p99 twice"),
-        ("p99=5", "cannot be read"),
-        ("", "cannot be read"),
-        ("p99<500us,", "cannot be read"),
-        ("p99<500us,errors<fast", "errors"),
+        ("errors<1%", "bad-value"),  # a server that answers late meets it at any rate
+        ("p99<500us,p99<1ms", "duplicate-name"),
+        ("p99=5", "bad-value"),
+        ("", "bad-value"),
+        ("p99<500us,", "bad-value"),
+        ("p99<500us,errors<fast", "bad-value"),
     ],
 )
-def test_an_objective_that_means_nothing_is_refused(text, words):
-    with pytest.raises(UsageError, match=words) as caught:
+def test_an_objective_that_means_nothing_is_refused(text, code):
+    with raises(UsageError, code) as caught:
         parse_objective(text)
     assert caught.value.hint
 
@@ -194,7 +198,7 @@ STOLEN = {"server_steal_share": 0.05}
         ("calm p99<500us,errors<1%", RunCalm(values={"p99": 40.0}), "sound", 40.0),
         (
             "calm p99<500us",
-            RunCalm(refused=Refusal("spells", "too few spells", "a longer run")),
+            RunCalm(refused=Refusal("few-quiet-spells", "too few spells", "a longer run")),
             "host",
             math.inf,
         ),

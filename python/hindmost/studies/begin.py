@@ -125,8 +125,7 @@ def reopened(
             "conflicting-options",
             "--resume takes target and folder from the study",
             hint=f"hindmost measure --resume {folder}",
-            option="TARGET" if asked.target is not None else "--out",
-            other="--resume",
+            options=["TARGET" if asked.target is not None else "--out", "--resume"],
         )
     refuse_changes(
         asked.fixed() or (["--find-rate"] if find_rate is not None else []),

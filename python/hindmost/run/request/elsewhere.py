@@ -35,8 +35,7 @@ def places_of(hosts: Hosts, *, clients: int | None, threads: int, server: tuple[
             "conflicting-options",
             f"--clients {clients} conflicts with --fleet, whose file sets the number for each host",
             hint="clients = N in each [[host]]",
-            option="--clients",
-            other="--fleet",
+            options=["--clients", "--fleet"],
         )
     given: dict[str, int] = {}
     each, shared = [], False

@@ -144,8 +144,7 @@ def _schedule(asked: MeasureRequest, duration_s: float) -> tuple[Points | None, 
             "conflicting-options",
             "--schedule conflicts with --closed, where replies decide when requests are sent",
             hint="leave out --closed or --schedule",
-            option="--schedule",
-            other="--closed",
+            options=["--schedule", "--closed"],
         )
     return parse_schedule(asked.schedule, duration_s)
 
@@ -158,16 +157,14 @@ def _hosts(asked: MeasureRequest, target: Attached | Managed) -> Hosts | None:
             "conflicting-options",
             "--client-cpus is for clients on this machine, and conflicts with --fleet",
             hint="set cpus in the file of --fleet",
-            option="--client-cpus",
-            other="--fleet",
+            options=["--client-cpus", "--fleet"],
         )
     if asked.verify_wire:
         raise UsageError(
             "conflicting-options",
             "--verify-wire captures packets on this machine, and conflicts with --fleet",
             hint="leave out --verify-wire",
-            option="--verify-wire",
-            other="--fleet",
+            options=["--verify-wire", "--fleet"],
         )
     from hindmost.fleet.dask.hosts import parse_fleet
 
@@ -234,8 +231,7 @@ def _ending_with(replay: Replay, plan: MeasurePlan) -> MeasurePlan:
             "conflicting-options",
             "--schedule conflicts with end=stop, because it changes when a trace ends",
             hint="leave out --schedule, or use end=again",
-            option="--schedule",
-            other="end=stop",
+            options=["--schedule", "end=stop"],
         )
     before_s = None if plan.warmup == "auto" else plan.warmup + plan.calibration_s
     assert plan.rate_per_s is not None

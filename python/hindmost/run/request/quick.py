@@ -43,7 +43,6 @@ def asked(request: MeasureRequest) -> MeasureRequest:
                 f"{OPTIONS[name].flag} conflicts with --quick, which makes {RUNS} runs of"
                 f" {SETTINGS['duration']} after a warm-up of {SETTINGS['warmup']}",
                 hint=f"leave out --quick or {OPTIONS[name].flag}",
-                option=OPTIONS[name].flag,
-                other="--quick",
+                options=[OPTIONS[name].flag, "--quick"],
             )
     return replace(request, quick=False, **settings)

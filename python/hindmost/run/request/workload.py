@@ -52,8 +52,7 @@ def workload_of(asked: MeasureRequest, target: Attached | Managed) -> dict[str, 
             "conflicting-options",
             f"{one} and {other} both state what to request",
             hint=f"leave out {one} or {other}",
-            option=one,
-            other=other,
+            options=[one, other],
         )
     workload = mix.workload(target.path) if asked.workload is None else load_workload(asked.workload)
     if given:

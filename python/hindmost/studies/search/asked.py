@@ -41,8 +41,7 @@ def refuse_contradictions(asked: MeasureRequest, beside: Mapping[str, object] | 
                 "conflicting-options",
                 f"--{option} conflicts with --find-rate: {why}",
                 hint=f"leave out --{option} or --find-rate",
-                option=f"--{option}",
-                other="--find-rate",
+                options=[f"--{option}", "--find-rate"],
             )
 
 
