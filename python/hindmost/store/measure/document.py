@@ -22,7 +22,7 @@ Rules that hold everywhere in the document:
 History of the format: ``hindmost.measure/1`` (0.1.0), the first.
 """
 
-from typing import Literal, NotRequired, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict
 
 from hindmost.store.manifest import Host, Plan
 from hindmost.store.measure.batches import Batches
@@ -65,10 +65,12 @@ class Variance(TypedDict):
 
 
 class Hysteresis(TypedDict):
-    """Whether a restarted server settles elsewhere (paper, II-D): by a test on ``quantile``, and in words."""
+    """Whether a restarted server settles elsewhere (paper, II-D), by a test on ``quantile``, and why."""
 
     visible: bool | None
+    code: NotRequired[str]
     text: str
+    values: NotRequired[dict[str, Any]]
     quantile: NotRequired[Label]
     p: NotRequired[float | None]
 

@@ -340,10 +340,18 @@ def _hysteresis(
     told = {name: _alike([run.sections.get(name, []) for run in runs]) for name in plan.labels}
     name = max(plan.labels, key=lambda one: (len(told[one][0]) >= LEAST_SECTIONS, plan.labels.index(one)))
     found = hysteresis(told[name], restarted=target["managed"], calm=calm)
-    visible, text = found.visible, f"{name}: {found.text}"
+    visible, note, text = found.visible, found.note, f"{name}: {found.text}"
     if not target["managed"] and math.isnan(found.sd):
-        visible, text = None, "the server was not restarted between runs, so hysteresis cannot be seen"
-    return {"visible": visible, "text": f"{text}.", "quantile": name, "p": number(found.p)}
+        text = "the server was not restarted between runs, so hysteresis cannot be seen"
+        visible, note = None, Note("hysteresis-not-restarted", text)
+    return {
+        "visible": visible,
+        "code": note.code,
+        "text": f"{text}.",
+        "values": dict(note.values),
+        "quantile": name,
+        "p": number(found.p),
+    }
 
 
 def _alike(sections: Sequence[Sequence[float]]) -> list[Sequence[float]]:
