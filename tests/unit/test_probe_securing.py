@@ -19,6 +19,8 @@ from hindmost.errors import TargetError
 from hindmost.plan.tls import Tls
 from hindmost.targets import identify
 
+LONG_S = 60.0
+"""How long a silent server stays silent, unless the probe is over."""
 Then = Callable[[socket.socket, threading.Event], object]
 
 
@@ -34,7 +36,7 @@ def once(folder, then: Then, *, asked: bool) -> Iterator[str]:
         while not over.is_set():
             with contextlib.suppress(OSError):
                 connection, _ = listener.accept()
-                connection.settimeout(5.0)
+                connection.settimeout(LONG_S)
                 with connection:
                     if asked and not connection.recv(8):
                         continue
@@ -67,7 +69,7 @@ def says(answer: bytes, *, waits: bool = False) -> Then:
     def then(connection: socket.socket, over: threading.Event) -> None:
         connection.sendall(answer)
         if waits:
-            over.wait(5.0)
+            over.wait(LONG_S)
 
     return then
 
@@ -80,12 +82,12 @@ def certificates(tmp_path_factory):
 @pytest.mark.parametrize(
     ("protocol", "then", "code", "fields"),
     [
-        ("postgresql", lambda _, over: over.wait(5.0), "no-answer", {"limit": 0.6}),
+        ("postgresql", lambda _, over: over.wait(LONG_S), "no-answer", {"limit": 0.6}),
         ("postgresql", says(b"S", waits=True), "no-answer", {"limit": 0.6}),
         ("postgresql", says(b""), "second-connection-refused", {"reply": ""}),
         ("postgresql", says(b"N"), "second-connection-refused", {"reply": "N"}),
         ("postgresql", says(b"E", waits=True), "second-connection-refused", {"reply": "E"}),
-        ("memcached", lambda _, over: over.wait(5.0), "no-answer", {"limit": 0.6}),
+        ("memcached", lambda _, over: over.wait(LONG_S), "no-answer", {"limit": 0.6}),
         ("memcached", reset, "second-connection-refused", {}),
     ],
     ids=["silent", "grants, then silent", "hangs up", "denies", "says else", "stalls", "resets"],
@@ -96,4 +98,4 @@ def test_a_server_that_secures_only_one_connection_is_refused(certificates, prot
         begun = time.monotonic()
         with raises(TargetError, code, address=address, **fields):
             identify(address, protocol, timeout_s=0.6, tls=tls)
-    assert time.monotonic() - begun < 5.0, "it waited for the server's end"
+    assert time.monotonic() - begun < LONG_S, "it waited for the server's end"

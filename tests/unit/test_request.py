@@ -10,7 +10,6 @@ from messages import raises
 
 from hindmost.cli.measure import measure
 from hindmost.errors import UsageError
-from hindmost.plan.factorial import FOR_MEASURE
 from hindmost.run.request import OPTIONS, MeasureRequest
 
 
@@ -78,7 +77,3 @@ def test_only_runs_precision_and_remaking_may_change_in_a_study_that_goes_on():
     assert asked.fixed() == ["--server-cpus", "--seed"]
     assert asked.stopping() == {"runs": (3, 5), "precision": pytest.approx(0.02), "remake": 0.0}
     assert MeasureRequest(seed=1).fixed() == [], "the default changes nothing"
-
-
-def test_what_a_study_file_may_give_are_options_of_measure():
-    assert set(FOR_MEASURE) < set(OPTIONS)

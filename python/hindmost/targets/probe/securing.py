@@ -99,7 +99,7 @@ def explained(refusal: TargetError, tls: Tls | None) -> TargetError:
     PostgreSQL says that none came (28000), and where its name is another user's, that the password was wrong
     (28P01), whatever the password (manual, 21.12 and appendix A).
     """
-    code = re.search(r"\bFATAL (28000|28P01): ", refusal.message)
+    code = re.search(r"\bFATAL (28000|28P01): ", str(refusal.fields.get("reply", "")))
     if tls is None or code is None:
         return refusal
     if tls.cert is not None:
