@@ -124,7 +124,7 @@ def test_what_is_no_card_is_refused(tmp_path: Path, capsys):
     assert json.loads(capsys.readouterr().out)["ruler"] == "l3"
     nowhere = f"{tmp_path}/nowhere.json"
     words = ["colocate", "may", nowhere, f"{tmp_path}/kv.json"]
-    assert_refused(words, capsys, 2, "unreadable-file", path=nowhere)
+    assert_refused(words, capsys, 2, "no-such-file", path=nowhere)
 
 
 def test_cards_become_profiles_on_the_rulers_that_all_have():

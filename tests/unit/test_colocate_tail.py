@@ -72,5 +72,5 @@ def test_service_times_come_from_files_and_what_is_none_is_refused(tmp_path: Pat
     path.write_text("1\n2\n", encoding="utf-8")
     with raises(UsageError, "bad-file", path=str(path), have=2):
         read_services(path)
-    with raises(UsageError, "unreadable-file", path=str(tmp_path / "nowhere")):
+    with raises(UsageError, "no-such-file", path=str(tmp_path / "nowhere")):
         read_services(tmp_path / "nowhere")

@@ -39,7 +39,7 @@ def load_pairs(path: Path) -> dict[str, Any]:
         schema = found["schema"]
     except OSError as error:
         raise UsageError(
-            "unreadable-file",
+            "no-such-file" if isinstance(error, FileNotFoundError) else "unreadable-file",
             f"{path} cannot be read: {error.strerror}",
             hint=f"ls -l {path}",
             path=str(path),

@@ -61,7 +61,7 @@ def load_card(path: Path) -> dict[str, Any]:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise UsageError(
-            "unreadable-file",
+            "no-such-file" if isinstance(error, FileNotFoundError) else "unreadable-file",
             f"{path} cannot be read: {error.strerror}",
             hint=f"ls -l {path}",
             path=str(path),

@@ -27,7 +27,7 @@ def read_services(path: Path) -> Array:
         found = np.array([float(line) for line in path.read_text(encoding="utf-8").split()])
     except OSError as error:
         raise UsageError(
-            "unreadable-file",
+            "no-such-file" if isinstance(error, FileNotFoundError) else "unreadable-file",
             f"{path} cannot be read: {error.strerror}",
             hint=f"ls -l {path}",
             path=str(path),

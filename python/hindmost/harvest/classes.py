@@ -144,6 +144,13 @@ def _share(tenants: Sequence[ClassifiedTenant], pattern: str) -> Any:  # noqa: A
     }
 
 
+def read_error(error: Exception) -> str:
+    """Return the code of a file that cannot be read."""
+    if isinstance(error, FileNotFoundError):
+        return "no-such-file"
+    return "unreadable-file" if isinstance(error, OSError) else "bad-file"
+
+
 def load_classes(path: Path | str) -> Classes:
     """Read what ``hindmost harvest classify`` wrote.
 
@@ -157,7 +164,7 @@ def load_classes(path: Path | str) -> Classes:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise UsageError(
-            "unreadable-file" if isinstance(error, OSError) else "bad-file",
+            read_error(error),
             f"{path} cannot be read: {error}",
             hint="hindmost harvest classify TRACES --out classes.json",
             path=str(path),

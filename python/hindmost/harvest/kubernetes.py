@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hindmost.errors import UsageError
-from hindmost.harvest.classes import load_classes
+from hindmost.harvest.classes import load_classes, read_error
 from hindmost.harvest.decisions import Length, select
 from hindmost.harvest.hadoop import HOST
 from hindmost.kubernetes import Node, Pod, Watched
@@ -57,7 +57,7 @@ def read_runs(path: Path) -> dict[str, float]:
                     )
     except (OSError, KeyError, ValueError, TypeError) as error:
         raise UsageError(
-            "unreadable-file" if isinstance(error, OSError) else "bad-file",
+            read_error(error),
             f"{path} cannot be read: {error}",
             hint="use the columns job,duration_s, with the latest run of a job last",
             path=str(path),

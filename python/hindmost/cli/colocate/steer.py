@@ -41,7 +41,7 @@ def steer(
         listed = None if pods is None else pods.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(
-            "unreadable-file",
+            "no-such-file" if isinstance(error, FileNotFoundError) else "unreadable-file",
             f"--pods {pods} cannot be read: {error}",
             hint=f"ls -l {pods}",
             option="--pods",
