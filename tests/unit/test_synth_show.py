@@ -17,7 +17,7 @@ def test_what_is_printed_is_a_document_again(name, capsys, tmp_path):
     mine.write_text(said.out)
     assert load_clone(mine) == load_clone(name)
     assert tomllib.loads(said.out)["name"] == name
-    assert "capacity: " in said.err
+    assert f"{load_clone(name).capacity_per_s:,.6g}" in said.err
 
 
 def test_as_json_it_has_every_default_and_what_follows(capsys):
@@ -46,5 +46,6 @@ def test_stops_and_endless_capacity_are_told(capsys, tmp_path):
     assert main(["synth", "show", str(file)]) == 0
     said = capsys.readouterr()
     assert json.loads(said.out) == document
-    assert "stand still 0.500% of the time" in said.err
-    assert "no rate is too high" in said.err
+    assert "0.500%" in said.err
+    assert load_clone(file).stopped_share == pytest.approx(0.005)
+    assert load_clone(file).capacity_per_s is None

@@ -10,7 +10,7 @@ from hindmost.models.document import Clone
 from hindmost.models.inverse import Question, answer
 from hindmost.models.parameters import Vary
 from hindmost.models.simulation import Design
-from hindmost.models.sweep import Swept, settings, sweep, with_found
+from hindmost.models.sweep import Swept, count_designs, settings, sweep, with_found
 from hindmost.plan import Term, parse_term
 from hindmost.plan.units import parse_percent, parse_rate
 
@@ -106,14 +106,14 @@ def swept(
                 needed_by="--find",
             )
         fixed = points[0]
-    designs = settings(varied, together=together)
-    count = len(designs) * len(points)
+    count = count_designs(varied, together=together) * len(points)
     told = None if progress is None else lambda done: progress(done, count)
     document = sweep(
         clone, varied, points, together=together, design=design, progress=told, elsewhere=elsewhere
     )
     if question is None:
         return document
+    designs = settings(varied, together=together)
     return with_found(
         document, [answer(clone, question, fixed, setting=one, design=design) for one in designs]
     )

@@ -107,6 +107,12 @@ def settings(varied: Sequence[Vary], *, together: bool = False) -> list[dict[str
     ]
 
 
+def count_designs(varied: Sequence[Vary], *, together: bool = False) -> int:
+    """Count designs without making them: people ask for millions by accident."""
+    counts = [len(one.values) for one in varied]
+    return max(counts, default=1) if together else math.prod(counts)
+
+
 def sweep(
     clone: Clone | str | Path,
     varied: Sequence[Vary],
@@ -141,8 +147,7 @@ def sweep(
     """
     clone = clone if isinstance(clone, Clone) else load_clone(clone)
     design = design or Design(requests=100_000)
-    counts = [len(one.values) for one in varied]
-    count = max(counts, default=1) if together else math.prod(counts)
+    count = count_designs(varied, together=together)
     if count * len(loads) > MOST_POINTS:
         raise UsageError(
             "too-many-points",
