@@ -89,6 +89,7 @@ def test_a_notebook_runs_and_gives_what_is_kept(path, tmp_path, monkeypatch):
 @pytest.mark.timeout(3 * PATIENCE_S)
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_runs_with_the_settings_that_it_recommends(path, tmp_path, monkeypatch):
+    monkeypatch.delenv(VARIABLE, raising=False)
     notebook = read(path)
     set_to(notebook, 1)
     run(notebook, tmp_path, monkeypatch)
