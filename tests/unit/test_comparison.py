@@ -257,7 +257,7 @@ def test_limits_that_mean_nothing_are_refused(text):
 
 def test_limits_that_nothing_can_hold_are_refused():
     parse_changes(["p99>+5%", "p99<-5%", "p50<+9%"])
-    with raises(UsageError, "conflicting-options", option="--fail-if", values=["p99>+5%", "p99<+6%"]):
+    with raises(UsageError, "conflicting-options", option="--fail-if", value="p99>+5%", other="p99<+6%"):
         parse_changes(["p99>+5%", "p99<+6%"])
 
 

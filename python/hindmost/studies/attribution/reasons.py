@@ -88,7 +88,7 @@ def _theft(document: Evidence) -> list[Reason]:
                 f"{took}: figures are isolated latency, that of the server with the CPUs to itself"
                 f" ({one['counted_share']:.0%} of requests count); the measured latency is next to it"
             )
-        values = {
+        values: dict[str, Any] = {
             "load": load["name"],
             "taken_share": one["taken_share"],
             "counted_share": one["counted_share"],
