@@ -39,7 +39,7 @@ def attempt(place: Path) -> Finding:
     figures = {one["id"]: one["value"] for one in answer.result["instrument"]["figures"]}
     hints = {one["code"]: one["hint"] for one in answer.result["reasons"]}
     figure = f"{first['name']} took {first['share']:.1%}, the client waited {figures['waiting']:.1%}"
-    named = first["pid"] == pid and f"-p {pid}`" in hints.get("run_delay", "")
+    named = first["pid"] == pid and f"-p {pid}`" in hints.get("run-delay", "")
     return Finding(named and abs(first["share"] - figures["waiting"]) < CLOSE, figure)
 
 

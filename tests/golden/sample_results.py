@@ -387,7 +387,7 @@ def slipping() -> dict[str, Any]:
     )
     out["reasons"] = [
         {
-            "code": "slip",
+            "code": "late-sends",
             "level": "invalid",
             "text": f"slip p99 is {slip:.0f} µs; at most 10 % of latency p99 "
             f"({p99 / 10:.0f} µs) would leave the result unharmed",
@@ -400,8 +400,8 @@ def slipping() -> dict[str, Any]:
             "hint": "give each instance a core of its own with `--client-cpus 1-4`, or lower `--rate`",
         },
         {
-            "code": "owner",
-            "level": "mind",
+            "code": "dominant-client",
+            "level": "note",
             "text": "instance 0 contributes 83 % of the slowest 1 % of samples",
             "hint": None,
         },
@@ -432,7 +432,7 @@ def wide() -> dict[str, Any]:
     )
     out["reasons"] = [
         {
-            "code": "precision",
+            "code": "wide-intervals",
             "level": "inconclusive",
             "text": "the interval of p99 spans 67.9 to 88.4 µs",
             "hint": "hindmost measure memcached --runs 30..80 --resume",
@@ -493,8 +493,8 @@ def single() -> dict[str, Any]:
             "hint": "hindmost measure memcached://cache.example:11211 --runs 10..30",
         },
         {
-            "code": "attached",
-            "level": "mind",
+            "code": "not-restarted",
+            "level": "note",
             "text": "the server was not restarted between runs, so hysteresis cannot be seen",
             "hint": None,
         },
@@ -557,7 +557,7 @@ def hostile() -> dict[str, Any]:
     out = valid(seed=6)
     out["headline"] = HOSTILE
     out["target"].update(name=HOSTILE, server_version=HOSTILE, command=[HOSTILE], address=HOSTILE)
-    out["reasons"] = [{"code": HOSTILE, "level": "mind", "text": HOSTILE, "hint": f"`{HOSTILE}`"}]
+    out["reasons"] = [{"code": HOSTILE, "level": "note", "text": HOSTILE, "hint": f"`{HOSTILE}`"}]
     out["by_kind"] = {HOSTILE: out["by_kind"]["get"]}
     out["plan"]["workload"] = {HOSTILE: HOSTILE}
     out["host"]["facts"][HOSTILE] = HOSTILE
@@ -600,12 +600,12 @@ def stolen() -> dict[str, Any]:
         f" [68.3 us, 75.0 us], without the 5.1% of the time that others took. To do: {quieter}"
     )
     out["reasons"] = [
-        {"code": "steal", "level": "inconclusive", "text": taken, "hint": quieter},
-        {"code": "slip", "level": "inconclusive", "text": late, "hint": None},
+        {"code": "steal-time", "level": "inconclusive", "text": taken, "hint": quieter},
+        {"code": "late-sends", "level": "inconclusive", "text": late, "hint": None},
     ]
     both = f"{taken}; so requests left late (23% of p99.9)"
     out["causes"] = [
-        {"level": "inconclusive", "text": both, "hint": quieter, "codes": ["steal", "slip"]},
+        {"level": "inconclusive", "text": both, "hint": quieter, "codes": ["steal-time", "late-sends"]},
     ]
     return out
 

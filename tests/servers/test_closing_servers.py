@@ -151,7 +151,7 @@ def test_a_capture_is_held_against_wire_latency_alone(tmp_path: Path) -> None:
     proof = answer.result["capture"]
     assert proof["fault"] is None, proof
     assert proof["answered"] == answer.result["counts"]["done"], "found on its own connection, each of them"
-    assert "capture_service" not in {reason["code"] for reason in answer.result["reasons"]}
+    assert "capture-differs" not in {reason["code"] for reason in answer.result["reasons"]}
 
 
 @pytest.mark.nginx

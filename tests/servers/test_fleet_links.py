@@ -51,7 +51,7 @@ def test_a_client_behind_a_slow_link_is_named_and_owns_the_tail(four, url, tmp_p
         four.by_name["c"].unhindered()
     assert answer.code in (0, 4, 6), answer.err
     said = {one["code"]: one["text"] for one in answer.result["reasons"]}
-    assert "on host c" in said.get("odd_client", "") + said.get("owner", ""), said
+    assert "on host c" in said.get("slow-client", "") + said.get("dominant-client", ""), said
     hosts = {one["host"]: one for one in answer.result["fleet"]["hosts"]}
     assert max(hosts, key=lambda name: hosts[name]["latency_us"]["p50"]) == "c"
     assert max(hosts, key=lambda name: hosts[name]["share_of_slowest"]) == "c"

@@ -40,7 +40,7 @@ def test_on_one_processor_the_answer_says_that_both_share_it_and_what_would_help
     both = [text for text in told if f"CPU {cpu}" in text and "a processor for each" in text]
     assert both, told
     calm = document["calm"]
-    assert calm["refused"]["reason"] == "shared"
+    assert calm["refused"]["code"] == "shared-cpus"
     assert "a processor for each" in calm["refused"]["need"]
     for run in sorted(out.glob("runs/[0-9]*/run.json")):
         assert json.loads(run.read_text())["sentinel"] == [], "one more to wait for, which could tell nothing"

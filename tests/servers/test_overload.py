@@ -43,8 +43,8 @@ def few_keys(tmp_path: Any) -> Any:
 def test_a_saturated_server_is_named_with_what_it_carried_and_how_to_find_what_holds(tmp_path):
     answer = overloaded(SLOW, tmp_path / "study", "--workload", few_keys(tmp_path), runs="3..8")
     result = answer.result
-    assert codes(answer)["rate_unmet"] in ("inconclusive", "invalid")
-    assert "precision" not in codes(answer), "more runs would not help, so none are asked for"
+    assert codes(answer)["rate-not-reached"] in ("inconclusive", "invalid")
+    assert "wide-intervals" not in codes(answer), "more runs would not help, so none are asked for"
     assert len(result["runs"]) == 3, "three runs tell enough, though eight were allowed"
     full = result["saturation"]
     assert full["by"] == "server"
@@ -57,7 +57,7 @@ def test_a_saturated_server_is_named_with_what_it_carried_and_how_to_find_what_h
     assert words[:3] == ["hindmost", "measure", SLOW]
     assert float(words[words.index("--rate") + 1]) < full["answered_per_s"]["value"]
     # A client that had no processor may be worse, and then comes first.
-    others = [code for code, level in codes(answer).items() if level == "invalid" and code != "rate_unmet"]
+    others = [code for code, level in codes(answer).items() if level == "invalid" and code != "rate-not-reached"]
     assert full["find"] in result["headline"] or others
 
 

@@ -37,7 +37,7 @@ def assert_carried(answer: Answer, connections: int) -> None:
         assert 0 < one["memory"]["peak_bytes"] <= one["memory"]["bound_bytes"], one["memory"]
         assert one["reconnects"] == 0
     assert seen == connections
-    assert "shares" not in {reason["code"] for reason in answer.result["reasons"]}
+    assert "uneven-connections" not in {reason["code"] for reason in answer.result["reasons"]}
 
 
 def assert_fair(shares: dict[str, Any]) -> int:
@@ -89,7 +89,7 @@ def test_more_threads_than_processors_sleep_and_say_so(tmp_path):
     answer = many("synth", 4 * threads, tmp_path / "study", "--threads", threads)
     assert_carried(answer, 4 * threads)
     assert answer.result["clients"]["pacing"] == "sleep"
-    assert "sleeping" in {reason["code"] for reason in answer.result["reasons"]}
+    assert "sleeping-clients" in {reason["code"] for reason in answer.result["reasons"]}
     refused = hindmost("measure", "synth", "--threads", threads, "--pacing", "spin")
     refused.assert_one_clear_error(2, "cannot all spin", "--pacing auto")
 

@@ -1,7 +1,7 @@
 """The instrument's self-diagnosis against real trouble: each is made here, and must be found and named.
 
 Other troubles that the host has besides may be named, too. That the greatest comes first, with the share that it took,
-is settled by ``tests/precision/test_neighbour.py``.
+is settled by ``tests/accuracy/test_neighbour.py``.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ def test_a_program_on_the_clients_processor_is_named(tmp_path: Path) -> None:
     with disturber(client, tmp_path) as pid:
         places = ("--server-cpus", server, "--client-cpus", client, "--pacing", "spin")
         answer = measure("synth", tmp_path / "study", *LOAD, *places)
-    found = reason(answer, "run_delay")
+    found = reason(answer, "run-delay")
     # Where a busy host made p99 many times as long, what the disturber took is a small part of it.
-    assert found["level"] in ("inconclusive", "mind")
+    assert found["level"] in ("inconclusive", "note")
     neighbours = answer.result["instrument"]["neighbours"]
     greediest = next(one for one in neighbours if not one["kernel"])
     # Both texts name a few, of whom it is the greediest where no others of this host come in between.
     assert f"(pid {greediest['pid']}: " in found["text"]
-    assert greediest["name"] in reason(answer, "slip")["text"]
+    assert greediest["name"] in reason(answer, "late-sends")["text"]
     assert f"ps -o pid,psr,pcpu,args -p {greediest['pid']}" in found["hint"]
     named = {one["pid"]: one for one in neighbours}[pid]
     assert named["name"] == "disturber"
@@ -63,7 +63,7 @@ def test_a_program_on_the_clients_processor_is_named(tmp_path: Path) -> None:
     assert not named["kernel"]
     # Two that want one processor get a part of it each; how large, the scheduler decides.
     waiting, on_cpu = figure(answer, "waiting"), figure(answer, "on_cpu")
-    assert waiting["mark"] == {"inconclusive": "unfit", "mind": "mind"}[found["level"]]
+    assert waiting["mark"] == {"inconclusive": "unfit", "note": "mind"}[found["level"]]
     assert waiting["value"] + on_cpu["value"] == pytest.approx(1.0, abs=0.05)
 
 
@@ -189,7 +189,7 @@ def test_segments_that_a_link_loses_are_counted_and_judged(tmp_path: Path) -> No
         lose_one_packet_in_a_hundred(there)
         with there.memcached() as target:
             answer = measure(target, tmp_path / "study", *LOAD)
-    found = reason(answer, "retransmits")
+    found = reason(answer, "retransmissions")
     assert "TCP segments of the clients' connections were sent again" in found["text"]
     assert figure(answer, "retransmitted")["value"] > 0
     run = answer.study.instance()
@@ -255,7 +255,7 @@ def test_connections_that_a_short_queue_drops_are_counted(tmp_path: Path) -> Non
     more = ("--connections", "32", "--workload", tmp_path / "gets.json")
     with Reluctant(backlog=1, accept_s=0.02) as server:
         answer = measure(f"memcached://{server.address}", tmp_path / "study", *LOAD, *more)
-    found = reason(answer, "listen_drops")
+    found = reason(answer, "dropped-connections")
     assert "while clients connected" in found["text"]
     assert "ss -ltn" in found["hint"]
     assert figure(answer, "dropped")["value"] > 0
@@ -269,7 +269,7 @@ def test_a_server_that_reads_slowly_fills_buffers_and_is_found(tmp_path: Path) -
         """Whether the client was; without a processor it sends too little for that."""
         with Reluctant(receive_bytes=4096, read_s=0.002) as server:
             answer = measure(f"memcached://{server.address}", out, *LOAD[2:], *more)
-        found = reason(answer, "server_slow_to_read")
+        found = reason(answer, "server-reads-slowly")
         assert "the server's receive buffer was full" in found["text"]
         sockets = answer.study.instance()["threads"][0]["sockets"]
         assert sockets["peer_full_us"] > 0
@@ -293,7 +293,7 @@ def test_a_full_receive_buffer_of_the_client_is_found(tmp_path: Path) -> None:
     words += ["--workload", tmp_path / "large.json"]
     inside = ["unshare", "-n", "sh", "-c", f'{small} && exec "$@"', "sh"]
     answer = finish(start(*words, before=inside), out)
-    found = reason(answer, "client_slow_to_read")
+    found = reason(answer, "client-reads-slowly")
     assert "of a client's receive buffer" in found["text"]
     assert "times" in found["text"]
     assert figure(answer, "receive_fill")["mark"] == "mind"

@@ -1,6 +1,6 @@
 """Kernel stamps: chosen by the user, each within its request, and a kernel that has none.
 
-What percentiles become of them is settled by ``tests/precision/test_parts_of_latency.py``.
+What percentiles become of them is settled by ``tests/accuracy/test_parts_of_latency.py``.
 """
 
 import ctypes
@@ -66,7 +66,7 @@ def assert_stamped(doc: dict, study: Path) -> dict:
     stamps, done = stamps_of(doc), doc["counts"]["done"]
     assert abs(stamps["asked"] - done / 4) <= 2, (stamps, done)
     assert stamps["came"] >= 0.99 * stamps["asked"], stamps
-    assert "no_stamps" not in reasons(doc)
+    assert "no-time-stamps" not in reasons(doc)
     rows = pl.read_parquet(study / "runs/0001/samples-0.parquet").drop_nulls(["wire_out_ns", "wire_in_ns"])
     assert len(rows) >= 0.99 * stamps["came"] > 0
     moments = ["sent_ns", "wire_out_ns", "wire_in_ns", "done_ns"]
@@ -109,7 +109,7 @@ def doctor(target: str) -> dict:
 def test_off_is_off(tmp_path):
     doc, _ = measure(tmp_path, "--stamps", "off")
     assert doc["wire_us"] is None
-    assert "no_stamps" not in reasons(doc)
+    assert "no-time-stamps" not in reasons(doc)
 
 
 @pytest.mark.skipif(
@@ -119,8 +119,8 @@ def test_off_is_off(tmp_path):
 def test_a_kernel_that_refuses_stamps_is_told_and_the_rest_is_measured(tmp_path, io):
     doc, _ = measure(tmp_path, "--io", io, filtered=True)
     assert doc["wire_us"] is None
-    told = reasons(doc)["no_stamps"]
-    assert (told["level"], "--stamps off" in told["hint"]) == ("mind", True), told
+    told = reasons(doc)["no-time-stamps"]
+    assert (told["level"], "--stamps off" in told["hint"]) == ("note", True), told
     counts = doc["counts"]
     assert counts["done"] > 0.9 * counts["due"] > 0
     assert counts["due"] == counts["done"] + counts["errors"] + counts["timeouts"] + counts["unsent"]

@@ -46,6 +46,6 @@ def test_a_stopped_server_is_named_with_run_time_length_and_requests(tmp_path):
     assert sum(lengths) > 0.9 * FOR_S, (answer.result["headline"], list(codes))
     waited = sum(int(waited.replace(",", "")) for _, _, waited in told)
     assert waited == pytest.approx(RATE * sum(lengths), rel=0.1)
-    assert codes["stood_still"]["level"] == "mind"
-    assert "rate_unmet" not in codes
+    assert codes["server-stalled"]["level"] == "note"
+    assert "rate-not-reached" not in codes
     assert answer.result["saturation"] is None

@@ -110,7 +110,7 @@ def test_a_trace_gives_its_own_rate_unless_another_is_asked_for(tmp_path: Path) 
 
 
 def test_a_closed_loop_has_no_schedule() -> None:
-    with raises(UsageError, "conflicting-options", option="--schedule", other="--closed"):
+    with raises(UsageError, "conflicting-options", options=["--schedule", "--closed"]):
         MeasureRequest(target="memcached://127.0.0.1:1", schedule="var", closed=True).plan()
 
 
