@@ -95,7 +95,7 @@ def test_a_server_that_ends_in_the_middle_is_reported_and_nothing_is_left_behind
 def test_metrics_of_a_process_that_ended_are_refused():
     with subprocess.Popen(["true"]) as process:
         process.wait()
-    with raises(TargetError, "no-such-process"):
+    with raises(TargetError, "no-such-process", pid=process.pid):
         Moves(process.pid)
 
 

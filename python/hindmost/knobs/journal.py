@@ -33,7 +33,7 @@ CODES = {
 """Code of each refusal of the engine's settings, by the engine's own code."""
 
 
-def told(call: Callable[[], Answer], **fields: object) -> Answer:
+def told(call: Callable[[], Answer], **fields: Any) -> Answer:  # noqa: ANN401 (as of HindmostError)
     """Call the engine; turn its refusal into an error with a code, a hint, and these fields.
 
     Raises
@@ -48,10 +48,11 @@ def told(call: Callable[[], Answer], **fields: object) -> Answer:
     try:
         return call()
     except _engine.EngineError as error:
-        raise _refusal(*error.args, fields) from None
+        engine_code, message = error.args
+        raise _refusal(engine_code, message, fields) from None
 
 
-def _refusal(engine_code: str, message: str, fields: Mapping[str, object]) -> HindmostError:
+def _refusal(engine_code: str, message: str, fields: Mapping[str, Any]) -> HindmostError:
     code = CODES.get(engine_code, engine_code)
     match engine_code:
         case "unknown":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from hindmost.errors import HindmostError, UsageError
 
@@ -106,7 +106,13 @@ def undone(undo: Callable[[], None]) -> Iterator[None]:
 
 
 def refuse_level(
-    name: str, level: str, why: str, hint: str | None = None, *, code: str = "bad-value", **fields: object
+    name: str,
+    level: str,
+    why: str,
+    hint: str | None = None,
+    *,
+    code: str = "bad-value",
+    **fields: Any,  # noqa: ANN401 (as of HindmostError)
 ) -> UsageError:
     """Refuse a value that a setting cannot have."""
     return UsageError(code, f"{name} cannot be {level!r}: {why}", hint=hint, name=name, value=level, **fields)

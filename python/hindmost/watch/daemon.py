@@ -116,7 +116,7 @@ REFUSALS: dict[str, tuple[str, str | None]] = {
 """Code and hint of each refusal of the engine's watch, by the engine's own code."""
 
 
-def told(error: _engine.EngineError, **fields: object) -> HindmostError:
+def told(error: _engine.EngineError, **fields: Any) -> HindmostError:  # noqa: ANN401
     """Turn the engine's refusal into an error with a code, a hint, and these fields."""
     engine_code, message = error.args
     code, hint = REFUSALS.get(engine_code, (engine_code, None))

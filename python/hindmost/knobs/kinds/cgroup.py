@@ -43,11 +43,27 @@ class Hierarchy:
         The mounted folder.
     version
         1 or 2.
+    root
+        The group that is mounted there: in a container it may be the container's own.
     """
 
     top: Path
     version: int
     controller: str
+    root: str = "/"
+
+    def folder(self, path: str) -> Path:
+        """Return the folder of a group, by its path in ``/proc/PID/cgroup``.
+
+        Examples
+        --------
+        >>> Hierarchy(Path("/sys/fs/cgroup"), 2, "cpu", "/docker/a").folder("/docker/a/b")
+        PosixPath('/sys/fs/cgroup/b')
+        >>> Hierarchy(Path("/sys/fs/cgroup"), 2, "cpu").folder("/user.slice")
+        PosixPath('/sys/fs/cgroup/user.slice')
+        """
+        inside = Path(path)
+        return self.top / inside.relative_to(self.root if inside.is_relative_to(self.root) else "/")
 
     def group_of(self, pid: int) -> Path | None:
         """The group that a process is in."""
@@ -55,7 +71,7 @@ class Hierarchy:
             for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines():
                 _, controllers, path = line.split(":", 2)
                 if (controllers == "") if self.version == 2 else self.controller in controllers.split(","):
-                    return self.top / path.lstrip("/")
+                    return self.folder(path)
         return None
 
 
@@ -67,16 +83,18 @@ def hierarchy(controller: str) -> Hierarchy:
     HostUnfit
         None has it, or no group can be made there.
     """
-    mounts = [line.split() for line in Path("/proc/self/mounts").read_text().splitlines()]
     found: list[Hierarchy] = []
-    for _, folder, kind, options, *_ in mounts:
+    for line in Path("/proc/self/mountinfo").read_text().splitlines():  # proc_pid_mountinfo(5)
+        mount, _, source = line.partition(" - ")
+        root, folder = mount.split()[3:5]
+        kind, _, options = source.split()[:3]
         top = Path(folder)
         if kind == "cgroup2":
             with contextlib.suppress(OSError):
                 if controller in (top / "cgroup.controllers").read_text().split():
-                    found.insert(0, Hierarchy(top, 2, controller))
+                    found.insert(0, Hierarchy(top, 2, controller, root))
         elif kind == "cgroup" and controller in options.split(","):
-            found.append(Hierarchy(top, 1, controller))
+            found.append(Hierarchy(top, 1, controller, root))
     if not found:
         raise HostUnfit(
             "setting-unavailable",
@@ -87,7 +105,7 @@ def hierarchy(controller: str) -> Hierarchy:
     usable = [one for one in found if os.access(one.top, os.W_OK) and _enabled(one)]
     if not usable:
         top = found[0].top
-        fields = {"name": controller, "path": str(top)}
+        fields: dict[str, Any] = {"name": controller, "path": str(top)}
         if _enabled(found[0]):
             raise HostUnfit("needs-root", f"only root may write {top}", hint="run as root", **fields)
         raise HostUnfit(

@@ -187,7 +187,7 @@ class SocketOption(Idle):
                 **self._differs(value * self.known.times, is_now),
             )
 
-    def _differs(self, wanted: int, found: int) -> dict[str, object]:
+    def _differs(self, wanted: int, found: int) -> dict[str, Any]:
         return {"name": self.name, "value": wanted, "found": found}
 
     def _read(self, one: socket.socket) -> int:

@@ -43,7 +43,7 @@ class Moves:
         try:
             self._sampler = _engine.Sampler(pid)
         except _engine.EngineError as error:
-            raise told(error) from None
+            raise told(error, pid=pid) from None
         self._before, self._since_ns = self._look()
 
     def _look(self) -> tuple[NDArray[np.float64], int]:
