@@ -40,7 +40,7 @@ def spoiled(point: Mapping[str, Any]) -> Finding | None:
     """The host's counters, or the spinning client, had too many pairs left out."""
     if point["pairs"] >= LEAST_PAIRS:
         return None
-    return Finding(False, f"{point['left_out']} pairs left out: {point['why']}", spoiled=True)
+    return Finding(False, f"{point['left_out']} pairs left out: {point['why']['text']}", spoiled=True)
 
 
 def test_a_clone_that_is_twice_as_slow_is_told_and_the_original_is_not_told_from_itself(

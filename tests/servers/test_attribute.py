@@ -116,8 +116,8 @@ def test_a_cell_whose_server_does_not_start_is_reported_and_the_study_goes_on(tm
     fine, failed = document["loads"][0]["cells"]
     assert fine["runs"] + fine["invalid"] == 6, "all were made, however disturbed"
     assert failed["runs"] == 0
-    assert "--no-such-option" in failed["failure"]
-    assert any(reason["code"] == "cell" for reason in document["reasons"])
+    assert "--no-such-option" in failed["failure"]["text"]
+    assert any(reason["code"] == "failed-cell" for reason in document["reasons"])
 
 
 def test_a_setting_of_the_host_is_put_back(tmp_path):
