@@ -7,6 +7,7 @@ import threading
 from types import SimpleNamespace
 
 import pytest
+from messages import raises
 
 pytest.importorskip("distributed", reason="hindmost[fleet] is not installed")
 from distributed import CancelledError
@@ -98,7 +99,9 @@ def test_a_piece_whose_host_was_lost_is_asked_again_and_no_item_is_missing_or_to
     client = Client(lambda first, nth: lost() if first == 16 and nth <= times else "done")
     assert results(client, said) == [2 * one for one in ITEMS]
     assert client.asked.count(16) == times + 1
-    assert said == ["host a was lost with 16 of 200 points; another host is asked for them"] * times
+    assert [(note.code, dict(note.values)) for note in said] == [
+        ("host-lost", {"host": "a", "points": 16, "of": 200})
+    ] * times
 
 
 def test_losses_of_different_pieces_are_not_thrown_together():
@@ -108,9 +111,7 @@ def test_losses_of_different_pieces_are_not_thrown_together():
 
 def test_a_piece_that_hosts_are_lost_with_time_after_time_ends_the_batch():
     client = Client(lambda first, nth: lost() if first == 0 else "done")
-    with pytest.raises(
-        InstanceError, match=f"{batches.LOSSES} hosts, the last of them a, .* same 16 of 200 points"
-    ):
+    with raises(InstanceError, "repeated-host-loss", host="a", points=16, of=200, losses=batches.LOSSES):
         results(client)
     assert client.asked.count(0) == batches.LOSSES
 
@@ -125,8 +126,9 @@ def test_without_a_host_the_batch_ends_with_how_far_it_came():
         return "done"
 
     client.fate = dying
-    with pytest.raises(InstanceError, match=r"host a was lost, the last one; \d+ of 200 points were done"):
+    with raises(InstanceError, "no-host-left", reason="host-lost", host="a", of=200) as caught:
         results(client)
+    assert 0 <= caught.value.fields["done"] < 200
     assert client.asked.count(16) == 1, "there is nobody to ask again"
 
 
@@ -140,7 +142,7 @@ def test_silence_is_waited_out_while_a_host_is_left_and_is_an_error_when_none_is
         return {"workers": {"a": {}} if len(looks) < 5 else {}}
 
     client.scheduler_info = found
-    with pytest.raises(InstanceError, match="no host is left to compute on: the last one was lost; 0 of 200"):
+    with raises(InstanceError, "no-host-left", reason="host-lost", done=0, of=200):
         results(client)
     assert len(looks) == 5
 
@@ -159,7 +161,7 @@ def test_an_answer_on_a_host_that_died_is_given_up_where_no_host_is_left(monkeyp
         return ended
 
     monkeypatch.setattr(batches.Batch, "_wait", dying)
-    with pytest.raises(InstanceError, match="no host is left to compute on: the last one was lost; 0 of 200"):
+    with raises(InstanceError, "no-host-left", reason="host-lost", done=0, of=200):
         results(client)
 
 
@@ -175,8 +177,8 @@ def test_what_a_host_that_stands_still_has_is_asked_of_another_and_taken_once(im
     client = Client(lambda first, nth: None if first == 16 and nth == 1 else "done")
     assert results(client, said) == [2 * one for one in ITEMS]
     assert client.asked.count(16) == 2
-    assert said == [
-        "16 of 200 points have been away for 0 s: does a host stand still? Another one is asked for them as well"
+    assert [(note.code, note.values["points"], note.values["of"]) for note in said] == [
+        ("slow-host", 16, 200)
     ]
     assert client.asked.index(16, client.asked.index(16) + 1) == len(client.asked) - 1, "others come first"
 
@@ -219,23 +221,22 @@ def test_an_answer_that_stays_where_it_is_is_asked_of_another_host(impatient):
 
     client.gather = once_never
     assert results(client, said) == [2 * one for one in ITEMS]
-    assert len(said) == 1
-    assert "does not hand over" in said[0]
+    assert [(note.code, note.values["host"]) for note in said] == [("slow-host", None)]
 
 
 @pytest.mark.timeout(20)
 def test_a_host_that_does_not_hand_its_answer_over_is_no_reason_to_ask_without_end(monkeypatch):
     async def late(future, asynchronous):
-        raise TimeoutError("no connection to the host")
+        raise TimeoutError
 
     client = Client(lambda first, nth: "done")
     monkeypatch.setattr(client, "gather", late)
-    with pytest.raises(TimeoutError, match="no connection"):
+    with pytest.raises(TimeoutError):
         results(client)
 
 
 def test_a_scheduler_that_goes_is_told():
-    with pytest.raises(InstanceError, match="the scheduler is gone; 0 of 200 points were done"):
+    with raises(InstanceError, "no-host-left", reason="no-scheduler", done=0, of=200):
         results(Client(lambda first, nth: CancelledError("gone")))
 
 
@@ -247,5 +248,5 @@ def test_a_scheduler_that_does_not_answer_counts_as_gone_with_its_hosts(monkeypa
         raise OSError("gone")
 
     client.scheduler_info = refuse
-    with pytest.raises(InstanceError, match="no host is left"):
+    with raises(InstanceError, "no-host-left", reason="host-lost"):
         results(client)

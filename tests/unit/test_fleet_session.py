@@ -7,12 +7,15 @@ import json
 from pathlib import Path
 
 import pytest
+from messages import assert_error, raises
 
 pytest.importorskip("distributed", reason="hindmost[fleet] is not installed")
+from hindmost.errors import HostUnfit, TargetError
 from hindmost.fleet.dask import quiet
+from hindmost.fleet.dask.channel import told_by
 from hindmost.fleet.dask.clock import Offset, drift_ppm, offset_of
 from hindmost.fleet.dask.files import packed, unpacked
-from hindmost.fleet.dask.host import WORDS, Host
+from hindmost.fleet.dask.host import WORDS, Host, error_document
 from hindmost.fleet.dask.session import Refused, Signer, Verifier
 
 
@@ -30,8 +33,17 @@ def test_words_that_overtake_each_other_are_heard():
     assert host.read(*first) == {"listen": {}}
 
 
-@pytest.mark.parametrize("change", ["signature", "text", "host", "again", "controller"])
-def test_a_word_that_is_not_its_controllers_is_refused(change):
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ("signature", "signature"),
+        ("text", "signature"),
+        ("controller", "signature"),
+        ("host", "recipient"),
+        ("again", "repeated"),
+    ],
+)
+def test_a_word_that_is_not_its_controllers_is_refused(change, reason):
     signer = Signer()
     host = Verifier(signer.public, "a")
     text, signature = signer.word("b" if change == "host" else "a", {"start": {}})
@@ -43,7 +55,7 @@ def test_a_word_that_is_not_its_controllers_is_refused(change):
         signature = "00" * 64
     if change == "controller":
         text, signature = Signer().word("a", {"start": {}})
-    with pytest.raises(Refused):
+    with raises(Refused, "rejected-command", host="a", reason=reason):
         host.read(text, signature)
 
 
@@ -66,16 +78,23 @@ def answer(say: dict[str, object], signer: Signer | None = None) -> dict[str, ob
 
 def test_a_host_knows_no_word_for_a_command_line():
     assert not {"run", "exec", "shell", "command"} & set(WORDS)
-    found = answer({"shell": {"command": "id"}})
-    assert found["error"]["code"] == "refused"
+    error = told_by("a", answer({"shell": {"command": "id"}})["error"])
+    assert_error(error, "rejected-command", reason="unknown", value="shell", host="a")
 
 
 def test_a_plan_of_another_controller_begins_nothing(tmp_path):
     start = {"start": {"folder": str(tmp_path), "instances": [], "files": {}}}
-    found = answer(start, Signer())
-    assert found["error"]["code"] == "refused"
-    assert "did not sign" in found["error"]["message"]
+    error = told_by("a", answer(start, Signer())["error"])
+    assert_error(error, "rejected-command", reason="signature")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(("kind", "exit_code"), [(HostUnfit, 5), (TargetError, 1)])
+def test_an_error_keeps_its_code_fields_and_exit_code_on_its_way_to_the_controller(kind, exit_code):
+    error = kind("write", "no room", hint="make some", path=Path("/tmp/x"), least=3)
+    told = told_by("a", json.loads(json.dumps(error_document(error))))
+    assert_error(told, "write", path="/tmp/x", least=3, host="a")
+    assert (told.hint, told.exit_code) == ("make some", exit_code)
 
 
 @pytest.mark.parametrize("name", ["/etc/passwd", "../x.toml", "memcached://127.0.0.1:1", "no-such-server"])
@@ -93,8 +112,9 @@ def test_a_folder_that_is_not_there_is_named():
     }
     one = {"index": 0, "plan": json.dumps(plan), "cpus": []}
     found = answer({"start": {"folder": "/no/such/folder", "instances": [one], "files": {}}})
-    assert found["error"]["code"] == "write"
-    assert "/no/such/folder" in found["error"]["message"]
+    error = told_by("a", found["error"])
+    assert_error(error, "write", host="a")
+    assert error.fields["path"].startswith("/no/such/folder/")
 
 
 def test_files_that_a_plan_names_go_with_it_and_the_plan_there_names_the_copies(tmp_path):

@@ -149,7 +149,7 @@ def test_what_always_or_never_holds_is_said():
     load = {"rate_per_s": 5_000}
     never = found(Question(parse_term("p99<100us"), "threads"), load)
     assert never["state"] == "never"
-    assert told(never)[0].endswith("threads from 1 to 128")
+    assert {"1", "128"} <= set(told(never)[0].split())
     always = found(Question(parse_term("p99<10s"), "threads"), load)
     assert always["state"] == "always"
 
