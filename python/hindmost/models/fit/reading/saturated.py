@@ -141,7 +141,8 @@ def read_pair(low: Path, busy: Path, half: Path | None = None) -> Log:
     if half is None:
         quartiles = np.quantile(wire, [0.25, 0.75])
         scatter = min(float(quartiles[1] - quartiles[0]) / QUARTILES / cost.cost_us, MOST)
-        told, bounds = "at most that of the middle half of the wire times", (None, scatter)
+        told = "at most that of the middle half of the wire times"
+        bounds: tuple[float | None, float | None] = (None, scatter)
     else:
         found = find_scatter(cost.cost_us, wake, outside, half)
         scatter = found.value
