@@ -4,11 +4,12 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hindmost import Histogram
 
+some = settings(max_examples=40)
 VALUES = st.lists(st.integers(min_value=0, max_value=2**62), min_size=1, max_size=60)
 LEVELS = st.lists(st.floats(min_value=0.0, max_value=1.0), min_size=2, max_size=20)
 RELATIVE_ERROR = 1 / 2048
@@ -27,6 +28,7 @@ def state(one):
     return (one.count, one.censored, one.min, one.max, one.mean, [bytes(part) for part in one.bins()])
 
 
+@some
 @given(VALUES, VALUES, st.integers(0, 9), st.integers(0, 9))
 def test_merging_is_recording_all(left, right, late_left, late_right):
     merged = of(left, late_left)
@@ -39,6 +41,7 @@ def test_merging_is_recording_all(left, right, late_left, late_right):
         assert merged.quantile(q) == whole.quantile(q)
 
 
+@some
 @given(VALUES, st.integers(0, 9))
 def test_a_histogram_merged_with_itself_is_one_merged_with_its_twin(values, late):
     one, other = of(values, late), of(values, late)
@@ -48,6 +51,7 @@ def test_a_histogram_merged_with_itself_is_one_merged_with_its_twin(values, late
     assert one.count == 2 * (len(values) + late)
 
 
+@some
 @given(VALUES, VALUES, VALUES)
 def test_merging_does_not_depend_on_the_order(a, b, c):
     one, other = of(a), of(c)
@@ -59,6 +63,7 @@ def test_merging_does_not_depend_on_the_order(a, b, c):
     assert state(one)[5] == state(other)[5]
 
 
+@some
 @given(VALUES)
 def test_merging_leaves_the_other_as_it_was(values):
     source = of(values, 3)
@@ -69,6 +74,7 @@ def test_merging_leaves_the_other_as_it_was(values):
     assert into.count == 2 * len(values) + 3
 
 
+@some
 @given(VALUES, LEVELS, st.integers(0, 5))
 def test_quantiles_rise(values, levels, censored):
     made = of(values, censored)
@@ -76,6 +82,7 @@ def test_quantiles_rise(values, levels, censored):
     assert found == sorted(found)
 
 
+@some
 @given(VALUES, st.floats(min_value=0.0, max_value=1.0))
 def test_a_quantile_is_a_recorded_value_up_to_the_stated_error(values, q):
     found = of(values).quantile(q)
@@ -84,6 +91,7 @@ def test_a_quantile_is_a_recorded_value_up_to_the_stated_error(values, q):
     assert found == pytest.approx(exact, rel=RELATIVE_ERROR, abs=0.5)
 
 
+@some
 @given(VALUES, st.integers(1, 60))
 def test_what_reaches_the_unanswered_is_infinitely_late_and_nothing_else(values, censored):
     made = of(values, censored)
@@ -95,6 +103,7 @@ def test_what_reaches_the_unanswered_is_infinitely_late_and_nothing_else(values,
     assert made.count == len(values) + censored
 
 
+@some
 @given(st.integers(1, 1000))
 def test_where_nothing_was_answered_everything_is_infinitely_late(censored):
     made = of([], censored)
@@ -102,6 +111,7 @@ def test_where_nothing_was_answered_everything_is_infinitely_late(censored):
     assert made.count_above(0) == censored
 
 
+@some
 @given(VALUES, st.integers(0, 5))
 def test_bins_hold_every_answered_request_once(values, censored):
     low, high, counts = (np.frombuffer(part, dtype=np.uint64) for part in of(values, censored).bins())
@@ -113,6 +123,7 @@ def test_bins_hold_every_answered_request_once(values, censored):
         assert ((low <= value) & (value <= high)).sum() == 1
 
 
+@some
 @given(VALUES, st.integers(0, 2**62), st.integers(0, 5))
 def test_fewer_lie_above_a_greater_value(values, edge, censored):
     made = of(values, censored)
@@ -120,6 +131,7 @@ def test_fewer_lie_above_a_greater_value(values, edge, censored):
     assert made.count_above(2**64 - 1) == censored
 
 
+@some
 @given(st.integers(0, 2**62), st.integers(1, 10**12))
 def test_recording_many_at_once_is_recording_each(value, count):
     made = Histogram()
@@ -130,7 +142,7 @@ def test_recording_many_at_once_is_recording_each(value, count):
 
 @pytest.mark.parametrize("q", [-0.1, 1.1, math.nan, math.inf])
 def test_levels_outside_are_refused(q):
-    with pytest.raises(ValueError, match="between 0 and 1"):
+    with pytest.raises(ValueError):  # noqa: PT011 - the engine's errors have no codes
         of([1]).quantile(q)
 
 

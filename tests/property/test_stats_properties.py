@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hindmost.stats import (
@@ -26,6 +26,10 @@ censored_runs = st.lists(st.one_of(latency, st.just(math.inf)), min_size=1, max_
 scale = st.floats(min_value=1e-3, max_value=1e3)
 
 
+some = settings(max_examples=40)
+
+
+@some
 @given(censored_runs, st.sampled_from([0.8, 0.95, 0.99]))
 def test_intervals_contain_their_value(values: list[float], confidence: float) -> None:
     for estimate in (mean_interval(values, confidence), median_interval(values, confidence)):
@@ -35,6 +39,7 @@ def test_intervals_contain_their_value(values: list[float], confidence: float) -
         assert str(estimate)
 
 
+@some
 @given(run_values)
 def test_guard_never_shortens(values: list[float]) -> None:
     guarded, plain = mean_interval(values), mean_interval(values, skew_guard=False)
@@ -42,11 +47,13 @@ def test_guard_never_shortens(values: list[float]) -> None:
     assert guarded.high >= plain.high
 
 
+@some
 @given(run_values)
 def test_more_confidence_is_never_narrower(values: list[float]) -> None:
     assert mean_interval(values, 0.99).half_width >= mean_interval(values, 0.9).half_width
 
 
+@some
 @given(run_values, scale)
 def test_intervals_scale_with_the_unit(values: list[float], factor: float) -> None:
     one, other = mean_interval(values), mean_interval([factor * v for v in values])
@@ -55,6 +62,7 @@ def test_intervals_scale_with_the_unit(values: list[float], factor: float) -> No
         assert getattr(other, attribute) == pytest.approx(factor * getattr(one, attribute), abs=1e-7 * size)
 
 
+@some
 @given(run_values, st.randoms())
 def test_intervals_do_not_depend_on_the_order_of_runs(values: list[float], random: object) -> None:
     shuffled = list(values)
@@ -64,6 +72,7 @@ def test_intervals_do_not_depend_on_the_order_of_runs(values: list[float], rando
     assert median_interval(values) == median_interval(shuffled) or len(values) < 6
 
 
+@some
 @given(st.lists(st.one_of(latency, st.just(math.inf)), min_size=1, max_size=9))
 def test_run_value_lies_between_its_instances(values: list[float]) -> None:
     for how in ("mean", "median"):
@@ -71,6 +80,7 @@ def test_run_value_lies_between_its_instances(values: list[float]) -> None:
         assert min(values) * (1 - 1e-12) <= v <= max(values) * (1 + 1e-12)
 
 
+@some
 @given(st.integers(1, 6), st.integers(1, 8), st.data())
 def test_shares_sum_to_one(runs: int, instances: int, data: st.DataObject) -> None:
     count = st.integers(0, 10_000)
@@ -82,6 +92,7 @@ def test_shares_sum_to_one(runs: int, instances: int, data: st.DataObject) -> No
         assert result.shares[result.owner] > result.fair[result.owner]
 
 
+@some
 @given(run_values, st.floats(0.0, 1e6))
 def test_variance_components_are_a_partition(values: list[float], within: float) -> None:
     c = variance_components(values, [within] * len(values))
@@ -90,6 +101,7 @@ def test_variance_components_are_a_partition(values: list[float], within: float)
     assert c.between_share is None or 0.0 <= c.between_share <= 1.0
 
 
+@some
 @given(censored_runs)
 def test_notes_never_fail(values: list[float]) -> None:
     note, effect = modality(values), order_effect(values)
@@ -97,6 +109,7 @@ def test_notes_never_fail(values: list[float]) -> None:
     assert effect is None or (0.0 <= effect.p_value <= 1.0 and -1.0 <= effect.tau <= 1.0)
 
 
+@some
 @given(
     censored_runs,
     st.integers(1, 20),

@@ -46,7 +46,7 @@ def most(studies: int) -> float:
 def test_disturbed_runs_make_no_false_changes(disturbed: str) -> None:
     assert false_changes(4, disturbed, 50, seed=1) == 0.0  # undecided
     for pairs in (6, 8):
-        assert false_changes(pairs, disturbed, 300, seed=pairs) <= most(300)
+        assert false_changes(pairs, disturbed, 100, seed=pairs) <= most(100)
 
 
 @pytest.mark.nightly
@@ -73,11 +73,11 @@ LAWS = {
 @pytest.mark.parametrize("law", LAWS)
 def test_spread_interval_covers_skewed_and_heavy_runs(law: str) -> None:
     g, hits = np.random.default_rng(6), []
-    for _ in range(300):
+    for _ in range(100):
         spread = compare_runs(LAWS[law](g, 10), LAWS[law](g, 10), paired=False).spread
         assert spread is not None
         hits.append(spread.low <= 1.0 <= spread.high)
-    assert np.mean(hits) >= 0.95 - 4.0 * math.sqrt(0.95 * 0.05 / 300)
+    assert np.mean(hits) >= 0.95 - 4.0 * math.sqrt(0.95 * 0.05 / 100)
 
 
 def test_spread_of_a_tenth_is_seen_at_thirty_runs() -> None:

@@ -73,7 +73,7 @@ def covered(world: World, seeds: int, requests: int, levels: tuple[float, ...]) 
 # --- what it is ---
 
 
-@pytest.mark.parametrize("world", NOTE[:6:2], ids=lambda world: world.name)
+@pytest.mark.parametrize("world", NOTE[:4:2], ids=lambda world: world.name)
 def test_calm_p99_is_that_of_the_server_alone_where_raw_is_many_times_it(world: World) -> None:
     seen = worlds.simulate(world, 200_000, seed=1)
     found = calm(world, seen)
@@ -145,9 +145,8 @@ def test_request_in_flight_at_a_theft_is_censored_and_not_dropped() -> None:
 # --- its interval ---
 
 
-@pytest.mark.parametrize("world", FIVE[:2], ids=lambda world: world.name)
-def test_interval_covers(world: World) -> None:
-    hits, kept = covered(world, 10, 90_000, (0.5, 0.95))
+def test_interval_covers() -> None:
+    hits, kept = covered(FIVE[0], 10, 60_000, (0.5, 0.95))
     assert kept >= 0.7
     assert min(hits) >= 0.95 - 4.0 * math.sqrt(0.95 * 0.05 / 10)
 
@@ -197,11 +196,11 @@ def test_busy_server_short_spells_and_few_thefts_are_refused() -> None:
 
 def test_quota_of_the_server_itself_is_refused() -> None:
     refused = 0
-    for seed in range(1, 11):
+    for seed in range(1, 5):
         seen = worlds.throttled(0.5, 0.55, 10.0, 60_000, seed)
         found = calm_latency(seen.due, seen.done, Thefts.of(seen.on, seen.off), Service(0.5, SERVICE_NS, 1.0))
         refused += isinstance(found, Refused) and found.reason in ("dependence", "spells")
-    assert refused == 10
+    assert refused == 4
 
 
 @pytest.mark.nightly

@@ -45,7 +45,7 @@ def run(
 @pytest.mark.parametrize(("threads", "rho"), [(1, 0.5), (4, 0.7)])
 def test_calm_quantiles_are_those_of_the_undisturbed_clone(threads: int, rho: float) -> None:
     random = np.random.default_rng(threads)
-    mean_us, requests = 40.0, 200_000
+    mean_us, requests = 40.0, 130_000
     arrivals = np.cumsum(random.exponential(mean_us / (rho * threads), requests))
     # 5 % of time, apart from each other so that each has its length.
     thefts = np.cumsum(THEFT_US + random.exponential(19.0 * THEFT_US, int(arrivals[-1] / (20.0 * THEFT_US))))

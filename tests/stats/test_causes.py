@@ -40,7 +40,7 @@ def test_the_true_cause_is_named_and_no_other():
 
 
 def test_with_the_true_cause_struck_from_the_list_nobody_is_blamed():
-    found = rulings({"innocent": 0.0, "other": 0.0, "third": 0.0}, trials=300)
+    found = rulings({"innocent": 0.0, "other": 0.0, "third": 0.0}, trials=100)
     assert found.get("unknown factor", 0) >= 0.9
     assert sum(found.get(name, 0) for name in ("innocent", "other", "third")) <= 0.03
 
@@ -127,11 +127,11 @@ def test_independent_series_with_memory_are_not_said_to_have_moved_together():
 
     rng = np.random.default_rng(6)
     sure = 0
-    for _ in range(60):
+    for _ in range(20):
         latency, metric = (lfilter([1.0], [1.0, -0.8], rng.normal(size=120)) for _ in range(2))
         (one,) = rank_metrics(np.exp(latency), {"psi.cpu_some_us": metric})
         sure += one.p <= 0.05
-    assert sure / 60 <= 0.15
+    assert sure <= 5  # of 20 at 5 %: more in one seed of 3,000
 
 
 def test_what_moved_with_the_latency_comes_first():

@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from messages import raises
 from scipy import stats  # type: ignore[import-untyped]
 
+from hindmost.errors import ArgumentError
 from hindmost.stats import equivalence
 from hindmost.stats.runs.equivalence import signed_rank_interval
 
@@ -17,8 +19,7 @@ def called_alike(ratio: float, margin: float, pairs: int, scatter: float, tries:
     )
 
 
-@pytest.mark.parametrize("pairs", [3, 5, 10])
-@pytest.mark.parametrize("ratio", [1.05, 0.95])
+@pytest.mark.parametrize(("pairs", "ratio"), [(3, 1.05), (5, 0.95), (10, 1.05)])
 def test_servers_at_the_margin_are_called_alike_in_one_case_of_twenty(pairs: int, ratio: float) -> None:
     # The standard error of a share of .05 over 800 is .0077; three of them.
     assert called_alike(ratio, 0.05, pairs, 0.01) <= 0.05 + 0.023
@@ -47,7 +48,7 @@ def test_a_run_that_the_host_stalled_does_not_hide_what_the_others_say() -> None
 
 
 @pytest.mark.parametrize("law", ["normal", "t2"])
-@pytest.mark.parametrize("pairs", [5, 8, 12, 20])
+@pytest.mark.parametrize("pairs", [5, 12])
 def test_intervals_of_signed_ranks_hold_the_truth_as_often_as_they_say(law: str, pairs: int) -> None:
     random = np.random.default_rng(5)
     draws = random.normal(size=(1_000, pairs)) if law == "normal" else random.standard_t(2, (1_000, pairs))
@@ -68,5 +69,5 @@ def test_signed_ranks_are_those_of_scipy(pairs: int) -> None:
 
 @pytest.mark.parametrize("values", [[float("inf"), 1.0], [0.0, 1.0], [-1.0, 1.0]])
 def test_values_without_a_ratio_are_refused(values: list[float]) -> None:
-    with pytest.raises(ValueError, match="positive, finite"):
+    with raises(ArgumentError, "bad-argument", argument="ours"):
         equivalence(values, [1.0, 1.0], 0.05)

@@ -24,7 +24,7 @@ def statistics(fits: list) -> tuple[list[float], list[float]]:
     return [effect.value / effect.error for effect in effects], [effect.p for effect in effects]
 
 
-@pytest.mark.parametrize("runs", [3, 20])
+@pytest.mark.parametrize("runs", [3, pytest.param(20, marks=pytest.mark.nightly)])
 def test_false_alarms_of_a_family_stay_below_their_level(runs: int) -> None:
     random = np.random.default_rng(runs)
     tries, by_holm, by_steps, outside = 60, 0, 0, 0

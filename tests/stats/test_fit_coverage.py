@@ -57,7 +57,7 @@ def coverage(name, logs, seed):
     return {key: count / logs for key, count in hits.items()}
 
 
-@pytest.mark.parametrize("name", PLANTED)
+@pytest.mark.parametrize("name", ["moses", "shore, rho .8"])
 def test_intervals_cover_what_was_planted(name):
     found = coverage(name, 8, 1)
     assert min(found.values()) >= 5 / 8, found

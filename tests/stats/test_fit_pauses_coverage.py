@@ -50,9 +50,9 @@ def judge(whom, name, logs, seed, n):
 
 
 @pytest.mark.parametrize("whom", ["request", "clock"])
-@pytest.mark.parametrize("name", WORLDS)
+@pytest.mark.parametrize("name", ["one in 500", "low load", "three threads"])
 def test_pauses_are_taken_for_the_other_sort_in_no_more_logs_than_stated(whom, name):
-    judge(whom, name, 6, 1, 10_000)
+    judge(whom, name, 4, 1, 10_000)
 
 
 @pytest.mark.nightly
@@ -81,8 +81,8 @@ def regimes_covered(logs, seed):
 
 
 def test_regimes_are_covered_by_their_intervals():
-    """At the stated rates, fewer than two of four hold the factor in 0.05 % of seeds, and the stays in 1.2 %."""
-    found = regimes_covered(4, 1)
+    """At the stated rates, fewer than two of three hold the factor in 0.7 % of seeds, and a stay in 6 %."""
+    found = regimes_covered(3, 1)
     assert found["factor"] >= 0.5, found
     # Stays shorter than a block are not seen, which makes the others look longer: 85 %.
     assert min(found.values()) >= 0.5, found

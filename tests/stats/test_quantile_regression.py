@@ -174,7 +174,7 @@ def test_errors_that_know_of_runs_cover_and_others_do_not() -> None:
     assert covered["naive"] / tries < 0.75
 
 
-@pytest.mark.parametrize("clusters", [5, 10, 30])
+@pytest.mark.parametrize("clusters", [5, 20])
 def test_few_clusters_are_covered_too(clusters: int) -> None:
     """A saturated pair of cells, and a covariate that changes within runs."""
     random = np.random.default_rng(clusters)

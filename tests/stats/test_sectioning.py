@@ -25,7 +25,7 @@ def clone(us):
 @pytest.fixture(scope="module")
 def simulations():
     points = [{"seed": seed, "load": {"rate_per_s": 6_000}} for seed in range(RUNS)]
-    return [one.prediction["latency_us"] for one in run_points(clone(100), points, Design(requests=60_000))]
+    return [one.prediction["latency_us"] for one in run_points(clone(100), points, Design(requests=40_000))]
 
 
 @pytest.mark.parametrize(("name", "share"), [("mean", None), ("p50", 0.5), ("p99", 0.01)])

@@ -107,12 +107,12 @@ def test_few_blocks_give_no_interval_and_requests_that_are_all_alike_no_share():
 def test_intervals_cover_though_neighbours_are_alike():
     """Each block has a level of its own, as a busy neighbour makes it: requests are far from independent.
 
-    Nominal 95 %; of 60 series of 50 blocks at least 80 % must cover the true mean (a coverage of 0.92 fails in one of
-    1,200 seeds). Drawn request by request, 12 % would cover.
+    Nominal 95 %; of 40 series of 50 blocks at least 30 must cover the true mean (a coverage of 0.92 fails in one of
+    4,500 seeds). Drawn request by request, 12 % would cover.
     """
     generator = np.random.default_rng(9)
     covered = 0
-    for _ in range(60):
+    for _ in range(40):
         levels = generator.gamma(4, 0.25, 50)
         blocks = [
             block({"get": np.column_stack([np.full((60, 5), 1e3), np.ones(60)]) + _noise(generator, level)})
@@ -121,7 +121,7 @@ def test_intervals_cover_though_neighbours_are_alike():
         found = decompose(blocks)
         assert found is not None
         covered += found.latency.mean_us.low <= 5.0 + 10.0 <= found.latency.mean_us.high
-    assert covered >= 48
+    assert covered >= 30
 
 
 def _noise(generator: np.random.Generator, level: float) -> np.ndarray:

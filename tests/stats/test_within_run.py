@@ -213,7 +213,7 @@ def test_dispersion_is_one_for_independent_requests() -> None:
     assert mean == pytest.approx(1.0, abs=0.05)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.sampled_from([1.0, 2.0, 2.0, 3.0, 50.0, math.inf]), min_size=1, max_size=400),
     st.lists(st.integers(0, 400), min_size=9, max_size=9),

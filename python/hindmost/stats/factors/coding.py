@@ -17,6 +17,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from hindmost.errors import ArgumentError
 from hindmost.stats.tables import Floats
 
 Coding = Literal["corner", "average"]
@@ -70,10 +71,16 @@ class Factorial:
         names = list(levels)
         counts = [levels[name] for name in names] if isinstance(levels, Mapping) else [2] * len(names)
         if len(set(names)) != len(names) or not names:
-            raise ValueError(f"factors need different names, and at least one, got {names}")
+            raise ArgumentError(
+                "bad-argument",
+                f"factors need different names, and at least one, got {names}",
+                argument="factors",
+            )
         if min(counts) < 2:
-            raise ValueError(
-                f"a factor needs two levels at least, got {dict(zip(names, counts, strict=True))}"
+            raise ArgumentError(
+                "bad-argument",
+                f"a factor needs two levels at least, got {dict(zip(names, counts, strict=True))}",
+                argument="levels",
             )
         self.factors: Term = tuple(names)
         self.levels: Cell = tuple(counts)
@@ -99,11 +106,22 @@ class Factorial:
             For a cell that is not in the grid, or an unknown coding.
         """
         if coding not in get_args(Coding):
-            raise ValueError(f"unknown coding {coding!r}; choose one of {', '.join(get_args(Coding))}")
+            raise ArgumentError(
+                "bad-argument",
+                f"unknown coding {coding!r}; choose one of {', '.join(get_args(Coding))}",
+                argument="coding",
+                value=coding,
+                known=list(get_args(Coding)),
+            )
         for cell in cells:
             inside = (0 <= at < count for at, count in zip(cell, self.levels, strict=False))
             if len(cell) != len(self.levels) or not all(inside):
-                raise ValueError(f"there is no cell {cell} in a grid of {'x'.join(map(str, self.levels))}")
+                raise ArgumentError(
+                    "bad-argument",
+                    f"there is no cell {cell} in a grid of {'x'.join(map(str, self.levels))}",
+                    argument="cells",
+                    cell=list(cell),
+                )
         grid = np.array(cells, dtype=np.int64).reshape(len(cells), len(self.factors))
         return np.column_stack([self._column(grid, column, coding) for column in self.columns])
 
@@ -151,12 +169,25 @@ def _hierarchy(factors: Term, terms: Iterable[Term] | None) -> tuple[Term, ...]:
     known: dict[Term, None] = {(): None}
     for term in terms:
         if unknown := set(term) - set(factors):
-            raise ValueError(f"there is no factor {min(unknown)!r}; there are {', '.join(factors)}")
+            raise ArgumentError(
+                "bad-argument",
+                f"there is no factor {min(unknown)!r}; there are {', '.join(factors)}",
+                argument="terms",
+                name=min(unknown),
+                known=list(factors),
+            )
         if len(set(term)) != len(term):
-            raise ValueError(f"a factor does not interact with itself: {':'.join(term)}")
+            raise ArgumentError(
+                "bad-argument", f"a factor does not interact with itself: {':'.join(term)}", argument="terms"
+            )
         known[tuple(name for name in factors if name in term)] = None
     for term in known:
         for part in itertools.combinations(term, max(0, len(term) - 1)):
             if part not in known:
-                raise ValueError(f"a model with {':'.join(term)} must hold {':'.join(part)}, too")
+                raise ArgumentError(
+                    "bad-argument",
+                    f"a model with {':'.join(term)} must hold {':'.join(part)}, too",
+                    argument="terms",
+                    missing=list(part),
+                )
     return tuple(sorted(known, key=lambda term: (len(term), [factors.index(name) for name in term])))

@@ -32,6 +32,7 @@ from typing import Literal
 
 import numpy as np
 
+from hindmost.errors import ArgumentError
 from hindmost.stats.factors.coding import Cell, Coding, Column, Factorial, Term
 from hindmost.stats.factors.families import holm
 from hindmost.stats.factors.noise import Blocks, Noise, Table, block_share, by_cell, tabulate, within_blocks
@@ -76,7 +77,11 @@ class Effect:
     def share(self) -> tuple[float, float, float]:
         """Value and interval as a share of 1: 0.1 is 10 % more. Of an effect on logarithms alone."""
         if self.scale != "log":
-            raise ValueError("an effect in the unit of the values is no share; fit with scale='log'")
+            raise ArgumentError(
+                "bad-argument",
+                "an effect in the unit of the values is no share; fit with scale='log'",
+                argument="scale",
+            )
         return math.expm1(self.value), math.expm1(self.low), math.expm1(self.high)
 
 
@@ -255,7 +260,11 @@ def fit_runs(
     table, empty, late = tabulate(runs, blocks)
     if scale == "log":
         if table.y.min() <= 0.0:
-            raise ValueError(f"only positive values have logarithms, got {table.y.min():g}")
+            raise ArgumentError(
+                "bad-argument",
+                f"only positive values have logarithms, got {table.y.min():g}",
+                argument="runs",
+            )
         table = replace(table, y=np.log(table.y))
     model, lost = design.estimable(table.cells)
     matrix = model.matrix(table.cells)
@@ -289,9 +298,11 @@ def _from_misfit(table: Table, matrix: Floats, solution: Floats) -> Noise:
     """Where no cell has a second run: what a smaller model leaves over stands for the scatter of runs."""
     left = len(table.cells) - matrix.shape[1]
     if left < 1:
-        raise ValueError(
+        raise ArgumentError(
+            "bad-argument",
             f"{len(table.y)} runs for {matrix.shape[1]} coefficients, and no cell has two:"
-            " errors cannot be known"
+            " errors cannot be known",
+            argument="runs",
         )
     rest = table.y - matrix @ (solution @ table.y)
     return Noise(

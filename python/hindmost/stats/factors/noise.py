@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from hindmost.errors import ArgumentError
 from hindmost.stats.factors.coding import Cell
 from hindmost.stats.runs.intervals import checked
 from hindmost.stats.tables import Floats, RunValues
@@ -63,14 +64,23 @@ def tabulate(
     late = tuple(cell for cell, of in values.items() if not np.isfinite(of).all())
     kept = tuple(sorted(cell for cell in values if cell not in late))
     if not kept:
-        raise ValueError(f"no cell has finite runs: {len(runs)} cells, {len(late)} of them infinitely late")
+        raise ArgumentError(
+            "bad-argument",
+            f"no cell has finite runs: {len(runs)} cells, {len(late)} of them infinitely late",
+            argument="runs",
+        )
     cell_of = np.repeat(np.arange(len(kept)), [values[cell].size for cell in kept])
     block_of = None
     if blocks is not None:
         for cell in kept:
             if len(blocks.get(cell, ())) != values[cell].size:
                 found = len(blocks.get(cell, ()))
-                raise ValueError(f"cell {cell} has {values[cell].size} runs, but {found} block labels")
+                raise ArgumentError(
+                    "bad-argument",
+                    f"cell {cell} has {values[cell].size} runs, but {found} block labels",
+                    argument="blocks",
+                    cell=list(cell),
+                )
         number = {label: i for i, label in enumerate(dict.fromkeys(b for c in kept for b in blocks[c]))}
         block_of = np.array([number[label] for cell in kept for label in blocks[cell]])
     empty = tuple(cell for cell in runs if cell not in values)

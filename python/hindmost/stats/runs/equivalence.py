@@ -21,6 +21,7 @@ from typing import Literal
 
 import numpy as np
 
+from hindmost.errors import ArgumentError
 from hindmost.stats.estimate import Estimate
 from hindmost.stats.runs.intervals import checked, mean_interval
 from hindmost.stats.tables import RunValues
@@ -82,11 +83,19 @@ def equivalence(
     """
     a, b = checked(ours), checked(theirs)
     if a.shape != b.shape:
-        raise ValueError(f"expected pairs, got {a.size} and {b.size} values")
+        raise ArgumentError(
+            "bad-argument",
+            f"expected pairs, got {a.size} and {b.size} values",
+            argument="b",
+            value=b.size,
+            need=a.size,
+        )
     if not (np.isfinite(a).all() and np.isfinite(b).all() and (a > 0.0).all() and (b > 0.0).all()):
-        raise ValueError("expected positive, finite values")
+        raise ArgumentError("bad-argument", "expected positive, finite values", argument="ours")
     if not 0.0 < margin < 1.0:
-        raise ValueError(f"the margin must lie in (0, 1), got {margin}")
+        raise ArgumentError(
+            "bad-argument", f"the margin must lie in (0, 1), got {margin}", argument="margin", value=margin
+        )
     logs = signed_rank_interval(np.log(a / b), confidence)
     low, high = (math.exp(logs.low), math.exp(logs.high)) if logs.known else (math.nan, math.nan)
     outcome: Outcome = "open"
