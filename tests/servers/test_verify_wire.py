@@ -143,7 +143,7 @@ def test_without_tcpdump_the_measurement_goes_on_and_says_so(tmp_path: Path) -> 
     words = ("--rate", "2k", "--runs", 1, "--verify-wire")
     answer = measure("synth", tmp_path / "study", *words, env=nowhere)
     assert answer.code == VERDICTS[answer.result["verdict"]], answer.err
-    assert "going on without --verify-wire: there is no tcpdump here" in answer.err
+    assert "note[missing-program]" in answer.err
     assert "hint: apt-get install tcpdump" in answer.err
     proof = answer.result["capture"]
     SCHEMA.validate(answer.result)
@@ -166,7 +166,7 @@ def test_without_permission_the_measurement_goes_on_and_says_so(permitted: None,
     proof = json.loads(asked.stdout)["capture"]
     assert "may not capture on lo" in proof["fault"]
     assert "setcap" in proof["hint"]
-    assert "going on without --verify-wire: tcpdump may not capture on lo" in asked.stderr
+    assert "note[capture-refused]" in asked.stderr
 
 
 def test_kill_9_in_mid_run_leaves_no_tcpdump(permitted: None, tmp_path: Path) -> None:

@@ -181,8 +181,10 @@ CODES = {
         "As many runs were repeated because of interference as may be.",
         "Use a quieter machine, or `--remake`.",
     ),
+    "keys-removed": Code("The workload stores keys, and removes them after each run.", "None needed."),
+    "keys-kept": Code("The workload stores keys, and leaves them on the server.", "Set `clean_up` to true."),
+    "keys-left": Code("Stored keys may still be on the server.", "Run `hindmost load --clean-up STUDY`."),
     "fixed-option": Code(
         "An option cannot change when a study is resumed.", "Leave it out, or start a new study."
     ),
-    "keys-left": Code("Stored keys may still be on the server.", "Run `hindmost load --clean-up STUDY`."),
 }

@@ -268,7 +268,7 @@ def _run(plan: MeasurePlan, run: RunFigures, target: Target, aside: Note | None)
         "seed": run.record["seed"],
         "started": run.record["started"],
         "seconds": run.record["seconds"],
-        "set_aside": aside and aside.text,
+        "set_aside": None if aside is None else aside.text,
         "verdict": verdict.overall(reasons),
         "reasons": [reason.document() for reason in reasons],
         "latency_us": numbers(run.values["latency"]),

@@ -65,32 +65,36 @@ def publish(study: Study, result: Measure, page: Path | None = None) -> Shown:
 
 
 def _say_without_capture(plan: MeasurePlan, talk: Talk, target: Attached | Managed) -> None:
-    """Say before the first run that there will be no proof, and why; the measurement goes on."""
+    """Say before the first run that there will be no packet capture, and why; the measurement goes on."""
     if not plan.verify_wire:
         return
     from hindmost.capture import capture_fault, interface_of
 
     address = "127.0.0.1:0" if target.managed else target.address
     if fault := capture_fault(interface_of(address)):
-        talk.say(f"going on without --verify-wire: {fault.message}\n  hint: {fault.hint}")
+        talk.say(
+            f"note[{fault.code}]: continuing without --verify-wire: {fault.message}\n  hint: {fault.hint}"
+        )
 
 
 def _say_what_is_stored(study: Study, plan: MeasurePlan, talk: Talk, target: Attached | Managed) -> None:
-    """Say what a server that is not ours is given to keep, and for how long."""
+    """Say what a server that Hindmost did not start has to store, and for how long."""
     if not leaves_keys(plan, target):
         return
     count = f"{plan.workload['keys']:,} keys"
-    keys = f"{count} are stored at {plan.target}"
+    keys = f"the workload stores {count} on {plan.target}"
     if is_cleaned_up(plan, target):
         talk.say(
-            f"{keys}, and removed after each run; were it killed: hindmost load --clean-up {study.folder}"
+            f"note[keys-removed]: {keys} and removes them after each run"
+            f"\n  hint: if it is killed: hindmost load --clean-up {study.folder}"
         )
     elif plan.workload.get("clean_up") is False:
-        talk.say(f"{keys}, and stay there (clean_up is false in the workload)")
+        talk.say(f"note[keys-kept]: {keys} and leaves them there (clean_up is false in the workload)")
     else:
         talk.say(
-            f"up to {count} are stored at {plan.target}, and stay there: some of them may be others'"
-            '\n  hint: to have all of them removed after each run: "clean_up": true in the workload'
+            f"note[keys-kept]: the workload stores up to {count} on {plan.target} and leaves them there,"
+            " because some of them may belong to others"
+            '\n  hint: to remove all of them after each run: "clean_up": true in the workload'
         )
 
 
@@ -100,7 +104,7 @@ def _say_what_is_left(study: Study, talk: Talk) -> None:
     ]
     if left:
         talk.warn(
-            f"keys that were stored may still be there: {left[-1]}"
+            f"note[keys-left]: stored keys may still be on the server: {left[-1]}"
             f"\n  hint: hindmost load --clean-up {study.folder}"
         )
 
