@@ -5,33 +5,19 @@ from __future__ import annotations
 import json
 import os
 import socket
-from collections.abc import Iterator
 from pathlib import Path
 
 import polars as pl
 import pytest
 from factorials import BODY, study_file
+from messages import raises
 
 import hindmost
 from hindmost.errors import TargetError, UsageError
-from hindmost.fleet.cpus import Allotment
 from hindmost.results import AttributionResult, MeasureResult, SearchResult, VerificationResult
-from hindmost.run.soundness import Remaking
-from hindmost.studies import begin
 
 SERVER = 'synth?service={"kind": "exponential", "mean_us": 200}'
-SHORT = {"duration": "400ms", "warmup": "100ms", "remake": 0, "quantiles": "50,90", "connections": 4}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _hasty() -> Iterator[None]:
-    """What `measuring.start` spares other tests: no run is made again, the host is looked at once, clients sleep."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Remaking, "again", lambda *_: False)
-        patch.setattr(Remaking, "most", property(lambda self: self.asked))
-        patch.setattr(begin, "LOOKS", 1)
-        patch.setattr(Allotment, "pacing", property(lambda _: "sleep"))
-        yield
+SHORT = {"duration": "300ms", "warmup": "100ms", "remake": 0, "quantiles": "50,90", "connections": 4}
 
 
 @pytest.fixture(scope="module")
@@ -42,67 +28,41 @@ def few(tmp_path_factory) -> Path:
     return file
 
 
-@pytest.fixture(scope="module")
-def measured(few, tmp_path_factory) -> MeasureResult:
+def test_a_measurement_from_python_is_the_study_that_the_command_line_would_make(few, tmp_path, capfd):
     lines: list[str] = []
-    out = tmp_path_factory.mktemp("measured") / "study"
-    found = hindmost.measure(SERVER, rate=500, runs=2, workload=few, out=out, progress=lines.append, **SHORT)
+    mine = os.sched_getaffinity(0)
+    out = tmp_path / "study"
+    found = hindmost.measure(
+        SERVER, rate=500, runs=2, require=["p50<1us"], workload=few, out=out, progress=lines.append, **SHORT
+    )
     assert isinstance(found, MeasureResult)
     assert [line for line in lines if line.startswith(("run 1:", "run 2:"))], lines
-    return found
-
-
-def test_a_measurement_from_python_is_the_study_that_the_command_line_would_make(measured):
-    assert measured.study.name == "study"
-    assert (measured.study / "report.html").exists()
-    assert json.loads((measured.study / "result.json").read_text()) == measured.document
-    assert {**hindmost.open_study(measured.study).document, "created": ""} == {
-        **measured.document,
-        "created": "",
-    }
-    assert measured.document["counts"]["errors"] == 0
-    plan = measured.document["plan"]
-    assert (plan["rate_per_s"], plan["runs"], plan["duration_s"]) == (500.0, [2, 2], 0.4)
-
-
-def test_its_requests_are_those_that_were_sent(measured):
-    rows = measured.requests().filter(pl.col("status").is_in(["hit", "miss"])).collect()
-    assert rows.height == measured.document["counts"]["done"]
-    assert rows["latency_us"].min() > 0
-
-
-def test_nothing_is_printed_and_the_process_keeps_its_processors(few, tmp_path, capfd):
-    mine = os.sched_getaffinity(0)
-    found = hindmost.measure(
-        "synth", rate="200", runs=1, require=["p50<1us"], workload=str(few), out=str(tmp_path / "s"), **SHORT
-    )
-    assert found.limits["result"].to_list() in (["crossed"], ["undecided"])
     assert capfd.readouterr() == ("", "")
     assert os.sched_getaffinity(0) == mine
-    assert found.verdict in ("valid", "invalid", "inconclusive")
+    assert found.study == out
+    assert (out / "report.html").exists()
+    assert json.loads((out / "result.json").read_text()) == found.document
+    assert {**hindmost.open_study(out).document, "created": ""} == {**found.document, "created": ""}
+    assert found.limits["result"].to_list() in (["crossed"], ["undecided"])
+    assert found.document["counts"]["errors"] == 0
+    plan = found.document["plan"]
+    assert (plan["rate_per_s"], plan["runs"], plan["duration_s"]) == (500.0, [2, 2], 0.3)
+    rows = found.requests().filter(pl.col("status").is_in(["hit", "miss"])).collect()
+    assert rows.height == found.document["counts"]["done"]
+    assert rows["latency_us"].min() > 0
 
-
-def test_a_server_that_is_not_there_is_an_error_with_a_hint_and_leaves_no_study(tmp_path):
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port = taken.getsockname()[1]
-    with pytest.raises(TargetError) as caught:
-        hindmost.measure(f"memcached://127.0.0.1:{port}", runs=1, out=tmp_path / "study")
+    with raises(UsageError, "study-exists"):
+        hindmost.measure("synth", rate=200, runs=1, workload=few, out=out)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    with raises(TargetError, "not-listening") as caught:
+        hindmost.measure(f"memcached://127.0.0.1:{port}", runs=1, out=tmp_path / "none")
     assert caught.value.hint
-    assert not (tmp_path / "study").exists()
-
-
-def test_a_taken_folder_and_contradictions_are_errors_that_name_them(measured, few):
-    with pytest.raises(UsageError, match="already holds a study"):
-        hindmost.measure("synth", rate=200, runs=1, workload=few, out=measured.study)
-    with pytest.raises(UsageError, match="precision"):
-        hindmost.measure("synth", find_rate="p90<1s", precision="5%")
-    with pytest.raises(UsageError, match="rate 'fast' cannot be read"):
-        hindmost.measure("synth", rate="fast")
+    assert not (tmp_path / "none").exists()
 
 
 def test_a_search_from_python_knows_its_rates(few, tmp_path):
-    options = {**SHORT, "duration": "300ms", "runs": "5..5"}
+    options = {**SHORT, "runs": "5..5"}
     found = hindmost.measure(
         "synth", rate=200, find_rate="p50<1us", workload=few, out=tmp_path / "study", **options
     )
@@ -118,6 +78,7 @@ def test_a_search_from_python_knows_its_rates(few, tmp_path):
     assert again.page() == found.page()
 
 
+@pytest.mark.nightly  # a minute; test_attribute.py makes such a study by the command line every time
 def test_a_study_of_factors_from_python_has_its_effects(tmp_path):
     found = hindmost.attribute(study_file(tmp_path, BODY), out=tmp_path / "study")
     assert isinstance(found, AttributionResult)
@@ -136,10 +97,11 @@ def test_a_clone_is_served_for_as_long_as_the_block_lasts():
         host, port = server.address.split(":")
         assert server.target == f"memcached://{server.address}"
         socket.create_connection((host, int(port)), timeout=10).close()
-    with pytest.raises(OSError, match="refused"):
+    with pytest.raises(ConnectionRefusedError):
         socket.create_connection((host, int(port)), timeout=10)
 
 
+@pytest.mark.nightly  # a minute; test_synth_verify.py makes such a study by the command line every time
 def test_a_clone_is_verified_from_python(tmp_path):
     clone = hindmost.load_clone("silo")
     file = tmp_path / "clone.json"
