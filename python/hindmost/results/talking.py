@@ -1,4 +1,4 @@
-"""How far a study is, told to a function: nothing is printed."""
+"""Progress of a study, passed to a function of the caller: nothing is printed."""
 
 from __future__ import annotations
 
@@ -17,46 +17,46 @@ if TYPE_CHECKING:
     from hindmost.studies.attribution.plan import AttributionPlan
 
 Tell = Callable[[str], object]
-"""Takes a line, as `print` and ``logger.info`` do."""
+"""A function that takes a line of text, such as `print` or ``logger.info``."""
 
 
 class Telling:
-    """Tells a function; what must be read is a warning where there is none."""
+    """Passes progress to a function; without one, important lines become Python warnings."""
 
     def __init__(self, tell: Tell | None) -> None:
         self._tell = tell
         self._what = ""
 
     def say(self, text: str) -> None:
-        """A line, if anybody listens."""
+        """Pass on a line of progress."""
         if self._tell is not None:
             self._tell(text)
 
     def warn(self, text: str) -> None:
-        """One that must be read."""
+        """Pass on a line that the user must read."""
         if self._tell is None:
             warnings.warn(text, UserWarning, stacklevel=2)
         else:
             self._tell(text)
 
     def runs(self, plan: MeasurePlan) -> Telling:
-        """Whoever watches runs of a plan."""
+        """Return the watcher of a plan's runs."""
         return self
 
     def cells(self, plan: AttributionPlan) -> Callable[[Step], None]:
-        """Whoever watches runs of cells."""
+        """Return the watcher of cells' runs."""
         return self._step
 
     def run_begins(self, number: int, least: int, most: int) -> None:
-        """Nothing: a line a run is enough."""
+        """Do nothing: one line per run is enough."""
 
     def moment(self, moment: Moment) -> None:
-        """Nothing: whoever is told may disturb a client."""
+        """Do nothing: a callback during a run could disturb a client."""
 
     def run_ended(self, figures: RunFigures, decision: Decision, aside: str | None) -> None:
-        """A run is stored."""
+        """Report a stored run."""
         if aside is not None:
-            self.say(f"run {figures.number}: set aside: {aside}")
+            self.say(f"run {figures.number}: excluded: {aside}")
             return
         name, wide = decision.widest, decision.half_width
         width = f", known to ±{wide:{'.1%' if wide < 0.1 else '.0%'}}" if wide < 10 else ""
