@@ -120,19 +120,19 @@ def _text(document: dict[str, Any]) -> str:
             "  equation 6.1 as printed calls the last block an anomaly; it does so of half of all blocks"
         )
     if document["culprits"]:
-        lines += ["", "who held requests up, as traced: try these first"]
+        lines += ["", "who delayed requests, from the trace (try these first):"]
         for one in document["culprits"]:
             place = f"{one['cause']} in {one['stage']}".replace("_", " ")
             lines.append(f"  {one['name']:24} {one['share']:4.0%} of the variance: {place}")
     if document["moved"]:
-        lines += ["", "moved with it (company, not cause: an order of experiments)"]
+        lines += ["", "metrics that moved with latency (correlation; an order for experiments):"]
         lines += [
             f"  {one['name']:24} {one['explained']:4.0%} {'+' if one['correlation'] > 0 else '-'}"
             f"  p {one['p']:.2f}  {one['suggests']}".rstrip()
             for one in document["moved"]
         ]
     if wait := document["moved_wait"]:
-        lines += ["", f"what moved with it cannot be told yet: {wait['why']}"]
+        lines += ["", f"metrics that moved with latency are not ranked yet: {wait['why']}"]
     if document["events"]:
         lines += ["", "events"]
         lines += [f"  {at:.0f}  {json.dumps(what)}" for at, what in document["events"][-SHOWN_EVENTS:]]

@@ -45,7 +45,7 @@ def _keys(document: Diagnosis, names: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def _gone(name: str) -> str:
-    return {"sham": "nothing done (sham)", CORRECTION: CORRECTION}.get(name, f"without {name}")
+    return {"sham": "nothing changed (sham)", CORRECTION: CORRECTION}.get(name, f"without {name}")
 
 
 def _after(document: Diagnosis) -> str | None:
@@ -125,7 +125,10 @@ def _row(one: Evidence, leads: bool) -> dict[str, Any]:
 def _told(one: Evidence) -> str:
     """The sentence below an experiment's figure."""
     if one["name"] == "sham":
-        return "Nothing is done, with the same timing: its dots part by chance alone, or nothing is believed."
+        return (
+            "Nothing is changed, with the same timing."
+            " If its dots differ by more than chance, no result counts."
+        )
     return f"{one['about'][:1].upper()}{one['about'][1:]}: {STATES[one['state']]}."
 
 

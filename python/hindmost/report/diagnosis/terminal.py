@@ -5,14 +5,14 @@ from __future__ import annotations
 from hindmost.store.diagnosis import Company, Correction, Diagnosis, Evidence, Likeness, Twin
 
 STATES = {
-    "explains": "explains it",
-    "part": "a small part of it",
-    "struck out": "struck out",
-    "open": "cannot be told",
-    "as ever": "no more load than normally",
-    "other signature": "what moved with it stays",
-    "reproduces": "makes the twin as slow",
-    "too much": "far slower than the host is",
+    "explains": "explains the slowdown",
+    "part": "a small part",
+    "struck out": "ruled out",
+    "open": "undecided",
+    "as ever": "load is not higher than normal",
+    "other signature": "other metrics do not recover",
+    "reproduces": "makes the replica as slow",
+    "too much": "far slower than the host",
 }
 
 
@@ -34,40 +34,40 @@ def render_diagnosis(document: Diagnosis) -> str:
     if following := document["next"]:
         lines += [
             "",
-            f"with that taken away it is {following['now_us']:.0f} us, and the next question is what is left",
+            f"Without this cause latency is still {following['now_us']:.0f} us. The next cause:",
         ]
         lines += [f"{following['ruling']}: {following['why']}", *_either(following["also"])]
         lines += _evidence(following["suspects"], following["sham"]) + _correction(following["correction"])
     lines += _moved(document["moved"], document["moved_wait"])
-    lines.append(f"took {document['took_s']:.0f} s; everything else is as before")
+    lines.append(f"The diagnosis took {document['took_s']:.0f} s. All other changes are undone.")
     return "\n".join(lines) + "\n"
 
 
 def twin_lines(twin: Twin | None) -> list[str]:
-    """What was found on a twin, before the host was touched."""
+    """Write what was found on a replica, before the host was changed."""
     if twin is None:
         return []
     return [
         "",
-        f"twin {twin['name']}: {twin['base_us']:.0f} us without any suspect,"
-        f" {twin['rate_per_s']:.0f} requests a second, {twin['processors']:.2f} processors"
+        f"replica {twin['name']}: {twin['base_us']:.0f} us without any suspect,"
+        f" {twin['rate_per_s']:.0f} requests/s, {twin['processors']:.2f} CPUs"
         f" ({twin['host_processors']:.2f} on the host)",
         f"{twin['ruling']}: {twin['why']}",
-        *_either(twin["also"], "as well with"),
+        *_either(twin["also"], "equally likely"),
         *_evidence(twin["suspects"], twin["sham"]),
-        *(f"not brought to it: {name}: {why}" for name, why in twin["not_tried"].items()),
+        *(f"not tried on the replica: {name}: {why}" for name, why in twin["not_tried"].items()),
         twin["removal"],
     ]
 
 
 def _moved(moved: list[Company] | None, wait: str | None) -> list[str]:
     if wait is not None:
-        return ["", f"which metrics moved with it cannot be told yet: {wait}"]
+        return ["", f"metrics that moved with latency are not ranked yet: {wait}"]
     if not moved:
         return []
     return [
         "",
-        "what moved with it: correlation in the ring, not shown by any experiment",
+        "metrics that moved with latency in the ring (correlation, not shown by an experiment):",
         *(
             f"  {one['name']:24} {one['explained']:4.0%} {'+' if one['correlation'] > 0 else '-'}"
             f"  p {one['p']:.2f}  {one['suggests']}".rstrip()
@@ -76,8 +76,8 @@ def _moved(moved: list[Company] | None, wait: str | None) -> list[str]:
     ]
 
 
-def _either(also: list[str], how: str = "as well without") -> list[str]:
-    told = f"{how}: {', '.join(also)}; which of them was there before, no experiment tells"
+def _either(also: list[str], how: str = "removing these helps as much") -> list[str]:
+    told = f"{how}: {', '.join(also)}; no experiment can tell which was there first"
     return [told] if also else []
 
 
@@ -93,18 +93,18 @@ def _evidence(suspects: list[Evidence], sham: Evidence | None) -> list[str]:
 
 
 def likeness(found: Likeness | None) -> str:
-    """Whether what moved at the anomaly moves with a suspect, in a sentence; empty where nobody looked."""
+    """Write whether metrics that moved with the slowdown recover without a suspect; empty if not known."""
     if found is None:
         return ""
     if found["why"] or found["residual"] is None or found["low"] is None or found["high"] is None:
-        return f"no signature: {found['why']}"
-    word = {True: "goes along", False: "stays", None: "may go along"}[found["fits"]]
+        return f"other metrics are not compared: {found['why']}"
+    word = {True: "recover", False: "do not recover", None: "may recover"}[found["fits"]]
     stays = ", ".join(
         one["name"] if one["left"] is None else f"{one['name']} {one['left']:.0%}" for one in found["stays"]
     )
-    most = f"; most of that: {stays}" if stays and found["fits"] is not True else ""
+    most = f"; mostly {stays}" if stays and found["fits"] is not True else ""
     return (
-        f"what moved with the anomaly {word}: {found['residual']:.0%} of it is left"
+        f"other metrics {word}: {found['residual']:.0%} of their shift remains"
         f" ({found['low']:.0%} to {found['high']:.0%}){most}"
     )
 
@@ -118,9 +118,9 @@ def _correction(correction: Correction | None) -> list[str]:
         if "after_us" in correction
         else ""
     )
-    lines = [f"did not bring it back: {one}" for one in correction.get("refused", [])]
+    lines = [f"did not help, and was undone: {one}" for one in correction.get("refused", [])]
     lines.append(f"correction {state}: {correction.get('about', '')}{figures}: {correction['why']}")
-    return [*lines, *([f"to put it back: {correction['undo']}"] if "undo" in correction else [])]
+    return [*lines, *([f"undo: {correction['undo']}"] if "undo" in correction else [])]
 
 
 def _line(one: Evidence) -> str:

@@ -13,7 +13,7 @@ from hindmost.report.common.numbers import number, percent
 def render_advice(console: Any, advice: Sequence[Mapping[str, Any]]) -> None:  # noqa: ANN401 (a console)
     """Print each change with its reason, its prediction, and the command that tries it."""
     console.print()
-    printed(console, "What could be changed:")
+    printed(console, "Possible changes:")
     for place, one in enumerate(advice, 1):
         printed(console, f"{place}. {plain(one['change'])}", indent=2)
         printed(
@@ -26,7 +26,7 @@ def render_advice(console: Any, advice: Sequence[Mapping[str, Any]]) -> None:  #
 
 
 def predicted(figures: Mapping[str, Any]) -> str:
-    """What latency would be without the culprit, in a sentence."""
+    """Write what latency would be without the culprit."""
     (mean, less), (sd, narrow) = figures["mean_us"], figures["sd_us"]
     text = (
         f"without it: mean {number(mean)} to {number(less)} µs, standard deviation {number(sd)} to"
@@ -34,9 +34,9 @@ def predicted(figures: Mapping[str, Any]) -> str:
     )
     if figures["queue_us"] is not None:
         now, then = figures["queue_us"]
-        text += (
-            f"; by Pollaczek and Khinchine waiting and service at a worker {number(now)} to {number(then)} µs"
-        )
+        text += f"; waiting and service at a worker {number(now)} to {number(then)} µs (Pollaczek-Khinchine)"
     if figures["service_may_grow_to_us"] is not None:
-        text += f"; worth it while service stays below {number(figures['service_may_grow_to_us'])} µs"
+        text += (
+            f"; worth it while the service time stays below {number(figures['service_may_grow_to_us'])} µs"
+        )
     return f"{text}, if nothing else changes"

@@ -19,9 +19,9 @@ STAGES = {
 """What people call the stages of the document."""
 CAUSES = {
     "running": "running",
-    "run_queue": "waited for a processor",
+    "run_queue": "waited for a CPU",
     "interrupt": "interrupted",
-    "handed_on": "went through another thread",
+    "handed_on": "passed on by another thread",
     "wake": "being woken",
     "lock": "waited for a lock",
     "page_fault": "page fault",
@@ -34,7 +34,7 @@ RELATIONS = {
     "other": "another process",
     "kernel": "the kernel's",
     "interrupt": "an interrupt",
-    "idle": "a processor that slept",
+    "idle": "a sleeping CPU",
     "unknown": "not seen",
 }
 """What a culprit is to the server."""
@@ -78,17 +78,15 @@ def twice_another(threads: int) -> float:
 
 
 def taken(found: Mapping[str, Any]) -> str:
-    """What others took of the server's processors."""
+    """Write how much of the server's CPUs others used."""
     stolen, others = found["hypervisor_share"], found["other_programs"]
-    parts = (
-        []
-        if stolen is None
-        else [f"the hypervisor {percent(stolen)} of the time of processors {found['cpus']}"]
-    )
+    parts = [] if stolen is None else [f"the hypervisor used {percent(stolen)} of CPUs {found['cpus']}"]
     if others is not None:
         share = percent(others["share_of_variance"])
-        parts.append(f"other programs {number(others['mean_us'])} µs of a request ({share} of the variance)")
-    return f"Taken by others: {', '.join(parts)}." if parts else ""
+        parts.append(
+            f"other programs delayed a request by {number(others['mean_us'])} µs ({share} of the variance)"
+        )
+    return f"Interference: {', '.join(parts)}." if parts else ""
 
 
 def text_of_note(note: Mapping[str, Any] | str) -> str:
@@ -97,6 +95,6 @@ def text_of_note(note: Mapping[str, Any] | str) -> str:
 
 
 def begins(begun: Mapping[str, Any]) -> str:
-    """Which function showed where requests begin."""
+    """Write which function shows where requests begin."""
     share = percent(begun["share"])
-    return f"A request begins where {plain(begun['function'])} is called, as {share} of them showed."
+    return f"{plain(begun['function'])} begins a request: the trace saw it for {share} of them."

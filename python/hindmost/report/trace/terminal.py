@@ -16,8 +16,8 @@ _BAR = 20
 
 
 GROUPS = {
-    "threads": "threads that read them, of those recorded",
-    "connections": "connections with most of the variance, of those recorded",
+    "threads": "recorded requests by the thread that read them",
+    "connections": "recorded requests of the connections with most of the variance",
 }
 """Of a document, with what they are called."""
 
@@ -38,7 +38,7 @@ def render_trace(document: Mapping[str, Any], *, width: int | None = None, color
         console,
         f"{plain(server['name'])}, port {server['port']}, {server['protocol']}:"
         f" {count(parts['requests'])} requests in {number(document['followed_s'])} s ({number(rate)}/s),"
-        f" {percent(document['matched'])} of those read were followed",
+        f" {percent(document['matched'])} followed",
     )
     console.print()
     console.print(
@@ -93,10 +93,10 @@ def _signed(share: float) -> str:
 def _critical(document: Mapping[str, Any]) -> str:
     by_variance, by_mean = document["critical"]["by_variance"], document["critical"]["by_mean"]
     if by_variance == by_mean:
-        return f"Most of the variance arises in: {STAGES[by_variance]}, which is also the longest stage."
+        return f"Most variance arises in {STAGES[by_variance]}, which is also the longest stage."
     return (
-        f"Most of the variance arises in: {STAGES[by_variance]}. The longest stage on average is"
-        f" {STAGES[by_mean]}: shortening that would change the tail less."
+        f"Most variance arises in {STAGES[by_variance]}. The longest stage on average is"
+        f" {STAGES[by_mean]}, but shortening it would change the tail less."
     )
 
 
@@ -108,16 +108,16 @@ def _batch(parts: Mapping[str, Any]) -> str:
         if one is not None
     ]
     spread = number(batch["variance"] ** 0.5)
-    text = f"A request finds {number(batch['mean'])} in its batch (standard deviation {spread})"
+    text = f"A batch contains {number(batch['mean'])} requests (standard deviation {spread})"
     if known:
         _, most, stage = max(known)
-        text += f"; the batch goes with {STAGES[stage]} most (correlation {most:.2f})"
+        text += f"; its size correlates most with {STAGES[stage]} ({most:.2f})"
     return f"{text}."
 
 
 def _kinds(console: Any, document: Mapping[str, Any]) -> None:  # noqa: ANN401 (a console)
     share = document["between_kinds"]
-    said = "" if share is None else f"; that they differ makes {percent(share)} of the variance"
+    said = "" if share is None else f" (their differences cause {percent(share)} of the variance)"
     printed(console, f"kinds{said}:")
     for kind, parts in document["kinds"].items():
         latency = parts["latency"]
@@ -142,8 +142,8 @@ def _groups(console: Any, title: str, groups: list[Mapping[str, Any]]) -> None: 
 def _cost(document: Mapping[str, Any]) -> str:
     cost, done = document["cost"], document["counts"]["done"]
     reader = cost["reader_ns"] / done / 1e3
-    text = f"cost of the trace: {number(reader)} µs a request to read it"
+    text = f"cost of the trace: {number(reader)} µs per request to read it"
     if cost["costed_requests"] > 0:
         probes = cost["probes_ns"] / cost["costed_requests"] / 1e3
-        text += f", {number(probes)} µs in the probes (with the client's packets, and the timing)"
+        text += f", {number(probes)} µs in the probes (including the client's packets and the timing)"
     return f"{text}."

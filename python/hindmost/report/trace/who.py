@@ -17,12 +17,12 @@ MOST = 10
 def render_who(console: Any, who: Mapping[str, Any]) -> None:  # noqa: ANN401 (a console)
     """Print what held requests up, by whom, and where the slowest were."""
     console.print()
-    printed(console, "What held requests up (mean of all, share of the variance):")
+    printed(console, "What delayed requests (mean of all, share of the variance):")
     for one in told(who["parts"]):
         _line(console, f"{CAUSES[one['cause']]}, {STAGES[one['stage']]}", one)
     culprits = told(who["culprits"])
     if culprits:
-        printed(console, "Who held them up:")
+        printed(console, "Who delayed them:")
     for one in culprits:
         _line(console, f"{culprit(one['who'])}: {CAUSES[one['cause']]}, {STAGES[one['stage']]}", one)
     for text in charged_to_nobody(who):
@@ -32,7 +32,7 @@ def render_who(console: Any, who: Mapping[str, Any]) -> None:  # noqa: ANN401 (a
 
 
 def charged_to_nobody(who: Mapping[str, Any]) -> list[str]:
-    """How much of the requests' time nobody is charged with, and why, in a sentence a reason.
+    """Write how much of the requests' time has no known culprit, and why: one sentence for each reason.
 
     Examples
     --------
@@ -40,7 +40,7 @@ def charged_to_nobody(who: Mapping[str, Any]) -> list[str]:
     >>> part = {"mean_us": {"value": 1.5}, "share_of_variance": share, "why": "a record was lost"}
     >>> (text,) = charged_to_nobody({"requests": 100, "unknown": [{**part, "requests": 3}]})
     >>> text.replace("\u202f", " ")
-    'Charged to nobody: 1.50 µs in the mean, 2 % of the variance, in 3 of 100 requests: a record was lost'
+    'No culprit is known for 1.50 µs on average, 2 % of the variance, in 3 of 100 requests: a record was lost'
     """
     found = []
     unknown: list[Mapping[str, Any]] = who.get("unknown", [])
@@ -50,7 +50,7 @@ def charged_to_nobody(who: Mapping[str, Any]) -> list[str]:
         share = sum((one["share_of_variance"] or {"value": 0.0})["value"] for one in alike)
         requests = max(one["requests"] for one in alike)
         found.append(
-            f"Charged to nobody: {number(mean)} µs in the mean, {percent(share)} of the variance, in"
+            f"No culprit is known for {number(mean)} µs on average, {percent(share)} of the variance, in"
             f" {count(requests)} of {count(who['requests'])} requests: {why}"
         )
     return found
