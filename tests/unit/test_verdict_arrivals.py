@@ -3,7 +3,7 @@
 import dataclasses
 
 import pytest
-from evidence import host, instance, neighbour, reasons, ten, thread
+from evidence import arrivals, host, instance, neighbour, reasons, ten, thread
 
 
 def left(distance=0.0, dispersion=1.0, error=0.03, chance=0.0, **due):
@@ -29,6 +29,7 @@ def left(distance=0.0, dispersion=1.0, error=0.03, chance=0.0, **due):
         ({}, None),
         ({"distance": 0.14}, None),  # what write calls of some microseconds make of 20,000/s
         ({"distance": 0.16}, "note"),
+        ({"distance": 0.40}, "note"),
         ({"distance": 0.41}, "invalid"),
         ({"distance": 0.48, "chance": 0.68}, None),  # four gaps a run
         ({"distance": 0.48, "chance": 0.14}, "note"),  # a hundred
@@ -37,11 +38,24 @@ def left(distance=0.0, dispersion=1.0, error=0.03, chance=0.0, **due):
         ({"dispersion": 12.0}, "note"),
         ({"dispersion": 0.8}, "note"),
         ({"dispersion": 0.8, "error": 0.3}, None),  # too few spans to tell
+        ({"dispersion": 1.3, "error": 0.5}, None),
     ],
 )
 def test_arrivals_are_judged_by_distance_and_dispersion(figures, level):
     found = reasons(runs=left(**figures))
     assert (found["arrivals-differ"].level if "arrivals-differ" in found else None) == level
+
+
+def test_dispersion_is_given_beside_what_was_asked_for():
+    values = reasons(runs=left(dispersion=1.3))["arrivals-differ"].values
+    assert values["dispersion"]["1ms"] == {"value": pytest.approx(1.3), "asked": 1.0}
+
+
+def test_without_a_distance_dispersion_alone_is_judged():
+    plain = ten(instances=lambda: [instance(arrivals=arrivals(None, 1.0))])
+    assert "arrivals-differ" not in reasons(runs=plain)
+    clumped = ten(instances=lambda: [instance(arrivals=arrivals(None, 1.3))])
+    assert reasons(runs=clumped)["arrivals-differ"].values["distance"] is None
 
 
 def test_equal_gaps_must_not_scatter():

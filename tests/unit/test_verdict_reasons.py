@@ -4,7 +4,6 @@ import pytest
 from evidence import (
     INFINITE,
     LABELS,
-    arrivals,
     by_stage,
     evidence,
     host,
@@ -116,32 +115,6 @@ def test_late_sending_names_its_cause(given, cause, hint):
 def test_sleeping_clients_are_a_cause_of_late_sending():
     reason = reasons(runs=late(0.5), plan={"pacing": "sleep"})["late-sends"]
     assert reason.values["cause"] == "sleeping-clients"
-
-
-@pytest.mark.parametrize(
-    ("distance", "dispersion", "level"),
-    [
-        (0.15, 1.0, None),
-        (0.16, 1.0, "note"),
-        (0.40, 1.0, "note"),
-        (0.41, 1.0, "invalid"),
-        (0.05, 1.05, None),
-        (0.05, 1.07, "note"),  # beyond 5 % and three standard errors of ten runs
-        (0.05, 0.90, "note"),
-        (None, 1.0, None),
-    ],
-)
-def test_arrivals_that_are_not_as_ordered_are_minded_and_then_invalid(distance, dispersion, level):
-    runs = ten(instances=lambda: [instance(arrivals=arrivals(distance, dispersion))])
-    assert levels("arrivals-differ", runs=runs) == level
-
-
-def test_clumps_that_chance_can_make_are_no_matter():
-    runs = ten(instances=lambda: [instance(arrivals=arrivals(0.05, 1.3, error=0.5))])
-    assert levels("arrivals-differ", runs=runs) is None
-    sure = ten(instances=lambda: [instance(arrivals=arrivals(0.05, 1.3, error=0.01))])
-    values = reasons(runs=sure)["arrivals-differ"].values
-    assert values["dispersion"] == {"1ms": {"value": pytest.approx(1.3), "asked": 1.0}}
 
 
 @pytest.mark.parametrize(
