@@ -29,7 +29,7 @@ def left(distance=0.0, dispersion=1.0, error=0.03, chance=0.0, **due):
         ({}, None),
         ({"distance": 0.14}, None),  # what write calls of some microseconds make of 20,000/s
         ({"distance": 0.16}, "note"),
-        ({"distance": 0.40}, "note"),
+        ({"distance": 0.39}, "note"),
         ({"distance": 0.41}, "invalid"),
         ({"distance": 0.48, "chance": 0.68}, None),  # four gaps a run
         ({"distance": 0.48, "chance": 0.14}, "note"),  # a hundred
