@@ -17,7 +17,7 @@ from measuring import Household, need, servers, state
 
 from hindmost.capture import Capture, Caught, Witness, capture_fault, exchanges
 from hindmost.capture import tcpdump as tcpdump_module
-from hindmost.errors import HostUnfit, StudyError
+from hindmost.errors import HostUnfit
 from hindmost.targets import ManagedServer
 
 
@@ -51,12 +51,6 @@ SPOKEN: dict[str, list[tuple[bytes, bytes, int]]] = {
         (b"get a\r\n", b"END\r\n", 0),
         (b"get nothing\r\n", b"END\r\n", 1),
         (b"gets a b\r\n", b"END\r\n", 1),
-    ],
-    "redis": [
-        (b"*3\r\n$3\r\nSET\r\n$1\r\na\r\n$2\r\nhi\r\n", b"+OK\r\n", 0),
-        (b"*2\r\n$3\r\nGET\r\n$1\r\na\r\n", b"hi\r\n", 0),
-        (b"*2\r\n$3\r\nGET\r\n$1\r\nb\r\n", b"$-1\r\n", 1),
-        (b"NONSENSE\r\n", b"\r\n", 2),
     ],
     "nginx": [
         (b"GET /nothing HTTP/1.1\r\nHost: a\r\n\r\n", b"</html>\r\n", 1),
@@ -134,24 +128,6 @@ def echoing(host: str) -> Iterator[int]:
         yield listener.getsockname()[1]
 
 
-@pytest.mark.parametrize("interface", ["lo", "any"])
-def test_ipv6_and_all_interfaces_are_captured(interface: str, permitted: None, tmp_path: Path) -> None:
-    if not socket.has_dualstack_ipv6():
-        pytest.skip("no IPv6 here")
-    with (
-        echoing("::1") as port,
-        Capture(tmp_path / "a.pcap", port, interface=interface, ring_kib=2048) as capture,
-        socket.create_connection(("::1", port), timeout=10) as connection,
-    ):
-        for _ in range(20):
-            converse(connection, b"get a\r\n", b"END\r\n")
-        caught = capture.finish()
-    found = exchanges(caught.path, port, "memcached")
-    assert len(found) == 20
-    assert found.flows[0]["client"].startswith("[::1]:")
-    assert found.counts["lost"] == 0
-
-
 def test_only_the_named_connections_are_captured(permitted: None, tmp_path: Path) -> None:
     with echoing("127.0.0.1") as port, ExitStack() as stack:
         connections = [stack.enter_context(talking(port)) for _ in range(6)]
@@ -166,6 +142,7 @@ def test_only_the_named_connections_are_captured(permitted: None, tmp_path: Path
     assert len(found) == 6
 
 
+@pytest.mark.nightly  # what other tests of captures meet by chance
 def test_a_capture_ends_while_connections_go_on_being_made(permitted: None, tmp_path: Path) -> None:
     """As during the warm-up, with a server that closes connections: what came before its end is in it."""
     with echoing("127.0.0.1") as port, Capture(tmp_path / "a.pcap", port, packets="opening") as capture:
@@ -187,12 +164,6 @@ def test_a_capture_ends_while_connections_go_on_being_made(permitted: None, tmp_
     assert caught.whole
     flows = exchanges(caught.path, port, "memcached").flows
     assert mine in {int(flow["client"].rpartition(":")[2]) for flow in flows}
-
-
-def test_a_file_that_is_no_capture_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "a.pcap").write_bytes(b"no capture at all, but long enough")
-    with pytest.raises(StudyError, match="no pcap file"):
-        exchanges(tmp_path / "a.pcap", 1, "memcached")
 
 
 def test_kill_9_of_ours_leaves_no_tcpdump_even_a_stopped_one(permitted: None, tmp_path: Path) -> None:
@@ -229,34 +200,22 @@ def test_an_exception_leaves_no_tcpdump(permitted: None, tmp_path: Path) -> None
     assert state(pids[0]) == "X"
 
 
-def test_no_tcpdump_is_told_with_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_makes_a_capture_impossible_has_a_code(permitted: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    fault = capture_fault("nowhere0")
+    assert fault is not None
+    assert fault.code == "no-such-interface"
+    # In a user namespace of its own even root may not look at the host's packets.
+    if subprocess.run(["unshare", "-Ur", "true"], capture_output=True).returncode == 0:
+        script = "from hindmost.capture import capture_fault; print(capture_fault().code)"
+        asked = subprocess.run(
+            ["unshare", "-Ur", sys.executable, "-c", script], capture_output=True, text=True, check=True
+        )
+        assert asked.stdout.strip() == "capture-refused"
     monkeypatch.setattr(tcpdump_module, "_PLACES", "")
     monkeypatch.setenv("PATH", "")
     fault = capture_fault()
     assert isinstance(fault, HostUnfit)
-    assert "no tcpdump" in fault.message
-    assert fault.hint == "apt-get install tcpdump"
-
-
-def test_no_such_interface_is_told(permitted: None) -> None:
-    fault = capture_fault("nowhere0")
-    assert fault is not None
-    assert "nowhere0" in fault.message
-
-
-def test_no_permission_is_told_with_what_to_do(permitted: None) -> None:
-    script = (
-        "from hindmost.capture import capture_fault\n"
-        "fault = capture_fault(); print(fault.message); print(fault.hint)\n"
-    )
-    # In a user namespace of its own even root may not look at the host's packets.
-    if subprocess.run(["unshare", "-Ur", "true"], capture_output=True).returncode != 0:
-        pytest.skip("no user namespaces here, so nobody can be made of us who may less")
-    asked = subprocess.run(
-        ["unshare", "-Ur", sys.executable, "-c", script], capture_output=True, text=True, check=True
-    )
-    assert "may not capture on lo" in asked.stdout
-    assert "setcap" in asked.stdout
+    assert (fault.code, fault.hint) == ("missing-program", "apt-get install tcpdump")
 
 
 def test_a_connection_opened_as_one_capture_gives_way_to_the_other_is_in_one(
