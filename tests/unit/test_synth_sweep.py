@@ -218,7 +218,7 @@ def test_table_page_and_machine_twin_say_the_same(capsys, tmp_path):
         "--utilisation",
         "50%",
         "--requests",
-        "5000",
+        "2000",
         "--find",
         "p99<1ms",
     ]
