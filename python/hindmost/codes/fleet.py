@@ -76,7 +76,6 @@ CODES = {
         "A load host was asked about clients, but runs none.", "Start the study again."
     ),
     "incomplete-transfer": Code("A file of a load host ended early.", "Check that host's disk."),
-    "remote-failed": Code("A load host reported a failure without a code.", "Read its message."),
     # Work on many hosts
     "no-host-left": Code("All hosts were lost before the work was done.", "Repeat it when they are back."),
     "repeated-host-loss": Code(
