@@ -24,7 +24,7 @@ $(shell rm -rf .venv .stamps)
 endif
 endif
 
-.PHONY: help demo check test tested accuracy nightly fuzz originals wheel bench docs lint format setup clean
+.PHONY: help demo check test tested accuracy nightly fuzz originals wheel bench docs golden lint format setup clean
 
 help: ## What can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -103,6 +103,10 @@ lint: .stamps/engine .stamps/dev ## ruff, mypy, rustfmt, clippy: nothing may be 
 	@setup/hadoop.sh lint || [ $$? = 77 ] # nothing is there to build it
 	@RUSTFLAGS='--cfg fuzzing' $(RUN) cargo clippy --manifest-path fuzz/Cargo.toml --target-dir target/fuzz \
 	  --no-default-features -- -D warnings
+
+golden: .stamps/engine .stamps/dev ## Write the golden files and generated docs anew; read the difference before you commit it
+	@$(RUN) python docs/generate.py
+	@HINDMOST_REFRESH_GOLDEN=1 $(RUN) python -m pytest -q tests/golden/test_report_golden.py tests/golden/test_cli_text.py -k shows
 
 format: .stamps/dev ## Let rustfmt and ruff set the code
 	@$(RUN) cargo fmt

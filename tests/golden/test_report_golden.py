@@ -1,65 +1,95 @@
-"""The page and the terminal text against what they were: HINDMOST_REFRESH_GOLDEN=1 writes them anew."""
+"""What people read, one file per renderer: terminal, page, Markdown. `make golden` writes the files anew.
 
+These files and the README are the only places where tests compare sentences. Read their difference before you commit it.
+"""
+
+import io
+import itertools
+import json
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from sample_attributions import small
 from sample_results import FINDINGS, SAMPLES
 
+from hindmost import MeasurePlan
+from hindmost.cli import progress
+from hindmost.report.attribution import render_attribution
+from hindmost.report.diagnosis.terminal import render_diagnosis
 from hindmost.report.doctor import render_findings
 from hindmost.report.measure import render_page, render_terminal
+from hindmost.report.measure.markdown import render_markdown
+from hindmost.stats import PrecisionRule
 
 DATA = Path(__file__).parent / "data"
 
 
-def without_vendor(html: str) -> str:
-    """Leave out the files of others and keep the rest, one element a line where it is long."""
-    html = re.sub(r'(<(style|script) data-vendor="uPlot">).*?(</\2>)', r"\1[uPlot]\3", html, flags=re.DOTALL)
-    return html.replace("><", ">\n<")
-
-
 def check(name: str, text: str) -> None:
+    """Compare a text with the file that is kept, or write the file."""
     file = DATA / name
     if os.environ.get("HINDMOST_REFRESH_GOLDEN") == "1":
-        file.parent.mkdir(exist_ok=True)
         file.write_text(text, encoding="utf-8")
-    assert file.is_file(), f"{file.name} is missing: run with HINDMOST_REFRESH_GOLDEN=1"
-    assert text == file.read_text(encoding="utf-8"), (
-        f"{file.name} differs: HINDMOST_REFRESH_GOLDEN=1 refreshes it"
+    assert file.is_file(), f"{file.name} is missing: make golden"
+    assert text == file.read_text(encoding="utf-8"), f"{file.name} differs: make golden"
+
+
+def log_of_progress(monkeypatch: pytest.MonkeyPatch) -> str:
+    """Return what a study of six runs says on stderr where that is not a terminal."""
+    times = itertools.count(0.0, 12.0)
+    monkeypatch.setattr(progress.time, "monotonic", lambda: next(times))
+    out = io.StringIO()
+    plan = MeasurePlan(target="memcached", runs=(3, 6), quantiles=(0.99,))
+    shown = progress.Progress(plan, quiet=False, out=out)
+    rule = PrecisionRule(0.05, 3, 6, first_look=3, quantiles=("p99",))
+    values: list[float] = []
+    for number, value in enumerate([70.2, 69.1, 75.4, 70.0, 70.3, 69.9], 1):
+        shown.run_begins(number, *plan.runs)
+        values.append(value)
+        figures = type("Figures", (), {"number": number, "values": {"latency": {"p99": value}}})
+        shown.run_ended(figures, rule.decide({"p99": values}), None)
+    return out.getvalue()
+
+
+def blocks(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, str]]:
+    """Yield the blocks of the terminal's file."""
+    for name in ("valid", "stolen", "slipping", "censored"):
+        yield f"measure, {name}", render_terminal(SAMPLES[name](), width=100, color=False)
+    yield (
+        "measure, verbose",
+        render_terminal(SAMPLES["captured"](), width=100, color=False, verbose=True),
     )
+    yield "measure, 60 columns", render_terminal(SAMPLES["valid"](), width=60, color=False)
+    yield "measure, in colour", render_terminal(SAMPLES["slipping"](), width=100, color=True)
+    yield "measure, progress", log_of_progress(monkeypatch)
+    yield "doctor", render_findings(FINDINGS, width=80, color=False)
+    yield "attribute", render_attribution(small())
+    yield "diagnose", render_diagnosis(json.loads((DATA / "diagnosis_two.json").read_text()))
+
+
+def outline(html: str) -> str:
+    """Reduce a page to its structure and words: no styles, scripts or drawings; one element a line."""
+    html = re.sub(r"(<(style|script|svg)\b[^>]*>).*?(</\2>)", r"\1\3", html, flags=re.DOTALL)
+    html = re.sub(r"<(style|script|svg|circle|path)\b[^>]*>", r"<\1>", html)
+    lines = re.sub(r"\s*(<(?!/)[^>]+>)", r"\n\1", html).splitlines()
+    return "\n".join(line.rstrip() for line in lines if line.strip()) + "\n"
+
+
+def test_terminal_shows_what_it_showed(monkeypatch):
+    texts = [f"=== {name}\n{text}" for name, text in blocks(monkeypatch)]
+    check("terminal.txt", "\n".join(text.rstrip("\n") + "\n" for text in texts))
+
+
+def test_page_shows_what_it_showed():
+    check("page.html", outline(render_page(SAMPLES["single"]())))
+
+
+def test_markdown_shows_what_it_showed():
+    check("markdown.md", render_markdown(SAMPLES["slipping"]()))
 
 
 @pytest.mark.parametrize("name", SAMPLES)
-def test_terminal_text_is_what_it_was(name):
-    check(f"report_{name}.txt", render_terminal(SAMPLES[name](), width=100, color=False))
-
-
-@pytest.mark.parametrize("name", ["valid", "stolen", "slipping", "captured", "single"])
-def test_the_account_is_what_it_was(name):
-    check(
-        f"report_{name}_verbose.txt", render_terminal(SAMPLES[name](), width=100, color=False, verbose=True)
-    )
-
-
-@pytest.mark.parametrize("name", SAMPLES)
-def test_what_is_shown_without_being_asked_for_fits_one_screen(name):
+def test_a_result_fits_one_screen(name):
     assert render_terminal(SAMPLES[name](), width=100, color=False).count("\n") <= 20
-
-
-@pytest.mark.parametrize("name", ["valid", "censored"])
-def test_narrow_terminal_text_is_what_it_was(name):
-    check(f"report_{name}_60.txt", render_terminal(SAMPLES[name](), width=60, color=False))
-
-
-def test_coloured_terminal_text_is_what_it_was():
-    check("report_slipping_colour.txt", render_terminal(SAMPLES["slipping"](), width=100, color=True))
-
-
-def test_findings_are_what_they_were():
-    check("report_findings.txt", render_findings(FINDINGS, width=80, color=False))
-
-
-@pytest.mark.parametrize("name", ["censored", "single"])
-def test_page_is_what_it_was(name):
-    check(f"report_{name}.html", without_vendor(render_page(SAMPLES[name]())))

@@ -1,4 +1,4 @@
-"""The table of verbs is whole: each has its function, its golden help, and its place in the reference."""
+"""The table of verbs is whole: each has its function and its place in the reference."""
 
 import subprocess
 import sys
@@ -33,12 +33,9 @@ def test_every_file_of_a_verb_is_in_the_table():
 
 
 @pytest.mark.parametrize("words", [*every()], ids=" ".join)
-def test_every_verb_is_in_the_reference_and_has_golden_help(words):
+def test_every_verb_is_in_the_reference(words):
     reference = (ROOT / "docs/reference/cli.md").read_text(encoding="utf-8")
-    assert f"\n## hindmost {' '.join(words)}\n" in reference, (
-        "setup/run python docs/generate.py writes it anew"
-    )
-    assert (ROOT / f"tests/golden/data/cli_help_{'_'.join(words)}.txt").is_file()
+    assert f"\n## hindmost {' '.join(words)}\n" in reference, "make golden writes it anew"
 
 
 @pytest.mark.parametrize("words", [*every()], ids=" ".join)
