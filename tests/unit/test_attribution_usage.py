@@ -1,0 +1,78 @@
+"""``hindmost attribute`` before anything is started: what it refuses, and what a dry run does not do."""
+
+from pathlib import Path
+
+import pytest
+from factorials import BODY, HOLD, factor, load, study_file
+from messages import assert_refused, raises
+
+from hindmost.cli import main
+from hindmost.errors import UsageError
+from hindmost.plan.factorial import read_study
+from hindmost.studies.attribution.resolve import resolve, untried
+
+TURBO = Path("/sys/devices/system/cpu/intel_pstate/no_turbo")
+
+
+@pytest.mark.parametrize(
+    ("parts", "exit_code", "code", "fields"),
+    [
+        pytest.param((BODY, BODY.replace('"body"', '"again"')), 2, "conflicting-factors", {}, id="twice"),
+        pytest.param((factor("x", "a", "b", knob="thq"),), 2, "unknown-name", {"value": "thq"}, id="knob"),
+        pytest.param((factor("x", "always", "sometimes", knob="thp"),), 2, "bad-value", {}, id="level"),
+        pytest.param(
+            (BODY.replace("option", "optoin"),), 2, "missing-argument", {"keys": ["optoin"]}, id="key"
+        ),
+        pytest.param((BODY, load("low", "1k")), 2, "duplicate-name", {"name": "low"}, id="load"),
+        pytest.param(
+            (factor("x", "off", "on", knob="turbo"),), 5, "setting-unavailable", {"name": "turbo"}, id="host"
+        ),
+    ],
+)
+def test_a_study_that_cannot_be_meant_is_refused_before_anything_is_written(
+    tmp_path, capsys, parts, exit_code, code, fields
+):
+    if "turbo" in "".join(parts) and TURBO.exists():
+        pytest.skip("turbo can be set here")
+    words = ["attribute", str(study_file(tmp_path, *parts)), "--out", str(tmp_path / "study")]
+    assert_refused(words, capsys, exit_code, code, **fields)
+    assert not (tmp_path / "study").exists()
+
+
+def test_a_server_that_runs_already_is_refused(tmp_path):
+    with raises(UsageError, "needs-managed-target"):
+        resolve(study_file(tmp_path, BODY, target="memcached://127.0.0.1:1"), None, budget=None, without=None)
+
+
+def test_a_budget_that_pays_for_nothing_is_refused_with_the_least_that_would(tmp_path):
+    with raises(UsageError, "too-few-runs", option="--budget", have=0) as caught:
+        resolve(study_file(tmp_path, BODY), None, budget="1s", without=None)
+    assert caught.value.fields["need"] > 0
+
+
+def test_a_budget_is_kept_with_the_study_because_it_decides_the_design(tmp_path):
+    plan, _ = resolve(study_file(tmp_path, BODY, HOLD), None, budget="2m", without=None)
+    again = read_study(plan.file.model_dump(mode="json"), "manifest")
+    assert plan.blocks[0] > 3
+    assert again.design.budget == "2m"
+
+
+def test_a_dry_run_tells_what_it_would_cost_and_runs_and_writes_nothing(tmp_path, capsys):
+    mark, folder = tmp_path / "ran", tmp_path / "study"
+    folder.mkdir()
+    own = (
+        f'[[factor]]\nname = "mine"\ncommand = "touch {mark}; true {{level}}"\nread = "touch {mark}; echo 1"\n'
+        f'undo = "touch {mark}"\nlevels = ["1", "2"]\n'
+    )
+    file = study_file(folder, BODY, own)
+    before = set(folder.iterdir())
+    assert main(["attribute", str(file), "--dry-run"]) == 0
+    out = capsys.readouterr().out
+    assert all(number in out for number in ("2 factors", "4 cells", "15 runs"))
+    assert not mark.exists()
+    assert set(folder.iterdir()) == before
+    plan, _ = resolve(file, None, budget=None, without=None, dry=True)
+    assert "mine" in untried(plan)
+    assert not mark.exists()
+    resolve(file, None, budget=None, without=None)
+    assert mark.exists(), "before the first run it is"
