@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hindmost_clone::Document;
 use hindmost_synth::{Protocol, Running, Server, ServerConfig};
@@ -27,6 +27,20 @@ fn connect(server: &Running) -> TcpStream {
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     stream.set_nodelay(true).unwrap();
     stream
+}
+
+/// Waits until the server has read all that `client` wrote: nothing is left in its receive queue (`/proc/net/tcp`).
+fn wait_until_read(client: &TcpStream) {
+    let remote = format!(":{:04X}", client.local_addr().unwrap().port());
+    let is_empty = |line: &str| {
+        let fields: Vec<_> = line.split_whitespace().collect();
+        fields.len() > 4 && fields[2].ends_with(&remote) && fields[4].ends_with(":00000000")
+    };
+    let until = Instant::now() + Duration::from_secs(20);
+    while !std::fs::read_to_string("/proc/net/tcp").unwrap().lines().any(is_empty) {
+        assert!(Instant::now() < until, "the server reads in time");
+        std::thread::sleep(Duration::from_millis(1));
+    }
 }
 
 fn read(stream: &mut TcpStream, length: usize) -> String {
@@ -125,7 +139,7 @@ fn who_arrives_beside_a_service_takes_of_it_once() {
     for client in &mut clients {
         // The first finds an idle thread, the last comes while the second is taken in.
         client.write_all(b"get a\r\n").unwrap();
-        std::thread::sleep(Duration::from_millis(20));
+        wait_until_read(client);
     }
     for client in &mut clients {
         assert_eq!(read(client, 5), "END\r\n");

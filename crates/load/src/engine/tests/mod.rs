@@ -188,7 +188,7 @@ pub fn drive_codec<P: Protocol>(plan: &Plan, fake: Fake) -> Driven {
         counts,
         rows,
         recorder: worker.recorder,
-        fake: worker.transport,
+        fake: *worker.transport,
         ended: clock.now(),
         reconnects: worker.tally.closings,
         resent: worker.tally.resent,
