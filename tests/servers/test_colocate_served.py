@@ -1,4 +1,4 @@
-"""``hindmost colocate profile --probe``: a real memcached, started, pinned and asked by an open loop."""
+"""``hindmost colocate profile --probe`` and ``corun``: a real memcached, pinned, and asked by an open loop."""
 
 import json
 import os
@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from measuring import state
+from messages import raises
 from plain_memcached import plain_memcached
 
 from hindmost.cli import main
@@ -16,7 +18,7 @@ from hindmost.errors import TargetError
 from hindmost.studies.colocation import served
 from hindmost.studies.colocation.processor import allowed
 from hindmost.studies.colocation.served import Served
-from hindmost.studies.colocation.windows import Stand
+from hindmost.studies.colocation.windows import Seen, Stand
 from hindmost.targets.ports import pick_free_port
 from hindmost.watch import Application, latency_from
 
@@ -25,6 +27,15 @@ pytestmark = [
     pytest.mark.skipif(shutil.which("memcached") is None, reason="memcached is not installed"),
     pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one processor only"),
 ]
+QUEUES = {"M/G/1", "regimes", "lighter: no more", "lighter: regimes"}
+
+
+@pytest.fixture(scope="module")
+def every_window_counts():
+    """Whatever else the host does: how much of that a window may have is shown in tests/unit/test_colocate_profile.py."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Seen, "kept", property(lambda _: True))
+        yield
 
 
 @pytest.fixture
@@ -43,35 +54,73 @@ def under_load(command: list[str], port: int, rate: str = "1000") -> Served:
     return Served(command, cpus[-1], source, cpus[0])
 
 
-def probes() -> list[Path]:
-    return [one for one in Path("/proc/self/task").iterdir() if (one / "comm").read_text().strip() == "probe"]
+def assert_refused_at(port: int) -> None:
+    with socket.socket() as one:
+        assert one.connect_ex(("127.0.0.1", port)) != 0, "the server is left"
 
 
-def test_a_server_is_profiled_under_load_and_ends_with_it(port, capsys, tmp_path: Path):
-    out = tmp_path / "card.json"
+@pytest.fixture(scope="module")
+def profiled(every_window_counts, tmp_path_factory: pytest.TempPathFactory):
+    """The card of a memcached, as a file, and its port."""
+    card, port = tmp_path_factory.mktemp("profiled") / "kv.json", pick_free_port("127.0.0.1")
     words = ["--probe", "2000", "--probe-address", f"memcached://127.0.0.1:{port}", "--rulers", "dram"]
-    words += ["--window", "60ms", "--out", str(out)]
-    for budget in ("2s", "15s"):  # a busy host spoils windows: then it takes more of them
-        out.unlink(missing_ok=True)
-        done = main(["colocate", "profile", " ".join(memcached(port)), *words, "--budget", budget])
-        told = capsys.readouterr().out
-        if done == 0 and (card := json.loads(out.read_text()))["axes"][0]["latency"]["p99"]:
-            break
-    assert done == 0
-    loaded = card["loaded"]
-    assert card["method"]["unit"] == "requests"
-    assert not card["method"]["real_time"]
+    words += ["--window", "60ms", "--out", str(card), "--budget", "2s", "--name", "kv", "--json"]
+    assert main(["colocate", "profile", " ".join(memcached(port)), *words]) == 0
+    assert_refused_at(port)
+    return card, port
+
+
+def test_a_server_is_profiled_under_load_and_ends_with_it(profiled):
+    card = json.loads(profiled[0].read_text())
+    loaded, method = card["loaded"], card["method"]
+    assert (method["unit"], method["real_time"]) == ("requests", False)
     assert 0 < loaded["p50_us"] <= loaded["p99_us"]
     assert 0 < loaded["busy"] <= 1
-    rounds = card["method"]["windows"] / 4
+    rounds = method["windows"] / 4
     assert loaded["requests"] == pytest.approx(rounds * 3 * 0.06 * 2000, rel=0.5), "a window's, and no more"
     grown = card["axes"][0]["latency"]["p99"]
     assert grown["low"] <= grown["value"] <= grown["high"]
     assert grown["windows"] <= rounds
-    assert f"p99 {loaded['p99_us']:.0f}"[:5] in told
-    assert "beside a server" in told
-    with pytest.raises(OSError, match="refused"):
-        socket.create_connection(("127.0.0.1", port), 1.0)
+
+
+def test_a_server_is_measured_beside_a_job_that_goes_on_and_one_that_ends(profiled, capsys, tmp_path):
+    kv = json.loads(profiled[0].read_text())
+
+    def job(name: str, *command: str) -> str:
+        (tmp_path / f"{name}.json").write_text(
+            json.dumps({**kv, "name": name, "command": command, "loaded": None})
+        )
+        return str(tmp_path / f"{name}.json")
+
+    jobs = [job("spin", sys.executable, "-c", "while True: pass"), job("brief", "sleep", "0.01")]
+    out, page = tmp_path / "out.json", tmp_path / "page.html"
+    words = ["--within", "900%", "--rates", "4k", "--out", str(out), "--page", str(page), "--budget", "3s"]
+    assert main(["colocate", "corun", str(profiled[0]), *jobs, *words]) in (0, 3)
+    told, found, html = capsys.readouterr().out, json.loads(out.read_text()), page.read_text()
+    assert found["windows"] >= 2 * 4 * 4
+    first, (heavier,) = found["loaded"], found["loads"]
+    assert (first["asked_per_s"], heavier["loaded"]["asked_per_s"]) == (2000, 4000)
+    assert min(first["load"], heavier["loaded"]["load"]) > 0
+    assert [one["job"] for one in heavier["jobs"]] == ["spin", "brief"]
+    for one in heavier["jobs"]:
+        models = {guess["model"] for guess in one["predicted"]}
+        assert models >= QUEUES
+    assert {score["model"] for score in heavier["scores"]} == models
+    for one in found["jobs"]:
+        assert one["latency"]["p99"]["windows"] >= 2
+        assert [guess["model"] for guess in one["predicted"]][:1] == ["zero"]
+        assert one["job"] in told
+        assert one["promise"] in told
+        assert one["job"] in html
+    assert "<script" not in html
+    assert found["placement"] in ("siblings", "near", "far", "unknown")
+    assert found["placement"] in told
+    assert found["placement"] in html
+    assert_refused_at(profiled[1])
+
+
+def probes() -> list[Path]:
+    return [one for one in Path("/proc/self/task").iterdir() if (one / "comm").read_text().strip() == "probe"]
 
 
 def test_only_windows_are_asked_and_the_server_is_on_its_processor(port):
@@ -92,37 +141,21 @@ def test_only_windows_are_asked_and_the_server_is_on_its_processor(port):
         assert 50 < answered <= one.asked.requests - one.asked.failed
         assert 0 < used <= one._launched.cpu_time.ns() - before, "nothing from before the window"
         assert one.asked.busy == pytest.approx(used / 0.2e9)
-    assert not Path(f"/proc/{pid}").exists()
+    assert state(pid) == "X"
 
 
 def test_what_cannot_be_asked_is_told_and_nothing_is_left(port, monkeypatch):
-    with pytest.raises(TargetError, match="exit code 3 before it answered"):
+    with raises(TargetError, "program-ended", exit_status=3):
         under_load([sys.executable, "-c", "raise SystemExit(3)"], port).__enter__()
     monkeypatch.setattr(served, "_FIRST_ANSWER_S", 0.2)
     mute = under_load(["sleep", "60"], port)
-    with pytest.raises(TargetError, match=r"no answer in 0\.2 s: .*refused") as refused:
+    with raises(TargetError, "no-answer"):
         mute.__enter__()
-    assert "--probe-address" in str(refused.value.hint)
-    assert mute._launched.ended() == "it was ended by SIGKILL"
-    with plain_memcached() as (address, _), pytest.raises(TargetError, match="before memcached is started"):
+    ending = mute._launched.ended()
+    assert ending is not None
+    assert ending.fields == {"signal": "SIGKILL"}
+    with plain_memcached() as (address, _), raises(TargetError, "address-in-use"):
         under_load(memcached(port), int(address.rpartition(":")[2]))
-
-
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        (["--probe", "1000"], "go together"),
-        (["--probe", "1000", "--probe-address", "memcached://127.0.0.1:1", "--work", "cpu"], "unit of work"),
-        (["--probe", "0", "--probe-address", "memcached://127.0.0.1:1"], "asks nothing"),
-        (
-            ["--probe", "1000", "--probe-address", "memcached://127.0.0.1:1", "--window", "90ms"],
-            "90 requests of the probe: its p99 needs 100",
-        ),
-    ],
-)
-def test_options_that_make_no_load_are_refused(words, told, capsys):
-    assert main(["colocate", "profile", "sleep 60", *words]) == 2
-    assert told in capsys.readouterr().err
 
 
 def test_a_window_in_which_the_server_stands_still_has_no_rate(port, monkeypatch):
@@ -144,9 +177,9 @@ def test_a_window_in_which_the_server_stands_still_has_no_rate(port, monkeypatch
         before, _ = one.count("")
         seen = stand.window("alone", 100.0)
         answered, _ = one.count("")
-        assert answered - before < 20, "what still waits is not answered"
         assert one.asked is not None
         assert one.asked.requests > 50
+        assert answered - before < one.asked.requests / 2, "what still waits is not answered"
         assert one.asked.p50_us > 20_000, "and has waited since it was due"
         assert seen.lost is not None
         assert seen.program is seen.asked is None
