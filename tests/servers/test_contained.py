@@ -25,7 +25,7 @@ def test_what_a_container_hides_is_not_taken_for_nothing_and_the_reason_is_told(
     if tried.returncode != 0:
         pytest.skip(f"no container can be made here: {tried.stderr[-200:]}")
     out = tmp_path / "study"
-    words = ("--rate", "2k", "--runs", "2", "--duration", "1s", "--warmup", "0.3s", "--remake", "0")
+    words = ("--rate", "2k", "--runs", "1", "--duration", "0.5s", "--warmup", "0.3s", "--remake", "0")
     answer = finish(start("measure", "memcached", *words, "--json", "--out", out, before=within), out)
     document = json.loads(answer.out)
     assert answer.code == VERDICTS[document["verdict"]], answer.err

@@ -1,8 +1,8 @@
-"""A server that stands still: whoever was due meanwhile waited at least for its end, whatever the host adds.
+"""A server that stands still: whoever was due meanwhile waited at least for its end, and the verdict names it.
 
 It stands still again and again for as long as the load lasts, so that the measurement meets several of its freezes
 whenever it begins. How long exactly, and what percentiles become of one, is settled by
-``tests/precision/test_freeze.py``.
+``tests/accuracy/test_freeze.py``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pytest
 from freezing import freezes
 from measuring import finish, need, running, start
 
-RATE, SECONDS, FREEZE_S, PAUSE_S = 1000, 2.0, 0.1, 0.3
+RATE, SECONDS, FREEZE_S, PAUSE_S = 1000, 2.5, 0.5, 0.7
 CLOCKS_NS = 1_000_000
 """Wall clock and monotonic clock, read one after the other by two processes."""
 WORDS = ("--arrivals", "deterministic", "--duration", f"{SECONDS}s", "--warmup", "0.3s", "--runs", 1)
@@ -39,3 +39,10 @@ def test_every_request_due_while_the_server_stood_still_waited_for_its_end(tmp_p
         # One request a millisecond, due whether or not the client has a processor.
         assert abs(int(met.sum()) - (end - begin - 2 * CLOCKS_NS) * RATE / 1e9) <= 2
         assert np.all(done[met] > end - CLOCKS_NS), "nobody is answered by a server that stands still"
+    reasons = {one["code"]: one for one in answer.result["reasons"]}
+    assert reasons["server-stalled"]["level"] == "note"
+    for stall in reasons["server-stalled"]["values"]["stalls"]:
+        assert stall["run"] == 1
+        assert stall["requests"] >= 0.5 * RATE * stall["for_s"], stall
+    assert max(stall["for_s"] for stall in reasons["server-stalled"]["values"]["stalls"]) > 0.5 * FREEZE_S
+    assert answer.result["saturation"] is None

@@ -22,9 +22,6 @@ def overloaded(target: str, out: Any, *more: object, rate: str = "5k", runs: str
     answer = measure(target, out, *words, *more)
     assert answer.code in (4, 6), answer.err  # 6 where this host made the client late, too
     assert_counts_close(answer.result)
-    # Start, 0.3 s of warm-up, 0.5 s measured, twice the timeout, some 1 s to write and answer: a run that does
-    # not end is what this finds.
-    assert answer.seconds < 90.0
     memory = answer.study.instance()["memory"]
     assert memory["peak_bytes"] <= memory["bound_bytes"], memory
     return answer
@@ -56,9 +53,6 @@ def test_a_saturated_server_is_named_with_what_it_carried_and_how_to_find_what_h
     words = shlex.split(full["find"])
     assert words[:3] == ["hindmost", "measure", SLOW]
     assert float(words[words.index("--rate") + 1]) < full["answered_per_s"]["value"]
-    # A client that had no processor may be worse, and then comes first.
-    others = [code for code, level in codes(answer).items() if level == "invalid" and code != "rate-not-reached"]
-    assert full["find"] in result["headline"] or others
 
 
 @pytest.mark.nightly
@@ -85,8 +79,8 @@ def stops_reading(connection: socket.socket, heard: bytes) -> None:
 @pytest.mark.parametrize(
     ("behave", "by"),
     [
-        pytest.param(stops_reading, "silence", id="stops reading"),
-        pytest.param(lambda *_: None, "silence", id="never answers", marks=pytest.mark.nightly),
+        pytest.param(stops_reading, "silence", id="stops reading", marks=pytest.mark.nightly),
+        pytest.param(lambda *_: None, "silence", id="never answers"),
         pytest.param(byte_by_byte, None, id="answers a byte a second", marks=pytest.mark.nightly),
     ],
 )
@@ -100,6 +94,7 @@ def test_a_server_that_stops_leaves_every_request_accounted_for(behave, by, tmp_
     assert result["saturation"]["answered_per_s"]["value"] < 200.0
     if by is not None:
         assert result["saturation"]["by"] == by
+    assert "unanswered" in codes(answer)
     assert all(one["value"] is None for one in result["latency_us"].values()), "infinitely late, all of it"
 
 

