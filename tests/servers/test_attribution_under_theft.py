@@ -12,8 +12,7 @@ import pytest
 from factorials import factor, load, read
 from measuring import finish, need_two_processors, start
 from planted import EXAMPLES, true_effects
-from test_calm import need_real_time
-from thief import thief
+from thief import need_real_time, thief
 
 SHARE, SPELL_MS = 0.05, 3.0
 HEAD = """
