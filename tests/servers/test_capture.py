@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from measuring import Household, need, servers, state
+from measuring import Household, need, state
 
 from hindmost.capture import Capture, Caught, Witness, capture_fault, exchanges
 from hindmost.capture import tcpdump as tcpdump_module
@@ -59,7 +59,13 @@ SPOKEN: dict[str, list[tuple[bytes, bytes, int]]] = {
 }
 
 
-@pytest.mark.parametrize("name", servers(*SPOKEN))
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param("memcached", marks=pytest.mark.memcached),
+        pytest.param("nginx", marks=[pytest.mark.nginx, pytest.mark.nightly]),
+    ],
+)
 def test_every_request_is_found_with_its_reply_and_lies_within_the_wall_clock(
     name: str, permitted: None, tmp_path: Path
 ) -> None:
@@ -166,7 +172,7 @@ def test_a_capture_ends_while_connections_go_on_being_made(permitted: None, tmp_
     assert mine in {int(flow["client"].rpartition(":")[2]) for flow in flows}
 
 
-def test_kill_9_of_ours_leaves_no_tcpdump_even_a_stopped_one(permitted: None, tmp_path: Path) -> None:
+def test_neither_kill_9_nor_an_exception_leaves_a_tcpdump(permitted: None, tmp_path: Path) -> None:
     script = (
         "import sys, time; from pathlib import Path; from hindmost.capture import Capture\n"
         "with Capture(Path(sys.argv[1]), 9, ring_kib=1024) as capture:\n"
@@ -185,8 +191,6 @@ def test_kill_9_of_ours_leaves_no_tcpdump_even_a_stopped_one(permitted: None, tm
     finally:
         household.close()
 
-
-def test_an_exception_leaves_no_tcpdump(permitted: None, tmp_path: Path) -> None:
     pids: list[int] = []
 
     def fail() -> None:

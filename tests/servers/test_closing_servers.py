@@ -44,7 +44,10 @@ def sound(answer: Answer) -> None:
 
 
 @pytest.mark.nginx
-@pytest.mark.parametrize(("keeps", "by_turns", "io"), [(1, True, "epoll"), (50, False, "io_uring")])
+@pytest.mark.parametrize(
+    ("keeps", "by_turns", "io"),
+    [(1, True, "epoll"), pytest.param(50, False, "io_uring", marks=pytest.mark.nightly)],
+)
 def test_as_many_connections_are_told_as_nginx_logged(
     keeps: int, by_turns: bool, io: str, tmp_path: Path
 ) -> None:

@@ -25,6 +25,7 @@ def lose_one_packet_in_a_hundred(there: Elsewhere) -> None:
         pytest.skip(f"no lossy link can be made here: {error}")
 
 
+@pytest.mark.nightly  # a row of the matrix asks the same
 @pytest.mark.unbound
 def test_questions_come_to_what_the_zone_says_and_are_counted_by_type(tmp_path: Path) -> None:
     need("unbound")

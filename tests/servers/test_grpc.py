@@ -115,8 +115,6 @@ def test_messages_arrive_as_their_proto_says_and_statuses_are_told_apart_by_call
     other.assert_error(1, "wrong-protocol")
     assert f"grpc://{server.address}/" in other.result["hint"]
 
-
-def test_what_is_no_call_is_refused(tmp_path: Path) -> None:
     protos = descriptors(tmp_path)
     for path, words in [
         ("/shop.Orders/Get", ("--body", '{"idd": 1}', "--descriptors", protos)),

@@ -125,6 +125,14 @@ MESSAGES = {
         {"name": "binary", "send": "{{string:200..70000}}", "binary": True},
     ],
 }
+NAMES = {
+    "kind": "dns",
+    "queries": [
+        {"name": "www.example", "type": "A", "weight": 2},
+        {"name": "www.example", "type": "AAAA"},
+        {"name": "h{{int:1..1000}}.example", "type": "A", "called": "absent"},
+    ],
+}
 ALL_ON_ONE = ("--connections", "1", "--rate", "5k")
 GET_AND_SET = frozenset({"get", "set"})
 
@@ -134,7 +142,7 @@ MATRIX = {
     "memcached-binary": Row("memcached?protocol=memcached-binary", "1.", kinds=GET_AND_SET),
     "memcached-through-twemproxy": Row("nutcracker", "1.", kinds=GET_AND_SET),
     "memcached-udp": Row("memcached-udp", "1.", kinds=GET_AND_SET),
-    "dns-unbound": Row("unbound", "unbound 1"),
+    "dns-unbound": Row("unbound", "unbound 1", NAMES, kinds=frozenset({"A", "AAAA", "absent"})),
     "redis": Row("redis", kinds=GET_AND_SET),
     "redis-resp3-pipelined": Row(
         "redis",
@@ -148,7 +156,7 @@ MATRIX = {
         "postgresql", "PostgreSQL 1", BOTH, kinds=frozenset({"transfer", "prepared"}), nightly=True
     ),
     "postgresql-md5": Row("postgresql?auth=md5", "PostgreSQL 1", BOTH, PASSWORD, nightly=True),
-    "postgresql-over-tls": Row(str(POSTGRESQL), "PostgreSQL 1", BOTH, tls=True),
+    "postgresql-over-tls": Row(str(POSTGRESQL), "PostgreSQL 1", BOTH, tls=True, nightly=True),
     "raw-memcached-pipelined": Row(
         "memcached?protocol=raw", None, RAW, ALL_ON_ONE, kinds=frozenset({"miss", "version"})
     ),

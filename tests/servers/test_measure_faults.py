@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from impostor import black_hole, impostor, memcached, saying
+from impostor import black_hole
 from measuring import (
     Household,
     Started,
@@ -134,19 +134,6 @@ def test_a_server_that_cannot_start_is_an_error_and_the_same_command_begins_anew
     again = measure(str(path), *words)
     assert again.code in (0, 4, 6), again.err
     assert len(again.study.runs()) == 1
-
-
-def test_garbage_replies_end_the_run(household: Household, tmp_path: Path) -> None:
-    (tmp_path / "gets.json").write_text(GETS_ONLY)
-    flags = ["--rate", "200", "--timeout", "0.5s", "--workload", tmp_path / "gets.json"]
-    with impostor(memcached(saying(b"\x00\xff\x7fgarbage\r\n"))) as address:
-        answer = measure(f"memcached://{address}", tmp_path / "study", *flags)
-    answer.assert_error(1, "garbage")
-    assert answer.study.runs() == []
-    assert answer.study.half_done() == []
-
-
-# --- something dies in mid-run --------------------------------------------------------------------------
 
 
 @pytest.mark.memcached

@@ -102,6 +102,7 @@ def doctor(target: str) -> dict:
 @pytest.mark.skipif(
     platform.machine() not in SETSOCKOPT, reason="system call numbers of this machine unknown"
 )
+@pytest.mark.nightly  # tests/unit/test_verdict_stamps.py has the reason, the engine's own tests the socket
 def test_a_kernel_that_refuses_stamps_is_told_and_the_rest_is_measured(tmp_path):
     doc, _ = measure(tmp_path, "--io", "io_uring", filtered=True)
     assert doc["wire_us"] is None

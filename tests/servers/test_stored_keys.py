@@ -127,7 +127,7 @@ def judge(seen: Any, law: Any, least: int, most: int, blur: float = 0.5) -> None
 
 
 @pytest.mark.memcached
-def test_what_a_measurement_stored_is_removed_and_what_was_there_before_stays(tmp_path: Path) -> None:
+def test_what_a_measurement_stored_is_removed_and_keys_of_others_only_when_asked_for(tmp_path: Path) -> None:
     with running(need("memcached")) as server:
         assert ask(server.address, "ms mine 4\r\nhers") == ["HD"]
         study = tmp_path / "study"
@@ -139,11 +139,6 @@ def test_what_a_measurement_stored_is_removed_and_what_was_there_before_stays(tm
         record = json.loads((study / "runs" / "0001" / "run.json").read_text())
         assert record["clean_up"] == {"removed": 10_000}
 
-
-@pytest.mark.memcached
-def test_keys_that_may_be_somebody_elses_are_removed_only_when_asked_for(tmp_path: Path) -> None:
-    with running(need("memcached")) as server:
-        assert ask(server.address, "ms mine 4\r\nhers") == ["HD"]
         for name, more in (("kept", {}), ("removed", {"clean_up": True})):
             keys = {"key_names": ["mine", "new"], **more}
             workload = tmp_path / "workload.json"

@@ -173,7 +173,9 @@ def test_postgresql_lets_a_user_in_by_certificate_and_no_other(tmp_path: Path, h
 
 
 @pytest.mark.memcached
-def test_a_unix_socket_is_measured_by_its_file_and_by_its_path(tmp_path: Path, household: Household) -> None:
+def test_a_unix_socket_is_measured_and_so_are_connections_from_named_addresses(
+    tmp_path: Path, household: Household
+) -> None:
     need("memcached")
     target = tmp_path / "target.toml"
     target.write_text(ON_A_SOCKET)
@@ -183,10 +185,6 @@ def test_a_unix_socket_is_measured_by_its_file_and_by_its_path(tmp_path: Path, h
         answer = measure(f"memcached+unix://{path}", tmp_path / "attached", *FEW)
         whole(answer)
         assert answer.result["target"]["address"] == f"unix:{path}"
-
-
-@pytest.mark.memcached
-def test_connections_come_from_the_addresses_that_were_named(tmp_path: Path, household: Household) -> None:
     with running(need("memcached")) as server:
         url = f"memcached://{server.address}"
         whole(measure(url, tmp_path / "study", *FEW, "--source", "127.0.0.2,127.0.0.3"))

@@ -64,6 +64,7 @@ def test_each_connection_logs_in_and_says_goodbye(
     assert calls["auth"] >= calls["quit"] > 0.8 * made, (calls, made)
 
 
+@pytest.mark.nightly  # its server takes seconds to start
 @pytest.mark.postgresql
 def test_postgresql_finds_no_session_that_was_abandoned(tmp_path: Path) -> None:
     need("postgresql")

@@ -146,6 +146,7 @@ def test_whoever_is_refused_opens_no_websocket_and_who_logs_in_is_measured(serve
     assert not [text for text in stored if "Bearer word" in text]
 
 
+@pytest.mark.nightly  # a row of the matrix without TLS; TLS is below every protocol alike
 def test_it_goes_over_tls(folder, tmp_path):
     issue(folder, "server")
     secured = f', "{folder}/server.pem", "{folder}/server.key"'
