@@ -19,6 +19,7 @@ from hindmost.cli import main
 pytestmark = pytest.mark.usefixtures("clean_folder")
 BOTH = "memcached://127.0.0.1:1,127.0.0.1:2"
 HTTPS = "https://127.0.0.1:1/"
+GRPC = "grpc://127.0.0.1:1/shop.Orders/Get"
 
 
 @pytest.fixture
@@ -55,98 +56,147 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, An
     return document
 
 
+def assert_refused(document: dict[str, Any], error: tuple[str, dict[str, Any]]) -> None:
+    code, fields = error
+    assert document["code"] == code, document
+    assert {name: document["fields"].get(name) for name in fields} == fields
+
+
+def bad(name: str, value: object, by: str = "name") -> tuple[str, dict[str, Any]]:
+    """What an impossible value is refused with."""
+    return "bad-value", {by: name, "value": value}
+
+
 @pytest.mark.parametrize(
-    "flags",
+    ("flags", "error"),
     [
-        ["--rate", "0"],
-        ["--rate=-5"],
-        ["--rate", "nan"],
-        ["--rate", "50q"],
-        ["--runs", "3..2"],
-        ["--quantiles", "100"],
-        ["--quantiles", ""],
-        ["--duration=-1s"],
-        ["--duration", "2d"],
-        ["--duration", "1e300s"],
-        ["--timeout", "0s"],
-        ["--precision", "150%"],
-        ["--clients", "0"],
-        ["--connections", "x"],
-        ["--connections", "100001"],
-        ["--server-cpus", "8000"],
-        ["--client-cpus", "3-1"],
-        ["--arrivals", "weekly"],
-        ["--require", "p99"],
-        ["--require", "p97<1ms"],
-        ["--require", "p99<1ms", "--require", "p99>2ms"],
-        ["--clients", "1024", "--pacing", "spin"],
-        ["--threads", "1024", "--pacing", "spin"],
-        ["--no-such-flag"],
-        ["one-word-too-many"],
-        ["--workload", "no-such-file.json"],
-        ["--resume", "somewhere"],
-        ["--find-rate", "p99<5ms", "--verify-wire"],
-        ["--source", "192.0.2.1"],
-        ["--source", "127.0.0.2,127.0.0.2"],
+        (["--rate", "0"], bad("rate", "0")),
+        (["--rate=-5"], bad("rate", "-5")),
+        (["--rate", "nan"], bad("rate", "nan")),
+        (["--rate", "50q"], bad("rate", "50q")),
+        (["--runs", "3..2"], bad("runs", "3..2")),
+        (["--quantiles", "100"], bad("percentile", "100")),
+        (["--quantiles", ""], bad("percentile", "")),
+        (["--duration=-1s"], bad("duration", "-1s")),
+        (["--duration", "2d"], bad("duration", "2d")),
+        (["--duration", "1e300s"], bad("duration", "1e300s")),
+        (["--timeout", "0s"], bad("timeout", "0s")),
+        (["--precision", "150%"], bad("precision", "150%")),
+        (["--clients", "0"], bad("--clients", 0, "option")),
+        (["--connections", "x"], bad("--connections", "x", "option")),
+        (["--connections", "100001"], bad("--connections", 100001, "option")),
+        (["--server-cpus", "8000"], bad("--server-cpus", 8000, "option")),
+        (["--client-cpus", "3-1"], bad("--client-cpus", "3-1", "option")),
+        (["--arrivals", "weekly"], ("unknown-name", {"option": "--arrivals", "name": "weekly"})),
+        (["--require", "p99"], bad("limit", "p99")),
+        (["--require", "p97<1ms"], ("unmeasured-percentile", {"name": "p97"})),
+        (
+            ["--require", "p99<1ms", "--require", "p99>2ms"],
+            ("conflicting-options", {"value": "p99<1ms", "other": "p99>2ms"}),
+        ),
+        (["--clients", "1024", "--pacing", "spin"], ("few-processors", {"need": 1024})),
+        (["--no-such-flag"], ("unknown-option", {"option": "--no-such-flag"})),
+        (["one-word-too-many"], ("unexpected-argument", {"value": "one-word-too-many"})),
+        (["--workload", "no-such-file.json"], ("no-such-file", {"path": "no-such-file.json"})),
+        (["--resume", "somewhere"], ("conflicting-options", {"options": ["TARGET", "--resume"]})),
+        (
+            ["--find-rate", "p99<5ms", "--verify-wire"],
+            ("conflicting-options", {"options": ["--verify-wire", "--find-rate"]}),
+        ),
+        (["--source", "192.0.2.1"], ("unknown-name", {"option": "--source", "value": "192.0.2.1"})),
+        (
+            ["--source", "127.0.0.2,127.0.0.2"],
+            ("duplicate-name", {"option": "--source", "value": "127.0.0.2"}),
+        ),
     ],
-    ids=" ".join,
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_what_cannot_be_meant_is_refused(flags: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    refused(capsys, "synth", *flags)
+def test_what_cannot_be_meant_is_refused(
+    flags: list[str], error: tuple[str, dict[str, Any]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert_refused(refused(capsys, "synth", *flags), error)
 
 
 @pytest.mark.parametrize(
-    "words",
+    ("words", "error"),
     [
-        [],
-        [""],
-        ["synht"],
-        ["no-such-file.toml"],
-        ["127.0.0.1:11211"],
-        ["gopher://127.0.0.1/"],
-        ["memcached://"],
-        ["memcached://a:0"],
-        ["memcached://127.0.0.1:1,127.0.0.1:1"],
-        [BOTH, "--closed", "--rate", "100"],
-        ["synth", "--sharding", "ketama"],
-        ["memcached://127.0.0.1:1", "--user", "ada"],
-        ["http://127.0.0.1:1/", "--ca", "ca.pem"],
-        [HTTPS, "--ca", "absent.pem"],
-        [HTTPS, "--io", "io_uring"],
-        [HTTPS, "--verify-wire"],
-        ["dns://127.0.0.1:1/x", "--verify-wire"],
-        ["memcached-udp://127.0.0.1:1", "--requests-per-connection", "4"],
-        ["ws://127.0.0.1:1/", "--method", "POST"],
-        ["grpc://127.0.0.1:1/shop.Orders/Get", "--accept", "2xx"],
-        ["grpc://127.0.0.1:1/shop.Orders/Get", "--body", '{"id": 1}'],
-        ["grpc://127.0.0.1:1"],
+        ([], ("missing-argument", {"argument": "TARGET"})),
+        ([""], ("missing-argument", {"argument": "TARGET"})),
+        (["synht"], ("unknown-name", {"name": "synht"})),
+        (["no-such-file.toml"], ("no-such-file", {"path": "no-such-file.toml"})),
+        (["127.0.0.1:11211"], ("missing-argument", {"name": "protocol"})),
+        (["gopher://127.0.0.1/"], ("unknown-name", {"name": "gopher"})),
+        (["memcached://"], ("missing-argument", {"name": "host"})),
+        (["memcached://a:0"], ("bad-value", {"name": "port", "port": "0"})),
+        (["memcached://127.0.0.1:1,127.0.0.1:1"], ("duplicate-name", {"name": "127.0.0.1:1"})),
+        ([BOTH, "--closed", "--rate", "100"], bad("load.loop", "closed", "key")),
+        (["synth", "--sharding", "ketama"], bad("--sharding", "ketama", "option")),
+        (["memcached://127.0.0.1:1", "--user", "ada"], ("unsupported", {"option": "--user"})),
+        (["http://127.0.0.1:1/", "--ca", "ca.pem"], ("unsupported", {"option": "--ca"})),
+        ([HTTPS, "--ca", "absent.pem"], ("tls-file", {})),
+        ([HTTPS, "--io", "io_uring"], bad("io", "io_uring", "key")),
+        ([HTTPS, "--verify-wire"], ("unsupported", {"option": "--verify-wire", "transport": "tls"})),
+        (
+            ["dns://127.0.0.1:1/x", "--verify-wire"],
+            ("unsupported", {"option": "--verify-wire", "transport": "udp"}),
+        ),
+        (
+            ["memcached-udp://127.0.0.1:1", "--requests-per-connection", "4"],
+            ("bad-value", {"key": "requests_per_connection"}),
+        ),
+        (["ws://127.0.0.1:1/", "--method", "POST"], ("unsupported", {"option": "--method"})),
+        ([GRPC, "--accept", "2xx"], ("unsupported", {"option": "--accept", "protocol": "grpc"})),
+        ([GRPC, "--body", '{"id": 1}'], ("missing-argument", {"option": "--descriptors"})),
+        (["grpc://127.0.0.1:1"], bad("path", "/", "key")),
     ],
-    ids=" ".join,
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
 def test_a_target_or_an_option_that_does_not_fit_it_is_refused(
-    words: list[str], capsys: pytest.CaptureFixture[str]
+    words: list[str], error: tuple[str, dict[str, Any]], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    refused(capsys, *words)
+    assert_refused(refused(capsys, *words), error)
 
 
 @pytest.mark.parametrize(
-    "text", ["{", "null", '{"kind": "http"}', '{"get_ratio": 2}', '{"keys": NaN}', '{"colour": 1}']
+    ("text", "code", "key"),
+    [
+        ("{", "bad-file", None),
+        ("null", "bad-file", None),
+        ('{"kind": "http"}', "bad-value", "kind"),
+        ('{"get_ratio": 2}', "bad-value", "get_ratio"),
+        ('{"keys": NaN}', "bad-value", None),
+        ('{"colour": 1}', "unknown-key", "colour"),
+    ],
 )
-def test_a_contradictory_workload_is_refused(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_contradictory_workload_is_refused(
+    text: str, code: str, key: str | None, capsys: pytest.CaptureFixture[str]
+) -> None:
     Path("workload.json").write_text(text)
-    refused(capsys, "synth", "--workload", "workload.json")
+    document = refused(capsys, "synth", "--workload", "workload.json")
+    assert (document["code"], document["fields"].get("key")) == (code, key)
 
 
-@pytest.mark.parametrize("text", [b"= 3", b"\xff\xfe\x00", b'name = "x"\nprotocol = "memcached"\n'])
-def test_an_unreadable_target_file_is_refused(text: bytes, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("text", "code", "key"),
+    [
+        (b"= 3", "bad-file", None),
+        (b"\xff\xfe\x00", "bad-file", None),
+        (b'name = "x"\nprotocol = "memcached"\n', "missing-argument", "command"),
+    ],
+)
+def test_an_unreadable_target_file_is_refused(
+    text: bytes, code: str, key: str | None, capsys: pytest.CaptureFixture[str]
+) -> None:
     Path("target.toml").write_bytes(text)
-    refused(capsys, "target.toml")
+    document = refused(capsys, "target.toml")
+    assert (document["code"], document["fields"].get("key")) == (code, key)
+    assert document["fields"]["path"] == "target.toml"
 
 
 def test_a_folder_that_is_not_empty_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     Path("full").mkdir()
     Path("full/precious").write_text("data")
-    refused(capsys, "synth", "--out", "full")
+    assert refused(capsys, "synth", "--out", "full")["code"] == "folder-in-use"
     assert Path("full/precious").read_text() == "data"
 
 
@@ -172,26 +222,29 @@ def test_a_folder_that_holds_a_study_is_refused_with_the_command_that_continues_
     assert way in refused(capsys, "synth", "--out", "study")["hint"]
 
 
+PLANNED = '{"schema": "hindmost.study/1", "host": {}, "plan": {"target": "synth", %s}}'
+
+
 @pytest.mark.parametrize(
-    "manifest",
+    ("manifest", "resumed", "reported"),
     [
-        None,
-        "{",
-        "[]",
-        '{"schema": "hindmost.study/99"}',
-        '{"schema": "hindmost.study/1"}',
-        '{"schema": "hindmost.study/1", "host": {}, "plan": {"target": "synth", "colour": 1}}',
-        '{"schema": "hindmost.study/1", "host": {}, "plan": {"target": "synth", "rate_per_s": "x"}}',
+        (None, "no-such-study", "no-such-study"),
+        ("{", "bad-file", "bad-file"),
+        ("[]", "unsupported-format", "unsupported-format"),
+        ('{"schema": "hindmost.study/99"}', "unsupported-format", "unsupported-format"),
+        ('{"schema": "hindmost.study/1"}', "bad-file", "bad-file"),
+        (PLANNED % '"colour": 1', "bad-file", "no-finished-runs"),
+        (PLANNED % '"rate_per_s": "x"', "bad-file", "no-finished-runs"),
     ],
 )
 def test_a_study_that_cannot_be_read_is_an_error(
-    manifest: str | None, capsys: pytest.CaptureFixture[str]
+    manifest: str | None, resumed: str, reported: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path("study").mkdir()
     if manifest is not None:
         Path("study/manifest.json").write_text(manifest)
-    for command in (["measure", "--resume", "study"], ["report", "study"]):
-        asked(capsys, *command, exit_code=1)
+    assert asked(capsys, "measure", "--resume", "study", exit_code=1)["code"] == resumed
+    assert asked(capsys, "report", "study", exit_code=1)["code"] == reported
 
 
 @pytest.mark.parametrize(
@@ -212,6 +265,7 @@ def test_a_damaged_run_is_named(damage: str, content: str, capsys: pytest.Captur
     (run / "instance-0.hlog").write_text("")
     (run / damage).write_text(content)
     document = asked(capsys, "report", "study", exit_code=1)
+    assert document["code"] == "damaged-run"
     assert "study/runs/0001" in document["hint"]
 
 
