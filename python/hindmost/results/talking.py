@@ -13,6 +13,7 @@ from hindmost.run.figures import RunFigures
 from hindmost.stats import Decision
 
 if TYPE_CHECKING:
+    from hindmost.notes import Note
     from hindmost.studies.attribution import Step
     from hindmost.studies.attribution.plan import AttributionPlan
 
@@ -53,7 +54,7 @@ class Telling:
     def moment(self, moment: Moment) -> None:
         """Do nothing: a callback during a run could disturb a client."""
 
-    def run_ended(self, figures: RunFigures, decision: Decision, aside: str | None) -> None:
+    def run_ended(self, figures: RunFigures, decision: Decision, aside: Note | None) -> None:
         """Report a stored run."""
         if aside is not None:
             self.say(f"run {figures.number}: excluded: {aside}")
