@@ -5,6 +5,7 @@ A test (``tests/golden/test_docs.py``) fails when a file is no longer what this 
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import subprocess
@@ -116,11 +117,11 @@ def messages_page() -> str:
 _MESSAGES = """\
 # Message codes
 
-Every error, verdict reason, note and refusal has a code. Codes are stable; sentences may change with any version.
+Every error, verdict reason, note and refusal has a code. Codes are stable; sentences may change.
 
 - On the terminal an error reads `error[CODE]: what happened`, followed by a `hint:` line.
-- With `--json`, a command that fails prints a `hindmost.error/1` document on stdout: `code`, `message`, `hint`,
-  `fields` (the values that the message is about) and `exit_code`.
+- With `--json`, a command that fails prints a `hindmost.error/1` document on stdout: `code`, `message`,
+  `hint`, `fields` (the values that the message is about) and `exit_code`.
 - In Python, every exception of `hindmost` has `code`, `fields`, `message` and `hint`.
 - In result documents, `reasons` and `notes` have a `code`, a `text` and `values`.
 
@@ -138,7 +139,7 @@ def limits_page() -> str:
 
     body = ast.parse((ROOT / "python/hindmost/run/limits.py").read_text(encoding="utf-8")).body
     rows = []
-    for line, reason in zip(body, body[1:], strict=False):
+    for line, reason in itertools.pairwise(body):
         if (
             isinstance(line, ast.Assign)
             and isinstance(reason, ast.Expr)

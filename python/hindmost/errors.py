@@ -31,13 +31,19 @@ class HindmostError(Exception):
     exit_code: int = Exit.ERROR
 
     def __init__(
-        self, code: str, message: str, *, hint: str | None = None, exit_code: int | None = None, **fields: Any
+        self,
+        code: str,
+        message: str,
+        *,
+        hint: str | None = None,
+        exit_code: int | None = None,
+        **fields: object,
     ) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
         self.hint = hint
-        self.fields = fields
+        self.fields: dict[str, Any] = fields
         if exit_code is not None:
             self.exit_code = exit_code
 
@@ -60,7 +66,7 @@ class UsageError(HindmostError):
 
 
 class ArgumentError(HindmostError, ValueError):
-    """A Python argument that a function cannot accept (exit 2). It is a ``ValueError``, as Python users expect."""
+    """A Python argument that a function cannot accept (exit 2): a ``ValueError``, as Python users expect."""
 
     exit_code = Exit.USAGE
 
@@ -80,7 +86,7 @@ class TargetError(HindmostError):
 
 
 class InstanceError(HindmostError):
-    """A client failed during a run (exit 1); ``code`` is the engine's name for the failure, if it gave one."""
+    """A client failed during a run (exit 1); ``code`` is the engine's name for the failure, if any."""
 
     shows: Shows | None = None
 
@@ -126,6 +132,6 @@ class Interrupted(HindmostError):
     exit_code = Exit.INTERRUPTED
 
     def __init__(
-        self, message: str = "interrupted", *, hint: str | None = "run the command again", **fields: Any
+        self, message: str = "interrupted", *, hint: str | None = "run the command again", **fields: object
     ) -> None:
         super().__init__("interrupted", message, hint=hint, **fields)

@@ -1,7 +1,7 @@
 """Quicker defaults for the tests of Hindmost itself: ``HINDMOST_TEST_PLAN``, a JSON object.
 
-The variable shortens what a test does not look at. It is refused outside pytest, and what it changes in a plan
-is stored with the study like any other value.
+The variable shortens what a test does not look at. It is refused outside pytest, and what it changes in a
+plan is stored with the study like any other value.
 
 =================  ========================================================================
 ``calibration_s``  seconds of calibration before each measurement

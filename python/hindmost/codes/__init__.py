@@ -1,7 +1,8 @@
-"""All message codes: what each means and what to do. ``docs/reference/messages.md`` is generated from these tables.
+"""All message codes: what each means and what to do.
 
-A code names a kind of problem, not a place in the code. Codes are stable: programs may depend on them. The sentence
-that a person reads is written where the problem is found, and may change at any time.
+A code names a kind of problem, not a place in the code. Codes are stable: programs may depend on them. The
+sentence that a person reads is written where the problem is found, and may change at any time.
+``docs/reference/messages.md`` is generated from these tables.
 """
 
 from __future__ import annotations
