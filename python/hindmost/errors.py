@@ -134,4 +134,5 @@ class Interrupted(HindmostError):
     def __init__(
         self, message: str = "interrupted", *, hint: str | None = "run the command again", **fields: object
     ) -> None:
-        super().__init__("interrupted", message, hint=hint, **fields)
+        super().__init__("interrupted", message, hint=hint)
+        self.fields.update(fields)
