@@ -114,7 +114,7 @@ def test_more_connections_than_host_or_server_have_room_for_are_an_error(tmp_pat
     hindmost(*words, preexec_fn=few_files).assert_error(5, "open-files")
     few = ("measure", "memcached?connections=100", "--json", "--connections", 200, "--out", out)
     answer = hindmost(*few)
-    assert (answer.code, len(answer.error_codes)) == (2, 1), answer.err
+    answer.assert_error(2, "full", need=200, most=100)
     assert "memcached?connections=264" in answer.result["hint"]
     assert not out.exists()
     target = tmp_path / "few.toml"
