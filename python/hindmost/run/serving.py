@@ -40,7 +40,8 @@ class Server:
     def explained(self, error: InstanceError, number: int) -> InstanceError | TargetError:
         """An instance's failure in run `number`, with what is known of the server."""
         managed = self.managed
-        alone = InstanceError(error.code, f"run {number}: {error.message}", hint=error.hint)
+        fields = {**error.fields, "run": number}
+        alone = InstanceError(error.code, f"run {number}: {error.message}", hint=error.hint, **fields)
         alone.shows = "silent" if error.code in GONE else None
         if managed is None or error.code not in (*GONE, "full", "preload"):
             return alone
