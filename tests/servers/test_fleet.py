@@ -34,10 +34,6 @@ def url(two):
         yield found
 
 
-def runs(study: Path) -> list[dict[str, Any]]:
-    return [run.record for run in Study.open(study).runs()]
-
-
 @pytest.fixture(scope="module")
 def made(two, url, tmp_path_factory):
     """A study of two runs by two machines."""
@@ -47,7 +43,7 @@ def made(two, url, tmp_path_factory):
     return answer
 
 
-def test_two_machines_measure_a_server_on_a_third(made, two):
+def test_two_machines_measure_a_server_on_a_third_from_one_moment_on(made, two):
     result = made.result
     assert_counts_close(result)
     assert result["counts"]["errors"] == result["counts"]["timeouts"] == 0
@@ -56,39 +52,28 @@ def test_two_machines_measure_a_server_on_a_third(made, two):
         first, second = (one["counts"]["due"] for one in run["instances"])
         assert 0.8 < first / second < 1.25, "the plan is not thinned evenly"
     assert not two.left()
-
-
-def test_nothing_is_said_in_the_channel_while_it_is_measured(made):
-    for record in runs(made.study.folder):
-        for host in record["fleet"]:
+    errors = []
+    for run in Study.open(made.study.folder).runs():
+        moments = []
+        for host in run.record["fleet"]:
+            # Nothing is said in the channel while it is measured.
             channel = host["channel"]
             assert channel["bytes"] == 0
             assert channel["wakeups"] <= QUIET_WAKEUPS
-            assert channel["seconds"] > 0.7  # most of calibration and measurement
-
-
-def test_a_clock_that_is_5_ms_off_is_measured_before_and_after(made):
-    errors = []
-    for record in runs(made.study.folder):
-        for host in record["fleet"]:
+            assert channel["seconds"] > 0.5
+            # A clock that is 5 ms off is measured before and after.
             true_ns = 5_000_000 if host["host"] == "b" else 0
             for when in ("before", "after"):
                 clock = host["clock"][when]
                 assert abs(clock["offset_ns"] - true_ns) <= clock["error_ns"]
                 if true_ns:
                     errors.append(clock["error_ns"])
-    # Of one look a busy host may make any error, and says so.
-    assert min(errors) < 5_000_000 / 2, "too coarse to see it"
-
-
-def test_all_begin_at_one_moment_whatever_their_clocks_say(made):
-    for run in Study.open(made.study.folder).runs():
-        moments = []
-        for host in run.record["fleet"]:
             for index in host["instances"]:
                 told = json.loads((run.folder / f"instance-{index}.json").read_text())
                 moments.append(told["measured_from_ns"] - host["clock"]["before"]["offset_ns"])
         assert max(moments) - min(moments) < 5_000_000 / 2
+    # Of one look a busy host may make any error, and says so.
+    assert min(errors) < 5_000_000 / 2, "too coarse to see it"
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +102,7 @@ def said_to(address: str, security: Any, **message: Any) -> Any:
     return asyncio.run(work())
 
 
-def test_a_stranger_without_the_sessions_certificate_is_not_heard(channel):
+def test_only_the_controller_is_heard_and_its_secrets_stand_nowhere(channel, two):
     from distributed.security import Security
 
     address = channel._reached["a"].address
@@ -125,25 +110,15 @@ def test_a_stranger_without_the_sessions_certificate_is_not_heard(channel):
     for stranger in (credentials(["stranger"])[0].security(), Security()):
         with pytest.raises((OSError, RuntimeError, TypeError)):
             said_to(address, stranger, op="identity")
-
-
-def test_a_worker_that_measures_takes_no_code_from_anybody(channel):
-    address = channel._reached["a"].address
+    # A worker takes no code from anybody, not even with the session's certificate.
     for op in ("run", "run_coroutine", "plugin-add", "actor_execute", "upload_file", "update_data"):
-        with pytest.raises(ValueError, match="explicitly disallowed"):
+        with pytest.raises(ValueError, match="disallowed"):
             said_to(address, channel.security, op=op, function=b"", wait=True)
+    text, signature = Signer().word("a", {"hello": {}})
+    found = said_to(address, channel.security, op="hindmost", text=text, signature=signature)
+    assert found["error"]["code"] == "rejected-command", "another controller signed it"
     assert channel.ask("a", {"hello": {}}).said["version"]
 
-
-def test_a_word_that_the_controller_did_not_sign_is_refused_though_it_has_the_certificate(channel):
-    text, signature = Signer().word("a", {"hello": {}})
-    found = said_to(
-        channel._reached["a"].address, channel.security, op="hindmost", text=text, signature=signature
-    )
-    assert found["error"]["code"] == "refused"
-
-
-def test_no_secret_of_the_session_stands_on_a_command_line_in_an_environment_or_in_a_file(channel, two):
     key = channel._credentials["a"].key.splitlines()[1]
     for one in two.loads:
         for pid, line in one.commands().items():
