@@ -61,6 +61,7 @@ def test_a_measurement_from_python_is_the_study_that_the_command_line_would_make
     assert not (tmp_path / "none").exists()
 
 
+@pytest.mark.nightly  # test_find_rate.py makes such a study by the command line every time
 def test_a_search_from_python_knows_its_rates(few, tmp_path):
     options = {**SHORT, "runs": "5..5"}
     found = hindmost.measure(
