@@ -110,7 +110,10 @@ def messages_page() -> str:
     """Reference of message codes: what each means and what to do."""
     from hindmost.codes import CODES
 
-    rows = [f"| `{name}` | {code.meaning} | {code.action} |" for name, code in sorted(CODES.items())]
+    rows = [
+        f"| `{name}` | {code.meaning} | {code.action.replace('|', chr(92) + '|')} |"
+        for name, code in sorted(CODES.items())
+    ]
     return _MESSAGES.format(rows="\n".join(rows))
 
 
