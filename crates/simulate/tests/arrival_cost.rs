@@ -46,13 +46,13 @@ fn the_capacity_is_what_gets_through() {
     let mut document = document(1);
     document["service"][0]["law"] = json!({"kind": "exponential", "mean_us": 100});
     let at = |rate: f64| {
-        let way = design(Some(Load::RatePerS(rate)), Arrivals::default(), 1_000_000);
+        let way = design(Some(Load::RatePerS(rate)), Arrivals::default(), 200_000);
         run(&document, &Design { backlog: true, ..way })
     };
     let capacity = at(1_000.0).capacity_per_s.unwrap();
     let by_hand = capacity * 100e-6 + capacity * 20e-6 / (1.0 + capacity * 20e-6);
     assert!((by_hand - 1.0).abs() < 1e-9, "{by_hand}");
-    // 1 % in the mean of 1,000,000 services and intervals is ten standard errors.
+    // 1 % in the mean of 200,000 services and intervals is more than four standard errors.
     let full = at(capacity * 1.01);
     assert!(full.busy_share > 0.99, "{}", full.busy_share);
     assert!((full.throughput_per_s.unwrap() / capacity - 1.0).abs() < 0.01, "{:?}", full.throughput_per_s);

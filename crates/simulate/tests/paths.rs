@@ -48,7 +48,7 @@ fn stops(scope: &str) -> Value {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
     fn the_recursion_is_the_event_by_event_way_bit_for_bit(
@@ -153,7 +153,7 @@ fn arrivals_see_what_littles_law_says_is_there() {
     let mut document = queue(json!({"kind": "exponential", "mean_us": 100}), 3);
     document["locks"] = json!([{"name": "log", "hold": {"kind": "deterministic", "us": 10}, "spin_us": 5,
                                 "wake_us": 20}]);
-    let design = open(0.7, 1_000_000);
+    let design = open(0.7, 200_000);
     let found = rows(&document, &design);
     let mut ends: Vec<f64> = found.iter().map(|row| row.finish_ns).collect();
     ends.sort_by(f64::total_cmp);

@@ -351,7 +351,7 @@ mod tests {
 
     #[test]
     fn it_is_the_same_year_for_the_same_seed_and_odd_questions_are_refused() {
-        let asked = small(Policy::Grid);
+        let asked = Durability { blocks: 4_000, months: 2.0, ..small(Policy::Grid) };
         assert_eq!(lost(&asked), lost(&asked));
         let world = World::synthetic(&asked.center);
         let refused = |asked| durability(&world, &asked).err().unwrap().code();
@@ -364,14 +364,15 @@ mod tests {
 
     #[test]
     fn the_exact_rate_of_blocks_where_they_lay_is_what_was_lost() {
-        // Repairs are fast enough that their mean time says it; twenty years of reimages, blocks of one year each.
+        // Repairs are fast enough that their mean time says it; five years of reimages, blocks of one year each.
         let (mut counted, mut exact) = (0.0, 0.0);
-        for seed in 0..20 {
+        for seed in 0..5 {
             let center = Center { seed, wave_hours: 2.0, ..small(Policy::Stock).center };
             let found = lost(&Durability { center, copies_per_hour: 300.0, ..small(Policy::Stock) });
             counted += found.blocks as f64 / 40_000.0;
             exact += found.exact_per_block_year.unwrap();
         }
+        eprintln!("RATIO exact {}", counted / exact);
         assert!(counted > 0.5 * exact && counted < 2.0 * exact, "{counted} against {exact}");
     }
 }

@@ -138,7 +138,7 @@ fn batch_work_gets_no_core_of_which_a_primary_tenant_uses_a_part() {
     let asked = Scheduling {
         scheduler: Scheduler::Balanced,
         utilisation: None,
-        days: 1.0,
+        days: 0.25,
         demand: 20.0,
         ..Scheduling::default()
     };
