@@ -38,21 +38,10 @@ def three(tmp_path_factory):
 
 
 def test_a_client_behind_a_slow_link_is_named_and_owns_the_tail(three, tmp_path):
-    three.by_name["c"].slow("150kbit")  # less than its replies need: they wait as long as the queue is
-    words = (
-        "--rate",
-        "400",
-        "--runs",
-        "5",
-        "--duration",
-        "0.6s",
-        "--warmup",
-        "0.3s",
-        "--quantiles",
-        "50",
-        "--timeout",
-        "10s",
-    )
+    three.by_name["c"].slow("2mbit")  # a reply takes it some 30 ms, of which there are 20 a second
+    (tmp_path / "few.json").write_text('{"kind": "key-value", "keys": 50, "value_bytes": 8000}')
+    words = ("--workload", tmp_path / "few.json", "--rate", "60", "--connections", "3", "--quantiles", "50")
+    words += ("--runs", "5", "--duration", "0.8s", "--warmup", "0.2s")
     try:
         with three.memcached() as url:
             answer = measure(url, tmp_path / "study", "--fleet", three.hosts_file(), *LOAD, *words)
