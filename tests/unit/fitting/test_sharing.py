@@ -12,7 +12,7 @@ from hindmost.models.fit.threads.sharing import shared
 
 from .planted import by_code
 
-N = 20_000
+N = 3_000
 LAW = {"kind": "lognormal", "median_us": 100.0, "sigma_log": 0.3}
 MEAN = 100.0 * np.exp(0.045)
 
@@ -56,7 +56,7 @@ def fitted(hold_us, stretch, counts=(1, 2, 4), seed=1):
 
 
 def test_threads_that_share_nothing_get_neither_lock_nor_stretch():
-    found = fitted(0.0, 0.0)
+    found = fitted(0.0, 0.0, counts=(1, 4))
     assert "locks" not in found.clone.document
     assert found.clone.document["load"]["busy"] == 0.0
     assert by_code(found.threads).keys() == {"no-sharing"}
@@ -74,7 +74,7 @@ def test_a_planted_lock_is_found_with_its_hold_time():
 
 
 def test_a_planted_stretch_is_found_and_is_no_lock():
-    found = fitted(0.0, 0.3)
+    found = fitted(0.0, 0.3, counts=(1, 4))
     assert "locks" not in found.clone.document
     assert found.clone.document["load"]["busy"] == pytest.approx(0.3, abs=0.03)
     low, high = found.clone.document["origin"]["intervals"]["load.busy"]
