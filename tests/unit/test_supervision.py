@@ -200,6 +200,20 @@ def used(pid: int) -> int:
     return int(fields[11]) + int(fields[12])
 
 
+def frozen(group) -> bool:
+    """Whether the kernel has stopped all of it."""
+    if "freezer" in group.places:
+        return (group.folder("freezer") / "freezer.state").read_text() == "FROZEN\n"
+    return "frozen 1" in (group.folder("cpu") / "cgroup.events").read_text()
+
+
+def share(group) -> tuple[str, str]:
+    """The file that gives the group the least, and what is in it."""
+    folder = group.folder("cpu")
+    name = next(one for one in ("cpu.idle", "cpu.weight", "cpu.shares") if (folder / one).exists())
+    return name, (folder / name).read_text().strip()
+
+
 def left() -> list[str]:
     return [path.name for path in hierarchy("cpu").top.glob(f"hindmost-job-{os.getpid()}-*")]
 
@@ -215,15 +229,12 @@ def test_a_running_job_is_paused_and_goes_back_where_it_was_with_all_that_it_sta
     ):
         assert group.members() == pids
         job.allow(0)
-        time.sleep(0.1)
+        wait_for(lambda: frozen(group), "a paused job", LAST_IN_LINE_S)
         paused = {pid: used(pid) for pid in pids}
-        time.sleep(0.3)
+        time.sleep(0.05)
         assert {pid: used(pid) for pid in pids} == paused
         job.allow(len(job.cpus))
-        end = time.monotonic() + 20
-        while {pid: used(pid) for pid in pids} == paused and time.monotonic() < end:
-            time.sleep(0.05)
-        assert {pid: used(pid) for pid in pids} != paused
+        assert not frozen(group)
         assert job.used_s() > 0
     assert {pid: groups_of(pid) for pid in pids} == before
     assert not left()
@@ -235,27 +246,18 @@ def test_a_job_gets_only_what_nobody_else_wants_and_only_processors_that_it_was_
     pids = children(burner.pid)
     cpu = max(os.sched_getaffinity(0))
     found = {pid: os.sched_getaffinity(pid) for pid in pids}
-    busy = subprocess.Popen([sys.executable, "-c", "while True: pass"], start_new_session=True)
-    try:
-        os.sched_setaffinity(busy.pid, {cpu})
-        with (
-            surgery(tmp_path / "j") as surgeon,
-            new_group(tmp_path / "j") as group,
-            taken(burner.pid, group, surgeon) as job,
-        ):
-            job.allow(1)
-            assert {pid: os.sched_getaffinity(pid) for pid in pids} == {pid: {cpu} for pid in pids}
-            first, other = job.used_s(), used(busy.pid)
-            time.sleep(1.0)
-            got, lost = job.used_s() - first, (used(busy.pid) - other) / os.sysconf("SC_CLK_TCK")
-            assert got < 0.2 * lost, f"the job got {got:.2f} s, the busy one {lost:.2f} s"
-            job.allow(len(job.cpus))
-            assert {pid: os.sched_getaffinity(pid) for pid in pids} == found
-            job.allow(1)
+    with (
+        surgery(tmp_path / "j") as surgeon,
+        new_group(tmp_path / "j") as group,
+        taken(burner.pid, group, surgeon) as job,
+    ):
+        job.allow(1)
+        assert share(group) in {("cpu.idle", "1"), ("cpu.weight", "1"), ("cpu.shares", "2")}
+        assert {pid: os.sched_getaffinity(pid) for pid in pids} == {pid: {cpu} for pid in pids}
+        job.allow(len(job.cpus))
         assert {pid: os.sched_getaffinity(pid) for pid in pids} == found
-    finally:
-        busy.kill()
-        busy.wait()
+        job.allow(1)
+    assert {pid: os.sched_getaffinity(pid) for pid in pids} == found
 
 
 @GROUPS
@@ -358,29 +360,26 @@ def test_a_killed_supervision_leaves_the_host_as_it_was(burner, tmp_path, what, 
     assert not list(hierarchy("cpu").top.glob(f"hindmost-job-{victim.pid}-*"))
     assert not any(alive(pid) for pid in started)
     now = {pid: used(pid) for pid in pids}
-    end = time.monotonic() + 20
-    while {pid: used(pid) for pid in pids} == now and time.monotonic() < end:
-        time.sleep(0.02)
-    assert {pid: used(pid) for pid in pids} != now, "the running job goes on"
+    wait_for(lambda: {pid: used(pid) for pid in pids} != now, "the running job goes on", LAST_IN_LINE_S)
 
 
-@GROUPS
-def test_a_group_whose_last_process_goes_late_is_removed_all_the_same(tmp_path):
-    words = ["sleep", "promised", str(tmp_path / "j")]
-    with subprocess.Popen([sys.executable, "-P", "-c", KILLED, *words], stdout=subprocess.PIPE) as victim:
-        assert victim.stdout is not None
-        assert victim.stdout.readline() == b"now\n"
-        (folder,) = hierarchy("cpu").top.glob(f"hindmost-job-{victim.pid}-*")
-        with subprocess.Popen(["sleep", "600"]) as late:
-            try:
-                (folder / "cgroup.procs").write_text(str(late.pid))
-                victim.kill()
-                time.sleep(12.0)  # longer than one attempt to remove it lasts
-                assert folder.exists()
-            finally:
-                late.kill()
-    wait_for(lambda: not folder.exists(), "the group is gone", LAST_IN_LINE_S)
-    wait_for(lambda: (tmp_path / "j" / "knobs.jsonl").read_text() == "", "nothing is left", LAST_IN_LINE_S)
+def test_the_watchdog_tries_until_a_group_whose_last_process_goes_late_is_removed(monkeypatch):
+    class Engine:
+        EngineError = OSError
+        tries = 0
+
+        def recover_knobs(self, journal):
+            self.tries += 1
+            if self.tries < 3:  # a process is still in the group
+                raise OSError
+
+        def left_knobs(self, journal):
+            return json.dumps([{"pid": 1}, *([{"pid": 7}] if self.tries < 4 else [])])
+
+    monkeypatch.setattr(watchdog, "PAUSE_S", 0.001)
+    engine = Engine()
+    watchdog._clean_up(engine, "journal", 7)
+    assert engine.tries == 4, "another owner's entry is not waited for"
 
 
 def test_what_is_left_of_an_owner_that_lives_is_its_own(tmp_path, monkeypatch):
