@@ -1,0 +1,43 @@
+"""``hindmost synth serve`` without a client, and what it refuses."""
+
+import json
+
+import jsonschema
+from clones import SMALL
+from messages import assert_refused
+
+from hindmost.cli import main
+from hindmost.store.schema import schemas
+
+
+def test_integrated_it_needs_no_client_and_follows_its_schemas(tmp_path, capsys):
+    words = ["synth", "serve", "silo", "--integrated", "--rate", "5k", "--requests", "2000", "--json"]
+    assert main(words) == 0
+    told = json.loads(capsys.readouterr().out)
+    jsonschema.Draft202012Validator(schemas()["serve"]).validate(told)
+    account = told["account"]
+    assert account["total"]["served"] == 2_000
+    assert account["sojourn"]["mean_ns"] >= account["service"]["mean_ns"]
+    assert main(["synth", "serve", "silo", "--certificate", "--json"]) == 0
+    jsonschema.Draft202012Validator(schemas()["certificate"]).validate(json.loads(capsys.readouterr().out))
+
+
+def test_time_outside_the_server_is_not_served(tmp_path, capsys):
+    far = tmp_path / "far.toml"
+    far.write_text(SMALL.replace('name = "small"', 'name = "far"\noutside_us = 30.0'))
+    assert main(["synth", "serve", str(far), "--integrated", "--requests", "100", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["outside_us"] == 30.0
+
+
+def test_what_cannot_be_is_refused(tmp_path, capsys):
+    bad = tmp_path / "bad.toml"
+    bad.write_text(SMALL.replace("0.4", "-0.4"))
+    for words, exit_code, code, fields in [
+        (["silo", "--integrated", "--rate", "1M"], 1, "bad-value", {}),
+        (["silo", "--rate", "1k"], 2, "conflicting-options", {}),
+        (["silo", "--cpus", "4000"], 1, "pin", {}),
+        (["silo", "--cpus", "x"], 2, "bad-value", {"option": "--cpus"}),
+        ([str(bad)], 2, "bad-value", {"key": "service[0].law.sigma_log"}),
+        (["silo", "--address", "nowhere"], 1, "serving-failed", {"address": "nowhere"}),
+    ]:
+        assert_refused(["synth", "serve", *words], capsys, exit_code, code, **fields)
