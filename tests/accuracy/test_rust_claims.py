@@ -38,11 +38,6 @@ CLAIMS = {
         "real_servers::few_are_asked_again_of_a_server_that_limits_keep_alive",
         "real_servers::what_is_pipelined_is_sent_soon_and_most_stamps_come",
     ],
-    "uring": [
-        "embedded::a_warm_up_ends_as_soon_as_it_may",
-        "real_servers::few_are_asked_again_of_a_server_that_limits_keep_alive",
-        "real_servers::what_is_pipelined_is_sent_soon_and_most_stamps_come",
-    ],
 }
 
 

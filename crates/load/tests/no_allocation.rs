@@ -8,8 +8,6 @@
 #[path = "instances/common/mod.rs"]
 mod common;
 
-const IO: &str = "epoll";
-
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -105,7 +103,7 @@ impl Controller for Watching {
 }
 
 const CALIBRATION_S: f64 = 0.05;
-const MEASURE_S: f64 = 0.2;
+const MEASURE_S: f64 = 0.1;
 
 #[test]
 fn workers_allocate_nothing_between_the_first_and_the_last_request() {
@@ -118,7 +116,6 @@ fn workers_allocate_nothing_between_the_first_and_the_last_request() {
     });
     for (load, pacing, io) in [
         (json!({"loop": "open", "rate_per_s": 5000.0}), "spin", "epoll"),
-        (json!({"loop": "open", "rate_per_s": 5000.0}), "sleep", "epoll"),
         // More than the server can do: everything that waits has its place already.
         (json!({"loop": "open", "rate_per_s": 2_000_000.0}), "spin", "epoll"),
         (
@@ -135,11 +132,9 @@ fn workers_allocate_nothing_between_the_first_and_the_last_request() {
         allocates_nothing("memcached", &address, &changes);
     }
     // Connections that carry five requests each, because the plan says so.
-    for (load, io) in [
-        (json!({"loop": "open", "rate_per_s": 3_000.0}), "epoll"),
-        (json!({"loop": "open", "rate_per_s": 500_000.0}), "epoll"),
-        (json!({"loop": "closed"}), "io_uring"),
-    ] {
+    for (load, io) in
+        [(json!({"loop": "open", "rate_per_s": 500_000.0}), "epoll"), (json!({"loop": "closed"}), "io_uring")]
+    {
         let changes = json!({"load": load, "io": io, "workload": mix, "requests_per_connection": 5});
         let ran = allocates_nothing("memcached", &address, &changes);
         let made = ran.result["connects"]["made"].as_u64().unwrap();
@@ -233,14 +228,14 @@ fn allocates_nothing(protocol: &str, address: &str, changes: &Value) -> Ran {
     let mut all = json!({
         "threads": [{}, {}], "max_outstanding": 4096,
         "phases": {
-            "warmup": {"fixed": {"seconds": 0.1}}, "calibration_s": CALIBRATION_S, "measure_s": MEASURE_S,
+            "warmup": {"fixed": {"seconds": 0.05}}, "calibration_s": CALIBRATION_S, "measure_s": MEASURE_S,
         },
     });
     for (key, value) in changes.as_object().into_iter().flatten() {
         all[key] = value.clone();
     }
     let ran = run_with(&plan(protocol, address, &all), &mut Watching::default()).unwrap();
-    assert!(ran.count("due") > 400, "{}", ran.result["counts"]);
+    assert!(ran.count("due") > 200, "{}", ran.result["counts"]);
     assert!(EARLIER.load(Ordering::Relaxed) > 0, "the start allocates, so it must be seen");
     let (count, bytes) = (MEASURED.load(Ordering::Relaxed), FIRST_BYTES.load(Ordering::Relaxed));
     assert_eq!(count, 0, "{changes}: the first allocation had {bytes} bytes");

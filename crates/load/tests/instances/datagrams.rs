@@ -30,7 +30,7 @@ fn a_datagram_that_is_too_long_costs_its_own_request_alone() {
     let ran = run(&plan("dns", &long_winded(), &changes)).unwrap();
     let dropped = ran.result["datagrams"]["oversized"].as_u64().unwrap();
     // Of the whole load, of which the measurement is two thirds. A busy host may delay others, and drop none.
-    assert!((8..=16).contains(&dropped), "{}", ran.result["datagrams"]);
+    assert!((3..=9).contains(&dropped), "{}", ran.result["datagrams"]);
     let (timeouts, lost) = (ran.count("timeouts"), ran.count("lost"));
     let late = ran.result["datagrams"]["late"].as_u64().unwrap();
     assert!((1..=dropped + late).contains(&timeouts) && lost == 0, "{timeouts} {lost}: {}", ran.result);

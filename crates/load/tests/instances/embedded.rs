@@ -1,6 +1,6 @@
 //! Whole instances against the embedded server: phases, loops, files.
 
-use super::common::{intervals, plan, requests, run, synth, Request};
+use super::common::{intervals, plan, requests, run, synth, ways, Request, MEASURE_S};
 use hindmost_load::LoadError;
 use hindmost_synth::{Server, ServerConfig};
 use serde_json::{json, Value};
@@ -9,21 +9,22 @@ use serde_json::{json, Value};
 fn every_loop_pacing_and_law_measures_and_accounts() {
     let server = synth();
     let address = server.local_address().to_string();
-    for load in [
-        json!({"loop": "open", "rate_per_s": 3000.0}),
-        json!({"loop": "open", "rate_per_s": 3000.0, "arrivals": "deterministic"}),
-        json!({"loop": "closed", "rate_per_s": 3000.0}),
-        json!({"loop": "closed"}),
+    for (load, pacing, ways) in [
+        (json!({"loop": "open", "rate_per_s": 3000.0}), "sleep", ways()),
+        (json!({"loop": "open", "rate_per_s": 3000.0, "arrivals": "deterministic"}), "spin", &["epoll"][..]),
+        (json!({"loop": "closed", "rate_per_s": 3000.0}), "sleep", &["epoll"]),
+        (json!({"loop": "closed"}), "spin", ways()),
     ] {
-        for pacing in ["spin", "sleep"] {
-            let ran = run(&plan("memcached", &address, &json!({"load": load, "pacing": pacing}))).unwrap();
-            ran.assert_clean(&format!("{load} {pacing}"));
+        for io in ways {
+            let changes = json!({"load": load, "pacing": pacing, "io": io});
+            let ran = run(&plan("memcached", &address, &changes)).unwrap();
+            ran.assert_clean(&changes.to_string());
             assert_eq!(ran.count("misses"), 0);
             let (ideal, _) = intervals(&ran.file("instance-0.hlog"), "ideal_slip");
             assert_eq!(ideal == 1, load["loop"] == "open", "a closed loop knows no lateness");
             if let (Some(rate), "open") = (load["rate_per_s"].as_f64(), load["loop"].as_str().unwrap()) {
                 // Poisson: within five standard deviations; the seed is fixed besides.
-                let expected = rate * 0.4;
+                let expected = rate * MEASURE_S;
                 let due = ran.count("due") as f64;
                 assert!((due - expected).abs() < 5.0 * expected.sqrt(), "{due} for {expected}");
             }
@@ -33,14 +34,19 @@ fn every_loop_pacing_and_law_measures_and_accounts() {
 
 #[test]
 fn the_files_agree_with_the_account() {
+    ways().iter().for_each(|io| files_agree(io));
+}
+
+fn files_agree(io: &str) {
     let server = synth();
     let changes = json!({
+        "io": io,
         "threads": [{}, {}],
         "keep": {"samples": 100_000, "worst": 50},
         "workload": {"kind": "key-value", "keys": 300, "get_ratio": 0.7, "popularity": {"zipf": 0.99}},
     });
     let ran = run(&plan("memcached", &server.local_address().to_string(), &changes)).unwrap();
-    ran.assert_clean("two threads");
+    ran.assert_clean(io);
 
     let samples = requests(&ran.file("samples-0.parquet"));
     assert_eq!(samples.len() as u64, ran.count("due"), "the sample has room for all");
@@ -55,7 +61,7 @@ fn the_files_agree_with_the_account() {
     for request in &samples {
         let (sent, done) = (request.sent_ns.unwrap(), request.done_ns.unwrap());
         assert!(request.due_ns <= sent && sent <= done, "{request:?}");
-        assert!((0..400_000_000).contains(&request.due_ns), "{request:?}");
+        assert!((0..(MEASURE_S * 1e9) as i64).contains(&request.due_ns), "{request:?}");
     }
 
     let worst = requests(&ran.file("worst-0.parquet"));
@@ -101,7 +107,7 @@ fn the_files_agree_with_the_account() {
     }
     let calibration = intervals(&log, "calibration").1;
     assert_eq!(calibration.count(), ran.result["calibration"]["count"].as_u64().unwrap());
-    assert!(calibration.count() > 100);
+    assert!(calibration.count() > 50);
     assert_eq!(ran.result["threads"].as_array().unwrap().len(), 2);
     assert_eq!(ran.result["series"].as_array().unwrap().len(), 2);
 }
@@ -110,17 +116,17 @@ fn the_files_agree_with_the_account() {
 fn values_of_any_size_come_and_go() {
     let server = synth();
     let address = server.local_address().to_string();
-    for (value_bytes, rate) in [
-        (json!(1), 2000.0),
-        (json!({"choice": [[10, 1.0], [5000, 1.0]]}), 2000.0),
+    let sizes = [
+        (json!({"choice": [[1, 1.0], [5000, 1.0]]}), 2000.0),
         (json!({"uniform": [100_000, 900_000]}), 100.0),
-    ] {
+    ];
+    for ((value_bytes, rate), io) in sizes.iter().flat_map(|size| ways().iter().map(move |io| (size, io))) {
         let changes = json!({
-            "load": {"loop": "open", "rate_per_s": rate},
+            "io": io, "load": {"loop": "open", "rate_per_s": rate},
             "workload": {"kind": "key-value", "keys": 20, "get_ratio": 0.5, "value_bytes": value_bytes},
         });
         let ran = run(&plan("memcached", &address, &changes)).unwrap();
-        if rate > 100.0 {
+        if *rate > 100.0 {
             ran.assert_clean(&value_bytes.to_string());
         } else {
             ran.assert_served(&value_bytes.to_string());
@@ -149,8 +155,8 @@ fn what_the_server_refuses_is_an_error_with_its_words() {
     assert_eq!(ran.result["first_error"], "SERVER_ERROR out of memory storing object");
     // Where the keys are to be stored first, that is the failure, and it says how far it came.
     let error = run(&plan("memcached", &address, &json!({"workload": workload}))).err().unwrap();
-    assert!(matches!(error, LoadError::Preload { keys: 500, .. }), "{error}");
-    assert!(error.to_string().contains("out of memory"), "{error}");
+    let LoadError::Preload { keys: 500, stored, reason } = error else { panic!("{error}") };
+    assert!(stored < 500 && reason.contains("SERVER_ERROR"), "{stored} {reason}");
 }
 
 /// Seconds of a warm-up that may take 0.3 to `max_s`, of a server that needs none.
@@ -183,15 +189,18 @@ fn a_warm_up_ends_as_soon_as_it_may() {
 #[test]
 fn a_thousand_connections_open_and_carry_requests() {
     let server = synth();
-    let changes = json!({"connections": 900, "preload": false});
-    let ran = run(&plan("memcached", &server.local_address().to_string(), &changes)).unwrap();
-    ran.assert_clean("900 connections");
-    let samples = requests(&ran.file("samples-0.parquet"));
-    let mut used: Vec<i32> = samples.iter().map(|r| r.connection).collect();
-    used.sort_unstable();
-    used.dedup();
-    // 1200 requests over 900 connections at random leave a quarter of them out.
-    assert!(used.len() > 550, "{}", used.len());
+    for io in ways() {
+        let load = json!({"loop": "open", "rate_per_s": 6000.0});
+        let changes = json!({"io": io, "connections": 900, "preload": false, "load": load});
+        let ran = run(&plan("memcached", &server.local_address().to_string(), &changes)).unwrap();
+        ran.assert_clean(io);
+        let samples = requests(&ran.file("samples-0.parquet"));
+        let mut used: Vec<i32> = samples.iter().map(|r| r.connection).collect();
+        used.sort_unstable();
+        used.dedup();
+        // 1200 requests over 900 connections at random leave a quarter of them out.
+        assert!(used.len() > 550, "{}", used.len());
+    }
 }
 
 #[test]

@@ -1,8 +1,5 @@
 //! Whole instances of the load generator on real sockets.
 
-/// What instances send and receive with; `tests/uring.rs` runs the same over `io_uring`.
-const IO: &str = "epoll";
-
 mod common;
 mod datagrams;
 mod embedded;

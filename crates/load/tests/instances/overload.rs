@@ -4,11 +4,11 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
-use super::common::{plan, run, Ran};
+use super::common::{plan, run, Ran, MEASURE_S};
 use hindmost_synth::{Server, ServerConfig, ServiceTime};
 use serde_json::{json, Value};
 
-/// Phases and twice the timeout of the plan below take 2.6 s; the rest is for a busy host. What this finds
+/// Phases and twice the timeout of the plan below take 1.3 s; the rest is for a busy host. What this finds
 /// is a run that does not end.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -29,7 +29,7 @@ fn overloaded(address: &str, changes: &Value) -> Ran {
         "load": {"loop": "open", "rate_per_s": 50_000.0},
         "workload": {"kind": "key-value", "keys": 100, "value_bytes": 4000, "get_ratio": 0.5},
         "preload": false,
-        "timeout_s": 1.0,
+        "timeout_s": 0.5,
     });
     for (key, value) in changes.as_object().into_iter().flatten() {
         all[key] = value.clone();
@@ -38,7 +38,7 @@ fn overloaded(address: &str, changes: &Value) -> Ran {
     let ran = run(&plan("memcached", address, &all)).unwrap();
     assert!(begun.elapsed() < PATIENCE, "{:?}", begun.elapsed());
     let due = ran.count("due");
-    assert!(due > 15_000, "every request that was due is accounted for: {}", ran.result["counts"]);
+    assert!(due > 7_500, "every request that was due is accounted for: {}", ran.result["counts"]);
     ran
 }
 
@@ -48,7 +48,7 @@ fn a_server_that_stops_reading_leaves_every_request_unanswered() {
         std::thread::sleep(Duration::from_secs(60));
         drop(stream);
     });
-    for more in [json!({}), json!({"max_outstanding": 200}), json!({"threads": [{}, {}]})] {
+    for more in [json!({"max_outstanding": 200}), json!({"threads": [{}, {}]})] {
         let ran = overloaded(&address, &more);
         assert_eq!(ran.count("done") + ran.count("errors"), 0, "{}", ran.result["counts"]);
         assert!(ran.count("unsent") > 0, "{}", ran.result["counts"]);
@@ -60,10 +60,8 @@ fn a_server_that_stops_reading_leaves_every_request_unanswered() {
 #[test]
 fn a_server_that_reads_and_never_answers_leaves_every_request_unanswered() {
     let address = server(|mut stream| while stream.read(&mut [0; 16_000]).is_ok_and(|n| n > 0) {});
-    for more in [json!({}), json!({"max_outstanding": 200})] {
-        let ran = overloaded(&address, &more);
-        assert_eq!(ran.count("done") + ran.count("errors"), 0, "{}", ran.result["counts"]);
-    }
+    let ran = overloaded(&address, &json!({}));
+    assert_eq!(ran.count("done") + ran.count("errors"), 0, "{}", ran.result["counts"]);
 }
 
 #[test]
@@ -82,23 +80,23 @@ fn a_server_that_answers_by_single_bytes_is_waited_for_no_longer_than_the_timeou
     assert!(ran.count("done") < 40, "{}", ran.result["counts"]);
 }
 
-/// What was answered a second by a server that answers 1,000; each waits for 1,000 others, about as long as the timeout.
+/// What was answered a second by a server that answers 1,000; each waits for 400 others, about as long as the timeout.
 fn served_per_s() -> f64 {
     let service = ServiceTime::Deterministic { mean_us: 1000.0 };
     let config = ServerConfig { service, ..ServerConfig::default() };
     let slow = Server::spawn(&config).unwrap();
     let ran = overloaded(
         &slow.local_address().to_string(),
-        &json!({"load": {"loop": "open", "rate_per_s": 50_000.0}, "max_outstanding": 1000}),
+        &json!({"load": {"loop": "open", "rate_per_s": 50_000.0}, "max_outstanding": 400}),
     );
     assert!(ran.count("unsent") > ran.count("done"), "{}", ran.result["counts"]);
-    ran.count("done") as f64 / 0.4
+    ran.count("done") as f64 / MEASURE_S
 }
 
 #[test]
 fn a_slow_server_is_measured_at_its_capacity() {
     let served = served_per_s();
-    // A client that was away for all of the measurement fills 1,000 places at its end; 50,000 a second were asked.
+    // A client that was away for all of the measurement fills 400 places at its end; 50,000 a second were asked.
     assert!(served < 4_000.0, "{served}");
 }
 

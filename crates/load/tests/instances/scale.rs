@@ -28,7 +28,7 @@ fn assert_fair(result: &Value, connections: u64) {
 fn every_connection_carries_its_share() {
     let server = synth();
     let address = server.local_address().to_string();
-    for (connections, threads) in [(1, 1), (16, 1), (16, 3), (1000, 1), (1000, 8)] {
+    for (connections, threads) in [(1, 1), (16, 3), (1000, 8)] {
         let changes = json!({
             "connections": connections,
             "threads": vec![json!({}); threads],
@@ -95,7 +95,7 @@ fn a_server_that_lets_connections_lie_is_seen() {
     let begun = Instant::now();
     let changes = json!({
         "connections": 40, "preload": false, "workload": {"kind": "key-value", "keys": 500, "get_ratio": 1.0},
-        "timeout_s": 3.0, // a busy host may keep the ten from answering for a while
+        "timeout_s": 2.0, // a busy host may keep the ten from answering for a while
     });
     let ran = run(&plan("memcached", &address, &changes)).unwrap();
     assert_eq!(ran.result["threads"][0]["shares"]["silent"], 30, "{}", ran.result["threads"][0]["shares"]);

@@ -2,7 +2,7 @@
 
 use serde_json::{json, Value};
 
-use super::common::{intervals, plan, run, run_with, synth, Managed, Meanwhile};
+use super::common::{intervals, phases, plan, run, run_with, synth, Managed, Meanwhile};
 
 /// Three memcached, and the target that leads to all of them.
 fn memcacheds() -> Option<(Vec<Managed>, Vec<String>)> {
@@ -53,12 +53,11 @@ fn a_server_that_dies_has_errors_and_its_requests_go_to_no_other() {
     let Some((mut servers, addresses)) = memcacheds() else { return };
     let dies = servers.remove(1);
     let mut link = Meanwhile::new(move || {
-        std::thread::sleep(std::time::Duration::from_millis(300));
+        std::thread::sleep(std::time::Duration::from_millis(150));
         drop(dies);
     });
     let mut changes = target("memcached", &addresses, "ketama");
-    changes["phases"] =
-        json!({"warmup": {"fixed": {"seconds": 0.1}}, "calibration_s": 0.1, "measure_s": 2.0});
+    changes["phases"] = phases(0.8);
     let ran = run_with(&plan("memcached", &addresses[0], &changes), &mut link).unwrap();
     link.outcome();
     let endpoints = ran.result["endpoints"].as_array().unwrap();
@@ -124,15 +123,14 @@ fn a_server_that_dies_loses_its_requests_alone_where_connections_are_made_anew_a
     let dies = servers.remove(1);
     let address = dies.address.clone();
     let mut link = Meanwhile::new(move || {
-        std::thread::sleep(std::time::Duration::from_millis(300));
+        std::thread::sleep(std::time::Duration::from_millis(150));
         drop(dies);
         std::thread::sleep(std::time::Duration::from_millis(300));
         Managed::start_at(address.parse().unwrap(), "memcached", |port, _| Managed::of_memcached(port, &[]))
     });
     let mut changes = target("memcached", &addresses, "ketama");
     changes["requests_per_connection"] = json!(3);
-    changes["phases"] =
-        json!({"warmup": {"fixed": {"seconds": 0.1}}, "calibration_s": 0.1, "measure_s": 3.0});
+    changes["phases"] = phases(1.5);
     let ran = run_with(&plan("memcached", &addresses[0], &changes), &mut link).unwrap();
     let _back = link.outcome();
     let endpoints = ran.result["endpoints"].as_array().unwrap();

@@ -51,7 +51,7 @@ fn span(longest_ms: u64) -> impl Strategy<Value = Range<u64>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
     #[test]
     fn the_account_closes_under_any_script(

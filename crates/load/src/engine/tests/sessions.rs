@@ -422,24 +422,27 @@ const HOSTILE: [Deed; 9] = [
 #[test]
 fn whatever_a_server_with_sessions_does_a_run_ends_a_timeout_after_its_schedule() {
     for (deed, spoil) in HOSTILE {
-        for load in [open(1_000), open(50_000), json!({"loop": "closed"})] {
-            for in_flight in [Value::Null, json!(3)] {
-                let mut fake = orderly(2, 100, MS / 10);
-                spoil(&mut fake);
-                let plan = toy_plan(2, &load, &json!({"in_flight": in_flight}));
-                let run = drive_codec::<Toy>(&plan, fake);
-                let case = format!("{deed}, {load}, {in_flight}");
-                assert!(run.ended.0 / MS <= END / MS + 50 + 10 + 20 + 5, "{case}: {}", run.ended);
-                match run.outcome {
-                    Ok(()) => assert!(run.counts.closes(), "{case}: {:?}", run.counts),
-                    Err(
-                        LoadError::Closing { .. }
-                        | LoadError::ServerGone { .. }
-                        | LoadError::Garbage(_)
-                        | LoadError::Full { .. },
-                    ) => {}
-                    Err(other) => panic!("{case}: {other}"),
-                }
+        for (load, in_flight) in [
+            (open(1_000), Value::Null),
+            (open(50_000), json!(3)),
+            (json!({"loop": "closed"}), Value::Null),
+            (json!({"loop": "closed"}), json!(3)),
+        ] {
+            let mut fake = orderly(2, 100, MS / 10);
+            spoil(&mut fake);
+            let plan = toy_plan(2, &load, &json!({"in_flight": in_flight}));
+            let run = drive_codec::<Toy>(&plan, fake);
+            let case = format!("{deed}, {load}, {in_flight}");
+            assert!(run.ended.0 / MS <= END / MS + 50 + 10 + 20 + 5, "{case}: {}", run.ended);
+            match run.outcome {
+                Ok(()) => assert!(run.counts.closes(), "{case}: {:?}", run.counts),
+                Err(
+                    LoadError::Closing { .. }
+                    | LoadError::ServerGone { .. }
+                    | LoadError::Garbage(_)
+                    | LoadError::Full { .. },
+                ) => {}
+                Err(other) => panic!("{case}: {other}"),
             }
         }
     }

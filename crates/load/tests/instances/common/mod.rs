@@ -43,7 +43,10 @@ impl Drop for Folder {
 /// A busy host keeps client or server from running for seconds: that makes a reply late, and must lose none.
 const PATIENCE_S: f64 = 10.0;
 
-/// A short run at a modest rate: 0.1 s of warm-up, 0.1 s of calibration, 0.4 s of measurement.
+/// Of the measurement in [`plan`].
+pub const MEASURE_S: f64 = 0.2;
+
+/// A short run at a modest rate: 0.05 s of warm-up, 0.05 s of calibration, 0.2 s of measurement.
 pub fn plan(protocol: &str, address: &str, changes: &Value) -> Plan {
     let kind = if protocol.starts_with("http") { "http" } else { "key-value" };
     let mut plan = json!({
@@ -52,10 +55,10 @@ pub fn plan(protocol: &str, address: &str, changes: &Value) -> Plan {
         "load": {"loop": "open", "rate_per_s": 3000.0},
         "connections": 4,
         "pacing": "sleep",
-        "io": io(),
+        "io": "epoll",
         "workload": {"kind": kind},
         "preload": kind == "key-value",
-        "phases": {"warmup": {"fixed": {"seconds": 0.1}}, "calibration_s": 0.1, "measure_s": 0.4},
+        "phases": phases(MEASURE_S),
         "timeout_s": PATIENCE_S,
     });
     if kind == "key-value" {
@@ -67,15 +70,18 @@ pub fn plan(protocol: &str, address: &str, changes: &Value) -> Plan {
     Plan::from_json(&plan.to_string()).unwrap()
 }
 
-/// What this binary's instances send and receive with (`crate::IO`), if the kernel lets us.
-fn io() -> &'static str {
-    if crate::IO == "io_uring" {
-        let address = SocketAddr::from(([127, 0, 0, 1], 1));
-        if hindmost_load::transport::Uring::new(address.into(), 1, false).is_err() {
-            return "epoll"; // the kernel has no io_uring, or an administrator turned it off
-        }
+/// Phases of so many seconds of measurement.
+pub fn phases(measure_s: f64) -> Value {
+    json!({"warmup": {"fixed": {"seconds": 0.05}}, "calibration_s": 0.05, "measure_s": measure_s})
+}
+
+/// What instances can send and receive with here: old kernels have no `io_uring`, and administrators turn it off.
+pub fn ways() -> &'static [&'static str] {
+    let address = SocketAddr::from(([127, 0, 0, 1], 1));
+    match hindmost_load::transport::Uring::new(address.into(), 1, false) {
+        Ok(_) => &["epoll", "io_uring"],
+        Err(_) => &["epoll"],
     }
-    crate::IO
 }
 
 /// What a run left: its result as programs see it, and its files.

@@ -13,7 +13,7 @@ use hindmost_plan::{Plan, Protocol};
 use serde_json::{json, Value};
 
 use self::certificates::Certificates;
-use super::common::{intervals, plan, run, Managed, Ran};
+use super::common::{intervals, phases, plan, run, Managed, Ran};
 
 const HERE: [&str; 2] = ["127.0.0.1", "localhost"];
 
@@ -36,18 +36,18 @@ fn failed(server: &Managed, tls: &Value) -> (&'static str, String) {
 #[test]
 fn nginx_answers_over_tls_and_every_connection_is_secured_once() {
     let certificates = Certificates::of(&HERE);
-    for versions in ["TLSv1.2", "TLSv1.3"] {
+    for (versions, load) in
+        [("TLSv1.2", json!({"loop": "open", "rate_per_s": 3000.0})), ("TLSv1.3", json!({"loop": "closed"}))]
+    {
         let directives = format!("ssl_protocols {versions};");
         let Some(server) = Managed::nginx_tls(1_000_000, &certificates, &directives) else { return };
-        for load in [json!({"loop": "open", "rate_per_s": 3000.0}), json!({"loop": "closed"})] {
-            let changes = json!({"load": load});
-            let ran = run(&secured("http", &server.address, &trusting(&certificates), &changes)).unwrap();
-            ran.assert_clean(versions);
-            let connects = &ran.result["connects"];
-            let handshakes = connects["full_handshakes"].as_u64().unwrap()
-                + connects["resumed_handshakes"].as_u64().unwrap();
-            assert_eq!((&connects["all"], handshakes), (&json!(4), 4), "{versions} {connects}");
-        }
+        let changes = json!({"load": load});
+        let ran = run(&secured("http", &server.address, &trusting(&certificates), &changes)).unwrap();
+        ran.assert_clean(versions);
+        let connects = &ran.result["connects"];
+        let handshakes =
+            connects["full_handshakes"].as_u64().unwrap() + connects["resumed_handshakes"].as_u64().unwrap();
+        assert_eq!((&connects["all"], handshakes), (&json!(4), 4), "{versions} {connects}");
     }
 }
 
@@ -192,7 +192,8 @@ fn nginx_answers_http2_over_tls_once_both_sides_have_agreed_on_it() {
     let Some(server) = Managed::nginx_with(100, "ssl http2", &files) else { return };
     let count = |ran: &Ran, name: &str| ran.result["connects"][name].as_u64().unwrap();
     let once = || {
-        let ran = run(&secured("http2", &server.address, &trusting(&certificates), &json!({}))).unwrap();
+        let changes = json!({"phases": phases(0.5)});
+        let ran = run(&secured("http2", &server.address, &trusting(&certificates), &changes)).unwrap();
         assert_eq!(ran.count("due"), ran.count("done") + ran.count("unsent"), "{}", ran.result["counts"]);
         ran
     };
