@@ -33,8 +33,8 @@ def test_what_cannot_be_is_refused(tmp_path, capsys):
     bad = tmp_path / "bad.toml"
     bad.write_text(SMALL.replace("0.4", "-0.4"))
     for words, exit_code, code, fields in [
-        (["silo", "--integrated", "--rate", "1M"], 1, "bad-value", {}),
-        (["silo", "--rate", "1k"], 2, "conflicting-options", {}),
+        (["silo", "--integrated", "--rate", "1M"], 1, "above-capacity", {}),
+        (["silo", "--rate", "1k"], 2, "missing-argument", {"option": "--integrated"}),
         (["silo", "--cpus", "4000"], 1, "pin", {}),
         (["silo", "--cpus", "x"], 2, "bad-value", {"option": "--cpus"}),
         ([str(bad)], 2, "bad-value", {"key": "service[0].law.sigma_log"}),
