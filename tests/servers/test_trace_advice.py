@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 from pathlib import Path
@@ -34,15 +33,14 @@ def test_the_printed_line_tries_what_the_trace_advises_against_a_program_in_the_
             *("--out", tmp_path / "load"),
         )
         try:
-            traced = hindmost("trace", address, "--duration", "3s", "--who")
+            traced = hindmost("trace", address, "--duration", "3s", "--who", "--json")
         finally:
             load.kill()
             finish(load, tmp_path)
-        (line,) = {
-            row.partition("try it: ")[2] for row in traced.out.splitlines() if "schedule = true" in row
-        }
+        trials = [one["trial"] for one in traced.result["advice"] if one.get("trial")]
+        (line,) = {trial for trial in trials if "schedule = true" in trial}
         words = shlex.split(line)
-        assert words[:4] == ["hindmost", "trial", "memcached", "--rate"], traced.out
+        assert words[:4] == ["hindmost", "trial", "memcached", "--rate"]
         study = tmp_path / "study"
         short = (
             "--rounds",
@@ -59,6 +57,6 @@ def test_the_printed_line_tries_what_the_trace_advises_against_a_program_in_the_
         where = ("--server-cpus", server, "--client-cpus", client, "--by", "mean")
         tried = hindmost(*words[1:], *short, *where, "--out", study, "--json", "--quiet", study=study)
     assert tried.code in (0, 4), tried.err
-    document = json.loads(tried.out)
+    document = tried.result
     assert [one["level"] for one in document["levels"]] == words[words.index("--levels") + 1].split(",")
     assert all(len(one["values_us"]["mean"]) >= 6 or document["aside"] for one in document["levels"])

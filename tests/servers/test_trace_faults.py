@@ -1,5 +1,6 @@
 """What a trace cannot do, and what is left when it is ended: said with what still can be had."""
 
+import json
 import os
 import signal
 import socket
@@ -7,14 +8,16 @@ import ssl
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 from bpf_numbers import held_by, programs
 from certificates import issue
-from measuring import hindmost, need, start
+from measuring import hindmost, need, start, wait_for
+from messages import assert_refused, raises
+from plain_memcached import plain_memcached
 
 from hindmost import _engine
 from hindmost.errors import Inconclusive
@@ -87,10 +90,10 @@ def test_over_tls_exchanges_are_followed_and_requests_are_refused_with_what_to_d
         document = traced_while_asked(tmp_path, port, "exchange", 40)
         assert document["all"]["requests"] == document["counts"]["seen"] == 40
         assert document["matched"] == 1
-        assert any("requests are not told apart" in note for note in document["notes"])
-        with pytest.raises(Inconclusive) as told:
+        assert "undivided-requests" in [note["code"] for note in document["notes"]]
+        with raises(Inconclusive, "no-traced-requests") as told:
             traced_while_asked(tmp_path, port, "http", 5)
-    assert "the bytes were no http request" in str(told.value)
+    assert (told.value.fields["seen"], told.value.fields["protocol"]) == (0, "http")
     assert "--protocol exchange" in str(told.value.hint)
 
 
@@ -131,7 +134,7 @@ def test_a_server_that_forks_is_followed_and_what_ended_is_in_its_processor_time
     assert document["counts"]["done"] == 400
     # Without what ended it would be the parent's, which only accepts.
     assert document["service"]["mean_us"] >= 450, document["service"]
-    assert any("ended meanwhile" in note for note in document["notes"]), document["notes"]
+    assert "ended-threads" in [note["code"] for note in document["notes"]], document["notes"]
     readers = {thread["thread"] for thread in document["who"]["threads"]}
     assert len(readers) >= 4, "one process a connection"
 
@@ -141,30 +144,37 @@ def test_without_type_information_of_the_kernel_it_is_said_what_is_missing():
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
         before = ("unshare", "--mount", "sh", "-c", hidden, "sh")
-        answer = hindmost("trace", f"memcached://127.0.0.1:{port}", before=before)
-    assert answer.code == Exit.UNFIT, answer.err
-    assert "CONFIG_DEBUG_INFO_BTF=y" in answer.err
+        answer = hindmost("trace", f"memcached://127.0.0.1:{port}", "--json", before=before)
+    answer.assert_error(Exit.UNFIT, "trace-btf")
 
 
-def test_a_trace_that_is_killed_leaves_nothing_in_the_kernel():
+@pytest.mark.parametrize("times", [3, pytest.param(1000, marks=pytest.mark.nightly)])
+def test_ended_or_killed_a_trace_leaves_nothing_in_the_kernel(times):
     need("memcached")
-    port = pick_free_port("127.0.0.1")
-    command = ["memcached", "-l", "127.0.0.1", "-p", str(port), "-u", "nobody"]
-    with subprocess.Popen(command) as server:
-        try:
-            tracing = start("trace", f"memcached://127.0.0.1:{port}", "--duration", "60s", "--who")
-            wait(lambda: len(held_by(tracing.pid, "link_id")) > 10)
-            held = held_by(tracing.pid, "prog_id")
-            assert held & programs() == held
-            os.kill(tracing.pid, signal.SIGKILL)
-            tracing.communicate()
-            wait(lambda: not held & programs())
-        finally:
-            server.terminate()
+    with plain_memcached() as (url, _):
+        tracing = start("trace", url, "--duration", "60s", "--who")
+        wait_for(lambda: len(held_by(tracing.pid, "link_id")) > 10, "it is attached")
+        held = held_by(tracing.pid, "prog_id")
+        assert held & programs() == held
+        os.kill(tracing.pid, signal.SIGKILL)
+        tracing.communicate()
+        for _ in range(times):
+            ours = _engine.Trace(9, json.dumps("exchange"), block_ns=100_000_000)
+            held |= held_by(os.getpid(), "prog_id")
+            ours.end()
+        assert not held_by(os.getpid(), "prog_id")
+        wait_for(lambda: not held & programs(), "the kernel frees them, a little later")
 
 
-def wait(until: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
-    while not until():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+def test_a_function_that_is_not_there_is_told(capsys):
+    need("memcached")
+    with plain_memcached() as (url, _):
+        words = ["trace", url, "--duration", "1s", "--probe-e4"]
+        for text, exit_code, code, fields in (
+            ("drive_machines", 5, "trace-function", {}),
+            ("/nowhere:drive_machine", 2, "no-such-file", {}),
+            ("/etc/hostname:drive_machine", 5, "trace-function", {}),
+            (":", 2, "bad-value", {}),
+        ):
+            assert_refused([*words, text], capsys, exit_code, code, **fields)
+        assert_refused([*words, "drive_machine", "--connections", "4"], capsys, 2, "conflicting-options")

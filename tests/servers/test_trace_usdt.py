@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from measuring import need, running
+from messages import assert_refused
 
 from hindmost import _engine
-from hindmost.cli import main
 from hindmost.targets.launch import search_path
 
 FAULT = _engine.trace_fault()
@@ -68,7 +68,7 @@ def query(text: bytes) -> bytes:
     return b"Q" + struct.pack("!i", 5 + len(text)) + text + b"\0"
 
 
-def test_a_probe_of_postgresql_shows_when_each_query_of_a_batch_begins(postgresql, tmp_path):
+def test_a_probe_of_postgresql_shows_when_each_query_of_a_batch_begins(postgresql, tmp_path, capsys):
     address, program = postgresql
     records = tmp_path / "records.parquet"
     batch = query(b"select 1") + query(b"select pg_sleep(0.004)") + query(b"select 2")
@@ -92,14 +92,6 @@ def test_a_probe_of_postgresql_shows_when_each_query_of_a_batch_begins(postgresq
     assert len(begins) == 20
     assert (np.diff(begins, axis=1)[:, 1] >= 4e6).all(), "the third begins when the slow one is over"
 
-
-def test_a_probe_that_is_not_there_is_told_with_those_like_it(postgresql, capsys):
-    address, _ = postgresql
     words = ["trace", f"postgresql://{address}", "--duration", "1s", "--probe-e4"]
-    assert main([*words, "usdt:postgresql:query__begin"]) != 0
-    said = capsys.readouterr().err
-    assert "no USDT probe postgresql:query__begin among" in said
-    assert "postgresql:query__start" in said
-    assert "readelf -n" in said
-    assert main([*words, "usdt:postgresql"]) != 0
-    assert f"hint: --probe-e4 {QUERY}" in capsys.readouterr().err
+    assert_refused([*words, "usdt:postgresql:query__begin"], capsys, 5, "trace-function")
+    assert_refused([*words, "usdt:postgresql"], capsys, 2, "bad-value")
