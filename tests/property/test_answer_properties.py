@@ -64,7 +64,7 @@ def figured(instances, plan=PLAN):
 
 
 @given(st.lists(readings(), min_size=1, max_size=3))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_the_account_of_a_run_closes_and_is_that_of_its_kinds(instances):
     run, totals = figured(instances)
     for counts in (run.counts, *run.kind_counts.values()):
@@ -76,7 +76,7 @@ def test_the_account_of_a_run_closes_and_is_that_of_its_kinds(instances):
 
 
 @given(st.lists(readings(), min_size=1, max_size=3))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_quantiles_of_a_run_rise_and_lie_between_those_of_its_instances(instances):
     run, _ = figured(instances)
     for what in ("latency", "service", "slip"):
@@ -91,7 +91,7 @@ def test_quantiles_of_a_run_rise_and_lie_between_those_of_its_instances(instance
 
 
 @given(st.lists(readings(), min_size=1, max_size=3))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_with_the_median_one_late_instance_of_three_does_not_decide(instances):
     run, _ = figured(instances, PLAN.model_copy(update={"aggregate": "median"}))
     for level, name in zip(PLAN.quantiles, PLAN.labels, strict=True):
@@ -100,7 +100,7 @@ def test_with_the_median_one_late_instance_of_three_does_not_decide(instances):
 
 
 @given(st.lists(readings(), min_size=2, max_size=3))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_shares_of_the_instances_sum_to_one_at_every_quantile(instances):
     run, totals = figured(instances)
     rows = pictures.shares_by_quantile([run], totals)
@@ -112,7 +112,7 @@ def test_shares_of_the_instances_sum_to_one_at_every_quantile(instances):
 
 
 @given(readings())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_curves_rise_below_one_and_end_infinite_where_requests_were_lost(reading):
     whole = reading.whole("latency")
     curve = pictures.curve(whole, 100)
@@ -125,7 +125,7 @@ def test_curves_rise_below_one_and_end_infinite_where_requests_were_lost(reading
 
 
 @given(st.dictionaries(st.integers(0, 10**6), st.integers(1, 1000), min_size=1, max_size=900))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_outstanding_shares_sum_to_one_in_few_points(found):
     made = Histogram()
     for value, count in found.items():

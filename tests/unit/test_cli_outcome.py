@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import IO
 from xml.etree import ElementTree as Xml
 
 import pytest
@@ -20,6 +20,8 @@ from hindmost.cli import main
 from hindmost.studies import kind as kinds
 
 HELD, CROSSED = "mean<1h", "p50>1h"
+SHORT_AND_LONG = [("synth", "show", "silo"), ("completion", "bash")]
+"""What a buffer holds until the end, and what fills it before."""
 
 
 def told(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str, str]:
@@ -39,7 +41,29 @@ def has_line(text: str, *parts: str) -> bool:
     return any(all(part in line for part in parts) for line in text.splitlines())
 
 
-def into(stdout: Any, *words: object, **more: Any) -> subprocess.CompletedProcess[str]:
+def full_disk() -> IO[str]:
+    """Buffered, like standard output into a file; there is no room for any of it."""
+    return os.fdopen(os.open("/dev/full", os.O_WRONLY), "w")
+
+
+def closed_pipe() -> IO[str]:
+    """Buffered, as standard output is in a pipe; whoever would read it has gone."""
+    reads, writes = os.pipe()
+    os.close(reads)
+    return os.fdopen(writes, "w")
+
+
+def into(
+    stdout: IO[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *words: object
+) -> tuple[int, str]:
+    """Exit code and standard error of a command whose standard output goes there; what it held back raises nothing."""
+    with stdout, monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", stdout)
+        code = main([*map(str, words)])
+    return code, capsys.readouterr().err
+
+
+def started(stdout: IO[str], *words: object) -> subprocess.CompletedProcess[str]:
     """The command in a process of its own, whose standard output goes there, buffered as people have it."""
     env = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     program = [sys.executable, "-c", "import sys; from hindmost.cli import main; sys.exit(main())"]
@@ -51,7 +75,6 @@ def into(stdout: Any, *words: object, **more: Any) -> subprocess.CompletedProces
         check=False,
         timeout=120,
         env=env,
-        **more,
     )
 
 
@@ -129,51 +152,43 @@ def test_words_of_a_server_are_neither_markup_nor_broken_xml(noisy, capsys):
 
 
 @pytest.mark.parametrize(("limit", "code"), [(HELD, 0), (CROSSED, 3)])
-def test_a_reader_that_goes_early_changes_no_exit_code(noisy, limit, code):
-    reads, writes = os.pipe()
-    os.close(reads)
-    done = into(writes, "report", noisy.folder, "--require", limit)
-    os.close(writes)
-    assert done.returncode == code, done.stderr
-    assert codes(done.stderr) == ["output-closed"]
-    assert limit in done.stderr
-    assert "Traceback" not in done.stderr
-    assert "Exception ignored" not in done.stderr
+def test_a_reader_that_goes_early_changes_no_exit_code(noisy, limit, code, monkeypatch, capsys):
+    found, err = into(closed_pipe(), monkeypatch, capsys, "report", noisy.folder, "--require", limit)
+    assert found == code, err
+    assert codes(err) == ["output-closed"]
+    assert limit in err
+    assert "Traceback" not in err
 
 
 @pytest.mark.parametrize(("limit", "code"), [(HELD, 1), (CROSSED, 3)])
-def test_a_full_disk_is_one_error_and_a_crossed_limit_stays_crossed(noisy, limit, code):
-    with Path("/dev/full").open("w") as full:
-        done = into(full, "report", noisy.folder, "--require", limit)
-    assert done.returncode == code, done.stderr
-    assert codes(done.stderr) == ["unwritable-file"]
-    assert os.strerror(errno.ENOSPC) in done.stderr
-    assert "Traceback" not in done.stderr
-    assert "Exception ignored" not in done.stderr
-
-
-SHORT_AND_LONG = [("synth", "show", "silo"), ("completion", "bash")]
-"""What a buffer holds until the end, and what fills it before."""
+def test_a_full_disk_is_one_error_and_a_crossed_limit_stays_crossed(noisy, limit, code, monkeypatch, capsys):
+    found, err = into(full_disk(), monkeypatch, capsys, "report", noisy.folder, "--require", limit)
+    assert found == code, err
+    assert codes(err) == ["unwritable-file"]
+    assert os.strerror(errno.ENOSPC) in err
+    assert "Traceback" not in err
 
 
 @pytest.mark.parametrize("words", SHORT_AND_LONG, ids=" ".join)
-def test_other_commands_report_a_full_disk(words):
-    with Path("/dev/full").open("w") as full:
-        done = into(full, *words)
+def test_other_commands_report_a_full_disk_and_a_closed_pipe(words, monkeypatch, capsys):
+    for stdout, error in ((full_disk(), "unwritable-file"), (closed_pipe(), "output-closed")):
+        code, err = into(stdout, monkeypatch, capsys, *words)
+        assert code == 1
+        assert codes(err) == [error]
+        assert "Traceback" not in err
+
+
+def test_a_process_that_ends_adds_nothing_to_its_error():
+    with full_disk() as full:
+        done = started(full, *SHORT_AND_LONG[0])
     assert done.returncode == 1
     assert codes(done.stderr) == ["unwritable-file"]
     assert "Exception ignored" not in done.stderr
-
-
-@pytest.mark.parametrize("words", SHORT_AND_LONG, ids=" ".join)
-def test_other_commands_report_a_closed_pipe_in_one_line(words):
-    reads, writes = os.pipe()
-    os.close(reads)
-    done = into(writes, *words)
-    os.close(writes)
+    with closed_pipe() as pipe:
+        done = started(pipe, *SHORT_AND_LONG[0])
     assert done.returncode == 1
     assert codes(done.stderr) == ["output-closed"]
-    assert "Traceback" not in done.stderr
+    assert "Exception ignored" not in done.stderr
 
 
 def test_ci_files_that_cannot_be_written_are_one_error_and_all_else_is_shown(noisy, capsys):

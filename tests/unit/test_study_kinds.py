@@ -5,12 +5,13 @@ from __future__ import annotations
 import errno
 import json
 import shutil
+from importlib import import_module
 from pathlib import Path
 from typing import get_args, get_type_hints
 
 import pytest
 from messages import raises
-from tiny_study import HOST, tiny_plan
+from tiny_study import HOST, rewrite, tiny_plan
 
 from hindmost.cli import main
 from hindmost.errors import Interrupted, StudyError, TargetError, UsageError
@@ -32,19 +33,33 @@ law = { kind = "uniform", low_us = 80, high_us = 120 }
 """
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module", autouse=True)
+def quickly_predicted():
+    """A fortieth of the requests that a prediction is usually simulated with."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(import_module("hindmost.studies.verification.answer"), "SIMULATED", 10_000)
+        yield
+
+
+@pytest.fixture(scope="module")
 def made_verification(tmp_path_factory):
-    """A real verification: two pairs of tiny runs of a clone and itself, at one load."""
+    """A real verification: a pair of tiny runs of a clone and itself, at one load; the second pair is a copy."""
     folder = tmp_path_factory.mktemp("verified")
     document = folder / "clone.toml"
     document.write_text(CLONE)
     clone = load_clone(document)
-    plan = tiny_plan().model_copy(update={"target": f"synth?clone={document}", "clients": 1})
+    plan = tiny_plan().model_copy(update={"target": f"synth?clone={document}", "clients": 1, "runs": (1, 1)})
     asked = Asked(clone, "wall", [Point(0.2, clone.rate_at(0.2))])
     manifest = {"plan": plan.model_dump(mode="json"), "host": HOST, "kind": "verification"}
     study = Study.create(folder / "study", {**manifest, "verification": asked.manifest()})
     study.write("clone.json", clone.text)
-    return study.folder, carry_out(study, Silent())
+    carry_out(study, Silent())
+    for run in study.folder.glob("*/*/runs/0001"):
+        shutil.copytree(run, run.with_name("0002"))
+    for path in study.folder.rglob("manifest.json"):
+        kept = json.loads(path.read_text())
+        rewrite(path, {"plan": kept["plan"] | {"runs": [2, 2]}})
+    return study.folder, carry_out(Study.open(study.folder), Silent())
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ def queue_log(**how):
     return queue(**how)[0]
 
 
-def queue(load=0.6, n=20_000, between=BETWEEN_US, taking=0.0, threads=1, stops=0.0, seed=3):
+def queue(load=0.6, n=8_000, between=BETWEEN_US, taking=0.0, threads=1, stops=0.0, seed=3):
     """A log of a FCFS queue whose threads need some time beside each service.
 
     ``between`` after it; and, of one thread, ``taking`` whenever requests arrive meanwhile: those that come
@@ -127,13 +127,13 @@ def test_what_arrivals_took_is_no_service_time_and_no_disturbance():
 
 def test_the_clone_of_a_server_that_is_interrupted_is_as_late_as_it():
     """Of 25 us an arrival beside 100 us a service, counted as service times, it would be 15 % too early."""
-    log, latency = queue(taking=25.0, n=60_000, load=0.7)
+    log, latency = queue(taking=25.0, n=30_000, load=0.7)
     clone = fit_clone(log).clone
     rate = 1e6 * log.n / log.span_us
     point = {"load": {"rate_per_s": rate}}
-    told = run_points(clone, [point], Design(requests=400_000, seed=2))[0].prediction["latency_us"]
+    told = run_points(clone, [point], Design(requests=100_000, seed=2))[0].prediction["latency_us"]
     truth = (float(latency.mean()), float(np.quantile(latency, 0.95)))
-    # Both with an error of some 2 %: 60,000 requests at 70 % load.
+    # Both with an error of some 2 %: 30,000 requests at 70 % load.
     assert (told["mean"]["value"], told["p95"]["value"]) == pytest.approx(truth, rel=0.06)
 
 
@@ -159,7 +159,7 @@ def test_threads_are_busy_for_the_share_that_a_rate_is_asked_for(share):
         }
     )
     point = {"load": {"rate_per_s": clone.rate_at(share)}}
-    told = run_points(clone, [point], Design(requests=200_000))[0].prediction
+    told = run_points(clone, [point], Design(requests=50_000))[0].prediction
     assert told["busy_share"] == pytest.approx(share, rel=0.02)
 
 
