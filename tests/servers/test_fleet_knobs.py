@@ -141,44 +141,11 @@ def test_what_a_killed_worker_left_set_is_put_back_by_the_next_study_and_told(tw
     os.kill(process.pid, signal.SIGKILL)
     finish(process, tmp_path / "study")
     assert slow_start(two) == "0", "nobody was there to put it back"
-    more = '[[factor]]\nname = "third"\ncpus = true\nlevels = ["free", "4000"]'  # it ends in its rehearsal
-    again = hindmost("attribute", study_file(two, tmp_path, more), "--out", tmp_path / "again")
-    assert "left on host server by a study that was killed: tcp_idle_slow_start is" in again.err
-
-
-@pytest.mark.parametrize(
-    ("factor", "words"),
-    [
-        ('command = "reboot {{level}}"\nread = "true"', "command"),
-        ('argument = "-o no_lru_maintainer"', "argument"),
-        ('env = "LD_PRELOAD"', "env"),
-        ('interference = "yes"', "interference"),
-    ],
-)
-def test_no_word_of_a_command_line_is_set_elsewhere(two, factor, words, tmp_path):
-    more = f'[[factor]]\nname = "third"\n{factor}\nlevels = ["off", "on"]'
-    answer = hindmost(
-        "attribute",
-        study_file(two, tmp_path, more.replace("{{", "{").replace("}}", "}")),
-        "--out",
-        tmp_path / "study",
-    )
-    answer.assert_one_clear_error(
-        2, "factor 'third'", f"sets {words} on another machine", "/etc/hindmost/targets"
-    )
-
-
-@pytest.mark.nightly
-def test_a_level_that_the_servers_machine_does_not_have_is_told_with_its_name(two, tmp_path):
+    # The next study puts it back, and ends in its rehearsal.
     more = '[[factor]]\nname = "third"\ncpus = true\nlevels = ["free", "4000"]'
-    answer = hindmost("attribute", study_file(two, tmp_path, more), "--out", tmp_path / "study")
-    answer.assert_one_clear_error(5, "third = 4000", "host server", "4000")
-
-
-def test_a_factor_that_the_fleets_file_fixes_is_refused(two, tmp_path):
-    path = study_file(two, tmp_path, knobs='knobs = { tcp_idle_slow_start = "on" }\n')
-    answer = hindmost("attribute", path, "--out", tmp_path / "study")
-    answer.assert_one_clear_error(2, "factor 'slow_start'", "[target]")
+    again = hindmost("attribute", study_file(two, tmp_path, more), "--out", tmp_path / "again", "--json")
+    assert slow_start(two) == "1"
+    assert (again.code, again.result["fields"]["host"]) == (5, "server")
 
 
 @pytest.mark.nightly

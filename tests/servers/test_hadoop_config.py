@@ -12,7 +12,14 @@ from hadoop_yarn import Yarn, batch_group, may_group
 
 from hindmost.cli.app import run
 
-pytestmark = [pytest.mark.nightly, pytest.mark.xdist_group("hadoop"), pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.nightly, pytest.mark.timeout(600)]
+
+
+@pytest.fixture(autouse=True)
+def one_at_a_time(exclusive):
+    exclusive("hadoop")
+
+
 GRACE_S = 4
 BATCH = "exec sleep 299.5"
 WAYS = {

@@ -4,7 +4,12 @@ import pytest
 from hadoop_daemons import bean, daemons, replaced, said
 from hadoop_hdfs import Hdfs
 
-pytestmark = [pytest.mark.nightly, pytest.mark.xdist_group("hadoop"), pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.nightly, pytest.mark.timeout(600)]
+
+
+@pytest.fixture(autouse=True)
+def one_at_a_time(exclusive):
+    exclusive("hadoop")
 
 
 def test_the_next_name_node_knows_tenants_and_who_is_busy(tmp_path):

@@ -6,7 +6,14 @@ import pytest
 from hadoop_daemons import said
 from hadoop_replay import written
 
-pytestmark = [pytest.mark.nightly, pytest.mark.xdist_group("hadoop"), pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.nightly, pytest.mark.timeout(600)]
+
+
+@pytest.fixture(autouse=True)
+def one_at_a_time(exclusive):
+    exclusive("hadoop")
+
+
 SECONDS = 60
 """Of a day: 1,440 times as fast."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -36,6 +37,17 @@ class Theft:
     """What was taken, [on, off) in ns of the monotonic clock; known when the thief has ended."""
 
     spans: list[tuple[int, int]] = field(default_factory=list)
+
+
+def need_real_time() -> None:
+    """A skip where no thread may have real-time priority."""
+    import pytest  # a bench, too, has a thief
+
+    try:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+    except PermissionError:
+        pytest.skip("no thread may have real-time priority here")
+    os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
 
 
 @contextmanager

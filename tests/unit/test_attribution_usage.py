@@ -76,3 +76,34 @@ def test_a_dry_run_tells_what_it_would_cost_and_runs_and_writes_nothing(tmp_path
     assert not mark.exists()
     resolve(file, None, budget=None, without=None)
     assert mark.exists(), "before the first run it is"
+
+
+@pytest.mark.parametrize(
+    ("factor", "knobs", "code", "fields"),
+    [
+        (
+            factor("x", "on", "off", knob="tcp_idle_slow_start"),
+            True,
+            "conflicting-factors",
+            {"factors": ["x"]},
+        ),
+        (
+            '[[factor]]\nname = "x"\nenv = "LD_PRELOAD"\nlevels = ["off", "on"]\n',
+            False,
+            "remote-command",
+            {"name": "env"},
+        ),
+    ],
+    ids=["fixed", "remote"],
+)
+def test_a_factor_that_a_server_elsewhere_cannot_have_is_refused(tmp_path, factor, knobs, code, fields):
+    hosts = tmp_path / "hosts.toml"
+    fixed = 'knobs = { tcp_idle_slow_start = "on" }\n' if knobs else ""
+    hosts.write_text(
+        '[[host]]\nname = "a"\naddress = "192.0.2.1"\n[[host]]\nname = "server"\naddress = "192.0.2.2"\n'
+        f'clients = 0\n[target]\nhost = "server"\n{fixed}'
+    )
+    file = study_file(tmp_path, factor, target="memcached")
+    file.write_text(file.read_text().replace("[measure]", f'[measure]\nfleet = "{hosts}"'))
+    with raises(UsageError, code, **fields):
+        resolve(file, None, budget=None, without=None)
