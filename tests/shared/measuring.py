@@ -19,7 +19,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import polars as pl
 import pytest
 from forking import ROOM, Forked, fork, interpreter
 
@@ -136,8 +135,9 @@ class Study:
         """Hidden leftovers."""
         return [path for path in self.folder.rglob(".*") if path.name != ".lock"]
 
-    def samples(self, run: int = 1, instance: int = 0) -> pl.DataFrame:
+    def samples(self, run: int = 1, instance: int = 0) -> Any:
         """Single requests of a run, in order of their due times."""
+        pl = pytest.importorskip("polars")
         return pl.read_parquet(self.folder / f"runs/{run:04d}/samples-{instance}.parquet").sort("due_ns")
 
     def instance(self, run: int = 1, instance: int = 0) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from hindmost.models.fit import Log
 
 
 def queue_with_pauses(
-    whom, seed, *, n=20_000, load=0.5, pause_us=10_000.0, share=0.002, spread=0.0, threads=1, waits=(0.0, 0.0)
+    whom, seed, *, n=12_000, load=0.5, pause_us=10_000.0, share=0.002, spread=0.0, threads=1, waits=(0.0, 0.0)
 ):
     """The log of a FCFS queue with services of 100 us, in which pauses of 10 ms hit one service in 500.
 

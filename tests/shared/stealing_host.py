@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
+import pytest
 
 from hindmost.fleet import Heard, Job
 
@@ -206,6 +206,7 @@ def watch(
     (folder / SENTINEL).write_text(json.dumps([seen]), encoding="utf-8")
     due, sent, done = (np.rint(one * 1e9).astype(np.int64) - zero for one in requests)
     columns = {"due_ns": due, "sent_ns": sent, "done_ns": done}
+    pl = pytest.importorskip("polars")
     frame = pl.DataFrame(columns).with_columns(status=pl.lit("hit"))
     frame.write_parquet(folder / f"samples-{result['index']}.parquet", compression="uncompressed")
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 CRATES = Path(__file__).parents[2] / "crates"
 FLOORS: tuple[set[str], ...] = (
-    {"sys", "wire", "random", "histogram"},
+    {"sys", "wire", "random", "histogram", "table"},
     {"clock"},
     {"arrivals"},
     {"plan", "clone", "quantile", "host", "nerve", "rulers", "trace", "harvest", "twin", "anomaly"},

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-import polars as pl
 import pytest
 
 from hindmost.cli import main
@@ -134,7 +133,7 @@ def write_log(path: Path, rate_per_s: float, seed: int, requests: int = 2_000) -
         start[one] = max(arrival[one], free)
         end[one] = free = start[one] + service[one]
     columns = {"arrival_ns": arrival, "start_ns": start, "end_ns": end, "thread": np.zeros_like(arrival)}
-    pl.DataFrame(columns).write_csv(path)
+    pytest.importorskip("polars").DataFrame(columns).write_csv(path)
 
 
 @pytest.mark.parametrize(
@@ -143,10 +142,13 @@ def write_log(path: Path, rate_per_s: float, seed: int, requests: int = 2_000) -
 def test_snippets_of_a_guide_run_one_after_the_other(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     space: dict[str, object] = {}
+    if page.stem == "python":
+        for library in ("polars", "pandas"):
+            pytest.importorskip(library)
     if page.stem == "fit-a-clone":
         for seed, (name, rate) in enumerate((("low", 1e3), ("half", 5e3), ("high", 8e3))):
             write_log(Path(f"{name}.csv"), rate, seed)
-        space["frame"] = pl.read_csv("low.csv")
+        space["frame"] = pytest.importorskip("polars").read_csv("low.csv")
         space["times"] = np.random.default_rng(1).lognormal(4.0, 0.5, 1_000)
     for number, block in enumerate(blocks(page, "python")):
         exec(compile(block, f"{page.name}, snippet {number + 1}", "exec"), space)

@@ -110,6 +110,7 @@ def test_every_manifest_and_answer_is_read_once(folder, monkeypatch):
 
 @pytest.mark.parametrize("library", ["polars", "pandas"])
 def test_from_python_the_list_is_a_frame_with_a_row_a_study(folder, library):
+    pytest.importorskip(library)
     found = hindmost.list_studies(str(folder), frames=library)
     assert type(found).__module__.partition(".")[0] == library
     rows = found.to_dicts() if library == "polars" else found.to_dict("records")
@@ -133,6 +134,7 @@ def test_from_python_the_list_is_a_frame_with_a_row_a_study(folder, library):
 def test_a_percentile_that_was_never_answered_is_infinite_in_the_frame_and_an_empty_folder_has_columns(
     tmp_path,
 ):
+    pytest.importorskip("polars")
     assert {"folder", "verdict", "created"} <= set(hindmost.list_studies(tmp_path).columns)
     values = runs_of(1)
     values["p99"] = [None] * 10

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
-import nbformat
 import pytest
-from nbclient import NotebookClient
 
 from hindmost.testing import VARIABLE
 
@@ -21,27 +20,25 @@ SETTINGS = {
 PATIENCE_S = 300
 
 
-def read(path: Path) -> nbformat.NotebookNode:
-    return nbformat.read(path, as_version=4)
+def read(path: Path) -> Any:
+    return pytest.importorskip("nbformat").read(path, as_version=4)
 
 
-def code(notebook: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
+def code(notebook: Any) -> list[Any]:
     return [cell for cell in notebook.cells if cell.cell_type == "code"]
 
 
-def run(
-    notebook: nbformat.NotebookNode, folder: Path, monkeypatch: pytest.MonkeyPatch, *, hasty: bool = False
-) -> None:
+def run(notebook: Any, folder: Path, monkeypatch: pytest.MonkeyPatch, *, hasty: bool = False) -> None:
     monkeypatch.delenv("DISPLAY", raising=False)
     monkeypatch.setenv("IPYTHONDIR", str(folder / "ipython"))
     if not hasty:
         monkeypatch.delenv(VARIABLE, raising=False)
-    NotebookClient(
+    pytest.importorskip("nbclient").NotebookClient(
         notebook, timeout=PATIENCE_S, kernel_name="python3", resources={"metadata": {"path": str(folder)}}
     ).execute()
 
 
-def set_to(notebook: nbformat.NotebookNode, place: int) -> None:
+def set_to(notebook: Any, place: int) -> None:
     """Use the shorter settings (0), or those that the notebook itself names for figures to rely on (1)."""
     changed = 0
     for cell in code(notebook):
@@ -51,7 +48,7 @@ def set_to(notebook: nbformat.NotebookNode, place: int) -> None:
     assert changed == 1
 
 
-def kinds(cell: nbformat.NotebookNode) -> list[tuple[str, list[str]]]:
+def kinds(cell: Any) -> list[tuple[str, list[str]]]:
     """What a cell gave, by kind: figures differ from host to host, their form does not."""
     return [(one.output_type, sorted(one.get("data", {}))) for one in cell.outputs]
 

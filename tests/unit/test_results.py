@@ -9,9 +9,8 @@ import shutil
 import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
+from typing import Any
 
-import pandas
-import polars as pl
 import pytest
 from messages import raises
 from tiny_study import Diary
@@ -27,7 +26,17 @@ TINY = ["of", "quantile", "value", "low", "high", "runs", "verdict"]
 
 
 @pytest.fixture(scope="module")
-def opened(made_study: tuple[Path, Diary]) -> MeasureResult:
+def pl() -> Any:
+    return pytest.importorskip("polars")
+
+
+@pytest.fixture(scope="module")
+def pandas() -> Any:
+    return pytest.importorskip("pandas")
+
+
+@pytest.fixture(scope="module")
+def opened(made_study: tuple[Path, Diary], pl: Any) -> MeasureResult:
     found = hindmost.open_study(made_study[0])
     assert isinstance(found, MeasureResult)
     return found
@@ -69,7 +78,7 @@ def test_a_folder_without_a_study_is_an_error_with_a_hint_and_no_exit(tmp_path):
     assert caught.value.hint
 
 
-def test_latency_is_tidy_and_what_the_document_says(opened):
+def test_latency_is_tidy_and_what_the_document_says(opened, pl):
     frame = opened.latency
     assert frame.columns == TINY
     p99 = frame.row(by_predicate=(pl.col("of") == "latency") & (pl.col("quantile") == "p99"), named=True)
@@ -80,13 +89,13 @@ def test_latency_is_tidy_and_what_the_document_says(opened):
     assert [p99[name] for name in ("value", "low", "high")] == figures
 
 
-def test_calm_latency_stands_beside_latency_in_rows_of_its_own():
+def test_calm_latency_stands_beside_latency_in_rows_of_its_own(pl):
     found = measured("stolen")
     calm = found.latency.filter(pl.col("of") == "calm")
     assert calm["quantile"].to_list() == list(found.document["calm"]["latency_us"])
 
 
-def test_what_was_never_answered_is_infinite_and_not_missing():
+def test_what_was_never_answered_is_infinite_and_not_missing(pl):
     found = measured("censored")
     late = {name for name, one in found.document["latency_us"].items() if one["value"] is None}
     rows = found.latency.filter(pl.col("quantile").is_in(sorted(late)) & (pl.col("of") == "latency"))
@@ -107,7 +116,7 @@ def test_runs_have_a_row_each_with_rates_counts_and_quantiles(opened):
 
 
 @pytest.mark.parametrize("kept", ["samples", "worst"])
-def test_requests_are_read_lazily_and_with_their_place(opened, kept):
+def test_requests_are_read_lazily_and_with_their_place(opened, kept, pl):
     frame = opened.requests(kept)
     assert isinstance(frame, pl.LazyFrame)
     rows = frame.collect()
@@ -121,7 +130,7 @@ def test_requests_are_read_lazily_and_with_their_place(opened, kept):
     assert sorted(rows["latency_us"].drop_nulls()) == pytest.approx(sorted(late.drop_nulls()))
 
 
-def test_a_pandas_user_gets_pandas_with_the_same_figures(opened):
+def test_a_pandas_user_gets_pandas_with_the_same_figures(opened, pandas):
     same = hindmost.open_study(opened.study, frames="pandas")
     assert isinstance(same.latency, pandas.DataFrame)
     assert same.latency["value"].to_list() == opened.latency["value"].to_list()
@@ -132,7 +141,7 @@ def test_a_pandas_user_gets_pandas_with_the_same_figures(opened):
     assert requests["latency_us"].to_list() == pytest.approx(ours["latency_us"].to_list())
 
 
-def test_without_polars_pandas_is_taken_and_without_both_it_is_an_error(opened, monkeypatch):
+def test_without_polars_pandas_is_taken_and_without_both_it_is_an_error(opened, monkeypatch, pandas):
     monkeypatch.setitem(sys.modules, "polars", None)
     assert isinstance(opened.latency, pandas.DataFrame)
     assert isinstance(opened.requests(), pandas.DataFrame)
@@ -199,7 +208,7 @@ def test_a_notebook_shows_verdict_figures_and_a_picture():
     assert str(found) == hindmost.render_terminal(found.document)
 
 
-def test_an_attribution_gives_effects_runs_and_confirmations():
+def test_an_attribution_gives_effects_runs_and_confirmations(pl):
     found = AttributionResult(sample_attributions.full())
     effects = found.effects.filter((pl.col("quantile") == "p99") & (pl.col("coding") == "average"))
     load = found.document["loads"][0]
@@ -214,7 +223,7 @@ def test_an_attribution_gives_effects_runs_and_confirmations():
     assert found.figures
 
 
-def test_a_search_says_the_rate_and_its_steps_by_rate():
+def test_a_search_says_the_rate_and_its_steps_by_rate(pl):
     step = {"outcome": "holds", "value_us": 100.0, "low_us": 90.0, "high_us": 110.0, "runs": 5}
     late = {"outcome": "fails", "value_us": None, "low_us": None, "high_us": None, "runs": 5}
     document = {"objective": "p99<500us", "rate_per_s": 1e4, "finished": True, "headline": "10k/s hold"}
@@ -226,7 +235,7 @@ def test_a_search_says_the_rate_and_its_steps_by_rate():
     assert SearchResult({**copy.deepcopy(found.document), "rate_per_s": None}).verdict == "open"
 
 
-def test_a_sweep_is_long_and_wide_and_answers():
+def test_a_sweep_is_long_and_wide_and_answers(pl):
     found = hindmost.synth.sweep("silo", {"threads": (1, 2)}, utilisation=[0.3, "60%"], requests=2_000)
     assert found.points.height == 4
     assert found.latency.height == 4 * 5

@@ -10,7 +10,7 @@ from hindmost.models.fit.demand import demand
 
 from .planted import back_to_back, by_code, times_of
 
-N = 20_000
+N = 12_000
 
 
 def disturbed(tmp_path, gaps_us, seed=1):

@@ -16,7 +16,7 @@ from .planted import back_to_back, times_of
 
 @pytest.fixture(scope="module")
 def log(tmp_path_factory):
-    us = times_of("silo", 20_000)
+    us = times_of("silo", 6_000)
     kinds = np.where(np.arange(us.size) % 4 == 0, "<set>", "get & run").tolist()
     return back_to_back(tmp_path_factory.mktemp("log") / "server.csv", us, kind=kinds)
 
@@ -37,7 +37,7 @@ def test_the_document_is_one_that_can_be_loaded(fitted):
     assert clone.name == "mine"
     assert [kind["name"] for kind in clone.document["kinds"]] == ["<set>", "get & run"]
     assert sum(kind["share"] for kind in clone.document["kinds"]) == pytest.approx(1.0)
-    assert clone.document["origin"]["samples"] == 20_000
+    assert clone.document["origin"]["samples"] == 6_000
     assert "mine" in printed
     text = page.read_text()
     assert text.count('<svg viewBox="0 0 860') == 9

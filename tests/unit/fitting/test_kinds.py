@@ -17,7 +17,7 @@ SHARE = 0.15
 def served():
     """A log of two kinds; the slow one has two humps, and p95 of all requests lies among them."""
     draws = np.random.default_rng(4)
-    n = 20_000
+    n = 10_000
     slow = np.arange(n) % 20 < 20 * SHARE
     humps = np.where(np.arange(n) // 20 % 2, 500.0, 2_000.0) * np.exp(draws.normal(0.0, 0.05, n))
     us = np.where(slow, humps, 50.0 * np.exp(draws.normal(0.0, 0.3, n)))

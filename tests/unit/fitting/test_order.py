@@ -7,7 +7,7 @@ from scipy.special import ndtr
 
 from hindmost.models.fit.order.successive import find_order
 
-N = 60_000
+N = 30_000
 
 
 def exponential_with(rho, seed=1):

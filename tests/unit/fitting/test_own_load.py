@@ -15,7 +15,7 @@ from hindmost.report.fit.terminal import render_fit
 
 @pytest.mark.parametrize("whom", ["request", "clock"])
 def test_the_clone_has_the_latency_of_the_log_at_the_load_of_the_log(whom):
-    (own,) = fit_clone(queue_with_pauses(whom, 1)).own
+    (own,) = fit_clone(queue_with_pauses(whom, 1, n=20_000)).own
     assert own.requests == 20_000
     assert [row.name for row in own.rows] == ["mean", "p50", "p95", "p99", "p99.9"]
     for row in own.rows:
