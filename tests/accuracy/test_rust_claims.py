@@ -21,17 +21,17 @@ ROOT = Path(__file__).parents[2]
 BUILD_S, RUN_S = 800, 120
 
 CLAIMS = {
-    "double": [
-        "one_thread_serves_what_the_simulator_says",
-        "two_threads_serve_what_the_simulator_says",
-        "threads_wait_for_locks_as_the_simulator_says",
-        "threads_meet_at_an_array_of_locks_as_the_simulator_says",
-        "threads_slow_down_with_the_load_as_the_simulator_says",
-        "threads_stand_still_when_the_simulator_says",
-        "threads_are_interrupted_at_random_when_the_simulator_says",
+    "synth": [
+        "double::one_thread_serves_what_the_simulator_says",
+        "double::two_threads_serve_what_the_simulator_says",
+        "double::threads_wait_for_locks_as_the_simulator_says",
+        "double::threads_meet_at_an_array_of_locks_as_the_simulator_says",
+        "double::threads_slow_down_with_the_load_as_the_simulator_says",
+        "double::threads_stand_still_when_the_simulator_says",
+        "double::threads_are_interrupted_at_random_when_the_simulator_says",
+        "known_answers::sojourn_times_are_those_of_queueing_theory",
+        "sockets::deterministic_service_times_are_kept",
     ],
-    "known_answers": ["sojourn_times_are_those_of_queueing_theory"],
-    "sockets": ["deterministic_service_times_are_kept"],
     "instances": [
         "embedded::a_warm_up_ends_as_soon_as_it_may",
         "overload::no_more_is_measured_than_a_slow_server_can_do",

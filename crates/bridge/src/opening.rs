@@ -26,10 +26,11 @@ impl Opening {
     }
 
     /// Takes what the server has said: whether the connection can carry requests now, and what is said next. Raises
-    /// `EngineError` with code `refused` and the server's words.
+    /// `EngineError` with the refusal's code and the server's words.
     fn hear(&mut self, said: &[u8]) -> PyResult<(bool, Cow<'static, [u8]>)> {
         let mut out = Vec::new();
-        let done = self.0.hear(said, &mut out).map_err(|refusal| raise("refused", &refusal.0))?;
+        let done =
+            self.0.hear(said, &mut out).map_err(|refusal| raise(refusal.code(), &refusal.to_string()))?;
         Ok((done, out.into()))
     }
 }

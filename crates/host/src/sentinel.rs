@@ -331,7 +331,6 @@ mod tests {
         let error = sentinel.end().unwrap_err();
         assert!(ends.load(Ordering::Relaxed), "it was told to end, when it can");
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
-        assert!(error.to_string().contains("others have kept the processor"), "{error}");
     }
 
     #[test]

@@ -49,7 +49,7 @@ fn knobs_are_listed_with_what_they_are_and_why_they_are_not() {
     assert_eq!(value("rps@eth0").as_deref(), Some("0"));
     assert_eq!(value("rps@lo").as_deref(), Some("0"));
     let boost = all.iter().find(|knob| knob.name == "boost").unwrap();
-    assert!(boost.value.is_none() && boost.missing.as_deref().unwrap().contains("virtual machines"));
+    assert!(boost.value.is_none() && boost.missing.is_some());
     let thp = all.iter().find(|knob| knob.name == "thp").unwrap();
     assert_eq!(thp.choices, ["always", "madvise", "never"]);
 }
@@ -90,15 +90,19 @@ fn what_was_found_first_is_what_comes_back() {
 #[test]
 fn what_cannot_be_set_is_refused_and_nothing_is_journalled() {
     let host = Host::new();
-    let check = |name: &str, value: &str, words: &str| {
-        let failure = host.knobs().set(name, value, None).unwrap_err().to_string();
-        assert!(failure.contains(words), "{failure}");
+    let refused = |name: &str, value: &str| {
+        let refused = host.knobs().set(name, value, None).unwrap_err();
         assert!(host.knobs().journal.entries().unwrap().is_empty());
+        refused
     };
-    check("swapiness", "10", "there is no knob \"swapiness\"");
-    check("boost", "on", "no frequency scaling here");
-    check("governor", "turbo", "only performance, powersave");
-    check("thp", "sometimes", "only always, madvise, never");
+    assert!(matches!(refused("swapiness", "10"), KnobError::Unknown { name, .. } if name == "swapiness"));
+    assert!(matches!(refused("boost", "on"), KnobError::Missing { name, .. } if name == "boost"));
+    for (name, value, known) in [
+        ("governor", "turbo", &["performance", "powersave"][..]),
+        ("thp", "sometimes", &["always", "madvise", "never"]),
+    ] {
+        assert!(matches!(refused(name, value), KnobError::Value { choices, .. } if choices == known));
+    }
 }
 
 #[test]
@@ -158,7 +162,7 @@ fn coalescing_and_offloads_have_paths_of_their_own() {
     host.knobs().restore().unwrap();
     assert_eq!((host.read("ethtool/eth0/rx-usecs"), host.read("ethtool/eth0/gro")), ("8".into(), "1".into()));
     let lro = host.knobs().list().unwrap().into_iter().find(|knob| knob.name == "lro").unwrap();
-    assert!(lro.missing.unwrap().contains("ethtool -k"));
+    assert!(lro.missing.is_some());
 }
 
 #[test]
@@ -172,9 +176,7 @@ fn an_owner_puts_back_its_own_and_others_see_it() {
     assert!(matches!(refused, KnobError::Held { alive: true, .. }), "{refused}");
     assert!(host.knobs().recover().unwrap().is_empty());
     let told = host.knobs().restore().unwrap();
-    assert!(told
-        .iter()
-        .any(|one| one.failure.as_deref().is_some_and(|said| said.contains("running a study"))));
+    assert!(told.iter().any(|one| one.failure.is_some()));
     host.knobs().undo("swappiness", own).unwrap();
     host.knobs().restore().unwrap();
     assert_eq!(host.read("proc/sys/vm/swappiness"), "60");
@@ -213,7 +215,7 @@ fn commands_and_folders_are_undone_from_the_journal() {
     host.knobs().promise_command("command y", "echo no >&2; exit 3", "", "1", Some(own)).unwrap();
     let failed = host.knobs().undo("command y", own).unwrap();
     let said = failed[0].failure.clone().unwrap();
-    assert!(said.contains("exit status: 3: no"), "{said}");
+    assert!(said.contains('3') && said.contains("no"), "{said}");
     assert_eq!(host.knobs().journal.entries().unwrap().len(), 1, "what was not undone stays");
 }
 
@@ -242,8 +244,8 @@ fn nothing_is_done_by_a_journal_that_others_can_write() {
             host.knobs().promise_command("command x", &command, "", "1", Some(own)),
             host.knobs().promise_folder("cgroup x", "hindmost-group", "1", own),
         ] {
-            let said = refused.unwrap_err().to_string();
-            assert!(said.contains("cannot be trusted") && said.contains("others can write"), "{said}");
+            let refused = refused.unwrap_err();
+            assert!(matches!(refused, KnobError::Journal { .. }), "{refused}");
         }
         assert_eq!(std::fs::read_to_string(host.journal.join("knobs.jsonl")).unwrap(), text);
         assert_eq!(host.read("proc/sys/vm/swappiness"), "10");
@@ -262,8 +264,8 @@ fn a_folder_that_others_can_write_gets_no_journal() {
     let host = Host::new();
     std::fs::create_dir(&host.journal).unwrap();
     allow(&host.journal, 0o777);
-    let said = host.knobs().set("swappiness", "10", None).unwrap_err().to_string();
-    assert!(said.contains("mode 0777"), "{said}");
+    let refused = host.knobs().set("swappiness", "10", None).unwrap_err();
+    assert!(matches!(&refused, KnobError::Journal { said, .. } if said.contains("0777")), "{refused}");
     assert_eq!(host.read("proc/sys/vm/swappiness"), "60");
     assert_eq!(std::fs::read_dir(&host.journal).unwrap().count(), 0);
 }
@@ -288,10 +290,7 @@ fn a_file_that_is_none_of_the_knobs_is_not_written() {
     let text = std::fs::read_to_string(&path).unwrap().replace("proc/sys/vm/swappiness", "etc/shadow");
     std::fs::write(&path, text).unwrap();
     let said = host.knobs().restore().unwrap()[0].failure.clone().unwrap();
-    assert!(
-        said.contains("etc/shadow for swappiness, whose files here are proc/sys/vm/swappiness"),
-        "{said}"
-    );
+    assert!(said.contains("etc/shadow") && said.contains("proc/sys/vm/swappiness"), "{said}");
     assert_eq!(host.read("etc/shadow"), "root");
 }
 
@@ -304,7 +303,7 @@ fn a_folder_that_no_study_makes_is_not_removed() {
         std::fs::create_dir_all(host.fake.path().join("hindmost-x")).unwrap();
         host.knobs().promise_folder("cgroup x", name, "1", own).unwrap();
         let done = host.knobs().undo("cgroup x", own).unwrap();
-        assert!(done.iter().all(|one| one.failure.as_deref().unwrap().contains("not called hindmost-")));
+        assert!(done.iter().all(|one| one.failure.as_deref().unwrap().contains("hindmost-")));
         assert!(host.fake.path().join("group").exists());
     }
 }
@@ -321,7 +320,7 @@ fn lines_of_another_version_are_kept_and_told() {
         let failed: Vec<_> = done.into_iter().filter(|one| one.failure.is_some()).collect();
         assert_eq!(failed[0].name, "line 1 of the journal");
         let said = failed[0].failure.as_deref().unwrap();
-        assert!(said.contains("hindmost.journal/2, and this Hindmost reads hindmost.journal/1"), "{said}");
+        assert!(said.contains("hindmost.journal/2") && said.contains("hindmost.journal/1"), "{said}");
         assert_eq!(failed[1].name, "line 2 of the journal");
     };
     told(host.knobs().recover().unwrap());

@@ -5,7 +5,7 @@ use hindmost_arrivals::TraceError;
 use hindmost_plan::PlanError;
 use thiserror::Error;
 
-use crate::protocol::Garbage;
+use crate::protocol::{Garbage, Refusal};
 use crate::transport::{Peer, TlsProblem};
 
 /// Why a load instance gave up.
@@ -38,12 +38,12 @@ pub enum LoadError {
         source: io::Error,
     },
     /// The server took a connection and then would not serve us on it.
-    #[error("the server at {address} refuses to serve: {reason}")]
+    #[error("the server at {address} refuses to serve: {refusal}")]
     Refused {
         /// The server.
         address: Peer,
         /// What it said, or what was wrong with it.
-        reason: String,
+        refusal: Refusal,
     },
     /// Connections cannot be secured.
     #[error("{address}: {problem}")]
@@ -188,7 +188,7 @@ impl LoadError {
             Self::Trace(_) => "trace",
             Self::Unresolvable { .. } => "unresolvable",
             Self::Connect { .. } => "connect",
-            Self::Refused { .. } => "refused",
+            Self::Refused { refusal, .. } => refusal.code(),
             Self::Tls { problem, .. } => problem.code(),
             Self::Source(_) => "source",
             Self::Full { .. } => "full",

@@ -180,11 +180,13 @@ impl Clocks {
         let expected = self.real + (now - self.now);
         if real.abs_diff(expected) > STEP_NS {
             let seconds = (real as f64 - expected as f64) / 1e9;
-            events.push(json!({"clock": format!("set by {seconds:+.3} s, or this host slept")}));
+            let text = format!("set by {seconds:+.3} s, or this host slept");
+            events.push(json!({"clock": text, "seconds": seconds}));
         }
         if now > *due + 3 * period {
             let seconds = (now - *due) as f64 / 1e9;
-            events.push(json!({"gap": format!("no samples for {seconds:.1} s: the watch did not run")}));
+            let text = format!("no samples for {seconds:.1} s: the watch did not run");
+            events.push(json!({"gap": text, "seconds": seconds}));
             *due = now;
         }
         (self.now, self.real) = (now, real);
@@ -338,20 +340,20 @@ mod tests {
     fn set_clocks_and_hours_of_suspend_are_told_and_samples_go_on_from_there() {
         const S: u64 = 1_000_000_000;
         let (mut clocks, mut due) = (Clocks { now: 100 * S, real: 5_000 * S }, 101 * S);
-        let mut read = |now, real| -> Vec<String> {
+        let mut read = |now, real| -> Vec<(&str, f64)> {
             let events = clocks.read(now, real, &mut due, S);
-            events.iter().map(ToString::to_string).collect()
+            let kind = |one: &serde_json::Value| if one["gap"].is_null() { "clock" } else { "gap" };
+            events.iter().map(|one| (kind(one), one["seconds"].as_f64().unwrap().round())).collect()
         };
         assert!(read(101 * S, 5_001 * S).is_empty());
         // Slewed by 50 ms; set back by an hour; set forward again.
         assert!(read(102 * S, 5_002 * S + S / 20).is_empty());
-        assert!(read(103 * S, 1_403 * S)[0].contains("set by -3600"));
-        assert!(read(103 * S + 1, 5_003 * S)[0].contains("set by +3600"));
+        assert_eq!(read(103 * S, 1_403 * S), [("clock", -3600.0)]);
+        assert_eq!(read(103 * S + 1, 5_003 * S), [("clock", 3600.0)]);
         // Asleep for two hours: the monotonic clock stood still, the wall clock did not.
-        assert!(read(103 * S + 2, 12_203 * S)[0].contains("or this host slept"));
+        assert_eq!(read(103 * S + 2, 12_203 * S), [("clock", 7200.0)]);
         // Stopped for a minute.
-        let told = read(163 * S, 12_263 * S);
-        assert!(told.len() == 1 && told[0].contains("no samples for 62.0 s"), "{told:?}");
+        assert_eq!(read(163 * S, 12_263 * S), [("gap", 62.0)]);
         assert!(read(163 * S + 5, 12_263 * S + 5).is_empty());
         assert_eq!(due, 163 * S);
     }

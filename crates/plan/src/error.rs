@@ -34,6 +34,17 @@ impl PlanError {
     }
 }
 
+#[cfg(test)]
+impl PlanError {
+    /// The field, and what it holds.
+    pub(crate) fn told(&self) -> (&str, &str) {
+        match self {
+            Self::Field { field, value, .. } => (field, value),
+            Self::Unreadable(said) => ("", said),
+        }
+    }
+}
+
 /// By value, because callers hand over numbers and texts of all sorts that they made for this.
 #[allow(clippy::needless_pass_by_value)]
 pub(crate) fn refuse(

@@ -372,7 +372,6 @@ mod tests {
             counted += found.blocks as f64 / 40_000.0;
             exact += found.exact_per_block_year.unwrap();
         }
-        eprintln!("RATIO exact {}", counted / exact);
         assert!(counted > 0.5 * exact && counted < 2.0 * exact, "{counted} against {exact}");
     }
 }

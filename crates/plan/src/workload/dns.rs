@@ -236,28 +236,23 @@ mod tests {
 
     #[test]
     fn a_line_that_is_no_question_is_told_by_its_number() {
-        for (text, said) in [
-            ("a A\nb\n", "line 2: \"b\" is not a name and a type"),
-            ("a B\n", "line 1: the type \"B\" is none of A, NS, CNAME"),
-            ("a..b A\n", "line 1: the name \"a..b\" must be of labels of 1 to 63 bytes, and one has 0"),
-            ("# nothing\n", "it has no question"),
-        ] {
+        for (text, place) in [("a A\nb\n", "line 2: \"b\""), ("a B\n", "line 1"), ("a..b A\n", "\"a..b\"")] {
             let refused = parse(text).unwrap_err();
-            assert!(refused.contains(said), "{refused}");
+            assert!(refused.contains(place), "{refused}");
         }
+        assert!(parse("# nothing\n").is_err());
     }
 
     #[test]
     fn questions_that_cannot_be_asked_are_refused_with_their_place() {
         let long = "x".repeat(64);
-        for (workload, said) in [
+        for (workload, field) in [
             (json!({"queries": [{"name": long}]}), "workload.queries[0].name"),
-            (json!({"queries": [{"weight": 0.0}]}), "weights add up to 0"),
-            (json!({"edns_bytes": 100}), "between 512 and 16000"),
+            (json!({"queries": [{"weight": 0.0}]}), "workload.queries"),
+            (json!({"edns_bytes": 100}), "workload.edns_bytes"),
         ] {
             let dns: Dns = serde_json::from_value(workload).unwrap();
-            let refused = dns.check().unwrap_err().to_string();
-            assert!(refused.contains(said), "{refused}");
+            assert_eq!(dns.check().unwrap_err().told().0, field);
         }
         let unknown = serde_json::from_value::<Dns>(json!({"queries": [{"type": "AAA"}]})).unwrap_err();
         assert!(unknown.to_string().contains("`AAAA`"), "{unknown}");

@@ -116,64 +116,58 @@ mod tests {
 
     use super::*;
 
-    fn read(fields: &Value) -> Result<KeyValue, String> {
-        let mix: KeyValue = serde_json::from_value(fields.clone()).map_err(|e| e.to_string())?;
-        mix.check().map(|()| mix).map_err(|e| e.to_string())
+    fn read(fields: &Value) -> Result<KeyValue, PlanError> {
+        let mix: KeyValue =
+            serde_json::from_value(fields.clone()).map_err(|e| PlanError::Unreadable(e.to_string()))?;
+        mix.check().map(|()| mix)
     }
 
     #[test]
     fn what_means_nothing_is_refused_by_field() {
         let extreme = |least: u32, most: u32| json!({"scale": 8.2, "location": 30, "shape": 0.1, "least": least, "most": most});
-        for (fields, words) in [
+        for (fields, field) in [
+            (json!({"key_bytes": {"generalised-extreme-value": extreme(6, 251)}}), "key_bytes"),
+            (json!({"key_bytes": {"generalised-extreme-value": extreme(3, 250)}}), "key_bytes"),
+            (json!({"key_bytes": {"normal": {"mean": 30, "deviation": 0}}}), "key_bytes.normal.deviation"),
             (
-                json!({"key_bytes": {"generalised-extreme-value": extreme(6, 251)}}),
-                "workload.key_bytes` is 251, but must be between 1 and 250 bytes: set `most`",
+                json!({"value_bytes": {"lognormal": {"median": -1, "sigma": 1}}}),
+                "value_bytes.lognormal.median",
             ),
+            (json!({"value_bytes": {"normal": {"mean": 1e9, "deviation": 1}}}), "value_bytes.normal"),
+            (json!({"value_bytes": {"generalised-pareto": {"scale": 1, "shape": 11}}}), "value_bytes.shape"),
+            (json!({"value_bytes": {"mixture": [[1, 0.0], [2, 0.0]]}}), "value_bytes.mixture"),
+            (json!({"value_bytes": {"discrete": [[1, -1.0], [2, 2.0]]}}), "value_bytes.discrete"),
+            (json!({"value_bytes": {"mixture": [[{"uniform": [9, 3]}, 1.0]]}}), "value_bytes"),
+            (json!({"value_bytes": 0}), "value_bytes"),
+            (json!({"ttl_s": 0}), "ttl_s"),
+            (json!({"ttl_s": 2_592_001}), "ttl_s"),
+            (json!({"key_prefix": "a b"}), "key_prefix"),
+            (json!({"key_prefix": "x".repeat(27)}), "key_bytes"),
+            (json!({"key_names": ["a", "b", "a"]}), "key_names"),
+            (json!({"key_names": ["a", "b c"]}), "key_names"),
+            (json!({"key_names": []}), "key_names"),
+            (json!({"popularity": {"hot-set": {"keys": 1.0, "requests": 0.5}}}), "popularity.hot-set.keys"),
             (
-                json!({"key_bytes": {"generalised-extreme-value": extreme(3, 250)}}),
-                "at least 4 bytes, to tell 10000 keys apart",
+                json!({"popularity": {"hot-set": {"keys": 0.1, "requests": 1.5}}}),
+                "popularity.hot-set.requests",
             ),
+            (json!({"popularity": {"weights": [1.0]}}), "popularity.weights"),
+            (json!({"keys": 2, "popularity": {"weights": [0.0, 0.0]}}), "popularity.weights"),
             (
-                json!({"key_bytes": {"normal": {"mean": 30, "deviation": 0}}}),
-                "workload.key_bytes.normal.deviation` is 0",
+                json!({"popularity": {"generalised-pareto": {"scale": -1, "shape": 0}}}),
+                "popularity.generalised-pareto",
             ),
-            (json!({"value_bytes": {"lognormal": {"median": -1, "sigma": 1}}}), "lognormal.median"),
-            (
-                json!({"value_bytes": {"normal": {"mean": 1e9, "deviation": 1}}}),
-                "something between `least` and `most`",
-            ),
-            (
-                json!({"value_bytes": {"generalised-pareto": {"scale": 1, "shape": 11}}}),
-                "workload.value_bytes.shape",
-            ),
-            (json!({"value_bytes": {"mixture": [[1, 0.0], [2, 0.0]]}}), "weights sum to more than 0"),
-            (json!({"value_bytes": {"discrete": [[1, -1.0], [2, 2.0]]}}), "weights sum to more than 0"),
-            (json!({"value_bytes": {"mixture": [[{"uniform": [9, 3]}, 1.0]]}}), "low <= high"),
-            (json!({"value_bytes": {"lognormall": {}}}), "unknown variant `lognormall`"),
-            (
-                json!({"value_bytes": {"lognormal": {"median": 1, "sigma": 1, "mots": 1}}}),
-                "unknown field `mots`",
-            ),
-            (json!({"value_bytes": 4.5}), "a whole number, or an object with a law"),
-            (json!({"value_bytes": 0}), "workload.value_bytes"),
-            (json!({"ttl_s": 0}), "workload.ttl_s"),
-            (json!({"ttl_s": 2_592_001}), "between 1 and 2592000 seconds"),
-            (json!({"key_prefix": "a b"}), "workload.key_prefix"),
-            (
-                json!({"key_prefix": "x".repeat(27)}),
-                "at least 31 bytes, to tell 10000 keys apart behind their prefix",
-            ),
-            (json!({"key_names": ["a", "b", "a"]}), "\"a\", which also stands at number 1, at number 3"),
-            (json!({"key_names": ["a", "b c"]}), "spaces or control characters, at number 2"),
-            (json!({"key_names": []}), "a list of 0"),
-            (json!({"popularity": {"hot-set": {"keys": 1.0, "requests": 0.5}}}), "hot-set.keys"),
-            (json!({"popularity": {"hot-set": {"keys": 0.1, "requests": 1.5}}}), "hot-set.requests"),
-            (json!({"popularity": {"weights": [1.0]}}), "a weight for each of 10000 keys"),
-            (json!({"keys": 2, "popularity": {"weights": [0.0, 0.0]}}), "weights that sum to 0"),
-            (json!({"popularity": {"generalised-pareto": {"scale": -1, "shape": 0}}}), "generalised-pareto"),
         ] {
-            let told = read(&fields).unwrap_err();
-            assert!(told.contains(words), "{fields}: {told}");
+            let refused = read(&fields).unwrap_err();
+            assert_eq!(refused.told().0, format!("workload.{field}"), "{refused}");
+        }
+        for (fields, word) in [
+            (json!({"value_bytes": {"lognormall": {}}}), "`lognormall`"),
+            (json!({"value_bytes": {"lognormal": {"median": 1, "sigma": 1, "mots": 1}}}), "`mots`"),
+            (json!({"value_bytes": 4.5}), "4.5"),
+        ] {
+            let refused = read(&fields).unwrap_err();
+            assert!(matches!(&refused, PlanError::Unreadable(said) if said.contains(word)), "{refused}");
         }
     }
 
@@ -217,20 +211,18 @@ mod tests {
             (mix.keys, mix.key_names),
             (2, Some(KeyNames::List(vec!["one".to_owned(), "two".into()].into())))
         );
-        for (text, words) in [
-            (
-                "one\n\none\n",
-                format!("\"one\", which also stands at line 1 of {0}, at line 3 of {0}", file.display()),
-            ),
-            ("one\ntw o\n", format!("at line 2 of {}", file.display())),
-            ("\n", "a list of 0".to_owned()),
-        ] {
-            let told = open(text).unwrap_err().to_string();
-            assert!(told.contains(&words), "{told}");
+        for (text, lines) in [("one\n\none\n", &[1, 3][..]), ("one\ntw o\n", &[2]), ("\n", &[])] {
+            let refused = open(text).unwrap_err();
+            let (field, value) = refused.told();
+            assert_eq!(field, "workload.key_names");
+            assert!(
+                lines.iter().all(|line| value.contains(&format!("line {line} of {}", file.display()))),
+                "{value}"
+            );
         }
         std::fs::remove_file(&file).unwrap();
         let gone = read(&json!({"key_names": {"file": file}})).unwrap();
-        let told = crate::Workload::KeyValue(gone).opened().unwrap_err().to_string();
-        assert!(told.contains("cannot be read"), "{told}");
+        let refused = crate::Workload::KeyValue(gone).opened().unwrap_err();
+        assert!(refused.told().1.contains(&file.display().to_string()), "{refused}");
     }
 }

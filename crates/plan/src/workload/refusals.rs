@@ -188,46 +188,41 @@ mod tests {
 
     use super::*;
 
-    fn check(workload: &Value, field: &str, told: &str) {
+    fn check(workload: &Value, field: &str) {
         let http: Http = serde_json::from_value(workload.clone()).unwrap();
-        let wrong = http.check().unwrap_err().to_string();
-        assert!(wrong.contains(&format!("`{field}`")) && wrong.contains(told), "{wrong}");
+        assert_eq!(http.check().unwrap_err().told().0, field, "{workload}");
     }
 
     #[test]
     fn what_is_wrong_with_a_list_is_told_by_its_place() {
         let at = |one: Value| json!({"requests": [{}, one]});
-        check(
-            &json!({"requests": [{"weight": 0}, {"weight": 0}]}),
-            "workload.requests",
-            "a list of 2 whose weights add up to 0, but must be a list whose weights add up to more than 0",
-        );
-        check(&at(json!({"weight": -1})), "workload.requests[1].weight", "-1");
-        check(&at(json!({"name": "a b"})), "workload.requests[1].name", "without spaces");
-        check(&at(json!({"method": "GE T"})), "workload.requests[1].method", "GE T");
-        check(&at(json!({"method": "CONNECT"})), "workload.requests[1].method", "not CONNECT");
-        check(&at(json!({"path": "/a b"})), "workload.requests[1].path", "/a b");
-        check(&at(json!({"path": "x"})), "workload.requests[1].path", "starts with `/`");
-        check(&at(json!({"accept": [99]})), "workload.requests[1].accept", "99");
-        check(&at(json!({"name": "get:/", "method": "PUT"})), "workload.requests[1].name", "same method");
-        check(&json!({"paths": ["/"], "requests": [{}]}), "workload.paths", "requests");
-        check(&json!({"paths": []}), "workload.paths", "at least one");
+        check(&json!({"requests": [{"weight": 0}, {"weight": 0}]}), "workload.requests");
+        check(&at(json!({"weight": -1})), "workload.requests[1].weight");
+        check(&at(json!({"name": "a b"})), "workload.requests[1].name");
+        check(&at(json!({"method": "GE T"})), "workload.requests[1].method");
+        check(&at(json!({"method": "CONNECT"})), "workload.requests[1].method");
+        check(&at(json!({"path": "/a b"})), "workload.requests[1].path");
+        check(&at(json!({"path": "x"})), "workload.requests[1].path");
+        check(&at(json!({"accept": [99]})), "workload.requests[1].accept");
+        check(&at(json!({"name": "get:/", "method": "PUT"})), "workload.requests[1].name");
+        check(&json!({"paths": ["/"], "requests": [{}]}), "workload.paths");
+        check(&json!({"paths": []}), "workload.paths");
         let many: Vec<Value> = (0..65).map(|n| json!({"name": format!("n{n}")})).collect();
-        check(&json!({"requests": many}), "workload.requests", "65 names");
+        check(&json!({"requests": many}), "workload.requests");
     }
 
     #[test]
     fn a_header_that_would_end_its_line_is_refused_and_its_value_stays_untold() {
         let wrong = |headers: Value| {
             let http: Http = serde_json::from_value(json!({"headers": headers})).unwrap();
-            http.check().unwrap_err().to_string()
+            http.check().unwrap_err()
         };
-        let told = wrong(json!({"Authorization": "Bearer s3cret\r\nX: y"}));
-        assert!(told.contains("workload.headers.Authorization") && told.contains("\\r"), "{told}");
-        assert!(!told.contains("s3cret"));
-        assert!(wrong(json!({"Content-Length": "3"})).contains("Hindmost writes it itself"));
-        assert!(wrong(json!({"A b": "3"})).contains("letters"));
-        assert!(wrong(json!({"a": "3", "A": "4"})).contains("twice"));
+        let refused = wrong(json!({"Authorization": "Bearer s3cret\r\nX: y"}));
+        assert_eq!(refused.told().0, "workload.headers.Authorization");
+        assert!(!refused.to_string().contains("s3cret"));
+        assert_eq!(wrong(json!({"Content-Length": "3"})).told().0, "workload.headers.Content-Length");
+        assert_eq!(wrong(json!({"A b": "3"})).told().0, "workload.headers.A b");
+        assert_eq!(wrong(json!({"a": "3", "A": "4"})).told().0, "workload.headers.a");
     }
 
     #[test]

@@ -27,6 +27,8 @@ _BINARY: dict[str, tuple[int, slice, bytes]] = {
 """Bytes of the header of a binary reply, where in it stands how many follow, and what it starts with."""
 _AGAIN_S = 0.5
 """A datagram without an answer for so long may be lost."""
+_REFUSALS = {"login-refused", "request-refused", "wrong-protocol", "refused"}
+"""Codes of the engine for servers that end an opening; any other is about the plan."""
 
 
 class Talk:
@@ -72,7 +74,7 @@ class Talk:
                 done, out = opening.hear(self.reply[before:])
         except _engine.EngineError as error:
             code, words = error.args
-            if code != "refused":
+            if code not in _REFUSALS:
                 raise UsageError(
                     code, str(words), hint=f"which login does {entry.name} take?", address=self.address
                 ) from None
@@ -84,7 +86,8 @@ class Talk:
                 if not ask.send
             ):
                 return
-            if "does not speak" in str(words):
+            # An engine that says only `refused` is an older one.
+            if code == "wrong-protocol" or (code == "refused" and "does not speak" in str(words)):
                 raise self.wrong() from None
             raise TargetError(
                 "login-refused",

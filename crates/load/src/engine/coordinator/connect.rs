@@ -82,8 +82,8 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         let (open, of) = (self.connections.open(), self.connections.all().len());
         let address = peers.of(slot).clone();
         let inner = source.get_ref();
-        if let Some(Refusal(reason)) = inner.and_then(|inner| inner.downcast_ref::<Refusal>()) {
-            return LoadError::Refused { address, reason: reason.clone() };
+        if let Some(refusal) = inner.and_then(|inner| inner.downcast_ref::<Refusal>()) {
+            return LoadError::Refused { address, refusal: refusal.clone() };
         }
         if let Some(problem) = inner.and_then(|inner| inner.downcast_ref::<TlsProblem>()) {
             return LoadError::Tls { address: address.to_string(), problem: problem.clone() };

@@ -112,9 +112,7 @@ fn a_server_that_nobody_is_there_of_any_more_is_gone() {
     let mut fake = server(2, MS / 10, |_, reply| vec![reply]);
     fake.nobody = END - 30 * MS..u64::MAX;
     match drive(&dns(2, &Value::Null), fake).outcome {
-        Err(LoadError::ServerGone { reason, lost, .. }) => {
-            assert!(reason.contains("nobody listens") && lost > 20, "{reason} {lost}");
-        }
+        Err(LoadError::ServerGone { lost, .. }) => assert!(lost > 20, "{lost}"),
         other => panic!("{other:?}"),
     }
 }

@@ -12,7 +12,7 @@ use std::io::Write;
 
 use hindmost_plan::Plan;
 
-use crate::protocol::{Garbage, Opening, Outcome, Parsed, Protocol, Refusal, Rest};
+use crate::protocol::{quote, Garbage, Opening, Outcome, Parsed, Protocol, Refusal, Rest};
 use crate::workload::{Kind, Request};
 
 pub struct Toy;
@@ -65,7 +65,7 @@ impl Protocol for Toy {
                 session.most = number as usize;
                 Ok(Opening::Done(end))
             }
-            _ => Err(Refusal::quoting("it says", bytes)),
+            _ => Err(Refusal::Login(quote("it says", bytes))),
         }
     }
 

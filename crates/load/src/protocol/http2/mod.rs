@@ -21,7 +21,7 @@ use self::frames::{Frame, HEAD, MOST};
 use self::requests::Written;
 use self::session::Session;
 use super::http::Answered;
-use super::{Garbage, Opening, Outcome, Parsed, Protocol, Refusal, Rest};
+use super::{quote, Garbage, Opening, Outcome, Parsed, Protocol, Refusal, Rest};
 use crate::workload::{Kind, List, Request};
 
 pub use self::grpc::{status_name, status_outcome};
@@ -87,7 +87,7 @@ impl<const GRPC: bool> Protocol for Streams<GRPC> {
         if sign.first().is_some_and(|&byte| byte != 0)
             || sign.get(3).is_some_and(|&kind| kind != frames::SETTINGS)
         {
-            return Err(Refusal::quoting("it does not speak HTTP/2:", bytes));
+            return Err(Refusal::Protocol(quote("it does not speak HTTP/2:", bytes)));
         }
         if bytes.len() < HEAD || bytes.len() < HEAD + Frame::of(bytes).length {
             return Ok(Opening::More);

@@ -151,7 +151,7 @@ impl Session {
     pub fn check_body(&self, bytes: usize) -> Result<(), Refusal> {
         let window = (self.stream_window as usize).min(self.window.max(0) as usize);
         if bytes > window {
-            return Err(Refusal(format!(
+            return Err(Refusal::Request(format!(
                 "it takes bodies of at most {window} bytes at once over HTTP/2, and one of {bytes} is to be sent: make \
                  `body` smaller, or send it over HTTP/1.1 (http:// or https://)"
             )));

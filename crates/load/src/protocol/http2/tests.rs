@@ -183,7 +183,10 @@ fn nonsense_is_refused() {
     }
     let mut session = codec.session();
     let refused = codec.opening(&mut session, b"HTTP/1.1 400 Bad Request\r\n", &mut Vec::new());
-    assert_eq!(refused.unwrap_err().0, "it does not speak HTTP/2: \"HTTP/1.1 400 Bad Request\"");
+    assert!(
+        matches!(&refused, Err(Refusal::Protocol(said)) if said.contains("\"HTTP/1.1 400 Bad Request\"")),
+        "{refused:?}"
+    );
 }
 
 #[test]
@@ -217,7 +220,7 @@ fn a_body_that_the_server_would_have_to_read_first_is_refused() {
     codec.begin(&mut session, &mut out);
     let said = frame(frames::SETTINGS, 0, 0, b"\0\x04\0\0\0\x64");
     let refused = codec.opening(&mut session, &said, &mut out).unwrap_err();
-    assert!(refused.0.contains("at most 100 bytes") && refused.0.contains("101"), "{refused}");
+    assert!(matches!(refused, Refusal::Request(_)), "{refused}");
 }
 
 #[test]
@@ -265,5 +268,5 @@ fn calls_end_with_the_status_in_their_trailers() {
     assert_eq!(replies(&codec, 4, &stream.chunks(1).collect::<Vec<_>>()), Ok(expected));
     let told = |head: &[u8]| String::from_utf8_lossy(Grpc::complaint(head)).into_owned();
     assert_eq!(told(&frame(frames::HEADERS, last, 1, b"\x00\x0bgrpc-status\x0214")), "UNAVAILABLE");
-    assert_eq!(told(&frame(frames::HEADERS, last, 1, b"\x88")), "a reply without grpc-status");
+    assert!(told(&frame(frames::HEADERS, last, 1, b"\x88")).contains("grpc-status"));
 }

@@ -4,7 +4,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 
 use super::messages::HEADER;
 use super::scram::{Scram, MECHANISM};
-use crate::protocol::{Opening, Refusal};
+use crate::protocol::{quote, Opening, Refusal};
 
 /// Protocol 3.0.
 const VERSION: i32 = 0x0003_0000;
@@ -73,12 +73,13 @@ impl Session {
         let length = u32::from_be_bytes(*length) as usize;
         // Nothing that is said here is long; an answer of another protocol would be waited for.
         if !(4..1 << 14).contains(&length) || !b"RESKNvZ123C".contains(&of) {
-            return Err(Refusal::quoting("it does not speak PostgreSQL's protocol: it answered", bytes));
+            let said = quote("it does not speak PostgreSQL's protocol: it answered", bytes);
+            return Err(Refusal::Protocol(said));
         }
         let Some(body) = bytes.get(HEADER..=length) else { return Ok(Opening::More) };
         match of {
             b'R' => self.authenticate(login, body, out)?,
-            b'E' => return Err(Refusal(told(body))),
+            b'E' => return Err(Refusal::Login(told(body))),
             b'Z' if self.asked || statements.is_empty() => return Ok(Opening::Done(1 + length)),
             b'Z' => {
                 self.asked = true;
@@ -94,20 +95,20 @@ impl Session {
         let code = u32::from_be_bytes(*code);
         let password = login.password.as_deref().map(str::as_bytes);
         let needed = || {
-            Refusal(format!(
+            Refusal::Login(format!(
                 "it asks for the password of user {:?}, and none was given (--password env:NAME)",
                 login.user
             ))
         };
         let scram = |reason: &'static str| {
-            Refusal(format!("authentication of user {:?} failed: {reason}", login.user))
+            Refusal::Login(format!("authentication of user {:?} failed: {reason}", login.user))
         };
         match code {
             0 => {}
             3 => answer(password.ok_or_else(needed)?, out),
             5 => {
                 let Some(&salt) = rest.first_chunk::<4>() else {
-                    return Err(Refusal("its request for an MD5 password has no salt".to_owned()));
+                    return Err(Refusal::Protocol("its request for an MD5 password has no salt".to_owned()));
                 };
                 let hashed = hashed(&login.user, password.ok_or_else(needed)?, salt);
                 answer(hashed.as_bytes(), out);
@@ -115,14 +116,14 @@ impl Session {
             10 => {
                 if !rest.split(|&b| b == 0).any(|one| one == MECHANISM.as_bytes()) {
                     let offered = String::from_utf8_lossy(rest).replace('\0', " ");
-                    return Err(Refusal(format!(
+                    return Err(Refusal::Login(format!(
                         "it authenticates by {offered}only; Hindmost knows {MECHANISM}"
                     )));
                 }
                 // Nobody has to be able to make it again, so no stream of the plan's.
                 let mut nonce = [0; 18];
                 let random = SystemRandom::new().fill(&mut nonce);
-                random.map_err(|_| Refusal("the kernel has no random bytes for us".to_owned()))?;
+                random.map_err(|_| Refusal::Login("the kernel has no random bytes for us".to_owned()))?;
                 let client = Scram::new(password.ok_or_else(needed)?, &nonce);
                 let first = client.first();
                 message(b'p', out, |out| {
@@ -136,7 +137,7 @@ impl Session {
                 let client = self
                     .scram
                     .as_mut()
-                    .ok_or_else(|| Refusal("it goes on with what was not begun".to_owned()))?;
+                    .ok_or_else(|| Refusal::Protocol("it goes on with what was not begun".to_owned()))?;
                 if code == 11 {
                     let answer = client.answer(rest).map_err(scram)?;
                     message(b'p', out, |out| out.extend_from_slice(answer.as_bytes()));
@@ -146,7 +147,7 @@ impl Session {
             }
             other => {
                 let known = "trust, password, MD5 and SCRAM-SHA-256";
-                return Err(Refusal(format!(
+                return Err(Refusal::Login(format!(
                     "it asks for authentication of kind {other}; Hindmost knows {known}"
                 )));
             }
@@ -237,17 +238,22 @@ mod tests {
     #[test]
     fn a_server_that_refuses_is_told_in_its_words() {
         let body = b"SFATAL\0VFATAL\0C28P01\0Mpassword authentication failed for user \"ada\"\0\0";
-        for (of, body, told) in [
-            (b'E', &body[..], "FATAL 28P01: password authentication failed for user \"ada\""),
-            (b'R', &[0, 0, 0, 3], "--password"),
-            (b'R', b"\0\0\0\x07", "kind 7"),
-            (b'R', b"\0\0\0\x0aSCRAM-SHA-512\0\0", "SCRAM-SHA-512"),
-            (b'R', b"\0\0\0\x0bx", "not begun"),
+        for (of, body, code, told) in [
+            (
+                b'E',
+                &body[..],
+                "login-refused",
+                "FATAL 28P01: password authentication failed for user \"ada\"",
+            ),
+            (b'R', &[0, 0, 0, 3], "login-refused", "--password"),
+            (b'R', b"\0\0\0\x07", "login-refused", "7"),
+            (b'R', b"\0\0\0\x0aSCRAM-SHA-512\0\0", "login-refused", "SCRAM-SHA-512"),
+            (b'R', b"\0\0\0\x0bx", "wrong-protocol", ""),
         ] {
             let refusal = step(&mut Session::default(), &login(None), of, body).0.unwrap_err();
-            assert!(refusal.0.contains(told), "{refusal}");
+            assert!(refusal.code() == code && refusal.to_string().contains(told), "{refusal}");
         }
         let other = Session::default().step(&login(None), b"", b"HTTP/1.1 400 Bad Request", &mut Vec::new());
-        assert!(other.unwrap_err().0.contains("does not speak PostgreSQL"));
+        assert!(matches!(other, Err(Refusal::Protocol(_))), "{other:?}");
     }
 }

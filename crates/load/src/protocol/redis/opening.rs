@@ -4,7 +4,7 @@ use hindmost_plan::Login;
 
 use super::elements::Elements;
 use super::written::command;
-use crate::protocol::{Opening, Refusal};
+use crate::protocol::{quote, Opening, Refusal};
 
 /// What is said first on each connection, and how many replies it has.
 pub struct Greeting {
@@ -50,13 +50,13 @@ impl Greeting {
     /// One reply at the start of `bytes`, of `left`.
     pub fn step(left: &mut u8, bytes: &[u8]) -> Result<Opening, Refusal> {
         let passed = Elements::of(1).pass(bytes);
-        let passed =
-            passed.map_err(|_| Refusal::quoting("it does not speak redis's protocol: it answered", bytes))?;
+        let foreign = |_| Refusal::Protocol(quote("it does not speak redis's protocol: it answered", bytes));
+        let passed = passed.map_err(foreign)?;
         if !passed.whole {
             return Ok(Opening::More);
         }
         if matches!(bytes[0], b'-' | b'!') {
-            return Err(Refusal::quoting("it answered", &bytes[1..]));
+            return Err(Refusal::Login(quote("it answered", &bytes[1..])));
         }
         *left -= 1;
         Ok(if *left == 0 { Opening::Done(passed.bytes) } else { Opening::Step(passed.bytes) })
@@ -107,7 +107,7 @@ mod tests {
         assert_eq!(Greeting::step(&mut left, &[&hello[..], b"+OK"].concat()), Ok(Opening::Step(hello.len())));
         assert_eq!(Greeting::step(&mut left, b"+OK\r\n"), Ok(Opening::Done(5)));
         let refusal = Greeting::step(&mut 1, b"-WRONGPASS invalid username-password pair\r\n").unwrap_err();
-        assert!(refusal.0.contains("WRONGPASS"), "{refusal}");
-        assert!(Greeting::step(&mut 1, b"HTTP/1.1 400\r\n").unwrap_err().0.contains("does not speak"));
+        assert!(matches!(&refusal, Refusal::Login(said) if said.contains("WRONGPASS")), "{refusal}");
+        assert!(matches!(Greeting::step(&mut 1, b"HTTP/1.1 400\r\n"), Err(Refusal::Protocol(_))));
     }
 }

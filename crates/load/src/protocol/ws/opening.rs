@@ -5,7 +5,7 @@ use hindmost_plan::{Messages, Plan};
 use hindmost_random::mix;
 use ring::digest::{digest, SHA1_FOR_LEGACY_USE_ONLY};
 
-use super::super::{Opening, Refusal};
+use super::super::{quote, Opening, Refusal};
 
 /// What a server shows that it has read the key (RFC 6455, 1.3).
 const GUID: &[u8; 36] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
@@ -70,10 +70,10 @@ pub fn answered(accept: &Accept, bytes: &[u8]) -> Result<Opening, Refusal> {
         })
     };
     if value("sec-websocket-accept") != Some(&accept[..]) {
-        return Err(Refusal("its Sec-WebSocket-Accept does not fit our key".to_owned()));
+        return Err(Refusal::Protocol("its Sec-WebSocket-Accept does not fit our key".to_owned()));
     }
     if value("sec-websocket-extensions").is_some_and(|asked| !asked.is_empty()) {
-        return Err(Refusal(
+        return Err(Refusal::Protocol(
             "it wants extensions (Sec-WebSocket-Extensions) that nobody asked for".to_owned(),
         ));
     }
@@ -83,10 +83,10 @@ pub fn answered(accept: &Accept, bytes: &[u8]) -> Result<Opening, Refusal> {
 /// The server answers as HTTP has it, or speaks another protocol.
 fn no_websocket(bytes: &[u8]) -> Refusal {
     if !bytes.starts_with(b"HTTP/") {
-        return Refusal::quoting("it does not speak WebSocket, but answers", bytes);
+        return Refusal::Protocol(quote("it does not speak WebSocket, but answers", bytes));
     }
     let line = bytes.split(|&b| b == b'\r' || b == b'\n').next().unwrap_or_default();
-    Refusal(String::from_utf8_lossy(&line[..line.len().min(120)]).into_owned())
+    Refusal::Request(String::from_utf8_lossy(&line[..line.len().min(120)]).into_owned())
 }
 
 #[cfg(test)]

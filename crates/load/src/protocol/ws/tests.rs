@@ -52,13 +52,13 @@ fn a_connection_opens_with_a_key_of_its_own_and_takes_only_what_fits_it() {
         assert_eq!(answers(good.clone()), Ok(Opening::Done(good.len())));
         assert_eq!(answers(good[..good.len() - 1].to_owned()), Ok(Opening::More));
         let other = good.replace(&fits, "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
-        assert!(answers(other).unwrap_err().0.contains("does not fit our key"));
+        assert!(matches!(answers(other), Err(Refusal::Protocol(_))));
         let extended = good.replace("upgrade: websocket", "sec-websocket-extensions: permessage-deflate");
-        assert!(answers(extended).unwrap_err().0.contains("extensions"));
+        assert!(matches!(answers(extended), Err(Refusal::Protocol(_))));
         let refused = answers("HTTP/1.1 404 Not Found\r\nServer: x\r\n".to_owned()).unwrap_err();
-        assert_eq!(refused.0, "HTTP/1.1 404 Not Found");
-        let foreign = answers("-ERR unknown command\r\n".to_owned()).unwrap_err();
-        assert!(foreign.0.contains("does not speak WebSocket"), "{foreign}");
+        assert_eq!(refused, Refusal::Request("HTTP/1.1 404 Not Found".to_owned()));
+        let foreign = answers("-ERR unknown command\r\n".to_owned());
+        assert!(matches!(foreign, Err(Refusal::Protocol(_))), "{foreign:?}");
     }
     assert!(keys[0] != keys[1] && keys[0] != keys[2]);
     let (mut session, mut again) = (codec.session(), Vec::new());
@@ -151,7 +151,7 @@ fn pings_are_answered_and_a_farewell_is_told_by_its_code() {
     let (reply, words) = read(&mut session, &frame(FIN | opcode::CLOSE, b"\x03\xf3oops"));
     let reply = reply.unwrap();
     assert_eq!((reply.outcome, reply.closes), (Outcome::Error, true));
-    assert_eq!(words, "the server closed: 1011 internal error");
+    assert!(words.contains("1011"), "{words}");
 
     codec.begin(&mut session, &mut Vec::new());
     assert_eq!(read(&mut session, &frame(FIN | opcode::CLOSE, b"")).0, None, "nobody waits for a reply");

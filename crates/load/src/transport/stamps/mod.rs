@@ -284,7 +284,7 @@ mod tests {
         let mut stamper = stamper();
         assert_eq!(stamper.write(client.as_raw_fd(), b"hello").unwrap(), 5);
         assert_eq!(stamper.source(), None);
-        assert!(stamper.refused().unwrap().contains("Invalid argument"), "{:?}", stamper.refused());
+        assert!(stamper.refused().is_some());
         assert_eq!(stamper.write(client.as_raw_fd(), b"again").unwrap(), 5);
         let mut got = [0; 10];
         server.read_exact(&mut got).unwrap();
@@ -296,8 +296,7 @@ mod tests {
         let mut stamper = stamper();
         stamper.enable(-1);
         assert_eq!(stamper.source(), None);
-        let why = stamper.refused().unwrap();
-        assert!(why.starts_with("setsockopt(SO_TIMESTAMPING) failed: Bad file descriptor"), "{why}");
+        assert!(stamper.refused().unwrap().contains("SO_TIMESTAMPING"));
         assert_eq!(Stamper::new("127.0.0.1:1".parse().ok(), false).refused(), None, "not wanted");
     }
 

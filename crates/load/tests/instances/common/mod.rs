@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use hindmost_load::engine::{self, Controller, Unattended};
 use hindmost_load::LoadError;
-use hindmost_plan::Plan;
+use hindmost_plan::{Plan, PlanError};
 use serde_json::{json, Value};
 
 pub use files::{intervals, requests, Request};
@@ -48,6 +48,10 @@ pub const MEASURE_S: f64 = 0.2;
 
 /// A short run at a modest rate: 0.05 s of warm-up, 0.05 s of calibration, 0.2 s of measurement.
 pub fn plan(protocol: &str, address: &str, changes: &Value) -> Plan {
+    try_plan(protocol, address, changes).unwrap()
+}
+
+pub fn try_plan(protocol: &str, address: &str, changes: &Value) -> Result<Plan, PlanError> {
     let kind = if protocol.starts_with("http") { "http" } else { "key-value" };
     let mut plan = json!({
         "schema": hindmost_plan::SCHEMA, "seed": 7,
@@ -67,7 +71,7 @@ pub fn plan(protocol: &str, address: &str, changes: &Value) -> Plan {
     for (key, value) in changes.as_object().into_iter().flatten() {
         plan[key] = value.clone();
     }
-    Plan::from_json(&plan.to_string()).unwrap()
+    Plan::from_json(&plan.to_string())
 }
 
 /// Phases of so many seconds of measurement.

@@ -7,7 +7,7 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener};
 use std::time::Duration;
 
-use hindmost_load::transport::try_handshake;
+use hindmost_load::transport::{try_handshake, TlsProblem};
 use hindmost_load::LoadError;
 use hindmost_plan::{Plan, Protocol};
 use serde_json::{json, Value};
@@ -28,9 +28,11 @@ fn trusting(certificates: &Certificates) -> Value {
     json!({"ca": certificates.file("ca.pem")})
 }
 
-fn failed(server: &Managed, tls: &Value) -> (&'static str, String) {
-    let error: LoadError = run(&secured("http", &server.address, tls, &json!({}))).err().unwrap();
-    (error.code(), error.to_string())
+fn failed(protocol: &str, server: &Managed, tls: &Value) -> TlsProblem {
+    match run(&secured(protocol, &server.address, tls, &json!({}))).err().unwrap() {
+        LoadError::Tls { address, problem } if address == server.address => problem,
+        other => panic!("{other}"),
+    }
 }
 
 #[test]
@@ -120,34 +122,34 @@ fn wire_latency_is_that_of_records_and_within_service_latency() {
 fn a_certificate_that_cannot_be_verified_says_which_name_which_ca_and_why() {
     let (ours, others) = (Certificates::of(&HERE), Certificates::of(&HERE));
     let Some(server) = Managed::nginx_tls(9, &ours, "") else { return };
-    let (code, message) = failed(&server, &trusting(&others));
-    assert_eq!(code, "tls-certificate");
-    for part in [&server.address, "`127.0.0.1`", &others.file("ca.pem"), "was not issued"] {
-        assert!(message.contains(part), "{message} lacks {part}");
-    }
+    let unverified = |server: &Managed, tls: &Value| match failed("http", server, tls) {
+        TlsProblem::Certificate { name, reason } => (name, reason),
+        other => panic!("{other}"),
+    };
+    let (name, reason) = unverified(&server, &trusting(&others));
+    assert!(name == "127.0.0.1" && reason.contains(&others.file("ca.pem")), "{name} {reason}");
     let elsewhere = json!({"ca": ours.file("ca.pem"), "sni": "elsewhere.example"});
-    let (code, message) = failed(&server, &elsewhere);
-    assert_eq!(code, "tls-certificate");
-    assert!(message.contains("`elsewhere.example`") && message.contains("it is for"), "{message}");
+    let (name, reason) = unverified(&server, &elsewhere);
+    // Those that it is for.
+    assert!(name == "elsewhere.example" && reason.contains("127.0.0.1"), "{name} {reason}");
     assert!(run(&secured("http", &server.address, &json!({"verify": false}), &json!({}))).is_ok());
     let expired = Certificates::expired(&HERE);
     let Some(server) = Managed::nginx_tls(9, &expired, "") else { return };
-    let (code, message) = failed(&server, &trusting(&expired));
-    assert!(code == "tls-certificate" && message.contains("expired"), "{message}");
+    unverified(&server, &trusting(&expired));
 }
 
 #[test]
 fn what_a_server_wants_of_us_or_does_not_speak_is_told() {
     let certificates = Certificates::of(&HERE);
     let Some(plain) = Managed::nginx(9) else { return };
-    let (code, message) = failed(&plain, &trusting(&certificates));
-    assert!(code == "tls-plain" && message.contains("HTTP/1.1 400"), "{code} {message}");
+    let problem = failed("http", &plain, &trusting(&certificates));
+    assert!(matches!(&problem, TlsProblem::Plain(said) if said.contains("HTTP/1.1 400")), "{problem}");
     let Some(redis) = Managed::redis_tls(&certificates) else { return };
-    let error = run(&secured("redis", &redis.address, &trusting(&certificates), &json!({}))).err().unwrap();
-    assert!(error.to_string().contains("client certificate"), "{error}");
+    let problem = failed("redis", &redis, &trusting(&certificates));
+    assert!(matches!(problem, TlsProblem::Refused(_)), "{problem}");
     let Some(old) = Managed::nginx_tls(9, &certificates, "ssl_protocols TLSv1.1;") else { return };
-    let (code, message) = failed(&old, &trusting(&certificates));
-    assert!(code == "tls-version", "{code} {message}");
+    let problem = failed("http", &old, &trusting(&certificates));
+    assert!(matches!(problem, TlsProblem::Version(_)), "{problem}");
 }
 
 #[test]
@@ -156,22 +158,19 @@ fn files_that_are_no_use_are_named_before_anything_is_connected() {
     let nowhere = Managed::nginx_tls(9, &ours, "");
     let Some(server) = nowhere else { return };
     let ca = ours.file("ca.pem");
-    for (tls, parts) in [
-        (json!({"ca": "/nowhere/ca.pem"}), ["/nowhere/ca.pem", "No such file"]),
-        (json!({"ca": ours.file("client.key")}), ["client.key", "BEGIN CERTIFICATE"]),
-        (
-            json!({"ca": ca, "certificate": ours.file("client.pem"), "key": others.file("client.key")}),
-            ["is not that of the certificate", "client.pem"],
-        ),
-        (
-            json!({"ca": ca, "certificate": ours.file("client.pem"), "key": ours.file("client.pem")}),
-            ["client.pem", "BEGIN PRIVATE KEY"],
-        ),
+    let nowhere = "/nowhere/ca.pem".to_owned();
+    let [certificate, key] = ["client.pem", "client.key"].map(|name| ours.file(name));
+    for (tls, file) in [
+        (json!({"ca": nowhere}), &nowhere),
+        (json!({"ca": key}), &key),
+        (json!({"ca": ca, "certificate": certificate, "key": certificate}), &certificate),
     ] {
-        let (code, message) = failed(&server, &tls);
-        assert_eq!(code, "tls-file", "{message}");
-        assert!(parts.iter().all(|part| message.contains(part)), "{message}");
+        let problem = failed("http", &server, &tls);
+        assert!(matches!(&problem, TlsProblem::File { path, .. } if path == file), "{problem}");
     }
+    let others = others.file("client.key");
+    let problem = failed("http", &server, &json!({"ca": ca, "certificate": certificate, "key": others}));
+    assert_eq!(problem, TlsProblem::KeyOfAnother { certificate, key: others });
 }
 
 #[test]
@@ -180,8 +179,9 @@ fn a_certificate_that_is_its_own_ca_is_taken_where_it_is_trusted() {
     let Some(server) = Managed::nginx_tls(1_000_000, &certificates, "") else { return };
     let tls = json!({"ca": certificates.file("server.pem")});
     run(&secured("http", &server.address, &tls, &json!({}))).unwrap().assert_clean("its own CA");
-    let (_, message) = failed(&server, &json!({"ca": certificates.file("server.pem"), "sni": "elsewhere"}));
-    assert!(message.contains("it is for"), "{message}");
+    let problem =
+        failed("http", &server, &json!({"ca": certificates.file("server.pem"), "sni": "elsewhere"}));
+    assert!(matches!(&problem, TlsProblem::Certificate { name, .. } if name == "elsewhere"), "{problem}");
 }
 
 #[test]
@@ -221,25 +221,27 @@ fn answering(answer: &'static [u8]) -> String {
     address
 }
 
+type Test = fn(&TlsProblem) -> bool;
+
 #[test]
 fn what_a_server_answers_to_the_request_for_tls_is_one_byte_and_nothing_behind_it_is_believed() {
     // Each is tried by a single handshake and by an instance, which come to the same.
     let tls = json!({"verify": false});
-    for (answer, code, part) in [
-        (&b"N"[..], "tls-off", "answered `N`"),
-        (b"E", "tls-plain", "with byte 0x45"),
-        (b"\x15\x03\x01\0\x02\x02\x28", "tls-plain", "with byte 0x15"),
-        (b"", "tls-refused", "closed the connection"),
+    let cases: [(&[u8], Test); 5] = [
+        (b"N", |problem| *problem == TlsProblem::Off),
+        (b"E", |problem| *problem == TlsProblem::Unasked(0x45)),
+        (b"\x15\x03\x01\0\x02\x02\x28", |problem| *problem == TlsProblem::Unasked(0x15)),
+        (b"", |problem| *problem == TlsProblem::HungUp),
         // Somebody in between says what only the server may say, before anything is secured: AuthenticationOk.
-        (b"SR\0\0\0\x08\0\0\0\0", "tls-plain", "does not speak TLS"),
-    ] {
+        (b"SR\0\0\0\x08\0\0\0\0", |problem| matches!(problem, TlsProblem::Plain(_))),
+    ];
+    for (answer, is_told) in cases {
         let address = answering(answer);
         let plan = secured("postgresql", &address, &tls, &json!({"workload": {"kind": "sql"}}));
         let tls = plan.target.tls.as_ref().unwrap();
         let alone = try_handshake(tls, &address, Protocol::Postgresql, Duration::from_secs(20)).unwrap_err();
-        let error: LoadError = run(&plan).err().unwrap();
-        for (found, said) in [(alone.code(), alone.to_string()), (error.code(), error.to_string())] {
-            assert!(found == code && said.contains(part), "{answer:?}: {found} {said}");
-        }
+        let LoadError::Tls { problem, .. } = run(&plan).err().unwrap() else { panic!("{answer:?}") };
+        assert!(is_told(&problem), "{answer:?}: {problem}");
+        assert_eq!(alone, problem);
     }
 }

@@ -8,12 +8,10 @@
 //! such moments are compared if each of them had, once it began, the CPU for as long as it should, and none began later
 //! than a thread was free.
 
-mod common;
-
 use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, PoisonError};
 
-use common::{document, serve, Line};
+use crate::common::{document, serve, Line};
 use hindmost_arrivals::Law;
 use hindmost_clone::{Document, Program, Queue};
 use hindmost_simulate::{capacity_per_s, simulate_rows, Arrivals as Simulated, Design, Load, Row};

@@ -1,9 +1,7 @@
 //! What arrivals cost a busy server: worked out by hand, and against a closed form. Times are microseconds.
 #![allow(clippy::float_cmp, reason = "whole microseconds")]
 
-mod common;
-
-use common::{design, queue, rows, run, trace};
+use crate::common::{design, queue, rows, run, trace};
 use hindmost_simulate::{Arrivals, Design, Load};
 use serde_json::{json, Value};
 

@@ -1,9 +1,7 @@
 //! Both ways give the same, and what every queue keeps is kept.
 #![allow(clippy::float_cmp, reason = "the same to the last bit is the claim")]
 
-mod common;
-
-use common::{design, open, program, queue, rows, run};
+use crate::common::{design, open, program, queue, rows, run};
 use hindmost_arrivals::{Deterministic, Gamma, Law};
 use hindmost_clone::Program;
 use hindmost_simulate::{Arrivals, Design, Load, Row};

@@ -2,9 +2,7 @@
 #![allow(clippy::float_cmp, reason = "whole microseconds")]
 #![allow(clippy::needless_pass_by_value, reason = "documents are written in place")]
 
-mod common;
-
-use common::{queue, rows, run, trace};
+use crate::common::{queue, rows, run, trace};
 use serde_json::{json, Value};
 
 /// Service of 100 us; a lock held 10 us before it.

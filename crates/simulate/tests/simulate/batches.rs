@@ -1,10 +1,8 @@
 //! Batches: what they give is the same on one core and on many, and they can be interrupted.
 
-mod common;
-
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use common::queue;
+use crate::common::queue;
 use hindmost_simulate::{run_batch, Batch, SimulateError};
 use serde_json::{json, Value};
 

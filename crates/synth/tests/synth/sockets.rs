@@ -272,9 +272,8 @@ fn a_spinning_server_answers_as_a_blocking_one_does() {
 fn what_is_missing_is_told_before_the_first_request() {
     let taken = start(ServiceTime::Zero);
     let address = taken.local_address().to_string();
-    let error =
-        Server::bind(&ServerConfig { address: address.clone(), ..ServerConfig::default() }).err().unwrap();
-    assert!(error.to_string().starts_with(&format!("cannot listen on {address}: ")), "{error}");
+    let bound = Server::bind(&ServerConfig { address: address.clone(), ..ServerConfig::default() });
+    assert!(matches!(bound, Err(SynthError::Bind { address: told, .. }) if told == address));
     for cpu in [1_000, 1_000_000] {
         let config = ServerConfig { cpus: Some(vec![cpu]), ..ServerConfig::default() };
         assert!(

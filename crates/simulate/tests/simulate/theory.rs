@@ -1,9 +1,7 @@
 //! Against closed forms, to 1 %: two standard errors or more of each figure. The seed is fixed.
 #![allow(clippy::manual_midpoint, reason = "formulas are written as in the books")]
 
-mod common;
-
-use common::{design, open, queue, run};
+use crate::common::{design, open, queue, run};
 use hindmost_arrivals::{Deterministic, Gamma, Hyperexponential, Law, Uniform};
 use hindmost_simulate::{Arrivals, Figures, Load, Outcome};
 use serde_json::{json, Value};

@@ -1,0 +1,4 @@
+//! Documents, and the requests that they draw.
+
+mod documents;
+mod requests;

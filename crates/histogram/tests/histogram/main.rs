@@ -1,0 +1,7 @@
+//! What histograms keep and what their files hold.
+
+mod faults;
+mod foreign;
+mod hlog;
+mod records;
+mod samples;

@@ -1,0 +1,4 @@
+//! Fits of quantiles, and of those of whole runs.
+
+mod fits;
+mod runs;
