@@ -2,20 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
-use hindmost_capture::table;
+use hindmost_table::{column_kinds, TableError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::fault::raise;
 
-/// Columns of one file, by name.
-type Read<T> = Result<Vec<Vec<T>>, parquet::errors::ParquetError>;
-
 fn read<T: Send>(
     py: Python<'_>,
     path: &Path,
     names: &[String],
-    read: fn(&Path, &[&str]) -> Read<T>,
+    read: fn(&Path, &[&str]) -> Result<Vec<Vec<T>>, TableError>,
 ) -> PyResult<Vec<Vec<T>>> {
     py.detach(|| {
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -26,7 +23,7 @@ fn read<T: Send>(
 /// Columns of whole numbers of a Parquet file, each as native i64 bytes; the least i64 stands for null.
 #[pyfunction]
 pub fn read_columns(py: Python<'_>, path: PathBuf, names: Vec<String>) -> PyResult<Vec<Bound<'_, PyBytes>>> {
-    let columns = read(py, &path, &names, table::read)?;
+    let columns = read(py, &path, &names, hindmost_table::read_integers)?;
     let bytes = |column: &Vec<i64>| column.iter().flat_map(|value| value.to_ne_bytes()).collect::<Vec<u8>>();
     Ok(columns.iter().map(|column| PyBytes::new(py, &bytes(column))).collect())
 }
@@ -34,7 +31,7 @@ pub fn read_columns(py: Python<'_>, path: PathBuf, names: Vec<String>) -> PyResu
 /// Columns of numbers of any sort, each as native f64 bytes; NaN stands for null.
 #[pyfunction]
 pub fn read_reals(py: Python<'_>, path: PathBuf, names: Vec<String>) -> PyResult<Vec<Bound<'_, PyBytes>>> {
-    let columns = read(py, &path, &names, table::read_reals)?;
+    let columns = read(py, &path, &names, hindmost_table::read_reals)?;
     let bytes = |column: &Vec<f64>| column.iter().flat_map(|value| value.to_ne_bytes()).collect::<Vec<u8>>();
     Ok(columns.iter().map(|column| PyBytes::new(py, &bytes(column))).collect())
 }
@@ -42,11 +39,11 @@ pub fn read_reals(py: Python<'_>, path: PathBuf, names: Vec<String>) -> PyResult
 /// Columns of texts; the empty text stands for null.
 #[pyfunction]
 pub fn read_words(py: Python<'_>, path: PathBuf, names: Vec<String>) -> PyResult<Vec<Vec<String>>> {
-    read(py, &path, &names, table::read_words)
+    read(py, &path, &names, hindmost_table::read_texts)
 }
 
 /// Name and kind (`whole`, `real`, `words`, or another that cannot be read) of each column of a Parquet file.
 #[pyfunction]
 pub fn parquet_columns(path: PathBuf) -> PyResult<Vec<(String, String)>> {
-    table::columns(&path).map_err(|e| raise("parquet", &format!("{}: {e}", path.display())))
+    column_kinds(&path).map_err(|e| raise("parquet", &format!("{}: {e}", path.display())))
 }

@@ -4,13 +4,12 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
-use parquet::errors::ParquetError;
+use hindmost_table::{read_integers, TableError, Writer, NULL};
 use serde::Serialize;
 use thiserror::Error;
 
 use crate::flow::Side;
 use crate::stamps::Stamps;
-use crate::table::{self, NULL};
 use crate::CaptureError;
 
 /// Columns of `witness-K.parquet`. The first five are those of the instance's rows, in nanoseconds since the
@@ -26,7 +25,7 @@ pub enum MatchError {
     Capture(#[from] CaptureError),
     /// The rows, or the file that is written.
     #[error("{0}")]
-    Rows(#[from] ParquetError),
+    Rows(#[from] TableError),
 }
 
 /// What became of the rows.
@@ -53,8 +52,8 @@ pub fn match_rows(captures: &[&Path], port: u16, samples: &Path, out: &Path) -> 
         let file = File::open(path).map_err(CaptureError::from)?;
         stamps.read(BufReader::with_capacity(1 << 20, file), port)?;
     }
-    let mut rows = table::read(samples, &COLUMNS[..5])?;
-    let places = table::read(samples, &["client_port", "request_end", "reply_end"])?;
+    let mut rows = read_integers(samples, &COLUMNS[..5])?;
+    let places = read_integers(samples, &["client_port", "request_end", "reply_end"])?;
     let mut counts = Matched { packets: stamps.packets, ..Matched::default() };
     let mut kept: Vec<Vec<i64>> = vec![Vec::new(); COLUMNS.len()];
     for at in 0..places[0].len() {
@@ -75,6 +74,17 @@ pub fn match_rows(captures: &[&Path], port: u16, samples: &Path, out: &Path) -> 
         kept[6].push(in_ns as i64);
     }
     rows.clear();
-    table::write(File::create(out).map_err(CaptureError::from)?, &COLUMNS, &kept)?;
+    write(File::create(out).map_err(CaptureError::from)?, &kept)?;
     Ok(counts)
+}
+
+fn write(out: File, columns: &[Vec<i64>]) -> Result<(), TableError> {
+    let fields = COLUMNS.map(|name| format!("optional int64 {name};")).concat();
+    let mut writer = Writer::new(Box::new(out), &format!("message request {{ {fields} }}"))?;
+    let mut group = writer.begin_group()?;
+    for column in columns {
+        group.optional_int64(column.iter().map(|&value| Some(value).filter(|&value| value != NULL)))?;
+    }
+    group.close()?;
+    writer.finish()
 }

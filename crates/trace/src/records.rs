@@ -1,16 +1,9 @@
 //! Sampled requests in full, as Parquet.
 
 use std::fs::File;
-use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use parquet::basic::Compression;
-use parquet::data_type::{ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
-use parquet::errors::ParquetError;
-use parquet::file::properties::WriterProperties;
-use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
-use parquet::schema::parser::parse_message_type;
+use hindmost_table::{TableError, Writer};
 
 use crate::framing::Framing;
 use crate::layout::Record;
@@ -44,7 +37,7 @@ const GROUP: usize = 1 << 16;
 
 pub struct Records {
     path: PathBuf,
-    writer: SerializedFileWriter<File>,
+    writer: Writer<'static>,
     framing: Framing,
     waiting: Vec<Record>,
     pub written: u64,
@@ -52,14 +45,7 @@ pub struct Records {
 
 impl Records {
     pub fn create(path: &Path, framing: Framing) -> Result<Self, TraceError> {
-        let open = || -> Result<SerializedFileWriter<File>, ParquetError> {
-            let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
-            SerializedFileWriter::new(
-                File::create(path)?,
-                Arc::new(parse_message_type(COLUMNS)?),
-                Arc::new(properties),
-            )
-        };
+        let open = || Writer::new(Box::new(File::create(path)?), COLUMNS);
         let writer = open().map_err(|e| failed(path, e))?;
         let waiting = Vec::with_capacity(GROUP);
         Ok(Self { path: path.to_owned(), writer, framing, waiting, written: 0 })
@@ -90,54 +76,26 @@ impl Records {
         Ok(())
     }
 
-    fn group(&mut self, rows: &[Record]) -> Result<(), ParquetError> {
-        let mut group = Columns { group: self.writer.next_row_group()?, rows };
+    fn group(&mut self, rows: &[Record]) -> Result<(), TableError> {
+        let mut group = self.writer.begin_group()?;
         for at in 0..6 {
-            group.long(|row| row.e[at] as i64)?;
+            group.int64(rows.iter().map(|row| row.e[at] as i64))?;
         }
-        group.long(|row| row.cookie as i64)?;
-        group.int(|row| i32::from(row.port))?;
-        group.words(|row| self.framing.kind(usize::from(row.kind)))?;
-        group.int(|row| i32::from(row.batch))?;
-        group.long(|row| i64::from(row.rx_end))?;
-        group.long(|row| i64::from(row.tx_end))?;
-        group.int(|row| row.reader as i32)?;
-        group.int(|row| row.sender as i32)?;
+        group.int64(rows.iter().map(|row| row.cookie as i64))?;
+        group.int32(rows.iter().map(|row| i32::from(row.port)))?;
+        group.text(rows.iter().map(|row| self.framing.kind(usize::from(row.kind))))?;
+        group.int32(rows.iter().map(|row| i32::from(row.batch)))?;
+        group.int64(rows.iter().map(|row| i64::from(row.rx_end)))?;
+        group.int64(rows.iter().map(|row| i64::from(row.tx_end)))?;
+        group.int32(rows.iter().map(|row| row.reader as i32))?;
+        group.int32(rows.iter().map(|row| row.sender as i32))?;
         for at in 0..4 {
-            group.int(|row| i32::from(row.cpus[at]))?;
+            group.int32(rows.iter().map(|row| i32::from(row.cpus[at])))?;
         }
-        group.group.close()?;
-        Ok(())
+        group.close()
     }
 }
 
-/// Columns of a group, one after another.
-struct Columns<'w, 'r> {
-    group: SerializedRowGroupWriter<'w, File>,
-    rows: &'r [Record],
-}
-
-impl Columns<'_, '_> {
-    fn long(&mut self, value: impl Fn(&Record) -> i64) -> Result<(), ParquetError> {
-        self.write::<Int64Type>(value)
-    }
-
-    fn int(&mut self, value: impl Fn(&Record) -> i32) -> Result<(), ParquetError> {
-        self.write::<Int32Type>(value)
-    }
-
-    fn words(&mut self, value: impl Fn(&Record) -> &'static str) -> Result<(), ParquetError> {
-        self.write::<ByteArrayType>(|row| ByteArray::from(value(row)))
-    }
-
-    fn write<T: DataType>(&mut self, value: impl Fn(&Record) -> T::T) -> Result<(), ParquetError> {
-        let values: Vec<T::T> = self.rows.iter().map(value).collect();
-        let mut column = self.group.next_column()?.expect("as many columns as are declared");
-        column.typed::<T>().write_batch(&values, None, None)?;
-        column.close()
-    }
-}
-
-fn failed(path: &Path, error: ParquetError) -> TraceError {
-    TraceError::Records { path: path.to_owned(), source: io::Error::other(error) }
+fn failed(path: &Path, error: TableError) -> TraceError {
+    TraceError::Records { path: path.to_owned(), source: error.into() }
 }

@@ -4,20 +4,12 @@
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-#[cfg(not(fuzzing))]
-use std::sync::Arc;
 use std::time::SystemTime;
 
 use hindmost_histogram::hlog::{self, Interval, Tag};
 use hindmost_histogram::Histogram;
 #[cfg(not(fuzzing))]
-use parquet::{
-    basic::Compression,
-    data_type::{ByteArray, ByteArrayType, Int32Type, Int64Type},
-    errors::ParquetError,
-    file::{properties::WriterProperties, writer::SerializedFileWriter},
-    schema::parser::parse_message_type,
-};
+use hindmost_table::{TableError, Writer};
 
 use super::result::InstanceResult;
 use crate::engine::control::Timeline;
@@ -102,8 +94,8 @@ impl Outputs {
             hlog::write(out, started, intervals).map_err(io::Error::other)
         })?;
         let (sample, worst) = (recorder.sample.into_vec(), recorder.worst.into_vec());
-        self.samples.fill(|out| rows(out, &sample, kinds, timeline).map_err(io::Error::other))?;
-        self.worst.fill(|out| rows(out, &worst, kinds, timeline).map_err(io::Error::other))?;
+        self.samples.fill(|out| Ok(rows(out, &sample, kinds, timeline)?))?;
+        self.worst.fill(|out| Ok(rows(out, &worst, kinds, timeline)?))?;
         // Last: where this file is whole, the others are.
         self.result.fill(|out| serde_json::to_writer(out, result).map_err(io::Error::other))
     }
@@ -180,44 +172,25 @@ fn rows(
     rows: &[Row],
     kinds: &[String],
     timeline: Timeline,
-) -> Result<(), ParquetError> {
-    let schema = Arc::new(parse_message_type(COLUMNS)?);
-    let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
-    let mut file = SerializedFileWriter::new(out, schema, Arc::new(properties))?;
-    let mut group = file.next_row_group()?;
+) -> Result<(), TableError> {
     let since = |moment: u64| moment as i64 - timeline.measure.0 as i64;
-
-    macro_rules! column {
-        ($type:ty, $value:expr) => {{
-            let mut column = group.next_column()?.expect("the schema has this column");
-            let values: Vec<_> = rows.iter().map($value).collect();
-            column.typed::<$type>().write_batch(&values, None, None)?;
-            column.close()?;
-        }};
-    }
-    macro_rules! optional {
-        ($value:expr, $as:expr) => {{
-            let mut column = group.next_column()?.expect("the schema has this column");
-            let there: Vec<i16> = rows.iter().map(|row| i16::from($value(row) != 0)).collect();
-            let values: Vec<i64> = rows.iter().map($value).filter(|&v| v != 0).map($as).collect();
-            column.typed::<Int64Type>().write_batch(&values, Some(&there), None)?;
-            column.close()?;
-        }};
-    }
-    column!(Int64Type, |row| since(row.due_ns));
-    optional!(|row: &Row| row.sent_ns, since);
-    optional!(|row: &Row| row.wire_out_ns, since);
-    optional!(|row: &Row| row.wire_in_ns, since);
-    optional!(|row: &Row| row.card_wire_ns, |span| span as i64);
-    optional!(|row: &Row| row.done_ns, since);
-    column!(ByteArrayType, |row| ByteArray::from(kinds[usize::from(row.kind.0)].as_str()));
-    column!(ByteArrayType, |row| ByteArray::from(row.status.name()));
-    column!(Int32Type, |row| i32::from(row.thread));
-    column!(Int32Type, |row| row.connection as i32);
-    column!(Int32Type, |row| i32::from(row.place.port));
-    column!(Int64Type, |row| row.place.request_end as i64);
-    column!(Int64Type, |row| row.place.reply_end as i64);
+    let moment = |moment: u64| (moment != 0).then(|| since(moment));
+    let span = |span: u64| (span != 0).then_some(span as i64);
+    let mut table = Writer::new(Box::new(out), COLUMNS)?;
+    let mut group = table.begin_group()?;
+    group.int64(rows.iter().map(|row| since(row.due_ns)))?;
+    group.optional_int64(rows.iter().map(|row| moment(row.sent_ns)))?;
+    group.optional_int64(rows.iter().map(|row| moment(row.wire_out_ns)))?;
+    group.optional_int64(rows.iter().map(|row| moment(row.wire_in_ns)))?;
+    group.optional_int64(rows.iter().map(|row| span(row.card_wire_ns)))?;
+    group.optional_int64(rows.iter().map(|row| moment(row.done_ns)))?;
+    group.text(rows.iter().map(|row| kinds[usize::from(row.kind.0)].as_str()))?;
+    group.text(rows.iter().map(|row| row.status.name()))?;
+    group.int32(rows.iter().map(|row| i32::from(row.thread)))?;
+    group.int32(rows.iter().map(|row| row.connection as i32))?;
+    group.int32(rows.iter().map(|row| i32::from(row.place.port)))?;
+    group.int64(rows.iter().map(|row| row.place.request_end as i64))?;
+    group.int64(rows.iter().map(|row| row.place.reply_end as i64))?;
     group.close()?;
-    file.close()?;
-    Ok(())
+    table.finish()
 }

@@ -4,8 +4,7 @@ use std::path::Path;
 
 use hindmost_histogram::hlog;
 use hindmost_histogram::Histogram;
-use parquet::file::reader::{FileReader, SerializedFileReader};
-use parquet::record::{Field, Row};
+use hindmost_table::{column_kinds, read_integers, read_texts, NULL};
 
 /// A row of `samples-K.parquet` or `worst-K.parquet`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,42 +51,31 @@ pub const COLUMNS: [&str; 13] = [
 ];
 
 pub fn requests(path: &Path) -> Vec<Request> {
-    let reader = SerializedFileReader::new(File::open(path).unwrap()).unwrap();
-    let schema = reader.metadata().file_metadata().schema_descr();
-    let columns: Vec<&str> = schema.columns().iter().map(|column| column.name()).collect();
-    assert_eq!(columns, COLUMNS);
-    reader.get_row_iter(None).unwrap().map(|row| request(&row.unwrap())).collect()
-}
-
-fn request(row: &Row) -> Request {
-    let fields: Vec<&Field> = row.get_column_iter().map(|(_, field)| field).collect();
-    let long = |at: usize| match fields[at] {
-        Field::Long(value) => Some(*value),
-        Field::Null => None,
-        other => panic!("{other:?}"),
+    let names: Vec<String> = column_kinds(path).unwrap().into_iter().map(|(name, _)| name).collect();
+    assert_eq!(names, COLUMNS);
+    let (texts, integers): (Vec<_>, Vec<_>) =
+        COLUMNS.iter().partition(|name| ["kind", "status"].contains(*name));
+    let texts = read_texts(path, &texts).unwrap();
+    let integers = read_integers(path, &integers).unwrap();
+    let request = |row: usize| {
+        let required = |at: usize| integers[at][row];
+        let optional = |at: usize| Some(required(at)).filter(|&value| value != NULL);
+        Request {
+            due_ns: required(0),
+            sent_ns: optional(1),
+            wire_out_ns: optional(2),
+            wire_in_ns: optional(3),
+            card_wire_ns: optional(4),
+            done_ns: optional(5),
+            kind: texts[0][row].clone(),
+            status: texts[1][row].clone(),
+            thread: required(6) as i32,
+            connection: required(7) as i32,
+            client_port: required(8) as i32,
+            ends: (required(9), required(10)),
+        }
     };
-    let text = |at: usize| match fields[at] {
-        Field::Str(text) => text.clone(),
-        other => panic!("{other:?}"),
-    };
-    let int = |at: usize| match fields[at] {
-        Field::Int(value) => *value,
-        other => panic!("{other:?}"),
-    };
-    Request {
-        due_ns: long(0).unwrap(),
-        sent_ns: long(1),
-        wire_out_ns: long(2),
-        wire_in_ns: long(3),
-        card_wire_ns: long(4),
-        done_ns: long(5),
-        kind: text(6),
-        status: text(7),
-        thread: int(8),
-        connection: int(9),
-        client_port: int(10),
-        ends: (long(11).unwrap(), long(12).unwrap()),
-    }
+    (0..texts[0].len()).map(request).collect()
 }
 
 /// The intervals of a log that carry `tag`, as one histogram, and how many there are.
