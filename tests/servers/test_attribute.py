@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import signal
 from dataclasses import dataclass
@@ -17,8 +16,6 @@ from hindmost.run.figures import Totals, run_figures
 from hindmost.run.readings import plan_of
 from hindmost.store import Study
 
-SETTING = Path("/proc/sys/vm/compaction_proactiveness")
-"""What it is set to matters to no test."""
 SLOWER = factor("body", 100, 1000, option="body_us")
 SHORT = {"design": '[design]\nblocks = "3"\n', "duration": "200ms"}
 
@@ -96,27 +93,12 @@ def test_a_study_is_read_without_its_server_and_nothing_is_written_into_its_cell
     assert {path: path.stat().st_mtime_ns for path in moved.glob("1-low/**/*")} == before
 
 
-def test_a_cell_whose_server_does_not_start_is_reported_and_the_study_puts_the_host_back(tmp_path, exclusive):
+def test_a_cell_whose_server_does_not_start_is_reported_and_the_study_goes_on(tmp_path):
     need("memcached")
     need_two_processors()
-    if not os.access(SETTING, os.W_OK):
-        pytest.skip("settings of this host cannot be changed here")
-    exclusive("compaction")
-    before = SETTING.read_text()
-    now = before.strip()
-    knob = factor("compaction", now, str(int(now) + 1), knob="compaction")
     broken = '[[factor]]\nname = "port"\nargument = "{level}"\nlevels = ["", "--no-such-option"]\n'
-    file = study_file(tmp_path, knob, broken, target="memcached", **SHORT)
-    answer = attribute(file, tmp_path / "study")
-    document = read(answer)
-    cells = document["loads"][0]["cells"]
-    for cell in cells:
-        if cell["levels"]["port"]:
-            assert cell["runs"] == 0
-            assert cell["failure"]["code"] == "server-failed"
-        else:
-            assert cell["failure"] is None
-            assert cell["runs"] + cell["invalid"] >= 3, "all were made, however disturbed"
-    assert {cell["levels"]["compaction"] for cell in cells} == {now, str(int(now) + 1)}
+    document = read(attribute(study_file(tmp_path, broken, target="memcached", **SHORT), tmp_path / "study"))
+    fine, failed = document["loads"][0]["cells"]
+    assert fine["runs"] + fine["invalid"] == 6, "all were made, however disturbed"
+    assert (failed["runs"], failed["failure"]["code"]) == (0, "server-failed")
     assert "failed-cell" in [reason["code"] for reason in document["reasons"]]
-    assert SETTING.read_text() == before

@@ -10,11 +10,14 @@ from typing import Any
 import pytest
 from machines import machines
 from measuring import assert_counts_close, measure
+from messages import raises
 
 pytest.importorskip("asyncssh", reason="hindmost[fleet] is not installed")
 pytest.importorskip("distributed", reason="hindmost[fleet] is not installed")
+from hindmost.errors import InstanceError
 from hindmost.fleet.dask.certificates import credentials
 from hindmost.fleet.dask.session import Signer
+from hindmost.fleet.dask.version import refuse_other
 from hindmost.store import Study
 
 LOAD = ("--rate", "2k", "--pacing", "sleep", "--sentinel", "off")
@@ -118,6 +121,13 @@ def test_only_the_controller_is_heard_and_its_secrets_stand_nowhere(channel, two
     found = said_to(address, channel.security, op="hindmost", text=text, signature=signature)
     assert found["error"]["code"] == "rejected-command", "another controller signed it"
     assert channel.ask("a", {"hello": {}}).said["version"]
+
+    # What a host cannot do is told with its name.
+    nowhere = f"{two.server.address}:1"
+    with raises(InstanceError, "server-unreachable", host="b", address=nowhere):
+        channel.ask("b", {"reach": {"address": nowhere, "timeout_s": 2.0}})
+    with raises(InstanceError, "version-mismatch", host="b", value="9.9.9"):
+        refuse_other("b", {**channel.ask("b", {"hello": {}}).said, "version": "9.9.9"})
 
     key = channel._credentials["a"].key.splitlines()[1]
     for one in two.loads:

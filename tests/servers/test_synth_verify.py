@@ -126,6 +126,7 @@ def test_a_whole_one_makes_no_run_again_and_refuses_other_clones_and_logs(truth,
     nothing.assert_error(1, "bad-file")
 
 
+@pytest.mark.nightly
 @pytest.mark.redis
 def test_an_original_whose_protocol_no_clone_speaks_is_compared_all_the_same(truth):
     study = truth.parent / "study-redis"
