@@ -25,7 +25,9 @@ def test_kill_9_leaves_no_process_and_a_free_port_and_the_next_one_gives_its_acc
 ) -> None:
     child, address = serve("silo", "--log", tmp_path / "truth.csv")
     taken = hindmost("synth", "serve", "silo", "--address", address, "--json")
-    assert (taken.code, taken.result["code"]) == (1, "cannot-listen"), "a note on this host may stand before it"
+    assert (taken.code, taken.result["code"]) == (1, "cannot-listen"), (
+        "a note on this host may stand before it"
+    )
     child.kill()
     child.communicate(timeout=30)
     household.assert_empty()
