@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from rows import each_row
 
 from hindmost import _engine
 from hindmost.exits import EPILOGUE, Exit
@@ -21,7 +22,7 @@ def anchors(text: str) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+@each_row("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_no_relative_link_is_dead(page):
     text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     for link in re.findall(r"\]\(([^)\s]+)\)", text):
@@ -35,7 +36,7 @@ def test_no_relative_link_is_dead(page):
             assert anchor in anchors(there.read_text(encoding="utf-8")), f"{link} names no heading"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+@each_row("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_files_named_in_code_exist(page):
     if page.name == "CHANGELOG.md":  # it may speak of what is gone
         return
@@ -78,7 +79,7 @@ SPOKEN = {
 """A protocol for each kind of workload."""
 
 
-@pytest.mark.parametrize("path", sorted(ROOT.glob("examples/workloads/*.json")), ids=lambda path: path.stem)
+@each_row("path", sorted(ROOT.glob("examples/workloads/*.json")), ids=lambda path: path.stem)
 def test_example_workloads_are_taken(path):
     workload = load_workload(path)
     assert MeasurePlan(target="x", workload=workload).engine_plan(

@@ -9,6 +9,7 @@ from itertools import pairwise
 import jsonschema
 import pytest
 from pages import LOADING, Page
+from rows import each_row
 from sample_attributions import SAMPLES, full, small
 
 from hindmost.report.attribution import render_attribution, render_attribution_page, words
@@ -28,7 +29,7 @@ def test_samples_follow_the_schema(name):
     jsonschema.Draft202012Validator(schemas()["attribution"]).validate(document)
 
 
-@pytest.mark.parametrize("name", ["full", "small", "barren"])
+@each_row("name", ["full", "small", "barren"])
 def test_no_line_is_wider_than_100_columns_but_a_command(name):
     lines = [line for line in render_attribution(SAMPLES[name]()).splitlines() if "hint: " not in line]
     assert max(map(len, lines)) <= 100

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from rows import each_row
 from sample_attributions import small
 from sample_results import FINDINGS, SAMPLES
 
@@ -90,6 +91,6 @@ def test_markdown_shows_what_it_showed():
     check("markdown.md", render_markdown(SAMPLES["slipping"]()))
 
 
-@pytest.mark.parametrize("name", SAMPLES)
+@each_row("name", SAMPLES)
 def test_a_result_fits_one_screen(name):
     assert render_terminal(SAMPLES[name](), width=100, color=False).count("\n") <= 20

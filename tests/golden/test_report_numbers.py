@@ -3,6 +3,7 @@
 import math
 
 import pytest
+from rows import each_row
 
 from hindmost.report.common import numbers
 from hindmost.report.common.curves import grid, on_grid, thinned
@@ -15,7 +16,7 @@ def plain(text: str) -> str:
     return text.replace(numbers.THIN, " ")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "low", "high", "expected"),
     [
         (31.234, 30.1, 32.4, ("31.2", "30.1", "32.4", "±3.7 %")),
@@ -45,7 +46,7 @@ def test_a_difference_that_excludes_zero_is_written_so():
     assert shown == ["250", "−300", "−0.200"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("us", "expected"),
     [
         (0.31, "0.310 µs"),
@@ -63,7 +64,7 @@ def test_latency_takes_the_unit_that_suits(us, expected):
     assert plain(numbers.latency(us)) == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("share", "expected"),
     [
         (0.5, "50 %"),
@@ -122,7 +123,7 @@ def test_thinning_keeps_the_worst_window():
     assert max(out["p99_us"]) == 500.0
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("hint", "expected"),
     [
         ("hindmost doctor", [(True, "hindmost doctor")]),

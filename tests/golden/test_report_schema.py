@@ -4,6 +4,7 @@ import json
 
 import jsonschema
 import pytest
+from rows import each_row
 from sample_results import SAMPLES, valid
 
 from hindmost.store.schema import schemas
@@ -15,7 +16,7 @@ def test_samples_follow_the_schema(name):
     jsonschema.Draft202012Validator(schemas()["measure"]).validate(document)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("path", "wrong"),
     [
         (("verdict",), "good"),

@@ -6,6 +6,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from rows import each_row
 
 from hindmost.cli import main
 from hindmost.cli.verbs import VERBS, every, following, home
@@ -14,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 LEAVES = [words for words in every() if words[-1] not in following() or len(words) > 1]
 
 
-@pytest.mark.parametrize("words", LEAVES, ids=" ".join)
+@each_row("words", LEAVES, ids=" ".join)
 def test_every_verb_has_its_function_in_its_file(words):
     module, _, name = home(words).partition(":")
     assert callable(getattr(import_module(module), name))
@@ -32,13 +33,13 @@ def test_every_file_of_a_verb_is_in_the_table():
     assert below - helpers == {words for words in every() if len(words) == 2}
 
 
-@pytest.mark.parametrize("words", [*every()], ids=" ".join)
+@each_row("words", [*every()], ids=" ".join)
 def test_every_verb_is_in_the_reference(words):
     reference = (ROOT / "docs/reference/cli.md").read_text(encoding="utf-8")
     assert f"\n## hindmost {' '.join(words)}\n" in reference, "make golden writes it anew"
 
 
-@pytest.mark.parametrize("words", [*every()], ids=" ".join)
+@each_row("words", [*every()], ids=" ".join)
 def test_examples_are_of_their_verb(words):
     verb = next(one for one in VERBS if one.name == words[0])
     if len(words) == 2:

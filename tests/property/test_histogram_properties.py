@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rows import each_row
 
 from hindmost import Histogram
 
@@ -140,13 +141,13 @@ def test_recording_many_at_once_is_recording_each(value, count):
     assert made.quantile(0.5) == of([value]).quantile(0.5)
 
 
-@pytest.mark.parametrize("q", [-0.1, 1.1, math.nan, math.inf])
+@each_row("q", [-0.1, 1.1, math.nan, math.inf])
 def test_levels_outside_are_refused(q):
     with pytest.raises(ValueError):  # noqa: PT011 - the engine's errors have no codes
         of([1]).quantile(q)
 
 
-@pytest.mark.parametrize("value", [-1, 2**64, 1.5, "x"])
+@each_row("value", [-1, 2**64, 1.5, "x"])
 def test_what_is_no_time_is_refused(value):
     with pytest.raises((OverflowError, TypeError)):
         Histogram().record(value)

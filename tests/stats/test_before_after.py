@@ -10,6 +10,7 @@ import math
 import numpy as np
 import pytest
 from messages import raises
+from rows import each_row
 
 from hindmost.errors import ArgumentError
 from hindmost.stats import compare_runs
@@ -70,7 +71,7 @@ LAWS = {
 }
 
 
-@pytest.mark.parametrize("law", LAWS)
+@each_row("law", LAWS)
 def test_spread_interval_covers_skewed_and_heavy_runs(law: str) -> None:
     g, hits = np.random.default_rng(6), []
     for _ in range(100):

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from rows import each_row
 from searching import Server, plain_bisection, search
 
 from hindmost.stats import Belief
@@ -65,7 +66,7 @@ def answered(rate: float, *, holds: bool) -> Step:
     return Step(rate, outcome, 1.0, 0.9, 1.1, 3, rate, "because", "s", error=0.01)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("wrong_at", range(5))  # at the very end none is left to tell: hence nine in ten
+@each_row("wrong_at", range(5))  # at the very end none is left to tell: hence nine in ten
 def test_a_wrong_answer_is_asked_again_and_overcome(wrong_at):
     truth, rate, steps = 34_567.0, 10_000.0, []
     while rate is not None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from messages import raises
+from rows import each_row
 
 from hindmost.design import Sequential
 from hindmost.design.sequential import boundaries
@@ -25,7 +26,7 @@ COLUMNS = np.array([np.prod(SIGNS[:, term], axis=1) for term in TERMS]).T
 RULE = Sequential(10, 30, 5)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("looks", "published"),
     [  # Reboussin, DeMets, Kim & Lan 2000 (program lands): O'Brien-Fleming type, two-sided .05
         (1, [1.9600]),
@@ -50,7 +51,7 @@ def test_looks_fall_after_the_first_then_every_batch_then_at_the_cap() -> None:
     assert levels[-1] > 0.95
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("blocks", "undecided", "stop", "decided", "following"),
     [
         (3, [], False, False, 10),
@@ -67,7 +68,7 @@ def test_rule_stops_when_all_is_decided_or_at_the_cap(blocks, undecided, stop, d
     assert (said.stop, said.decided, said.next_look) == (stop, decided, following)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("ask", "fields"),
     [
         (lambda: Sequential(1, 30), {"first": 1}),
@@ -151,7 +152,7 @@ def test_one_absent_effect_looked_at_five_times_is_announced_in_five_of_a_hundre
 EFFECTS = {"none": [], "at delta": [0.02] * 10, "mixed": [0.08, -0.05, 0.02, 0.0, 0.0, 0.03]}
 
 
-@pytest.mark.parametrize("effects", EFFECTS.values(), ids=EFFECTS)
+@each_row("effects", EFFECTS.values(), ids=EFFECTS)
 def test_stopping_early_costs_no_coverage(effects: list[float]) -> None:
     """1,000 studies; the plain 95 % intervals at the stop, which are what a report shows, cover, too."""
     studies = Studies("lognormal 5%", effects, 1_000, seed=4)

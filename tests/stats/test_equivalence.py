@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from messages import raises
+from rows import each_row
 from scipy import stats  # type: ignore[import-untyped]
 
 from hindmost.errors import ArgumentError
@@ -56,7 +57,7 @@ def test_intervals_of_signed_ranks_hold_the_truth_as_often_as_they_say(law: str,
     assert held >= 0.90 - 0.028  # three standard errors
 
 
-@pytest.mark.parametrize("pairs", [5, 9, 30])
+@each_row("pairs", [5, 9, 30])
 def test_signed_ranks_are_those_of_scipy(pairs: int) -> None:
     """The interval ends where the test of a shift begins to reject."""
     x = np.random.default_rng(6).normal(0.3, 1.0, pairs)
@@ -67,7 +68,7 @@ def test_signed_ranks_are_those_of_scipy(pairs: int) -> None:
     assert found.value == pytest.approx(np.median([(a + b) / 2 for n, a in enumerate(x) for b in x[n:]]))
 
 
-@pytest.mark.parametrize("values", [[float("inf"), 1.0], [0.0, 1.0], [-1.0, 1.0]])
+@each_row("values", [[float("inf"), 1.0], [0.0, 1.0], [-1.0, 1.0]])
 def test_values_without_a_ratio_are_refused(values: list[float]) -> None:
     with raises(ArgumentError, "bad-argument", argument="ours"):
         equivalence(values, [1.0, 1.0], 0.05)

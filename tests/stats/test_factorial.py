@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from messages import raises
+from rows import each_row
 from table_iv import DESIGN, FACTORS, TABLE_IV, cells_of_table_iv
 
 from hindmost.errors import ArgumentError
@@ -226,7 +227,7 @@ def test_a_sign_that_does_not_change_is_seldom_called_so() -> None:
     assert alarms <= 11  # of 80 at 5 %: more in one seed of 1,000
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("runs", "options", "fields"),
     [
         ({(0,): [1.0], (1,): [1.0]}, {}, {"argument": "runs"}),
@@ -245,7 +246,7 @@ def test_runs_that_cannot_tell_are_refused(runs, options, fields) -> None:
         fit_runs(runs, Factorial(["a"]), **options)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("levels", "terms", "fields"),
     [
         (["a", "a"], None, {"argument": "factors"}),

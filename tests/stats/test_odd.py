@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from rows import each_row
 
 from hindmost.stats import odd_instances
 from hindmost.stats.runs.odd import FALSE_ALARM, MATTERS
@@ -18,7 +19,7 @@ def drawn(rng, runs, instances, ratio=1.0):
     return x.tolist()
 
 
-@pytest.mark.parametrize(("runs", "instances"), [(5, 4), (10, 2), (10, 8)])
+@each_row(("runs", "instances"), [(5, 4), (10, 2), (10, 8)])
 def test_a_client_half_as_fast_is_found_and_no_other(runs, instances):
     rng = np.random.default_rng(7)
     found = [odd_instances(drawn(rng, runs, instances, 2.0)) for _ in range(60)]

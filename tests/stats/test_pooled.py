@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from messages import raises
+from rows import each_row
 from table_iv import DESIGN, FACTORS, TABLE_IV, requests
 
 from hindmost._engine import Histogram
@@ -29,7 +30,7 @@ def histograms(samples: dict) -> dict:
     return out
 
 
-@pytest.mark.parametrize("tau", [0.5, 0.95, 0.99])
+@each_row("tau", [0.5, 0.95, 0.99])
 def test_a_saturated_model_is_that_of_quantile_regression(tau: float) -> None:
     samples = table_iv(1)
     y = np.concatenate([np.concatenate(samples[cell]) for cell in DESIGN.cells])

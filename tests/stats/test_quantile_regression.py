@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from messages import raises
+from rows import each_row
 
 from hindmost.errors import ArgumentError
 from hindmost.stats import Factorial, QuantileRegression, Requests, fit_pooled
@@ -16,7 +17,7 @@ ENGEL = np.loadtxt(Path(__file__).parent / "data" / "engel.csv", delimiter=",", 
 """Income and food expenditure of 235 Belgian households (Engel 1857; Koenker and Bassett 1982)."""
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("tau", "intercept", "slope", "objective"),
     [
         (0.05, 124.8800408, 0.3433611, 2174.317315),
@@ -84,7 +85,7 @@ WARPBREAKS = {
 """Breaks of yarn by wool (A, B) and tension (L, M, H): Tippett 1950, R's warpbreaks. A factor of three levels."""
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("tau", "coefficients"),
     [
         (0.25, [26, -6, -8, -8, 9, 3]),

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 from messages import raises
+from rows import each_row
 
 from hindmost.errors import ArgumentError
 from hindmost.stats import QuantileRegression
@@ -74,14 +75,14 @@ def test_score_is_one_less_the_share_of_the_loss_that_is_left() -> None:
     assert math.isnan(QuantileRegression().fit(X, np.ones(400)).score(X, np.ones(400)))
 
 
-@pytest.mark.parametrize("call", ["predict", "summary", "table"])
+@each_row("call", ["predict", "summary", "table"])
 def test_before_fit_everything_says_so(call: str) -> None:
     model = QuantileRegression()
     with raises(ArgumentError, "not-fitted"):
         model.predict(X) if call == "predict" else getattr(model, call)()
 
 
-@pytest.mark.parametrize(("x", "y"), [(X[:, 0], Y), ([["a"], ["b"]], [1.0, 2.0]), (np.empty((0, 2)), [])])
+@each_row(("x", "y"), [(X[:, 0], Y), ([["a"], ["b"]], [1.0, 2.0]), (np.empty((0, 2)), [])])
 def test_shapes_that_do_not_fit_are_refused(x: object, y: object) -> None:
     with raises(ArgumentError, "bad-argument", argument="X"):
         QuantileRegression().fit(x, y)  # type: ignore[arg-type]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from messages import raises
+from rows import each_row
 
 from hindmost.errors import ArgumentError
 from hindmost.stats import (
@@ -28,7 +29,7 @@ RunLaw = Any
 # --- aggregate
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("values", "how", "expected"),
     [
         ([30.0], "mean", 30.0),
@@ -55,7 +56,7 @@ def test_unknown_aggregate_lists_the_right_ones() -> None:
 # --- ownership
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("above", "total", "owner"),
     [
         ([4_000, 1_000], [50_000, 50_000], 0),
@@ -104,7 +105,7 @@ def test_bursts_on_fair_instances_raise_no_false_alarm() -> None:
     assert plain > 150
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("above", "total", "argument"),
     [
         ([1, 2], [10], "counts_total"),
@@ -177,7 +178,7 @@ def test_short_runs_may_not_be_cut_for_the_far_tail() -> None:
 # --- modality
 
 
-@pytest.mark.parametrize("runs", [6, 11, 30, 64, 100])
+@each_row("runs", [6, 11, 30, 64, 100])
 def test_two_states_are_rarely_seen_in_one_normal_state(runs: int) -> None:
     """False-alarm rate 1 %: 8,000 samples, bound 5 standard errors plus 10 % for the interpolated table."""
     x = np.sort(np.random.default_rng(runs).normal(size=(8_000, runs)), axis=1)

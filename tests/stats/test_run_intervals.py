@@ -9,6 +9,7 @@ import sys
 import numpy as np
 import pytest
 from messages import raises
+from rows import each_row
 
 from hindmost.errors import ArgumentError
 from hindmost.stats import Estimate, mean_interval, median_interval, smallest_n_for_median
@@ -26,7 +27,7 @@ def test_t_interval_reproduces_fishers_analysis_of_darwins_maize() -> None:
     assert 0.0 < estimate.low < 0.1
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("degrees", "probability", "expected"),
     [(1, 0.975, 12.7062), (4, 0.975, 2.7764), (9, 0.975, 2.2622), (9, 0.95, 1.8331), (29, 0.995, 2.7564)],
 )
@@ -90,7 +91,7 @@ def test_all_censored_runs_say_infinite_throughout() -> None:
     assert (estimate.value, estimate.low, estimate.high) == (math.inf, math.inf, math.inf)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("n", "confidence", "rank"),
     # Printed tables of the sign test: n 6 -> 1, 8 -> 1, 9 -> 2, 10 -> 2, 12 -> 3, 15 -> 4, 20 -> 6, 30 -> 10.
     [
@@ -105,7 +106,7 @@ def test_median_interval_takes_the_order_statistics_of_the_sign_test(
     assert (estimate.low, estimate.high) == (rank, n + 1 - rank)
 
 
-@pytest.mark.parametrize("confidence", [0.8, 0.9, 0.95, 0.99])
+@each_row("confidence", [0.8, 0.9, 0.95, 0.99])
 def test_smallest_n_for_the_median_is_exactly_where_intervals_begin(confidence: float) -> None:
     n = smallest_n_for_median(confidence)
     assert median_interval(list(range(n)), confidence).known
@@ -117,13 +118,13 @@ def test_median_survives_a_minority_of_censored_runs() -> None:
     assert (estimate.value, estimate.low, estimate.high) == (33.0, 30.0, math.inf)
 
 
-@pytest.mark.parametrize("values", [[], [math.nan, 1.0], [-math.inf, 1.0], [[1.0, 2.0]]])
+@each_row("values", [[], [math.nan, 1.0], [-math.inf, 1.0], [[1.0, 2.0]]])
 def test_bad_run_values_are_refused(values: list[float]) -> None:
     with raises(ArgumentError, "bad-argument", argument="values"):
         mean_interval(values)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("args", "argument"),
     [
         ((1.0, 0.0, 2.0, 0), "n"),

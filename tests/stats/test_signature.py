@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from rows import each_row
 
 from hindmost.stats.causes import Normal, decide, effect_of, reproduction_of, signature_of
 
@@ -129,7 +130,7 @@ def test_without_the_true_cause_nobody_is_named():
     assert not {"mask", "load"} & set(found)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("doses", "base_us", "outcome", "code"),
     [
         ({"quota": 30.0}, 100.0, "inconclusive", "dose-too-large"),

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from messages import raises
+from rows import each_row
 
 from hindmost.errors import ArgumentError
 from hindmost.stats import PrecisionRule
@@ -28,7 +29,7 @@ def first_stop(rule: PrecisionRule, values: list[float]) -> int:
     raise AssertionError("never stopped")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("rule", "expected"),
     [
         (PrecisionRule(0.05, 10, 30), 11),
@@ -55,7 +56,7 @@ def test_wild_runs_go_to_the_cap_and_are_not_called_precise() -> None:
     assert not decision.reached
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("narrow_at", "runs", "expected"),
     [
         (set(), 0, 10),
@@ -101,7 +102,7 @@ def test_path_has_one_estimate_a_run_and_the_first_without_interval() -> None:
     assert all(e.known for e in path[1:])
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("argument", "settings"),
     [
         ("precision", {"precision": 0.0}),
@@ -119,7 +120,7 @@ def test_contradictory_rules_are_refused(argument: str, settings: dict[str, Any]
         PrecisionRule(**{"precision": 0.05, **settings})
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("values", "missing", "lengths"),
     [
         ({}, ["p99", "p50"], None),

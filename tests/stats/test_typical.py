@@ -11,6 +11,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from messages import raises
+from rows import each_row
 
 from hindmost.errors import ArgumentError
 from hindmost.stats import (
@@ -97,7 +98,7 @@ def test_table_of_contaminated_laws(share: float, factor: float) -> None:
     assert stopped_coverage(share, factor, "median", 1_000, seed=1)[0] >= 0.95 - slack(0.95, 1_000)
 
 
-@pytest.mark.parametrize("name", ALL_LAWS)
+@each_row("name", ALL_LAWS)
 def test_hardly_a_run_of_tame_laws_is_off(name: str) -> None:
     """At most .7 % documented; 300 studies of 10 runs."""
     x = np.maximum(ALL_LAWS[name].draw(np.random.default_rng(1), (300, 10)), 0.01)

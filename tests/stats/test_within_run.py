@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from messages import raises
+from rows import each_row
 
 from hindmost.errors import ArgumentError
 from hindmost.stats import RunInterval, run_interval
@@ -135,7 +136,7 @@ def test_a_burst_counts_once() -> None:
     assert 15.0 < found.effective < 250.0
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("law", "requests", "level", "short"),
     [
         ("iid", 5_000, 0.999, True),  # 5 requests above
@@ -228,7 +229,7 @@ def test_any_run_gets_an_interval_around_its_value_or_none(
     assert found.too_short or found.effective >= MIN_EFFECTIVE or found.estimate.value == math.inf
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("level", "above", "counts", "argument"),
     [
         (1.0, [1] * 10, [10] * 10, "level"),

@@ -8,6 +8,7 @@ import shutil
 import jsonschema
 import pytest
 from messages import raises
+from rows import each_row
 from tiny_study import rewrite
 
 import hindmost
@@ -217,7 +218,7 @@ def test_what_is_left_of_a_study_can_still_be_answered(study):
     assert found["variance"]["p99"]["between_runs_sd_us"] is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("runs", "first", "most"),
     [
         ((10, 30), 10, 30),
@@ -238,7 +239,7 @@ def test_the_rule_looks_first_when_the_plan_says(runs, first, most):
     assert (rule.first if runs[0] > 1 else runs[0]) == first
 
 
-@pytest.mark.parametrize("count", [1, 2, 9, 10, 1000])
+@each_row("count", [1, 2, 9, 10, 1000])
 def test_curves_of_small_distributions_are_curves(count):
     made = Histogram()
     for value in range(count):

@@ -6,6 +6,7 @@ import random
 
 import pytest
 from messages import raises
+from rows import each_row
 
 from hindmost.errors import InstanceError, UsageError
 from hindmost.fleet.dask.pieces import FIRST, PIECE_S, Sizes
@@ -101,7 +102,7 @@ def test_pieces_are_of_some_seconds_and_hosts_end_together(per_s):
     assert crossings <= count / (PIECE_S * slowest) + 60 * len(per_s) + FIRST
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("said", "code", "fields"),
     [
         (identity() | {"version": "0.0.9"}, "version-mismatch", {"key": "version", "value": "0.0.9"}),

@@ -2,9 +2,9 @@
 
 import re
 
-import pytest
 from evidence import instance, run
 from messages import raises
+from rows import each_row
 
 from hindmost._engine import Histogram
 from hindmost.errors import UsageError
@@ -28,7 +28,7 @@ def written(number=1, segments=50, requests=200):
     return run(number, instances=[instance(i, threads=[{"sockets": sockets}]) for i in range(2)])
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "fields"),
     [
         ("cork", {"option": "--batching", "known": ["none", "nagle"]}),
@@ -68,7 +68,7 @@ def test_requests_by_write_and_by_segment_add_up_over_instances():
     assert batches([early], MeasurePlan(target="x"), histogram(of1=5))["requests_per_segment"] is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("asked", "segments", "values"),
     [
         ("none", 50, []),

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 
 import pytest
+from rows import each_row
 
 from hindmost import _engine
 from hindmost.studies import begin
@@ -31,7 +32,7 @@ def test_a_host_is_unfit_only_if_it_looks_so_each_time(
     assert len(pauses) == looks - 1
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("target", "name"),
     [
         ("memcached://127.0.0.1:11211", "127.0.0.1-11211"),

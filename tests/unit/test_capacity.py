@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from evidence import evidence, instance, reasons, run, ten
+from rows import each_row
 
 from hindmost.run.capacity import replies_per_s, saturation
 from hindmost.run.figures import InstanceFigures, RunFigures
@@ -53,7 +54,7 @@ def test_replies_are_counted_in_the_measurement_only_whenever_they_were_due():
     assert replies_per_s(run(instances=[instance(series=[[], []])]), plan) == 0.0
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("instances", "server", "by", "values"),
     [
         (answering(5_000.0), 0.99, "server", {"server_busy": pytest.approx(0.99), "answered_per_s": 5_000.0}),
@@ -100,7 +101,7 @@ def test_more_runs_are_not_asked_for_where_the_rate_cannot_be_had():
     assert "wide-intervals" in reasons(runs=ten(), decision=undecided)
 
 
-@pytest.mark.parametrize(("chi_square", "level"), [(15.0, None), (60.0, None), (80.0, "note")])
+@each_row(("chi_square", "level"), [(15.0, None), (60.0, None), (80.0, "note")])
 def test_uneven_shares_of_connections_are_told(chi_square, level):
     # With 15 degrees of freedom 60 has a chance of 2e-7 and 80 of 7e-11, of ten runs.
     runs = ten(instances=lambda: [with_shares(chi_square=chi_square)])

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
-import pytest
+from rows import each_row
 
 CRATES = Path(__file__).parents[2] / "crates"
 TESTS = re.compile(
@@ -72,7 +72,7 @@ def ring(texts: dict[Module, str]) -> list[str]:
     return []
 
 
-@pytest.mark.parametrize("crate", sorted(one.parent.name for one in CRATES.glob("*/src")))
+@each_row("crate", sorted(one.parent.name for one in CRATES.glob("*/src")))
 def test_no_file_of_a_crate_imports_what_imports_it(crate):
     texts = modules(CRATES / crate / "src")
     assert texts

@@ -6,6 +6,7 @@ import os
 import numpy as np
 import pytest
 from messages import raises
+from rows import each_row
 
 from hindmost.cli import main
 from hindmost.colocation.arrivals import _NEEDED as NEEDED
@@ -40,7 +41,7 @@ def test_rulers_work_from_one_moment_on_and_are_counted(capsys):
     assert {"lfsr_l1", "tlb_code"} <= set(capsys.readouterr().out.split())
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("names", "more", "code", "fields"),
     [
         (["coffee"], {}, "unknown-name", {"value": "coffee"}),
@@ -82,7 +83,7 @@ def test_pods_that_were_never_deleted_stay():
     assert found.there.mean() == pytest.approx(0.5, abs=0.05)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "fields"),
     [
         ("", {"known": list(NEEDED)}),

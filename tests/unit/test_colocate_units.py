@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 from measuring import wait_for
-from messages import assert_error, assert_refused, raises
+from messages import assert_refused, raises
 
 from hindmost.cli import main
-from hindmost.errors import Inconclusive, TargetError
+from hindmost.errors import TargetError
 from hindmost.studies.colocation import profile as profiles
-from hindmost.studies.colocation import runs
+from hindmost.studies.colocation import runs, windows
 from hindmost.studies.colocation.runs import Runs
 from hindmost.studies.colocation.subject import Subject
 from hindmost.studies.colocation.units import Counter
@@ -121,7 +121,14 @@ def test_a_program_that_ends_in_mid_profile_is_told_with_the_window(last: str, h
     assert fields["after_s"] > 0
 
 
-def test_a_card_tells_of_a_counter(tmp_path: Path):
+@pytest.fixture
+def any_share(monkeypatch):
+    """Windows count whatever a busy host does to them: in 100 ms, it leaves some of a processor."""
+    monkeypatch.setattr(windows, "LEAST_CPU", 0.0)
+    monkeypatch.setattr(windows.Seen, "kept", True)
+
+
+def test_a_card_tells_of_a_counter(tmp_path: Path, any_share):
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("one processor only")
     path = tmp_path / "done"
@@ -129,18 +136,14 @@ def test_a_card_tells_of_a_counter(tmp_path: Path):
         f"import os, zlib\nfile = os.open({str(path)!r}, os.O_WRONLY | os.O_CREAT)\nn = 0\n"
         "while True:\n zlib.compress(b'x' * 9999)\n n += 1\n os.pwrite(file, b'%d' % n, 0)"
     )
-    try:
-        found = profiles.profile(
-            [sys.executable, "-c", code],
-            units=Counter(path),
-            rulers=["int_add"],
-            window_ms=20,
-            budget_s=2,
-            real_time=False,
-        )
-    except Inconclusive as error:  # next to busy neighbours there may be no profile
-        assert_error(error, "few-windows")
-        return
+    found = profiles.profile(
+        [sys.executable, "-c", code],
+        units=Counter(path),
+        rulers=["int_add"],
+        window_ms=100,
+        budget_s=1,
+        real_time=False,
+    )
     assert found["method"]["unit"] == "counts"
     assert 100 < found["rate_per_s"] < 1e6
 
@@ -185,25 +188,17 @@ def test_two_units_of_work_are_refused(capsys):
     assert_refused(words, capsys, 2, "conflicting-options", options=["--work", "--counter"])
 
 
-def test_a_card_of_runs(tmp_path: Path, capsys):
+def test_a_card_of_runs(tmp_path: Path, capsys, any_share):
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("one processor only")
     command = f"{sys.executable} -S -c 'sum(range(2000000))'"
     card = tmp_path / "card.json"
     asked = ["--work", "cpu", "--rulers", "int_add", "--budget", "1s", "--no-real-time", "--out", str(card)]
-    if main(
-        ["colocate", "profile", command, *asked, "--json"]
-    ):  # next to busy neighbours there may be no profile
-        assert json.loads(capsys.readouterr().out)["code"] == "few-windows"
-        return
+    assert main(["colocate", "profile", command, *asked, "--json"]) == 0, capsys.readouterr()
     found = json.loads(card.read_text(encoding="utf-8"))
     assert found["method"]["unit"] == "runs"
     assert 1 < found["rate_per_s"] < 200
-    # A ruler that had less than a third of its processor in too many windows has no rate: only beside others.
-    assert (
-        found["axes"][0]["contentiousness"] is not None
-        or os.getloadavg()[0] > len(os.sched_getaffinity(0)) / 2
-    )
+    assert [axis["ruler"] for axis in found["axes"]] == ["int_add"]
 
 
 KILLED = """

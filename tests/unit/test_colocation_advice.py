@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from messages import assert_refused, raises
+from rows import each_row
 from test_colocation_kubernetes import CARDS
 
 from hindmost.cli import main
@@ -35,7 +36,7 @@ def test_each_job_goes_where_its_card_says_and_its_command_follows():
     assert (one["place"], command_of(one, "x", "y")) == ("elsewhere", None)
 
 
-@pytest.mark.parametrize(("load", "own"), [(0.05, [0]), (0.26, [0, 1]), (0.75, [0, 1, 2])])
+@each_row(("load", "own"), [(0.05, [0]), (0.26, [0, 1]), (0.75, [0, 1, 2])])
 def test_the_server_has_as_many_processors_as_its_load_needs(load, own):
     assert advice("quiet", load=load)["server_cpus"] == own
 

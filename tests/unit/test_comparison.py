@@ -8,6 +8,7 @@ import json
 import pytest
 from measured_studies import runs_of, stored
 from messages import raises
+from rows import each_row
 
 from hindmost.cli import main
 from hindmost.errors import StudyError, UsageError
@@ -248,7 +249,7 @@ def test_a_limit_on_a_figure_that_not_all_have_is_refused(pair):
             compare(pair(), fail_if=[limit])
 
 
-@pytest.mark.parametrize("text", ["p99>5%", "p99", "p99>+5", "p99>-100%", "throughput>+5%", "p99>+x%"])
+@each_row("text", ["p99>5%", "p99", "p99>+5", "p99>-100%", "throughput>+5%", "p99>+x%"])
 def test_limits_that_mean_nothing_are_refused(text):
     code = "unreachable-limit" if text == "p99>-100%" else "bad-value"
     with raises(UsageError, code, option="--fail-if", value=text):

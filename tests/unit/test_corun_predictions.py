@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from rows import each_row
 
 from hindmost.colocation.prediction import carried, predicted
 from hindmost.colocation.scores import scores
@@ -48,7 +49,7 @@ def test_a_queue_without_end_and_cards_without_a_common_ruler_are_no_number_that
     assert {one["p99"] for one in apart} == {0.0}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("grown", "said"),
     [
         (share(0.05, 0.04), "kept"),
@@ -73,7 +74,7 @@ def test_scores_are_mean_errors_of_logarithms_of_what_was_measured():
     assert (found["covered"], found["told"]) == (0, 0), "without intervals nothing is covered"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("real", "guess", "covered"),
     [
         (share(0.30, 0.01), (0.2, 0.1, 0.4), 1),

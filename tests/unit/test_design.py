@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from messages import raises
+from rows import each_row
 
 from hindmost.design import Factor, choose, cost, fraction, full, regular, schedule
 from hindmost.design.generators import best_generators, span, word_lengths
@@ -57,7 +58,7 @@ def test_average_coefficient_of_a_level_is_its_mean_difference_from_the_first() 
             assert coefficient == pytest.approx(means[1] - means[0])
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("factors", "cells", "pattern"),
     [  # numbers of words of length 3, 4, ...: Chen, Sun & Wu 1993; Box, Hunter & Hunter, table 12.15
         (3, 4, (1,)),
@@ -93,7 +94,7 @@ def test_fractions_have_the_published_minimum_aberration(
     assert word_lengths(span(generators), factors) == pattern
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("factors", "resolution", "cells", "reached"),
     [
         (3, 3, 4, 3),
@@ -119,7 +120,7 @@ def test_smallest_fraction_of_a_resolution(factors: int, resolution: int, cells:
     assert (0,) * factors in design.cells
 
 
-@pytest.mark.parametrize(("factors", "resolution"), [(3, 4), (4, 5), (1, 3), (2, 3)])
+@each_row(("factors", "resolution"), [(3, 4), (4, 5), (1, 3), (2, 3)])
 def test_without_a_smaller_fraction_the_whole_factorial_is_run(factors: int, resolution: int) -> None:
     assert fraction(two_level(factors), resolution).kind == "full"
 
@@ -143,9 +144,7 @@ def test_alias_sets_of_the_quarter_fraction_of_six() -> None:
     assert design.caveats
 
 
-@pytest.mark.parametrize(
-    "design", [fraction(two_level(k), r) for k, r in [(4, 4), (5, 3), (6, 4), (7, 3), (8, 5), (9, 4)]]
-)
+@each_row("design", [fraction(two_level(k), r) for k, r in [(4, 4), (5, 3), (6, 4), (7, 3), (8, 5), (9, 4)]])
 def test_aliased_columns_are_equal_but_for_sign_and_others_are_orthogonal(design) -> None:
     signs = 2.0 * np.array(design.cells) - 1.0
     place = {factor.name: i for i, factor in enumerate(design.factors)}
@@ -202,7 +201,7 @@ def test_fractions_and_aliases_are_those_of_pydoe(factors: int, resolution: int)
         assert {frozenset(other) for other in design.aliases[term]} == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("ask", "code", "fields"),
     [
         (lambda: Factor("a", ("x",)), "bad-value", {"name": "a", "have": 1, "need": 2}),

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from messages import raises
+from rows import each_row
 
 from hindmost.design import (
     Factor,
@@ -39,14 +40,14 @@ def two_level(count: int) -> list[Factor]:
 THREE_LEVELS = [Factor(name, ("1", "2", "4")) for name in ("threads", "queues", "clients")]
 
 
-@pytest.mark.parametrize("size", [8, 12, 16, 20, 24])
+@each_row("size", [8, 12, 16, 20, 24])
 def test_plackett_burman_arrays_are_orthogonal_and_balanced(size: int) -> None:
     signs = 2 * np.array(plackett_burman(size, size - 1)) - 1
     assert (signs.T @ signs == size * np.eye(size - 1)).all()
     assert (signs.sum(axis=0) == 0).all()
 
 
-@pytest.mark.parametrize("size", [12, 20, 24])
+@each_row("size", [12, 20, 24])
 def test_any_three_suspects_have_all_their_settings(size: int) -> None:
     """Projection property (Box & Tyssedal 1996); the regular arrays of 8 and 16 do not have it."""
     cells = np.array(plackett_burman(size, size - 1))
@@ -54,7 +55,7 @@ def test_any_three_suspects_have_all_their_settings(size: int) -> None:
         assert len({tuple(cell) for cell in cells[:, three]}) == 8
 
 
-@pytest.mark.parametrize("size", [8, 12, 20, 24])
+@each_row("size", [8, 12, 20, 24])
 def test_first_rows_are_the_quadratic_residues_of_paley(size: int) -> None:
     """An independent construction (Paley 1933) where size - 1 is prime: high at 0 and at the squares."""
     prime = size - 1
@@ -87,7 +88,7 @@ def test_interactions_reach_main_effects_in_thirds_without_fold_over() -> None:
             assert abs(shares[i, j]) == pytest.approx(0.0 if term[0] in pair else 1 / 3)
 
 
-@pytest.mark.parametrize("count", [5, 7, 8, 11, 12, 15, 16, 19, 20, 23])
+@each_row("count", [5, 7, 8, 11, 12, 15, 16, 19, 20, 23])
 def test_fold_over_clears_main_effects_of_interactions(count: int) -> None:
     design = screening(two_level(count))
     assert len(design.cells) == len(set(design.cells))
@@ -152,7 +153,7 @@ def test_screening_of_more_levels_or_with_forbidden_cells_chooses_cells() -> Non
     assert design.caveats
 
 
-@pytest.mark.parametrize("seed", range(5))
+@each_row("seed", range(5))
 def test_random_settings_are_balanced_different_and_tell_all_suspects(seed: int) -> None:
     factors = [*two_level(8), *THREE_LEVELS]
     design = random_settings(factors, 36, seed)
@@ -241,7 +242,7 @@ def test_choice_within_a_time() -> None:
     assert choose(two_level(20), most_runs=1_000).kind == "screening"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("ask", "code", "fields"),
     [
         (lambda: screening(two_level(4)), "bad-value", {"value": 4, "least": 5, "most": 23}),

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from rows import each_row
 
 from hindmost.design import Factor, choose
 from hindmost.knobs import kind_of
@@ -19,7 +20,7 @@ STUDIES = [
 ]
 
 
-@pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)
+@each_row("path", STUDIES, ids=lambda path: path.stem)
 def test_example_is_a_study_with_known_knobs_and_a_design(path: Path) -> None:
     study = load_study_file(path)
     for factor in study.factor:

@@ -2,12 +2,13 @@
 
 import pytest
 from messages import raises
+from rows import each_row
 
 from hindmost.errors import UsageError
 from hindmost.fleet import allot
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("cpus", "asked", "server", "clients", "pacing"),
     [
         ([0, 1], {}, (0,), ((1,),), "spin"),

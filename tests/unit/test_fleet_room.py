@@ -5,8 +5,8 @@ from __future__ import annotations
 import resource
 from typing import Any
 
-import pytest
 from messages import raises
+from rows import each_row
 
 from hindmost.errors import HostUnfit, UsageError
 from hindmost.fleet import make_room, room
@@ -27,7 +27,7 @@ def plan(connections: int, clients: int = 1, **more: Any) -> MeasurePlan:
     return MeasurePlan(target="memcached", connections=connections, clients=clients, **more)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("asked", "facts", "more"),
     [
         (plan(10_000), {}, {"managed": True, "takes": 16_384}),
@@ -39,7 +39,7 @@ def test_what_fits_is_let_through(asked, facts, more):
     make_room(asked, "memcached", facts={**HOST, **facts}, **more)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("asked", "facts", "more", "error", "code", "fields"),
     [
         (plan(20_000), {}, {}, HostUnfit, "open-files", {"need": 20_065, "most": 20_000}),

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from messages import assert_error, raises
+from rows import each_row
 
 pytest.importorskip("distributed", reason="hindmost[fleet] is not installed")
 from hindmost.errors import HostUnfit, TargetError
@@ -33,7 +34,7 @@ def test_words_that_overtake_each_other_are_heard():
     assert host.read(*first) == {"listen": {}}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("change", "reason"),
     [
         ("signature", "signature"),
@@ -97,7 +98,7 @@ def test_an_error_keeps_its_code_fields_and_exit_code_on_its_way_to_the_controll
     assert (told.hint, told.exit_code) == ("make some", exit_code)
 
 
-@pytest.mark.parametrize("name", ["/etc/passwd", "../x.toml", "memcached://127.0.0.1:1", "no-such-server"])
+@each_row("name", ["/etc/passwd", "../x.toml", "memcached://127.0.0.1:1", "no-such-server"])
 def test_a_server_elsewhere_is_started_by_a_name_that_its_host_knows(name):
     found = answer({"serve": {"name": name, "listen": "127.0.0.1", "cpus": []}})
     assert "error" in found, found

@@ -15,6 +15,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from messages import assert_refused, raises
+from rows import each_row
 
 from hindmost.cli import main
 from hindmost.errors import UsageError
@@ -424,7 +425,7 @@ def test_nodes_that_read_their_own_load_report_it_and_a_queue_of_one_length_has_
     }
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("load_file", "reserve", "more", "option", "value"),
     [
         ("/run/load", 0.3, {}, "--yarn-load-file", "/run/load"),
@@ -554,7 +555,7 @@ def test_ctrl_c_of_a_report_ends_it_at_once_without_a_file(tmp_path):
     ) as running:
         assert running.stdout is not None
         assert running.stdout.readline() == "1\n"
-        time.sleep(1)
+        time.sleep(0.3)  # wherever it is by then
         running.send_signal(signal.SIGINT)
         try:
             said = running.communicate(timeout=60)[1]

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from messages import raises
+from rows import each_row
 
 from hindmost.codes import CODES
 from hindmost.errors import HindmostError, HostUnfit, UsageError
@@ -173,7 +174,7 @@ def test_memory_policies_stand_before_the_command(target, tmp_path, monkeypatch)
         knob.check("interleave")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("level", "found", "fits"),
     [
         ("local", "default", True),
@@ -188,7 +189,7 @@ def test_a_policy_is_read_as_the_kernel_tells_it(level, found, fits) -> None:
     assert numa.policy(os.getpid()), "this kernel tells it"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("asked", "found", "same"),
     [
         ("50000 100000", "50000 100000", True),
@@ -207,7 +208,7 @@ def test_a_groups_file_is_read_as_the_kernel_spells_it(asked, found, same) -> No
     assert cgroup.same(asked, found) is same
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("file", "level", "files"),
     [
         ("cpu.max", "50000 200000", {"cpu.cfs_period_us": "200000", "cpu.cfs_quota_us": "50000"}),

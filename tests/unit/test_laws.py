@@ -6,6 +6,7 @@ import math
 
 import pytest
 from messages import raises
+from rows import each_row
 
 from hindmost.errors import UsageError
 from hindmost.laws import KINDS, USUAL, law, law_text, parse_law, replay_of
@@ -30,7 +31,7 @@ def test_every_law_is_tried_here_and_the_usual_one_is_a_poisson_process() -> Non
     assert USUAL == "exponential"
 
 
-@pytest.mark.parametrize("text", WRITTEN)
+@each_row("text", WRITTEN)
 def test_a_law_is_read_as_it_is_written(text: str) -> None:
     assert law_text(parse_law(text)) == text
     assert (law(parse_law(text), 10_000.0).dispersion is None) == text.startswith("trace")
@@ -41,7 +42,7 @@ def test_a_law_that_asks_for_one_parameter_takes_it_without_its_name() -> None:
     assert parse_law("bursts:10,share=0.3") == parse_law("bursts:ratio=10,share=0.3")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "code", "fields"),
     [
         ("gama:2", "unknown-name", {"name": "gama", "known": list(KINDS)}),
@@ -64,7 +65,7 @@ def test_hints_name_laws_that_the_engine_takes() -> None:
         law(parse_law(refused.value.hint.removeprefix("--arrivals ")))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "dispersion"),
     [("exponential", 1.0), ("gamma:4", 0.25), ("hyperexponential:20", 20.0), ("uniform", 1 / 3)],
 )

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rows import each_row
 
 from hindmost.stats import over_runs
 from hindmost.stats.runs.limit import Bent, judged, stands
@@ -60,7 +61,7 @@ def limit(document: dict[str, Any], text: str) -> dict[str, Any]:
     return one  # type: ignore[return-value]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "result"),
     [
         ("p99<500us", "held"),
@@ -84,7 +85,7 @@ def test_the_interval_decides(text, result):
     assert limit(measured(), text)["result"] == result
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("counts", "text", "result"),
     [
         ({"errors": 500, "done": 9_500}, "errors<1%", "crossed"),
@@ -174,7 +175,7 @@ def test_without_calm_latency_a_limit_on_it_is_undecided_with_the_reason_and_wha
     assert need in found["hint"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("code", "text", "result"),
     [
         ("rate-not-reached", "p99<500us", "undecided"),  # the queue grows as long as one looks
@@ -192,9 +193,7 @@ def test_faults_of_the_server_are_findings_and_never_the_instruments(code, text,
     assert exit_of([found]) == CODES[result]
 
 
-@pytest.mark.parametrize(
-    "code", ["client-busy", "late-sends", "arrivals-differ", "rate-not-reached", "of tomorrow"]
-)
+@each_row("code", ["client-busy", "late-sends", "arrivals-differ", "rate-not-reached", "of tomorrow"])
 def test_the_instrument_is_blamed_only_for_limits_that_it_leaves_open(code):
     document = measured(NEAR, reason(code, "invalid"))
     assert limit(document, "errors<1%")["result"] == "held"
@@ -226,7 +225,7 @@ def test_throughput_far_below_its_limit_is_crossed_though_the_host_took_some_of_
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("p99", "text", "result"),
     [
         ([400.0], "p99<500us", "undecided"),  # one run says nothing of how runs differ

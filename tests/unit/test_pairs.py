@@ -6,7 +6,7 @@ import itertools
 import random
 from collections import Counter
 
-import pytest
+from rows import each_row
 
 from hindmost.notes import Note
 from hindmost.run.soundness import Remaking
@@ -53,7 +53,7 @@ def test_every_round_has_all_sides_once_in_an_order_of_its_own():
     assert max(Counter(order[0] for order in orders).values()) <= 24
 
 
-@pytest.mark.parametrize("number", range(1, 30))
+@each_row("number", range(1, 30))
 def test_orders_are_those_of_studies_that_were_begun_before(number):
     """As verification and confirmation drew them when each had a loop of its own."""
     order = list(NAMES)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from google.protobuf import descriptor_pb2, descriptor_pool, json_format, message_factory
+from rows import each_row
 
 from benches.peers import ghz
 from benches.peers.compare import Found, cost_us, error_us, middle, of_right, per_core
@@ -136,7 +137,7 @@ def test_the_tables_name_everybody_also_who_failed_or_is_absent() -> None:
     assert "| http | wrk | 500 | 2.00 | 2000.00 |" in text
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("ratios", "said"),
     [([1.2, 1.1, 1.3], "held"), ([0.8, 1.05, 1.0], "broken"), ([1.0, 1.2, 1.1], "undecided")],
 )

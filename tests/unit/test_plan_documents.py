@@ -5,6 +5,7 @@ import json
 import pytest
 from messages import raises
 from pydantic import ValidationError
+from rows import each_row
 
 from hindmost.errors import UsageError
 from hindmost.plan import MeasurePlan, load_workload
@@ -39,7 +40,7 @@ def test_an_absent_or_unreadable_workload_file_is_refused(tmp_path):
         load_workload(tmp_path)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("workload", "code", "fields"),
     [
         ({"kind": "key-value", "get_ratio": 1.5}, "bad-value", {"key": "get_ratio", "value": "1.5"}),
@@ -55,7 +56,7 @@ def test_the_engine_names_the_field_of_a_workload_that_it_refuses(workload, code
         engine_plans(MeasurePlan(target="memcached", workload=workload))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("connections", "clients", "each"),
     [(16, 1, [16]), (16, 3, [6, 5, 5]), (2, 4, [1, 1, 1, 1]), (7, 7, [1] * 7)],
 )
@@ -83,7 +84,7 @@ def test_the_same_plan_gives_the_same_bytes():
     assert plan.engine_plan(2, 0, "memcached", "h:1") == plan.engine_plan(2, 0, "memcached", "h:1")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("fields", "path", "value"),
     [
         ({"warmup": "auto"}, ("phases", "warmup"), {"auto": {"min_s": 2.0, "max_s": 15.0}}),

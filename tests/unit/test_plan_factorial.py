@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from factorials import factor
 from messages import raises
+from rows import each_row
 
 from hindmost.errors import UsageError
 from hindmost.knobs import kind_of
@@ -79,7 +80,7 @@ def test_the_schema_in_the_tree_is_current():
     assert text == json_schema_text(), f"make it again: {again}"
 
 
-@pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)
+@each_row("path", STUDIES, ids=lambda path: path.stem)
 def test_every_study_that_we_ship_can_be_read_and_says_what_it_sets(path):
     study = load_study_file(path)
     assert all(kind_of(factor.what, factor.name) for factor in study.factor)

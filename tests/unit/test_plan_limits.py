@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 from messages import raises
+from rows import each_row
 
 from hindmost.errors import UsageError
 from hindmost.plan import MeasurePlan, parse_term
 from hindmost.plan.limits import fitting, parse_limits
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "key", "limit", "unit", "above"),
     [
         ("p99<500us", "p99", 500.0, "us", False),
@@ -33,7 +34,7 @@ def test_limits_are_read_in_their_unit(text, key, limit, unit, above):
     assert term.limit == pytest.approx(limit)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "code", "fields"),
     [
         ("", "bad-value", {"value": ""}),
@@ -58,7 +59,7 @@ def test_a_limit_without_a_meaning_is_refused(text, code, fields):
     assert caught.value.hint
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("texts", "value", "other"),
     [
         (["p99<1ms", "p99>2ms"], "p99<1ms", "p99>2ms"),
@@ -74,7 +75,7 @@ def test_limits_that_contradict_each_other_are_refused(texts, value, other):
         parse_limits(texts)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "texts",
     [
         ["p99<2ms", "p99>1ms"],

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from messages import raises
+from rows import each_row
 
 from hindmost.errors import UsageError
 from hindmost.plan import secrets
@@ -43,7 +44,7 @@ def test_a_field_of_a_template_is_no_secret():
     assert secrets.conceal_headers(headers) == headers
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("reference", "code", "fields"),
     [
         ("env:NOT_SET_AT_ALL", "unset-variable", {"name": "NOT_SET_AT_ALL"}),

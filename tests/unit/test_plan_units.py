@@ -4,6 +4,7 @@ import math
 
 import pytest
 from messages import raises
+from rows import each_row
 
 from hindmost.errors import UsageError
 from hindmost.plan import (
@@ -16,7 +17,7 @@ from hindmost.plan import (
 from hindmost.plan.units import format_us, label
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "rate"),
     [
         ("1200", 1200.0),
@@ -34,7 +35,7 @@ def test_rates_are_read(text, rate):
     assert parse_rate(text) == pytest.approx(rate)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "",
@@ -61,7 +62,7 @@ def test_rates_that_cannot_be_meant_are_refused_with_an_example(text):
     assert "50k" in caught.value.hint
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "seconds"),
     [
         ("10s", 10.0),
@@ -99,7 +100,7 @@ def test_a_time_below_its_least_is_refused_by_its_name():
     assert parse_duration("1ms", "timeout", 0.001) == pytest.approx(0.001)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "share"),
     [("5%", 0.05), ("0.05", 0.05), ("99.9%", 0.999), ("0%", None), ("100%", None), ("1", None), ("5", None)],
 )
@@ -111,7 +112,7 @@ def test_shares_lie_strictly_between_nothing_and_all(text, share):
         assert parse_percent(text) == pytest.approx(share)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "runs"),
     [
         ("10..30", (10, 30)),
@@ -139,7 +140,7 @@ def test_runs_are_one_number_or_a_rising_pair(text, runs):
         assert parse_runs(text) == runs
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "levels"),
     [
         ("50,95,99,99.9", (0.5, 0.95, 0.99, 0.999)),
@@ -163,14 +164,12 @@ def test_percentiles_are_sorted_and_lie_inside(text, levels):
         assert parse_quantiles(text) == levels
 
 
-@pytest.mark.parametrize(
-    ("level", "name"), [(0.5, "p50"), (0.999, "p99.9"), (0.99999, "p99.999"), (0.07, "p7")]
-)
+@each_row(("level", "name"), [(0.5, "p50"), (0.999, "p99.9"), (0.99999, "p99.999"), (0.07, "p7")])
 def test_levels_are_named_by_their_percentile(level, name):
     assert label(level) == name
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("us", "text"),
     [
         (0.0, "0 us"),

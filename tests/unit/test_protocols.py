@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import get_args
 
-import pytest
+from rows import each_row
 
 from hindmost.plan import protocols
 from hindmost.plan.protocols import ENTRIES, PROTOCOLS
@@ -15,7 +15,7 @@ def test_the_names_that_pydantic_takes_are_those_of_the_table() -> None:
     assert get_args(protocols.Protocol) == PROTOCOLS == tuple(ENTRIES)
 
 
-@pytest.mark.parametrize("entry", ENTRIES.values(), ids=lambda entry: entry.name)
+@each_row("entry", ENTRIES.values(), ids=lambda entry: entry.name)
 def test_every_pattern_of_a_greeting_can_be_used(entry: protocols.Entry) -> None:
     for sign in entry.signs:
         re.compile(sign.encode())

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from rows import each_row
 
 import hindmost
 from hindmost import _engine, agent
@@ -28,7 +29,7 @@ def loaded_by(code: str) -> set[str]:
     return {name.partition(".")[0] for name in done.stderr.split()}
 
 
-@pytest.mark.parametrize("name", hindmost.__all__)
+@each_row("name", hindmost.__all__)
 def test_every_public_name_is_there_and_documented(name):
     assert inspect.getdoc(getattr(hindmost, name))
     assert name in dir(hindmost)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import datetime
 
 import pytest
+from rows import each_row
 
 from tests.conftest import quarantined
 
 TODAY = datetime.date(2026, 11, 26)
 
 
-@pytest.mark.parametrize(("days", "kept"), [(0, True), (30, True), (-1, False)])
+@each_row(("days", "kept"), [(0, True), (30, True), (-1, False)])
 def test_a_test_is_quarantined_until_its_date(days: int, kept: bool):
     entry = {"test": "a::b", "reason": "slow", "expires": TODAY + datetime.timedelta(days)}
     assert quarantined([entry], TODAY) == ({"a::b": "slow"} if kept else {})

@@ -1,8 +1,8 @@
 """``--quick``: what it stands for, what contradicts it, and the words that say what it cannot know."""
 
-import pytest
 from evidence import evidence, run
 from messages import raises
+from rows import each_row
 
 from hindmost.errors import UsageError
 from hindmost.run.request import MeasureRequest
@@ -32,7 +32,7 @@ def test_percentiles_and_load_may_be_given_beside_it():
     assert (plan.labels, plan.rate_per_s) == (("p50", "p99.9"), 30_000.0)
 
 
-@pytest.mark.parametrize("name", sorted(set(SETTINGS) - set(FREE) - {"warmup"}))
+@each_row("name", sorted(set(SETTINGS) - set(FREE) - {"warmup"}))
 def test_what_it_decides_itself_is_refused_beside_it(name):
     with raises(UsageError, "conflicting-options", options=[f"--{name}", "--quick"]):
         MeasureRequest(target="synth", quick=True, **{name: OTHER[name]}).plan()

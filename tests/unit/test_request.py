@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from messages import raises
+from rows import each_row
 
 from hindmost.cli.measure import measure
 from hindmost.errors import UsageError
@@ -39,7 +40,7 @@ def test_what_is_asked_for_in_python_is_what_the_command_line_asks_for(monkeypat
     assert plans == [asked.plan()]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("options", "code", "fields"),
     [
         ({}, "missing-argument", {"argument": "TARGET"}),

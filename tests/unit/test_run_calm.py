@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rows import each_row
 
 from hindmost import MeasurePlan
 from hindmost.codes import CODES
@@ -114,7 +115,7 @@ def test_a_run_that_was_stolen_from_says_what_it_would_have_been():
     assert judged([found]) is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("code", "values", "given"),
     [
         ("closed-loop", {}, {"loop": "closed"}),
@@ -255,9 +256,7 @@ def test_one_that_never_came_is_infinitely_late_and_no_time_is_made_up():
     assert found.values["p50"] == 1_000.0
 
 
-@pytest.mark.parametrize(
-    ("calm", "runs", "counts"), [(4, 4, True), (4, 8, True), (4, 9, False), (0, 1, False)]
-)
+@each_row(("calm", "runs", "counts"), [(4, 4, True), (4, 8, True), (4, 9, False), (0, 1, False)])
 def test_runs_that_are_set_aside_are_not_in_vain_where_calm_latency_counts_most(calm, runs, counts):
     known = [RunCalm(values={"p50": 20.0}) for _ in range(calm)]
     assert Procedure._calm_counts(known, runs) is counts

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from messages import raises
+from rows import each_row
 
 from hindmost import MeasurePlan, _engine
 from hindmost.errors import HostUnfit
@@ -63,7 +64,7 @@ def test_the_first_is_nearest_to_the_measurement_and_all_are_left():
     ]
 
 
-@pytest.mark.parametrize("fails", ["enter", "measuring", "over", "record"])
+@each_row("fails", ["enter", "measuring", "over", "record"])
 def test_one_that_fails_leaves_its_fault_and_is_told_nothing_more(fails):
     diary: list[str] = []
     found = accompany(companion("a", diary, fails=fails), companion("b", diary))
@@ -72,7 +73,7 @@ def test_one_that_fails_leaves_its_fault_and_is_told_nothing_more(fails):
     assert diary.count("b record") == 1
 
 
-@pytest.mark.parametrize("fails", ["enter", "measuring", "over", "record"])
+@each_row("fails", ["enter", "measuring", "over", "record"])
 def test_one_that_refuses_ends_the_run_and_is_left(fails):
     diary: list[str] = []
     with raises(HostUnfit, "host-unfit"):

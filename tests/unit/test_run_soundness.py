@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from evidence import LABELS, arrivals, by_stage, evidence, host, instance, neighbour, run, thread
+from rows import each_row
 
 from hindmost.run import limits
 from hindmost.run.calm import Refusal, RunCalm
@@ -100,7 +101,7 @@ def test_a_disturbance_is_told_whatever_the_latency_was(case, given, kind, code,
     assert bool(found.why) != found.sound
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("us", "stage", "pacing", "kind"),
     [
         (80.0, AWAY, "spin", "host"),
@@ -116,7 +117,7 @@ def test_a_spinning_client_tells_by_its_own_clock_that_its_processor_was_away(us
     assert found.kind == kind, found
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("traced", "delay_ns", "kind"),
     [(True, 320_000_000, "sound"), (False, 320_000_000, "host"), (True, 520_000_000, "host")],
     ids=["this run's", "another's", "and somebody else's"],
@@ -159,7 +160,7 @@ def test_half_as_many_runs_are_made_again_as_were_asked_for_and_each_of_them_twi
     assert not Remaking(10, share=0.0).again(0)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("taken", "refused", "kind"),
     [(0.05, True, "host"), (0.005, True, "sound"), (0.05, False, "sound"), (math.nan, True, "sound")],
 )

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from messages import raises
+from rows import each_row
 
 from hindmost.errors import UsageError
 from hindmost.plan.schedules import SHAPES, mean_rates, parse_schedule
@@ -22,7 +23,7 @@ def rates(text: str) -> list[float]:
     return [rate for _, rate in parse_schedule(text, 10.0)[0]]
 
 
-@pytest.mark.parametrize("name", SHAPES)
+@each_row("name", SHAPES)
 def test_the_published_shapes_have_a_peak_of_twice_their_least_over_the_whole_run(name: str) -> None:
     points, own_rate = parse_schedule(name, 10.0)
     assert max(rates(name)) / min(rates(name)) == 2.0
@@ -79,7 +80,7 @@ def test_a_wrong_schedule_file_is_refused_by_line(tmp_path: Path, text: str, lin
         parse_schedule(str(file), 10.0)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "code", "fields"),
     [
         ("sinus", "unknown-name", {"name": "sinus"}),
@@ -114,7 +115,7 @@ def test_a_closed_loop_has_no_schedule() -> None:
         MeasureRequest(target="memcached://127.0.0.1:1", schedule="var", closed=True).plan()
 
 
-@pytest.mark.parametrize("text", [*SHAPES, "sine:amplitude=1,period=3s", "steps:0,3,1", "ramp:1,2,period=4s"])
+@each_row("text", [*SHAPES, "sine:amplitude=1,period=3s", "steps:0,3,1", "ramp:1,2,period=4s"])
 def test_the_asked_rates_of_windows_are_the_schedules_area_however_they_are_cut(text: str) -> None:
     points, _ = parse_schedule(text, 10.0)
     period = points[-1][0]

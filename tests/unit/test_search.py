@@ -12,6 +12,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 from messages import raises
+from rows import each_row
 from tiny_study import HOST, Diary, tiny_plan
 
 from hindmost.errors import InstanceError, StudyError, TargetError, UsageError
@@ -368,7 +369,7 @@ def test_the_table_stands_by_rate_and_wraps():
     assert shown == ["20,000", "14,100", "10,000"]
 
 
-@pytest.mark.parametrize("option", ["closed", "require", "junit", "markdown", "precision", "verify_wire"])
+@each_row("option", ["closed", "require", "junit", "markdown", "precision", "verify_wire"])
 def test_contradictions_are_refused(option):
     refuse_contradictions(MeasureRequest(target="synth"))
     given = {"closed": True, "precision": "2%", "verify_wire": True}

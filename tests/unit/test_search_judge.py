@@ -11,6 +11,7 @@ from evidence import evidence, run
 from hypothesis import given
 from hypothesis import strategies as st
 from messages import raises
+from rows import each_row
 
 from hindmost.errors import UsageError
 from hindmost.plan import parse_objective
@@ -69,7 +70,7 @@ JUDGED = [
 ]
 
 
-@pytest.mark.parametrize(("case", "made", "expected"), JUDGED, ids=[case for case, *_ in JUDGED])
+@each_row(("case", "made", "expected"), JUDGED, ids=[case for case, *_ in JUDGED])
 def test_a_step_is_judged_by_its_interval_and_by_what_spoiled_it(case, made, expected):
     found = judge(made, P99, RUNS)
     assert (found.outcome if found else None) == expected, (case, found)
@@ -83,7 +84,7 @@ def test_more_runs_can_be_asked_of_every_step():
         ObjectiveRule("p99", 500.0, 8, 9)
 
 
-@pytest.mark.parametrize("kind", ["sound", "host", "client", "errors", "short"])
+@each_row("kind", ["sound", "host", "client", "errors", "short"])
 def test_a_step_ends_whatever_its_runs_are(kind):
     for value in (499.0, 501.0, math.inf):
         made: list[StepRun] = []
@@ -145,7 +146,7 @@ def test_the_rule_stops_the_procedure_when_the_step_is_judged_and_shows_its_inte
     assert shown["low"] < shown["value"] < shown["high"] < 60.0
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "code"),
     [
         ("errors<1%", "bad-value"),  # a server that answers late meets it at any rate
@@ -190,7 +191,7 @@ def test_the_typical_run_decides_where_some_runs_are_off():
 STOLEN = {"server_steal_share": 0.05}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("objective", "calm", "kind", "us"),
     [
         ("p99<500us", RunCalm(values={"p99": 40.0}), "host", 50.3),

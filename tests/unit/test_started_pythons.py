@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from rows import each_row
 
 TOP = Path(__file__).parents[2]
 STARTED = re.compile(r'(?:\[\s*sys\.executable|"\{python\}"),\s*"([^"]*)"')
@@ -19,7 +20,7 @@ FILES = sorted(
 )
 
 
-@pytest.mark.parametrize("file", FILES, ids=[file.name for file in FILES])
+@each_row("file", FILES, ids=[file.name for file in FILES])
 def test_every_python_that_is_started_leaves_the_working_folder_out(file: Path) -> None:
     assert set(STARTED.findall(file.read_text())) <= {"-P", "-I"}
 

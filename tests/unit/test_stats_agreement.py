@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from messages import raises
+from rows import each_row
 
 from hindmost.errors import ArgumentError
 from hindmost.stats import agreement, constancy
@@ -44,7 +45,7 @@ def test_requests_are_compared_with_themselves_not_by_rank():
     assert found.near["p99"].median < -0.5 * found.theirs["p99"]
 
 
-@pytest.mark.parametrize(("count", "known"), [(19, []), (40, ["p50"]), (2_000, ["p50", "p95", "p99"])])
+@each_row(("count", "known"), [(19, []), (40, ["p50"]), (2_000, ["p50", "p95", "p99"])])
 def test_quantiles_with_too_few_requests_beyond_are_left_out(count, known):
     found = agreement(SEEN[:count], SEEN[:count], LEVELS)
     assert list(found.gap) == list(found.near) == known

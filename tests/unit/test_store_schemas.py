@@ -8,6 +8,7 @@ from pathlib import Path
 import jsonschema
 import numpy as np
 import pytest
+from rows import each_row
 
 from hindmost import _engine, store
 from hindmost.cli import main
@@ -23,7 +24,7 @@ def check(name, text):
     jsonschema.Draft202012Validator(schemas()[name]).validate(json.loads(text))
 
 
-@pytest.mark.parametrize("name", schemas())
+@each_row("name", schemas())
 def test_schema_files_are_what_the_types_say(name):
     file = FOLDER / f"{name}.schema.json"
     text = json.dumps(schemas()[name], indent=1) + "\n"

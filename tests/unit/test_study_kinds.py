@@ -11,6 +11,7 @@ from typing import get_args, get_type_hints
 
 import pytest
 from messages import raises
+from rows import each_row
 from tiny_study import HOST, rewrite, tiny_plan
 
 from hindmost.cli import main
@@ -75,7 +76,7 @@ def told(capsys, *words):
     return code, said.out, said.err
 
 
-@pytest.mark.parametrize("name", KINDS)
+@each_row("name", KINDS)
 def test_every_kind_of_the_table_is_there_under_its_name(name):
     kind = kind_of(Study(Path("folder"), {"kind": name}))
     assert isinstance(kind, Kind)
@@ -101,7 +102,7 @@ def test_all_tables_of_kinds_know_the_same():
     assert set(KINDS) == set(get_args(get_args(get_type_hints(Manifest, include_extras=True)["kind"])[0]))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("manifest", "name"),
     [
         ({}, "measure"),

@@ -1,16 +1,15 @@
 """``hindmost synth simulate``: figures that theory knows, machine twin, refusals."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
-import time
 
 import jsonschema
 import numpy as np
 import pytest
 from messages import assert_refused, raises
+from rows import each_row
 
 from hindmost import _engine
 from hindmost.cli import main
@@ -125,7 +124,7 @@ def test_a_backlog_is_served_where_it_is_asked_for(capsys):
     assert found["throughput_per_s"] == pytest.approx(found["capacity_per_s"], rel=0.1)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("design", "key"),
     [
         (Design(requests=0), "requests"),
@@ -169,15 +168,26 @@ def test_rows_are_the_requests_one_by_one():
 
 
 def test_a_stop_ends_a_long_simulation_at_once():
-    script = "import sys; from hindmost.cli import main; sys.exit(main())"
+    script = """
+import sys
+from hindmost import _engine
+from hindmost.cli import main
+simulate = _engine.simulate
+def begun(*words):
+    print("begun", file=sys.stderr, flush=True)
+    return simulate(*words)
+_engine.simulate = begun
+sys.exit(main())
+"""
     arguments = ["synth", "simulate", "silo", "--requests", "10000000000", "--json"]
-    process = subprocess.Popen([sys.executable, "-c", script, *arguments], stdout=subprocess.PIPE, text=True)
-    try:
-        time.sleep(2.0)
-        os.kill(process.pid, signal.SIGINT)
-        out, _ = process.communicate(timeout=60)
-    finally:
-        process.kill()
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", script, *arguments], text=True, **pipes) as process:
+        try:
+            assert "begun\n" in iter(process.stderr.readline, "")
+            process.send_signal(signal.SIGINT)
+            out, _ = process.communicate(timeout=60)
+        finally:
+            process.kill()
     assert process.returncode == 130
     assert json.loads(out)["code"] == "interrupted"
 

@@ -5,6 +5,7 @@ import json
 import jsonschema
 import pytest
 from messages import assert_refused, raises
+from rows import each_row
 
 from hindmost.cli import main
 from hindmost.errors import UsageError
@@ -43,9 +44,7 @@ def test_values_are_read_as_they_are_written():
     assert parse_vary("a=10..20:3").values == (10.0, 15.0, 20.0)
 
 
-@pytest.mark.parametrize(
-    "text", ["threads", "threads=", "=1", "a=5..1", "a=1..2:1", "a=1e3..x", "a=[1]", "a=NaN"]
-)
+@each_row("text", ["threads", "threads=", "=1", "a=5..1", "a=1..2:1", "a=1e3..x", "a=[1]", "a=NaN"])
 def test_values_that_cannot_be_meant_are_refused(text):
     with raises(UsageError, "bad-value", option="--vary"):
         parse_vary(text)
@@ -59,9 +58,7 @@ def test_every_path_that_is_listed_has_a_value_and_can_be_changed():
             assert Clone.of(applied(document, {path: value}))
 
 
-@pytest.mark.parametrize(
-    "path", ["thread", "service[9].weight", "service", "note", "locks[0].law", "", "threads.x"]
-)
+@each_row("path", ["thread", "service[9].weight", "service", "note", "locks[0].law", "", "threads.x"])
 def test_an_unknown_path_is_refused_and_the_nearest_are_named(path):
     with raises(UsageError, "unknown-name", name=path) as caught:
         value_at(load_clone("silo").document, path)

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 import pytest
 from messages import raises
+from rows import each_row
 
 from hindmost.errors import TargetError
 from hindmost.plan.protocols import Protocol
@@ -67,7 +68,7 @@ def test_a_right_server_is_identified_however_its_bytes_arrive(
         assert identify(address, protocol, 5.0) == version
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("protocol", "reply", "kind", "code", "fields"),
     [
         (
@@ -147,7 +148,7 @@ def test_the_first_address_that_answers_is_taken() -> None:
         first_answering([dead], "memcached")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("reply", "what"),
     [
         (b"220 mail.example ESMTP\r\n", "a mail or FTP server"),

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from messages import raises
+from rows import each_row
 
 from hindmost.errors import TargetError
 from hindmost.targets import ports
@@ -42,7 +43,7 @@ def test_kernel_addresses_are_decoded(text: str, raw: bytes) -> None:
     assert decode_hex_address(text) == raw
 
 
-@pytest.mark.parametrize(("host", "port"), [("127.0.0.1", 80), ("::1", 6379), ("fe80::1%eth0", 1)])
+@each_row(("host", "port"), [("127.0.0.1", 80), ("::1", 6379), ("fe80::1%eth0", 1)])
 def test_addresses_survive_splitting_and_joining(host: str, port: int) -> None:
     assert split_address(join_address(host, port)) == (host, port)
 
@@ -131,7 +132,7 @@ def test_a_taken_port_is_refused_with_its_holder() -> None:
     ports.refuse_taken_port("127.0.0.1", port)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "log",
     [
         "failed to listen on TCP port 1: Address already in use",

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 from messages import raises
+from rows import each_row
 
 from hindmost.errors import HindmostError, TargetError, UsageError
 from hindmost.targets import Attached, Managed, parse_target
 from hindmost.targets.resolve import resolve_host
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "protocol", "address", "path"),
     [
         ("memcached://127.0.0.1:12345", "memcached", "127.0.0.1:12345", "/"),
@@ -33,7 +34,7 @@ def test_a_url_names_a_running_server(text: str, protocol: str, address: str, pa
     assert (target.protocol, target.address, target.path, target.managed) == (protocol, address, path, False)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "protocol", "address", "path", "secured"),
     [
         ("https://127.0.0.1/a", "http", "127.0.0.1:443", "/a", True),
@@ -60,7 +61,7 @@ def test_localhost_prefers_ipv4() -> None:
     assert target.addresses[0] == "127.0.0.1:1"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "code", "fields"),
     [
         ("", "missing-argument", {"argument": "TARGET"}),
@@ -140,7 +141,7 @@ def test_an_unresolvable_host_is_a_target_error(monkeypatch: pytest.MonkeyPatch)
         resolve_host("nowhere.invalid", 1)
 
 
-@pytest.mark.parametrize("host", ["a" * 80 + ".invalid", "a..b", "x y"])
+@each_row("host", ["a" * 80 + ".invalid", "a..b", "x y"])
 def test_a_malformed_host_name_is_told_not_raised(host: str) -> None:
     with pytest.raises(HindmostError):
         parse_target(f"redis://{host}:1")

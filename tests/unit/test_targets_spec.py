@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from messages import raises
+from rows import each_row
 
 from hindmost.errors import HindmostError, TargetError, UsageError
 from hindmost.plan.protocols import PROTOCOLS
@@ -25,7 +26,7 @@ GOOD = 'name = "s"\nprotocol = "redis"\ncommand = ["serve", "{port}"]\n'
 CONFLICT = "conflicting-options"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "code", "fields"),
     [
         ("name = ", "bad-file", {}),
@@ -140,9 +141,7 @@ def test_the_schema_accepts_every_preset() -> None:
         validator.validate(json.loads(preset(name).model_dump_json(exclude_none=True)))
 
 
-@pytest.mark.parametrize(
-    ("text", "cpus"), [("0", [0]), ("3,1", [1, 3]), (" 0-1 , 4 ", [0, 1, 4]), ([7, 2], [2, 7])]
-)
+@each_row(("text", "cpus"), [("0", [0]), ("3,1", [1, 3]), (" 0-1 , 4 ", [0, 1, 4]), ([7, 2], [2, 7])])
 def test_processor_lists_are_read_and_written(text: object, cpus: list[int]) -> None:
     assert parse_cpus(text) == cpus
     assert parse_cpus(format_cpus(cpus)) == cpus

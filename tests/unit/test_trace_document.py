@@ -13,6 +13,7 @@ import jsonschema
 import numpy as np
 import pytest
 from messages import assert_error, raises
+from rows import each_row
 
 from hindmost.codes import CODES
 from hindmost.errors import HindmostError, TargetError, UsageError
@@ -300,7 +301,7 @@ def test_stages_that_do_not_add_up_are_said():
     assert codes(document_of(REQUEST, broken, {})) == ["open-stages"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("counts", "code"),
     [
         ({"unframed": 3}, "unframed-bytes"),
@@ -460,7 +461,7 @@ def test_a_process_is_found_with_its_port_and_what_it_speaks():
         assert (address.pid, address.port, address.protocol) == (os.getpid(), port, "http")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "kind", "code", "fields"),
     [
         ("memcached", UsageError, "needs-running-server", {"target": "memcached"}),

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from messages import raises
+from rows import each_row
 from tiny_study import HOST, tiny_plan
 
 from hindmost import open_study
@@ -196,7 +197,7 @@ def level(name: str, **figures: tuple[float, str]) -> dict:
     }
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("p99", "mean", "best", "keep", "conflicts"),
     [
         ((80.0, "lower"), (90.0, "lower"), 1, 1, []),

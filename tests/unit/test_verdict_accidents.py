@@ -2,6 +2,7 @@
 
 import pytest
 from evidence import evidence, host, instance, neighbour, reasons, sockets, tcp, ten, thread
+from rows import each_row
 
 from hindmost.codes import CODES
 from hindmost.run.self_diagnosis import ROWS, self_diagnosis
@@ -45,7 +46,7 @@ def figures(found):
     return {one["id"]: one for one in account_of(found)["figures"]}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("share", "expected", "reached"),
     [
         (0.0, None, ()),
@@ -63,7 +64,7 @@ def test_waits_for_the_processor_concern_the_percentiles_that_they_can_make(shar
     assert labels("run-delay", runs=runs) == reached
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("each_us", "latency", "expected"),
     [
         (4.9, 20.0, None),  # a quiet host waits so long
@@ -144,14 +145,14 @@ def test_a_thread_that_may_have_run_elsewhere_took_up_to_its_time():
     assert (one["name"], one["share"], one["bound"]) == ("rustc/lto", 0.01, False)
 
 
-@pytest.mark.parametrize(("per_s", "expected"), [(0, None), (100, None), (101, "note"), (5000, "note")])
+@each_row(("per_s", "expected"), [(0, None), (100, None), (101, "note"), (5000, "note")])
 def test_forced_switches_are_worth_a_word_beyond_a_hundred_a_second(per_s, expected):
     runs = ten(instances=lambda: [instance(threads=[thread(switches=10 * per_s)])])
     assert level("context-switches", runs=runs) == expected
     assert level("context-switches", runs=runs, plan={"pacing": "sleep"}) is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("periods", "expected"), [(None, None), (0, None), (1, "note"), (2, "inconclusive"), (90, "inconclusive")]
 )
 def test_a_quota_that_stops_the_client_is_minded_and_then_inconclusive(periods, expected):
@@ -161,7 +162,7 @@ def test_a_quota_that_stops_the_client_is_minded_and_then_inconclusive(periods, 
     assert level("throttled", runs=runs) == expected
 
 
-@pytest.mark.parametrize(("per_s", "expected"), [(250, None), (2000, None), (2001, "note")])
+@each_row(("per_s", "expected"), [(250, None), (2000, None), (2001, "note")])
 def test_interrupts_are_worth_a_word_beyond_two_thousand_a_second(per_s, expected):
     hits = [{"source": "virtio3-rx", "count": per_s * 10}]
     span = {"hard": hits, "hard_total": per_s * 10, "soft": []}
@@ -173,7 +174,7 @@ def test_interrupts_are_worth_a_word_beyond_two_thousand_a_second(per_s, expecte
         assert "'virtio3-rx' /proc/interrupts" in reason.hint
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("again", "expected", "reached"),
     [
         (0, None, ()),
@@ -211,7 +212,7 @@ def test_one_loss_that_several_have_counted_counts_once():
     assert found["other-retransmissions"].values["segments"] == 30
 
 
-@pytest.mark.parametrize(("before", "after", "expected"), [(0, 0, None), (1, 0, "note"), (0, 1, "note")])
+@each_row(("before", "after", "expected"), [(0, 0, None), (1, 0, "note"), (0, 1, "note")])
 def test_dropped_connections_are_worth_a_word(before, after, expected):
     def some():
         return [instance(tcp=tcp(listen_drops=after), tcp_before=tcp(listen_drops=before))]
@@ -219,18 +220,18 @@ def test_dropped_connections_are_worth_a_word(before, after, expected):
     assert level("dropped-connections", runs=ten(instances=some)) == expected
 
 
-@pytest.mark.parametrize(("writes", "expected"), [(0, None), (1000, None), (1001, "note")])
+@each_row(("writes", "expected"), [(0, None), (1000, None), (1001, "note")])
 def test_blocked_writes_are_worth_a_word_beyond_one_percent(writes, expected):
     assert level("server-reads-slowly", runs=connected(blocked_writes=writes)) == expected
 
 
-@pytest.mark.parametrize(("full_s", "expected"), [(0.0, None), (0.1, None), (0.11, "note")])
+@each_row(("full_s", "expected"), [(0.0, None), (0.1, None), (0.11, "note")])
 def test_a_full_server_is_worth_a_word_beyond_one_percent_of_the_time(full_s, expected):
     # Summed over 16 connections of 10 s.
     assert level("server-reads-slowly", runs=connected(peer_full_us=int(full_s * 16e6))) == expected
 
 
-@pytest.mark.parametrize(("read", "expected"), [(500, None), (65_536, None), (65_537, "note")])
+@each_row(("read", "expected"), [(500, None), (65_536, None), (65_537, "note")])
 def test_a_client_that_reads_late_is_worth_a_word_beyond_half_its_buffer(read, expected):
     assert level("client-reads-slowly", runs=connected(largest_read_bytes=read)) == expected
 

@@ -4,6 +4,7 @@ import dataclasses
 
 import pytest
 from evidence import arrivals, host, instance, neighbour, reasons, ten, thread
+from rows import each_row
 
 
 def left(distance=0.0, dispersion=1.0, error=0.03, chance=0.0, **due):
@@ -23,7 +24,7 @@ def left(distance=0.0, dispersion=1.0, error=0.03, chance=0.0, **due):
     return ten(instances=lambda: [dataclasses.replace(instance(i), arrivals=arrivals) for i in (0, 1)])
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("figures", "level"),
     [
         ({}, None),
@@ -84,7 +85,7 @@ def ran(pid, share, name="hindmost"):
     return neighbour(name, pid=pid, on_cpu_ns=int(share * 10e9), bound=False)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("neighbours", "pids", "origin"),
     [
         ([ran(STRANGER, 0.4, "cc1")], [SERVER], "host"),
@@ -113,7 +114,7 @@ def test_gaps_are_the_hosts_doing_where_another_than_the_server_had_the_clients_
 GAMMA = {"kind": "gamma", "shape": 0.5}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("sent", "due", "found"),
     [
         (1.7, 1.7, False),  # the due times of these requests scatter like that, by chance
@@ -127,7 +128,7 @@ def test_a_law_without_known_parts_is_held_against_what_was_due(sent, due, found
     assert ("arrivals-differ" in reasons(runs=runs, plan={"arrivals": GAMMA})) == found
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("c2", "error", "level"),
     [
         (1.0, 0.03, None),

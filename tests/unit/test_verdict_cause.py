@@ -2,6 +2,7 @@
 
 import pytest
 from evidence import arrivals, evidence, host, instance, neighbour, run, ten, thread
+from rows import each_row
 from test_answer_calm import stolen_from
 
 from hindmost.notes import Note
@@ -44,7 +45,7 @@ def test_programs_beside_the_client_are_named_with_what_they_took():
     assert "ps -o pid,psr,pcpu,args -p 77" in (first.hint or "")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("runs", "plan"),
     [
         (stolen(0.0005), {}),  # too little of it to reach p99

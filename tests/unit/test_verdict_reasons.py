@@ -16,6 +16,7 @@ from evidence import (
 )
 from hypothesis import given
 from hypothesis import strategies as st
+from rows import each_row
 
 from hindmost.codes import CODES
 from hindmost.run import limits
@@ -46,7 +47,7 @@ def test_a_good_measurement_has_no_reason():
     assert overall([]) == "valid"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("share", "latency", "level"),
     [
         (0.099, 1000.0, None),
@@ -71,7 +72,7 @@ def test_late_sending_is_no_matter_in_a_closed_loop():
     assert "late-sends" not in reasons(runs=late(0.5), plan={"loop": "closed"})
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("given", "cause", "hint"),
     [
         ({"instances": lambda: [instance(busy=0.6)]}, {"cause": "client-busy", "busy": 0.6}, "--rate"),
@@ -117,7 +118,7 @@ def test_sleeping_clients_are_a_cause_of_late_sending():
     assert reason.values["cause"] == "sleeping-clients"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("share", "level"), [(0.5, None), (0.51, "note"), (0.80, "note"), (0.81, "invalid"), (1.0, "invalid")]
 )
 def test_a_busy_client_is_minded_and_then_invalid(share, level):
@@ -129,7 +130,7 @@ def test_a_busy_client_is_told_to_take_more_clients_only_where_they_could_spin()
     assert "--clients" not in reasons(runs=busy(0.9), plan={"pacing": "sleep"})["client-busy"].hint
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("done", "level"),
     [(100_000, None), (99_001, None), (98_999, "inconclusive"), (101_000, None), (0, "inconclusive")],
 )
@@ -160,9 +161,7 @@ def test_unanswered_requests_are_infinitely_late_and_reach_what_they_reach():
     assert "unanswered" not in reasons()
 
 
-@pytest.mark.parametrize(
-    ("errors", "level"), [(0, None), (1, "note"), (1000, "note"), (1001, "inconclusive")]
-)
+@each_row(("errors", "level"), [(0, None), (1, "note"), (1000, "note"), (1001, "inconclusive")])
 def test_errors_are_minded_and_inconclusive_beyond_one_percent(errors, level):
     assert levels("errors", runs=counted(done=100_000 - errors, errors=errors)) == level
 
@@ -175,7 +174,7 @@ def test_errors_quote_the_server():
     assert reasons(runs=runs)["errors"].values["first_error"] == "SERVER_ERROR out of memory"
 
 
-@pytest.mark.parametrize(("misses", "level"), [(0, None), (1000, None), (1001, "note")])
+@each_row(("misses", "level"), [(0, None), (1000, None), (1001, "note")])
 def test_misses_are_worth_a_word_beyond_one_percent(misses, level):
     assert levels("misses", runs=counted(misses=misses)) == level
 
@@ -187,7 +186,7 @@ def test_a_wide_interval_is_inconclusive_for_the_percentiles_that_it_concerns():
     assert (reason.level, reason.labels) == ("inconclusive", ("p99.9",))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("half_width", "hint"),
     [
         (0.06, "`hindmost measure --resume STUDY --runs 10..22`"),
@@ -209,7 +208,7 @@ def test_one_run_is_inconclusive_about_everything():
     assert {of_label(found, name) for name in (*LABELS, "mean")} == {"inconclusive"}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("samples", "level"), [(200_000, None), (199_000, "note"), (20_001, "note"), (19_000, "inconclusive")]
 )
 def test_few_requests_beyond_a_percentile_are_minded_and_then_inconclusive(samples, level):
@@ -225,7 +224,7 @@ def test_few_samples_name_a_duration_that_has_enough():
     assert "--duration 20s" in reason.hint
 
 
-@pytest.mark.parametrize(("never", "level"), [(0, None), (1, "note"), (5, "note"), (6, "inconclusive")])
+@each_row(("never", "level"), [(0, None), (1, "note"), (5, "note"), (6, "inconclusive")])
 def test_runs_that_never_got_steady_are_inconclusive_when_they_are_most(never, level):
     runs = [
         run(n, instances=[instance(warmup_ended="never_steady" if n <= never else "steady")])
@@ -235,7 +234,7 @@ def test_runs_that_never_got_steady_are_inconclusive_when_they_are_most(never, l
     assert levels("not-steady", runs=runs, plan={"warmup": 2.0}) is None
 
 
-@pytest.mark.parametrize(("above", "level"), [(0, None), (5000, None), (5001, "note")])
+@each_row(("above", "level"), [(0, None), (5000, None), (5001, "note")])
 def test_latencies_above_the_calibrated_range_are_worth_a_word(above, level):
     runs = ten(instances=lambda: [instance(calibration={"above": above})])
     assert levels("above-calibration", runs=runs) == level
@@ -253,7 +252,7 @@ def test_stolen_time_is_minded_and_then_inconclusive(steal, level, where):
     assert levels("steal-time", runs=runs) == level
 
 
-@pytest.mark.parametrize(("mark", "level"), [("fine", None), ("note", None), ("unfit", "inconclusive")])
+@each_row(("mark", "level"), [("fine", None), ("note", None), ("unfit", "inconclusive")])
 def test_an_unfit_host_is_inconclusive(mark, level):
     finding = {"id": "noise_floor", "title": "Noise floor", "value": "61 %", "mark": mark, "why": "too much"}
     assert levels("noisy-host", findings=[finding]) == level
@@ -274,7 +273,7 @@ def test_a_drift_is_one_reason_that_names_every_percentile():
     assert found[0].values["us_per_run"] == {"p95": pytest.approx(1.0), "p99": pytest.approx(2.0)}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("code", "given"),
     [
         ("not-restarted", {"target": {"managed": False, "cpus": None}}),

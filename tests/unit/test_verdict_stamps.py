@@ -1,7 +1,7 @@
 """Stamps that are missing, and clocks that were set: told where they are, silent where not."""
 
-import pytest
 from evidence import instance, reasons, ten
+from rows import each_row
 
 WHOLE = {
     "every": 16,
@@ -32,7 +32,7 @@ def because(code, text):
     return {"code": code, "text": text}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("changes", "told"),
     [
         ({}, None),

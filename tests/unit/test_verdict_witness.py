@@ -1,7 +1,7 @@
 """What is said of a packet capture: nothing where none was asked for or all is well."""
 
-import pytest
 from evidence import instance, reasons, run
+from rows import each_row
 
 
 def margin(value: float) -> dict[str, float]:
@@ -59,7 +59,7 @@ def test_dropped_packets_make_a_runs_proof_void():
     assert one.values == {"runs": 1, "of": 10, "dropped": 1234}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("p99", "p99_9", "level"),
     [
         (6.9, 8.0, None),
@@ -80,7 +80,7 @@ def test_only_the_quantiles_that_are_wrong_are_called_wrong():
     assert reasons(proof=proof(service=service))["capture-differs"].labels == ("p99",)
 
 
-@pytest.mark.parametrize(("p99", "level"), [(2.0, None), (2.2, "note"), (20.0, "note")])
+@each_row(("p99", "level"), [(2.0, None), (2.2, "note"), (20.0, "note")])
 def test_wire_latency_that_drifts_is_told(p99, level):
     wire = compared(1.0, "p99.9", p50=1.1, p95=1.3, p99=p99, p99_9=1.1)
     assert found(wire=wire).get("wire") == level

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from messages import raises
+from rows import each_row
 from scipy import stats
 
 from hindmost.errors import UsageError
@@ -87,7 +88,7 @@ def test_names_in_a_file_lie_beside_it_and_are_counted(tmp_path):
     assert "about" not in found
 
 
-@pytest.mark.parametrize("name", sorted(named_workloads()))
+@each_row("name", sorted(named_workloads()))
 def test_every_named_mix_has_its_source_and_is_accepted(name):
     text = json.loads(named_workloads()[name].read_text())
     assert "SIGMETRICS 2012" in " ".join(text["about"])

@@ -5,6 +5,7 @@ import sys
 import numpy as np
 import pytest
 from messages import raises
+from rows import each_row
 
 from hindmost.errors import UsageError
 from hindmost.models import load_clone
@@ -96,7 +97,7 @@ def test_a_frame_that_is_no_log_is_refused_by_its_shape(columns, code, fields, p
         read_log(pl.DataFrame(columns))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("source", "fields"),
     [
         (np.ones((3_000, 2)), {"value": [3_000, 2]}),

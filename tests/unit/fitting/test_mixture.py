@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rows import each_row
 
 from hindmost.models.fit.bins import Binned, Grid
 from hindmost.models.fit.laws.families import Empirical, Gamma, Lognormal, Mixture, Pareto, mean_matched
@@ -15,7 +16,7 @@ from hindmost.models.fit.laws.replay import latencies
 from .planted import times_of
 
 
-@pytest.mark.parametrize("application", ["shore", "moses", "xapian"])
+@each_row("application", ["shore", "moses", "xapian"])
 def test_binning_moves_no_parameter_by_a_tenth_of_a_percent(application):
     logs = np.log(times_of(application, 20_000))
     binned = Grid.of(logs).binned

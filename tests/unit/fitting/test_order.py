@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from rows import each_row
 from scipy.signal import lfilter
 from scipy.special import ndtr
 
@@ -17,7 +18,7 @@ def exponential_with(rho, seed=1):
     return -100.0 * np.log1p(-np.clip(ndtr(scores), 0, 1 - 1e-12))
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@each_row("seed", [1, 2, 3])
 def test_independent_times_get_no_order(seed):
     found = find_order(exponential_with(0.0, seed))
     assert found.autocorrelation == 0.0
