@@ -1,14 +1,18 @@
 """The table of verbs is whole: each has its function and its place in the reference."""
 
 import subprocess
-import sys
+from contextlib import redirect_stdout
+from functools import cache
 from importlib import import_module
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from cyclopts.completion import _base, bash, fish, zsh
 from rows import each_row
 
 from hindmost.cli import main
+from hindmost.cli.parser import parser
 from hindmost.cli.verbs import VERBS, every, following, home
 
 ROOT = Path(__file__).parents[2]
@@ -49,25 +53,33 @@ def test_examples_are_of_their_verb(words):
     )
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion_names_every_verb_and_its_options(shell, capsys):
-    assert main(["completion", shell]) == 0
-    script = capsys.readouterr().out
-    for words in every():
-        assert words[-1] in script
-    for option in ("find-rate", "server-cpus", "io_uring", "no-confirm", "utilisation"):
-        assert option in script
+@pytest.fixture(scope="module")
+def completions() -> dict[str, str]:
+    """Of each shell; what they are made of is the same and is read once."""
+    read = cache(lambda: _base.extract_completion_data(parser()))
+    with pytest.MonkeyPatch.context() as patch:
+        for shell in (bash, fish, zsh):
+            patch.setattr(shell, "extract_completion_data", lambda app: read())
+        found = {}
+        for shell in ("bash", "fish", "zsh"):
+            with redirect_stdout(StringIO()) as said:
+                assert main(["completion", shell]) == 0
+            found[shell] = said.getvalue()
+    return found
 
 
-def test_bash_takes_the_completion():
-    script = subprocess.run(
-        [sys.executable, "-c", "from hindmost.cli import main; main(['completion', 'bash'])"],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
+def test_completion_names_every_verb_and_its_options(completions):
+    for script in completions.values():
+        for words in every():
+            assert words[-1] in script
+        for option in ("find-rate", "server-cpus", "io_uring", "no-confirm", "utilisation"):
+            assert option in script
+
+
+def test_bash_takes_the_completion(completions):
     asked = (
-        f"{script}\nCOMP_WORDS=(hindmost mea) COMP_CWORD=1; $(complete -p hindmost | sed 's/.*-F *//; s/ .*//') hindmost"
+        f"{completions['bash']}\nCOMP_WORDS=(hindmost mea) COMP_CWORD=1;"
+        " $(complete -p hindmost | sed 's/.*-F *//; s/ .*//') hindmost"
         ' mea hindmost; echo "${COMPREPLY[@]}"'
     )
     said = subprocess.run(["bash", "-c", asked], capture_output=True, text=True, check=False)

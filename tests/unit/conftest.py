@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from parsing import keep_options
 from tiny_study import HOST, Diary, tiny_plan
 
 from hindmost import Study, open_study
 from hindmost.studies.measure import Procedure
 from hindmost.targets import parse_target
+
+
+@pytest.fixture(scope="session", autouse=True)
+def kept_options() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        keep_options(patch)
+        yield
 
 
 @pytest.fixture(scope="session")
