@@ -8,12 +8,10 @@ use pyo3::types::PyBytes;
 
 use crate::fault::raise;
 
-fn read<T: Send>(
-    py: Python<'_>,
-    path: &Path,
-    names: &[String],
-    read: fn(&Path, &[&str]) -> Result<Vec<Vec<T>>, TableError>,
-) -> PyResult<Vec<Vec<T>>> {
+/// Reads the named columns.
+type Reader<T> = fn(&Path, &[&str]) -> Result<Vec<Vec<T>>, TableError>;
+
+fn read<T: Send>(py: Python<'_>, path: &Path, names: &[String], read: Reader<T>) -> PyResult<Vec<Vec<T>>> {
     py.detach(|| {
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         read(path, &names).map_err(|e| raise("parquet", &format!("{}: {e}", path.display())))

@@ -131,13 +131,18 @@ impl Sentinel {
     ///
     /// # Errors
     /// [`io::ErrorKind::TimedOut`] in that case; the thread ends when it has its processor again.
-    pub fn end(mut self) -> io::Result<Watched> {
+    pub fn end(self) -> io::Result<Watched> {
+        self.end_within(PATIENCE)
+    }
+
+    fn end_within(mut self, patience: Duration) -> io::Result<Watched> {
         self.ends.store(true, Ordering::Relaxed);
         let thread = self.thread.take().ok_or(io::ErrorKind::NotFound)?;
         let begun = Instant::now();
         while !thread.is_finished() {
-            if begun.elapsed() > PATIENCE {
-                let text = format!("others have kept the processor for {} s, to the end", PATIENCE.as_secs());
+            if begun.elapsed() > patience {
+                let text =
+                    format!("others have kept the processor for {} s, to the end", patience.as_secs_f64());
                 return Err(io::Error::new(io::ErrorKind::TimedOut, text));
             }
             std::thread::sleep(LOOK);
@@ -328,7 +333,7 @@ mod tests {
             unreachable!("the test is over")
         });
         let sentinel = Sentinel { ends: ends.clone(), thread: Some(thread) };
-        let error = sentinel.end().unwrap_err();
+        let error = sentinel.end_within(Duration::from_millis(50)).unwrap_err();
         assert!(ends.load(Ordering::Relaxed), "it was told to end, when it can");
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
     }

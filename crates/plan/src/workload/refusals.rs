@@ -222,7 +222,7 @@ mod tests {
         assert!(!refused.to_string().contains("s3cret"));
         assert_eq!(wrong(json!({"Content-Length": "3"})).told().0, "workload.headers.Content-Length");
         assert_eq!(wrong(json!({"A b": "3"})).told().0, "workload.headers.A b");
-        assert_eq!(wrong(json!({"a": "3", "A": "4"})).told().0, "workload.headers.a");
+        assert_eq!(wrong(json!({"a": "3", "A": "4"})).told().0, "workload.headers.A");
     }
 
     #[test]
