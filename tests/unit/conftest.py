@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 from parsing import keep_options
 from tiny_study import HOST, Diary, tiny_plan
 
-from hindmost import Study, open_study
+from hindmost import Study, _engine, open_study
 from hindmost.studies.measure import Procedure
 from hindmost.targets import parse_target
 
@@ -19,6 +20,15 @@ from hindmost.targets import parse_target
 def kept_options() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         keep_options(patch)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_processor_model() -> Iterator[None]:
+    """What the engine finds out of the processors by experiments on them is measured once."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("cache_knees", "look_at_placement"):
+            patch.setattr(_engine, name, cache(getattr(_engine, name)))
         yield
 
 

@@ -41,7 +41,7 @@ class Careless:
 def test_an_interruption_that_a_destructor_swallows_comes_again(monkeypatch, capsys):
     def work(*_: object, **__: object) -> int:
         Careless()
-        time.sleep(5.0)
+        time.sleep(60.0)  # ended by what comes again
         return 0
 
     monkeypatch.setattr(app, "app", work)
