@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy.signal import lfilter
+from autoregression import autoregressive
 
 from hindmost.models.fit.intervals import intervals
 from hindmost.models.fit.laws.choice import Sample
@@ -36,7 +36,7 @@ def drawn(parts, rho, n, draws):
     """Components follow one another like the times within them: through one autoregressive score."""
     from scipy.special import ndtr
 
-    scores = lfilter([1.0], [1.0, -rho], draws.standard_normal(n + 200) * math.sqrt(1 - rho * rho))[200:]
+    scores = autoregressive(draws.standard_normal(n + 200) * math.sqrt(1 - rho * rho), rho)[200:]
     place = np.searchsorted(np.cumsum([w for w, _, _ in parts])[:-1], ndtr(scores))
     median, sigma = np.array([p[1] for p in parts])[place], np.array([p[2] for p in parts])[place]
     return median * np.exp(sigma * draws.standard_normal(n))

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
+from autoregression import autoregressive
 from rows import each_row
-from scipy.signal import lfilter
 from scipy.special import ndtr
 
 from hindmost.models.fit.order.successive import find_order
@@ -14,7 +14,7 @@ N = 30_000
 def exponential_with(rho, seed=1):
     """Exponential times of mean 100 us whose normal scores are autoregressive."""
     draws = np.random.default_rng(seed)
-    scores = lfilter([1.0], [1.0, -rho], draws.standard_normal(N) * np.sqrt(1 - rho * rho))
+    scores = autoregressive(draws.standard_normal(N) * np.sqrt(1 - rho * rho), rho)
     return -100.0 * np.log1p(-np.clip(ndtr(scores), 0, 1 - 1e-12))
 
 
@@ -57,9 +57,7 @@ def test_overlapping_components_are_told_a_higher_autocorrelation():
     law = Mixture((0.6, 0.4), (Lognormal(4.0, 0.9), Lognormal(4.6, 0.4)))
     said = said_autocorrelation(law, 0.5)
     assert said > 0.52
-    scores = lfilter(
-        [1.0], [1.0, -said], np.random.default_rng(9).standard_normal(N) * np.sqrt(1 - said * said)
-    )
+    scores = autoregressive(np.random.default_rng(9).standard_normal(N) * np.sqrt(1 - said * said), said)
     times = _times(law, ndtr(scores))
     assert autocorrelation(normal_scores(times), 1) == pytest.approx(0.5, abs=0.02)
     # The law stays what it was.
