@@ -27,12 +27,16 @@ def literals(node: ast.expr) -> set[str]:
 def given() -> dict[str, str]:
     """Codes that errors, notes and reasons are made with, and a place of each."""
     found: dict[str, str] = {}
+    names = {*ERRORS, "Note", "Reason"}
+    calls = re.compile(rf"\b(?:{'|'.join(names)})\(")
     for path in sorted(LAB.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            name = (
-                getattr(node.func, "id", getattr(node.func, "attr", "")) if isinstance(node, ast.Call) else ""
-            )
-            if name in {*ERRORS, "Note", "Reason"} and isinstance(node, ast.Call) and node.args:
+        text = path.read_text(encoding="utf-8")
+        if not calls.search(text):
+            continue
+        for node in ast.walk(ast.parse(text)):
+            if not isinstance(node, ast.Call) or not node.args:
+                continue
+            if getattr(node.func, "id", getattr(node.func, "attr", "")) in names:
                 for code in literals(node.args[0]):
                     found.setdefault(code, f"{path.relative_to(ROOT)}:{node.lineno}")
     return found
