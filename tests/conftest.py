@@ -26,7 +26,7 @@ for _number, _usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIG
 
 # A loaded host makes an example slow, not wrong.
 hypothesis.settings.register_profile(
-    "any host", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+    "any host", deadline=None, max_examples=40, suppress_health_check=[hypothesis.HealthCheck.too_slow]
 )
 hypothesis.settings.load_profile("any host")
 

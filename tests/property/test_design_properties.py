@@ -33,7 +33,7 @@ def studies(draw: st.DrawFn) -> tuple[list[Factor], list[dict[str, str]]]:
     return factors, forbidden
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(studies(), st.sampled_from(["auto", "full", "fraction", "screening"]))
 def test_whatever_is_asked_for_is_a_sound_design_or_a_refusal(study, kind: str) -> None:
     factors, forbidden = study
@@ -56,7 +56,7 @@ def test_whatever_is_asked_for_is_a_sound_design_or_a_refusal(study, kind: str) 
     assert design.text
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.integers(1, 11), st.sampled_from([3, 4, 5]))
 def test_alias_sets_part_the_interactions(count: int, resolution: int) -> None:
     """No term stands in two sets; main effects meet no shorter word than the resolution allows."""
@@ -71,7 +71,7 @@ def test_alias_sets_part_the_interactions(count: int, resolution: int) -> None:
         assert all(len(term) + len(other) >= resolution for other in others)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(factor_lists, st.integers(0, 6), st.integers(0, 2**62), st.integers(0, 3))
 def test_each_block_has_each_cell_once(factors, blocks: int, seed: int, controls: int) -> None:
     design = choose(factors)
@@ -84,7 +84,7 @@ def test_each_block_has_each_cell_once(factors, blocks: int, seed: int, controls
     assert planned == sorted(planned, key=lambda run: (run.block, run.position))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(factor_lists, st.integers(1, 3000), st.integers(1, 3), st.integers(0, 2))
 def test_an_offer_keeps_to_its_budget(factors, runs: int, loads: int, controls: int) -> None:
     try:

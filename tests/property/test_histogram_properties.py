@@ -10,7 +10,7 @@ from rows import each_row
 
 from hindmost import Histogram
 
-some = settings(max_examples=40)
+some = settings(max_examples=25)
 VALUES = st.lists(st.integers(min_value=0, max_value=2**62), min_size=1, max_size=60)
 LEVELS = st.lists(st.floats(min_value=0.0, max_value=1.0), min_size=2, max_size=20)
 RELATIVE_ERROR = 1 / 2048

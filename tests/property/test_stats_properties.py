@@ -26,7 +26,7 @@ censored_runs = st.lists(st.one_of(latency, st.just(math.inf)), min_size=1, max_
 scale = st.floats(min_value=1e-3, max_value=1e3)
 
 
-some = settings(max_examples=40)
+some = settings(max_examples=25)
 
 
 @some
