@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use object::{Object, ObjectSegment, ObjectSymbol, SymbolKind};
 
-use crate::usdt;
+use crate::usdt::{self, Elf};
 use crate::TraceError;
 
 /// Before the name of a probe that the program's authors put there: `usdt:PROVIDER:NAME`.
@@ -38,8 +38,7 @@ impl Begun {
     pub fn find(file: &Path, function: &str) -> Result<Self, TraceError> {
         let refuse = |why: String| TraceError::NoFunction { file: file.to_owned(), why };
         let bytes = fs::read(file).map_err(|error| refuse(format!("it cannot be read: {error}")))?;
-        let elf =
-            object::File::parse(&*bytes).map_err(|error| refuse(format!("it is no program: {error}")))?;
+        let elf = Elf::parse(&*bytes).map_err(|error| refuse(format!("it is no program: {error}")))?;
         let found = match function.strip_prefix(USDT) {
             Some(probe) => probes_of(&elf, probe),
             None => function_of(&elf, function).map(|at| vec![(at, None)]),
@@ -56,7 +55,7 @@ impl Begun {
 }
 
 /// The function's address.
-fn function_of(elf: &object::File<'_>, function: &str) -> Result<u64, String> {
+fn function_of(elf: &Elf<'_>, function: &str) -> Result<u64, String> {
     let functions = || {
         let all = elf.symbols().chain(elf.dynamic_symbols());
         all.filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.is_definition())
@@ -69,7 +68,7 @@ fn function_of(elf: &object::File<'_>, function: &str) -> Result<u64, String> {
 }
 
 /// The probe's addresses, each with its semaphore's.
-fn probes_of(elf: &object::File<'_>, probe: &str) -> Result<Vec<(u64, Option<u64>)>, String> {
+fn probes_of(elf: &Elf<'_>, probe: &str) -> Result<Vec<(u64, Option<u64>)>, String> {
     let (found, others): (Vec<_>, Vec<_>) =
         usdt::places(elf).into_iter().partition(|place| place.name == probe);
     if found.is_empty() {
@@ -80,7 +79,7 @@ fn probes_of(elf: &object::File<'_>, probe: &str) -> Result<Vec<(u64, Option<u64
 }
 
 /// Where in the file an address of the program is.
-fn offset_of(elf: &object::File<'_>, address: u64) -> Result<u64, ()> {
+fn offset_of(elf: &Elf<'_>, address: u64) -> Result<u64, ()> {
     let mut segments = elf.segments();
     let inside = segments.find_map(|segment| {
         let (begin, length) = segment.file_range();

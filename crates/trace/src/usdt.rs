@@ -9,7 +9,11 @@
 //! The form is that of `SystemTap` (its wiki, "`UserSpaceProbeImplementation`"), which Debian's PostgreSQL, libvirt or
 //! Python use; a 64-bit program's words are 8 bytes long.
 
+use object::read::elf::ElfFile64;
 use object::{Object, ObjectSection};
+
+/// A program of the kind that can be traced. `object::File` would compile the readers of all formats here.
+pub(crate) type Elf<'data> = ElfFile64<'data>;
 
 /// One place of a probe; a probe that was compiled into several functions has several.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,7 +31,7 @@ const KIND: u32 = 3;
 const OWNER: &[u8] = b"stapsdt\0";
 
 /// All that a program has, in the order of the file.
-pub(crate) fn places(elf: &object::File<'_>) -> Vec<Place> {
+pub(crate) fn places(elf: &Elf<'_>) -> Vec<Place> {
     let Some(notes) = elf.section_by_name(NOTES).and_then(|section| section.data().ok()) else {
         return Vec::new();
     };
