@@ -37,6 +37,7 @@ CLAIMS = {
         "overload::no_more_is_measured_than_a_slow_server_can_do",
         "real_servers::few_are_asked_again_of_a_server_that_limits_keep_alive",
         "real_servers::what_is_pipelined_is_sent_soon_and_most_stamps_come",
+        "several::a_server_that_dies_loses_its_requests_alone_where_connections_are_made_anew_and_is_used_when_it_is_back",
     ],
 }
 

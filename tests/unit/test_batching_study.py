@@ -1,6 +1,7 @@
 """A study of batching: which ways are tried, the ratios, and that its folder alone gives the same answer."""
 
 import json
+import math
 import re
 import shutil
 from dataclasses import replace
@@ -17,6 +18,7 @@ from hindmost.run.request import MeasureRequest
 from hindmost.stats import contrasts, least_pairs
 from hindmost.store import Study
 from hindmost.studies.batching import Asked, answer, opened, reopened
+from hindmost.studies.batching.answer import _over_known_runs
 from hindmost.studies.batching.asked import parse_intervals, usual_intervals
 from hindmost.studies.kind import carry_out
 from hindmost.studies.talk import Silent
@@ -151,3 +153,9 @@ def test_as_many_rounds_are_made_as_can_tell_the_ways_apart():
         first, second = ({"mean": side["mean"][:pairs]} for side in (fast, slow))
         found = contrasts(first, second, paired=True, comparisons=7)["mean"]
         assert (found.word, found.more) == (word, 9 - pairs)
+
+
+def test_a_run_without_a_reply_leaves_the_others_their_variation():
+    known = _over_known_runs([0.5, math.nan], "median")
+    assert known["value"] == 0.5
+    assert _over_known_runs([math.nan], "median") == {"value": None, "low": None, "high": None}

@@ -177,6 +177,7 @@ def test_a_card_has_its_rate_and_placement_from_windows_that_no_move_touched():
         profiles._card([[moved]] * 5, ["l3"], ["kv"], None, METHOD, [], "print")
 
 
+@pytest.mark.nightly  # a program must get a processor for its windows
 @pytest.mark.parametrize(
     ("then", "most", "least"),
     [("while True: pass", "silent", "starved"), ("import time; time.sleep(600)", "starved", "silent")],
@@ -200,6 +201,7 @@ def test_a_command_whose_quotation_is_open_is_refused(capsys):
     assert_refused(["colocate", "profile", "sh -c 'x"], capsys, 2, "bad-value", value="sh -c 'x")
 
 
+@pytest.mark.nightly  # a program must get a processor for its windows
 def test_a_program_is_profiled_and_nothing_of_it_is_left(monkeypatch):
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("one processor only")

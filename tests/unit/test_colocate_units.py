@@ -75,6 +75,7 @@ def test_xz_in_children_is_counted_by_the_bytes_of_its_output(tmp_path: Path):
     assert more_cpu > 2 * int(stat.split()[0])
 
 
+@pytest.mark.nightly  # a program must get a processor for its windows
 def test_what_a_program_starts_runs_on_its_processor_and_ends_with_it(tmp_path: Path):
     told = tmp_path / "told"
     code = (
@@ -128,6 +129,7 @@ def any_share(monkeypatch):
     monkeypatch.setattr(windows.Seen, "kept", True)
 
 
+@pytest.mark.nightly  # a program must get a processor for its windows
 def test_a_card_tells_of_a_counter(tmp_path: Path, any_share):
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("one processor only")
@@ -188,6 +190,7 @@ def test_two_units_of_work_are_refused(capsys):
     assert_refused(words, capsys, 2, "conflicting-options", options=["--work", "--counter"])
 
 
+@pytest.mark.nightly  # a program must get a processor for its windows
 def test_a_card_of_runs(tmp_path: Path, capsys, any_share):
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("one processor only")

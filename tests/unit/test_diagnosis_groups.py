@@ -46,6 +46,7 @@ def grouped():
         folder.mkdir()
     for file in ("cpuset.cpus", "cpuset.mems"):
         (folders["cpuset"] / file).write_text((V1 / "cpuset" / file).read_text())
+    (folders["cpu"] / "cpu.shares").write_text("100000")  # it uses more than its quota on a busy host, too
     for folder in folders.values():
         (folder / "cgroup.procs").write_text(str(process.pid))
     yield process, folders

@@ -18,10 +18,10 @@ from hindmost.report.common import numbers
 from hindmost.run.batches import batches
 from hindmost.run.figures import RunFigures, Totals, run_figures
 from hindmost.run.readings import plan_of
-from hindmost.stats import contrasts, least_pairs, over_runs
+from hindmost.stats import Middle, contrasts, least_pairs, over_runs
 from hindmost.store import Study, now_utc
 from hindmost.store import batching as documents
-from hindmost.store.estimates import finite, written
+from hindmost.store.estimates import Value, finite, written
 from hindmost.studies.batching.asked import Asked, name_of_side
 from hindmost.studies.comparison.runs import unsound
 from hindmost.studies.kind import again
@@ -163,7 +163,7 @@ def _side(
         "requests_per_write": one.totals.writes.mean,
         "requests_per_segment": None if account is None else account["requests_per_segment"],
         "size_cv": _cv(one.totals.writes),
-        "service_cv": written(over_runs(one.service_cv, plan.middle)),
+        "service_cv": _over_known_runs(one.service_cv, plan.middle),
         "against": {
             name: _against(base[name], one.columns, asked)
             for name in ("none", "nagle")
@@ -172,6 +172,12 @@ def _side(
         "distribution": pictures.curve(one.totals.whole["latency"]),
         "sizes": {"requests": [], "share": []} if account is None else account["sizes"],
     }
+
+
+def _over_known_runs(values: Sequence[float], middle: Middle) -> Value:
+    """Summarise the runs that have a value: one without any reply has none, which is neither zero nor infinite."""
+    known = [value for value in values if not math.isnan(value)]
+    return written(over_runs(known, middle)) if known else {"value": None, "low": None, "high": None}
 
 
 def _against(first: Columns, second: Columns, asked: Asked) -> dict[str, documents.Against]:
