@@ -175,7 +175,7 @@ def _side(
 
 
 def _over_known_runs(values: Sequence[float], middle: Middle) -> Value:
-    """Summarise the runs that have a value: one without any reply has none, which is neither zero nor infinite."""
+    """Summarise the runs that have a value; a run without any reply has none, neither zero nor infinite."""
     known = [value for value in values if not math.isnan(value)]
     return written(over_runs(known, middle)) if known else {"value": None, "low": None, "high": None}
 
