@@ -70,6 +70,7 @@ def profiled(every_window_counts, tmp_path_factory: pytest.TempPathFactory):
     return card, port
 
 
+@pytest.mark.nightly  # its windows need processors that others leave alone
 def test_a_server_is_profiled_under_load_and_ends_with_it(profiled):
     card = json.loads(profiled[0].read_text())
     loaded, method = card["loaded"], card["method"]
@@ -83,6 +84,7 @@ def test_a_server_is_profiled_under_load_and_ends_with_it(profiled):
     assert grown["windows"] <= rounds
 
 
+@pytest.mark.nightly  # its windows need processors that others leave alone
 def test_a_server_is_measured_beside_a_job_that_goes_on_and_one_that_ends(profiled, capsys, tmp_path):
     kv = json.loads(profiled[0].read_text())
 

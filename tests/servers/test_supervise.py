@@ -56,6 +56,7 @@ def supervised(capsys, server, promise: str, *words: str) -> tuple[int, dict]:
     return code, json.loads(capsys.readouterr().out)
 
 
+@pytest.mark.nightly  # an idle job gets nothing on a busy host
 def test_a_job_beside_a_promise_that_is_easy_gets_more_after_quiet_windows(server, capsys, tmp_path):
     out = tmp_path / "windows.json"
     code, told = supervised(capsys, server, EASY, "--out", str(out))
@@ -70,6 +71,7 @@ def test_a_job_beside_a_promise_that_is_easy_gets_more_after_quiet_windows(serve
     assert not groups(os.getpid())
 
 
+@pytest.mark.nightly  # an idle job gets nothing on a busy host
 def test_a_promise_that_nothing_can_keep_pauses_the_job_unless_it_was_given_processors(server, capsys):
     code, told = supervised(capsys, server, IMPOSSIBLE)
     assert (code, told["kept"]) == (3, 0)
