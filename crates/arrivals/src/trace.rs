@@ -213,7 +213,7 @@ mod tests {
                 TraceError::Line { file, line, what } => {
                     assert_eq!((file, line), ("times.csv".into(), wrong), "{text:?}: {what}");
                 }
-                other => panic!("{text:?}: {other}"),
+                other @ TraceError::Unreadable { .. } => panic!("{text:?}: {other}"),
             }
         }
         assert_eq!(trace(1, "min").check().unwrap_err().field, "unit");
