@@ -13,7 +13,7 @@ from messages import raises
 
 from hindmost.errors import UsageError
 from hindmost.notes import Note
-from hindmost.studies.attribution import effects, model, reasons, words
+from hindmost.studies.attribution import effects, family, model, reasons, words
 from hindmost.studies.attribution.cells import CellRuns, RunValues
 from hindmost.studies.attribution.drift import drift_of
 from hindmost.studies.attribution.recommend import recommendation
@@ -62,6 +62,12 @@ def product_truth(cell):
     """A raises by half; b lowers by 30 % alone and raises by 40 % with a; c does nothing."""
     a, b, _ = cell
     return 200.0 * (1.5 if a else 1.0) * ((1.4 if a else 0.7) if b else 1.0)
+
+
+@pytest.fixture(autouse=True)
+def few_draws(monkeypatch):
+    """A quarter of the draws of a family: p values of 0.002 are told apart, which is enough here."""
+    monkeypatch.setattr(family, "DRAWS", 500)
 
 
 def answered(plan, cells):

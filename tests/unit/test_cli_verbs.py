@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import jsonschema
@@ -12,14 +11,6 @@ from tiny_study import tiny_plan
 from hindmost.cli import main
 from hindmost.store.schema import schemas
 from hindmost.targets import ManagedServer, parse_target
-
-SCRIPT = "import sys; from hindmost.cli import main; sys.exit(main())"
-
-
-def command(*arguments: object) -> subprocess.CompletedProcess[str]:
-    """What a shell sees of a verb."""
-    words = [sys.executable, "-c", SCRIPT, *map(str, arguments)]
-    return subprocess.run(words, capture_output=True, text=True, timeout=90, check=False)
 
 
 @pytest.fixture
@@ -44,8 +35,8 @@ def server(tmp_path_factory):
         yield running
 
 
-def test_report_prints_the_table_and_names_the_files_on_stderr(study):
-    done = command("report", study.folder)
+def test_report_prints_the_table_and_names_the_files_on_stderr(study, hindmost):
+    done = hindmost("report", study.folder)
     assert done.returncode == 0
     assert "p99.9" in done.stdout
     assert done.stderr == f"page: {study.folder}/report.html\nstudy: {study.folder}\n"
