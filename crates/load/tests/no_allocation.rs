@@ -137,7 +137,8 @@ fn workers_allocate_nothing_between_the_first_and_the_last_request() {
     {
         let changes = json!({"load": load, "io": io, "workload": mix, "requests_per_connection": 5});
         let ran = allocates_nothing("memcached", &address, &changes);
-        let made = ran.result["connects"]["made"].as_u64().unwrap();
+        // Of the whole load: a busy host may make none of them in the measurement.
+        let made = ran.result["connects"]["all"].as_u64().unwrap();
         assert!(made > 10 && ran.result["reconnects"] == 0, "{}", ran.result["connects"]);
     }
     // Connections that are closed, made anew, and asked again.

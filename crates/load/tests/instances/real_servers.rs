@@ -120,10 +120,12 @@ fn nowhere(ran: &Ran) -> u64 {
 
 /// Asks a server that closes after every hundredth request for more than it answers at once: by two connections that
 /// spin, without stamps and with, by sixteen that sleep, over `io_uring`, and in a closed loop.
-fn pipelined(check: impl Fn(&str, bool, u32, &Ran)) -> Option<()> {
+/// Returns of how many of these ways a host that is busy otherwise let both sides do enough to say more.
+fn pipelined(check: impl Fn(&str, bool, u32, &Ran)) -> Option<usize> {
     let server = Managed::nginx(100)?;
     let (open, closed) = (json!({"loop": "open", "rate_per_s": 20_000.0}), json!({"loop": "closed"}));
     let uring = *ways().last().unwrap();
+    let mut shown = 0;
     for (load, connections, stamp_every, pacing, io) in [
         (&open, 2, 0, "spin", "epoll"),
         (&open, 2, 1, "spin", "epoll"),
@@ -152,12 +154,16 @@ fn pipelined(check: impl Fn(&str, bool, u32, &Ran)) -> Option<()> {
         // was done to say more.
         let says = |ran: &Ran| {
             let came = ran.result["stamps"]["came"].as_u64() > Some(0);
-            ran.count("done") > 400 && (nowhere(ran) > 0 || resent(ran) < 100) && (came || stamp_every == 0)
+            ran.count("done") > 400
+                && ran.result["reconnects"] != 0
+                && (nowhere(ran) > 0 || resent(ran) < 100)
+                && (came || stamp_every == 0)
         };
-        let ran = (0..8).map(|_| once()).find(says).expect("a host that lets both run");
+        let Some(ran) = (0..4).map(|_| once()).find(says) else { continue };
+        shown += 1;
         check(&format!("{load} {connections} {stamp_every} {io}"), *load == open, stamp_every, &ran);
     }
-    Some(())
+    Some(shown)
 }
 
 #[test]
@@ -180,13 +186,13 @@ fn a_server_that_limits_keep_alive_loses_nothing_of_what_is_pipelined() {
 #[ignore = "precision"]
 #[expect(clippy::print_stderr, reason = "the figures of a claim")]
 fn what_is_pipelined_is_sent_soon_and_most_stamps_come() {
-    pipelined(|what, _, stamp_every, ran| {
+    let shown = pipelined(|what, _, stamp_every, ran| {
         let (due, unsent) = (ran.count("due"), ran.count("unsent"));
         let count = |name: &str| ran.result["stamps"][name].as_u64().unwrap();
         eprintln!("{unsent} of {due} unsent, {} of {} stamps came", count("came"), count("asked"));
         // Of two connections both may be down when a request is due.
         assert!(unsent * 5 < due, "{what}: {}", ran.result["counts"]);
         assert!(stamp_every == 0 || count("came") * 2 > count("asked"), "{what}: {}", ran.result["stamps"]);
-    })
-    .expect("an nginx");
+    });
+    assert_eq!(shown, Some(5), "an nginx, and a host that lets both run");
 }
