@@ -155,7 +155,7 @@ mod tests {
             (json!({"keys": 2, "popularity": {"weights": [0.0, 0.0]}}), "popularity.weights"),
             (
                 json!({"popularity": {"generalised-pareto": {"scale": -1, "shape": 0}}}),
-                "popularity.generalised-pareto",
+                "popularity.generalised-pareto.scale",
             ),
         ] {
             let refused = read(&fields).unwrap_err();
