@@ -1,6 +1,7 @@
 """Interventions by priority, cgroup and link, and who is found beside an application."""
 
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -89,6 +90,7 @@ print("restored")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="a network of its own needs root")
+@pytest.mark.skipif(not (shutil.which("ip") and shutil.which("tc")), reason="no ip and tc here: iproute2")
 def test_a_shaped_link_is_widened_and_narrowed_again_by_its_undo():
     words = ["unshare", "--net", sys.executable, "-P", "-c", SHAPED]
     told = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -143,6 +144,7 @@ print(json.dumps(said))
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root makes a namespace")
+@pytest.mark.skipif(shutil.which("ip") is None, reason="no ip here: iproute2")
 def test_queues_and_offloads_of_an_interface_of_our_own(tmp_path) -> None:
     need_mounts_of_our_own()
     words = ["unshare", "--net", "--mount", sys.executable, "-c", IN_A_NAMESPACE, str(tmp_path)]

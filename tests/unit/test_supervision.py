@@ -26,7 +26,8 @@ from hindmost.studies.colocation.supervision.group import new_group
 from hindmost.studies.colocation.supervision.job import running, taken
 from hindmost.studies.colocation.supervision.windows import Windows
 
-GROUPS = pytest.mark.skipif(missing() is not None, reason="no control group can be made here")
+LACKING = missing()
+GROUPS = pytest.mark.skipif(LACKING is not None, reason=f"no control group: {LACKING and LACKING.text}")
 RULES = Rules(limit_us=1000.0)
 QUIET, NEAR, BROKEN = 500.0, 900.0, 1500.0
 
