@@ -23,7 +23,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import polars as pl
 import pytest
 from measuring import managed, measure, need_two_processors
 from queueing import Floats, drawn_services, lindley, md1_sojourn, md1_wait_cdf, mm1_sojourn, scatter
@@ -126,6 +125,7 @@ class Synth:
 
 def overrun_us(log: Path) -> float:
     """By how much the middle service was longer than drawn."""
+    pl = pytest.importorskip("polars")
     lines = pl.read_csv(log)
     overrun = (lines["end_ns"] - lines["start_ns"] - lines["drawn_ns"]).median()
     assert isinstance(overrun, float)

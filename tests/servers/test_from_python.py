@@ -7,7 +7,6 @@ import os
 import socket
 from pathlib import Path
 
-import polars as pl
 import pytest
 from factorials import BODY, study_file
 from messages import raises
@@ -47,6 +46,7 @@ def test_a_measurement_from_python_is_the_study_that_the_command_line_would_make
     assert found.document["counts"]["errors"] == 0
     plan = found.document["plan"]
     assert (plan["rate_per_s"], plan["runs"], plan["duration_s"]) == (500.0, [2, 2], 0.3)
+    pl = pytest.importorskip("polars")
     rows = found.requests().filter(pl.col("status").is_in(["hit", "miss"])).collect()
     assert rows.height == found.document["counts"]["done"]
     assert rows["latency_us"].min() > 0
@@ -83,6 +83,7 @@ def test_a_search_from_python_knows_its_rates(few, tmp_path):
 def test_a_study_of_factors_from_python_has_its_effects(tmp_path):
     found = hindmost.attribute(study_file(tmp_path, BODY), out=tmp_path / "study")
     assert isinstance(found, AttributionResult)
+    pl = pytest.importorskip("polars")
     body = found.effects.filter(
         (pl.col("term") == "body") & (pl.col("quantile") == "p50") & (pl.col("coding") == "average")
     )
