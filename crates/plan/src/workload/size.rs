@@ -126,6 +126,7 @@ impl Size {
     }
 
     /// `least` and `most` of a continuous law.
+    #[inline]
     pub const fn bounds(&self) -> (u32, u32) {
         match self {
             Self::Normal(law) => (law.least, law.most),
@@ -136,6 +137,7 @@ impl Size {
     }
 
     /// Of a continuous law, before it is cut: where the share `p` lies below.
+    #[inline]
     pub fn quantile(&self, p: f64) -> f64 {
         match self {
             Self::Normal(law) => law.mean + law.deviation * normal_quantile(p),
