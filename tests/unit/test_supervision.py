@@ -172,7 +172,16 @@ def test_a_window_without_an_answer_and_one_with_failures_break_any_promise(cloc
 
 LAST_IN_LINE_S = 120.0
 """Patience with a job, which runs after whatever else a busy host has."""
-BURN = "import os\nos.fork()\nwhile True: pass"
+BURN = """
+import os, time
+os.fork()
+while True:
+    end = time.monotonic() + 0.002
+    while time.monotonic() < end:
+        pass
+    time.sleep(0.008)
+"""
+"""Two processes that use a fifth of a processor each, whatever waits for them."""
 
 
 @pytest.fixture
