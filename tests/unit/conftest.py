@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import shutil
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +14,7 @@ from tiny_study import HOST, Diary, tiny_plan
 from hindmost import Study, _engine, open_study
 from hindmost.studies.measure import Procedure
 from hindmost.targets import parse_target
+from hindmost.testing import VARIABLE
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -24,12 +25,26 @@ def kept_options() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def one_processor_model() -> Iterator[None]:
-    """What the engine finds out of the processors by experiments on them is measured once."""
+def quick_looks_at_the_host() -> Iterator[None]:
+    """What is found out of this host by experiments on it is measured once; other looks at it are short."""
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("cache_knees", "look_at_placement"):
-            patch.setattr(_engine, name, cache(getattr(_engine, name)))
+        for name in ("cache_knees", "certify_spin", "look_at_placement"):
+            patch.setattr(_engine, name, once(getattr(_engine, name)))
+        patch.setenv(VARIABLE, json.dumps({"host_looks": 1, "host_spin_s": 0.02}))
         yield
+
+
+def once(measure: Callable[..., str]) -> Callable[..., str]:
+    """Remember what it said, by what it was asked for."""
+    said: dict[str, str] = {}
+
+    def asked(*words: object, **named: object) -> str:
+        key = repr((words, named))
+        if key not in said:
+            said[key] = measure(*words, **named)
+        return said[key]
+
+    return asked
 
 
 @pytest.fixture(scope="session")

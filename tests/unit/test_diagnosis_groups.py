@@ -29,6 +29,17 @@ needs_groups = pytest.mark.skipif(
 needs_two = pytest.mark.skipif(len(CPUS) < 2, reason="one processor")
 
 
+BUSY = """
+import time
+while True:
+    end = time.monotonic() + 0.003
+    while time.monotonic() < end:
+        pass
+    time.sleep(0.007)
+"""
+"""Uses three times what its quota allows, and not a whole processor."""
+
+
 def ended(folder: Path) -> None:
     """Wait until nobody is in it, and take it away."""
     end = time.monotonic() + 10
@@ -40,7 +51,7 @@ def ended(folder: Path) -> None:
 @pytest.fixture
 def grouped():
     """A busy process in a cpu and a cpuset group of its own, and the two folders."""
-    process = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    process = subprocess.Popen([sys.executable, "-c", BUSY])
     folders = {one: V1 / one / f"test-{os.getpid()}" for one in ("cpu", "cpuset")}
     for folder in folders.values():
         folder.mkdir()
