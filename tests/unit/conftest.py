@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Iterator
+from functools import wraps
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,7 @@ def once(measure: Callable[..., str]) -> Callable[..., str]:
     """Remember what it said, by what it was asked for."""
     said: dict[str, str] = {}
 
+    @wraps(measure)
     def asked(*words: object, **named: object) -> str:
         key = repr((words, named))
         if key not in said:

@@ -136,13 +136,19 @@ fn a_request_may_name_its_kind() {
 fn who_arrives_beside_a_service_takes_of_it_once() {
     let server = start(Protocol::Memcached, json!({"service": fixed(600_000.0), "arrival_us": 300_000.0}));
     let mut clients: Vec<_> = (0..3).map(|_| connect(&server)).collect();
+    let mut sent = Vec::new();
     for client in &mut clients {
         // The first finds an idle thread, the last comes while the second is taken in.
+        let before = Instant::now();
         client.write_all(b"get a\r\n").unwrap();
+        sent.push((before, Instant::now()));
         wait_until_read(client);
     }
     for client in &mut clients {
         assert_eq!(read(client, 5), "END\r\n");
     }
-    assert_eq!(server.stop().unwrap().total.drawn_ns, 3 * 600_000_000 + 300_000_000);
+    let taken_in = (server.stop().unwrap().total.drawn_ns - 3 * 600_000_000) / 300_000_000;
+    let in_time = sent[2].1 - sent[1].0 < Duration::from_millis(250);
+    // On a busy host the last may come after the second was taken in, and is taken in by itself.
+    assert!(taken_in == 1 || (taken_in == 2 && !in_time), "{taken_in} taken in");
 }
