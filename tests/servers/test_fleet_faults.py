@@ -145,6 +145,7 @@ def workers_of(address: str) -> int:
         return len(client.scheduler_info(n_workers=-1)["workers"])
 
 
+@pytest.mark.nightly
 def test_workers_of_a_scheduler_measure_and_are_silent_and_one_that_vanishes_is_named(url, tmp_path):
     out = tmp_path / "study"
     with scheduler("north", "south") as (address, workers):
@@ -160,6 +161,7 @@ def test_workers_of_a_scheduler_measure_and_are_silent_and_one_that_vanishes_is_
     assert all(one["channel"]["bytes"] < 1_000 for one in hosts), hosts
 
 
+@pytest.mark.nightly
 def test_a_scheduler_that_is_not_there_or_has_lost_its_workers_is_told():
     from hindmost.errors import HostLost, UsageError
     from hindmost.fleet.dask.given import GivenChannel

@@ -99,6 +99,7 @@ def test_a_live_comparison_that_is_ended_leaves_nothing_and_goes_on(
     household.assert_empty()
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("number", BOTH)
 def test_a_search_for_an_interval_that_is_ended_leaves_nothing_and_goes_on(
     number: signal.Signals, few: Path, household: Household, tmp_path: Path

@@ -55,6 +55,7 @@ def codes(result: dict[str, Any]) -> dict[str, str]:
     return {one["code"]: one["level"] for one in result["reasons"]}
 
 
+@pytest.mark.nightly
 def test_intervals_hold_the_truth_on_a_host_that_steals_from_every_third_run(greeted, tmp_path):
     """Nominal .95 of the median: fewer than 3 of 4 come once in 70 times (seeded); the nightly ring has 100."""
     check_coverage(greeted, tmp_path, Host(disturbed=0.3, hidden=0.05), studies=4, least=3)
@@ -172,6 +173,7 @@ def test_a_server_that_stood_still_is_named_with_run_time_and_length(greeted, tm
     assert result["saturation"] is None
 
 
+@pytest.mark.nightly
 def test_a_search_on_a_host_that_steals_finds_the_rate_of_the_typical_run(greeted, tmp_path):
     """M/M/1 with services of 100 us has its p95 at 1 ms at 70 % load: 7,004 requests a second."""
     crossing = (1.0 + math.log(0.05) / 10.0) * 1e4

@@ -81,6 +81,7 @@ def test_a_planted_stretch_is_found_and_is_no_lock():
     assert low < 0.3 < high
 
 
+@pytest.mark.nightly
 def test_lock_and_stretch_together_are_told_apart():
     found = fitted(20.0, 0.25)
     (lock,) = found.clone.document["locks"]
