@@ -30,7 +30,7 @@ rust() {
 servers() { "${PYTEST[@]}" -n 5 --dist loadfile tests/servers; }
 
 computed() {
-  "${LATER[@]}" "${PYTEST[@]}" -n 2 --dist worksteal tests/unit tests/stats tests/golden tests/property \
+  "${LATER[@]}" "${PYTEST[@]}" -n 3 --dist worksteal tests/unit tests/security tests/stats tests/golden tests/property \
     python/hindmost benches/peers
 }
 

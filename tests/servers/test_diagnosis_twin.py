@@ -172,7 +172,8 @@ def said(words):
     return subprocess.run(words, shell=True, capture_output=True, text=True).stdout
 with surgery(Path(sys.argv[1])) as surgeon:
     with network(surgeon) as where:
-        assert "netns del" in (Path(sys.argv[1]) / "knobs.jsonl").read_text()
+        entry = json.loads((Path(sys.argv[1]) / "knobs.jsonl").read_text())
+        assert entry["steps"][0]["namespace"] == where.namespace
         with ManagedServer(where.inside(parse_target(sys.argv[2]).spec)) as server:
             assert server.address.startswith("198.18."), server.address
             slow = shaped("link", where, 1_000_000, 4_000, 100_000)

@@ -61,7 +61,7 @@ def test_a_dry_run_tells_what_it_would_cost_and_runs_and_writes_nothing(tmp_path
     mark, folder = tmp_path / "ran", tmp_path / "study"
     folder.mkdir()
     own = (
-        f'[[factor]]\nname = "mine"\ncommand = "touch {mark}; true {{level}}"\nread = "touch {mark}; echo 1"\n'
+        f'[[factor]]\nname = "mine"\ncommand = "touch {mark} {{level}}"\nread = "touch {mark}"\n'
         f'undo = "touch {mark}"\nlevels = ["1", "2"]\n'
     )
     file = study_file(folder, BODY, own)

@@ -1,5 +1,6 @@
 """Interventions of a diagnosis: what is taken away is given back, whatever happens to who took it."""
 
+import json
 import os
 import signal
 import subprocess
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from messages import raises
+from undoing import undo
 
 from hindmost.codes import CODES
 from hindmost.errors import HindmostError, UsageError
@@ -55,7 +57,9 @@ def test_the_journal_says_how_to_undo_it_before_it_is_done(neighbour, tmp_path):
     suspect = pause(neighbour)
     with surgery(tmp_path / "j") as surgeon, surgeon.holding(suspect):
         assert state(neighbour.pid) != "T"
-        assert f"kill -CONT {neighbour.pid}" in (tmp_path / "j" / "knobs.jsonl").read_text()
+        (step,) = json.loads((tmp_path / "j" / "knobs.jsonl").read_text())["steps"]
+        assert step["do"] == "continue"
+        assert [one["pid"] for one in step["processes"]] == [neighbour.pid]
 
 
 VICTIM = """
@@ -144,7 +148,7 @@ def test_threads_come_back_to_where_they_were_found(neighbour):
     assert suspect.arrived()
     assert os.sched_getaffinity(neighbour.pid) == set(cpus)
     suspect.remove()
-    subprocess.run(["/bin/sh", "-c", suspect.undo], check=True)
+    undo(suspect)
     assert os.sched_getaffinity(neighbour.pid) == {cpus[0]}
 
 
@@ -154,7 +158,7 @@ def test_a_file_comes_back_by_its_undo_too(tmp_path):
     suspect = File("quota", "lift it", path, "20000 100000", "max 100000")
     suspect.remove()
     assert suspect.arrived()
-    subprocess.run(["/bin/sh", "-c", suspect.undo], check=True)
+    undo(suspect)
     assert path.read_text().strip() == suspect.found
     path.unlink()
     with pytest.raises(Gone) as gone:

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 from messages import raises
+from undoing import undo
 
 from hindmost.errors import TargetError
 from hindmost.interventions.changes import Gone
@@ -37,7 +38,7 @@ def test_a_neighbour_that_yields_comes_back_to_its_policy_by_its_undo_too(sleepe
     one.give_back()
     assert os.sched_getscheduler(sleeper.pid) == os.SCHED_OTHER
     one.remove()
-    subprocess.run(["/bin/sh", "-c", one.undo], check=True)
+    undo(one)
     assert os.sched_getscheduler(sleeper.pid) == os.SCHED_OTHER
     sleeper.kill()
     sleeper.wait()
@@ -59,7 +60,7 @@ def test_a_cgroup_is_frozen_as_one_and_thawed_by_its_undo_too(sleeper):
         one = Freeze(*found)
         one.remove()
         assert one.arrived()
-        subprocess.run(["/bin/sh", "-c", one.undo], check=True)
+        undo(one)
         assert not one.arrived()
     finally:
         (group / "freezer.state").write_text("THAWED")
@@ -75,13 +76,14 @@ def test_a_cgroup_is_frozen_as_one_and_thawed_by_its_undo_too(sleeper):
 
 SHAPED = """
 import subprocess
+from undoing import undo
 from hindmost.interventions.gentler import links
 subprocess.run("ip link set lo up".split(), check=True)
 subprocess.run("tc qdisc add dev lo root tbf rate 20mbit burst 32kb limit 200kb".split(), check=True)
 (link,) = links()
 link.remove()
 assert link.arrived()
-subprocess.run(["/bin/sh", "-c", link.undo], check=True)
+undo(link)
 (again,) = links()
 assert abs(again.rate - link.rate) <= 1, (again, link)
 assert abs(again.limit - link.limit) < 0.1 * link.limit, (again, link)
@@ -93,7 +95,8 @@ print("restored")
 @pytest.mark.skipif(not (shutil.which("ip") and shutil.which("tc")), reason="no ip and tc here: iproute2")
 def test_a_shaped_link_is_widened_and_narrowed_again_by_its_undo():
     words = ["unshare", "--net", sys.executable, "-P", "-c", SHAPED]
-    told = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1] / "shared")}
+    told = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False, env=env)
     assert told.stdout == "restored\n", told.stderr
 
 

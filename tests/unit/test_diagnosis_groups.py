@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from undoing import undo
 
 from hindmost.codes import CODES
 from hindmost.interventions import groups as held_groups
@@ -83,7 +84,7 @@ def test_a_neighbours_cgroup_runs_elsewhere_and_its_threads_get_their_own_masks_
         assert not one.arrived()
         assert os.sched_getaffinity(process.pid) == {CPUS[0]}
         one.remove()
-        subprocess.run(["/bin/sh", "-c", one.undo], check=True)
+        undo(one)
         assert (folders["cpuset"] / "cpuset.cpus").read_text().strip() == one.found
 
 
@@ -103,7 +104,7 @@ def test_a_neighbours_cgroup_under_a_quota_is_throttled_and_free_again_afterward
             assert "nr_throttled 0" not in throttled.read_text()
         assert one.path.read_text().strip() == "-1"
         one.remove()
-        subprocess.run(["/bin/sh", "-c", one.undo], check=True)
+        undo(one)
         assert one.path.read_text().strip() == "-1"
     assert (tmp_path / "j" / "knobs.jsonl").read_text() == ""
     process.kill()
@@ -128,7 +129,7 @@ def test_a_neighbours_cgroup_goes_last_in_line_and_is_as_before_afterwards(group
         assert not one.arrived()
         assert shares.read_text().strip() == "512"
         one.remove()
-        subprocess.run(["/bin/sh", "-c", one.undo], check=True)
+        undo(one)
         assert (one.path.read_text().strip(), shares.read_text().strip()) == ("0", "512")
     process.kill()
     process.wait()
@@ -199,7 +200,7 @@ def test_version_2_spells_its_quota_and_processors_otherwise(tmp_path, monkeypat
         one.give_back()
         assert one.path.read_text() == f"{one.found}\n"
         one.remove()
-        subprocess.run(["/bin/sh", "-c", one.undo], check=True)
+        undo(one)
         assert one.path.read_text() == f"{one.found}\n"
     cpus.path.write_text("1-2\n")
     assert cpus.arrived()

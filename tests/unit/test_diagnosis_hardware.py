@@ -5,6 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from undoing import undo
 
 from hindmost.interventions.changes import File
 from hindmost.interventions.several import Several
@@ -59,7 +60,7 @@ def test_a_capped_frequency_is_lifted_on_all_processors_and_comes_back(tmp_path)
         one.give_back()
         assert {path.read_text().strip() for path in paths} == {before}
         one.remove()
-        subprocess.run(["/bin/sh", "-c", one.undo], check=True)
+        undo(one)
         assert {path.read_text().strip() for path in paths} == {before}
 
 

@@ -58,7 +58,7 @@ class Thing:
     world: World
     name: str
     about: str = "take it away"
-    undo: str = ":"
+    undo: list[dict[str, object]] = field(default_factory=list)
     inert: bool = False
 
     def remove(self) -> None:

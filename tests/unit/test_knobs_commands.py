@@ -15,7 +15,7 @@ import pytest
 from messages import raises
 from namespaces import need_mounts_of_our_own
 
-from hindmost.errors import HindmostError, HostUnfit
+from hindmost.errors import HindmostError, HostUnfit, UsageError
 from hindmost.knobs import Knob, kind_of, knob_of, recover
 from hindmost.knobs.kinds import cgroup
 from hindmost.targets import Managed, parse_target
@@ -35,16 +35,16 @@ def made(target: Managed, journal: Path, **what: object) -> Knob:
 def test_commands_write_and_undo_what_was_read(target, tmp_path) -> None:
     file = tmp_path / "it's a setting"
     file.write_text("one\n")
-    quoted = shlex.quote(str(file))
-    what = {"command": f"echo {{level}} > {quoted}", "read": f"cat {quoted}"}
+    writer = shlex.join(["sh", "-c", f'echo "$1" > {shlex.quote(str(file))}', "sh"])
+    what = {"command": f"{writer} {{level}}", "read": shlex.join(["cat", str(file)])}
     knob = made(target, tmp_path / "journal", **what)
     knob.attempt("two")
     with knob.before("two; $(touch no)"):
         assert file.read_text() == "two; $(touch no)\n"
         entry = json.loads((tmp_path / "journal" / "knobs.jsonl").read_text())
-        assert (entry["found"], entry["undo"]) == ("one", f"echo one > {quoted}")
+        assert (entry["found"], entry["steps"][0]["command"][-1]) == ("one", "one")
     assert file.read_text() == "one\n"
-    undone = made(target, tmp_path / "journal", **what, undo=f"echo was {{found}} > {quoted}")
+    undone = made(target, tmp_path / "journal", **what, undo=f"{writer} 'was {{found}}'")
     with pytest.raises(KeyboardInterrupt), undone.before("three"):
         raise KeyboardInterrupt
     assert file.read_text() == "was one\n"
@@ -54,7 +54,7 @@ def test_commands_that_fail_are_told(target, tmp_path) -> None:
     for what, code in (
         ({"command": "false {level}", "undo": "true"}, "command-failed"),
         ({"command": "true {level}", "read": "echo other"}, "setting-differs"),
-        ({"command": "true {level}", "undo": "exit 4"}, "not-restored"),
+        ({"command": "true {level}", "undo": "false"}, "not-restored"),
     ):
         with raises(HindmostError, code), made(target, tmp_path / code, **what).before("x"):
             pass
@@ -62,8 +62,22 @@ def test_commands_that_fail_are_told(target, tmp_path) -> None:
         made(target, tmp_path, command="true {level}", read="no-such-program").attempt("x")
 
 
+@pytest.mark.parametrize("key", ["command", "read", "undo"])
 @pytest.mark.parametrize(
-    "write", ["read x < FIFO; echo {level} > FILE", "sh -c 'read x < FIFO; echo $0 > FILE' {level} & wait"]
+    "command", ["true {level} > x", "true {level}; x", "true '{level}", "true {level}&&x"]
+)
+def test_what_only_a_shell_understands_is_refused(target, tmp_path, key, command) -> None:
+    what = {"command": "true {level}", "read": "true", key: command}
+    with raises(UsageError, "bad-value", key=key):
+        made(target, tmp_path, **what)
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        """sh -c 'read x < FIFO; echo "$1" > FILE' sh {level}""",
+        """sh -c 'sh -c "read x < FIFO; echo $1 > FILE" & wait' sh {level}""",
+    ],
 )
 def test_a_command_does_not_write_after_its_undo(tmp_path, write) -> None:
     """Its study is killed in mid-write: the shell ends with it, and what the shell has started is waited for."""
@@ -71,7 +85,7 @@ def test_a_command_does_not_write_after_its_undo(tmp_path, write) -> None:
     file.write_text("found\n")
     os.mkfifo(fifo)
     command = write.replace("FIFO", str(fifo)).replace("FILE", str(file))
-    what = {"command": command, "read": f"cat {file}", "undo": f"echo {{found}} > {file}"}
+    what = {"command": command, "read": f"cat {file}", "undo": f"sh -c 'echo $1 > {file}' sh {{found}}"}
     code = (
         "import json, sys; from pathlib import Path\n"
         "from hindmost.knobs import kind_of, knob_of; from hindmost.targets import parse_target\n"

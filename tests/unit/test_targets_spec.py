@@ -18,6 +18,7 @@ from hindmost.targets.cpus import format_cpus, parse_cpus
 from hindmost.targets.launch import choose_folder, find_program, prepare, threads_for
 from hindmost.targets.presets import preset as named_preset
 from hindmost.targets.spec import json_schema_text, parse_target_toml
+from hindmost.targets.users import account
 
 ROOT = Path(__file__).parents[2]
 GOOD = 'name = "s"\nprotocol = "redis"\ncommand = ["serve", "{port}"]\n'
@@ -164,7 +165,7 @@ def test_threads_follow_the_processors_of_the_server() -> None:
 def test_a_missing_program_says_how_to_install_it(tmp_path: Path) -> None:
     spec = preset("memcached").model_copy(update={"command": ["no-such-memcached", "{port}"]})
     with raises(TargetError, "missing-program", name="no-such-memcached", package="memcached") as caught:
-        prepare(spec, tmp_path, cpus=None, port=1, log=None)
+        prepare(spec, tmp_path, account(spec), cpus=None, port=1, log=None)
     assert (caught.value.exit_code, caught.value.hint) == (1, "apt-get install memcached")
     (tmp_path / "data").write_text("")
     spec._folder = tmp_path
@@ -196,12 +197,12 @@ def test_a_target_this_machine_cannot_run_is_refused_before_the_start(
         pytest.skip("only root switches users")
     spec = TargetSpec(name="s", protocol="redis", command=["sleep", "{port}"]).model_copy(update=changes)
     with raises(HindmostError, code, **fields):
-        prepare(spec, tmp_path, cpus=spec.cpus, port=1, log=None)
+        prepare(spec, tmp_path, account(spec), cpus=spec.cpus, port=1, log=None)
 
 
 def test_the_synth_preset_is_told_its_service_as_json(tmp_path: Path) -> None:
     spec = preset("synth").with_options({"service": {"kind": "exponential", "mean_us": 200}})
-    launch = prepare(spec, tmp_path, cpus=[0], port=1234, log=None)
+    launch = prepare(spec, tmp_path, account(spec), cpus=[0], port=1234, log=None)
     told = json.loads(launch.request.argv[-1])
     assert told["address"] == "127.0.0.1:1234"
     assert (told["threads"], told["service"]) == (1, {"kind": "exponential", "mean_us": 200})
@@ -216,20 +217,22 @@ def test_preparing_fills_in_placeholders_and_files(tmp_path: Path) -> None:
     folder = tmp_path / "dir"
     folder.mkdir()
     spec = parse_target_toml(text, "x", tmp_path)
-    request = prepare(spec, folder, cpus=[0], port=1234, log=tmp_path / "log").request
+    request = prepare(spec, folder, account(spec), cpus=[0], port=1234, log=tmp_path / "log").request
     assert request.argv == ["sleep", "1234"]
     assert request.env["A"] == "127.0.0.1:1234 {x}"
     assert (folder / "sub" / "conf").read_text() == '1 0 {"service": {"kind": "none"}}'
     assert (request.cwd, request.log) == (str(tmp_path), str(tmp_path / "log"))
     with raises(TargetError, "unwritable-file", name="s", path="/proc/no"):
-        prepare(spec, Path("/proc/no"), cpus=[0], port=1234, log=None)
+        prepare(spec, Path("/proc/no"), account(spec), cpus=[0], port=1234, log=None)
 
 
 def test_the_folder_lies_where_the_servers_user_can_go(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    assert Path(choose_folder(preset("synth")).path).parent == tmp_path
+    assert Path(choose_folder(preset("synth"), account(preset("synth"))).path).parent == tmp_path
     if os.geteuid() == 0:
         tmp_path.chmod(0o700)
-        assert Path(choose_folder(preset("memcached")).path).parent == Path("/tmp")
+        assert Path(choose_folder(preset("memcached"), account(preset("memcached"))).path).parent == Path(
+            "/tmp"
+        )

@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from undoing import undo
 
 from hindmost.interventions.changes import File, Gone, Pause, Places
 from hindmost.studies.diagnosis.neighbours import Other
@@ -103,7 +104,7 @@ def test_neighbours_are_given_by_leaving_the_twin_among_them(twin):
     shield.remove()
     assert os.sched_getscheduler(twin.pid) == os.SCHED_RR
     assert shield.arrived()
-    subprocess.run(["/bin/sh", "-c", shield.undo], check=True)
+    undo(shield)
     assert os.sched_getscheduler(twin.pid) == os.SCHED_OTHER
     twin.kill()
     twin.wait()

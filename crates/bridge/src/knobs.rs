@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use hindmost_host::Tree;
 use hindmost_knobs::{KnobError, Knobs, Owner};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::fault::raise;
@@ -71,21 +72,27 @@ pub fn set_knob(
     text(&py.detach(|| of(root, journal).set(name, value, owner)).map_err(refuse)?)
 }
 
-/// Journals a command that undoes what is about to be done, for a process that will run it; without one, for whoever
-/// restores.
+/// Journals what is about to be done by process `pid`, by the steps that undo it (JSON text, `hindmost_knobs::Step`).
 #[pyfunction]
-#[pyo3(signature = (name, undo, found, set, journal, pid = None))]
-pub fn promise_command(
+pub fn promise_steps(
     py: Python<'_>,
     name: &str,
-    undo: &str,
+    steps: &str,
     found: &str,
     set: &str,
     journal: PathBuf,
-    pid: Option<u32>,
+    pid: u32,
 ) -> PyResult<()> {
-    let owner = pid.map(owner).transpose()?;
-    py.detach(|| of("/", journal).promise_command(name, undo, found, set, owner)).map_err(refuse)
+    let owner = owner(pid)?;
+    let steps = serde_json::from_str(steps).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    py.detach(|| of("/", journal).promise_steps(name, steps, found, set, owner)).map_err(refuse)
+}
+
+/// Leaves what process `pid` changed to whoever restores.
+#[pyfunction]
+pub fn keep_knob(py: Python<'_>, name: &str, journal: PathBuf, pid: u32) -> PyResult<()> {
+    let owner = owner(pid)?;
+    py.detach(|| of("/", journal).keep(name, owner)).map_err(refuse)
 }
 
 /// Journals a folder (a cgroup, relative to the root) that is about to be made, for a process that will remove it.

@@ -61,12 +61,12 @@ pub enum KnobError {
         /// Whether it still runs.
         alive: bool,
     },
-    /// A command that was to undo something did not.
-    #[error("{command:?} {said}")]
+    /// A step that was to undo something failed.
+    #[error("cannot {step}: {said}")]
     Undo {
-        /// The command.
-        command: String,
-        /// How it ended.
+        /// The step.
+        step: String,
+        /// What the kernel or the program said.
         said: String,
     },
     /// The journal names a file that is none of the knob's: it is not written.

@@ -1,6 +1,7 @@
 //! What was found before it was changed: one line of JSON a file, on the disk before the change is made.
 //!
-//! `hindmost.journal/1` (0.1.0) first version. A line is struck out by writing the journal anew beside itself and
+//! `hindmost.journal/2`: what undoes a change is a list of steps ([`crate::Step`]); in version 1 it was a command for the
+//! shell, which is not run any more. A line is struck out by writing the journal anew beside itself and
 //! renaming it, so that a crash leaves the old one or the new one. A line that cannot be read here (another version's,
 //! a broken one) is kept as it stands: it may be all that tells what the host was like.
 //!
@@ -20,10 +21,11 @@ use std::path::{Path, PathBuf};
 use hindmost_sys::file;
 use serde::{Deserialize, Serialize};
 
-use crate::{trust, KnobError, Owner};
+use crate::{trust, KnobError, Owner, Step};
 use hindmost_host::Tree;
 
-const SCHEMA: &str = "hindmost.journal/1";
+const SCHEMA: &str = "hindmost.journal/2";
+const BEFORE: &str = "hindmost.journal/1";
 
 /// One thing that was changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,13 +52,19 @@ pub(crate) struct Entry {
 pub(crate) enum Place {
     /// A file, relative to the tree.
     File(String),
-    /// A command for the shell that undoes it.
-    Undo(String),
+    /// What undoes it.
+    Steps(Vec<Step>),
     /// A folder that was made (a cgroup), relative to the tree; it goes.
     Folder(String),
 }
 
 impl Entry {
+    /// Whether it counts in this boot: what an earlier one changed below /proc and /sys has gone with it.
+    fn counts(&self, boot: &str) -> bool {
+        self.boot == boot
+            || matches!(&self.place, Place::Steps(steps) if steps.iter().any(Step::outlives_boot))
+    }
+
     /// Whether nobody is left who would put it back.
     pub(crate) fn abandoned(&self, boot: &str) -> bool {
         self.owner.is_some_and(|owner| self.boot != boot || !owner.alive())
@@ -155,9 +163,7 @@ impl Journal {
         let mut lines = Lines::default();
         for (at, text) in self.text()?.lines().enumerate().filter(|(_, text)| !text.trim().is_empty()) {
             match parse(text) {
-                Ok(entry) if entry.boot == self.boot || matches!(entry.place, Place::Undo(_)) => {
-                    lines.entries.push(entry);
-                }
+                Ok(entry) if entry.counts(&self.boot) => lines.entries.push(entry),
                 Ok(_) => {}
                 Err(why) => lines.unread.push(Unread { number: at + 1, text: text.to_owned(), why }),
             }
@@ -193,6 +199,15 @@ impl Journal {
             self.store(&all)?;
         }
         Ok(added)
+    }
+
+    /// Leaves entries to whoever restores.
+    pub(crate) fn release(&self, which: impl Fn(&Entry) -> bool) -> Result<(), KnobError> {
+        let mut all = self.lines()?;
+        for entry in all.entries.iter_mut().filter(|entry| which(entry)) {
+            entry.owner = None;
+        }
+        self.store(&all)
     }
 
     /// Strikes entries out.
@@ -237,11 +252,15 @@ fn parse(text: &str) -> Result<Entry, String> {
     #[derive(Deserialize)]
     struct Version {
         schema: String,
+        undo: Option<String>,
     }
     let broken = |error: serde_json::Error| format!("it is no entry: {error}");
-    let Version { schema } = serde_json::from_str(text).map_err(broken)?;
-    if schema != SCHEMA {
+    let Version { schema, undo } = serde_json::from_str(text).map_err(broken)?;
+    if ![SCHEMA, BEFORE].contains(&schema.as_str()) {
         return Err(format!("it is {schema}, and this Hindmost reads {SCHEMA}"));
+    }
+    if let Some(command) = undo {
+        return Err(format!("it is undone by a command of the shell, which is only run by hand: {command}"));
     }
     serde_json::from_str::<Line>(text).map(|line| line.entry).map_err(broken)
 }

@@ -18,6 +18,7 @@ mod left;
 mod list;
 mod owner;
 mod set;
+mod step;
 mod trust;
 mod undo;
 mod write;
@@ -31,6 +32,7 @@ use journal::Journal;
 pub use left::Left;
 pub use list::Knob;
 pub use owner::Owner;
+pub use step::Step;
 pub use undo::Restored;
 
 /// The knobs of one host, with the journal of what was changed.

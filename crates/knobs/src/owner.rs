@@ -1,7 +1,8 @@
 //! Who set something: a process, told from a later one of the same number by the time at which it started.
 
-use std::fs;
+use std::{fs, io};
 
+use hindmost_sys::process::Handle;
 use serde::{Deserialize, Serialize};
 
 /// A process that sets knobs and puts them back itself. What it leaves is undone by whoever comes next.
@@ -23,6 +24,24 @@ impl Owner {
             return None;
         }
         Some(Self { pid, started: fields.get(19)?.parse().ok()? })
+    }
+
+    /// Signals it, if it still runs; nothing reaches a later process of the same number.
+    pub(crate) fn signal(self, send: impl Fn(&Handle) -> io::Result<()>) -> io::Result<()> {
+        let Ok(handle) = Handle::open(self.pid) else {
+            return Ok(());
+        };
+        if self.alive() {
+            send(&handle)?;
+        }
+        Ok(())
+    }
+
+    /// Changes it, if it still runs.
+    pub(crate) fn only_if_alive(self, change: impl Fn() -> io::Result<()>) -> io::Result<()> {
+        let done = if self.alive() { change() } else { Ok(()) };
+        // It may have ended meanwhile.
+        if self.alive() { done } else { Ok(()) }
     }
 
     /// Whether it still runs.

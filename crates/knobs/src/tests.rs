@@ -199,24 +199,110 @@ fn what_went_with_its_interface_need_not_come_back() {
     assert!(host.knobs().journal.entries().unwrap().is_empty());
 }
 
+fn run(words: &[&str]) -> Vec<Step> {
+    vec![Step::Run { command: words.iter().map(|word| (*word).to_owned()).collect() }]
+}
+
+fn write(path: &str, value: &str) -> Vec<Step> {
+    vec![Step::Write { path: path.to_owned(), value: value.to_owned() }]
+}
+
 #[test]
-fn commands_and_folders_are_undone_from_the_journal() {
+fn steps_and_folders_are_undone_from_the_journal() {
     let host = Host::new();
     let own = Owner::of(std::process::id()).unwrap();
     let gone = Owner { started: own.started + 1, ..own };
     let (mark, folder) = (host.fake.path().join("mark"), host.fake.path().join("hindmost-group"));
-    let undo = format!("echo undone > {}", mark.display());
-    host.knobs().promise_command("command x", &undo, "", "1", Some(gone)).unwrap();
+    host.knobs().promise_steps("command x", run(&["touch", mark.to_str().unwrap()]), "", "1", gone).unwrap();
     host.knobs().promise_folder("cgroup x", "hindmost-group", "1", own).unwrap();
     assert!(mark.exists(), "the next promise undoes what a dead owner left");
     std::fs::create_dir(&folder).unwrap();
     host.knobs().undo("cgroup x", own).unwrap();
     assert!(!folder.exists());
-    host.knobs().promise_command("command y", "echo no >&2; exit 3", "", "1", Some(own)).unwrap();
+    let fails = [run(&["ls", "/no/such/file"]), write("/proc/sys/vm/swappiness", "1")].concat();
+    host.knobs().promise_steps("command y", fails, "", "1", own).unwrap();
     let failed = host.knobs().undo("command y", own).unwrap();
     let said = failed[0].failure.clone().unwrap();
-    assert!(said.contains('3') && said.contains("no"), "{said}");
+    assert!(said.contains('2') && said.contains("/no/such/file"), "{said}");
+    assert_eq!(host.read("proc/sys/vm/swappiness"), "1", "one that fails stops no other");
     assert_eq!(host.knobs().journal.entries().unwrap().len(), 1, "what was not undone stays");
+}
+
+#[test]
+fn no_name_or_value_is_run() {
+    let host = Host::new();
+    let own = Owner::of(std::process::id()).unwrap();
+    let name = "a;touch mark;\n$(touch mark)\t`touch mark` ' \"";
+    let path = format!("sys/fs/cgroup/{name}/cpu.max");
+    host.fake.write(&path, b"100 1000");
+    host.knobs().promise_steps(name, write(&format!("/{path}"), name), "", "1", own).unwrap();
+    assert_eq!(host.knobs().undo(name, own).unwrap()[0].failure, None);
+    assert_eq!(host.read(&path), name.trim());
+    assert!(!host.fake.path().join("mark").exists() && !Path::new("/mark").exists());
+}
+
+#[test]
+fn a_step_follows_no_link_and_writes_where_nobody_else_can() {
+    let host = Host::new();
+    let own = Owner::of(std::process::id()).unwrap();
+    host.fake.write("etc/shadow", b"root");
+    host.fake.write("group/cpu.max", b"1");
+    let link = |name: &str, to: &str| {
+        std::os::unix::fs::symlink(host.fake.path().join(to), host.fake.path().join(name)).unwrap();
+    };
+    link("group/cpu.weight", "etc/shadow");
+    link("linked", "etc");
+    let undo = |path: &str| {
+        host.knobs().promise_steps("x", write(path, "new"), "", "1", own).unwrap();
+        let failure = host.knobs().undo("x", own).unwrap()[0].failure.clone();
+        std::fs::remove_file(host.journal.join("knobs.jsonl")).unwrap();
+        failure
+    };
+    for path in ["/group/cpu.weight", "/linked/shadow", "/group/../etc/shadow", "/etc"] {
+        assert!(undo(path).is_some(), "{path}");
+    }
+    allow(&host.fake.path().join("group"), 0o777);
+    assert!(undo("/group/cpu.max").is_some(), "anybody could put another file there");
+    allow(&host.fake.path().join("group"), 0o755);
+    assert_eq!(undo("/group/no.such.file"), None, "what has gone needs no undo");
+    assert_eq!(undo("/group/cpu.max"), None);
+    assert_eq!((host.read("group/cpu.max"), host.read("etc/shadow")), ("new".into(), "root".into()));
+}
+
+#[test]
+fn a_later_process_of_the_same_number_is_left_alone() {
+    let host = Host::new();
+    let own = Owner::of(std::process::id()).unwrap();
+    let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+    let pid = child.id();
+    let other = Owner { started: 1, ..Owner::of(pid).unwrap() };
+    let steps = vec![
+        Step::Schedule { thread: other, policy: 5 },
+        Step::Place { thread: other, cpus: vec![100_000] },
+        Step::Continue { processes: vec![other] },
+    ];
+    host.knobs().promise_steps("x", steps, "", "1", own).unwrap();
+    assert_eq!(host.knobs().undo("x", own).unwrap()[0].failure, None);
+    let same = Owner::of(pid).unwrap();
+    host.knobs().promise_steps("x", vec![Step::Schedule { thread: same, policy: 5 }], "", "1", own).unwrap();
+    assert_eq!(host.knobs().undo("x", own).unwrap()[0].failure, None);
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let policy = stat.rsplit_once(')').unwrap().1.split_whitespace().nth(38).unwrap();
+    assert_eq!(policy, "5");
+}
+
+#[test]
+fn what_is_kept_is_left_to_a_restore() {
+    let host = Host::new();
+    let own = Owner::of(std::process::id()).unwrap();
+    host.knobs().promise_steps("x", write("/proc/sys/vm/swappiness", "7"), "", "1", own).unwrap();
+    host.knobs().keep("x", own).unwrap();
+    assert!(host.knobs().undo("x", own).unwrap().is_empty());
+    assert_eq!(host.knobs().left().unwrap()[0].by, Whose::Person);
+    host.knobs().restore().unwrap();
+    assert_eq!(host.read("proc/sys/vm/swappiness"), "7");
 }
 
 fn allow(path: &Path, mode: u32) {
@@ -230,7 +316,7 @@ fn nothing_is_done_by_a_journal_that_others_can_write() {
     let gone = Owner { started: own.started + 1, ..own };
     let (mark, folder) = (host.fake.path().join("mark"), host.fake.path().join("hindmost-group"));
     host.knobs().set("swappiness", "10", Some(gone)).unwrap();
-    let command = format!("touch {}", mark.display());
+    let command = run(&["touch", mark.to_str().unwrap()]);
     let check = |open: &Path, mode: u32, safe: u32| {
         allow(open, mode);
         let text = std::fs::read_to_string(host.journal.join("knobs.jsonl")).unwrap();
@@ -241,7 +327,7 @@ fn nothing_is_done_by_a_journal_that_others_can_write() {
             host.knobs().left().map(drop),
             host.knobs().list().map(drop),
             host.knobs().set("turbo", "off", None).map(drop),
-            host.knobs().promise_command("command x", &command, "", "1", Some(own)),
+            host.knobs().promise_steps("command x", command.clone(), "", "1", own),
             host.knobs().promise_folder("cgroup x", "hindmost-group", "1", own),
         ] {
             let refused = refused.unwrap_err();
@@ -313,14 +399,14 @@ fn lines_of_another_version_are_kept_and_told() {
     let host = Host::new();
     host.knobs().set("swappiness", "10", None).unwrap();
     let path = host.journal.join("knobs.jsonl");
-    let theirs = "{\"schema\":\"hindmost.journal/2\",\"knob\":{\"name\":\"thp\"}}";
+    let theirs = "{\"schema\":\"hindmost.journal/3\",\"knob\":{\"name\":\"thp\"}}";
     let text = format!("{theirs}\nnot json at all\n{}", std::fs::read_to_string(&path).unwrap());
     std::fs::write(&path, text).unwrap();
     let told = |done: Vec<Restored>| {
         let failed: Vec<_> = done.into_iter().filter(|one| one.failure.is_some()).collect();
         assert_eq!(failed[0].name, "line 1 of the journal");
         let said = failed[0].failure.as_deref().unwrap();
-        assert!(said.contains("hindmost.journal/2") && said.contains("hindmost.journal/1"), "{said}");
+        assert!(said.contains("hindmost.journal/3") && said.contains("hindmost.journal/2"), "{said}");
         assert_eq!(failed[1].name, "line 2 of the journal");
     };
     told(host.knobs().recover().unwrap());
@@ -330,6 +416,25 @@ fn lines_of_another_version_are_kept_and_told() {
     assert_eq!(host.read("proc/sys/vm/swappiness"), "60");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), format!("{theirs}\nnot json at all\n"));
     told(host.knobs().restore().unwrap());
+}
+
+#[test]
+fn a_command_of_an_earlier_version_is_told_and_not_run() {
+    let host = Host::new();
+    host.knobs().set("swappiness", "10", None).unwrap();
+    let mark = host.fake.path().join("mark");
+    let before = |undo: &str| {
+        let changed = r#""knob":"x","found":"60","set":"1","boot":"6f2f""#;
+        format!("{{\"schema\":\"hindmost.journal/1\",{changed},{undo}}}\n")
+    };
+    let text = before(&format!("\"undo\":\"touch {}\"", mark.display()))
+        + &before("\"folder\":\"hindmost-group\"");
+    std::fs::create_dir(host.fake.path().join("hindmost-group")).unwrap();
+    std::fs::write(host.journal.join("knobs.jsonl"), text).unwrap();
+    let done = host.knobs().restore().unwrap();
+    assert!(!mark.exists());
+    assert!(!host.fake.path().join("hindmost-group").exists());
+    assert_eq!(done.iter().filter(|one| one.failure.is_some()).count(), 1);
 }
 
 #[test]
@@ -353,9 +458,7 @@ fn what_a_command_changed_outlives_a_boot() {
     let host = Host::new();
     let own = Owner::of(std::process::id()).unwrap();
     let mark = host.fake.path().join("mark");
-    host.knobs()
-        .promise_command("command x", &format!("touch {}", mark.display()), "", "1", Some(own))
-        .unwrap();
+    host.knobs().promise_steps("command x", run(&["touch", mark.to_str().unwrap()]), "", "1", own).unwrap();
     host.knobs().set("swappiness", "10", Some(own)).unwrap();
     host.fake.write("proc/sys/kernel/random/boot_id", b"7a01\n");
     // The same number and the same start, but of another boot: nobody who would undo it.

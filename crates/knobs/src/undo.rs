@@ -1,19 +1,15 @@
-//! Back to what was found: files are written, commands run, folders removed; the last change first.
+//! Back to what was found: files are written, steps taken, folders removed; the last change first.
 
-use std::io::{self, Read};
-use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
+use std::io;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use hindmost_sys::file::set_nonblocking;
-use hindmost_sys::process::kill_group;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::journal::{Entry, Place, Unread};
 use crate::list::KnobFiles;
-use crate::{write, KnobError, Knobs, Owner};
+use crate::{write, KnobError, Knobs, Owner, Step};
 
 /// One thing that was put back, or could not be.
 #[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
@@ -26,8 +22,6 @@ pub struct Restored {
     pub failure: Option<String>,
 }
 
-/// How long a command may take; others wait for the journal's lock meanwhile.
-const COMMAND_PATIENCE: Duration = Duration::from_secs(60);
 /// How long what a killed study's command has started may go on writing before it is undone.
 const WRITER_PATIENCE: Duration = Duration::from_secs(10);
 /// How long a cgroup may still hold processes: a guard stops its server within this, however Hindmost ended.
@@ -96,20 +90,28 @@ impl Knobs {
         self.locked(|entry, _| entry.owner == Some(owner) && entry.knob == name)
     }
 
-    /// Journals a change that a command will make, and the command for the shell that undoes it; without an owner it
-    /// stays until [`Knobs::restore`].
+    /// Journals a change that is about to be made, by the steps that undo it.
     ///
     /// # Errors
     /// [`KnobError::Journal`] where it cannot be written, [`KnobError::Held`] where another process did the same.
-    pub fn promise_command(
+    pub fn promise_steps(
         &self,
         name: &str,
-        undo: &str,
+        steps: Vec<Step>,
         found: &str,
         set: &str,
-        owner: Option<Owner>,
+        owner: Owner,
     ) -> Result<(), KnobError> {
-        self.promise(name, Place::Undo(undo.to_owned()), found, set, owner)
+        self.promise(name, Place::Steps(steps), found, set, owner)
+    }
+
+    /// Keeps what `owner` changed: it is no longer undone by it, but by [`Knobs::restore`].
+    ///
+    /// # Errors
+    /// [`KnobError::Journal`] where the journal cannot be read or written.
+    pub fn keep(&self, name: &str, owner: Owner) -> Result<(), KnobError> {
+        let _held = self.journal.lock()?;
+        self.journal.release(|entry| entry.owner == Some(owner) && entry.knob == name)
     }
 
     /// Journals a folder that is about to be made, a cgroup, and removed by the undo.
@@ -117,7 +119,7 @@ impl Knobs {
     /// # Errors
     /// [`KnobError::Journal`] where it cannot be written.
     pub fn promise_folder(&self, name: &str, folder: &str, set: &str, owner: Owner) -> Result<(), KnobError> {
-        self.promise(name, Place::Folder(folder.to_owned()), "", set, Some(owner))
+        self.promise(name, Place::Folder(folder.to_owned()), "", set, owner)
     }
 
     fn promise(
@@ -126,7 +128,7 @@ impl Knobs {
         place: Place,
         found: &str,
         set: &str,
-        owner: Option<Owner>,
+        owner: Owner,
     ) -> Result<(), KnobError> {
         let _held = self.journal.lock()?;
         self.put_back_all(Entry::abandoned)?;
@@ -135,7 +137,7 @@ impl Knobs {
             place,
             found: found.to_owned(),
             set: set.to_owned(),
-            owner,
+            owner: Some(owner),
             boot: self.journal.boot.clone(),
         };
         self.refuse_held(std::slice::from_ref(&entry))?;
@@ -193,16 +195,24 @@ impl Knobs {
                 }
                 self.set_back(&place, file, &entry.found)
             }
-            Place::Undo(command) => {
-                // One that outlived its study might write after us.
+            Place::Steps(steps) => {
+                // A program that outlived its study might write after us.
                 let deadline = Instant::now() + WRITER_PATIENCE;
-                while entry.abandoned(&self.journal.boot)
+                while steps.iter().any(Step::outlives_boot)
+                    && entry.abandoned(&self.journal.boot)
                     && self.journal.commands_run()
                     && Instant::now() < deadline
                 {
                     sleep(PAUSE);
                 }
-                run(command).map_err(|said| KnobError::Undo { command: command.clone(), said })
+                let take = |step: &Step| {
+                    let failed = |said: io::Error| (step.to_string(), said.to_string());
+                    step.take(&self.tree).map_err(failed)
+                };
+                // All are taken, whatever fails.
+                let done: Vec<_> = steps.iter().map(take).collect();
+                let failed = done.into_iter().find_map(Result::err);
+                failed.map_or(Ok(()), |(step, said)| Err(KnobError::Undo { step, said }))
             }
             Place::Folder(folder) if !is_ours(folder) => {
                 let said = format!("it is not called {OURS}..., as those that Hindmost makes");
@@ -224,39 +234,4 @@ impl Knobs {
             }
         }
     }
-}
-
-/// Runs a command in the shell, in a group of its own so that its children end with it; how it failed, in words.
-fn run(command: &str) -> Result<(), String> {
-    let mut shell = Command::new("/bin/sh");
-    shell.args(["-c", command]).current_dir("/").process_group(0);
-    shell.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-    let mut child = shell.spawn().map_err(|error| error.to_string())?;
-    let deadline = Instant::now() + COMMAND_PATIENCE;
-    loop {
-        match child.try_wait().map_err(|error| error.to_string())? {
-            Some(status) if status.success() => return Ok(()),
-            Some(status) => return Err(format!("ended with {status}: {}", last_words(&mut child))),
-            None if Instant::now() < deadline => sleep(PAUSE),
-            None => {
-                kill_group(&child);
-                let _ = child.wait();
-                return Err(format!("did not end within {} s", COMMAND_PATIENCE.as_secs()));
-            }
-        }
-    }
-}
-
-/// The end of what it said, as far as it is there: a background child may hold the pipe open.
-fn last_words(child: &mut Child) -> String {
-    let Some(mut pipe) = child.stderr.take() else {
-        return String::new();
-    };
-    if set_nonblocking(&pipe).is_err() {
-        return String::new();
-    }
-    let mut text = vec![0; 4096];
-    let length = pipe.read(&mut text).unwrap_or(0);
-    let text = String::from_utf8_lossy(&text[..length]);
-    text.lines().last().unwrap_or("it said nothing").chars().take(200).collect()
 }

@@ -1,10 +1,13 @@
-//! Locks of whole files, and reads past the standard library's buffers.
+//! Locks of whole files, files opened without links, and reads past the standard library's buffers.
 
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::path::{Component, Path};
 
-use rustix::fs::{fallocate, fcntl_getfl, fcntl_setfl, flock, FallocateFlags, FlockOperation, OFlags};
+use rustix::fs::{
+    fallocate, fcntl_getfl, fcntl_setfl, flock, fstatfs, openat, FallocateFlags, FlockOperation, Mode, OFlags, CWD,
+};
 
 /// For `OpenOptions::custom_flags`: a symbolic link is refused (open(2)).
 pub const NO_FOLLOW: i32 = i32::from_ne_bytes(OFlags::NOFOLLOW.bits().to_ne_bytes());
@@ -54,4 +57,35 @@ pub fn read(from: BorrowedFd<'_>, into: &mut [u8]) -> io::Result<usize> {
 /// What fcntl(2) says.
 pub fn set_nonblocking(file: &impl AsFd) -> io::Result<()> {
     Ok(fcntl_setfl(file, fcntl_getfl(file)? | OFlags::NONBLOCK)?)
+}
+
+/// Opens a file for writing, and the folder that holds it: `path` lies below `root`, and none of its parts below that
+/// may be a symbolic link (openat(2), `O_NOFOLLOW`). A pipe without a reader is refused.
+///
+/// # Errors
+/// What openat(2) says: `ELOOP` or `ENOTDIR` for a link; `EINVAL` for a path with `..`.
+pub fn open_without_links(root: &Path, path: &str) -> io::Result<(File, File)> {
+    let as_folder = OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let mut folder = openat(CWD, root, as_folder | OFlags::RDONLY, Mode::empty())?;
+    let mut names = Vec::new();
+    for part in Path::new(path.trim_start_matches('/')).components() {
+        match part {
+            Component::Normal(name) => names.push(name),
+            _ => return Err(io::ErrorKind::InvalidInput.into()),
+        }
+    }
+    let file = names.pop().ok_or(io::ErrorKind::InvalidInput)?;
+    for name in names {
+        folder = openat(&folder, name, as_folder | OFlags::RDONLY | OFlags::NOFOLLOW, Mode::empty())?;
+    }
+    let writable = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = openat(&folder, file, writable, Mode::empty())?;
+    Ok((file.into(), folder.into()))
+}
+
+/// Whether a file is one of the kernel's (proc, sysfs, cgroup): nobody makes others there (statfs(2)).
+pub fn is_of_kernel(file: &File) -> bool {
+    const MAGICS: [u64; 4] = [0x9fa0, 0x6265_6572, 0x0027_e0eb, 0x6367_7270];
+    #[allow(clippy::cast_sign_loss, reason = "numbers of types of file systems fit into 32 bits")]
+    fstatfs(file).is_ok_and(|facts| MAGICS.contains(&(facts.f_type as u64 & 0xffff_ffff)))
 }

@@ -1,8 +1,78 @@
-//! This process and its children.
+//! This process, its children, and others by number.
+#![allow(unsafe_code)]
 
+use std::io;
+use std::os::fd::OwnedFd;
 use std::process::Child;
 
-use rustix::process::{geteuid, getppid, kill_process_group, Pid, Signal};
+use rustix::process::{
+    geteuid, getppid, kill_process_group, pidfd_open, pidfd_send_signal, Pid, PidfdFlags, Signal,
+};
+use rustix::thread::{sched_setaffinity, CpuSet};
+
+/// A process as it is now: what is sent reaches no later one of the same number (pidfd_open(2)).
+pub struct Handle(OwnedFd);
+
+impl Handle {
+    /// # Errors
+    /// What pidfd_open(2) says: `ESRCH` where there is none.
+    pub fn open(pid: u32) -> io::Result<Self> {
+        Ok(Self(pidfd_open(number(pid)?, PidfdFlags::empty())?))
+    }
+}
+
+fn number(pid: u32) -> io::Result<Pid> {
+    let raw = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    raw.ok_or_else(|| io::ErrorKind::InvalidInput.into())
+}
+
+/// Lets a stopped process go on (`SIGCONT`).
+///
+/// # Errors
+/// What pidfd_send_signal(2) says.
+pub fn continue_process(process: &Handle) -> io::Result<()> {
+    Ok(pidfd_send_signal(&process.0, Signal::CONT)?)
+}
+
+/// Kills a process (`SIGKILL`).
+///
+/// # Errors
+/// What pidfd_send_signal(2) says.
+pub fn kill_process(process: &Handle) -> io::Result<()> {
+    Ok(pidfd_send_signal(&process.0, Signal::KILL)?)
+}
+
+/// Lets a thread run on some CPUs alone (sched_setaffinity(2)).
+///
+/// # Errors
+/// What the kernel says: `EINVAL` for a CPU that there cannot be, or none.
+pub fn place_thread(thread: u32, cpus: &[usize]) -> io::Result<()> {
+    let mut set = CpuSet::new();
+    for &cpu in cpus {
+        if cpu >= CpuSet::MAX_CPU {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        set.set(cpu);
+    }
+    Ok(sched_setaffinity(Some(number(thread)?), &set)?)
+}
+
+/// Gives a thread a policy without priorities (sched_setscheduler(2)): `SCHED_OTHER`, `SCHED_BATCH` or `SCHED_IDLE`.
+///
+/// # Errors
+/// What the kernel says: `EPERM` for a thread of another user's.
+pub fn schedule_thread(thread: u32, policy: i32) -> io::Result<()> {
+    // SAFETY: as in `this_thread::make_real_time`; the call reads one sched_param, which lives until it returns.
+    let done = unsafe {
+        let none: libc::sched_param = std::mem::zeroed();
+        libc::sched_setscheduler(number(thread)?.as_raw_pid(), policy, &raw const none)
+    };
+    if done == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
 
 /// Whose rights this process has (geteuid(2)); 0: root's.
 pub fn effective_user() -> u32 {

@@ -226,6 +226,7 @@ def _twin(twin: str | None, rate: str | None, workload: Path | None) -> TwinRequ
 
 
 def _tell_plan(pid: int, rules: object, *, as_json: bool) -> int:
+    from hindmost.knobs.steps import describe
     from hindmost.studies.diagnosis.policy import Policy
     from hindmost.studies.diagnosis.suspects import find_suspects
 
@@ -250,7 +251,7 @@ def _tell_plan(pid: int, rules: object, *, as_json: bool) -> int:
     if not suspects.tried:
         print("no suspect can be tried here")
     for name, one in suspects.tried.items():
-        print(f"would try {name}: {one.about}; undone by: {one.undo}")
+        print(f"would try {name}: {one.about}; undone by: {describe(one.undo)}")
         for each in suspects.corrections.get(name, []):
             print(f"  --correct would {each.about}")
     for name, why in suspects.left_out.items():

@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from hindmost.knobs import steps
+from hindmost.knobs.steps import Step
 from hindmost.notes import Note
 from hindmost.targets.procfs import process_tree
 
@@ -48,8 +50,8 @@ class Reversible(Protocol):
         """What is done."""
 
     @property
-    def undo(self) -> str:
-        """A command for the shell that puts back what was found, whatever state it is in."""
+    def undo(self) -> list[Step]:
+        """What puts back what was found, whatever state it is in."""
 
 
 class Intervention(Reversible, Protocol):
@@ -78,10 +80,10 @@ def started(pid: int) -> str:
     ------
     Gone
     """
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
-    except (OSError, IndexError):
-        raise Gone("no-such-process", f"process {pid} has ended", pid=pid) from None
+    start = steps.started(pid)
+    if start is None:
+        raise Gone("no-such-process", f"process {pid} has ended", pid=pid)
+    return str(start)
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,7 @@ class Sham:
 
     name: str = "sham"
     about: str = "nothing is done, with the same timing"
-    undo: str = ":"
+    undo: list[Step] = field(default_factory=list)
 
     def remove(self) -> None:  # noqa: D102
         os.kill(os.getpid(), 0)
@@ -120,9 +122,8 @@ class Pause:
         return f"pause {self.comm} ({self.pid})"
 
     @property
-    def undo(self) -> str:  # noqa: D102
-        words = " ".join(map(str, self._pids()))
-        return f"kill -CONT {words} 2>/dev/null || :"
+    def undo(self) -> list[Step]:  # noqa: D102
+        return [steps.go_on(self._pids())]
 
     def _pids(self) -> list[int]:
         return process_tree(self.pid) if Path(f"/proc/{self.pid}").exists() else [self.pid]
@@ -183,12 +184,8 @@ class Places:
     wanted: frozenset[int]
 
     @property
-    def undo(self) -> str:  # noqa: D102
-        each = (
-            f"taskset -pc {cpu_list(set(cpus))} {tid} >/dev/null 2>&1 || :"
-            for tid, cpus in self.found.items()
-        )
-        return "; ".join(each) or ":"
+    def undo(self) -> list[Step]:  # noqa: D102
+        return steps.place(self.found)
 
     def remove(self) -> None:  # noqa: D102
         for tid in self.found:
@@ -236,8 +233,8 @@ class File:
     """What else it may read once `wanted` was written."""
 
     @property
-    def undo(self) -> str:  # noqa: D102
-        return f"[ ! -e {self.path} ] || echo {self.found} > {self.path}"
+    def undo(self) -> list[Step]:  # noqa: D102
+        return [steps.write(self.path, self.found)]
 
     def remove(self) -> None:  # noqa: D102
         self._write(self.wanted)

@@ -11,8 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hindmost.interventions.changes import Gone, threads
+from hindmost.knobs import steps
+from hindmost.knobs.steps import Step
 
-_POLICIES = {os.SCHED_OTHER: "--other", os.SCHED_BATCH: "--batch", os.SCHED_IDLE: "--idle"}
+_POLICIES = {os.SCHED_OTHER, os.SCHED_BATCH, os.SCHED_IDLE}
+"""Those without priorities."""
 
 
 @dataclass(frozen=True)
@@ -25,9 +28,8 @@ class Yield:
     """Policy of each thread; those of real-time threads are left alone."""
 
     @property
-    def undo(self) -> str:  # noqa: D102
-        each = (f"chrt {_POLICIES[policy]} -p 0 {tid} 2>/dev/null || :" for tid, policy in self.found.items())
-        return "; ".join(each) or ":"
+    def undo(self) -> list[Step]:  # noqa: D102
+        return steps.schedule(self.found)
 
     def remove(self) -> None:  # noqa: D102
         done = [_schedule(tid, os.SCHED_IDLE) for tid in self.found]
@@ -82,18 +84,17 @@ class Link:
         return f"widen the shaper of {self.device} from {now:g} to {wide:g} Mbit/s"
 
     @property
-    def undo(self) -> str:  # noqa: D102
-        # Nothing where the shaper was taken away meanwhile: what is gone is not made again.
-        return f"tc qdisc show dev {self.device} root | grep -q tbf && {self._words(self.rate)} || :"
+    def undo(self) -> list[Step]:  # noqa: D102
+        return [steps.shape(self.device, 8 * self.rate, self._burst(self.rate), self.limit)]
 
-    def _words(self, rate: int) -> str:
+    def _burst(self, rate: int) -> int:
         # A burst must last for a tick at its rate, or the bucket never fills.
-        burst = max(self.burst, rate // 250)
-        shaper = f"tbf rate {rate * 8}bit burst {burst} limit {self.limit}"
-        return f"tc qdisc change dev {self.device} root {shaper}"
+        return max(self.burst, rate // 250)
 
     def _set(self, rate: int) -> None:
-        if subprocess.run(self._words(rate).split(), capture_output=True, check=False).returncode:
+        words = ["tc", "qdisc", "change", "dev", self.device, "root", "tbf", "rate", f"{8 * rate}bit"]
+        words += ["burst", str(self._burst(rate)), "limit", str(self.limit)]
+        if subprocess.run(words, capture_output=True, check=False).returncode:
             raise Gone(
                 "intervention-failed",
                 f"tc can no longer change the shaper of {self.device}",
@@ -148,8 +149,8 @@ class Freeze:
         return f"freeze the cgroup {self.group}"
 
     @property
-    def undo(self) -> str:  # noqa: D102
-        return f"[ ! -e {self.path} ] || echo {self._words[1]} > {self.path}"
+    def undo(self) -> list[Step]:  # noqa: D102
+        return [steps.write(self.path, self._words[1])]
 
     @property
     def _words(self) -> tuple[str, str]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from hindmost.interventions.changes import File, cpu_list
 from hindmost.interventions.gentler import members
 from hindmost.knobs.kinds.cgroup import same
+from hindmost.knobs.steps import Step
 from hindmost.notes import Note
 
 CGROUPS = Path("/sys/fs/cgroup")
@@ -58,8 +59,8 @@ class LastPlace(GroupFile):
     weight: File
 
     @property
-    def undo(self) -> str:  # noqa: D102
-        return f"{super().undo}; {self.weight.undo}"
+    def undo(self) -> list[Step]:  # noqa: D102
+        return [*super().undo, *self.weight.undo]
 
     def give_back(self) -> None:  # noqa: D102
         super().give_back()

@@ -44,8 +44,13 @@ class Surgeon:
 
         with undone(undo):
             told(
-                lambda: _engine.promise_command(
-                    suspect.name, suspect.undo, "there", suspect.about, self._journal, os.getpid()
+                lambda: _engine.promise_steps(
+                    suspect.name,
+                    json.dumps(suspect.undo),
+                    "there",
+                    suspect.about,
+                    self._journal,
+                    os.getpid(),
                 )
             )
             yield
@@ -53,13 +58,13 @@ class Surgeon:
     @contextmanager
     def gone(self, suspect: Intervention) -> Iterator[None]:
         """Without the suspect, for at most `LONGEST_S`: beyond it the watchdog gives it back."""
-        self._say(f"hold\t{suspect.name}\t{LONGEST_S}")
+        self._say({"hold": suspect.name, "seconds": LONGEST_S})
         try:
             suspect.remove()
             yield
         finally:
             suspect.give_back()
-            self._say(f"done\t{suspect.name}")
+            self._say({"done": suspect.name})
 
     @contextmanager
     def leased(self, name: str, seconds: float) -> Iterator[Callable[[], None]]:
@@ -85,31 +90,24 @@ class Surgeon:
                     limit=seconds,
                     unit="s",
                 )
-            self._say(f"hold\t{name}\t{seconds}")
+            self._say({"hold": name, "seconds": seconds})
             until = now + seconds
 
         renew()
         try:
             yield renew
         finally:
-            self._say(f"done\t{name}")
+            self._say({"done": name})
 
-    def keep(self, correction: Intervention, undo: str) -> None:
-        """Leave a correction in force: `hindmost knobs restore` puts it back.
+    def keep(self, correction: Intervention) -> None:
+        """Leave a correction in force, also after `holding`: `hindmost knobs restore` puts it back."""
+        told(lambda: _engine.keep_knob(correction.name, self._journal, os.getpid()))
+        correction.remove()
 
-        It is journalled by hand before our own entry goes, so that there is no moment without one; the
-        command is spelled otherwise, or it would be held to be ours.
-        """
-        told(
-            lambda: _engine.promise_command(
-                f"kept: {correction.name}", f"{undo}; :", "there", correction.about, self._journal
-            )
-        )
-
-    def _say(self, words: str) -> None:
+    def _say(self, words: dict[str, object]) -> None:
         assert self._watchdog.stdin is not None
         try:
-            self._watchdog.stdin.write(f"{words}\n".encode())
+            self._watchdog.stdin.write(f"{json.dumps(words)}\n".encode())
             self._watchdog.stdin.flush()
         except OSError:
             raise HindmostError(

@@ -6,6 +6,7 @@ import contextlib
 from dataclasses import dataclass
 
 from hindmost.interventions.changes import File, Gone
+from hindmost.knobs.steps import Step
 
 
 @dataclass(frozen=True)
@@ -17,8 +18,8 @@ class Several:
     parts: tuple[File, ...]
 
     @property
-    def undo(self) -> str:  # noqa: D102
-        return "; ".join(part.undo for part in self.parts) or ":"
+    def undo(self) -> list[Step]:  # noqa: D102
+        return [step for part in self.parts for step in part.undo]
 
     def remove(self) -> None:  # noqa: D102
         for part in self.parts:

@@ -1,9 +1,9 @@
 """The watchdog: puts back what was changed when whoever changed it dies, or does not come back in time.
 
-Started as a plain file in a session of its own; it imports the engine only. On standard input, lines: ``hold
-NAME SECONDS`` (NAME is journalled and must be undone within so long), ``done NAME``. At the end of input,
-however it came, everything that the dead process left in the journal is undone: a ``kill -9`` is heard of
-at once, since the kernel closes the pipe.
+Started as a plain file in a session of its own; it imports the engine only. It reads lines of JSON:
+``{"hold": NAME, "seconds": S}`` (NAME is in the journal and must be undone within S), ``{"done": NAME}``. At
+the end of input, however it came, everything that the dead process left in the journal is undone: a
+``kill -9`` is heard of at once, since the kernel closes the pipe.
 """
 
 import contextlib
@@ -43,11 +43,11 @@ def main(journal: str, owner: int) -> None:
             words += more
             *lines, words = words.split(b"\n")
             for line in lines:
-                word, name, *rest = line.decode().split("\t")
-                if word == "hold":
-                    held[name] = time.monotonic() + float(rest[0])
+                said = json.loads(line)
+                if "hold" in said:
+                    held[said["hold"]] = time.monotonic() + said["seconds"]
                 else:
-                    held.pop(name, None)
+                    held.pop(said["done"], None)
         for name in [name for name, until in held.items() if until <= time.monotonic()]:
             del held[name]
             with contextlib.suppress(_engine.EngineError):

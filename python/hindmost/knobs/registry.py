@@ -118,7 +118,7 @@ KINDS: Mapping[str, Kind] = {
         },
     ),
     "command": Kind(
-        "anything else: commands that write {level}, read it, and undo",
+        "anything else: programs that write {level}, read it, and undo; no shell",
         'command = "sysctl -qw vm.x={level}", read = "sysctl -n vm.x", levels = ["0", "1"]',
         "one line, as read prints it",
         keys={

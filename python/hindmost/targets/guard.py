@@ -142,6 +142,9 @@ class Guard:
         self.main: int | None = None
         self.main_running = False
         self.children_left = False
+        # Opened once, while its folder is ours: later the server may have put a link in its place.
+        place, flags = request["log"], os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+        self.log = os.open(os.devnull if place is None else place, os.O_RDWR | flags, 0o600)
 
     def start(self) -> None:
         """Start the server, on its processors, as its user, in its own process group."""
@@ -166,27 +169,20 @@ class Guard:
             if os.getppid() != guard:
                 os._exit(1)
 
-        if request["log"] is None:
-            log = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
-        else:
-            log = os.open(request["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
-        try:
-            server = subprocess.Popen(
-                argv,
-                executable=program,
-                stdin=subprocess.DEVNULL,
-                stdout=log if request["stdout"] is None else request["stdout"],
-                stderr=log,
-                cwd=request["cwd"],
-                env=request["env"],
-                process_group=0,
-                preexec_fn=die_with_guard,
-                user=request["uid"],
-                group=request["gid"],
-                extra_groups=request["groups"],
-            )
-        finally:
-            os.close(log)
+        server = subprocess.Popen(
+            argv,
+            executable=program,
+            stdin=subprocess.DEVNULL,
+            stdout=self.log if request["stdout"] is None else request["stdout"],
+            stderr=self.log,
+            cwd=request["cwd"],
+            env=request["env"],
+            process_group=0,
+            preexec_fn=die_with_guard,
+            user=request["uid"],
+            group=request["gid"],
+            extra_groups=request["groups"],
+        )
         server.returncode = 0  # reaped by `reap`, not by Popen
         return server.pid
 
@@ -208,12 +204,9 @@ class Guard:
 
     def log_tail(self) -> str:
         """The last few kilobytes that the server wrote."""
-        if self.request["log"] is None:
-            return ""
         try:
-            with open(self.request["log"], "rb") as log:  # noqa: PTH123
-                log.seek(max(0, log.seek(0, os.SEEK_END) - LOG_TAIL_BYTES))
-                return log.read().decode(errors="replace")
+            begin = max(0, os.fstat(self.log).st_size - LOG_TAIL_BYTES)
+            return os.pread(self.log, LOG_TAIL_BYTES, begin).decode(errors="replace")
         except OSError:
             return ""
 
@@ -262,19 +255,27 @@ class Guard:
                 os.kill(pid, signal.SIGCONT)  # one that was frozen (SIGSTOP) must wake up to hear it
 
 
+def give_away(path: str, uid: int, gid: int) -> None:
+    """Give a folder of ours to somebody else, with all in it, itself last; no link is followed."""
+    for _, folders, files, here in os.fwalk(path, topdown=False):
+        for name in (*folders, *files):
+            os.chown(name, uid, gid, dir_fd=here, follow_symlinks=False)
+    os.chown(path, uid, gid, follow_symlinks=False)
+
+
 def run(folder: dict[str, Any] | None, control: Control) -> None:
     """Make the folder, wait for the request, guard one server from its start to its end."""
     if folder is not None:
         os.mkdir(folder["path"], 0o700)  # noqa: PTH102
     try:
         if folder is not None:
-            if folder["uid"] is not None:
-                os.chown(folder["path"], folder["uid"], folder["gid"])
             report("folder")
         line = control.next_line()
         if line is None or line in STOP_WORDS:
             return
         guard = Guard(json.loads(line), control)
+        if folder is not None and folder["uid"] is not None:
+            give_away(folder["path"], folder["uid"], folder["gid"])
         try:
             guard.start()
             while not control.ended and not control.lines:

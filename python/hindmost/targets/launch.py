@@ -17,7 +17,7 @@ from hindmost.targets.cpus import format_cpus, parse_cpus
 from hindmost.targets.placeholders import render
 from hindmost.targets.procfs import join_address
 from hindmost.targets.spec import TargetSpec
-from hindmost.targets.users import Account, account
+from hindmost.targets.users import Account
 from hindmost.targets.warden import Folder, Request
 
 # Debian keeps servers here, and a user's PATH does not: PostgreSQL's programs in a folder for each version.
@@ -51,17 +51,14 @@ def threads_for(spec: TargetSpec, cpus: Sequence[int] | None) -> int:
     return spec.threads or len(cpus or os.sched_getaffinity(0))
 
 
-def choose_folder(spec: TargetSpec) -> Folder:
+def choose_folder(spec: TargetSpec, who: Account | None) -> Folder:
     """Choose a fresh folder that the server's user can reach and write; the guard makes it.
 
     Raises
     ------
-    UsageError
-        If the target asks for a user who does not exist.
     TargetError
-        If the user cannot be switched to, or there is no place for the folder.
+        If there is no place for the folder.
     """
-    who = account(spec)
     for path in temporary.candidates():
         # The server's user must get through every folder above.
         reachable = who is None or all(_passable(folder) for folder in (path, *path.parents))
@@ -78,18 +75,23 @@ def choose_folder(spec: TargetSpec) -> Folder:
 
 
 def prepare(
-    spec: TargetSpec, folder: Path, *, cpus: Sequence[int] | None, port: int, log: Path | None
+    spec: TargetSpec,
+    folder: Path,
+    who: Account | None,
+    *,
+    cpus: Sequence[int] | None,
+    port: int,
+    log: Path | None,
 ) -> Launch:
-    """Fill in the placeholders and write the target's files into `folder`.
+    """Fill in the placeholders and write the target's files into `folder`, which is still ours.
 
     Raises
     ------
     TargetError
-        If the program is missing, the user cannot be switched to, or a file cannot be written.
+        If the program is missing, or a file cannot be written.
     UsageError
-        If the target asks for a user or processors that do not exist.
+        If the target asks for processors that do not exist.
     """
-    who = account(spec)
     check_cpus(spec, cpus)
     values: dict[str, object] = {
         **spec.options,
@@ -114,7 +116,7 @@ def prepare(
         find_program(spec, needed, env)
     argv = [render(text, values) for text in spec.command]
     try:
-        _write_files(spec, folder, values, who)
+        _write_files(spec, folder, values)
     except (OSError, ValueError) as error:
         raise TargetError(
             "unwritable-file",
@@ -205,11 +207,8 @@ def _passable(folder: Path) -> bool:
     return folder.is_dir() and bool(folder.stat().st_mode & 0o001)
 
 
-def _write_files(spec: TargetSpec, folder: Path, values: Mapping[str, object], who: Account | None) -> None:
+def _write_files(spec: TargetSpec, folder: Path, values: Mapping[str, object]) -> None:
     for name, text in spec.files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(render(text, values), encoding="utf-8")
-    if who is not None:
-        for path in folder.rglob("*"):
-            os.chown(path, who.uid, who.gid)

@@ -18,6 +18,7 @@ from hindmost.targets import ports, probe
 from hindmost.targets.launch import choose_folder, prepare
 from hindmost.targets.procfs import join_address, listeners, process_tree
 from hindmost.targets.spec import TargetSpec
+from hindmost.targets.users import account
 from hindmost.targets.warden import ExitReport, Warden
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.005, 0.05
@@ -156,11 +157,12 @@ class ManagedServer:
         raise AssertionError("unreachable")
 
     def _start_once(self) -> None:
-        folder = choose_folder(self.spec)
+        who = account(self.spec)
+        folder = choose_folder(self.spec, who)
         self._warden = Warden(folder)
         try:
             launch = prepare(
-                self.spec, Path(folder.path), cpus=self.cpus or None, port=self._port, log=self.log
+                self.spec, Path(folder.path), who, cpus=self.cpus or None, port=self._port, log=self.log
             )
             self.command = tuple(launch.request.argv)
             self.tls, self._socket = launch.tls, launch.socket

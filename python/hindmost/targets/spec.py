@@ -144,7 +144,8 @@ class TargetSpec(_Strict):
     )
     user: str | None = Field(default=None, description="user the server runs as; needs root")
     user_if_root: str | None = Field(
-        default=None, description="user the server runs as if Hindmost runs as root; else nothing changes"
+        default=None,
+        description="user the server runs as if Hindmost runs as root; dynamic: a new one for each start",
     )
     package: str | None = Field(
         default=None, description="Debian package of the program, for the hint when it is missing"

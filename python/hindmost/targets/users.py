@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import grp
 import os
 import pwd
+import secrets
 from dataclasses import dataclass
+from pathlib import Path
 
 from hindmost.errors import TargetError, UsageError
 from hindmost.targets.spec import TargetSpec
+
+DYNAMIC = "dynamic"
+"""A new user for each start; ``nobody`` is shared by other servers of the host."""
+DYNAMIC_IDS = range(61184, 65520)
+"""Numbers that systemd keeps for such users (``systemd.exec(5)``, ``DynamicUser=``)."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +42,10 @@ def account(spec: TargetSpec) -> Account | None:
     name = spec.user or (spec.user_if_root if root else None)
     if name is None:
         return None
+    if name == DYNAMIC and root:
+        if (own := _unused()) is not None:
+            return Account(own, own, (own,))
+        name = "nobody"  # a namespace of users that has none to spare
     try:
         entry = pwd.getpwnam(name)
     except KeyError:
@@ -54,3 +66,28 @@ def account(spec: TargetSpec) -> Account | None:
         )
     groups = {entry.pw_gid, *(group.gr_gid for group in grp.getgrall() if name in group.gr_mem)}
     return Account(entry.pw_uid, entry.pw_gid, tuple(sorted(groups)))
+
+
+def _unused() -> int | None:
+    """Return a number of no user, group or process; None where our user namespace maps none."""
+    mapped = [tuple(map(int, line.split())) for line in Path("/proc/self/uid_map").read_text().splitlines()]
+    free = [one for one in DYNAMIC_IDS if any(first <= one < first + count for first, _, count in mapped)]
+    running = set()
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            running.add(entry.stat().st_uid)
+    while free:
+        one = free.pop(secrets.randbelow(len(free)))
+        if one not in running and not _known(one):
+            return one
+    return None
+
+
+def _known(number: int) -> bool:
+    for find in (pwd.getpwuid, grp.getgrgid):
+        try:
+            find(number)
+        except KeyError:
+            continue
+        return True
+    return False

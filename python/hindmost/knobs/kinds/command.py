@@ -6,9 +6,10 @@ import fcntl
 import json
 import os
 import shlex
+import shutil
 import signal
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import IO, Any
 
 from hindmost import _engine
 from hindmost.errors import HostUnfit, UsageError
+from hindmost.knobs import steps
 from hindmost.knobs.journal import put_back, told
 from hindmost.knobs.knob import Idle, refuse_level, undone
 from hindmost.notes import Note
@@ -31,7 +33,7 @@ PATIENCE_S = 60.0
 
 @dataclass(frozen=True)
 class Command(Idle):
-    """Commands for ``/bin/sh``; ``{level}`` and ``{found}`` are replaced by words that are already quoted.
+    """Programs with arguments, read by no shell; ``{level}`` and ``{found}`` are replaced within words.
 
     Attributes
     ----------
@@ -71,15 +73,13 @@ class Command(Idle):
     @contextmanager
     def _set(self, level: str) -> Iterator[None]:
         found = self._output(self.read) if self.read else ""
-        undo = self.undo.replace(FOUND, shlex.quote(found))
+        undo = json.dumps([steps.run(_filled(self.undo, FOUND, found))])
         with undone(self._undo):
-            told(
-                lambda: _engine.promise_command(self.name, undo, found, level, str(self.journal), os.getpid())
-            )
+            told(lambda: _engine.promise_steps(self.name, undo, found, level, str(self.journal), os.getpid()))
             with _ours(self.journal / RUNNING) as running:
                 # What the command starts holds this, too: an undo after our end waits for the last of it.
                 fcntl.flock(running, fcntl.LOCK_SH)
-                self._output(self.write.replace(LEVEL, shlex.quote(level)), running.fileno())
+                self._output(self.write, running.fileno(), level=level)
             if self.read and (is_now := self._output(self.read)) != level:
                 raise HostUnfit(
                     "setting-differs",
@@ -94,9 +94,13 @@ class Command(Idle):
     def _undo(self) -> None:
         put_back(json.loads(told(lambda: _engine.undo_knob(self.name, str(self.journal), os.getpid()))))
 
-    def _output(self, command: str, *held: int) -> str:
+    def _output(self, command: str, *held: int, level: str = "") -> str:
         """What it prints, without the white space around it; a failure is told."""
-        status, words = run(command, *held)
+        program = _filled(command, LEVEL, level)
+        try:
+            status, words = run(program, *held)
+        except OSError as error:
+            status, words = 127, f"{program[0]}: {error.strerror}"
         if status != 0:
             how = f"exited with status {status}" if status is not None else f"did not end in {PATIENCE_S:g} s"
             last = words.strip().splitlines()[-1:] or ["no output"]
@@ -119,8 +123,14 @@ def _ours(path: Path) -> IO[bytes]:
     return file
 
 
-def run(command: str, *held: int) -> tuple[int | None, str]:
-    """Run one in the shell, in a session of its own; its status (None: killed after a minute), its words.
+def _filled(command: str, place: str, value: str) -> list[str]:
+    """The program, by its absolute path, and its arguments with a value in them."""
+    program, *arguments = (word.replace(place, value) for word in shlex.split(command))
+    return [shutil.which(program) or program, *arguments]
+
+
+def run(command: Sequence[str], *held: int) -> tuple[int | None, str]:
+    """Run one in a session of its own; its status (None: killed after a minute), its words.
 
     Words go to a file in memory: a pipe would be held open by whatever the command left in the background. It
     ends with us, so that it does not write after an undo; what it has started by then still holds `held`
@@ -135,7 +145,7 @@ def run(command: str, *held: int) -> tuple[int | None, str]:
 
     with os.fdopen(os.memfd_create("words"), "w+b") as words:
         process = subprocess.Popen(
-            ["/bin/sh", "-c", command],
+            command,
             stdin=subprocess.DEVNULL,
             stdout=words,
             stderr=words,
@@ -160,6 +170,8 @@ def run(command: str, *held: int) -> tuple[int | None, str]:
 def make(what: Mapping[str, Any], target: Managed, journal: Path) -> Command:
     """The knob ``command = "WRITE {level}"`` with ``read`` or ``undo``, or both."""
     write, read, undo = what["command"], what.get("read", ""), what.get("undo", "")
+    for key in ("command", "read", "undo"):
+        _refuse_shell(key, what.get(key, ""))
     if LEVEL not in write:
         raise UsageError(
             "bad-value",
@@ -185,8 +197,27 @@ def make(what: Mapping[str, Any], target: Managed, journal: Path) -> Command:
     return Command(write, read, undo or write.replace(LEVEL, FOUND), journal)
 
 
+def _refuse_shell(key: str, command: str) -> None:
+    """Refuse what only a shell understands: unbalanced quotes, redirections, pipes, lists."""
+    try:
+        shlex.split(command)
+        lexer = shlex.shlex(command, posix=False, punctuation_chars=True)  # quotes are kept
+        lexer.whitespace_split = True
+        operators = [word for word in lexer if set(word) <= set(lexer.punctuation_chars)]
+    except ValueError as error:
+        raise UsageError(
+            "bad-value", f"{key} = {command!r}: {error}", hint="close the quotes", key=key, value=command
+        ) from None
+    if operators:
+        raise UsageError(
+            "bad-value",
+            f"{key} = {command!r} runs without a shell, which alone understands {operators[0]}",
+            hint=f"""{key} = "sh -c 'echo $1 > FILE' sh {{level}}\"""",
+            key=key,
+            value=command,
+        )
+
+
 def missing() -> Note | None:
-    """Return why no command can be run."""
-    if os.access("/bin/sh", os.X_OK):
-        return None
-    return Note("missing-program", "there is no /bin/sh", {"name": "/bin/sh"})
+    """Return why no command can be run: none of it depends on this host."""
+    return None

@@ -57,7 +57,6 @@ def _why(note: Note) -> dict[str, Any]:
 def _tried(
     surgeon: Surgeon, windows: Windows, one: Intervention, wanted: float, said: dict[str, Any]
 ) -> bool:
-    undo = one.undo
     with surgeon.holding(one):
         trial = Trial(one, surgeon, windows, "correction")
         with contextlib.suppress(GivenUp):
@@ -69,9 +68,7 @@ def _tried(
         said["measured"] = trial.measured
         if trial.effect.log < wanted or trial.effect.p > ALPHA:
             return False
-        surgeon.keep(one, undo)
-    # The undo of `holding` has just put it back; once more, for good.
-    one.remove()
+        surgeon.keep(one)
     return True
 
 

@@ -13,14 +13,15 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
-import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from hindmost.errors import HostUnfit
+from hindmost.knobs import steps
 from hindmost.knobs.kinds.cgroup import Hierarchy, hierarchy, made
+from hindmost.knobs.steps import Step
 from hindmost.targets.procfs import process_tree
 
 _ROUNDS = 20
@@ -98,11 +99,10 @@ class Group:
             (self.folder("cpu") / "cpu.idle").write_text("0")
 
     @property
-    def freed(self) -> str:
-        """For the shell: whatever state it is in, it goes on, and as anybody."""
+    def freed(self) -> list[Step]:
+        """Whatever state it is in, it goes on, and as anybody."""
         state, words = self._freezer
-        each = [(self.folder("cpu") / "cpu.idle", "0"), (state, words[0])]
-        return "; ".join(f"[ ! -e {path} ] || echo {word} > {path}" for path, word in each)
+        return [steps.write(self.folder("cpu") / "cpu.idle", "0"), steps.write(state, words[0])]
 
     def members(self) -> set[int]:
         """Its processes."""
@@ -141,21 +141,18 @@ class Group:
             pid=pid,
         )
 
-    def back(self, pid: int) -> str:
-        """For the shell: all members go to where the process is now, the group of the job's top."""
+    def back(self, pid: int) -> list[Step]:
+        """All members go to where the process is now, the group of the job's top."""
         moves = []
         for place in {one.top: one for one in self.places.values()}.values():
-            old = shlex.quote(str((place.group_of(pid) or place.top) / "cgroup.procs"))
-            own = place.top / self.name / "cgroup.procs"
-            moves.append(f"for p in $(cat {own} 2>/dev/null); do echo $p > {old}; done")
-        # Twice: what was forked meanwhile.
-        return "; ".join([*moves, *moves, ":"])
+            old = (place.group_of(pid) or place.top) / "cgroup.procs"
+            moves.append(steps.move(place.top / self.name / "cgroup.procs", old))
+        return moves
 
     @property
-    def end(self) -> str:
-        """For the shell: all members are ended, those that they fork meanwhile too."""
-        own = self.folder("cpu") / "cgroup.procs"
-        return f"for i in 1 2 3; do for p in $(cat {own} 2>/dev/null); do kill -KILL $p; done; done; :"
+    def end(self) -> list[Step]:
+        """All members are killed, those that they fork meanwhile too."""
+        return [steps.kill(self.folder("cpu") / "cgroup.procs")]
 
 
 def _enter(folder: Path, pid: int) -> None:

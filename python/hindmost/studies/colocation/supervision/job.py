@@ -16,6 +16,7 @@ from pathlib import Path
 from hindmost.errors import UsageError
 from hindmost.interventions.changes import Gone, Places, places, started
 from hindmost.interventions.held import Surgeon
+from hindmost.knobs.steps import Step
 from hindmost.studies.colocation.supervision.group import Group
 from hindmost.targets.procfs import cpu_affinity, process_name, process_tree
 
@@ -31,7 +32,7 @@ class Promise:
 
     name: str
     about: str
-    undo: str
+    undo: list[Step]
 
 
 class Job:
@@ -93,9 +94,7 @@ def running(command: Sequence[str], group: Group, surgeon: Surgeon) -> Iterator[
             name=command[0],
         )
     name = Path(command[0]).name
-    with surgeon.holding(
-        Promise(f"job {name}", f"start {name} in {group.name}", f"{group.freed}; {group.end}")
-    ):
+    with surgeon.holding(Promise(f"job {name}", f"start {name} in {group.name}", [*group.freed, *group.end])):
         process = subprocess.Popen(
             ["/bin/sh", "-c", GATE, "sh", *command],
             stdin=subprocess.PIPE,
@@ -148,7 +147,7 @@ def taken(pid: int, group: Group, surgeon: Surgeon) -> Iterator[Job]:
     name = f"{process_name(pid)} ({pid})"
     # Older kernels forget where threads may run when they are moved.
     found = Places(name, "", places(process_tree(pid)), frozenset())
-    undo = f"{group.freed}; {group.back(pid)}; {found.undo}"
+    undo = [*group.freed, *group.back(pid), *found.undo]
     with surgeon.holding(Promise(f"job {name}", f"move {name} to {group.name}", undo)):
         cpus = cpu_affinity(pid)
         group.prepare(cpus)

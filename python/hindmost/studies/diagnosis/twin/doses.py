@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING
 
 from hindmost.interventions.changes import File, Gone, Places, cpu_list, places, threads
 from hindmost.interventions.gentler import Link
+from hindmost.knobs import steps
 from hindmost.knobs.kinds.cgroup import hierarchy
+from hindmost.knobs.steps import Step
 from hindmost.notes import Note
 from hindmost.studies.diagnosis.twin.loads import Load, MoreLoad
 from hindmost.studies.diagnosis.twin.network import Network, received, sent_bytes, shaped
@@ -178,10 +180,9 @@ class Shield:
         self._pids = pids
 
     @property
-    def undo(self) -> str:
-        """For the shell."""
-        each = (f"chrt --other -p 0 {tid} 2>/dev/null || :" for tid in threads(self._pids))
-        return "; ".join(each) or ":"
+    def undo(self) -> list[Step]:
+        """Its threads have no priority."""
+        return steps.schedule(dict.fromkeys(threads(self._pids), os.SCHED_OTHER))
 
     def refused(self) -> Note | None:
         """Return why the kernel does not let the replica have real-time priority; None if it does.

@@ -16,6 +16,7 @@ from pathlib import Path
 from hindmost import _engine
 from hindmost.errors import TargetError
 from hindmost.fleet.instance import Instance
+from hindmost.knobs.steps import Step
 from hindmost.run.request import MeasureRequest
 from hindmost.watch.daemon import told
 
@@ -124,10 +125,9 @@ def _await(instance: Instance, word: str) -> None:
 class MoreLoad:
     """A dose of load: what the host has more of than when all was well."""
 
-    undo = ":"
-
     def __init__(self, name: str, load: Load, normal: float, now: float) -> None:
         self.name = name
+        self.undo: list[Step] = []
         self.about = f"send {now:.0f} instead of {normal:.0f} requests a second"
         self._load, self._more = load, now - normal
         self._context: AbstractContextManager[None] | None = None

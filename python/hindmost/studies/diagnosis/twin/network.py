@@ -18,7 +18,10 @@ from pathlib import Path
 from hindmost.errors import HostUnfit
 from hindmost.interventions.changes import Gone
 from hindmost.interventions.held import Surgeon
+from hindmost.knobs import steps
+from hindmost.knobs.steps import Step
 from hindmost.targets import TargetSpec
+from hindmost.targets.users import account
 
 PORT = 21_800
 """In a network with nobody else in it."""
@@ -37,15 +40,14 @@ class Network:
     about: str = "a network namespace with a pair of interfaces"
 
     @property
-    def undo(self) -> str:
-        """For the shell."""
-        gone = f"ip netns pids {self.namespace} 2>/dev/null | xargs -r kill 2>/dev/null"
-        return f"{gone}; ip link del {self.here} 2>/dev/null; ip netns del {self.namespace} 2>/dev/null; :"
+    def undo(self) -> list[Step]:
+        """It goes, with all processes in it."""
+        return [steps.disconnect(self.namespace, self.here)]
 
     def inside(self, spec: TargetSpec) -> TargetSpec:
         """What starts a server in it; who it runs as is changed inside."""
-        user = spec.user or (spec.user_if_root if os.geteuid() == 0 else None)
-        become = ["setpriv", f"--reuid={user}", "--clear-groups"] if user else []
+        who = account(spec)
+        become = ["setpriv", f"--reuid={who.uid}", f"--regid={who.gid}", "--clear-groups"] if who else []
         command = ["ip", "netns", "exec", self.namespace, *become, *spec.command]
         update = {"command": command, "host": self.address, "port": PORT, "user": None, "user_if_root": None}
         return spec.model_copy(update=update)
@@ -97,13 +99,19 @@ def network(surgeon: Surgeon) -> Iterator[Network]:
 
 @dataclass(frozen=True)
 class Inside:
-    """A change of the twin's network by a command, on and off; it ends with the network."""
+    """A change of the twin's network by programs, on and off; it ends with the network.
+
+    Attributes
+    ----------
+    on, off
+        Programs with their arguments, and what each reads.
+    """
 
     name: str
     about: str
-    on: tuple[str, ...]
-    off: tuple[str, ...]
-    undo: str = ":"
+    on: tuple[tuple[list[str], str], ...]
+    off: tuple[tuple[list[str], str], ...]
+    undo: list[Step] = field(default_factory=list)
     _state: list[bool] = field(default_factory=lambda: [False])
 
     def remove(self) -> None:
@@ -121,22 +129,24 @@ class Inside:
         """Whether it is there."""
         return self._state[0]
 
-    def _run(self, commands: tuple[str, ...]) -> None:
-        for words in commands:
-            done = subprocess.run(["/bin/sh", "-c", words], capture_output=True, text=True, check=False)
+    def _run(self, programs: tuple[tuple[list[str], str], ...]) -> None:
+        for words, given in programs:
+            done = subprocess.run(words, input=given, capture_output=True, text=True, check=False)
             if done.returncode:
-                raise Gone("command-failed", f"{words}: {done.stderr.strip()}", command=words)
+                command = shlex.join(words)
+                raise Gone("command-failed", f"{command}: {done.stderr.strip()}", command=command)
 
 
 def shaped(name: str, where: Network, rate: int, burst: int, limit: int) -> Inside:
     """A token bucket of `rate` bytes a second on what the twin sends."""
+    root = ["dev", where.there, "root"]
+    tc = ["tc", "-n", where.namespace, "qdisc"]
     bucket = f"tbf rate {rate * 8}bit burst {max(burst, rate // 250)} limit {limit}"
-    device = f"dev {where.there} root"
     return Inside(
         name,
         f"shape what the twin sends to {rate * 8 / 1e6:.3g} Mbit/s",
-        (f"tc -n {where.namespace} qdisc add {device} {bucket}",),
-        (f"tc -n {where.namespace} qdisc del {device}",),
+        (([*tc, "add", *root, *bucket.split()], ""),),
+        (([*tc, "del", *root], ""),),
     )
 
 
@@ -145,11 +155,10 @@ def received(name: str, where: Network, mask: str) -> Inside:
     here = f"/sys/class/net/{where.here}/queues/rx-0/rps_cpus"
     there = f"/sys/class/net/{where.there}/queues/rx-0/rps_cpus"
 
-    def words(value: str) -> tuple[str, ...]:
-        inside = f"ip netns exec {where.namespace} sh -c 'echo {value} > {there}'"
-        return (f"echo {value} > {here}", inside)
+    def written(value: str) -> tuple[tuple[list[str], str], ...]:
+        return (["tee", here], value), (["ip", "netns", "exec", where.namespace, "tee", there], value)
 
-    return Inside(name, f"handle the twin's packets on the processors {mask}", words(mask), words("0"))
+    return Inside(name, f"handle the twin's packets on the processors {mask}", written(mask), written("0"))
 
 
 def sent_bytes(device: str, namespace: str | None = None) -> int:

@@ -1,0 +1,128 @@
+"""What root undoes after a kill: names that a local user chose are never run, and no file of theirs is followed."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from undoing import undo
+
+from hindmost.interventions.changes import File
+from hindmost.interventions.gentler import Freeze
+from hindmost.interventions.held import surgery
+from hindmost.knobs import recover
+from hindmost.knobs.kinds.cgroup import hierarchy
+
+HOSTILE = [
+    "a;touch MARK;x",
+    "$(touch MARK)",
+    "`touch MARK`",
+    "a\nhold\tb\t0",
+    "a\tb",
+    "'\"\\",
+    "-rf",
+    "é\u202e",
+]
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("kind", ["cpu.max", "freezer.state"])
+def test_the_name_of_a_control_group_is_not_run(here, name, kind):
+    group = here / name
+    group.mkdir()
+    path = group / kind
+    path.write_text("found\n")
+    change = Freeze(name, path) if kind == "freezer.state" else File(name, name, path, "found", "wanted")
+    with surgery(here / "journal") as surgeon, surgeon.holding(change):
+        change.remove()
+        undo(change)
+        assert path.read_text().strip() == ("THAWED" if kind == "freezer.state" else "found")
+        with surgeon.gone(change):
+            pass
+    assert not (here / "MARK").exists()
+    assert not Path("/MARK").exists()
+    assert (here / "journal" / "knobs.jsonl").read_text() == ""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes a control group")
+@pytest.mark.parametrize("name", ["a;touch MARK;x", "$(touch MARK)"])
+def test_a_real_control_group_with_a_hostile_name_is_written_and_put_back(here, name):
+    place = hierarchy("cpu")
+    file = "cpu.weight" if place.version == 2 else "cpu.shares"
+    group = place.top / f"{name}{os.getpid()}"
+    group.mkdir()
+    try:
+        found = (group / file).read_text().strip()
+        change = File(name, name, group / file, found, "20")
+        change.remove()
+        undo(change)
+        assert (group / file).read_text().strip() == found
+    finally:
+        group.rmdir()
+    assert not (here / "MARK").exists()
+    assert not Path("/MARK").exists()
+
+
+KILLED = """
+import sys, time
+from pathlib import Path
+from hindmost.interventions.changes import File
+from hindmost.interventions.held import surgery
+path = Path(sys.argv[1])
+change = File(sys.argv[2], "", path, "found", "wanted")
+with surgery(Path(sys.argv[3])) as surgeon, surgeon.holding(change), surgeon.gone(change):
+    print("gone", flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_the_watchdog_undoes_what_has_any_name(tmp_path, name):
+    path, journal = tmp_path / "file", tmp_path / "journal"
+    path.write_text("found\n")
+    words = [sys.executable, "-P", "-c", KILLED, str(path), name, str(journal)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE) as victim:
+        assert victim.stdout is not None
+        assert victim.stdout.readline() == b"gone\n"
+        assert path.read_text() == "wanted\n"
+        victim.kill()
+    end = time.monotonic() + 20
+    while (journal / "knobs.jsonl").read_text() and time.monotonic() < end:
+        time.sleep(0.01)
+    assert path.read_text() == "found\n"
+
+
+def test_a_link_in_place_of_a_file_is_not_written_through(tmp_path):
+    group, secret = tmp_path / "group", tmp_path / "secret"
+    group.mkdir()
+    secret.write_text("root\n")
+    (group / "cpu.max").symlink_to(secret)
+    change = File("x", "", group / "cpu.max", "found", "wanted")
+    with pytest.raises(AssertionError, match="failure"):
+        undo(change)
+    assert secret.read_text() == "root\n"
+
+
+def test_a_command_in_a_journal_of_an_earlier_version_is_not_run(tmp_path):
+    journal, mark = tmp_path / "journal", tmp_path / "mark"
+    journal.mkdir(mode=0o700)
+    entry = {"schema": "hindmost.journal/1", "knob": "x", "undo": f"touch {mark}", "found": "", "set": ""}
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    owner = {"pid": 1 << 22, "started": 1}
+    (journal / "knobs.jsonl").write_text(json.dumps({**entry, "owner": owner, "boot": boot}) + "\n")
+    (journal / "knobs.jsonl").chmod(0o600)
+    (told,) = recover(journal)
+    assert told["failure"] is not None
+    assert str(mark) in told["failure"]
+    assert not mark.exists()
