@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from hindmost.cli.options import OUTPUT, PROCEDURE, TARGET, Json, option, switch
+from hindmost.cli.options import OUTPUT, PROCEDURE, TARGET, Json, Shared, Yes, keep_private, option, switch
 from hindmost.cli.streams import say
 from hindmost.exits import Exit
 
@@ -42,6 +42,8 @@ def attribute(
     out: Annotated[
         Path | None, option(OUTPUT, "FOLDER", "Folder of the study; one that exists goes on.")
     ] = None,
+    shared: Shared = False,
+    yes: Yes = False,
     json_: Json = False,
     quiet: Annotated[bool, switch(OUTPUT, "No progress.", "--quiet", "-q")] = False,
 ) -> int:
@@ -57,6 +59,7 @@ def attribute(
     from hindmost.studies.attribution.resolve import opened, resolve, told_before, untried
     from hindmost.studies.kind import carry_out
 
+    keep_private(shared=shared)
     plan, before = resolve(study, out, budget=budget, without=without, remake=remake, dry=dry_run)
     (print if dry_run else say)(told_before(plan))
     if dry_run:
@@ -64,5 +67,5 @@ def attribute(
             print(left_open)
         return Exit.DONE
     folder = opened(plan, before, out)
-    shown = carry_out(folder, Talk(quiet=quiet), confirm=not no_confirm, apply=apply)
+    shown = carry_out(folder, Talk(quiet=quiet, trust=yes), confirm=not no_confirm, apply=apply)
     return tell(shown, as_json=json_, quiet=quiet, timed=True)

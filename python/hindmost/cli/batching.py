@@ -5,7 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from hindmost.cli.options import CLIENTS, OUTPUT, PROCEDURE, Json, option, switch, whole
+from hindmost.cli.options import (
+    CLIENTS,
+    OUTPUT,
+    PROCEDURE,
+    Json,
+    Shared,
+    Yes,
+    keep_private,
+    option,
+    switch,
+    whole,
+)
 from hindmost.cli.requests import takes
 from hindmost.run.request import MeasureRequest
 
@@ -39,6 +50,8 @@ def batching(
     page: Annotated[
         Path | None, option(OUTPUT, "FILE", "Write the page there. [default: into the study]")
     ] = None,
+    shared: Shared = False,
+    yes: Yes = False,
     json_: Json = False,
     quiet: Annotated[bool, switch(OUTPUT, "No progress.", "--quiet", "-q")] = False,
 ) -> int:
@@ -53,6 +66,7 @@ def batching(
     from hindmost.studies.begin import refuse_changes
     from hindmost.studies.kind import carry_out
 
+    keep_private(shared=shared)
     if resume is not None:
         own = {"--intervals": intervals, "--by": by, "--out": out}
         refuse_changes(
@@ -62,4 +76,4 @@ def batching(
         study = reopened(resume, rounds)
     else:
         study = opened(asked, intervals, rounds, by or "mean", out)
-    return tell(carry_out(study, Talk(quiet=quiet), page), as_json=json_, quiet=quiet, timed=True)
+    return tell(carry_out(study, Talk(quiet=quiet, trust=yes), page), as_json=json_, quiet=quiet, timed=True)

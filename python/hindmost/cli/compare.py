@@ -7,12 +7,24 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from hindmost.cli.options import OUTPUT, PROCEDURE, TARGET, Json, option, switch, whole
+from hindmost.cli.options import (
+    OUTPUT,
+    PROCEDURE,
+    TARGET,
+    Json,
+    Shared,
+    Yes,
+    keep_private,
+    option,
+    switch,
+    whole,
+)
 from hindmost.cli.requests import takes
 from hindmost.errors import UsageError
 from hindmost.run.request import MeasureRequest
 
 if TYPE_CHECKING:
+    from hindmost.cli.progress import Talk
     from hindmost.studies.kind import Shown
 
 
@@ -51,6 +63,8 @@ def compare(
     page: Annotated[
         Path | None, option(OUTPUT, "FILE", "Write the page there. [default: into the study, if --live]")
     ] = None,
+    shared: Shared = False,
+    yes: Yes = False,
     json_: Json = False,
     quiet: Annotated[bool, switch(OUTPUT, "No progress.", "--quiet", "-q")] = False,
 ) -> int:
@@ -61,8 +75,10 @@ def compare(
     alike. A folder of such a comparison alone goes on with it.
     """
     from hindmost.cli.outcome import tell
+    from hindmost.cli.progress import Talk
     from hindmost.plan import parse_changes, parse_percent
 
+    keep_private(shared=shared)
     limits = [one.text for one in parse_changes(fail_if)]
     share = None if margin is None else parse_percent(margin, "--margin")
     if measures := live or _goes_on(what):
@@ -74,7 +90,8 @@ def compare(
                 option="--anyway",
                 other="--live",
             )
-        shown = _measured(asked, what, more=(pairs, share, limits, out), talk=(page, quiet))
+        talk = Talk(quiet=quiet, trust=yes)
+        shown = _measured(asked, what, more=(pairs, share, limits, out), talk=(page, talk))
     else:
         _refuse_options_of_live(asked, pairs=pairs, out=out)
         shown = _stored(what, share, limits, page, anyway=anyway)
@@ -94,10 +111,9 @@ def _measured(
     asked: MeasureRequest,
     what: tuple[str, ...],
     more: tuple[int | None, float | None, list[str], Path | None],
-    talk: tuple[Path | None, bool],
+    talk: tuple[Path | None, Talk],
 ) -> Shown:
     """Measure targets in turn, or go on with that."""
-    from hindmost.cli.progress import Talk
     from hindmost.studies.begin import refuse_changes
     from hindmost.studies.comparison import opened, reopened
     from hindmost.studies.kind import carry_out
@@ -112,7 +128,7 @@ def _measured(
         study = reopened(Path(what[0]), pairs, limits)
     else:
         study = opened(what, asked, pairs, margin, limits, out)
-    return carry_out(study, Talk(quiet=talk[1]), talk[0])
+    return carry_out(study, talk[1], talk[0])
 
 
 def _stored(

@@ -6,7 +6,18 @@ from pathlib import Path
 from typing import Annotated
 
 from hindmost.cli.gate import Junit, Markdown, Require
-from hindmost.cli.options import LOAD, OUTPUT, PROCEDURE, Json, Verbose, option, switch
+from hindmost.cli.options import (
+    LOAD,
+    OUTPUT,
+    PROCEDURE,
+    Json,
+    Shared,
+    Verbose,
+    Yes,
+    keep_private,
+    option,
+    switch,
+)
 from hindmost.cli.requests import takes
 from hindmost.errors import InstanceError, TargetError
 from hindmost.run.request import MeasureRequest
@@ -38,6 +49,8 @@ def measure(
     require: Require = (),
     junit: Junit = None,
     markdown: Markdown = None,
+    shared: Shared = False,
+    yes: Yes = False,
     json_: Json = False,
     verbose: Verbose = False,
     quiet: Annotated[bool, switch(OUTPUT, "No progress.", "--quiet", "-q")] = False,
@@ -57,6 +70,7 @@ def measure(
     from hindmost.studies.kind import carry_out
     from hindmost.studies.search.asked import refuse_contradictions, searching
 
+    keep_private(shared=shared)
     limits = parse_limits(require)
     gate = {"require": require, "junit": junit, "markdown": markdown}
     texts = list(require)
@@ -75,7 +89,7 @@ def measure(
             refuse_unwritable(junit=junit, markdown=markdown, limits=bool(limits))
             more = {"require": texts} if limits else {}
             study = begin(fitting(asked.plan(), limits), out, "measure", **more)
-        shown = carry_out(study, Talk(quiet=quiet))
+        shown = carry_out(study, Talk(quiet=quiet, trust=yes))
     except (TargetError, InstanceError) as error:
         from hindmost.targets.resolve import without_password
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from collections.abc import Sequence
@@ -43,9 +44,24 @@ def whole(group: Group, help: str, metavar: str = "N") -> Parameter:
 Json = Annotated[bool, switch(OUTPUT, "Print the result as JSON.", "--json")]
 """Every view for people has a machine's twin."""
 
+Yes = Annotated[
+    bool, switch(PROCEDURE, "Resume even a study that uses secrets or programs of this host.", "--yes", "-y")
+]
+Shared = Annotated[bool, switch(OUTPUT, "Let other users of this host read the study.", "--shared")]
+
 Verbose = Annotated[
     bool, switch(OUTPUT, "The whole account of load, runs and instrument, as on the page.", "--verbose", "-v")
 ]
+
+
+def keep_private(*, shared: bool) -> None:
+    """Let nobody else read what is written from now on, unless the study is shared."""
+    from hindmost.store.study import share
+
+    if shared:
+        share()
+    else:
+        os.umask(0o077)
 
 
 def words_of(command: str) -> list[str]:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from hindmost.cli.streams import CLOSED, say, silence
 from hindmost.errors import HindmostError, UsageError
 from hindmost.exits import Exit
+from hindmost.plan.secrets import given_names
 
 if TYPE_CHECKING:
     from hindmost.studies.kind import Shown
@@ -54,9 +55,15 @@ def tell(
         failed.append(fault)
     failed += [fault for path, text in (files or {}).items() if (fault := written(path, text))]
     took = [f"answered {since_start():.1f} s after the command began"] if timed else []
-    lines = [] if quiet else [*shown.notes, *took]
+    lines = [] if quiet else [*_hidden(), *shown.notes, *took]
     say(*lines, *shown.said, *map(unwritten, dict.fromkeys(failed)))
     return Exit.ERROR if failed and shown.exit == Exit.DONE else shown.exit
+
+
+def _hidden() -> list[str]:
+    """What was given in plain words, so that the study cannot be resumed without it."""
+    names = ", ".join(given_names())
+    return [f"warning[secret-not-stored]: the study does not store {names}"] if names else []
 
 
 def put(text: str) -> str | None:

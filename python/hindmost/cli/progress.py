@@ -40,9 +40,16 @@ _PHASES = {
 class Talk:
     """Reports the progress of any kind of study."""
 
-    def __init__(self, *, quiet: bool, out: TextIO | None = None) -> None:
-        self._quiet = quiet
+    def __init__(self, *, quiet: bool, out: TextIO | None = None, trust: bool = False) -> None:
+        self._quiet, self._trust = quiet, trust
         self._out = out or sys.stderr
+
+    def trusts(self, question: str) -> bool:
+        """As ``--yes`` says, else as whoever sits at the terminal answers."""
+        if self._trust or not sys.stdin.isatty():
+            return self._trust
+        say(f"{question} [y/N] ", out=self._out, end="")
+        return sys.stdin.readline().strip().lower() in ("y", "yes")
 
     def say(self, text: str) -> None:
         """Print a line that stays."""

@@ -5,7 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from hindmost.cli.options import OUTPUT, PROCEDURE, TARGET, Json, option, switch, whole
+from hindmost.cli.options import (
+    OUTPUT,
+    PROCEDURE,
+    TARGET,
+    Json,
+    Shared,
+    Yes,
+    keep_private,
+    option,
+    switch,
+    whole,
+)
 from hindmost.cli.requests import takes
 from hindmost.errors import UsageError
 from hindmost.run.request import MeasureRequest
@@ -56,6 +67,8 @@ def trial(
     page: Annotated[
         Path | None, option(OUTPUT, "FILE", "Write the page there. [default: into the study]")
     ] = None,
+    shared: Shared = False,
+    yes: Yes = False,
     json_: Json = False,
     quiet: Annotated[bool, switch(OUTPUT, "No progress.", "--quiet", "-q")] = False,
 ) -> int:
@@ -70,6 +83,7 @@ def trial(
     from hindmost.studies.kind import carry_out
     from hindmost.studies.trial import opened, reopened
 
+    keep_private(shared=shared)
     if resume is not None:
         own = {"--knob": knob, "--levels": levels, "--refine": refine, "--by": by, "--out": out}
         refuse_changes(
@@ -87,5 +101,5 @@ def trial(
         )
     else:
         study = opened(asked, knob, levels, rounds, by or "p99", out, refine or 0)
-    shown = carry_out(study, Talk(quiet=quiet), page, keep=keep)
+    shown = carry_out(study, Talk(quiet=quiet, trust=yes), page, keep=keep)
     return tell(shown, as_json=json_, quiet=quiet, timed=True)

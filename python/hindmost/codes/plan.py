@@ -38,6 +38,10 @@ CODES = {
     ),
     # Plans
     "unset-variable": Code("An environment variable is not set.", "Export the variable."),
+    "untrusted-reference": Code(
+        "A stored study would send a variable or a file of this host, or run a program of its own.",
+        "Look at what it names; repeat the command with --yes if you trust whoever made the study.",
+    ),
     "secret-not-stored": Code(
         "A study does not store secrets, so that another process cannot use this one.",
         "Name a secret as env:NAME or file:PATH when a study begins.",

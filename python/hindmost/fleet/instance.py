@@ -23,7 +23,7 @@ class Instance:
     index : int
         Which instance.
     plan : str
-        Its engine plan.
+        Its engine plan; it is written nowhere.
     place : Path
         Folder for its files.
     cpus : sequence of int
@@ -34,11 +34,14 @@ class Instance:
         self.index = index
         self._heard = b""
         self._errors = place / f"instance-{index}.err"
-        self._plan = place / f"plan-{index}.json"
-        self._plan.write_text(plan, encoding="utf-8")
-        with self._errors.open("wb") as errors:
+        with self._errors.open("wb") as errors, os.fdopen(os.memfd_create("plan"), "wb") as held:
+            # It may hold passwords: in memory, it is gone with its readers, and nobody else's to read.
+            held.write(plan.encode())
+            held.flush()
+            words = [sys.executable, "-P", "-m", "hindmost.agent", "instance"]
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "hindmost.agent", "instance", str(self._plan), str(place)],
+                [*words, f"/proc/self/fd/{held.fileno()}", str(place)],
+                pass_fds=[held.fileno()],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,
@@ -97,7 +100,6 @@ class Instance:
 
     def sweep(self) -> None:
         """Remove what only it and we needed."""
-        self._plan.unlink(missing_ok=True)
         self._errors.unlink(missing_ok=True)
 
     def stop(self) -> None:

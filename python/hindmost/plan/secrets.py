@@ -4,7 +4,11 @@ A plan is stored beside its answer and shown on pages, so what it holds of a sec
 ``env:NAME`` (a variable of the environment), ``file:PATH`` (the first line of a file), or, for one that was
 given in plain words, ``given:NAME``, which this process alone can look up. A reference may stand behind
 another word, as in ``Bearer env:TOKEN``. It is looked up when a load instance is told what to do, through
-its pipe.
+its pipe. What a document of another tool says is plain text: ``text:`` stands before what would be taken for
+a reference.
+
+Only references of this command line, or of the workload file that it names, are looked up (`trust`). A stored
+study may be somebody else's, who would have us send a file of ours.
 """
 
 from __future__ import annotations
@@ -17,7 +21,16 @@ from typing import Any
 
 from hindmost.errors import UsageError
 
-_REFERENCE = re.compile(r"(?<!\S)(env|file|given):(\S+)")
+_REFERENCE = re.compile(r"(?<!\S)(env|file|given|text):(\S+)")
+_IN_TEXT = re.compile(
+    r"""(?P<before>["']?(?P<name>[\w.-]*(?:token|secret|passw(?:or)?d|credential|api[-_]?key|signature|session)[\w.-]*)["']?
+    \s*[=:]\s*["']?)(?P<words>[^"'&\s,;{}]{3,})""",
+    re.I | re.X,
+)
+"""In a body, a path or a command: ``"password": "..."``, ``token=...``."""
+_PROGRAMS = ("command", "read", "undo", "interference")
+"""What a factor of a study may run."""
+_PLACE = re.compile(r"given:([A-Za-z0-9-]+-\d+)")
 _SECRET = re.compile(
     r"authorization|cookie|token|secret|password|passwd|credential|session|signature|api[-_]?key|x-auth", re.I
 )
@@ -25,6 +38,8 @@ _LARGEST_BYTES = 1 << 16
 _FIELD = re.compile(r"\{\{[^{}]*\}\}")
 _given: dict[str, str] = {}
 """What was given in plain words, by the name of its reference. It leaves this process only through pipes."""
+_trusted: set[str] = set()
+"""References that whoever started this process has named."""
 
 
 def is_secret(name: str) -> bool:
@@ -54,10 +69,77 @@ def concealed(name: str, value: str) -> str:
         scheme, space, words = "", "", value
     if _FIELD.fullmatch(words):  # a field of a template: its values are in the data
         return value
+    return f"{scheme}{space}{_keep(name, words)}"
+
+
+def _keep(name: str, words: str) -> str:
     known = [key for key, other in _given.items() if other == words]
     key = known[0] if known else f"{re.sub(r'[^A-Za-z0-9-]', '-', name)}-{len(_given) + 1}"
     _given[key] = words
-    return f"{scheme}{space}given:{key}"
+    return f"given:{key}"
+
+
+def concealed_text(text: str) -> str:
+    """A text without the words that stand after a secret's name.
+
+    >>> concealed_text('{"user": "a", "password": "{{data.password}}"}')
+    '{"user": "a", "password": "{{data.password}}"}'
+    """
+
+    def hidden(found: re.Match[str]) -> str:
+        if _PLACE.fullmatch(found["words"]):
+            return found[0]
+        return found["before"] + _keep(found["name"], found["words"])
+
+    return _IN_TEXT.sub(hidden, text)
+
+
+def revealed_text(text: str, what: str) -> str:
+    """A text with the words that `concealed_text` took.
+
+    Raises
+    ------
+    UsageError
+        If they were given to another process.
+    """
+    return _PLACE.sub(lambda found: _looked_up("given", found[1], what), text)
+
+
+def given_names() -> list[str]:
+    """Names of what was given in plain words to this process, which no study stores."""
+    return sorted({key.rpartition("-")[0] for key in _given})
+
+
+def references(document: object) -> set[str]:
+    """All references to variables and files in a document's texts, and programs that its factors run."""
+    if isinstance(document, str):
+        return {found[0] for found in _REFERENCE.finditer(document) if found[1] in ("env", "file")}
+    if isinstance(document, Mapping):
+        ran = [document.get(key) for key in _PROGRAMS] if "levels" in document else []
+        programs = {f"program:{one}" for one in ran if isinstance(one, str) and " " in one}
+        return programs | references(list(document.values()))
+    if isinstance(document, list | tuple):
+        return set().union(*map(references, document))
+    return set()
+
+
+def trust(document: object) -> None:
+    """Let the references of a document be looked up."""
+    _trusted.update(references(document))
+
+
+def untrusted(document: object) -> list[str]:
+    """References of a document that nobody has trusted."""
+    return sorted(references(document) - _trusted)
+
+
+def literal(text: str) -> str:
+    """A text that holds no reference, whatever it looks like.
+
+    >>> literal("file:///a Bearer env:X"), revealed(literal("file:///a Bearer env:X"), "header X")
+    ('text:file:///a Bearer text:env:X', 'file:///a Bearer env:X')
+    """
+    return _REFERENCE.sub(r"text:\g<0>", text)
 
 
 def revealed(value: str, what: str) -> str:
@@ -79,6 +161,16 @@ def revealed(value: str, what: str) -> str:
 
 
 def _looked_up(source: str, name: str, what: str) -> str:
+    if source == "text":
+        return name
+    if source in ("env", "file") and f"{source}:{name}" not in _trusted:
+        raise UsageError(
+            "untrusted-reference",
+            f"{what}: {source}:{name} stands in a stored study, not in this command",
+            hint="resume with --yes to send it",
+            name=f"{source}:{name}",
+            field=what,
+        )
     if source == "env":
         if (words := os.environ.get(name)) is None:
             raise UsageError(
@@ -132,8 +224,8 @@ def reveal_headers(headers: Mapping[str, str]) -> dict[str, str]:
 
 
 def conceal(workload: dict[str, Any]) -> dict[str, Any]:
-    """A workload as a document may hold it: without plain words of secrets in headers."""
-    return _with_headers(workload, conceal_headers)
+    """A workload as a document may hold it: without plain words of secrets in headers, bodies and paths."""
+    return _with_texts(_with_headers(workload, conceal_headers), concealed_text)
 
 
 def reveal(workload: dict[str, Any]) -> dict[str, Any]:
@@ -144,7 +236,25 @@ def reveal(workload: dict[str, Any]) -> dict[str, Any]:
     UsageError
         If a reference leads nowhere.
     """
-    return _with_headers(workload, reveal_headers)
+    return _with_texts(_with_headers(workload, reveal_headers), lambda text: revealed_text(text, "a request"))
+
+
+_TEXTS = ("body", "path", "command", "send", "sql", "parameters")
+
+
+def _with_texts(workload: dict[str, Any], change: Callable[[str], str]) -> dict[str, Any]:
+    def changed(value: Any) -> Any:  # noqa: ANN401 (whatever stands in the file)
+        if isinstance(value, str):
+            return change(value)
+        if isinstance(value, list):
+            return [changed(one) for one in value]
+        return value
+
+    found = {name: changed(value) if name in _TEXTS else value for name, value in workload.items()}
+    for name, value in workload.items():
+        if name not in _TEXTS and isinstance(value, list):
+            found[name] = [_with_texts(one, change) if isinstance(one, dict) else one for one in value]
+    return found
 
 
 def _with_headers(

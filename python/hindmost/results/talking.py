@@ -24,8 +24,8 @@ Tell = Callable[[str], object]
 class Telling:
     """Passes progress to a function; without one, important lines become Python warnings."""
 
-    def __init__(self, tell: Tell | None) -> None:
-        self._tell = tell
+    def __init__(self, tell: Tell | None, *, trust: bool = False) -> None:
+        self._tell, self._trust = tell, trust
         self._what = ""
 
     def say(self, text: str) -> None:
@@ -39,6 +39,10 @@ class Telling:
             warnings.warn(text, UserWarning, stacklevel=2)
         else:
             self._tell(text)
+
+    def trusts(self, question: str) -> bool:
+        """As the caller said."""
+        return self._trust
 
     def runs(self, plan: MeasurePlan) -> Telling:
         """Return the watcher of a plan's runs."""

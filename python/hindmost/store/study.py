@@ -51,6 +51,15 @@ def now_utc() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+_shared = False
+
+
+def share() -> None:
+    """Let other users of this host read the studies that this process makes."""
+    global _shared
+    _shared = True
+
+
 class Study:
     """An open study folder. One process at a time works in it; any number may read.
 
@@ -60,11 +69,14 @@ class Study:
         The study's folder.
     manifest : dict
         Its manifest.
+    fresh : bool
+        Whether this process made it; else it may be anybody's.
     """
 
     def __init__(self, folder: Path, manifest: dict[str, Any]) -> None:
         self.folder = folder
         self.manifest = manifest
+        self.fresh = False
 
     @classmethod
     def create(cls, folder: Path, manifest: dict[str, Any]) -> Study:
@@ -80,6 +92,7 @@ class Study:
             If it cannot be written, or another process is at work in it.
         """
         study = cls(folder, {"schema": SCHEMA, **manifest})
+        study.fresh = True
         if _never_measured(folder):
             with study.lock():
                 study.write("manifest.json", json.dumps(study.manifest, indent=1))
@@ -110,6 +123,8 @@ class Study:
             )
         with _explaining(folder):
             (folder / "runs").mkdir(parents=True, exist_ok=True)
+            if not _shared:
+                folder.chmod(0o700)
             _write(folder / "manifest.json", json.dumps(study.manifest, indent=1))
         return study
 

@@ -16,6 +16,7 @@ from typing import Any, Generic, TypeVar, cast
 
 from hindmost.errors import HindmostError, Interrupted, StudyError, UsageError
 from hindmost.exits import Exit
+from hindmost.plan.secrets import trust, untrusted
 from hindmost.store import Study, name_of
 from hindmost.store.study import read_only
 from hindmost.studies.talk import Talk
@@ -190,6 +191,7 @@ def carry_out(study: Study, talk: Talk, page: Path | None = None, **options: obj
         What ended it; finished runs are kept, and the error says how to go on.
     """
     kind = kind_of(study)
+    _confirm(study, talk)
     try:
         with study.lock():
             answer = kind.run(study, talk, **options)
@@ -211,6 +213,25 @@ def carry_out(study: Study, talk: Talk, page: Path | None = None, **options: obj
         if kept := _finished(study):
             error.add_note(f"{_runs(kept)} kept: {study.again}")
         raise
+
+
+def _confirm(study: Study, talk: Talk) -> None:
+    """Ask before a stored study, which may be another's, sends what is ours or runs a program of its own."""
+    if study.fresh:
+        trust(study.manifest)
+    if not (named := untrusted(study.manifest)):
+        return
+    target, names = str(study.manifest["plan"].get("target")), ", ".join(named)
+    if not talk.trusts(f"{study.folder} would use {names} for {target}. Go on?"):
+        raise UsageError(
+            "untrusted-reference",
+            f"{study.folder} would use {names} for {target}",
+            hint=f"{study.again} --yes",
+            names=named,
+            target=target,
+            path=str(study.folder),
+        )
+    trust(study.manifest)
 
 
 def reported(study: Study) -> Shown:

@@ -25,6 +25,9 @@ class Talk(Protocol):
     def warn(self, text: str) -> None:
         """One that must be read, even by who wants no progress."""
 
+    def trusts(self, question: str) -> bool:
+        """Ask whether a study that may be another's may do what it says."""
+
     def runs(self, plan: MeasurePlan) -> Observer:
         """Whoever watches runs of a plan."""
 
@@ -40,6 +43,10 @@ class Silent:
 
     def warn(self, text: str) -> None:
         """Nothing."""
+
+    def trusts(self, question: str) -> bool:
+        """Nobody says so."""
+        return False
 
     def runs(self, plan: MeasurePlan) -> Silent:
         """Nobody watches."""

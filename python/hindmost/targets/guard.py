@@ -182,6 +182,7 @@ class Guard:
             user=request["uid"],
             group=request["gid"],
             extra_groups=request["groups"],
+            umask=0o022,  # ours may keep what we write to ourselves
         )
         server.returncode = 0  # reaped by `reap`, not by Popen
         return server.pid

@@ -5,7 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-from hindmost.cli.options import LOAD, OUTPUT, PROCEDURE, TARGET, Json, option, switch, whole
+from hindmost.cli.options import (
+    LOAD,
+    OUTPUT,
+    PROCEDURE,
+    TARGET,
+    Json,
+    Shared,
+    Yes,
+    keep_private,
+    option,
+    switch,
+    whole,
+)
 from hindmost.errors import UsageError
 
 
@@ -52,6 +64,8 @@ def verify(
     page: Annotated[
         Path | None, option(OUTPUT, "PAGE.html", "Page of the curves. [default: STUDY/verification.html]")
     ] = None,
+    shared: Shared = False,
+    yes: Yes = False,
     json_: Json = False,
     quiet: Annotated[bool, switch(OUTPUT, "No progress.", "--quiet", "-q")] = False,
 ) -> int:
@@ -68,6 +82,7 @@ def verify(
     from hindmost.studies.kind import carry_out
     from hindmost.studies.verification import asked_for, reopened
 
+    keep_private(shared=shared)
     if original is None and not Path(clone).is_dir():
         raise UsageError(
             "missing-argument",
@@ -94,4 +109,4 @@ def verify(
             server_cpus=server_cpus,
             remake=remake,
         )
-    return tell(carry_out(study, Talk(quiet=quiet), page), as_json=json_, quiet=quiet, timed=True)
+    return tell(carry_out(study, Talk(quiet=quiet, trust=yes), page), as_json=json_, quiet=quiet, timed=True)

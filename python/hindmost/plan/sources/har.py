@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from hindmost.errors import UsageError
 from hindmost.plan.http import quoted
+from hindmost.plan.secrets import literal
 from hindmost.plan.sources.place import Place
 from hindmost.plan.sources.vegeta import path_of
 
@@ -58,7 +59,7 @@ def _request(request: dict[str, Any], place: Place) -> dict[str, Any]:
                 together = f"{headers[other]}, {one['value']}" if other else str(one["value"])
                 headers[other or name] = together
         if headers:
-            found["headers"] = {name: quoted(value) for name, value in headers.items()}
+            found["headers"] = {name: literal(quoted(value)) for name, value in headers.items()}
         if (text := request.get("postData", {}).get("text")) is not None:
             if request["postData"].get("encoding") == "base64":
                 text = base64.b64decode(text).decode("utf-8")

@@ -11,6 +11,7 @@ from urllib.parse import quote, urlsplit
 
 from hindmost.errors import UsageError
 from hindmost.plan.http import as_json, quoted
+from hindmost.plan.secrets import literal
 from hindmost.plan.sources.place import Place
 
 _METHODS = ("get", "put", "post", "delete", "options", "head", "patch")
@@ -94,7 +95,7 @@ class _Reader:
             elif place == "query" and one.get("required"):
                 query.append(f"{quote(name)}={self.text(one)}")
             elif place == "header" and one.get("required"):
-                headers[name] = self.text(one, escape=False)
+                headers[name] = literal(self.text(one, escape=False))
             elif place == "body":
                 body = {"content": {"application/json": {"schema": one.get("schema", {})}}}
         whole = self.base + path + ("?" + "&".join(query) if query else "")
@@ -105,7 +106,7 @@ class _Reader:
             kind, text = self.body(self.resolved(body))
             if kind:
                 found["body"] = text
-                headers["Content-Type"] = kind
+                headers["Content-Type"] = literal(kind)
         if codes := sorted(int(code) for code in map(str, operation.get("responses", {})) if _good(code)):
             found["accept"] = codes
         if headers:

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 from hindmost.errors import UsageError
 from hindmost.plan.http import quoted
+from hindmost.plan.secrets import literal
 from hindmost.plan.sources.place import Place
 
 _START = re.compile(r"([A-Z]+)\s+(\S+)$")
@@ -73,7 +74,7 @@ def from_vegeta(text: str, folder: Path, place: Place) -> list[dict[str, Any]]:
                     value=name[:40],
                     **here.fields(),
                 )
-            found[-1].setdefault("headers", {})[name.strip()] = quoted(value.strip())
+            found[-1].setdefault("headers", {})[name.strip()] = literal(quoted(value.strip()))
     return found
 
 
@@ -82,7 +83,7 @@ def _json(line: str, place: Place) -> dict[str, Any]:
         target = json.loads(line)
         found: dict[str, Any] = {"method": target["method"], "path": path_of(target["url"], place)}
         if header := target.get("header"):
-            found["headers"] = {name: quoted(", ".join(values)) for name, values in header.items()}
+            found["headers"] = {name: literal(quoted(", ".join(values))) for name, values in header.items()}
         if body := target.get("body"):
             found["body"] = quoted(base64.b64decode(body, validate=True).decode("utf-8"))
     except (ValueError, KeyError, TypeError, AttributeError, binascii.Error) as error:

@@ -48,9 +48,12 @@ class MeasureRequest(CourseOptions, LoadOptions):
         UsageError
             If something of it cannot be meant, or the engine refuses it.
         """
+        from hindmost.plan.secrets import trust
         from hindmost.run.request.planning import plan_of
 
-        return plan_of(self)
+        plan = plan_of(self)
+        trust(plan.model_dump(mode="json"))
+        return plan
 
     def stopping(self) -> dict[str, Any]:
         """How many runs, how precise, how many again, as far as it was said: what may change later."""

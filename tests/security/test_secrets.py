@@ -1,0 +1,123 @@
+"""Secrets: who may read what a study stores, and whose word makes us look one up."""
+
+from __future__ import annotations
+
+import json
+import stat
+from pathlib import Path
+
+import pytest
+from measuring import finish, hindmost, start, wait_for
+from messages import raises
+
+from hindmost.errors import UsageError
+from hindmost.plan import secrets
+from hindmost.plan.sources import read_requests
+from hindmost.run.request import MeasureRequest
+
+QUICK = ("--duration", "200ms", "--warmup", "100ms", "--runs", "1", "--clients", "1", "--rate", "500")
+WORDS = "correct-horse-battery"
+
+
+def modes(folder: Path) -> set[int]:
+    return {stat.S_IMODE(path.stat().st_mode) & 0o077 for path in (folder, *folder.rglob("*"))}
+
+
+def test_a_study_is_readable_by_its_user_alone_while_it_runs_and_after(tmp_path):
+    out = tmp_path / "study"
+    running = start("measure", "synth", *QUICK[:-4], "--clients", "1", "--rate", "500", "--out", out)
+    wait_for(lambda: [*out.glob("runs/*/*")] or running.poll() is not None, "a run that has begun")
+    during = modes(out)
+    assert not [*out.rglob("plan-*")]
+    answer = finish(running, out)
+    assert answer.code in (0, 4), answer.err
+    assert during == modes(out) == {0}
+
+
+def test_a_shared_study_is_readable_by_others(tmp_path):
+    out = tmp_path / "study"
+    hindmost("measure", "synth", *QUICK, "--out", out, "--shared")
+    assert stat.S_IMODE(out.stat().st_mode) & 0o055 == 0o055
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        {"method": "POST", "body": f'{{"user": "a", "password": "{WORDS}"}}'},
+        {"path": f"/login?api_key={WORDS}&x=1"},
+        {"headers": {"X-Auth-Token": WORDS}},
+        {"headers": {"Authorization": f"Bearer {WORDS}"}},
+        {"body": f"grant=1&client_secret={WORDS}"},
+    ],
+)
+def test_what_looks_like_a_credential_is_not_stored(tmp_path, request_):
+    workload = {"kind": "http", "requests": [request_]}
+    stored = secrets.conceal(workload)
+    assert WORDS not in json.dumps(stored)
+    assert secrets.reveal(stored) == workload
+    assert secrets.conceal(stored) == stored
+    assert secrets.given_names()
+
+
+def test_what_is_no_credential_stays():
+    workload = {
+        "kind": "http",
+        "requests": [{"path": "/tokens/list?session_count=1", "body": '{"password": "{{data.password}}"}'}],
+    }
+    assert secrets.conceal(workload)["requests"][0]["body"] == workload["requests"][0]["body"]
+
+
+@pytest.fixture
+def study(tmp_path):
+    """A study of one run that somebody else has written a reference to a secret of ours into."""
+    out, secret = tmp_path / "study", tmp_path / "shadow"
+    secret.write_text(f"{WORDS}\n")
+    workload = tmp_path / "workload.json"
+    workload.write_text(json.dumps({"kind": "http", "requests": [{"headers": {"X-Id": "7"}}]}))
+    hindmost("measure", "synth?protocol=http", *QUICK, "--workload", workload, "--out", out)
+    manifest = json.loads((out / "manifest.json").read_text())
+    manifest["plan"]["workload"]["requests"][0]["headers"]["X-Id"] = f"file:{secret}"
+    manifest["plan"]["runs"] = [2, 2]
+    (out / "manifest.json").write_text(json.dumps(manifest))
+    return out, secret
+
+
+def test_a_stored_study_sends_no_file_of_ours_unless_we_say_so(study):
+    out, secret = study
+    answer = hindmost("measure", "--resume", out, "--json")
+    answer.assert_error(2, "untrusted-reference", names=[f"file:{secret}"])
+    assert not [*out.glob("runs/0002")]
+    assert hindmost("measure", "--resume", out, "--yes", "--json").code in (0, 4)
+    assert [*out.glob("runs/0002")]
+
+
+def test_a_stored_study_runs_no_program_of_its_own_unless_we_say_so():
+    factor = {"name": "x", "command": "touch {level}", "undo": "true x", "levels": ["1", "2"]}
+    assert secrets.untrusted({"factors": [factor]}) == ["program:touch {level}", "program:true x"]
+    secrets.trust({"factors": [factor]})
+    assert secrets.untrusted({"factors": [factor]}) == []
+
+
+def test_a_plan_looks_up_what_its_command_line_names_alone(monkeypatch):
+    monkeypatch.setenv("OURS_OF_TEST", WORDS)
+    with raises(UsageError, "untrusted-reference", name="env:OURS_OF_TEST"):
+        secrets.revealed("Bearer env:OURS_OF_TEST", "header Authorization")
+    MeasureRequest(
+        target="http://127.0.0.1:1/", header=("Authorization: Bearer env:OURS_OF_TEST",), rate="1"
+    ).plan()
+    assert secrets.revealed("Bearer env:OURS_OF_TEST", "header Authorization") == f"Bearer {WORDS}"
+
+
+def test_documents_of_other_tools_name_no_secret(tmp_path):
+    har, openapi, vegeta = (tmp_path / name for name in ("a.har", "a.json", "a.txt"))
+    header = {"name": "X-Id", "value": "file:/etc/shadow"}
+    request = {"method": "GET", "url": "http://h/x", "headers": [header]}
+    har.write_text(json.dumps({"log": {"entries": [{"request": request}]}}))
+    parameter = {"name": "X-Id", "in": "header", "example": "env:HOME", "required": True}
+    operation = {"get": {"parameters": [parameter], "responses": {}}}
+    openapi.write_text(json.dumps({"openapi": "3.0.0", "paths": {"/x": operation}}))
+    vegeta.write_text("GET http://h/x\nX-Id: file:/etc/shadow\n")
+    for path, said in ((har, "file:/etc/shadow"), (openapi, "env:HOME"), (vegeta, "file:/etc/shadow")):
+        workload = read_requests(path)
+        assert secrets.references(workload) == set(), path
+        assert said in json.dumps(secrets.reveal(secrets.conceal(workload))), path
