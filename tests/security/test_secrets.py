@@ -84,11 +84,10 @@ def study(tmp_path):
 
 def test_a_stored_study_sends_no_file_of_ours_unless_we_say_so(study):
     out, secret = study
-    answer = hindmost("measure", "--resume", out, "--json")
+    answer = hindmost("measure", "--resume", out, "--runs", "2", "--json")
     answer.assert_error(2, "untrusted-reference", names=[f"file:{secret}"])
-    assert not [*out.glob("runs/0002")]
-    assert hindmost("measure", "--resume", out, "--yes", "--json").code in (0, 4)
-    assert [*out.glob("runs/0002")]
+    resumed = hindmost("measure", "--resume", out, "--runs", "2", "--yes", "--json")
+    assert resumed.code in (0, 4), resumed
 
 
 def test_a_stored_study_runs_no_program_of_its_own_unless_we_say_so():

@@ -29,7 +29,7 @@ def fleet(tmp_path, monkeypatch):
     def run(*scripts: str, watch=lambda _: None, patience_s=5.0, **plan):
         agent = tmp_path / "agent"
         agent.write_text(
-            "#!/bin/sh\nplan=$5 place=$6 index=${5##*-} index=${index%.json}\n"
+            "#!/bin/sh\nplan=$5 place=$6 index=$(sed 's/.*\"index\": *\\([0-9]*\\).*/\\1/' $5)\n"
             f"echo $$ > {tmp_path}/pid-$index\n"
             'say() { echo \'{"event": "\'$1\'", "replies": 7}\'; }\nhear() { read -r told || exit 9; }\n'
             "case $index in\n"

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 from hindmost.cli.streams import CLOSED, say, silence
 from hindmost.errors import HindmostError, UsageError
 from hindmost.exits import Exit
-from hindmost.plan.secrets import given_names
 
 if TYPE_CHECKING:
     from hindmost.studies.kind import Shown
@@ -62,6 +61,8 @@ def tell(
 
 def _hidden() -> list[str]:
     """What was given in plain words, so that the study cannot be resumed without it."""
+    from hindmost.plan.secrets import given_names
+
     names = ", ".join(given_names())
     return [f"warning[secret-not-stored]: the study does not store {names}"] if names else []
 
