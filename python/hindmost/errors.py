@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from hindmost.escapes import plain
 from hindmost.exits import Exit
 
 
@@ -39,10 +40,11 @@ class HindmostError(Exception):
         exit_code: int | None = None,
         **fields: object,
     ) -> None:
+        message = plain(message)
         super().__init__(message)
         self.code = code
         self.message = message
-        self.hint = hint
+        self.hint = None if hint is None else plain(hint)
         self.fields: dict[str, Any] = fields
         if exit_code is not None:
             self.exit_code = exit_code

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from hindmost.escapes import plain
+
 if TYPE_CHECKING:
     from hindmost.store.types import Note as NoteDocument
 
@@ -18,6 +20,9 @@ class Note:
     code: str
     text: str
     values: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", plain(self.text))
 
     def __str__(self) -> str:
         return self.text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import signal
@@ -9,7 +10,7 @@ import sys
 import threading
 from collections.abc import Sequence
 from types import FrameType
-from typing import Any
+from typing import Any, TextIO, cast
 
 import cyclopts
 
@@ -18,6 +19,7 @@ from hindmost.cli.streams import CLOSED, say, silence
 from hindmost.cli.usage import explained
 from hindmost.cli.verbs import following, spelled_out
 from hindmost.errors import HindmostError, Interrupted
+from hindmost.escapes import Plain
 from hindmost.exits import Exit
 
 app = parser()
@@ -36,7 +38,11 @@ def run(argv: Sequence[str] | None = None) -> int:
     if sys.unraisablehook is sys.__unraisablehook__:
         sys.unraisablehook = _unraisable
     words = spelled_out(sys.argv[1:] if argv is None else argv)
-    as_json = "--json" in words
+    with contextlib.redirect_stdout(cast("TextIO", Plain(sys.stdout))):
+        return _run(words, as_json="--json" in words)
+
+
+def _run(words: Sequence[str], *, as_json: bool) -> int:
     try:
         code = app(words, exit_on_error=False, print_error=False, result_action="return_value")
         sys.stdout.flush()

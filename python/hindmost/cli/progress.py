@@ -59,7 +59,7 @@ class Talk:
     def warn(self, text: str) -> None:
         """Print a line even with ``--quiet``."""
         clear = CLEAR if self._out.isatty() else ""
-        say(f"{clear}{text}", out=self._out)
+        say(text, out=self._out, head=clear)
 
     def runs(self, plan: MeasurePlan) -> Progress:
         """Report the runs of a plan."""
@@ -145,11 +145,11 @@ class Progress:
         if self._live:
             head = f"run {self._number} of {self._least}..{self._most}: "
             left = f"; {self._remaining()}" if self._decision else ""
-            say(f"{CLEAR}{head}{text}{left}", out=self._out, end="")
+            say(f"{head}{text}{left}", out=self._out, head=CLEAR, end="")
 
     def _clear(self) -> None:
         if self._live:
-            say(CLEAR, out=self._out, end="")
+            say("", out=self._out, head=CLEAR, end="")
 
 
 class CellProgress:
@@ -176,14 +176,14 @@ class CellProgress:
         self._laps.append(seconds)
         line = f"{step.what}, {step.done} of {step.of}, {self._left(step)} left"
         if self._live:
-            say(f"{CLEAR}{line}: {step.load.name}, {setting}"[:200], out=self._out, end="")
+            say(f"{line}: {step.load.name}, {setting}"[:200], out=self._out, head=CLEAR, end="")
         elif step.what != self._what:
             self._say(line)
         self._what = step.what
 
     def _say(self, text: str) -> None:
         if not self._quiet:
-            say(f"{CLEAR if self._live else ''}{text}", out=self._out)
+            say(text, out=self._out, head=CLEAR if self._live else "")
 
     def _left(self, step: Step) -> str:
         from hindmost.design.cost import duration_text  # whoever makes these steps has a design

@@ -7,6 +7,8 @@ import os
 import sys
 from typing import TextIO
 
+from hindmost.escapes import plain
+
 CLOSED = "note[output-closed]: standard output was closed before everything was written"
 
 
@@ -18,7 +20,7 @@ def silence(stream: TextIO) -> None:
         os.close(nowhere)
 
 
-def say(*lines: str, out: TextIO | None = None, end: str = "\n") -> None:
+def say(*lines: str, out: TextIO | None = None, head: str = "", end: str = "\n") -> None:
     """Tell people; where nobody is left to be told, that is no error, and work goes on.
 
     Parameters
@@ -27,12 +29,14 @@ def say(*lines: str, out: TextIO | None = None, end: str = "\n") -> None:
         What is told.
     out : file, optional
         Where people look: standard error.
+    head : str
+        Before each line: our own control characters.
     end : str
         Behind each line.
     """
     stream = out or sys.stderr
     try:
         for line in lines:
-            print(line, file=stream, end=end, flush=True)
+            print(f"{head}{plain(line)}", file=stream, end=end, flush=True)
     except OSError:
         silence(stream)

@@ -111,6 +111,6 @@ def _progress() -> Callable[[int, int], None] | None:
 
     def told(done: int, count: int) -> None:
         end = "\n" if done >= count else ""
-        say(f"\r{done:,} of {count:,} design points", end=end)
+        say(f"{done:,} of {count:,} design points", head="\r", end=end)
 
     return told

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from hindmost.escapes import plain
 from hindmost.report.colocation.profile import share_text
 from hindmost.report.common.console import console_of, printed, text_of
-from hindmost.report.common.document import plain
 from hindmost.report.common.numbers import number
 from hindmost.store.colocation import AtLoad, Beside, CoRun, Predicted
 

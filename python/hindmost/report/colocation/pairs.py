@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from hindmost.escapes import plain
 from hindmost.report.colocation.profile import share_text
 from hindmost.report.common.console import console_of, printed, text_of
-from hindmost.report.common.document import plain
 from hindmost.report.common.sheet import render
 from hindmost.store.pairs import Pairs
 

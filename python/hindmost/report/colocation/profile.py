@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from hindmost.escapes import plain
 from hindmost.report.common.console import console_of, printed, text_of
-from hindmost.report.common.document import plain
 from hindmost.report.common.numbers import number
 
 if TYPE_CHECKING:

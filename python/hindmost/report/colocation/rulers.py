@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import escape
 
+from hindmost.escapes import plain
 from hindmost.report.common.console import console_of, printed, text_of
-from hindmost.report.common.document import plain
 from hindmost.report.common.numbers import number
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ import sys
 from io import StringIO
 from typing import TYPE_CHECKING
 
+from hindmost.escapes import plain
 from hindmost.report.common import numbers
-from hindmost.report.common.document import plain
 
 if TYPE_CHECKING:
     from rich.console import Console

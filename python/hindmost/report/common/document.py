@@ -1,21 +1,10 @@
 """Makes a document ready to be shown: nothing unprintable, and only numbers that can be drawn."""
 
 import math
-import unicodedata
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-_BIDI = set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f")
-
-
-def plain(text: str) -> str:
-    """Show control characters (a server may send any as its version) instead of obeying them."""
-    if text.isprintable() and _BIDI.isdisjoint(text):
-        return text
-    return "".join(
-        "\ufffd" if c in _BIDI or (unicodedata.category(c) in ("Cc", "Cs") and c not in "\n\t") else c
-        for c in text
-    )
+from hindmost.escapes import plain
 
 
 def clean(value: Any) -> Any:  # noqa: ANN401 - JSON in, JSON out

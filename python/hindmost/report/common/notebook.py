@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
+from hindmost.escapes import plain
 from hindmost.report.common import numbers
-from hindmost.report.common.document import plain
 from hindmost.report.common.figure import Figure
 
 COLOURS = {

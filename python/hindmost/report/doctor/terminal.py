@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from hindmost.escapes import plain
 from hindmost.report.common.console import console_of, hinted, printed, text_of
-from hindmost.report.common.document import plain
 from hindmost.report.common.writing import FINDING_MARKS, written
 
 _MARK_STYLES = {"fine": "green", "mind": "yellow", "unfit": "bold red"}

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 from xml.etree import ElementTree as Xml
 
-from hindmost.report.common.document import plain
+from hindmost.escapes import plain
 from hindmost.report.measure import view
 from hindmost.store.measure import Limit, Measure
 

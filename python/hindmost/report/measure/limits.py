@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from hindmost.report.common.document import plain
+from hindmost.escapes import plain
 from hindmost.store.measure import Limit, Measure
 
 MARKS = {"held": "✓", "crossed": "✕", "undecided": "?"}

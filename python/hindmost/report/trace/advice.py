@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from hindmost.escapes import plain
 from hindmost.report.common.console import printed
-from hindmost.report.common.document import plain
 from hindmost.report.common.numbers import number, percent
 
 

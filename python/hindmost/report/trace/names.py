@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hindmost.report.common.document import plain
+from hindmost.escapes import plain
 from hindmost.report.common.numbers import number, percent
 
 STAGES = {
