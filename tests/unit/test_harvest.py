@@ -383,7 +383,7 @@ def test_config_for_yarn_has_the_keys_and_classes_that_the_plug_ins_have(folder,
     java = Path(__file__).parents[2] / "hadoop/src/main/java"
     read = set(re.findall(r'PREFIX \+ "([a-z.]+)"', (java / "hindmost/hadoop/Keys.java").read_text()))
     own = [key.removeprefix("hindmost.harvest.") for key in (hdfs | site) if key.startswith("hindmost.")]
-    assert len(own) == 7
+    assert len(own) == 8
     assert read.issuperset(own)
     classes_of_java = {one.stem: one.read_text() for one in java.rglob("*.java")}
     constants = set(re.findall(r"String (\w+) = PREFIX", classes_of_java.pop("Keys")))

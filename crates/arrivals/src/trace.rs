@@ -86,7 +86,7 @@ impl Trace {
     /// # Errors
     /// [`TraceError`], which names file and line.
     pub fn read(&self) -> Result<Moments, TraceError> {
-        let text = std::fs::read_to_string(&self.file)
+        let text = hindmost_sys::file::read_regular_text(&self.file)
             .map_err(|source| TraceError::Unreadable { file: self.file.clone(), source })?;
         self.parse(&text)
     }

@@ -101,7 +101,7 @@ type Interval = (Option<String>, f64, f64, Histogram);
 pub fn read_hlog(py: Python<'_>, path: PathBuf) -> PyResult<Vec<Interval>> {
     py.detach(|| {
         let fail = |why: &dyn std::fmt::Display| raise("hlog", &format!("{}: {why}", path.display()));
-        let file = File::open(&path).map_err(|e| fail(&e))?;
+        let file = hindmost_sys::file::open_regular(&path).map_err(|e| fail(&e))?;
         let log = ours::hlog::read(BufReader::new(file)).map_err(|e| fail(&e))?;
         let convert = |i: ours::hlog::Interval| {
             (i.tag.map(|tag| tag.as_str().to_owned()), i.start_s, i.end_s, Histogram(i.histogram))

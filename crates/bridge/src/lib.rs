@@ -54,8 +54,8 @@ mod _engine {
     use super::instance::{check_plan, clean_up, first_request, plan_needs, plan_schema, run_instance};
     #[pymodule_export]
     use super::knobs::{
-        check_knob, keep_knob, knobs, left_knobs, promise_folder, promise_steps, recover_knobs, restore_knobs,
-        set_knob, undo_knob,
+        check_knob, keep_knob, knobs, left_knobs, promise_folder, promise_steps, recover_knobs,
+        restore_knobs, set_knob, undo_knob,
     };
     #[pymodule_export]
     use super::nerve::{read_ring, watch, watch_counters, Prober, Sampler};

@@ -41,7 +41,11 @@ impl Owner {
     pub(crate) fn only_if_alive(self, change: impl Fn() -> io::Result<()>) -> io::Result<()> {
         let done = if self.alive() { change() } else { Ok(()) };
         // It may have ended meanwhile.
-        if self.alive() { done } else { Ok(()) }
+        if self.alive() {
+            done
+        } else {
+            Ok(())
+        }
     }
 
     /// Whether it still runs.

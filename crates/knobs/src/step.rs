@@ -97,7 +97,9 @@ impl Display for Step {
                 write!(out, "let process {} go on", pids.join(", "))
             }
             Self::Place { thread, cpus } => write!(out, "let thread {} run on CPUs {cpus:?}", thread.pid),
-            Self::Schedule { thread, policy } => write!(out, "schedule thread {} by policy {policy}", thread.pid),
+            Self::Schedule { thread, policy } => {
+                write!(out, "schedule thread {} by policy {policy}", thread.pid)
+            }
             Self::Move { from, to } => write!(out, "move the members of {from:?} to {to:?}"),
             Self::Kill { members } => write!(out, "kill the members of {members:?}"),
             Self::Shape { device, rate, .. } => write!(out, "shape {device:?} to {rate} bit/s"),
@@ -122,7 +124,9 @@ impl Step {
             Self::Write { path, value } => existing(write(tree, path, value)).map(drop),
             Self::Continue { processes } => each(processes, |one| one.signal(continue_process)),
             Self::Place { thread, cpus } => thread.only_if_alive(|| place_thread(thread.pid, cpus)),
-            Self::Schedule { thread, policy } => thread.only_if_alive(|| schedule_thread(thread.pid, *policy)),
+            Self::Schedule { thread, policy } => {
+                thread.only_if_alive(|| schedule_thread(thread.pid, *policy))
+            }
             Self::Move { from, to } => {
                 for_members(tree, from, |pid| existing(write(tree, to, &pid.to_string())).map(drop))
             }
@@ -191,7 +195,10 @@ fn shape(device: &str, rate: u64, burst: u64, limit: u64) -> io::Result<()> {
         return Ok(());
     }
     let (rate, burst, limit) = (format!("{rate}bit"), burst.to_string(), limit.to_string());
-    let bucket = ["tc", "qdisc", "change", "dev", device, "root", "tbf", "rate", &rate, "burst", &burst, "limit", &limit];
+    let bucket = [
+        "tc", "qdisc", "change", "dev", device, "root", "tbf", "rate", &rate, "burst", &burst, "limit",
+        &limit,
+    ];
     run(&words(bucket)).map(drop)
 }
 

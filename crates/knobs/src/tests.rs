@@ -427,8 +427,8 @@ fn a_command_of_an_earlier_version_is_told_and_not_run() {
         let changed = r#""knob":"x","found":"60","set":"1","boot":"6f2f""#;
         format!("{{\"schema\":\"hindmost.journal/1\",{changed},{undo}}}\n")
     };
-    let text = before(&format!("\"undo\":\"touch {}\"", mark.display()))
-        + &before("\"folder\":\"hindmost-group\"");
+    let text =
+        before(&format!("\"undo\":\"touch {}\"", mark.display())) + &before("\"folder\":\"hindmost-group\"");
     std::fs::create_dir(host.fake.path().join("hindmost-group")).unwrap();
     std::fs::write(host.journal.join("knobs.jsonl"), text).unwrap();
     let done = host.knobs().restore().unwrap();

@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 
@@ -15,6 +15,10 @@ use crate::NerveError;
 
 /// Samples that the page shows: ten minutes.
 const KEPT: usize = 600;
+/// Who may read at a time; whoever comes then is turned away.
+const READERS: usize = 16;
+/// From the first byte of a request to the last of its answer.
+const PATIENCE: Duration = Duration::from_secs(5);
 const PAGE: &str = include_str!("page.html");
 
 /// What is served: the last samples (wall clock in milliseconds, values) and events.
@@ -86,12 +90,21 @@ impl Served {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
         let serve = move || {
+            let readers = Arc::new(());
             for stream in listener.incoming().flatten() {
                 if stopped.load(Ordering::Relaxed) {
                     break;
                 }
-                // Whoever reads half an answer is no concern of the watch.
-                let _ = answer(stream, &shown);
+                if Arc::strong_count(&readers) > READERS {
+                    continue;
+                }
+                let (reader, shown) = (Arc::clone(&readers), Arc::clone(&shown));
+                // Whoever reads half an answer is no concern of the watch, nor of other readers.
+                let answering = move || {
+                    let _ = answer(stream, &shown);
+                    drop(reader);
+                };
+                let _ = std::thread::Builder::new().name("reader".into()).spawn(answering);
             }
         };
         std::thread::Builder::new().name("page".into()).spawn(serve).map_err(failed)?;
@@ -107,11 +120,16 @@ impl Drop for Served {
 }
 
 fn answer(mut stream: TcpStream, shown: &Mutex<Shown>) -> std::io::Result<()> {
-    stream.set_read_timeout(Some(Duration::from_secs(1)))?;
-    stream.set_write_timeout(Some(Duration::from_secs(1)))?;
+    let deadline = Instant::now() + PATIENCE;
+    // Zero would mean for ever.
+    let left = || deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
     let mut bytes = Vec::new();
     while !bytes.windows(4).any(|four| four == b"\r\n\r\n") && bytes.len() < 16 * 1024 {
         let mut more = [0; 2048];
+        stream.set_read_timeout(Some(left()))?;
+        if Instant::now() >= deadline {
+            return Ok(());
+        }
         let count = stream.read(&mut more)?;
         if count == 0 {
             break;
@@ -137,7 +155,16 @@ fn answer(mut stream: TcpStream, shown: &Mutex<Shown>) -> std::io::Result<()> {
         _ => ("404 Not Found", "text/plain", "there are /, /metrics and /samples.json\n".to_owned()),
     };
     let length = body.len();
-    write!(stream, "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}")
+    let text = format!("HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}");
+    let mut rest = text.as_bytes();
+    while !rest.is_empty() && Instant::now() < deadline {
+        stream.set_write_timeout(Some(left()))?;
+        match stream.write(rest)? {
+            0 => break,
+            count => rest = &rest[count..],
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -151,6 +178,26 @@ mod tests {
         stream.read_to_string(&mut text).unwrap();
         text
     }
+
+    #[test]
+    fn a_slow_reader_keeps_no_other_waiting() {
+        let served = Served::start(0, Arc::new(Mutex::new(Shown::default()))).unwrap();
+        let mut slow = TcpStream::connect(served.address).unwrap();
+        slow.write_all(b"GET / HT").unwrap();
+        let begun = Instant::now();
+        assert!(get(served.address, "/", "localhost").starts_with("HTTP/1.1 200"));
+        assert!(begun.elapsed() < PATIENCE);
+        // Nor do many; those beyond are turned away, and all are gone in the end.
+        let many: Vec<_> = (0..100).map(|_| TcpStream::connect(served.address).unwrap()).collect();
+        std::thread::sleep(PAST);
+        drop(many);
+        let mut rest = Vec::new();
+        let _ = slow.read_to_end(&mut rest);
+        assert!(rest.is_empty());
+        assert!(get(served.address, "/", "localhost").starts_with("HTTP/1.1 200"));
+    }
+
+    const PAST: Duration = Duration::from_millis(5_500);
 
     #[test]
     fn metrics_are_prometheus_text_and_other_sites_are_refused() {

@@ -1,16 +1,64 @@
 //! Locks of whole files, files opened without links, and reads past the standard library's buffers.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Component, Path};
 
 use rustix::fs::{
-    fallocate, fcntl_getfl, fcntl_setfl, flock, fstatfs, openat, FallocateFlags, FlockOperation, Mode, OFlags, CWD,
+    fallocate, fcntl_getfl, fcntl_setfl, flock, fstatfs, openat, seek, FallocateFlags, FlockOperation, Mode,
+    OFlags, SeekFrom, CWD,
 };
 
 /// For `OpenOptions::custom_flags`: a symbolic link is refused (open(2)).
 pub const NO_FOLLOW: i32 = i32::from_ne_bytes(OFlags::NOFOLLOW.bits().to_ne_bytes());
+
+/// The most bytes of a file that is read whole: more than any that Hindmost writes.
+pub const LARGEST: u64 = 1 << 30;
+
+/// Opens a regular file for reading. A pipe is not waited for, and a device that never ends not read.
+///
+/// # Errors
+/// What open(2) says; that it is no regular file, or has more than [`LARGEST`] bytes.
+pub fn open_regular(path: &Path) -> io::Result<File> {
+    let file = File::from(openat(CWD, path, OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())?);
+    let facts = file.metadata()?;
+    if !facts.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
+    }
+    if facts.len() > LARGEST {
+        return Err(io::Error::new(
+            io::ErrorKind::FileTooLarge,
+            format!("it is larger than {LARGEST} bytes"),
+        ));
+    }
+    Ok(file)
+}
+
+/// Reads a whole regular file, see [`open_regular`].
+///
+/// # Errors
+/// What [`open_regular`] and read(2) say.
+pub fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open_regular(path)?.take(LARGEST).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Reads a whole regular file of UTF-8, see [`open_regular`].
+///
+/// # Errors
+/// What [`open_regular`] and read(2) say; that it is not UTF-8.
+pub fn read_regular_text(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    open_regular(path)?.take(LARGEST).read_to_string(&mut text)?;
+    Ok(text)
+}
+
+/// Where a file has data from an offset on (lseek(2), `SEEK_DATA`); `None` where only a hole follows.
+pub fn next_data(file: &File, from: u64) -> Option<u64> {
+    seek(file, SeekFrom::Data(from)).ok()
+}
 
 /// Waits for a lock of the whole file, which goes with it (flock(2)).
 ///

@@ -1,6 +1,6 @@
-use std::fs::File;
 use std::path::Path;
 
+use hindmost_sys::file::open_regular;
 use parquet::basic::Type as Physical;
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{ByteArray, DataType};
@@ -17,7 +17,7 @@ const BATCH: usize = 1 << 20;
 /// # Errors
 /// If it is not a Parquet file.
 pub fn column_kinds(path: &Path) -> Result<Vec<(String, String)>, TableError> {
-    let file = SerializedFileReader::new(File::open(path)?)?;
+    let file = SerializedFileReader::new(open_regular(path)?)?;
     let schema = file.metadata().file_metadata().schema_descr_ptr();
     let kind = |physical: Physical| match physical {
         Physical::INT64 | Physical::INT32 => "whole".to_owned(),
@@ -76,7 +76,7 @@ fn read<T: Clone>(
     null: &T,
     values: impl Fn(ColumnReader) -> Option<Records<T>>,
 ) -> Result<Vec<Vec<T>>, TableError> {
-    let file = SerializedFileReader::new(File::open(path)?)?;
+    let file = SerializedFileReader::new(open_regular(path)?)?;
     let schema = file.metadata().file_metadata().schema_descr_ptr();
     let mut columns = vec![Vec::new(); names.len()];
     for group in 0..file.num_row_groups() {

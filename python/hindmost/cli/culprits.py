@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
+
+from hindmost.documents import read_json
 
 SHOWN_CULPRITS = 5
 
@@ -14,7 +15,7 @@ def culprits(trace: Path) -> list[dict[str, Any]]:
     from hindmost.errors import UsageError
 
     try:
-        document = json.loads(trace.read_text(encoding="utf-8"))
+        document = read_json(trace)
         charged = [] if document["who"] is None else document["who"]["culprits"]
         rows = [
             {

@@ -11,6 +11,7 @@ from typing import Annotated
 from hindmost import _engine
 from hindmost.cli.options import OUTPUT, PROCEDURE, TARGET, option, switch
 from hindmost.cli.streams import say
+from hindmost.documents import read_text
 from hindmost.errors import InstanceError, UsageError
 from hindmost.exits import Exit
 from hindmost.plan.positions import Written, located
@@ -84,7 +85,7 @@ def _plan_of_study(folder: Path) -> str:
 
 def _read(plan: Path) -> str:
     try:
-        return plan.read_text(encoding="utf-8")
+        return read_text(plan)
     except OSError as error:
         raise UsageError(
             "unreadable-file" if plan.exists() else "no-such-file",

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from hindmost.cli.options import OUTPUT, PROCEDURE, TARGET, Json, option, switch, whole
 from hindmost.cli.streams import say
+from hindmost.documents import read_json
 from hindmost.errors import HindmostError, UsageError
 from hindmost.exits import Exit
 
@@ -150,7 +151,7 @@ def trace(
 def _earlier(path: Path) -> dict[str, Any]:
     """A document that ``hindmost trace --json`` wrote."""
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = read_json(path)
     except (OSError, ValueError) as error:
         raise UsageError(
             "unreadable-file" if isinstance(error, OSError) else "bad-file",

@@ -6,7 +6,6 @@ pairs, with a margin for a rate of violations; or the bound that two cards give.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -17,6 +16,7 @@ from hindmost.colocation.bound import question
 from hindmost.colocation.models import ours
 from hindmost.colocation.profiles import of_cards
 from hindmost.colocation.promise import admission
+from hindmost.documents import read_json
 from hindmost.errors import UsageError
 from hindmost.notes import Note
 from hindmost.store.pairs import NEIGHBOURS_SCHEMA, PAIRS_SCHEMA, Answer, Neighbours
@@ -35,7 +35,7 @@ def load_pairs(path: Path) -> dict[str, Any]:
         It cannot be read, or is none.
     """
     try:
-        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        found: dict[str, Any] = read_json(path)
         schema = found["schema"]
     except OSError as error:
         raise UsageError(

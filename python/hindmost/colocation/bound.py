@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hindmost.colocation.tail import allowed_loss
+from hindmost.documents import read_text
 from hindmost.errors import UsageError
 from hindmost.notes import Note
 from hindmost.store.colocation import PROFILE_SCHEMA
@@ -58,7 +59,7 @@ def load_card(path: Path) -> dict[str, Any]:
         It cannot be read, or is none.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_text(path)
     except OSError as error:
         raise UsageError(
             "no-such-file" if isinstance(error, FileNotFoundError) else "unreadable-file",

@@ -10,6 +10,7 @@ import numpy as np
 
 from hindmost.colocation.profiles import Array
 from hindmost.colocation.tail import LEAST_SERVICES, Queue, block_of, mm1, stretched
+from hindmost.documents import read_text
 from hindmost.errors import UsageError
 
 _REQUESTS = 100_000
@@ -24,7 +25,7 @@ def read_services(path: Path) -> Array:
         The file cannot be read, or has other things, or too few numbers.
     """
     try:
-        found = np.array([float(line) for line in path.read_text(encoding="utf-8").split()])
+        found = np.array([float(line) for line in read_text(path).split()])
     except OSError as error:
         raise UsageError(
             "no-such-file" if isinstance(error, FileNotFoundError) else "unreadable-file",

@@ -8,10 +8,11 @@ a part of a batch server's work, so that fewer of those are needed.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+
+from hindmost.documents import read_toml
 
 CONSTANTS = Path(__file__).with_name("tco.toml")
 
@@ -35,7 +36,7 @@ class Constants:
     @classmethod
     def read(cls, path: Path = CONSTANTS) -> Constants:
         """Read them from a file."""
-        found = tomllib.loads(path.read_text(encoding="utf-8"))
+        found = read_toml(path)
         return cls(**{name: float(value) for name, value in found.items()})
 
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from hindmost import _engine
+from hindmost.documents import read_json
 from hindmost.errors import InstanceError
 from hindmost.fleet.failures import failure, unreadable
 from hindmost.fleet.fleet import Fleet, Heard, Job, Team
@@ -207,7 +208,7 @@ class _Course:
 
 def _result(index: int, folder: Path) -> dict[str, Any]:
     try:
-        result: dict[str, Any] = json.loads((folder / f"instance-{index}.json").read_text(encoding="utf-8"))
+        result: dict[str, Any] = read_json(folder / f"instance-{index}.json")
     except (OSError, ValueError) as error:
         raise unreadable(index, error) from None
     return result

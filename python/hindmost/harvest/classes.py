@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from hindmost import _engine
+from hindmost.documents import read_json
 from hindmost.errors import UsageError
 from hindmost.harvest.reading import Traces
 from hindmost.store.harvest import Classes, ClassifiedTenant
@@ -161,7 +162,7 @@ def load_classes(path: Path | str) -> Classes:
     """
     path = Path(path)
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = read_json(path)
     except (OSError, ValueError) as error:
         raise UsageError(
             read_error(error),

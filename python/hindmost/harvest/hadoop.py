@@ -6,6 +6,7 @@ import re
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
+from secrets import token_hex
 from xml.sax.saxutils import escape
 
 from hindmost.errors import UsageError
@@ -13,6 +14,8 @@ from hindmost.store.files import install
 from hindmost.store.harvest import Classes
 
 TENANTS = "hindmost-tenants.tsv"
+SECRET = "hindmost-board.secret"
+"""The key that signs what data nodes tell name nodes; one that is there is kept."""
 TOPOLOGY = "hindmost-topology.sh"
 SITE = "hdfs-site-hindmost.xml"
 YARN_SITE = "yarn-site-hindmost.xml"
@@ -105,6 +108,7 @@ def site_text(folder: Path, name_nodes: list[str], port: int, load_file: str) ->
         "hindmost.harvest.tenants.file": str(folder / TENANTS),
         "hindmost.harvest.board.port": str(port),
         "hindmost.harvest.board.addresses": ",".join(f"{host}:{port}" for host in name_nodes),
+        "hindmost.harvest.board.secret.file": str(folder / SECRET),
         "hindmost.harvest.utilisation.file": load_file,
     }
     return _configuration(keys)
@@ -242,11 +246,14 @@ def write_config(
 ) -> list[Path]:
     """Write all files, with those of YARN (texts by name) where there are any.
 
-    Each replaces an older one at once, so that no daemon reads half of it.
+    Each replaces an older one at once, so that no daemon reads half of it. The users of name nodes and data
+    nodes must be able to read the key, and nobody else.
     """
+    known = out / SECRET
     texts = {
         TENANTS: tenants_text(classes),
         TOPOLOGY: topology_text(classes),
         SITE: site_text(installed, name_nodes, port, load_file),
+        SECRET: known.read_text() if known.is_file() else f"{token_hex(32)}\n",
     }
     return install(out, texts | (yarn or {}))

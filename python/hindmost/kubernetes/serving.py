@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -19,6 +20,11 @@ MOST_BYTES = 256 << 20
 """Five thousand whole nodes are about 60 MB."""
 SILENCE_S = 30.0
 """A peer that says nothing for so long has its connection closed."""
+REQUEST_S = 30.0
+"""A request takes no longer, however steadily it drips in."""
+CONNECTIONS = 64
+"""A scheduler has a few; a connection beyond is closed."""
+PIECE = 1 << 16
 
 
 class Extender:
@@ -48,8 +54,8 @@ class Extender:
         self.judge, self.gauges, self.prefix = judge, gauges, prefix
         self.counts: Counter[str] = Counter()
         self._lock = threading.Lock()
-        self._server = ThreadingHTTPServer((host, port), _handler(self))
-        self._server.daemon_threads = True
+        self._room = MOST_BYTES
+        self._server = _Server((host, port), _handler(self))
 
     @property
     def address(self) -> str:
@@ -66,6 +72,19 @@ class Extender:
         """Close the door; questions that are being answered may end."""
         self._server.shutdown()
         self._server.server_close()
+
+    def take(self, count: int) -> bool:
+        """Take room for bytes of a body, of all that may be held at a time; False where there is none."""
+        with self._lock:
+            if count > self._room:
+                return False
+            self._room -= count
+            return True
+
+    def give(self, count: int) -> None:
+        """Give the room back."""
+        with self._lock:
+            self._room += count
 
     def count(self, what: str) -> None:
         """One more of what ``/metrics`` counts."""
@@ -101,6 +120,29 @@ class Extender:
         return "\n".join(lines) + "\n"
 
 
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
+        super().__init__(address, handler)
+        self._places = threading.BoundedSemaphore(CONNECTIONS)
+
+    def process_request(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 (as the base has it)
+        if self._places.acquire(blocking=False):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 (as above)
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._places.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 (as above)
+        """Stay silent: who goes away in mid request is no concern of ours."""
+
+
 def _error(code: str, message: str, **fields: object) -> dict[str, Any]:
     """An ``Error`` as kube-scheduler reads it, with our code and fields, which it ignores."""
     return {"Error": message, "Code": code, "Fields": fields}
@@ -131,7 +173,38 @@ def _handler(extender: Extender) -> type[BaseHTTPRequestHandler]:
                 wrong = f"the body has {length or 'unknown'} bytes; at most {MOST_BYTES} are read"
                 self._json(413 if length.isdigit() else 411, _error("bad-question", wrong, most=MOST_BYTES))
                 return
-            body = self.rfile.read(int(length))
+            body = self._body(int(length))
+            if body is None:
+                self.close_connection = True
+                return
+            try:
+                self._answer(verb, body)
+            finally:
+                extender.give(len(body))
+
+        def _body(self, length: int) -> bytes | None:
+            """Read a body piece by piece; None where it takes too long or too much."""
+            body, until = bytearray(), time.monotonic() + REQUEST_S
+            try:
+                while len(body) < length:
+                    left = until - time.monotonic()
+                    if left <= 0:
+                        raise TimeoutError
+                    self.connection.settimeout(min(left, SILENCE_S))
+                    piece = self.rfile.read1(min(PIECE, length - len(body)))
+                    if not piece:
+                        raise ConnectionError
+                    if not extender.take(len(piece)):
+                        raise MemoryError
+                    body += piece
+            except (OSError, MemoryError):
+                extender.give(len(body))
+                extender.count("unreadable")
+                return None
+            self.connection.settimeout(SILENCE_S)
+            return bytes(body)
+
+        def _answer(self, verb: str, body: bytes) -> None:
             if verb in {"filter", "prioritize"}:
                 self._json(*extender.answer(verb, body))
             else:

@@ -9,13 +9,13 @@ from __future__ import annotations
 import difflib
 import json
 import math
-import tomllib
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from hindmost import _engine
+from hindmost.documents import parse_toml, read_text
 from hindmost.errors import UsageError
 from hindmost.models.refusals import refusal
 from hindmost.plan.positions import Written, located
@@ -144,7 +144,7 @@ def load_clone(source: str | Path) -> Clone:
     """
     path, text = _find(source)
     try:
-        document = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
+        document = json.loads(text) if path.suffix == ".json" else parse_toml(text)
     except (ValueError, RecursionError) as error:
         kind = "JSON" if path.suffix == ".json" else "TOML"
         raise UsageError(
@@ -203,7 +203,7 @@ def _find(source: str | Path) -> tuple[Path, str]:
             most=MAX_BYTES,
         )
     try:
-        return path, path.read_text(encoding="utf-8")
+        return path, read_text(path)
     except UnicodeDecodeError as error:
         raise UsageError(
             "bad-file",

@@ -36,6 +36,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
+from hindmost.documents import parse_toml, read_bytes
 from hindmost.errors import ArgumentError, UsageError
 from hindmost.plan.positions import Written
 from hindmost.plan.problems import refused
@@ -243,7 +244,7 @@ def load_study_file(path: Path) -> StudyFile:
     """
     hint = _HINT
     try:
-        data = path.read_bytes()[: LARGEST_BYTES + 1]
+        data = read_bytes(path, 2 * LARGEST_BYTES)
         if len(data) > LARGEST_BYTES:
             raise UsageError(
                 "bad-file",
@@ -253,7 +254,7 @@ def load_study_file(path: Path) -> StudyFile:
                 limit=LARGEST_BYTES,
             )
         text = data.decode()
-        return read_study(tomllib.loads(text), f"study file {path}", Written(text, toml=True, path=str(path)))
+        return read_study(parse_toml(text), f"study file {path}", Written(text, toml=True, path=str(path)))
     except OSError as error:
         raise UsageError(
             "unreadable-file" if path.exists() else "no-such-file",

@@ -7,6 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from hindmost.documents import read_bytes, read_text
 from hindmost.errors import UsageError
 from hindmost.names import nearest
 
@@ -44,7 +45,7 @@ class Descriptors:
                 name="protobuf",
             ) from None
         try:
-            held = messages.FileDescriptorSet.FromString(file.read_bytes())
+            held = messages.FileDescriptorSet.FromString(read_bytes(file))
         except OSError as error:
             raise UsageError(
                 "unreadable-file" if file.exists() else "no-such-file",
@@ -204,7 +205,7 @@ def _text(body: object, path: str) -> str:
         return ""
     if isinstance(body, dict) and isinstance(file := body.get("file"), str):
         try:
-            return Path(file).read_text(encoding="utf-8")
+            return read_text(Path(file))
         except (OSError, UnicodeDecodeError) as error:
             why = getattr(error, "strerror", None) or "it is not UTF-8"
             raise UsageError(

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from hindmost import documents
 from hindmost.errors import UsageError
 
 _SHORT = 1 << 16
@@ -72,7 +73,7 @@ def read_text(body: str) -> str:
         return body
     file = Path(body[1:]).expanduser().absolute()
     try:
-        return file.read_text(encoding="utf-8")
+        return documents.read_text(file)
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise UsageError(

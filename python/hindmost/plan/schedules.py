@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
 
+from hindmost.documents import read_text
 from hindmost.errors import UsageError
 from hindmost.names import nearest
 from hindmost.plan.units import parse_duration
@@ -122,7 +123,7 @@ def read_schedule(file: Path) -> Points:
         With file and line.
     """
     try:
-        lines = file.read_text(encoding="utf-8").splitlines()
+        lines = read_text(file).splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(
             "unreadable-file" if file.exists() else "no-such-file",

@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from hindmost.documents import read_text
 from hindmost.errors import UsageError
 
 _REFERENCE = re.compile(r"(?<!\S)(env|file|given|text):(\S+)")
@@ -183,7 +184,7 @@ def _looked_up(source: str, name: str, what: str) -> str:
         return words
     if source == "file":
         try:
-            lines = Path(name).expanduser().read_text(encoding="utf-8")[:_LARGEST_BYTES].splitlines()
+            lines = read_text(Path(name).expanduser())[:_LARGEST_BYTES].splitlines()
         except (OSError, UnicodeDecodeError) as error:
             why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
             raise UsageError(

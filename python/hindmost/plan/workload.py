@@ -5,10 +5,10 @@ Those by name stand in ``workloads``: mixes that were published, each with its s
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
+from hindmost.documents import read_json, read_text
 from hindmost.errors import UsageError
 from hindmost.names import nearest
 from hindmost.plan.http import placed
@@ -68,7 +68,7 @@ def load_workload(asked: Path) -> dict[str, Any]:
                 path=str(path),
                 limit=_LARGEST_BYTES,
             )
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = read_json(path)
     except OSError as error:
         raise UsageError(
             "unreadable-file" if path.exists() else "no-such-file",
@@ -108,7 +108,7 @@ def _named_keys(names: Any, path: Path) -> dict[str, Any]:  # noqa: ANN401 (what
         return {}
     file = (path.parent / names["file"]).absolute()
     try:
-        count = sum(1 for line in file.read_text(encoding="utf-8").splitlines() if line)
+        count = sum(1 for line in read_text(file).splitlines() if line)
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or "it is not UTF-8"
         raise UsageError(
@@ -124,4 +124,4 @@ def _named_keys(names: Any, path: Path) -> dict[str, Any]:  # noqa: ANN401 (what
 def written_workload(asked: Path) -> tuple[str, Written]:
     """What messages call a workload file that was read, and its text."""
     path = workload_file(asked)
-    return f"workload file {path}", Written(path.read_text(encoding="utf-8"), toml=False, path=str(path))
+    return f"workload file {path}", Written(read_text(path), toml=False, path=str(path))

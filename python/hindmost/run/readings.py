@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from pydantic import ValidationError
 
 from hindmost import _engine
 from hindmost._engine import Histogram
+from hindmost.documents import read_json
 from hindmost.errors import StudyError
 from hindmost.plan import MeasurePlan
 from hindmost.store import RunRecord, Study
@@ -117,7 +117,7 @@ def read_instances(run: RunRecord) -> list[InstanceReading]:
     instances = []
     for index in range(run.record["instances"]):
         try:
-            result = json.loads((run.folder / f"instance-{index}.json").read_text(encoding="utf-8"))
+            result = read_json(run.folder / f"instance-{index}.json")
             if not (isinstance(result, dict) and result.get("schema") == INSTANCE_SCHEMA):
                 raise ValueError(f"instance-{index}.json is not a whole {INSTANCE_SCHEMA}")
             intervals = _engine.read_hlog(str(run.folder / f"instance-{index}.hlog"))

@@ -5,12 +5,12 @@ A sentence ``X`` has its code and values beside it in ``X_note``; documents of 0
 History: ``hindmost.diagnosis/1`` (0.1.0), the first.
 """
 
-import json
 from pathlib import Path
 from typing import Final, Literal, NotRequired, TypedDict, cast
 
 import msgspec
 
+from hindmost.documents import read_json
 from hindmost.errors import StudyError
 from hindmost.store.types import Note
 
@@ -196,7 +196,7 @@ def read_diagnosis(path: Path) -> Diagnosis:
         The file cannot be read, or is not a diagnosis of this format.
     """
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = read_json(path)
         msgspec.convert(document, Diagnosis)
     except (OSError, ValueError) as error:
         raise StudyError(

@@ -9,7 +9,9 @@ from hindmost.errors import HindmostError
 
 
 def install(folder: Path, texts: Mapping[str, str]) -> list[Path]:
-    """Write texts by name, scripts (``.sh``) as executables; no reader ever sees half of one.
+    """Write texts by name; no reader ever sees half of one.
+
+    Scripts (``.sh``) can be executed, keys (``.secret``) are for their owner alone.
 
     Raises
     ------
@@ -22,8 +24,10 @@ def install(folder: Path, texts: Mapping[str, str]) -> list[Path]:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             beside = (folder / name).with_name(f".{Path(name).name}.new")
             try:
+                beside.touch(mode=0o600)
                 beside.write_text(text, encoding="utf-8")
-                beside.chmod(0o755 if name.endswith(".sh") else 0o644)
+                if not name.endswith(".secret"):
+                    beside.chmod(0o755 if name.endswith(".sh") else 0o644)
                 beside.replace(folder / name)
             finally:  # Ctrl-C or a full disk leave what was there, and nothing beside it
                 beside.unlink(missing_ok=True)

@@ -30,6 +30,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from hindmost.documents import read_json
 from hindmost.errors import StudyError, UsageError
 from hindmost.store.kinds import go_on
 
@@ -139,7 +140,7 @@ class Study:
         """
         path = folder / "manifest.json"
         try:
-            manifest = json.loads(path.read_text(encoding="utf-8"))
+            manifest = read_json(path)
         except FileNotFoundError:
             raise StudyError(
                 "no-such-study",
@@ -213,7 +214,7 @@ class Study:
         found = []
         for folder in sorted(self.folder.glob("runs/[0-9]*")):
             try:
-                record = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+                record = read_json(folder / "run.json")
                 if not (
                     isinstance(record, dict) and record.get("schema") == RUN_SCHEMA and "target" in record
                 ):

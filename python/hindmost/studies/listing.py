@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from hindmost import __version__
+from hindmost.documents import read_bytes
 from hindmost.errors import StudyError, UsageError
 from hindmost.notes import Note
 from hindmost.store import Study, name_of, now_utc
@@ -103,7 +104,7 @@ def _read(study: Study, name: str) -> Listed:
     file, page = FILES.get(kind, ("result.json", "report.html"))
     answer = _Answer()
     if (study.folder / file).exists():
-        answer = _READ.decode((study.folder / file).read_bytes())
+        answer = _READ.decode(read_bytes(study.folder / file))
     verdict = answer.verdict
     if kind == "search" and answer.finished is not None:
         verdict = "found" if answer.finished else "open"

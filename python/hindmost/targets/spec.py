@@ -24,6 +24,7 @@ from pydantic import (
     model_validator,
 )
 
+from hindmost.documents import parse_toml, read_bytes
 from hindmost.errors import ArgumentError, UsageError
 from hindmost.names import nearest
 from hindmost.plan.login import Login
@@ -295,7 +296,7 @@ def load_target_file(path: str | Path) -> TargetSpec:
     """
     path = Path(path)
     try:
-        data = path.read_bytes()[: MAX_TARGET_FILE_BYTES + 1] if path.is_file() else None
+        data = read_bytes(path, 2 * MAX_TARGET_FILE_BYTES) if path.is_file() else None
     except OSError as error:
         raise UsageError(
             "unreadable-file",
@@ -333,7 +334,7 @@ def load_target_file(path: str | Path) -> TargetSpec:
 def parse_target_toml(text: str, where: str, folder: Path) -> TargetSpec:
     """Check the text of a target file; `where` names it in messages, relative paths start from `folder`."""
     try:
-        spec = TargetSpec.model_validate(tomllib.loads(text))
+        spec = TargetSpec.model_validate(parse_toml(text))
     except tomllib.TOMLDecodeError as error:
         raise UsageError(
             "bad-file", f"target file {where} is not TOML: {error}", hint="see examples/targets/", path=where

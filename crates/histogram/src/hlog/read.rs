@@ -1,4 +1,4 @@
-use std::io::{BufRead, Read};
+use std::io::{self, BufRead, Read};
 use std::time::Duration;
 
 use base64::prelude::{Engine, BASE64_STANDARD};
@@ -12,6 +12,9 @@ use super::exact::Exact;
 use super::{HlogError, Interval, LineFault, Log, Tag};
 use crate::Histogram;
 
+/// Bytes of a line: an interval with all bins takes a fraction of it.
+const LONGEST_LINE: u64 = 1 << 24;
+
 /// Reads a whole log: one that [`super::write`] wrote, or another tool's.
 ///
 /// Payloads may be plain or compressed V2 of any unit and precision; coarser bins than ours come
@@ -20,8 +23,17 @@ pub fn read(text: impl BufRead) -> Result<Log, HlogError> {
     let mut clock = LogClock::default();
     let mut intervals = Vec::new();
     let mut exact = None;
-    for (index, line) in text.lines().enumerate() {
-        let mut line = line?;
+    let mut text = text;
+    for index in 0.. {
+        let mut bytes = Vec::new();
+        if text.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut bytes)? == 0 {
+            break;
+        }
+        let mut line = String::from_utf8(bytes).map_err(|_| io::Error::from(io::ErrorKind::InvalidData))?;
+        if line.len() as u64 == LONGEST_LINE {
+            return Err(HlogError::Line { line: index + 1, fault: LineFault::Unreadable });
+        }
+        line.truncate(line.trim_end_matches(['\n', '\r']).len());
         let here = |fault| HlogError::Line { line: index + 1, fault };
         if Exact::is_in(&line) {
             exact = Some(Exact::parse(&line).ok_or_else(|| here(LineFault::Exact))?);

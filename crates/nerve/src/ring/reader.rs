@@ -4,6 +4,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use hindmost_sys::file::{next_data, open_regular};
 use serde_json::Value;
 
 use super::foretold::Before;
@@ -59,8 +60,25 @@ fn header(file: &File) -> Result<(Value, Vec<String>, u64), String> {
 /// What a writer must know to go on.
 pub(super) fn shape(file: &File) -> Option<Shape> {
     let (_, names, blocks) = header(file).ok()?;
-    let laps = (0..blocks).filter_map(|block| lap(file, block));
-    Some(Shape { blocks, names, last_lap: laps.max().unwrap_or(0) })
+    let last_lap = written(file, blocks).map(|(_, lap)| lap).max().unwrap_or(0);
+    Some(Shape { blocks, names, last_lap })
+}
+
+/// Each block that was written, with its lap; holes are passed over.
+fn written(file: &File, blocks: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
+    let mut next = 0;
+    std::iter::from_fn(move || loop {
+        let from = HEADER as u64 + next * BLOCK as u64;
+        let data = next_data(file, from)?;
+        let block = next.max(data.saturating_sub(HEADER as u64) / BLOCK as u64);
+        if block >= blocks {
+            return None;
+        }
+        next = block + 1;
+        if let Some(lap) = lap(file, block) {
+            return Some((block, lap));
+        }
+    })
 }
 
 fn lap(file: &File, block: u64) -> Option<u64> {
@@ -75,7 +93,7 @@ fn lap(file: &File, block: u64) -> Option<u64> {
 /// [`NerveError::Ring`] where the file cannot be read, [`NerveError::NoRing`] where it is none.
 pub fn read(path: &Path) -> Result<Frames, NerveError> {
     let name = path.display().to_string();
-    let file = File::open(path).map_err(|source| NerveError::Ring {
+    let file = open_regular(path).map_err(|source| NerveError::Ring {
         file: name.clone(),
         doing: "it cannot be read",
         source,
@@ -85,7 +103,7 @@ pub fn read(path: &Path) -> Result<Frames, NerveError> {
     let is_total = |at: usize| header["totals"][at].as_bool().unwrap_or(false);
     let totals = (0..names.len()).map(is_total).collect();
     let mut frames = Frames { header, names, totals, cut, ..Frames::default() };
-    let mut order: Vec<(u64, u64)> = (0..blocks).filter_map(|at| Some((lap(&file, at)?, at))).collect();
+    let mut order: Vec<(u64, u64)> = written(&file, blocks).map(|(at, lap)| (lap, at)).collect();
     order.sort_unstable();
     let mut bytes = vec![0; BLOCK];
     for (lap, block) in order {

@@ -46,7 +46,7 @@ impl Rows {
     /// # Errors
     /// What is wrong with the file, and in which line.
     pub fn read(file: &Path) -> Result<Self, String> {
-        let text = std::fs::read_to_string(file).map_err(|e| e.to_string())?;
+        let text = hindmost_sys::file::read_regular_text(file).map_err(|e| e.to_string())?;
         Self::parse(&text)
     }
 

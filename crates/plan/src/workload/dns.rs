@@ -189,7 +189,7 @@ fn check_name(name: &str) -> Result<(), String> {
 }
 
 fn read(file: &Path) -> Result<Vec<DnsQuery>, String> {
-    parse(&std::fs::read_to_string(file).map_err(|e| e.to_string())?)
+    parse(&hindmost_sys::file::read_regular_text(file).map_err(|e| e.to_string())?)
 }
 
 /// Lines of a name and a type; empty ones and comments, behind `;` or `#`, are passed over.

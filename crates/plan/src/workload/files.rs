@@ -102,7 +102,7 @@ fn read(field: String, file: &Path, most: u64) -> Result<Vec<u8>, PlanError> {
         let why = format!("it has {} bytes, and a template at most {most}", found.len());
         return Err(unusable(field, file, &why));
     }
-    std::fs::read(file).map_err(|e| unusable(field, file, &e.to_string()))
+    hindmost_sys::file::read_regular(file).map_err(|e| unusable(field, file, &e.to_string()))
 }
 
 #[cfg(test)]

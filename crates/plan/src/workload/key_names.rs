@@ -42,7 +42,7 @@ impl KeyNames {
             Self::List(names) => return Ok(names.clone()),
             Self::File { file } => file,
         };
-        let text = std::fs::read_to_string(file).map_err(|e| {
+        let text = hindmost_sys::file::read_regular_text(file).map_err(|e| {
             refuse(
                 "workload.key_names.file",
                 format!("{}, which cannot be read ({e})", file.display()),

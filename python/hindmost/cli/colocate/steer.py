@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 from hindmost.cli.options import LOAD, PROCEDURE, Json, option, whole
+from hindmost.documents import read_text
 from hindmost.exits import Exit
 
 
@@ -38,7 +39,7 @@ def steer(
     from hindmost.studies.colocation.twin import steering
 
     try:
-        listed = None if pods is None else pods.read_text(encoding="utf-8")
+        listed = None if pods is None else read_text(pods)
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(
             "no-such-file" if isinstance(error, FileNotFoundError) else "unreadable-file",

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from hindmost.documents import read_bytes
 from hindmost.errors import UsageError
 
 KEYS = frozenset({"file", "template", "ca", "certificate", "key"})
@@ -33,7 +34,7 @@ def packed(plans: list[str]) -> dict[str, str]:
     size = 0
     for path in {path for plan in plans for path in _named(json.loads(plan))}:
         try:
-            content = Path(path).read_bytes()
+            content = read_bytes(Path(path))
         except OSError as error:
             raise UsageError(
                 "unreadable-file",

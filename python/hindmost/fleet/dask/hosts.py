@@ -26,6 +26,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
+from hindmost.documents import parse_toml, read_text
 from hindmost.errors import ArgumentError, UsageError
 from hindmost.plan.positions import Written
 from hindmost.plan.problems import Models, refused
@@ -154,8 +155,8 @@ def parse_fleet(text: str) -> Hosts:
                 most=MOST_BYTES,
                 unit="bytes",
             )
-        written = path.read_text(encoding="utf-8")
-        document = tomllib.loads(written)
+        written = read_text(path)
+        document = parse_toml(written)
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(
             "no-such-file" if isinstance(error, FileNotFoundError) else "unreadable-file",

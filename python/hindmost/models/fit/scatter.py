@@ -9,13 +9,13 @@ is known by then.
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any
 
+from hindmost.documents import read_json
 from hindmost.errors import StudyError, UsageError
 from hindmost.models.document import SCHEMA, Clone
 from hindmost.models.simulation import Design, run_points
@@ -87,7 +87,7 @@ def find_scatter(cost_us: float, wake_us: float, outside_us: float, folder: Path
         The load was too low or too high.
     """
     try:
-        result = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+        result = read_json(folder / "result.json")
         measured = [
             float(run["latency_us"]["p95"])
             for run in result["runs"]

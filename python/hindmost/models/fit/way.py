@@ -8,11 +8,11 @@ those that the simulator gives the clone without it.
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import dataclass
 from pathlib import Path
 
+from hindmost.documents import read_json
 from hindmost.errors import StudyError, UsageError
 from hindmost.models.document import Clone
 from hindmost.models.simulation import Design, run_points
@@ -57,7 +57,7 @@ def find_way(clone: Clone, folder: Path) -> Way:
         The load was too high, or the clone is later than its original without any way.
     """
     try:
-        result = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+        result = read_json(folder / "result.json")
         medians = [float(run["latency_us"]["p50"]) for run in result["runs"] if not run.get("set_aside")]
         rate = float(result["throughput"]["achieved"])
     except (OSError, ValueError, KeyError, TypeError) as error:

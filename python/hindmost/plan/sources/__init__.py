@@ -7,6 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from hindmost.documents import parse_json, read_bytes
 from hindmost.errors import UsageError
 from hindmost.plan.http import called
 from hindmost.plan.sources.har import from_har
@@ -39,7 +40,7 @@ def read_requests(path: Path) -> dict[str, Any]:
                 limit=_LARGEST_BYTES,
                 **place.fields(),
             )
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_bytes(path, _LARGEST_BYTES).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise UsageError(
@@ -78,11 +79,14 @@ def _document(path: Path, text: str, place: Place) -> object:
                 **place.fields(),
             ) from None
         try:
+            # An alias of an alias of an alias grows without end; OpenAPI has references instead.
+            if any(isinstance(one, yaml.AliasToken) for one in yaml.scan(text, Loader=yaml.SafeLoader)):
+                raise yaml.YAMLError("an alias (*name)")
             return yaml.safe_load(text)
-        except yaml.YAMLError as error:
+        except (yaml.YAMLError, RecursionError) as error:
             mark = getattr(error, "problem_mark", None)
             line = None if mark is None else mark.line + 1
-            why = getattr(error, "problem", None) or "not YAML"
+            why = getattr(error, "problem", None) or str(error) or "not YAML"
             raise UsageError(
                 "bad-file",
                 f"{place.at(line)}: {why}",
@@ -92,7 +96,7 @@ def _document(path: Path, text: str, place: Place) -> object:
     if not text.lstrip().startswith("{"):
         return None
     try:
-        return json.loads(text)
+        return parse_json(text)
     except json.JSONDecodeError as error:
         if path.suffix in (".har", ".json") and "\n{" not in text:
             raise UsageError(

@@ -46,9 +46,14 @@ def from_openapi(document: dict[str, Any], place: Place) -> list[dict[str, Any]]
     return found
 
 
+_MOST_VALUES = 20_000
+"""A schema of ten lines that refers to itself ten times on each level would have more than memory holds."""
+
+
 class _Reader:
     def __init__(self, document: dict[str, Any], place: Place) -> None:
         self.document, self.place = document, place
+        self.values = 0
         servers = document.get("servers") or [{"url": document.get("basePath", "")}]
         self.base = urlsplit(str(servers[0].get("url", ""))).path.rstrip("/")
 
@@ -135,6 +140,15 @@ class _Reader:
 
     def value(self, schema: dict[str, Any], depth: int = 0) -> str:
         """JSON that a schema allows, as a template."""
+        self.values += 1
+        if self.values > _MOST_VALUES:
+            raise UsageError(
+                "bad-file",
+                f"{self.place}: its bodies have more than {_MOST_VALUES} values together",
+                hint="give an example of each body, or leave requests out",
+                limit=_MOST_VALUES,
+                **self.place.fields(),
+            )
         schema = self.resolved(schema)
         if (example := _example(schema)) is not None:
             return quoted(as_json(example))

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hindmost.documents import read_text
 from hindmost.notes import Note
 from hindmost.store import now_utc
 
@@ -60,7 +61,7 @@ class Attempts:
     def entries(self) -> list[Attempt]:
         """All so far."""
         try:
-            lines = self.path.read_text(encoding="utf-8").splitlines()
+            lines = read_text(self.path).splitlines()
         except FileNotFoundError:
             return []
         found = []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -10,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hindmost.documents import read_json
 from hindmost.errors import StudyError, UsageError
 from hindmost.notes import Note
 from hindmost.store import Study, name_of
@@ -153,7 +153,7 @@ def opened(folder: Path) -> Study:
 def result_of(study: Study) -> Mapping[str, Any]:
     """Its answer: the stored one if that is of all its runs, else made anew, and not kept."""
     try:
-        result = json.loads((study.folder / "result.json").read_text(encoding="utf-8"))
+        result = read_json(study.folder / "result.json")
         if result["schema"] == "hindmost.measure/1" and [r["run"] for r in result["runs"]] == _numbers(study):
             return dict(result)
     except (OSError, ValueError, KeyError, TypeError):

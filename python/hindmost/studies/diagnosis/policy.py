@@ -9,6 +9,7 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from hindmost.documents import read_toml
 from hindmost.errors import UsageError
 from hindmost.notes import Note
 
@@ -97,7 +98,7 @@ def read_policy(path: Path | None) -> Policy:
     if path is None:
         return Policy()
     try:
-        return Policy.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+        return Policy.model_validate(read_toml(path))
     except (OSError, tomllib.TOMLDecodeError) as error:
         raise UsageError(
             "unreadable-file" if isinstance(error, OSError) else "bad-file",

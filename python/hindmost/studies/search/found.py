@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Final, cast
 
+from hindmost.documents import read_json
 from hindmost.errors import StudyError
 from hindmost.plan.units import format_us
 from hindmost.stats import Belief, Span
@@ -215,7 +215,7 @@ def stored(study: Study) -> Found:
     path = study.folder / FILE
     anew = f"rm {path} && {study.again}  # reads its steps anew"
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = read_json(path)
         if document["schema"] != SCHEMA:
             raise ValueError(f"its format is {document['schema']!r}, not {SCHEMA!r}")
         known = {field.name for field in fields(Step)}

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
 
+from hindmost.documents import read_json
 from hindmost.errors import StudyError
 from hindmost.exits import Exit
 from hindmost.fleet.opening import fleet_of
@@ -87,7 +87,7 @@ def latencies(study: Study, document: Search) -> dict[str, Estimates]:
     for step in document["steps"]:
         path = study.folder / step["study"] / "result.json"
         if step["runs"] and path.is_file():
-            one = json.loads(path.read_text(encoding="utf-8"))["latency_us"]
+            one = read_json(path)["latency_us"]
             if judged in one and step["value_us"] is not None:
                 ends = {"low": step["low_us"], "high": step["high_us"]}
                 one[judged] |= {"value": step["value_us"], **ends}

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from hindmost.documents import parse_toml
 from hindmost.errors import UsageError
 from hindmost.knobs import KINDS, Knob, kind_of, knob_of
 from hindmost.knobs.force import refuse_words
@@ -193,7 +194,7 @@ def parse_knob(text: str) -> dict[str, Any]:
     {'argument': '-o no_lru_maintainer'}
     """
     try:
-        found = tomllib.loads(f"factor = {{ {text} }}")["factor"]
+        found = parse_toml(f"factor = {{ {text} }}")["factor"]
     except tomllib.TOMLDecodeError as error:
         examples = "; ".join(kind.example.partition(", levels")[0] for kind in list(KINDS.values())[:3])
         raise UsageError(

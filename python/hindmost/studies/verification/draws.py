@@ -11,12 +11,12 @@ clone closer to its original: whatever the simulator gets wrong is in both, and 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
+from hindmost.documents import read_json
 from hindmost.models import Clone
 from hindmost.models.fit.reading.table import open_table
 from hindmost.models.simulation import Design, run_points
@@ -89,4 +89,4 @@ def draw_ratios_of_log(clone: Clone, log: Path, counted: int, seed: int) -> dict
 
 def stored(file: Path) -> dict[int, dict[str, float]]:
     """What was found of each pair so far."""
-    return {int(pair): found for pair, found in json.loads(file.read_text()).items()} if file.exists() else {}
+    return {int(pair): found for pair, found in read_json(file).items()} if file.exists() else {}

@@ -7,7 +7,6 @@ server takes several requests from one call and sleeps less; so it is kept for t
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from urllib.parse import parse_qs
 
 import numpy as np
 
+from hindmost.documents import read_json
 from hindmost.errors import StudyError
 from hindmost.models import Clone
 from hindmost.models.fit.reading.table import open_table
@@ -68,7 +68,7 @@ def read_logged(studies: Sequence[Path]) -> Logged:
     for folder in studies:
         again = f"log and measure at once: hindmost measure 'TARGET?log=FILE' --out {folder}-again"
         try:
-            result = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+            result = read_json(folder / "result.json")
             rate = float(result["throughput"]["asked"])
             costs = [cost for run in result["runs"] if (cost := cost_us(run)) is not None]
         except (OSError, ValueError, KeyError, TypeError) as error:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from hindmost.documents import read_json
 from hindmost.fleet import HERE, Fleet
 from hindmost.models import Clone
 from hindmost.notes import Note
@@ -91,7 +92,7 @@ class Series:
     def _counted(self, number: int) -> int:
         run = stored_run(self.study, number)
         assert run is not None
-        results = [json.loads(file.read_text()) for file in sorted(run.folder.glob("instance-*.json"))]
+        results = [read_json(file) for file in sorted(run.folder.glob("instance-*.json"))]
         return sum(one["counts"]["due"] for one in results)
 
 

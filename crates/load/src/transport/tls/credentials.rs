@@ -119,7 +119,11 @@ fn verifier(
 }
 
 fn read(path: &str, what: &'static str) -> Result<Vec<u8>, TlsProblem> {
-    std::fs::read(path).map_err(|e| TlsProblem::File { what, path: path.to_owned(), reason: e.to_string() })
+    hindmost_sys::file::read_regular(path.as_ref()).map_err(|e| TlsProblem::File {
+        what,
+        path: path.to_owned(),
+        reason: e.to_string(),
+    })
 }
 
 fn certificates(path: &str, what: &'static str) -> Result<Vec<CertificateDer<'static>>, TlsProblem> {

@@ -14,7 +14,6 @@ known from above only.
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +21,7 @@ from pathlib import Path
 import numpy as np
 from scipy import special  # type: ignore[import-untyped]
 
+from hindmost.documents import read_json
 from hindmost.errors import Inconclusive, StudyError, UsageError
 from hindmost.models.fit.reading.log import Log, digest, together
 from hindmost.models.fit.reading.study import wire_times
@@ -81,7 +81,7 @@ def read_saturated(folder: Path) -> Saturated:
         The server was not busy.
     """
     try:
-        made = json.loads((folder / "result.json").read_text(encoding="utf-8"))["runs"]
+        made = read_json(folder / "result.json")["runs"]
         runs = [run for run in made if not run.get("set_aside")] or made
         shares = [float(run["server_cpu_share"]) for run in runs]
         rates = [float(run["throughput"]["achieved"]) for run in runs]

@@ -8,12 +8,12 @@ queue and threads.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
 
 from hindmost import _engine
+from hindmost.documents import read_json
 from hindmost.errors import Inconclusive, StudyError, UsageError
 from hindmost.models.fit.bins import Floats
 from hindmost.models.fit.reading.log import Log, digest
@@ -151,7 +151,7 @@ def _wire_us(path: Path) -> tuple[Floats, Floats]:
 def _server(folder: Path) -> tuple[float | None, float]:
     """CPUs' worth of the server, and requests a second; the first is None where it was not watched."""
     try:
-        result = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+        result = read_json(folder / "result.json")
         shares = [run["server_cpu_share"] for run in result["runs"] if run["server_cpu_share"] is not None]
         achieved = float(result["throughput"]["achieved"])
     except (OSError, ValueError, KeyError, TypeError) as error:

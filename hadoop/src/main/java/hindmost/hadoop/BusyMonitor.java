@@ -4,7 +4,6 @@ import java.io.IOException;
 import java.net.DatagramPacket;
 import java.net.DatagramSocket;
 import java.net.InetSocketAddress;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
@@ -23,6 +22,7 @@ public final class BusyMonitor {
   private final double above;
   private final int periodMillis;
   private final String[] addresses;
+  private final Configuration conf;
   private final Thread thread;
   private volatile boolean busy;
   private volatile boolean stopped;
@@ -31,6 +31,7 @@ public final class BusyMonitor {
 
   private BusyMonitor(String host, Configuration conf) {
     this.host = host;
+    this.conf = conf;
     String name = conf.getTrimmed(Keys.UTILISATION_FILE, "");
     file = name.isEmpty() ? null : Path.of(name.replace("%h", host));
     above = conf.getDouble(Keys.BUSY_ABOVE, Keys.BUSY_ABOVE_DEFAULT);
@@ -103,8 +104,9 @@ public final class BusyMonitor {
   private void tell(DatagramSocket socket, String address, long looked) {
     int colon = address.lastIndexOf(':');
     long age = (System.nanoTime() - looked) / 1_000_000;
-    byte[] word = (host + (busy && BusyDatasetFactory.tells() ? " 1 " : " 0 ") + age).getBytes(StandardCharsets.UTF_8);
     try {
+      boolean told = busy && BusyDatasetFactory.tells();
+      byte[] word = BusyBoard.word(host, told, age, System.currentTimeMillis(), BusyBoard.key(conf));
       InetSocketAddress to =
           new InetSocketAddress(address.substring(0, colon), Integer.parseInt(address.substring(colon + 1)));
       socket.send(new DatagramPacket(word, word.length, to));

@@ -23,6 +23,8 @@ public final class Keys {
   public static final String BOARD_ADDRESSES = PREFIX + "board.addresses";
   /** UDP port at which a name node hears who is busy. */
   public static final String BOARD_PORT = PREFIX + "board.port";
+  /** File with the key that signs what data nodes say; without it, a name node hears its own host alone. */
+  public static final String BOARD_SECRET = PREFIX + "board.secret.file";
   /** Milliseconds after which what was heard no longer counts. */
   public static final String BOARD_STALE = PREFIX + "board.stale.ms";
   /** What a busy data node does: deny, throttle, reorder (the name node lists it last), or observe (nothing but count). */

@@ -2,6 +2,7 @@ package hindmost.hadoop;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.net.InetAddress;
 import org.apache.hadoop.conf.Configurable;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.hdfs.server.namenode.NameNode;
@@ -15,8 +16,13 @@ public final class NameNodePlugin implements ServicePlugin, Configurable {
     Configuration used = conf != null ? conf : new Configuration();
     try {
       Metrics.get();
-      int port = BusyBoard.get().listen(used.getInt(Keys.BOARD_PORT, Keys.BOARD_PORT_DEFAULT),
-          used.getInt(Keys.BOARD_STALE, Keys.BOARD_STALE_DEFAULT));
+      byte[] key = BusyBoard.key(used);
+      if (key.length == 0) {
+        NameNode.LOG.warn("hindmost: {} is not set, so only this host is heard", Keys.BOARD_SECRET);
+      }
+      InetAddress address = service instanceof NameNode ? ((NameNode) service).getNameNodeAddress().getAddress() : null;
+      int port = BusyBoard.get().listen(address, used.getInt(Keys.BOARD_PORT, Keys.BOARD_PORT_DEFAULT),
+          used.getInt(Keys.BOARD_STALE, Keys.BOARD_STALE_DEFAULT), key);
       NameNode.LOG.info("hindmost: who is busy is heard at port {}", port);
     } catch (IOException error) {
       throw new UncheckedIOException(error);

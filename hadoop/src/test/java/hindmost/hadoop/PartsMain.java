@@ -1,5 +1,7 @@
 package hindmost.hadoop;
 
+import java.nio.charset.StandardCharsets;
+import java.net.InetAddress;
 import java.io.IOException;
 import java.lang.reflect.Proxy;
 import java.nio.file.Files;
@@ -30,6 +32,7 @@ public final class PartsMain {
       torn();
       lastGood();
       busyLast();
+      board();
       reserve();
       utilisation();
       order();
@@ -160,6 +163,27 @@ public final class PartsMain {
     DatanodeDescriptor[] all = nodes.clone();
     topology.sortByDistance(nodes[0], (Node[]) all, 3);
     Check.that(all[0] == nodes[0], "what was heard a minute ago no longer counts");
+  }
+
+  private static void board() throws IOException {
+    byte[] key = "the cluster's".getBytes(StandardCharsets.UTF_8);
+    BusyBoard board = BusyBoard.get();
+    board.close();
+    board.listen(InetAddress.getLoopbackAddress(), 0, 5000, key);
+    byte[] word = BusyBoard.word("a", true, 0, 10, key);
+    Check.that(board.hear(word, word.length) && board.busy("a"), "a word with the key is heard");
+    Check.that(!board.hear(word, word.length), "and not twice");
+    for (byte[] other : List.of(BusyBoard.word("a", false, 0, 11, new byte[0]), BusyBoard.word("a", false, 0, 9, key),
+        "a 0 0".getBytes(StandardCharsets.UTF_8), "a 0 0 12 ff".getBytes(StandardCharsets.UTF_8), new byte[512])) {
+      Check.that(!board.hear(other, other.length) && board.busy("a"), "forged, late or broken words are not");
+    }
+    byte[] old = BusyBoard.word("b", true, Long.MAX_VALUE, 1, key);
+    Check.that(board.hear(old, old.length) && !board.busy("b"), "a word of any age is old");
+    for (int at = 0; at < 2 * BusyBoard.MOST_HOSTS; at++) {
+      board.heard("host" + at, true, 0);
+    }
+    Check.that(board.staleness().length <= BusyBoard.MOST_HOSTS, "a board holds so many hosts and no more");
+    board.close();
   }
 
   private static void reserve() {

@@ -94,7 +94,7 @@ public final class ReplayMain {
     Metrics.get().setData(way);
     cluster.place(ours ? HarvestPlacementPolicy.class : null);
     if (ours) {
-      BusyBoard.get().listen(cluster.boardPort, 5000);
+      BusyBoard.get().listen(null, cluster.boardPort, 5000, new byte[0]);
       Check.await("all are heard", 30, () -> Metrics.get().getHeardHosts() == cluster.nodes);
     } else {
       BusyBoard.get().close();

@@ -1,0 +1,97 @@
+"""What listens: a peer that claims much, says little or comes in crowds costs little, and keeps nobody waiting."""
+
+from __future__ import annotations
+
+import contextlib
+import resource
+import socket
+import stat
+import time
+import urllib.request
+
+import pytest
+
+from hindmost.harvest.hadoop import SECRET
+from hindmost.kubernetes import serving
+from hindmost.store.files import install
+
+HEAD = "POST /filter HTTP/1.1\r\nHost: a\r\nContent-Length: {}\r\n\r\n"
+
+
+@pytest.fixture
+def extender(monkeypatch):
+    monkeypatch.setattr(serving, "REQUEST_S", 1.0)
+    with serving.Extender(lambda *_: None) as found:
+        yield found
+
+
+def connect(extender):
+    host, _, port = extender.address.rpartition(":")
+    return socket.create_connection((host, int(port)), timeout=20)
+
+
+def healthy(extender):
+    with urllib.request.urlopen(f"http://{extender.address}/healthz", timeout=5) as answer:
+        return answer.status == 200
+
+
+def test_bodies_that_are_claimed_and_not_sent_take_no_memory(extender):
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    peers = [connect(extender) for _ in range(6)]
+    for peer in peers:
+        peer.sendall(HEAD.format(150 << 20).encode() + b"x" * 1000)
+    assert healthy(extender)
+    for peer in peers:
+        assert peer.recv(100) == b"", "its time is over"
+        peer.close()
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100 << 10
+    assert extender.counts["unreadable"] == 6
+
+
+def test_a_body_that_drips_in_is_not_waited_for(extender):
+    with connect(extender) as peer:
+        peer.sendall(HEAD.format(1000).encode())
+        begun = time.monotonic()
+        with pytest.raises(OSError):  # noqa: PT011, PT012 (a reset or a broken pipe)
+            while time.monotonic() - begun < 20:
+                peer.sendall(b"x")
+                time.sleep(0.05)
+        assert time.monotonic() - begun < 10
+
+
+def test_all_bodies_together_have_a_bound(extender):
+    extender._room = 100_000
+    with connect(extender) as peer:
+        peer.sendall(HEAD.format(1 << 20).encode() + b"x" * 200_000)
+        with contextlib.suppress(ConnectionError):
+            assert peer.recv(1000) == b""
+    assert extender._room == 100_000
+    assert healthy(extender)
+
+
+def test_a_crowd_is_turned_away_and_does_not_stay(extender):
+    peers = [connect(extender) for _ in range(3 * serving.CONNECTIONS)]
+    closed = 0
+    for peer in peers[serving.CONNECTIONS :]:
+        peer.settimeout(5)
+        try:
+            closed += peer.recv(1) == b""
+        except OSError:
+            closed += 1
+    assert closed >= serving.CONNECTIONS
+    for peer in peers:
+        peer.close()
+    end = time.monotonic() + 10
+    while time.monotonic() < end:
+        try:
+            assert healthy(extender)
+            break
+        except OSError:
+            time.sleep(0.05)
+    assert healthy(extender)
+
+
+def test_the_key_of_the_board_is_its_owners_alone(tmp_path):
+    install(tmp_path, {SECRET: "key\n", "other.tsv": "x\n"})
+    assert stat.S_IMODE((tmp_path / SECRET).stat().st_mode) == 0o600
+    assert stat.S_IMODE((tmp_path / "other.tsv").stat().st_mode) == 0o644
