@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Renews the lock files from what pyproject.toml asks for: setup/lock.sh
-# Plain name==version lines, so that they hold wherever packages come from. Read the difference, run
-# `make test`, then commit.
+# name==version with the hashes of all files of that version, so that they hold wherever packages come from: pip takes no
+# other (--require-hashes). Read the difference, run `make test`, then commit.
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 read -r python _ < <(find_python venv)
@@ -50,4 +50,14 @@ mapfile -t docs < <(wanted documentation)
   cat "$place/requirements.lock" "$place/requirements-dev.lock" | grep '==' >"$place/both"
   freeze docs -c "$place/both" "${docs[@]}" | grep -vxFf "$place/requirements.lock"
 } >"$place/requirements-docs.lock"
-mv "$place"/*.lock "$ROOT/"
+"$python" -m venv "$place/uv"
+"$place/uv/bin/pip" install --quiet --disable-pip-version-check uv
+index=$("$python" -m pip config get global.index-url 2>/dev/null || true)
+for lock in "$place"/*.lock; do
+  {
+    head -n 1 "$lock"
+    "$place/uv/bin/uv" pip compile --quiet --no-header --no-annotate --no-deps --generate-hashes \
+      ${index:+--index-url "$index"} "$lock"
+  } >"$ROOT/$(basename "$lock").new"
+  mv "$ROOT/$(basename "$lock").new" "$ROOT/$(basename "$lock")"
+done

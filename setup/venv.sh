@@ -19,4 +19,4 @@ if ! whole; then
 fi
 say "installing Python packages of $lock"
 quietly "Python packages of $lock" "$venv/bin/python" -m pip install --disable-pip-version-check \
-  --no-input --no-deps -r "$ROOT/$lock"
+  --no-input --no-deps --require-hashes -r "$ROOT/$lock"

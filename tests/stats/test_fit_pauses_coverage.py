@@ -15,6 +15,7 @@ from pausing import queue_with_pauses
 from hindmost.models.fit.demand import demand
 from hindmost.models.fit.order.successive import find_order
 from hindmost.models.fit.pauses.found import find_pauses
+from hindmost.notes import Note
 
 WORLDS = {
     "one in 500": {},
@@ -31,7 +32,7 @@ def told(whom, name, logs, seed, n=10_000):
     for number in range(logs):
         log = queue_with_pauses(whom, [seed, number], n=n, **WORLDS[name])
         judged = find_pauses(log, demand(log))
-        if isinstance(judged, str):
+        if isinstance(judged, Note):
             found["few"] += 1
             continue
         found[judged.scope.whom] += 1

@@ -71,20 +71,29 @@ def test_intervals_cover_their_level_on_hosts_that_steal(greeted, tmp_path, dist
 
 
 def check_coverage(address: str, folder: Path, host: Host, *, studies: int, least: int) -> None:
-    """How often the intervals of p50 and p95 hold the closed form."""
+    """How often the intervals of p50 and p95 hold the closed form.
+
+    A study that kept too few runs, as this host was busy, withholds its interval and is not counted.
+    """
     truth = {name: mm1_sojourn(0.3, SERVICE_US, q) for name, q in (("p50", 0.5), ("p95", 0.95))}
-    covered, reached, aside = dict.fromkeys(truth, 0), 0, 0
+    covered, reached, aside, withheld = dict.fromkeys(truth, 0), 0, 0, 0
     for number in range(studies):
         plan = plan_of(address, seed=1_000 * number)
         result, _ = studied(folder / str(number), plan, host)
         for name, us in truth.items():
             one = result["latency_us"][name]
+            if one["low"] is None:
+                assert result["verdict"] == "inconclusive"
+                withheld += name == "p95"
+                continue
             covered[name] += one["low"] <= us <= one["high"]
         reached += result["stopping"]["reached"]
         aside += len(result["set_aside"]["runs"])
     print(host, covered, reached, aside)
-    assert min(covered.values()) >= least, covered
-    assert reached >= 0.7 * studies
+    answered = studies - withheld
+    assert answered >= studies / 2
+    assert min(covered.values()) >= least / studies * answered, covered
+    assert reached >= 0.7 * answered
     assert aside >= studies * (5.0 * host.disturbed > 0.0)
 
 

@@ -18,6 +18,9 @@ pub fn run_instance(py: Python<'_>, plan: &str, place: PathBuf, controlled: bool
         let plan = Plan::from_json(plan).map_err(|e| load_error(e.into()))?;
         let mut link: Box<dyn Controller> =
             if controlled { Box::new(Pipe::default()) } else { Box::new(Unattended::default()) };
+        if controlled {
+            hindmost_sys::process::give_up_rights(&place).map_err(|e| raise("host", &e.to_string()))?;
+        }
         let result = engine::run(&plan, &place, link.as_mut()).map_err(load_error)?;
         serde_json::to_string(&result).map_err(|e| raise("write", &e.to_string()))
     })

@@ -3,12 +3,16 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::process::Child;
 
 use rustix::process::{
     geteuid, getppid, kill_process_group, pidfd_open, pidfd_send_signal, Pid, PidfdFlags, Signal,
 };
-use rustix::thread::{sched_setaffinity, CpuSet};
+use rustix::thread::{
+    capabilities, sched_setaffinity, set_capabilities, set_no_new_privs, CapabilitySet, CapabilitySets, CpuSet,
+};
 
 /// A process as it is now: what is sent reaches no later one of the same number (pidfd_open(2)).
 pub struct Handle(OwnedFd);
@@ -72,6 +76,34 @@ pub fn schedule_thread(thread: u32, policy: i32) -> io::Result<()> {
     } else {
         Err(io::Error::last_os_error())
     }
+}
+
+/// What a load client may still need: real-time priority, locked memory, more files, busy polling, and the user's
+/// files (certificates, rows of data) wherever they lie.
+const OF_LOAD: CapabilitySet = CapabilitySet::SYS_NICE
+    .union(CapabilitySet::IPC_LOCK)
+    .union(CapabilitySet::SYS_RESOURCE)
+    .union(CapabilitySet::NET_ADMIN)
+    .union(CapabilitySet::DAC_READ_SEARCH);
+
+/// Gives up, for good, what a load client does not need of root's rights (capabilities(7)); threads that start later have
+/// no more. Others' files stay writable only where `folder`, its own, is another user's.
+///
+/// # Errors
+/// What capset(2) and prctl(2) say.
+pub fn give_up_rights(folder: &Path) -> io::Result<()> {
+    let mut kept = OF_LOAD;
+    if std::fs::metadata(folder)?.uid() != effective_user() {
+        kept |= CapabilitySet::DAC_OVERRIDE;
+    }
+    let now = capabilities(None)?;
+    let sets = CapabilitySets {
+        effective: now.effective & kept,
+        permitted: now.permitted & kept,
+        inheritable: CapabilitySet::empty(),
+    };
+    set_capabilities(None, sets)?;
+    Ok(set_no_new_privs(true)?)
 }
 
 /// Whose rights this process has (geteuid(2)); 0: root's.

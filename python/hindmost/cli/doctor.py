@@ -49,7 +49,8 @@ def doctor(
     """
     from hindmost.knobs import left_finding
     from hindmost.plan import parse_duration
-    from hindmost.report.doctor import render_findings
+    from hindmost.privileges import NEEDS
+    from hindmost.report.doctor import render_findings, render_privileges
     from hindmost.trace.able import finding as trace_finding
 
     seconds = parse_duration(spin, "spin", 0.01)
@@ -77,10 +78,12 @@ def doctor(
     server = _server(MeasureRequest(target=target, **secured)) if target is not None else None
     diagnosis = json.loads(_engine.doctor("/", seconds, server))
     diagnosis["findings"] += [left_finding(), trace_finding()]
+    diagnosis["privileges"] = [need.document() for need in NEEDS]
     if json_:
         print(json.dumps({"schema": "hindmost.doctor/1", **diagnosis}))
     else:
         print(render_findings(diagnosis["findings"]))
+        print(render_privileges(diagnosis["privileges"]))
     unfit = any(finding["mark"] == "unfit" for finding in diagnosis["findings"])
     return Exit.UNFIT if unfit else Exit.DONE
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -19,6 +20,7 @@ from hindmost.cli.options import (
     switch,
 )
 from hindmost.cli.requests import takes
+from hindmost.cli.streams import say
 from hindmost.errors import InstanceError, TargetError
 from hindmost.run.request import MeasureRequest
 
@@ -71,6 +73,8 @@ def measure(
     from hindmost.studies.search.asked import refuse_contradictions, searching
 
     keep_private(shared=shared)
+    if os.geteuid() == 0 and "://" in (asked.target or "") and not (asked.verify_wire or quiet):
+        say("note[root-not-needed]: to measure a server at a URL takes no rights of root's")
     limits = parse_limits(require)
     gate = {"require": require, "junit": junit, "markdown": markdown}
     texts = list(require)

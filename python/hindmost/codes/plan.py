@@ -6,6 +6,10 @@ from hindmost.codes.code import Code
 
 CODES = {
     # The command line
+    "root-not-needed": Code(
+        "A server at a URL is measured as root, which takes none of root's rights.",
+        "Run the command as an ordinary user.",
+    ),
     "output-closed": Code(
         "The reader of standard output closed it early.", "Nothing; read all of it if needed."
     ),

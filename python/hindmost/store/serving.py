@@ -10,10 +10,21 @@ from hindmost.store.engine import Certificate, Checkup, ServerSummary
 from hindmost.store.types import Count
 
 
+class Privilege(TypedDict):
+    """What a command needs: capabilities(7), and files that are root's (``owner``); ``met``: had here."""
+
+    command: str
+    capabilities: list[str]
+    owner: bool
+    why: str
+    met: bool
+
+
 class Doctor(Checkup):
-    """What on this host will distort a measurement."""
+    """What on this host will distort a measurement, and which commands have the rights that they need."""
 
     schema: Literal["hindmost.doctor/1"]
+    privileges: list[Privilege]
 
 
 class CertificateDocument(Certificate):

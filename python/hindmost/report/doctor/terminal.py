@@ -40,3 +40,22 @@ def render_findings(
     counts = [f"{sum(1 for f in rows if f.get('mark') == mark)} {mark}" for mark in ("unfit", "mind", "fine")]
     console.print(Text(", ".join(counts)), style="dim")
     return text_of(console)
+
+
+def render_privileges(needs: Sequence[Mapping[str, Any]]) -> str:
+    """Write which rights each command needs, and which of them are missing here.
+
+    Examples
+    --------
+    >>> row = {"command": "a", "capabilities": ["CAP_BPF"], "owner": False, "met": False}
+    >>> print(render_privileges([row]))
+    Commands and the rights they need (missing here: x):
+      x a  CAP_BPF
+    """
+    room = max(len(str(one["command"])) for one in needs)
+    lines = ["Commands and the rights they need (missing here: x):"]
+    for one in needs:
+        rights = [*(["root's files"] if one["owner"] else []), *one["capabilities"]]
+        text = f"  {' ' if one['met'] else 'x'} {one['command']:<{room}}  {', '.join(rights) or 'none'}"
+        lines.append(text.rstrip())
+    return "\n".join(lines)

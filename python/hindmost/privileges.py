@@ -1,0 +1,99 @@
+"""What each command needs of the kernel: a table that ``hindmost doctor`` shows and a test checks.
+
+``tests/security/test_privileges.py`` runs each command with exactly these capabilities (``capabilities(7)``),
+and without each of them.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+NAMES = {
+    "CAP_DAC_READ_SEARCH": 2,
+    "CAP_KILL": 5,
+    "CAP_SETGID": 6,
+    "CAP_SETUID": 7,
+    "CAP_NET_ADMIN": 12,
+    "CAP_NET_RAW": 13,
+    "CAP_SYS_PTRACE": 19,
+    "CAP_SYS_ADMIN": 21,
+    "CAP_SYS_NICE": 23,
+    "CAP_PERFMON": 38,
+    "CAP_BPF": 39,
+}
+"""Bits of ``/proc/self/status``, by the names of ``capability.h``."""
+
+
+@dataclass(frozen=True)
+class Need:
+    """What a command needs.
+
+    Attributes
+    ----------
+    command : str
+    capabilities : tuple of str
+    owner : bool
+        Whether it writes files of the kernel that are root's: the user must be 0.
+    why : str
+    """
+
+    command: str
+    capabilities: tuple[str, ...] = ()
+    owner: bool = False
+    why: str = ""
+
+    def met(self) -> bool:
+        """Whether this process has what it needs."""
+        held = capabilities()
+        return held.issuperset(self.capabilities) and not (self.owner and os.geteuid() != 0)
+
+    def document(self) -> dict[str, object]:
+        """Return the row as ``hindmost doctor --json`` has it."""
+        return {
+            "command": self.command,
+            "capabilities": list(self.capabilities),
+            "owner": self.owner,
+            "why": self.why,
+            "met": self.met(),
+        }
+
+
+NEEDS = (
+    Need("measure URL"),
+    Need("measure PRESET", why="as root, the server runs as another user"),
+    Need("report, list, compare STUDY, doctor, knobs list, synth, harvest simulate"),
+    Need(
+        "measure --verify-wire",
+        ("CAP_NET_RAW", "CAP_SETUID", "CAP_SETGID"),
+        why="tcpdump, which then becomes another user",
+    ),
+    Need(
+        "trace PID",
+        ("CAP_BPF", "CAP_PERFMON", "CAP_SYS_PTRACE", "CAP_DAC_READ_SEARCH"),
+        why="probes in the kernel; sockets of another user's process",
+    ),
+    Need(
+        "watch PID, of another user", ("CAP_SYS_PTRACE", "CAP_DAC_READ_SEARCH"), why="its files below /proc"
+    ),
+    Need("knobs set, attribute and trial with settings", owner=True, why="files below /proc/sys and /sys"),
+    Need("the same, of a network interface", ("CAP_NET_ADMIN",), owner=True, why="ethtool(8)"),
+    Need(
+        "diagnose PID, supervise",
+        ("CAP_KILL", "CAP_SYS_NICE", "CAP_SYS_PTRACE"),
+        owner=True,
+        why="pauses, priorities, control groups",
+    ),
+    Need("diagnose --twin", ("CAP_NET_ADMIN", "CAP_SYS_ADMIN"), owner=True, why="a network namespace"),
+)
+
+
+def capabilities() -> set[str]:
+    """Names of the capabilities that this process may use, of those in the table."""
+    for line in Path("/proc/self/status").read_text(encoding="ascii", errors="replace").splitlines():
+        key, _, value = line.partition(":")
+        if key == "CapEff":
+            mask = int(value, 16)
+            return {name for name, bit in NAMES.items() if mask >> bit & 1}
+    return set()

@@ -1,0 +1,152 @@
+"""Each command works with exactly the rights that the table names for it, and names what is missing without them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from measuring import need, wait_for
+
+from hindmost.privileges import NEEDS, capabilities
+from hindmost.targets import ManagedServer, preset
+
+pytestmark = [
+    pytest.mark.skipif(os.geteuid() != 0, reason="only root gives rights away"),
+    pytest.mark.skipif(shutil.which("setpriv") is None, reason="no setpriv here: util-linux"),
+]
+CODE = "import sys; from hindmost.cli import main; sys.exit(main(sys.argv[1:]))"
+QUICK = ("--duration", "200ms", "--warmup", "100ms", "--runs", "1", "--clients", "1", "--rate", "500")
+
+
+def of(command: str) -> tuple[str, ...]:
+    return next(one.capabilities for one in NEEDS if one.command == command)
+
+
+def with_rights(rights: tuple[str, ...], *words: object, for_s: float | None = None):
+    """Run a command as root without any capability but these."""
+    bounds = ",".join(["-all", *(f"+{one.removeprefix('CAP_').lower()}" for one in rights)])
+    command = ["setpriv", f"--bounding-set={bounds}", "--inh-caps=-all", sys.executable, "-P", "-c", CODE]
+    with subprocess.Popen(
+        [*command, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        if for_s is not None:
+            time.sleep(for_s)
+            process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=120)
+    assert "Traceback" not in err, err
+    return process.returncode, out, err
+
+
+@pytest.fixture(scope="module")
+def server():
+    need("memcached")
+    with ManagedServer(preset("memcached")) as server:
+        yield server
+
+
+def gets(server) -> int:
+    """How many keys the server was asked for, as it counts them."""
+    with socket.create_connection((server.address.partition(":")[0], server.port), timeout=10) as link:
+        link.sendall(b"stats\r\n")
+        said = b""
+        while not said.endswith(b"END\r\n"):
+            said += link.recv(1 << 16)
+    return next(int(line.split()[2]) for line in said.splitlines() if line.startswith(b"STAT cmd_get "))
+
+
+@pytest.fixture
+def loaded(server, tmp_path):
+    words = [sys.executable, "-P", "-c", CODE, "measure", f"memcached://{server.address}", "--rate", "1k"]
+    words += ["--runs", "1", "--duration", "60s", "--clients", "1", "-q", "--out", str(tmp_path / "load")]
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as load:
+        before = gets(server)
+        wait_for(lambda: gets(server) > before + 1000, "load")
+        yield server
+        with contextlib.suppress(ProcessLookupError):
+            load.send_signal(signal.SIGINT)
+
+
+def test_a_server_at_a_url_is_measured_without_rights_and_root_is_told_so(server, tmp_path):
+    url = f"memcached://{server.address}"
+    code, out, err = with_rights(of("measure URL"), "measure", url, *QUICK, "--json", "--out", tmp_path / "a")
+    assert code in (0, 4), err
+    assert json.loads(out)["counts"]["done"] > 0
+    assert "note[root-not-needed]" in err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["doctor", "--spin", "20ms"], ["knobs", "list"], ["list", "."], ["synth", "simulate", "masstree"]],
+)
+def test_what_needs_no_rights_has_none(words):
+    code, _, err = with_rights((), *words)
+    assert code in (0, 5), err
+    assert "ermission" not in err
+
+
+def test_a_setting_is_root_and_no_more(tmp_path):
+    code, out, err = with_rights((), "doctor", "--spin", "20ms", "--json")
+    assert code in (0, 5), err
+    rows = {one["command"]: one["met"] for one in json.loads(out)["privileges"]}
+    assert rows["measure URL"]
+    assert rows["knobs set, attribute and trial with settings"]
+    assert not rows["trace PID"]
+
+
+@pytest.mark.nightly
+def test_requests_are_traced_with_the_rights_of_the_table_and_none_less(loaded):
+    words = ("trace", loaded.pid, "--duration", "500ms", "--json")
+    rights = of("trace PID")
+    code, out, err = with_rights(rights, *words)
+    if "not-traceable" in out or "lockdown" in err:
+        pytest.skip("requests cannot be traced here")
+    assert code == 0, err
+    for missing in rights:
+        code, out, _ = with_rights(tuple(one for one in rights if one != missing), *words)
+        assert code != 0, missing
+        assert json.loads(out)["code"]
+
+
+@pytest.mark.nightly
+def test_packets_are_read_with_one_right(server, tmp_path):
+    if shutil.which("tcpdump") is None:
+        pytest.skip("no tcpdump here")
+    words = ("measure", f"memcached://{server.address}", *QUICK, "--verify-wire", "--json", "--out")
+    for rights, missing in ((of("measure --verify-wire"), False), ((), True)):
+        code, out, err = with_rights(rights, *words, tmp_path / f"{missing}")
+        assert code in (0, 4), err
+        assert ("no-capture" in {one["code"] for one in json.loads(out)["reasons"]}) is missing
+
+
+def test_a_client_gives_up_what_it_does_not_need(server, tmp_path):
+    """Its capabilities while it sends, as the kernel shows them."""
+    words = [sys.executable, "-P", "-c", CODE, "measure", f"memcached://{server.address}", "--rate", "500"]
+    words += ["--runs", "1", "--duration", "5s", "--clients", "1", "-q", "--out", str(tmp_path / "s")]
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as measuring:
+        end, found = time.monotonic() + 30, ""
+        while not found and time.monotonic() < end:
+            pattern = f"hindmost.agent instance .*{tmp_path}"
+            found = subprocess.run(
+                ["pgrep", "-f", pattern], capture_output=True, text=True, check=False
+            ).stdout
+        time.sleep(1)
+        assert found
+        for pid in found.split():
+            lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+            status = dict(line.split(":\t", 1) for line in lines if ":\t" in line)
+            assert int(status["CapEff"], 16) & (1 << 21 | 1 << 5 | 1 << 1 | 1 << 19) == 0
+            assert status["NoNewPrivs"].strip() == "1"
+        measuring.send_signal(signal.SIGINT)
+
+
+def test_the_table_knows_what_we_have():
+    assert capabilities() >= {"CAP_KILL"}
