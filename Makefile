@@ -24,7 +24,7 @@ $(shell rm -rf .venv .stamps)
 endif
 endif
 
-.PHONY: help demo check test tested accuracy nightly fuzz originals wheel bench docs golden lint format setup clean
+.PHONY: help demo check test tested accuracy nightly fuzz originals wheel bench audit docs golden lint format setup clean
 
 help: ## What can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -85,6 +85,9 @@ bench: .stamps/engine ## Cost and precision, ours and of other load testers: hal
 	@$(RUN) python -m benches.fleet
 	@$(RUN) python -m benches.peers
 	@$(RUN) python -m benches.peers.shown
+
+audit: .stamps/runtime ## Known vulnerabilities, licences and sources of all dependencies; 3 where nobody knows
+	@setup/audit.sh
 
 docs: .stamps/engine .stamps/docs ## The documentation as a site with search, that needs no network: dist/docs/index.html
 	@setup/docs.sh

@@ -7,6 +7,7 @@ pub mod capture;
 pub mod engine;
 pub mod hlog;
 pub mod host;
+pub mod journal;
 mod limits;
 mod pieces;
 pub mod plan;

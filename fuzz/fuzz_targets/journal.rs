@@ -1,0 +1,3 @@
+#![cfg_attr(feature = "libfuzzer", no_main)]
+
+hindmost_fuzz::target!(hindmost_fuzz::journal::any_journal);

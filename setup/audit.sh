@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# make audit: known vulnerabilities, licences and sources of all that is built in. Exit status 0: looked at, and nothing
+# found; 1: found; 3: a database of advisories cannot be reached, so that nobody knows.
+set -uo pipefail
+. "$(dirname "$0")/lib.sh"
+cd "$ROOT" || exit 1
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+status=0
+
+# known NAME COMMAND...: runs a look at advisories; one that could not look is no good news.
+known() {
+  local name=$1
+  shift
+  if "$@" >"$work/said" 2>&1 && ! grep -q 'could not be audited' "$work/said"; then
+    say "audit: $name: nothing known"
+  elif grep -qi 'could not be audited\|failed to fetch\|unable to\|connection\|dns\|unreachable' "$work/said"; then
+    say "audit: $name: unknown, as its database of advisories cannot be reached"
+    [ "$status" = 1 ] || status=3
+  else
+    cat "$work/said" >&2
+    say "audit: $name: FOUND"
+    status=1
+  fi
+}
+
+have cargo-deny || PATH=$ROOT/target/tools/bin:$PATH
+have cargo-deny || quietly "building cargo-deny" setup/run cargo install cargo-deny --locked --root target/tools
+setup/run cargo deny --locked check bans licenses sources || status=1
+known "crates" setup/run cargo deny --locked check advisories
+python3 -m venv "$work/venv" && "$work/venv/bin/pip" install --quiet pip-audit || die "pip-audit cannot be installed"
+for lock in requirements.lock requirements-dev.lock requirements-docs.lock; do
+  known "$lock" timeout 300 "$work/venv/bin/pip-audit" --requirement "$lock" --require-hashes --disable-pip --progress-spinner off
+done
+exit "$status"
