@@ -36,7 +36,7 @@ def factors(folder: Path) -> list[tuple[Knob, str]]:
     file = folder / "setting"
     tables: list[tuple[dict, str]] = [
         *(({"knob": name}, level) for name, level in HOST.items()),
-        ({"command": f"echo {{level}} > {file}", "read": f"cat {file}"}, "set"),
+        ({"command": f"sh -c 'echo $1 > {file}' sh {{level}}", "read": f"cat {file}"}, "set"),
         ({"option": "threads"}, "2"),
         ({"argument": "-o no_lru_maintainer"}, "on"),
         ({"cpus": True}, "0"),

@@ -24,7 +24,7 @@ def nginx(folder: Path, keeps: int) -> Path:
     need("nginx")
     changes = [("access_log off;", LOG), ("keepalive_requests 1000000000", f"keepalive_requests {keeps}")]
     if os.getuid() == 0:
-        changes += [('user_if_root = "nobody"\n', ""), ("daemon off;", "daemon off;\nuser root;")]
+        changes += [('user_if_root = "dynamic"\n', ""), ("daemon off;", "daemon off;\nuser root;")]
     text = (PRESETS / "nginx.toml").read_text()
     for old, new in changes:
         assert old in text, old

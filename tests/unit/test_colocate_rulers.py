@@ -62,6 +62,13 @@ def test_a_certificate_is_told_with_rates_groups_caches_and_neighbours():
     text = render_rulers(DOCUMENT, width=100, color=False)
     for value in ("99.0%", "SSE4.1", "32 KiB", "165", "far"):
         assert value in text
+    group = {"classes": ["fp_mul", "vec_mul"]}
+    apart, shared = (
+        render_rulers(DOCUMENT | {"groups": [group | {"axis": axis}]}, width=100, color=False)
+        for axis in (True, False)
+    )
+    assert "fp_mul, vec_mul" in apart
+    assert apart != shared
 
 
 def test_the_picture_has_a_cell_for_each_pair_and_is_well_formed():

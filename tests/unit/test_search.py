@@ -15,7 +15,7 @@ from messages import raises
 from rows import each_row
 from tiny_study import HOST, Diary, tiny_plan
 
-from hindmost.errors import InstanceError, StudyError, TargetError, UsageError
+from hindmost.errors import Exit, InstanceError, StudyError, TargetError, UsageError
 from hindmost.plan import parse_objective
 from hindmost.report.search.terminal import render_search
 from hindmost.run.request import MeasureRequest
@@ -36,7 +36,7 @@ from hindmost.studies.search import (
 from hindmost.studies.search.asked import refuse_contradictions
 from hindmost.studies.search.asked import searching as asked_of_a_search
 from hindmost.studies.search.judge import Outcome
-from hindmost.studies.search.kind import latencies
+from hindmost.studies.search.kind import latencies, publish
 from hindmost.studies.search.rates import AT_MOST, CONFIRMATIONS, MOST_SPOILED, next_rate
 from hindmost.targets import parse_target
 
@@ -150,15 +150,19 @@ def test_a_host_that_is_never_quiet_ends_the_search_and_is_named(tmp_path, monke
 
 @pytest.mark.parametrize("outcome", ["fails", "unmet"])
 def test_what_holds_nowhere_ends_at_the_lowest_rate(tmp_path, monkeypatch, outcome):
-    found = made(tmp_path, monkeypatch, lambda _: outcome).run()
+    search = made(tmp_path, monkeypatch, lambda _: outcome)
+    found = search.run()
     assert found.holds is None
+    assert publish(search.study, found).exit == Exit.INCONCLUSIVE
     assert found.document()["rate_per_s"] is None
     assert found.document()["low_per_s"] is None
     assert found.steps[-1].rate_per_s <= RATIO * LOWEST
 
 
 def test_what_never_fails_ends_at_the_highest_rate(tmp_path, monkeypatch):
-    found = made(tmp_path, monkeypatch, lambda _: "holds").run()
+    search = made(tmp_path, monkeypatch, lambda _: "holds")
+    found = search.run()
+    assert publish(search.study, found).exit == Exit.DONE
     assert found.fails is None
     assert found.document()["high_per_s"] is None
     assert found.document()["low_per_s"] >= HIGHEST / RATIO

@@ -26,18 +26,24 @@ def test_time_outside_the_server_is_not_served(tmp_path, capsys):
     far = tmp_path / "far.toml"
     far.write_text(SMALL.replace('name = "small"', 'name = "far"\noutside_us = 30.0'))
     assert main(["synth", "serve", str(far), "--integrated", "--requests", "100", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["outside_us"] == 30.0
+    told = capsys.readouterr()
+    assert json.loads(told.out)["outside_us"] == 30.0
+    assert told.err.count("note[outside-not-served]") == 1
+    assert main(["synth", "serve", "silo", "--integrated", "--requests", "100", "--json"]) == 0
+    assert "note[outside-not-served]" not in capsys.readouterr().err
 
 
 def test_what_cannot_be_is_refused(tmp_path, capsys):
     bad = tmp_path / "bad.toml"
     bad.write_text(SMALL.replace("0.4", "-0.4"))
+    # Whatever were not refused would end at this address, instead of serving until Ctrl-C.
+    nowhere = ["--address", "nowhere"]
     for words, exit_code, code, fields in [
         (["silo", "--integrated", "--rate", "1M"], 1, "above-capacity", {}),
-        (["silo", "--rate", "1k"], 2, "missing-argument", {"option": "--integrated"}),
+        (["silo", "--rate", "1k", *nowhere], 2, "missing-argument", {"option": "--integrated"}),
         (["silo", "--cpus", "4000"], 1, "pin", {}),
-        (["silo", "--cpus", "x"], 2, "bad-value", {"option": "--cpus"}),
-        ([str(bad)], 2, "bad-value", {"key": "service[0].law.sigma_log"}),
-        (["silo", "--address", "nowhere"], 1, "serving-failed", {"address": "nowhere"}),
+        (["silo", "--cpus", "x", *nowhere], 2, "bad-value", {"option": "--cpus"}),
+        ([str(bad), *nowhere], 2, "bad-value", {"key": "service[0].law.sigma_log"}),
+        (["silo", *nowhere], 1, "serving-failed", {"address": "nowhere"}),
     ]:
         assert_refused(["synth", "serve", *words], capsys, exit_code, code, **fields)

@@ -140,8 +140,9 @@ def test_a_design_that_makes_no_sense_is_refused(design, key):
         if design.clients is not None or not isinstance(design.arrivals, str)
         else {"load": {"rate_per_s": 1}}
     )
-    with raises(UsageError, "bad-value", key=key):
+    with raises(UsageError, "bad-value", key=key) as caught:
         run_points(queue(), [point], design)
+    assert caught.value.hint
 
 
 def test_nothing_is_served_where_threads_always_stand_still():
@@ -153,8 +154,9 @@ def test_nothing_is_served_where_threads_always_stand_still():
     }
     with raises(UsageError, "always-stopped"):
         simulate(queue(disturbances=[always]), design=Design(clients=1, requests=10))
-    with raises(UsageError, "above-capacity", capacity_per_s=0.0):
+    with raises(UsageError, "above-capacity", capacity_per_s=0.0) as caught:
         simulate(queue(disturbances=[always]), rate_per_s=10.0)
+    assert caught.value.hint
 
 
 def test_rows_are_the_requests_one_by_one():
