@@ -12,7 +12,10 @@ use hindmost_knobs::Knobs;
 pub fn any_journal(bytes: &[u8]) {
     // Programs and processes are real: their steps are not taken here.
     let text = String::from_utf8_lossy(bytes);
-    if ["run", "kill", "continue", "place", "schedule", "shape", "disconnect", "move"].iter().any(|one| text.contains(one)) {
+    if ["run", "kill", "continue", "place", "schedule", "shape", "disconnect", "move"]
+        .iter()
+        .any(|one| text.contains(one))
+    {
         return;
     }
     let place = std::env::temp_dir().join(format!("hindmost-fuzz-journal-{}", std::process::id()));
@@ -34,6 +37,7 @@ pub fn any_journal(bytes: &[u8]) {
 fn write(path: &Path, bytes: &[u8]) {
     use std::io::Write;
     use std::os::unix::fs::OpenOptionsExt;
-    let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path).unwrap();
+    let mut file =
+        fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path).unwrap();
     file.write_all(bytes).unwrap();
 }

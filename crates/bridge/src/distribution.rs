@@ -1,6 +1,5 @@
 //! Histograms and their files.
 
-use std::fs::File;
 use std::io::BufReader;
 use std::path::PathBuf;
 

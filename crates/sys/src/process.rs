@@ -11,15 +11,16 @@ use rustix::process::{
     geteuid, getppid, kill_process_group, pidfd_open, pidfd_send_signal, Pid, PidfdFlags, Signal,
 };
 use rustix::thread::{
-    capabilities, sched_setaffinity, set_capabilities, set_no_new_privs, CapabilitySet, CapabilitySets, CpuSet,
+    capabilities, sched_setaffinity, set_capabilities, set_no_new_privs, CapabilitySet, CapabilitySets,
+    CpuSet,
 };
 
-/// A process as it is now: what is sent reaches no later one of the same number (pidfd_open(2)).
+/// A process as it is now: what is sent reaches no later one of the same number (`pidfd_open(2)`).
 pub struct Handle(OwnedFd);
 
 impl Handle {
     /// # Errors
-    /// What pidfd_open(2) says: `ESRCH` where there is none.
+    /// What `pidfd_open(2)` says: `ESRCH` where there is none.
     pub fn open(pid: u32) -> io::Result<Self> {
         Ok(Self(pidfd_open(number(pid)?, PidfdFlags::empty())?))
     }
@@ -33,7 +34,7 @@ fn number(pid: u32) -> io::Result<Pid> {
 /// Lets a stopped process go on (`SIGCONT`).
 ///
 /// # Errors
-/// What pidfd_send_signal(2) says.
+/// What `pidfd_send_signal(2)` says.
 pub fn continue_process(process: &Handle) -> io::Result<()> {
     Ok(pidfd_send_signal(&process.0, Signal::CONT)?)
 }
@@ -41,12 +42,12 @@ pub fn continue_process(process: &Handle) -> io::Result<()> {
 /// Kills a process (`SIGKILL`).
 ///
 /// # Errors
-/// What pidfd_send_signal(2) says.
+/// What `pidfd_send_signal(2)` says.
 pub fn kill_process(process: &Handle) -> io::Result<()> {
     Ok(pidfd_send_signal(&process.0, Signal::KILL)?)
 }
 
-/// Lets a thread run on some CPUs alone (sched_setaffinity(2)).
+/// Lets a thread run on some CPUs alone (`sched_setaffinity(2)`).
 ///
 /// # Errors
 /// What the kernel says: `EINVAL` for a CPU that there cannot be, or none.
@@ -61,7 +62,7 @@ pub fn place_thread(thread: u32, cpus: &[usize]) -> io::Result<()> {
     Ok(sched_setaffinity(Some(number(thread)?), &set)?)
 }
 
-/// Gives a thread a policy without priorities (sched_setscheduler(2)): `SCHED_OTHER`, `SCHED_BATCH` or `SCHED_IDLE`.
+/// Gives a thread a policy without priorities (`sched_setscheduler(2)`): `SCHED_OTHER`, `SCHED_BATCH` or `SCHED_IDLE`.
 ///
 /// # Errors
 /// What the kernel says: `EPERM` for a thread of another user's.
