@@ -59,15 +59,21 @@ MANIFESTS = {
 }
 
 
-@pytest.mark.parametrize("make", MANIFESTS.values(), ids=MANIFESTS)
-@pytest.mark.parametrize("verb", [["report"], ["measure", "--resume"], ["compare", "."]])
-def test_a_hostile_manifest_is_refused(tmp_path, verb, make):
-    assert refuse(*verb, study_with(tmp_path, make))["code"] in REFUSED
+ASKED = [
+    *((["report"], what) for what in MANIFESTS),
+    *((verb, what) for verb in (["measure", "--resume"], ["compare", "."]) for what in ("pipe", "deep")),
+]
 
 
-@pytest.mark.parametrize("make", MANIFESTS.values(), ids=MANIFESTS)
-def test_a_hostile_manifest_stops_no_list(tmp_path, make):
-    study_with(tmp_path, make)
+@pytest.mark.parametrize(("verb", "what"), ASKED)
+def test_a_hostile_manifest_is_refused(tmp_path, verb, what):
+    assert refuse(*verb, study_with(tmp_path, MANIFESTS[what]))["code"] in REFUSED
+
+
+def test_hostile_manifests_stop_no_list(tmp_path):
+    for number, make in enumerate(MANIFESTS.values()):
+        (tmp_path / f"{number}").mkdir()
+        study_with(tmp_path / f"{number}", make)
     command = [sys.executable, "-P", "-c", CODE, "list", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=MOST_S, check=False)
     assert done.returncode in (0, 1)
@@ -111,10 +117,9 @@ YAML = "a: &a [x]\n" + "".join(
         ("deep.har", f'{{"log": {{"entries": {deep(5_000)}}}}}'),
     ],
 )
-@pytest.mark.parametrize("option", ["--workload", "--requests"])
-def test_a_document_without_bottom_is_refused(tmp_path, name, text, option):
+def test_a_document_without_bottom_is_refused(tmp_path, name, text):
     (tmp_path / name).write_text(text)
-    words = ["measure", "http://127.0.0.1:1/", "--rate", "1", option, tmp_path / name]
+    words = ["measure", "http://127.0.0.1:1/", "--rate", "1", "--requests", tmp_path / name]
     assert refuse(*words)["code"] in ("bad-file", "bad-value", "unreadable-file", "missing-library")
 
 

@@ -69,7 +69,7 @@ def test_a_server_that_ends_in_the_middle_is_reported_and_nothing_is_left_behind
 
     class Ending:
         name = about = "x"
-        undo = f"echo back > {tmp_path}/back"
+        undo = ({"do": "run", "command": ["touch", f"{tmp_path}/back"]},)
 
         def remove(self) -> None:
             server.stop(patiently=False)

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from messages import raises
+from messages import assert_error, raises
 from namespaces import need_mounts_of_our_own
 
 from hindmost.errors import HindmostError, HostUnfit, UsageError
@@ -123,10 +123,12 @@ def test_what_a_group_does_not_take_is_refused_and_no_group_stays(target, tmp_pa
 
 def test_what_accepted_sockets_do_not_inherit_is_refused(target, tmp_path) -> None:
     knob = made(target, tmp_path, socket="incoming_cpu")
-    for cpu in sorted(os.sched_getaffinity(0))[:2]:
-        if knob.tried(cpu)[1] != cpu:
-            with raises(HostUnfit, "setting-differs", value=cpu):
-                knob.check(str(cpu))
+    # Which processor takes a connection in is the host's business: one that is asked for may be the one.
+    for cpu in [*sorted(os.sched_getaffinity(0))[:2]] * 5:
+        try:
+            knob.check(str(cpu))
+        except HostUnfit as refused:
+            assert_error(refused, "setting-differs", value=cpu)
             return
     pytest.skip("this kernel hands incoming_cpu down")
 

@@ -10,6 +10,7 @@ from messages import raises
 from rows import each_row
 
 from hindmost.errors import HindmostError, TargetError, UsageError
+from hindmost.plan.secrets import trust
 from hindmost.targets import Attached, Managed, parse_target
 from hindmost.targets.resolve import resolve_host
 
@@ -123,6 +124,7 @@ def test_a_url_says_who_logs_in_and_its_name_holds_no_password(
     text: str, login: dict[str, object], name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PW", "env:PW")
+    trust("env:PW")
     target = parse_target(text)
     assert isinstance(target, Attached)
     assert target.login is not None

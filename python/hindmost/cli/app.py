@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import json
+import os
 import signal
 import sys
 import threading
@@ -38,8 +39,13 @@ def run(argv: Sequence[str] | None = None) -> int:
     if sys.unraisablehook is sys.__unraisablehook__:
         sys.unraisablehook = _unraisable
     words = spelled_out(sys.argv[1:] if argv is None else argv)
-    with contextlib.redirect_stdout(cast("TextIO", Plain(sys.stdout))):
-        return _run(words, as_json="--json" in words)
+    mask = os.umask(0o077)
+    os.umask(mask)
+    try:
+        with contextlib.redirect_stdout(cast("TextIO", Plain(sys.stdout))):
+            return _run(words, as_json="--json" in words)
+    finally:
+        os.umask(mask)  # a study's is narrower
 
 
 def _run(words: Sequence[str], *, as_json: bool) -> int:

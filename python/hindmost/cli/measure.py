@@ -73,8 +73,6 @@ def measure(
     from hindmost.studies.search.asked import refuse_contradictions, searching
 
     keep_private(shared=shared)
-    if os.geteuid() == 0 and "://" in (asked.target or "") and not (asked.verify_wire or quiet):
-        say("note[root-not-needed]: to measure a server at a URL takes no rights of root's")
     limits = parse_limits(require)
     gate = {"require": require, "junit": junit, "markdown": markdown}
     texts = list(require)
@@ -93,6 +91,8 @@ def measure(
             refuse_unwritable(junit=junit, markdown=markdown, limits=bool(limits))
             more = {"require": texts} if limits else {}
             study = begin(fitting(asked.plan(), limits), out, "measure", **more)
+        if os.geteuid() == 0 and "://" in (asked.target or "") and not (asked.verify_wire or quiet):
+            say("note[root-not-needed]: to measure a server at a URL takes no rights of root's")
         shown = carry_out(study, Talk(quiet=quiet, trust=yes))
     except (TargetError, InstanceError) as error:
         from hindmost.targets.resolve import without_password

@@ -4,7 +4,7 @@ History of the formats: ``hindmost.doctor/1``, ``hindmost.serve/1``, ``hindmost.
 first.
 """
 
-from typing import Literal, TypedDict
+from typing import Literal, NotRequired, TypedDict
 
 from hindmost.store.engine import Certificate, Checkup, ServerSummary
 from hindmost.store.types import Count
@@ -24,7 +24,7 @@ class Doctor(Checkup):
     """What on this host will distort a measurement, and which commands have the rights that they need."""
 
     schema: Literal["hindmost.doctor/1"]
-    privileges: list[Privilege]
+    privileges: NotRequired[list[Privilege]]
 
 
 class CertificateDocument(Certificate):

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import socket
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -15,6 +16,7 @@ from hindmost.errors import TargetError, UsageError
 from hindmost.names import nearest
 from hindmost.plan.login import Login
 from hindmost.plan.protocols import ENTRIES, PROTOCOLS, Entry, Protocol
+from hindmost.plan.secrets import trust
 from hindmost.targets.presets import preset, preset_names
 from hindmost.targets.procfs import join_address
 from hindmost.targets.spec import TargetSpec, load_target_file
@@ -263,6 +265,8 @@ def _attached(text: str, scheme: str, rest: str) -> Attached:
     host, port = every[0]
     addresses = resolve_host(host, port)
     several = tuple(endpoints) if len(every) > 1 else ()
+    if login is not None and text in sys.argv:  # a stored study's target may be another's
+        trust(login.model_dump())
     return Attached(text, protocol.name, host, port, path or "/", addresses, secured, login, several)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -66,8 +67,30 @@ def read_requests(path: Path) -> dict[str, Any]:
     return {"kind": "http", "requests": _counted(requests)}
 
 
+_DEEPEST = 200
+"""Levels of brackets; PyYAML takes the square of them."""
+
+
+def _depth(text: str) -> int:
+    """At most so many brackets are open at a time."""
+    deepest = now = 0
+    for found in re.finditer(r"[\[{]|[\]}]", text):
+        now = now + 1 if found[0] in "[{" else max(0, now - 1)
+        deepest = max(deepest, now)
+    return deepest
+
+
 def _document(path: Path, text: str, place: Place) -> object:
-    if path.suffix in (".yaml", ".yml"):
+    written_as_yaml = path.suffix in (".yaml", ".yml")
+    if written_as_yaml and _depth(text) > _DEEPEST:
+        raise UsageError(
+            "bad-file",
+            f"{place} is nested more than {_DEEPEST} levels deep",
+            hint="leave out what is so deep",
+            limit=_DEEPEST,
+            **place.fields(),
+        )
+    if written_as_yaml:
         try:
             yaml: Any = import_module("yaml")
         except ImportError:
