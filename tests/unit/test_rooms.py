@@ -7,6 +7,7 @@ from pathlib import Path
 LAB = Path(__file__).parents[2] / "python/hindmost"
 OUTSIDE = {
     "codes",
+    "documents",
     "errors",
     "escapes",
     "exits",
