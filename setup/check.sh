@@ -15,7 +15,7 @@ if [ ${#python[@]} != 0 ]; then
   try setup/run ruff format --check --quiet "${python[@]}"
   try setup/run mypy
 fi
-try setup/run python -m pytest -q -n 2 --dist worksteal tests/unit tests/security tests/property python/hindmost
+try setup/run python -m pytest -q -n 2 --dist worksteal tests/unit tests/property python/hindmost
 if printf '%s\n' "${changed[@]}" | grep -q '\.rs$\|Cargo'; then
   try setup/run cargo fmt --check
   try setup/run cargo clippy --release --workspace --all-targets --locked --quiet -- -D warnings

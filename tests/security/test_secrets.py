@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -36,7 +38,9 @@ def test_a_study_is_readable_by_its_user_alone_while_it_runs_and_after(tmp_path)
 
 def test_a_shared_study_is_readable_by_others(tmp_path):
     out = tmp_path / "study"
-    hindmost("measure", "synth", *QUICK, "--out", out, "--shared")
+    code = "import sys; from hindmost.cli import main; main(sys.argv[1:])"
+    words = [sys.executable, "-P", "-c", code, "measure", "synth", *QUICK, "--out", str(out), "--shared"]
+    subprocess.run(words, umask=0o022, capture_output=True, check=True)
     assert stat.S_IMODE(out.stat().st_mode) & 0o055 == 0o055
 
 
