@@ -18,10 +18,11 @@ from hindmost.interventions.held import surgery
 from hindmost.knobs import recover
 from hindmost.knobs.kinds.cgroup import hierarchy
 
+MARK = "hindmost-test-mark"
 HOSTILE = [
-    "a;touch MARK;x",
-    "$(touch MARK)",
-    "`touch MARK`",
+    f"a;touch {MARK};x",
+    f"$(touch {MARK})",
+    f"`touch {MARK}`",
     "a\nhold\tb\t0",
     "a\tb",
     "'\"\\",
@@ -33,6 +34,7 @@ HOSTILE = [
 @pytest.fixture
 def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    Path("/", MARK).unlink(missing_ok=True)
     return tmp_path
 
 
@@ -50,13 +52,13 @@ def test_the_name_of_a_control_group_is_not_run(here, name, kind):
         assert path.read_text().strip() == ("THAWED" if kind == "freezer.state" else "found")
         with surgeon.gone(change):
             pass
-    assert not (here / "MARK").exists()
-    assert not Path("/MARK").exists()
+    assert not (here / MARK).exists()
+    assert not Path("/", MARK).exists()
     assert (here / "journal" / "knobs.jsonl").read_text() == ""
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root makes a control group")
-@pytest.mark.parametrize("name", ["a;touch MARK;x", "$(touch MARK)"])
+@pytest.mark.parametrize("name", [f"a;touch {MARK};x", f"$(touch {MARK})"])
 def test_a_real_control_group_with_a_hostile_name_is_written_and_put_back(here, name):
     place = hierarchy("cpu")
     file = "cpu.weight" if place.version == 2 else "cpu.shares"
@@ -70,8 +72,8 @@ def test_a_real_control_group_with_a_hostile_name_is_written_and_put_back(here, 
         assert (group / file).read_text().strip() == found
     finally:
         group.rmdir()
-    assert not (here / "MARK").exists()
-    assert not Path("/MARK").exists()
+    assert not (here / MARK).exists()
+    assert not Path("/", MARK).exists()
 
 
 KILLED = """
