@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from typing import TextIO
 
-_BIDI = set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f")
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+"""All but tab and new line, those that turn the direction of writing, and halves of characters."""
 _COLOUR = re.compile(r"(\x1b\[(?:[0-7]|[39][0-7]|;)*m)")
 
 
@@ -18,12 +18,7 @@ def plain(text: str) -> str:
     >>> plain(chr(27) + "[2J") == chr(0xFFFD) + "[2J"
     True
     """
-    if text.isprintable() and _BIDI.isdisjoint(text):
-        return text
-    return "".join(
-        "\ufffd" if c in _BIDI or (unicodedata.category(c) in ("Cc", "Cs") and c not in "\n\t") else c
-        for c in text
-    )
+    return _CONTROLS.sub("\ufffd", text)
 
 
 class Plain:

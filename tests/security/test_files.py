@@ -147,14 +147,11 @@ def test_a_sparse_ring_is_read_in_a_moment(tmp_path):
         "about": {},
     }
     ring.write_bytes(json.dumps(header).encode().ljust(16 * 1024))
-    os.truncate(ring, 1 << 30)
+    os.truncate(ring, 256 << 30)
     begun = time.process_time()
     frames = _engine.read_ring(str(ring))
     assert frames[4] == b""
     assert time.process_time() - begun < 5
-    os.truncate(ring, 256 << 30)
-    with pytest.raises(_engine.EngineError):
-        _engine.read_ring(str(ring))
 
 
 def test_a_sparse_log_or_a_line_without_end_is_refused(tmp_path):

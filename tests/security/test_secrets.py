@@ -94,11 +94,27 @@ def test_a_stored_study_sends_no_file_of_ours_unless_we_say_so(study):
     assert resumed.code in (0, 4), resumed
 
 
-def test_a_stored_study_runs_no_program_of_its_own_unless_we_say_so():
-    factor = {"name": "x", "command": "touch {level}", "undo": "true x", "levels": ["1", "2"]}
-    assert secrets.untrusted({"factors": [factor]}) == ["program:touch {level}", "program:true x"]
-    secrets.trust({"factors": [factor]})
-    assert secrets.untrusted({"factors": [factor]}) == []
+@pytest.mark.parametrize(
+    ("manifest", "programs"),
+    [
+        (
+            {"factors": [{"command": "touch {level}", "undo": "true x", "levels": ["1", "2"]}]},
+            ["touch {level}", "true x"],
+        ),
+        (
+            {"trial": {"what": {"command": "a {level}", "read": "/tmp/evil"}, "levels": []}},
+            ["/tmp/evil", "a {level}"],
+        ),
+        ({"factors": [{"interference": "/tmp/evil", "on": "0"}]}, ["/tmp/evil"]),
+        ({"factors": [{"interference": "spin", "on": "0"}]}, []),
+        ({"plan": {"workload": {"requests": [{"command": "GET x", "weight": 1}]}}}, []),
+    ],
+)
+def test_a_stored_study_runs_no_program_of_its_own_unless_we_say_so(manifest, programs):
+    secrets._trusted.clear()
+    assert secrets.untrusted(manifest) == [f"program:{one}" for one in programs]
+    secrets.trust(manifest)
+    assert secrets.untrusted(manifest) == []
 
 
 def test_a_plan_looks_up_what_its_command_line_names_alone(monkeypatch):

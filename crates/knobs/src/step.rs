@@ -141,7 +141,7 @@ impl Step {
 }
 
 /// All are tried; the first failure counts.
-pub(crate) fn each<T>(all: &[T], take: impl Fn(&T) -> io::Result<()>) -> io::Result<()> {
+fn each<T>(all: &[T], take: impl Fn(&T) -> io::Result<()>) -> io::Result<()> {
     all.iter().map(take).fold(Ok(()), Result::and)
 }
 

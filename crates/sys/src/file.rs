@@ -19,39 +19,41 @@ pub const LARGEST: u64 = 1 << 30;
 /// Opens a regular file for reading. A pipe is not waited for, and a device that never ends not read.
 ///
 /// # Errors
-/// What open(2) says; that it is no regular file, or has more than [`LARGEST`] bytes.
+/// What open(2) says; that it is no regular file.
 pub fn open_regular(path: &Path) -> io::Result<File> {
     let file = File::from(openat(CWD, path, OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())?);
-    let facts = file.metadata()?;
-    if !facts.is_file() {
+    if !file.metadata()?.is_file() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
-    }
-    if facts.len() > LARGEST {
-        return Err(io::Error::new(
-            io::ErrorKind::FileTooLarge,
-            format!("it is larger than {LARGEST} bytes"),
-        ));
     }
     Ok(file)
 }
 
-/// Reads a whole regular file, see [`open_regular`].
+fn open_to_read_whole(path: &Path) -> io::Result<File> {
+    let file = open_regular(path)?;
+    if file.metadata()?.len() > LARGEST {
+        let why = format!("it is larger than {LARGEST} bytes");
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
+    }
+    Ok(file)
+}
+
+/// Reads a whole regular file.
 ///
 /// # Errors
-/// What [`open_regular`] and read(2) say.
+/// What [`open_regular`] and read(2) say; that it has more than [`LARGEST`] bytes.
 pub fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    open_regular(path)?.take(LARGEST).read_to_end(&mut bytes)?;
+    open_to_read_whole(path)?.take(LARGEST).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-/// Reads a whole regular file of UTF-8, see [`open_regular`].
+/// Reads a whole regular file of UTF-8.
 ///
 /// # Errors
-/// What [`open_regular`] and read(2) say; that it is not UTF-8.
+/// As [`read_regular`]; that it is not UTF-8.
 pub fn read_regular_text(path: &Path) -> io::Result<String> {
     let mut text = String::new();
-    open_regular(path)?.take(LARGEST).read_to_string(&mut text)?;
+    open_to_read_whole(path)?.take(LARGEST).read_to_string(&mut text)?;
     Ok(text)
 }
 

@@ -19,6 +19,8 @@ use rustix::thread::{
 pub struct Handle(OwnedFd);
 
 impl Handle {
+    /// Opens the process that has this number now.
+    ///
     /// # Errors
     /// What `pidfd_open(2)` says: `ESRCH` where there is none.
     pub fn open(pid: u32) -> io::Result<Self> {

@@ -7,9 +7,9 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any
 
 from hindmost.errors import UsageError
-from hindmost.knobs.kinds.interference import BUILT_IN
 from hindmost.knobs.knob import Knob
 from hindmost.knobs.registry import kind_of
+from hindmost.plan.secrets import BUILT_IN
 from hindmost.targets import ManagedServer, TargetSpec
 
 OF_WORDS = ("argument", "env", "command")

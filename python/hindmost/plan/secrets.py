@@ -29,8 +29,8 @@ _IN_TEXT = re.compile(
     re.I | re.X,
 )
 """In a body, a path or a command: ``"password": "..."``, ``token=...``."""
-_PROGRAMS = ("command", "read", "undo", "interference")
-"""What a factor of a study may run."""
+BUILT_IN = ("spin", "memory")
+"""Interference that runs no program of the user's."""
 _PLACE = re.compile(r"given:([A-Za-z0-9-]+-\d+)")
 _SECRET = re.compile(
     r"authorization|cookie|token|secret|password|passwd|credential|session|signature|api[-_]?key|x-auth", re.I
@@ -116,12 +116,20 @@ def references(document: object) -> set[str]:
     if isinstance(document, str):
         return {found[0] for found in _REFERENCE.finditer(document) if found[1] in ("env", "file")}
     if isinstance(document, Mapping):
-        ran = [document.get(key) for key in _PROGRAMS] if "levels" in document else []
-        programs = {f"program:{one}" for one in ran if isinstance(one, str) and " " in one}
+        programs = {f"program:{one}" for one in _programs(document)}
         return programs | references(list(document.values()))
     if isinstance(document, list | tuple):
         return set().union(*map(references, document))
     return set()
+
+
+def _programs(factor: Mapping[str, Any]) -> list[str]:
+    """What a factor of a study runs: a command that reads or undoes, or an interference of the user's."""
+    keys = ["command", "read", "undo"] if {"read", "undo"} & factor.keys() else []
+    found = [factor.get(key) for key in keys]
+    if (beside := factor.get("interference")) not in BUILT_IN:
+        found.append(beside)
+    return [one for one in found if isinstance(one, str)]
 
 
 def trust(document: object) -> None:

@@ -219,5 +219,5 @@ def _refuse_shell(key: str, command: str) -> None:
 
 
 def missing() -> Note | None:
-    """Return why no command can be run: none of it depends on this host."""
+    """Return nothing: a program is looked for when it is run."""
     return None

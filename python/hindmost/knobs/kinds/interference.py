@@ -21,12 +21,12 @@ from hindmost.errors import HostUnfit, UsageError
 from hindmost.knobs import noise
 from hindmost.knobs.knob import Idle, refuse_level
 from hindmost.notes import Note
+from hindmost.plan.secrets import BUILT_IN
 from hindmost.targets import Managed, ManagedServer, TargetSpec, temporary
 from hindmost.targets.cpus import format_cpus, parse_cpus
 from hindmost.targets.launch import check_cpus
 from hindmost.targets.warden import Folder, Request, Warden
 
-BUILT_IN = ("spin", "memory")
 STOP_PATIENCE_S = 2.0
 
 
