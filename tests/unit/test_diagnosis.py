@@ -125,7 +125,7 @@ def test_a_neighbour_that_ended_is_reported_as_gone(neighbour):
 
 def test_another_process_with_the_same_number_is_left_alone(neighbour):
     with pytest.raises(Gone) as gone:
-        Pause(neighbour.pid, "sleep", "1").remove()
+        Pause(neighbour.pid, "sleep", 1).remove()
     assert gone.value.note.code == "replaced-process"
     assert state(neighbour.pid) != "T"
 

@@ -88,7 +88,7 @@ pub fn promise_steps(
     py.detach(|| of("/", journal).promise_steps(name, steps, found, set, owner)).map_err(refuse)
 }
 
-/// Leaves what process `pid` changed to whoever restores.
+/// Keeps a change of process `pid` until `restore_knobs`.
 #[pyfunction]
 pub fn keep_knob(py: Python<'_>, name: &str, journal: PathBuf, pid: u32) -> PyResult<()> {
     let owner = owner(pid)?;

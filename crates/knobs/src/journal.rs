@@ -52,7 +52,7 @@ pub(crate) struct Entry {
 pub(crate) enum Place {
     /// A file, relative to the tree.
     File(String),
-    /// What undoes it.
+    /// The steps that undo it.
     Steps(Vec<Step>),
     /// A folder that was made (a cgroup), relative to the tree; it goes.
     Folder(String),
@@ -201,7 +201,7 @@ impl Journal {
         Ok(added)
     }
 
-    /// Leaves entries to whoever restores.
+    /// Takes the owner from entries: [`crate::Knobs::restore`] puts them back.
     pub(crate) fn release(&self, which: impl Fn(&Entry) -> bool) -> Result<(), KnobError> {
         let mut all = self.lines()?;
         for entry in all.entries.iter_mut().filter(|entry| which(entry)) {

@@ -34,7 +34,7 @@ pub enum Step {
     },
     /// Lets stopped processes go on (SIGCONT).
     Continue {
-        /// Those that were stopped.
+        /// The processes that were stopped.
         processes: Vec<Owner>,
     },
     /// Lets a thread run on processors.
@@ -110,7 +110,7 @@ impl Display for Step {
 }
 
 impl Step {
-    /// Whether what it undoes outlives a boot: nobody knows what a program changed.
+    /// Whether it is still due after a reboot: a program may have changed anything.
     pub(crate) fn outlives_boot(&self) -> bool {
         matches!(self, Self::Run { .. })
     }
@@ -157,7 +157,7 @@ fn existing<T>(done: io::Result<T>) -> io::Result<Option<T>> {
     }
 }
 
-/// Writes a line into a file of the kernel's, or of a folder that nobody else can write; never through a link.
+/// Writes a line into a file of the kernel, or in a folder that only root or we can write; follows no link.
 fn write(tree: &Tree, path: &str, value: &str) -> io::Result<()> {
     let (mut file, folder) = open_without_links(&tree.locate("/"), path)?;
     if !is_of_kernel(&file) {
@@ -184,13 +184,13 @@ fn for_members(tree: &Tree, file: &str, take: impl Fn(u32) -> io::Result<()>) ->
     last
 }
 
-fn words<const N: usize>(all: [&str; N]) -> Vec<String> {
+fn owned<const N: usize>(all: [&str; N]) -> Vec<String> {
     all.map(str::to_owned).to_vec()
 }
 
-/// A bucket that was removed meanwhile is not made again.
+/// Does nothing if the bucket was removed meanwhile.
 fn shape(device: &str, rate: u64, burst: u64, limit: u64) -> io::Result<()> {
-    let shown = run(&words(["tc", "qdisc", "show", "dev", device, "root"]))?;
+    let shown = run(&owned(["tc", "qdisc", "show", "dev", device, "root"]))?;
     if !shown.contains("tbf") {
         return Ok(());
     }
@@ -199,7 +199,7 @@ fn shape(device: &str, rate: u64, burst: u64, limit: u64) -> io::Result<()> {
         "tc", "qdisc", "change", "dev", device, "root", "tbf", "rate", &rate, "burst", &burst, "limit",
         &limit,
     ];
-    run(&words(bucket)).map(drop)
+    run(&owned(bucket)).map(drop)
 }
 
 fn disconnect(tree: &Tree, namespace: &str, device: &str) -> io::Result<()> {
@@ -211,10 +211,10 @@ fn disconnect(tree: &Tree, namespace: &str, device: &str) -> io::Result<()> {
                 Owner::of(pid).map_or(Ok(()), |one| one.signal(kill_process))?;
             }
         }
-        run(&words(["ip", "netns", "del", namespace]))?;
+        run(&owned(["ip", "netns", "del", namespace]))?;
     }
     if tree.names("sys/class/net").iter().any(|name| name == device) {
-        run(&words(["ip", "link", "del", device]))?;
+        run(&owned(["ip", "link", "del", device]))?;
     }
     Ok(())
 }
@@ -229,7 +229,7 @@ fn run(command: &[String]) -> io::Result<String> {
     let deadline = Instant::now() + PATIENCE;
     loop {
         match child.try_wait()? {
-            Some(status) if status.success() => return Ok(printed(child.stdout.take())),
+            Some(status) if status.success() => return Ok(read_available(child.stdout.take())),
             Some(status) => return Err(io::Error::other(format!("{status}: {}", last_line(&mut child)))),
             None if Instant::now() < deadline => sleep(PAUSE),
             None => {
@@ -242,7 +242,7 @@ fn run(command: &[String]) -> io::Result<String> {
 }
 
 /// What is there to be read: a background child may hold the pipe open.
-fn printed(pipe: Option<impl Read + std::os::fd::AsFd>) -> String {
+fn read_available(pipe: Option<impl Read + std::os::fd::AsFd>) -> String {
     let Some(mut pipe) = pipe else {
         return String::new();
     };
@@ -255,5 +255,5 @@ fn printed(pipe: Option<impl Read + std::os::fd::AsFd>) -> String {
 }
 
 fn last_line(child: &mut Child) -> String {
-    printed(child.stderr.take()).lines().last().unwrap_or("no output").chars().take(200).collect()
+    read_available(child.stderr.take()).lines().last().unwrap_or("no output").chars().take(200).collect()
 }

@@ -73,7 +73,7 @@ class Intervention(Reversible, Protocol):
         """Whether the suspect is gone indeed: the manipulation check, while it should be."""
 
 
-def started(pid: int) -> str:
+def started(pid: int) -> int:
     """When a process started, in clock ticks: a later one of the same number is another.
 
     Raises
@@ -83,7 +83,7 @@ def started(pid: int) -> str:
     start = steps.started(pid)
     if start is None:
         raise Gone("no-such-process", f"process {pid} has ended", pid=pid)
-    return str(start)
+    return start
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class Pause:
 
     pid: int
     comm: str
-    start: str
+    start: int
     role: str = "neighbour"
 
     @property
