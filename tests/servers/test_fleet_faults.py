@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from contextlib import contextmanager
 from pathlib import Path
@@ -117,12 +118,21 @@ def test_a_host_that_cannot_begin_is_told_with_its_name_and_what_differs(two, tm
 @contextmanager
 def scheduler(*names: str, **settings: str):
     """A scheduler of somebody else's on this machine, with workers of these names; settings as Dask's variables."""
-    dask = [str(Path(shutil.which("python") or "python")), "-m"]
+    dask = [sys.executable, "-m"]
     env = {**os.environ, "PYTHONPATH": str(ROOT / "python"), **settings}
     ends = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "env": env}
     place = Path("/tmp") / f"hindmost-scheduler-{os.getpid()}"
     place.unlink(missing_ok=True)
-    words = ["--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(place)]
+    scheme = "tls" if settings else "tcp"
+    words = [
+        "--host",
+        f"{scheme}://127.0.0.1",
+        "--port",
+        "0",
+        "--no-dashboard",
+        "--scheduler-file",
+        str(place),
+    ]
     processes = [subprocess.Popen([*dask, "distributed.cli.dask_scheduler", *words], **ends)]
     try:
         wait_for(lambda: place.exists() and place.stat().st_size, "the scheduler")
@@ -138,10 +148,10 @@ def scheduler(*names: str, **settings: str):
         place.unlink(missing_ok=True)
 
 
-def workers_of(address: str) -> int:
+def workers_of(address: str, security=None) -> int:
     from distributed import Client
 
-    with Client(address, timeout=20) as client:
+    with Client(address, timeout=20, security=security) as client:
         return len(client.scheduler_info(n_workers=-1)["workers"])
 
 
@@ -162,21 +172,34 @@ def test_workers_of_a_scheduler_measure_and_are_silent_and_one_that_vanishes_is_
 
 
 @pytest.mark.nightly
-def test_a_scheduler_that_is_not_there_or_has_lost_its_workers_is_told():
+def test_a_scheduler_that_is_not_there_or_has_lost_its_workers_is_told(tmp_path, monkeypatch):
     from hindmost.errors import HostLost, UsageError
+    from hindmost.fleet.dask.certificates import credentials
     from hindmost.fleet.dask.given import GivenChannel
     from hindmost.fleet.dask.hosts import parse_fleet
 
     with raises(UsageError, "no-scheduler", address="tcp://127.0.0.1:1"):
         GivenChannel(parse_fleet("tcp://127.0.0.1:1"))
+    # Files that root alone can read: the broker reads them before it becomes another user.
+    (ours,) = credentials(["all"])
+    settings = {}
+    for name, text in (("CA_FILE", ours.authority), ("CERT", ours.certificate), ("KEY", ours.key)):
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o600)
+        for role in ("",) if name == "CA_FILE" else ("SCHEDULER__", "WORKER__", "CLIENT__"):
+            settings[f"DASK_DISTRIBUTED__COMM__TLS__{role}{name}"] = str(tmp_path / name)
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
     # It tries to reach a worker that is gone for half a minute, if nobody says otherwise.
-    with scheduler("north", DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT="0.5s") as (address, (worker,)):
-        wait_for(lambda: workers_of(address) == 1, "the worker")
+    settings["DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT"] = "0.5s"
+    with scheduler("north", **settings) as (address, (worker,)):
+        assert address.startswith("tls://")
+        wait_for(lambda: workers_of(address, ours.security()) == 1, "the worker")
         channel = GivenChannel(parse_fleet(address))
         try:
             assert channel.ask("north", {"hello": {}}).said["version"]
             worker.kill()
-            wait_for(lambda: workers_of(address) == 0, "its end is seen")
+            wait_for(lambda: workers_of(address, ours.security()) == 0, "its end is seen")
             for _ in range(2):
                 with raises(HostLost, "host-lost", host="north"):
                     channel.ask("north", {"hello": {}})

@@ -13,10 +13,9 @@ from messages import raises
 pytest.importorskip("asyncssh", reason="hindmost[fleet] is not installed")
 pytest.importorskip("distributed", reason="hindmost[fleet] is not installed")
 from hindmost.errors import InstanceError
-from hindmost.fleet.dask import batch
 from hindmost.fleet.dask.compute import computing
 from hindmost.models import load_clone
-from hindmost.models.batch import predicted, predictions
+from hindmost.models.batch import WORK, job_of, predictions
 from hindmost.models.simulation import Design
 from hindmost.store import Study
 
@@ -75,19 +74,14 @@ def test_a_sweep_on_many_machines_is_that_of_one_to_the_bit(two):
 
 
 @pytest.mark.nightly
-def test_a_lost_hosts_points_are_asked_of_another_and_without_any_host_there_is_no_answer(two, monkeypatch):
+def test_a_lost_hosts_points_are_asked_of_another_and_without_any_host_there_is_no_answer(two):
     clone, said, killed = load_clone("silo"), [], []
-    ask = batch.Batch._ask
-
-    def stopping(*of):
-        """Machine a, which is asked for pieces as the other is, stands still from the first on."""
-        two.by_name["a"].kill(WORKER, signal.SIGSTOP)
-        ask(*of)
 
     def killing(spread):
-        """It dies when the first piece of the other is there."""
+        """Machine a, which is asked for pieces as the other is, stands still, and dies at the other's first."""
 
         def until_then(*of):
+            two.by_name["a"].kill(WORKER, signal.SIGSTOP)
             for piece in spread(*of):
                 if not killed:
                     killed.append("a")
@@ -96,13 +90,11 @@ def test_a_lost_hosts_points_are_asked_of_another_and_without_any_host_there_is_
 
         return until_then
 
-    monkeypatch.setattr(batch.Batch, "_ask", stopping)
-    with computing(str(two.hosts_file()), said.append) as spread:
+    with computing(str(two.hosts_file()), WORK, said.append) as spread:
         there = predictions(clone, points(400), DESIGN, None, killing(spread))
         assert there == predictions(clone, points(400), DESIGN)
         assert any(note.code == "host-lost" and note.values["host"] == "a" for note in said), said
-        monkeypatch.undo()
-        pieces = spread(predicted, (clone, DESIGN), points(4_000))
+        pieces = spread(job_of(clone, DESIGN), points(4_000))
         _, first = next(pieces)
         two.by_name["b"].kill(WORKER)
         with raises(InstanceError, "no-host-left") as caught:
@@ -142,8 +134,8 @@ def test_several_machines_say_what_one_process_says(two, tmp_path):
 @pytest.mark.nightly
 def test_a_sweep_that_is_interrupted_leaves_nothing_on_hosts(two):
     def interrupted():
-        with computing(str(two.hosts_file())) as spread:
-            for _ in spread(predicted, (load_clone("silo"), DESIGN), points(4_000)):
+        with computing(str(two.hosts_file()), WORK) as spread:
+            for _ in spread(job_of(load_clone("silo"), DESIGN), points(4_000)):
                 raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

@@ -12,7 +12,7 @@ from hindmost.errors import InstanceError, UsageError
 from hindmost.fleet.dask.pieces import FIRST, PIECE_S, Sizes
 from hindmost.fleet.dask.version import identity, refuse_other
 from hindmost.models import batch, load_clone
-from hindmost.models.batch import predicted, predictions
+from hindmost.models.batch import job_of, predicted, predictions
 from hindmost.models.simulation import Design, run_points
 
 DESIGN = Design(requests=500)
@@ -23,12 +23,12 @@ POINTS = [
 ]
 
 
-def shuffled(work, shared, items):
+def shuffled(job, items):
     """Other machines: pieces of five, in whatever order."""
     firsts = list(range(0, len(items), 5))
     random.Random(3).shuffle(firsts)
     for first in firsts:
-        yield first, work(shared, items[first : first + 5])
+        yield first, predicted(job, items[first : first + 5])
 
 
 @pytest.mark.parametrize("elsewhere", [None, shuffled])
@@ -68,7 +68,7 @@ def test_of_a_batch_with_a_point_without_sense_none_is_run(monkeypatch, elsewher
 
 
 def test_intervals_are_worked_out_where_the_piece_is():
-    (one,) = predicted((load_clone("silo"), DESIGN), POINTS[:1])
+    (one,) = predicted(job_of(load_clone("silo"), DESIGN), POINTS[:1])
     assert one["latency_us"]["p99"]["low"] <= one["latency_us"]["p99"]["value"]
     assert "sections_us" not in one
 
@@ -118,3 +118,9 @@ def test_a_host_with_another_build_or_none_is_refused(said, code, fields):
 
 def test_a_host_with_the_same_build_is_accepted():
     refuse_other("a", identity())
+
+
+@pytest.mark.parametrize("piece", [[None], [{"state": "done"}], [{"state": "lost", "threads": 1}], ["done"]])
+def test_what_another_machine_sends_is_a_prediction_or_an_error(piece):
+    with raises(InstanceError, "bad-reply", command="compute"):
+        predictions(load_clone("silo"), POINTS[:1], DESIGN, None, lambda job, items: iter([(0, piece)]))

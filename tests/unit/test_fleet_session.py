@@ -5,18 +5,20 @@ from __future__ import annotations
 import asyncio
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from messages import assert_error, raises
 from rows import each_row
 
 pytest.importorskip("distributed", reason="hindmost[fleet] is not installed")
-from hindmost.errors import HostUnfit, TargetError
+from hindmost.errors import HostUnfit, InstanceError, TargetError
 from hindmost.fleet.dask import quiet
-from hindmost.fleet.dask.channel import told_by
 from hindmost.fleet.dask.clock import Offset, drift_ppm, offset_of
 from hindmost.fleet.dask.files import packed, unpacked
-from hindmost.fleet.dask.host import WORDS, Host, error_document
+from hindmost.fleet.dask.host import WORDS, Host
+from hindmost.fleet.dask.instances import DaskTeam
+from hindmost.fleet.dask.replies import Fault, error_document, read_reply, told_by
 from hindmost.fleet.dask.session import Refused, Signer, Verifier
 
 
@@ -65,27 +67,31 @@ class Server:
         self.periodic_callbacks = {}
 
 
-def answer(say: dict[str, object], signer: Signer | None = None) -> dict[str, object]:
+def error_of(say: dict[str, object], signer: Signer | None = None) -> InstanceError:
+    """The error that a host answers with, as the controller has it."""
     ours = Signer()
 
-    async def work() -> dict[str, object]:
+    async def work() -> str:
         host = Host(Verifier(ours.public, "a"), Server())
         found = await host.obey(*(signer or ours).word("a", say))
         await host.close()
         return found
 
-    return asyncio.run(work())
+    (word,) = say
+    fault = read_reply("a", word if word in WORDS else "hello", asyncio.run(work())).error
+    assert fault is not None
+    return told_by("a", fault)
 
 
 def test_a_host_knows_no_word_for_a_command_line():
     assert not {"run", "exec", "shell", "command"} & set(WORDS)
-    error = told_by("a", answer({"shell": {"command": "id"}})["error"])
+    error = error_of({"shell": {"command": "id"}})
     assert_error(error, "rejected-command", reason="unknown", value="shell", host="a")
 
 
 def test_a_plan_of_another_controller_begins_nothing(tmp_path):
     start = {"start": {"folder": str(tmp_path), "instances": [], "files": {}}}
-    error = told_by("a", answer(start, Signer())["error"])
+    error = error_of(start, Signer())
     assert_error(error, "rejected-command", reason="signature")
     assert not list(tmp_path.iterdir())
 
@@ -93,15 +99,95 @@ def test_a_plan_of_another_controller_begins_nothing(tmp_path):
 @pytest.mark.parametrize(("kind", "exit_code"), [(HostUnfit, 5), (TargetError, 1)])
 def test_an_error_keeps_its_code_fields_and_exit_code_on_its_way_to_the_controller(kind, exit_code):
     error = kind("write", "no room", hint="make some", path=Path("/tmp/x"), least=3)
-    told = told_by("a", json.loads(json.dumps(error_document(error))))
+    told = told_by("a", Fault(**json.loads(json.dumps(error_document(error)))))
     assert_error(told, "write", path="/tmp/x", least=3, host="a")
     assert (told.hint, told.exit_code) == ("make some", exit_code)
 
 
 @each_row("name", ["/etc/passwd", "../x.toml", "memcached://127.0.0.1:1", "no-such-server"])
 def test_a_server_elsewhere_is_started_by_a_name_that_its_host_knows(name):
-    found = answer({"serve": {"name": name, "listen": "127.0.0.1", "cpus": []}})
-    assert "error" in found, found
+    error_of({"serve": {"name": name, "listen": "127.0.0.1", "cpus": []}})
+
+
+REPLIES = [
+    ("hello", "not JSON"),
+    ("hello", "[" * 100_000),
+    ("hello", '{"ok": {"version": "1", "engine": 2, "hostname": "a"}}'),
+    ("clock", '{"ok": null, "heard_ns": "soon", "said_ns": 0}'),
+    ("clock", '{"ok": {"surprise": 1}}'),
+    ("doctor", '{"ok": {"findings": [{"id": "x"}]}}'),
+    ("start", '{"ok": [{"index": 0, "cpus": "0-3", "pid": 1}]}'),
+    ("listen", '{"ok": {"events": [["zero", {"event": "done"}]], "channel": null}}'),
+    ("listen", '{"ok": {"events": [[0, {"event": "ended", "status": "well"}]], "channel": null}}'),
+    ("fetch", '{"ok": [["instance-0.json", "large"]]}'),
+    ("serve", '{"ok": {"address": 1}}'),
+    ("serve", '{"ok": "done"}'),
+    ("recover", '{"ok": [{"name": "a"}]}'),
+    ("order", '{"error": {"message": "no code"}}'),
+]
+
+
+@pytest.mark.parametrize(("command", "text"), REPLIES, ids=range(len(REPLIES)))
+def test_a_reply_that_no_host_sends_is_refused(command, text):
+    with raises(InstanceError, "bad-reply", host="a", command=command):
+        read_reply("a", command, text)
+
+
+def test_an_error_of_a_host_cannot_pass_as_ours():
+    fault = Fault(
+        code="no-such-code", message="x\x1b[2J", fields={"code": "y", "host": "b", "hint": "z", "n": 1}
+    )
+    error = told_by("a", fault)
+    assert_error(error, "bad-reply", host="a", n=1)
+    assert "\x1b" not in error.message
+
+
+class Sends:
+    """A channel whose host answers `fetch` as it likes."""
+
+    def __init__(self, said: list[object]) -> None:
+        self.said = list(said)
+
+    def ask(self, host: str, say: dict[str, object], patience_s: float = 0.0) -> SimpleNamespace:
+        return SimpleNamespace(said=self.said.pop(0), trip=(0, 1, 1, 2))
+
+
+def fetched(folder: Path, *said: object) -> None:
+    team = DaskTeam(Sends(said), {}, [], {"a": [0]}, folder)
+    team.fetch()
+
+
+HOSTILE = [
+    "../../manifest.json",
+    "run.json",
+    "instance-1.json",
+    "instance-0.json/../x",
+    "",
+    "instance-0",
+    "-0.json",
+]
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_host_gives_files_of_its_own_clients_alone(name, tmp_path):
+    with raises(InstanceError, "bad-reply", host="a", command="fetch"):
+        fetched(tmp_path, [(name, 1)], "eA==")
+    assert not list(tmp_path.rglob("*"))
+
+
+def test_a_host_cannot_replace_a_file_or_fill_the_disk(tmp_path):
+    (tmp_path / "instance-0.json").write_text("ours")
+    for name, size in (("instance-0.json", 1), ("instance-0.hlog", 1 << 60)):
+        with raises(InstanceError, "bad-reply", command="fetch"):
+            fetched(tmp_path, [(name, size)], "eA==")
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["ours"]
+
+
+@pytest.mark.parametrize("piece", ["", "eHh4", "not base64", "eA"], ids=["none", "longer", "text", "cut"])
+def test_a_piece_that_is_not_what_was_announced_ends_the_transfer(piece, tmp_path):
+    with pytest.raises(InstanceError) as caught:
+        fetched(tmp_path, [("instance-0.hlog", 2)], piece)
+    assert caught.value.code in ("bad-reply", "incomplete-transfer")
 
 
 def test_a_folder_that_is_not_there_is_named():
@@ -112,8 +198,7 @@ def test_a_folder_that_is_not_there_is_named():
         "timeout_s": 0,
     }
     one = {"index": 0, "plan": json.dumps(plan), "cpus": []}
-    found = answer({"start": {"folder": "/no/such/folder", "instances": [one], "files": {}}})
-    error = told_by("a", found["error"])
+    error = error_of({"start": {"folder": "/no/such/folder", "instances": [one], "files": {}}})
     assert_error(error, "write", host="a")
     assert error.fields["path"].startswith("/no/such/folder/")
 

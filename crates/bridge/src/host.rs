@@ -1,6 +1,7 @@
 //! The host: doctor, topology, counters.
 
 use std::net::ToSocketAddrs;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use hindmost_clock::{Clock, MonotonicClock};
@@ -35,6 +36,14 @@ pub fn host_facts(root: &str) -> PyResult<String> {
 #[pyo3(signature = (root="/"))]
 pub fn topology(root: &str) -> PyResult<String> {
     text(serde_json::to_string(&Topology::read(&Tree::new(root))))
+}
+
+/// Confines this thread, and what it starts: it reads files below `readable` and `writable` alone, writes
+/// below `writable` alone, and executes none. Gives whether the kernel enforces all of it.
+#[pyfunction]
+#[allow(clippy::needless_pass_by_value)] // what pyo3 makes
+pub fn confine(readable: Vec<PathBuf>, writable: Vec<PathBuf>) -> PyResult<bool> {
+    hindmost_sys::process::confine(&readable, &writable).map_err(|e| raise("host", &e.to_string()))
 }
 
 /// Time spent by each processor so far, in ticks, as JSON text.

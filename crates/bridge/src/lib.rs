@@ -48,7 +48,8 @@ mod _engine {
     use super::harvest::{harvest, harvest_classify, harvest_replay};
     #[pymodule_export]
     use super::host::{
-        cpu_counters, doctor, host_facts, monotonic_ns, process_cpu_ns, socket_queues, tcp_counters, topology,
+        confine, cpu_counters, doctor, host_facts, monotonic_ns, process_cpu_ns, socket_queues, tcp_counters,
+        topology,
     };
     #[pymodule_export]
     use super::instance::{check_plan, clean_up, first_request, plan_needs, plan_schema, run_instance};

@@ -72,6 +72,17 @@ CODES = {
         " that came twice, or that it does not know.",
         "Start again; if it persists, find out who else talks to that host.",
     ),
+    "bad-reply": Code(
+        "A load host sent what no Hindmost sends, so it is not believed.",
+        "Find out what runs on that host, and whether it was taken over.",
+    ),
+    "broker-failed": Code(
+        "The process that speaks Dask for the controller ended or failed.", "Run the command again."
+    ),
+    "broker-not-confined": Code(
+        "The kernel has no Landlock, so a load host that is taken over can read and write what the user can.",
+        "Use load hosts that you trust, or a kernel from 5.13 on with Landlock.",
+    ),
     "no-client-running": Code(
         "A load host was asked about clients, but runs none.", "Start the study again."
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 
 from hindmost.errors import HindmostError
 from hindmost.fleet.fleet import Fleet
@@ -47,13 +48,11 @@ def fleet_of(plan: MeasurePlan, say: Callable[[str], None] = lambda _: None) -> 
 
 def need_dask() -> None:
     """Refuse to go on without what the extra brings."""
-    try:
-        import asyncssh  # noqa: F401
-        import distributed  # noqa: F401
-    except ImportError as error:
-        raise HindmostError(
-            "missing-library",
-            f"a fleet needs {error.name}, which is not installed",
-            hint="pip install 'hindmost[fleet]'",
-            name=error.name,
-        ) from None
+    for name in ("asyncssh", "distributed"):
+        if find_spec(name) is None:
+            raise HindmostError(
+                "missing-library",
+                f"a fleet needs {name}, which is not installed",
+                hint="pip install 'hindmost[fleet]'",
+                name=name,
+            )

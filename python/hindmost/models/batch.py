@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
+import msgspec
+
 from hindmost import _engine
+from hindmost.errors import InstanceError
 from hindmost.models.document import Clone
 from hindmost.models.simulation import Design, engine_errors, run_points
 from hindmost.store.predictions import Prediction
@@ -13,11 +17,11 @@ from hindmost.store.predictions import Prediction
 PIECE = 2_000
 """Points at once here: some 3 MB of the engine's text. Threads wait for the last of them, a thousandth."""
 
-Job = tuple[Clone, Design]
-"""What all points of a batch share."""
+Job = dict[str, Any]
+"""What all points of a batch share, as plain data: ``clone`` and ``design``."""
 Point = Mapping[str, Any]
-Work = Callable[[Job, Sequence[Point]], list[Prediction]]
-Elsewhere = Callable[[Work, Job, Sequence[Point]], Iterator[tuple[int, list[Prediction]]]]
+WORK = f"{__name__}:predicted"
+Elsewhere = Callable[[Job, Sequence[Point]], Iterator[tuple[int, list[Any]]]]
 """How other machines work: pieces of their answers as they come, each with the place of its first."""
 
 
@@ -52,8 +56,8 @@ def predictions(
         return _here(clone, points, design, progress)
     found: list[Prediction | None] = [None] * len(points)
     done = 0
-    for first, piece in elsewhere(predicted, (clone, design), points):
-        found[first : first + len(piece)] = piece
+    for first, piece in elsewhere(job_of(clone, design), points):
+        found[first : first + len(piece)] = _checked(piece)
         done += len(piece)
         if progress is not None:
             progress(done)
@@ -79,5 +83,18 @@ def _beyond(before: int, progress: Callable[[int], None]) -> Callable[[int], Non
 
 def predicted(job: Job, points: Sequence[Point]) -> list[Prediction]:
     """One piece, on whichever machine: the intervals too, so that nobody waits for them at the end."""
-    clone, design = job
+    clone, design = Clone(**job["clone"]), Design(**job["design"])
     return [one.prediction for one in run_points(clone, points, design)]
+
+
+def _checked(piece: list[Any]) -> list[Prediction]:
+    try:
+        return msgspec.convert(piece, list[Prediction])
+    except msgspec.ValidationError as error:
+        text = f"a host sent something that is no prediction: {str(error)[:300]}"
+        raise InstanceError("bad-reply", text, command="compute") from None
+
+
+def job_of(clone: Clone, design: Design) -> Job:
+    """Return what other machines need (`predicted`)."""
+    return {"clone": asdict(clone), "design": asdict(design)}

@@ -43,7 +43,7 @@ def account(spec: TargetSpec) -> Account | None:
     if name is None:
         return None
     if name == DYNAMIC and root:
-        if (own := _unused()) is not None:
+        if (own := unused_id()) is not None:
             return Account(own, own, (own,))
         name = "nobody"  # a namespace of users that has none to spare
     try:
@@ -68,7 +68,7 @@ def account(spec: TargetSpec) -> Account | None:
     return Account(entry.pw_uid, entry.pw_gid, tuple(sorted(groups)))
 
 
-def _unused() -> int | None:
+def unused_id() -> int | None:
     """Return a number of no user, group or process; None where our user namespace maps none."""
     mapped = [tuple(map(int, line.split())) for line in Path("/proc/self/uid_map").read_text().splitlines()]
     free = [one for one in DYNAMIC_IDS if any(first <= one < first + count for first, _, count in mapped)]

@@ -100,8 +100,9 @@ def _elsewhere(fleet: str | None) -> Iterator[Elsewhere | None]:
         yield None
         return
     from hindmost.fleet.dask.compute import computing
+    from hindmost.models.batch import WORK
 
-    with computing(fleet, lambda note: say(f"note[{note.code}]: {note}")) as machines:
+    with computing(fleet, WORK, lambda note: say(f"note[{note.code}]: {note}")) as machines:
         yield machines
 
 

@@ -1,27 +1,29 @@
-"""The controller's end of the channel: words to hosts and their answers, over Dask's connections.
+"""The controller's end of the channel: commands to hosts and their replies.
 
-`OwnChannel` has a scheduler of its own, in a thread here, and brings a worker to each host through SSH.
-`GivenChannel` (`given.py`) uses the workers of a scheduler that somebody else started. Nothing is ever sent
-again, and a host that does not answer is lost (`HostLost`).
+Both kinds pass them through a broker (`broker.py`), which speaks Dask; nothing is unpickled here.
+`OwnChannel` starts a worker on each host through SSH. `GivenChannel` (`given.py`) uses the workers of a
+scheduler that somebody else started. Nothing is ever sent again, and a host that does not answer is lost
+(`HostLost`).
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import queue
 import threading
-from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any, Protocol, TypeVar
 
-from hindmost import _engine
 from hindmost.errors import HostLost, InstanceError
-from hindmost.exits import Exit
-from hindmost.fleet.dask import quiet
 from hindmost.fleet.dask.certificates import credentials
 from hindmost.fleet.dask.hosts import Hosts
+from hindmost.fleet.dask.link import Link
+from hindmost.fleet.dask.replies import known_code, read_reply, told_by
 from hindmost.fleet.dask.session import Signer
 from hindmost.fleet.dask.ssh import Reached, reach
+from hindmost.notes import Note
 
 ANSWER_S = 15.0
 """Patience with an answer that needs no work."""
@@ -40,7 +42,11 @@ class Answer:
 
 
 class Channel(Protocol):
-    """Words to hosts."""
+    """Commands to hosts."""
+
+    @property
+    def confined(self) -> bool:
+        """Whether the kernel keeps files from the broker."""
 
     @property
     def hosts(self) -> Sequence[str]:
@@ -63,15 +69,21 @@ class Channel(Protocol):
 
 
 class _Threaded:
-    """An event loop in a thread, signed words, and answers as values or errors."""
+    """An event loop in a thread with a broker, signed commands, and answers as values or errors."""
 
     def __init__(self) -> None:
         self.signer = Signer()
+        self.broker: Link | None = None
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="hindmost-fleet", daemon=True)
         self._thread.start()
 
-    def _do(self, work: Coroutine[Any, Any, Result], patience_s: float | None = None) -> Result:
+    @property
+    def confined(self) -> bool:
+        return self.broker is not None and bool(self.broker.rights.get("confined"))
+
+    def do(self, work: Coroutine[Any, Any, Result], patience_s: float | None = None) -> Result:
+        """Await something in the loop."""
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return future.result(patience_s)
@@ -79,26 +91,49 @@ class _Threaded:
             future.cancel()
             raise
 
-    async def _tell(self, host: str, text: str, signature: str) -> dict[str, Any]:
+    def _route(self, host: str) -> dict[str, Any]:
+        """How the broker reaches a host.
+
+        Raises
+        ------
+        HostLost
+            If it was lost before.
+        """
         raise NotImplementedError
 
     async def _ask(self, host: str, say: dict[str, Any], patience_s: float | None) -> Answer:
         text, signature = self.signer.word(host, say)
-        asked_ns = _engine.monotonic_ns()
         (word,) = say
-        try:
-            reply = await asyncio.wait_for(self._tell(host, text, signature), patience_s)
-        except TimeoutError:
-            raise HostLost(host, f"did not answer `{word}` within {patience_s:g} s") from None
-        except OSError as error:  # distributed's CommClosedError is one
-            raise HostLost(host, f"its connection ended ({str(error)[:200]})") from None
-        answered_ns = _engine.monotonic_ns()
-        if "error" in reply:
-            raise told_by(host, reply["error"])
-        return Answer(reply["ok"], (asked_ns, reply["heard_ns"], reply["said_ns"], answered_ns))
+        what: dict[str, Any] = {"host": host, "text": text, "signature": signature, "patience_s": patience_s}
+        assert self.broker is not None
+        found = await self.broker.ask("command", **what, **self._route(host))
+        if "lost" in found:
+            self._lose(host)
+            late = found["lost"] == "timeout"
+            raise HostLost(
+                host,
+                f"did not answer `{word}` within {patience_s:g} s"
+                if late and patience_s is not None
+                else f"its connection ended ({str(found['lost'])[:200]})",
+            )
+        if "missing" in found:
+            raise InstanceError(
+                "missing-hindmost",
+                f"host {host} has no Hindmost of this version: {found['missing']}",
+                hint="pip install 'hindmost[fleet]' there",
+                host=host,
+            )
+        reply = read_reply(host, word, found["reply"])
+        if reply.error is not None:
+            raise told_by(host, reply.error)
+        trip = (int(found["asked_ns"]), reply.heard_ns, reply.said_ns, int(found["answered_ns"]))
+        return Answer(reply.ok, trip)
+
+    def _lose(self, host: str) -> None:
+        """Remember that a host is lost."""
 
     def ask(self, host: str, say: dict[str, Any], patience_s: float | None = ANSWER_S) -> Answer:
-        return self._do(self._ask(host, say, patience_s))
+        return self.do(self._ask(host, say, patience_s))
 
     def later(self, host: str, say: dict[str, Any], then: Callable[[Any | Exception], None]) -> None:
         async def work() -> None:
@@ -109,45 +144,63 @@ class _Threaded:
 
         asyncio.run_coroutine_threadsafe(work(), self._loop)
 
+    def compute(
+        self,
+        shared: Any,  # noqa: ANN401 (plain data)
+        items: Sequence[Any],
+        say: Callable[[Note], None],
+    ) -> Iterator[tuple[Any, Any]]:
+        """Have the workers compute a batch; yields pieces as they come (`broker.Broker.compute`)."""
+        heard: queue.SimpleQueue[dict[str, Any] | Exception | None] = queue.SimpleQueue()
+        assert self.broker is not None
+        broker = self.broker
+
+        async def work() -> None:
+            try:
+                heard.put(await broker.ask("compute", heard.put, shared=shared, items=items))
+            except Exception as error:  # told to whoever waits
+                heard.put(error)
+
+        number = asyncio.run_coroutine_threadsafe(work(), self._loop)
+        try:
+            while (one := heard.get()) is not None:
+                if isinstance(one, Exception):
+                    raise one
+                if "note" in one:
+                    say(
+                        Note(known_code(one["note"]["code"]), str(one["note"]["text"]), one["note"]["values"])
+                    )
+                else:
+                    yield one["piece"]["first"], one["piece"]["answers"]
+        finally:
+            number.cancel()
+
     def _end(self) -> None:
         async def rest() -> None:
+            if self.broker is not None:
+                await self.broker.close()
             left = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
             for task in left:
                 task.cancel()
             await asyncio.gather(*left, return_exceptions=True)
 
         with contextlib.suppress(Exception):
-            self._do(rest(), CLOSE_S)
+            self.do(rest(), CLOSE_S)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(CLOSE_S)
-
-
-def told_by(host: str, error: Mapping[str, Any]) -> InstanceError:
-    """The error that a host reports (`host.error_document`)."""
-    fields = {**error.get("fields", {}), "host": host}
-    return InstanceError(
-        error["code"],
-        f"host {host}: {error['message']}",
-        hint=error.get("hint"),
-        exit_code=Exit.UNFIT if error.get("unfit") else None,
-        **fields,
-    )
-
-
-def host_of(address: str) -> str:
-    """The host of ``tls://HOST:PORT``."""
-    return address.partition("://")[2].rpartition(":")[0].strip("[]")
+        if not self._thread.is_alive():
+            self._loop.close()
 
 
 class OwnChannel(_Threaded):
-    """A scheduler here, a worker on each host.
+    """A scheduler in a broker here, a worker on each host.
 
     Parameters
     ----------
     hosts : Hosts
         With ``[[host]]`` tables.
-    computes : bool
-        Whether workers take tasks; those that measure do not.
+    work : str, optional
+        What workers compute (`compute.computing`); those that measure take no tasks.
 
     Raises
     ------
@@ -155,96 +208,89 @@ class OwnChannel(_Threaded):
         If a host cannot be reached, or has no Hindmost; all that was begun elsewhere is ended.
     """
 
-    def __init__(self, hosts: Hosts, *, computes: bool = False) -> None:
+    def __init__(self, hosts: Hosts, work: str | None = None) -> None:
         super().__init__()
         self._asked = {one.name: one for one in hosts.host}
         self._ssh = hosts.ssh
         self.hosts: Sequence[str] = hosts.names
-        self._computes = computes
+        self._work = work
         self._reached: dict[str, Reached] = {}
-        self._scheduler: Any = None
         names = ("controller", *hosts.names)
         self._credentials = dict(zip(names, credentials(names), strict=True))
         try:
-            self._do(self._open())
+            self.do(self._open())
         except BaseException:
             self.close()
             raise
 
     async def _open(self) -> None:
-        from distributed import Scheduler
+        async def start() -> None:
+            ours = asdict(self._credentials["controller"])
+            self.broker = await Link.start({"credentials": ours, "work": self._work})
 
-        quiet.still()
-        self._scheduler = Scheduler(
-            protocol="tls",
-            host="0.0.0.0",
-            port=0,
-            dashboard=False,
-            dashboard_address="127.0.0.1:0",
-            security=self._credentials["controller"].security(),
-        )
-        await self._scheduler
-        found = await asyncio.gather(*map(self._bring, self.hosts), return_exceptions=True)
-        for one in found:
-            if isinstance(one, BaseException):
-                raise one
+        await _all(start(), *(self._reach(name) for name in self.hosts))
+        await _all(*(self._bring(name) for name in self.hosts))
+        if self._work:
+            assert self.broker is not None
+            await self.broker.ask("computing")
+
+    async def _reach(self, name: str) -> None:
+        if (gone := self._reached.pop(name, None)) is not None:
+            await gone.close()
+        self._reached[name] = await reach(self._asked[name], self._ssh)
 
     async def _bring(self, name: str) -> None:
-        """Bring a worker to a host."""
+        """Start the worker of a host that was reached; the scheduler listens where SSH came from."""
+        one = self._reached[name]
+        assert self.broker is not None
+        listening = await self.broker.ask("listen", hosts=[one.ours])
         config = {
             "host": name,
             "public": self.signer.public,
-            "computes": self._computes,
+            "computes": self._work is not None,
             "folder": self._asked[name].folder,
-            "port": self._scheduler.port,
+            "scheduler": listening[one.ours],
+            "address": one.theirs,
+            "credentials": asdict(self._credentials[name]),
         }
-        self._reached[name] = await reach(self._asked[name], self._ssh, config, self._credentials[name])
+        await one.begin(config)
 
     def bring_again(self, name: str) -> None:
         """After a host was lost: a new worker there."""
 
         async def work() -> None:
-            if (gone := self._reached.pop(name, None)) is not None:
-                await gone.close()
+            await self._reach(name)
             await self._bring(name)
 
-        self._do(work())
+        self.do(work())
 
-    async def _tell(self, host: str, text: str, signature: str) -> dict[str, Any]:
+    def _route(self, host: str) -> dict[str, Any]:
         if host not in self._reached:
-            raise OSError("it was lost before")
-        found: dict[str, Any] = await self._scheduler.rpc(self._reached[host].address).hindmost(
-            text=text, signature=signature
-        )
-        return found
+            raise HostLost(host, "it was lost before")
+        return {"address": self._reached[host].address}
 
     def address_of(self, host: str) -> str:
         """As its worker is reached."""
-        return host_of(self._reached[host].address)
-
-    @property
-    def address(self) -> str:
-        """Of the scheduler, for clients on this machine."""
-        return f"tls://127.0.0.1:{self._scheduler.port}"
-
-    @property
-    def security(self) -> Any:  # noqa: ANN401 (distributed has no types)
-        """The controller's."""
-        return self._credentials["controller"].security()
+        return self._reached[host].theirs
 
     def rest(self, *, resting: bool) -> None:
         """Let the scheduler's timers rest, or go on."""
-        act = quiet.rest if resting else quiet.resume
-        self._loop.call_soon_threadsafe(act, self._scheduler)
+        assert self.broker is not None
+        self.do(self.broker.ask("rest", resting=resting))
 
     def close(self) -> None:
         """End the workers, then the scheduler."""
 
         async def work() -> None:
             await asyncio.gather(*(one.close() for one in self._reached.values()), return_exceptions=True)
-            if self._scheduler is not None:
-                await self._scheduler.close()
 
         with contextlib.suppress(Exception):
-            self._do(work(), CLOSE_S)
+            self.do(work(), CLOSE_S)
         self._end()
+
+
+async def _all(*works: Coroutine[Any, Any, None]) -> None:
+    """Await all, then raise the first error: nothing is begun behind our back."""
+    for one in await asyncio.gather(*works, return_exceptions=True):
+        if isinstance(one, BaseException):
+            raise one

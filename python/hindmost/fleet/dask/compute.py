@@ -12,28 +12,28 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from hindmost.errors import UsageError
-from hindmost.fleet.dask import quiet
-from hindmost.fleet.dask.batch import Batch, Work, workers
 from hindmost.fleet.dask.channel import OwnChannel
+from hindmost.fleet.dask.given import GivenChannel
 from hindmost.fleet.dask.hosts import Hosts, parse_fleet
-from hindmost.fleet.dask.version import identity, refuse_other
+from hindmost.fleet.dask.replies import bad_reply
 from hindmost.fleet.opening import need_dask
 from hindmost.notes import Note
 
-CONNECT_S = 20.0
-Spread = Callable[[Work, Any, Sequence[Any]], Iterator[tuple[int, list[Any]]]]
+Spread = Callable[[Any, Sequence[Any]], Iterator[tuple[int, list[Any]]]]
 
 
 @contextmanager
-def computing(asked: str, say: Callable[[Note], None] = lambda _: None) -> Iterator[Spread]:
+def computing(asked: str, work: str, say: Callable[[Note], None] = lambda _: None) -> Iterator[Spread]:
     """Machines that compute, as ``--fleet`` names them.
 
-    Gives a function of some work, what all items share, and the items. It yields what the work gives for
-    stretches of items as they come, each with the place of its first.
+    Gives a function of what all items share, and the items. It yields what the work gives for stretches of
+    items as they come, each with the place of its first.
 
     Parameters
     ----------
+    work : str
+        A function by its name, ``package.module:function``, of what is shared and some items. These and what
+        it gives, a list of one thing an item, are plain data. Whoever calls checks what comes.
     say : callable, optional
         Given a note when a host is lost or slow.
 
@@ -45,48 +45,20 @@ def computing(asked: str, say: Callable[[Note], None] = lambda _: None) -> Itera
         If a host cannot be reached, or has another version or engine.
     """
     need_dask()
-    from distributed import Client
-
     hosts = parse_fleet(asked)
-    quiet.still()
-    channel = None if hosts.scheduler else OwnChannel(_all_of(hosts), computes=True)
+    channel = GivenChannel(hosts, work) if hosts.scheduler else OwnChannel(_all_of(hosts), work)
+
+    def spread(shared: Any, items: Sequence[Any]) -> Iterator[tuple[int, list[Any]]]:  # noqa: ANN401
+        for first, found in channel.compute(shared, items, say):
+            fits = isinstance(first, int) and isinstance(found, list)
+            if not fits or not 0 <= first <= len(items) - len(found):
+                raise bad_reply("unknown", "compute", f"no {len(items)} results, or another's")
+            yield first, found
+
     try:
-        where = hosts.scheduler if channel is None else channel.address
-        security = None if channel is None else channel.security
-        try:
-            client = Client(where, security=security, timeout=CONNECT_S)  # type: ignore[no-untyped-call]
-        except (OSError, TimeoutError) as error:
-            raise UsageError(
-                "no-scheduler",
-                f"no scheduler answers at {where}: {error}",
-                hint="dask scheduler, there",
-                address=where,
-            ) from None
-        with client:
-            count = len(workers(client))
-            if not count:
-                raise UsageError(
-                    "no-workers",
-                    f"the scheduler at {where} has no workers",
-                    hint=f"dask worker {where} --nthreads 1",
-                    address=where,
-                )
-            _look_at(client)
-
-            def spread(work: Work, shared: Any, items: Sequence[Any]) -> Iterator[tuple[int, list[Any]]]:  # noqa: ANN401
-                yield from Batch(client, work, shared, items, count, say).results()
-
-            yield spread
+        yield spread
     finally:
-        if channel is not None:
-            channel.close()
-
-
-def _look_at(client: Any) -> None:  # noqa: ANN401
-    """Refuse hosts that would compute otherwise than we do."""
-    names = {address: str(one["name"]) for address, one in workers(client).items()}
-    for address, said in client.run(identity, on_error="return").items():
-        refuse_other(names.get(address, address), said)
+        channel.close()
 
 
 def _all_of(hosts: Hosts) -> Hosts:

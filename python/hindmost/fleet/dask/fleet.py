@@ -66,6 +66,9 @@ class DaskFleet:
         self._folders = {one.name: one.folder for one in asked.host}
         self.channel = channel(asked)
         try:
+            if not self.channel.confined:
+                text = "no Landlock in this kernel: who takes over a load host can read and write your files"
+                self._say(Note("broker-not-confined", text, {}))
             self.found = {host: self._look_at(host) for host in self.channel.hosts}
             if asked.target is not None:
                 for name, value in asked.target.knobs.items():

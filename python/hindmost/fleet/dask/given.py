@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 from collections.abc import Sequence
 from typing import Any
 
-from hindmost.errors import InstanceError, UsageError
-from hindmost.fleet.dask import quiet
-from hindmost.fleet.dask.channel import CLOSE_S, _Threaded, host_of
+from hindmost.errors import HostLost, InstanceError
+from hindmost.fleet.dask.channel import _Threaded
 from hindmost.fleet.dask.hosts import Hosts
+from hindmost.fleet.dask.link import Link
+from hindmost.fleet.dask.ssh import host_of
 
-CONNECT_S = 10.0
+CONNECT_S = 60.0
 
 
 class GivenChannel(_Threaded):
     """Each worker of the scheduler is a host, by its name.
+
+    Parameters
+    ----------
+    work : str, optional
+        What its workers compute (`compute.computing`); those that measure do not.
 
     Raises
     ------
@@ -24,85 +28,34 @@ class GivenChannel(_Threaded):
         If the scheduler cannot be reached or has no workers.
     """
 
-    def __init__(self, hosts: Hosts) -> None:
+    def __init__(self, hosts: Hosts, work: str | None = None) -> None:
         super().__init__()
         assert hosts.scheduler is not None
         self._where = hosts.scheduler
-        self._client: Any = None
         self._addresses: dict[str, str] = {}
         self._lost: set[str] = set()
         try:
-            self._do(self._open(), 3 * CONNECT_S)
+            self.do(self._open(work), CONNECT_S)
         except BaseException:
             self.close()
             raise
         self.hosts: Sequence[str] = tuple(self._addresses)
 
-    async def _open(self) -> None:
-        import dask
-        from distributed import Client
+    async def _open(self, work: str | None) -> None:
+        self.broker = await Link.start({"scheduler": self._where, "work": work})
+        if work:
+            await self.broker.ask("computing")
+            return
+        found = await self.broker.ask("workers")
+        self._addresses = {str(name): str(address) for name, address in found.items()}
 
-        quiet.still()
-        dask.config.set({"distributed.client.heartbeat": "1h"})
-        try:
-            self._client = await Client(  # type: ignore[no-untyped-call]
-                self._where, asynchronous=True, timeout=CONNECT_S
-            )
-        except (OSError, TimeoutError, ValueError) as error:
-            raise UsageError(
-                "no-scheduler",
-                f"no scheduler answers at {self._where}: {error}",
-                hint="dask scheduler, there; for tls:// both ends need certificates: distributed.comm.tls in"
-                " Dask's configuration",
-                address=self._where,
-            ) from None
-        workers = (await self._client.scheduler.identity(n_workers=-1))["workers"]
-        if not workers:
-            raise UsageError(
-                "no-workers",
-                f"the scheduler at {self._where} has no workers",
-                hint=f"on each load host: dask worker {self._where} --nthreads 1 --no-nanny --name HOST",
-                address=self._where,
-            )
-        for address, one in workers.items():
-            name = str(one["name"])
-            if name in self._addresses:
-                raise UsageError(
-                    "duplicate-name",
-                    f"two workers of {self._where} are named {name!r}",
-                    hint="dask worker --name",
-                    address=self._where,
-                    name=name,
-                )
-            self._addresses[name] = address
-
-    async def _tell(self, host: str, text: str, signature: str) -> dict[str, Any]:
-        from hindmost.fleet.dask.host import obey_within
-
+    def _route(self, host: str) -> dict[str, Any]:
         if host in self._lost:  # the scheduler would try to connect for as long as it is set to
-            raise OSError("it was lost before")
-        address = self._addresses[host]
-        try:
-            answers = await self._client.run(
-                obey_within, host, self.signer.public, text, signature, workers=[address], on_error="return"
-            )
-        except ImportError as error:
-            text = f"host {host} has no Hindmost: {error}"
-            raise InstanceError("missing-hindmost", text, host=host) from None
-        answer = answers.get(address, OSError("it is not among the scheduler's workers any more"))
-        if isinstance(answer, ImportError | AttributeError):
-            raise InstanceError(
-                "missing-hindmost",
-                f"host {host} has no Hindmost of this version: {answer}",
-                hint="pip install 'hindmost[fleet]' there",
-                host=host,
-            )
-        if isinstance(answer, OSError):
-            self._lost.add(host)
-        if isinstance(answer, BaseException):
-            raise answer
-        found: dict[str, Any] = answer
-        return found
+            raise HostLost(host, "it was lost before")
+        return {"public": self.signer.public}
+
+    def _lose(self, host: str) -> None:
+        self._lost.add(host)
 
     def address_of(self, host: str) -> str:
         """As its worker told the scheduler."""
@@ -123,11 +76,4 @@ class GivenChannel(_Threaded):
 
     def close(self) -> None:
         """Leave; what was begun on hosts was stopped before."""
-
-        async def work() -> None:
-            if self._client is not None:
-                await self._client.close()
-
-        with contextlib.suppress(Exception):
-            self._do(asyncio.wait_for(work(), CLOSE_S))
         self._end()

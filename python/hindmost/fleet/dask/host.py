@@ -26,8 +26,9 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from hindmost import _engine
-from hindmost.errors import HindmostError, HostUnfit
+from hindmost.errors import HindmostError
 from hindmost.fleet.dask import quiet
+from hindmost.fleet.dask.replies import error_document
 from hindmost.fleet.dask.session import Refused, Verifier
 from hindmost.fleet.dask.team import SETTLE_S, HostTeam
 from hindmost.fleet.dask.version import identity
@@ -62,8 +63,17 @@ class Host:
         if soft != hard:  # instances inherit it
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
-    async def obey(self, text: str, signature: str) -> dict[str, Any]:
-        """Do what is said; gives ``ok`` with what it came to, or ``error`` with why not."""
+    async def obey(self, text: str, signature: str) -> str:
+        """Do what is said.
+
+        Returns
+        -------
+        str
+            JSON: ``ok`` with what it came to, or ``error`` with why not.
+        """
+        return json.dumps(await self._obeyed(text, signature))
+
+    async def _obeyed(self, text: str, signature: str) -> dict[str, Any]:
         heard_ns = _engine.monotonic_ns()
         try:
             ((name, what),) = self.verifier.read(text, signature).items()
@@ -168,8 +178,8 @@ class Host:
             quiet.resume(self._server)
         return {"events": events, "channel": team.channel}
 
-    async def fetch(self, what: dict[str, Any]) -> Any:  # noqa: ANN401 (names, or bytes)
-        """Names and sizes of the instances' files, or a piece of one."""
+    async def fetch(self, what: dict[str, Any]) -> list[tuple[str, int]] | str:
+        """Names and sizes of the instances' files, or a piece of one in base64."""
         return await asyncio.to_thread(self._started().fetch, what)
 
     async def stop(self, _: dict[str, Any]) -> None:
@@ -220,17 +230,6 @@ class Host:
         return self._team
 
 
-def error_document(error: HindmostError) -> dict[str, Any]:
-    """An error as a host reports it; `channel.told_by` restores it."""
-    return {
-        "code": error.code,
-        "message": error.message,
-        "hint": error.hint,
-        "fields": json.loads(json.dumps(error.fields, default=str)),
-        "unfit": isinstance(error, HostUnfit),
-    }
-
-
 WORDS: dict[str, Word] = {
     "hello": Host.hello,
     "clock": Host.clock,
@@ -252,7 +251,7 @@ WORDS: dict[str, Word] = {
 _BY_SERVER: dict[int, tuple[Host, float]] = {}
 
 
-async def obey_within(host: str, public: str, text: str, signature: str, dask_worker: Any) -> dict[str, Any]:  # noqa: ANN401
+async def obey_within(host: str, public: str, text: str, signature: str, dask_worker: Any) -> str:  # noqa: ANN401
     """The same within a worker that somebody else started: it is the first controller's until that leaves.
 
     Parameters
@@ -271,6 +270,6 @@ async def obey_within(host: str, public: str, text: str, signature: str, dask_wo
             hint=f"wait; it is free {LEASE_S:g} s after that controller's last command",
             host=host,
         )
-        return {"error": error_document(busy)}
+        return json.dumps({"error": error_document(busy)})
     _BY_SERVER[id(dask_worker)] = (there, now + LEASE_S)
     return await there.obey(text, signature)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import queue
+import re
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +15,7 @@ from hindmost.errors import HostLost, InstanceError
 from hindmost.fleet.dask.channel import START_S, Channel
 from hindmost.fleet.dask.clock import Offset, clocks, drift_ppm
 from hindmost.fleet.dask.files import packed
+from hindmost.fleet.dask.replies import bad_reply
 from hindmost.fleet.fleet import Heard, Job
 
 AHEAD_NS = 300_000_000
@@ -19,6 +24,7 @@ in which an instance hears."""
 EACH_AHEAD_NS = 20_000_000
 """And so much more for each instance that is told."""
 LISTEN_S = 20.0
+_FILE = re.compile(r"^[a-z]+-(\d+)(?:\.[a-z]+)+$")
 FETCH_S = 120.0
 REACH_S = 5.0
 
@@ -94,6 +100,8 @@ class DaskTeam:
         self._silence[host] = said["channel"] or self._silence.get(host)
         heard = []
         for index, event in said["events"]:
+            if index not in self._by_host[host]:
+                raise bad_reply(host, "listen", f"client {index} is not one of its own")
             if event["event"] == "failed":
                 event["message"] = f"host {host}: {event['message']}"
             if event["event"] == "ended":
@@ -109,11 +117,12 @@ class DaskTeam:
         """Their files, piece by piece; then the clocks again."""
         for host in self._by_host:
             for name, size in self._channel.ask(host, {"fetch": {}}).said:
-                with (self._folder / Path(name).name).open("wb") as file:
+                self._check_file(host, name, size)
+                with (self._folder / name).open("xb") as file:
                     while file.tell() < size:
                         piece = {"fetch": {"name": name, "offset": file.tell()}}
-                        got = self._channel.ask(host, piece, FETCH_S).said
-                        if not got:
+                        got = _decoded(host, self._channel.ask(host, piece, FETCH_S).said)
+                        if not 0 < len(got) <= size - file.tell():
                             raise InstanceError(
                                 "incomplete-transfer",
                                 f"host {host}: {name} ends after {file.tell()} of {size} bytes",
@@ -124,6 +133,14 @@ class DaskTeam:
                             )
                         file.write(got)
         self._after = clocks(self._channel, list(self._by_host))
+
+    def _check_file(self, host: str, name: str, size: int) -> None:
+        """Refuse what a host's instances do not write: it could replace a file of another host's."""
+        found = _FILE.match(name)
+        if found is None or int(found[1]) not in self._by_host[host] or (self._folder / name).exists():
+            raise bad_reply(host, "fetch", f"{name!r} is not a file of its clients")
+        if size > (free := shutil.disk_usage(self._folder).free):
+            raise bad_reply(host, "fetch", f"{name} has {size} bytes, and there is room for {free}")
 
     def record(self) -> dict[str, Any]:
         """What ``run.json`` says of the fleet, by host."""
@@ -172,3 +189,10 @@ def see_that_all_reach(channel: Channel, hosts: Sequence[str], address: str) -> 
         can = f"; {', '.join(others)} can" if others else ""
         fields = {**first.fields, "hosts": list(failed), "reachable_from": others}
         raise InstanceError(first.code, f"{first.message}{more}{can}", hint=first.hint, **fields)
+
+
+def _decoded(host: str, text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except (binascii.Error, TypeError) as error:
+        raise bad_reply(host, "fetch", str(error)) from None

@@ -6,14 +6,14 @@ import asyncio
 import contextlib
 import json
 import shlex
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from hindmost import __version__
 from hindmost.errors import InstanceError
-from hindmost.fleet.dask.certificates import Credentials
 from hindmost.fleet.dask.hosts import Host, Ssh
+from hindmost.fleet.dask.replies import bad_reply
 
 CONNECT_S = 10.0
 START_S = 60.0
@@ -23,37 +23,68 @@ END_S = 8.0
 
 @dataclass(slots=True)
 class Reached:
-    """A worker that runs: ``address`` is where it listens."""
+    """A host with which SSH has a connection; `begin` starts its worker.
+
+    Attributes
+    ----------
+    ours, theirs : str
+        The two ends' addresses.
+    address : str
+        Where the worker listens.
+    """
 
     name: str
-    address: str
+    ours: str
+    theirs: str
     connection: Any
-    process: Any
+    python: str
+    by_hand: str
+    process: Any = None
+    address: str = ""
+
+    async def begin(self, config: dict[str, Any]) -> None:
+        """Start the worker.
+
+        Parameters
+        ----------
+        config : dict
+            What it is told on its standard input (`worker.py`).
+
+        Raises
+        ------
+        InstanceError
+            If it does not begin: names host and reason.
+        """
+        command = shlex.join([self.python, "-P", "-m", "hindmost.fleet.dask.worker"])
+        self.process = await self.connection.create_process(command)
+        self.process.stdin.write(json.dumps(config) + "\n")
+        self.address = await _begun(self.process, self.name, self.by_hand, self.python)
+        if host_of(self.address) != self.theirs:
+            raise bad_reply(self.name, "start", f"its worker listens on {self.address}, not {self.theirs}")
 
     async def close(self) -> None:
         """End its input, which ends it; wait for that."""
-        with contextlib.suppress(Exception):
-            self.process.stdin.write_eof()
-            await asyncio.wait_for(self.process.wait(), END_S)
+        if self.process is not None:
+            with contextlib.suppress(Exception):
+                self.process.stdin.write_eof()
+                await asyncio.wait_for(self.process.wait(), END_S)
         self.connection.close()
         with contextlib.suppress(Exception):
             await asyncio.wait_for(self.connection.wait_closed(), END_S)
 
 
-async def reach(host: Host, usual: Ssh, config: dict[str, Any], credentials: Credentials) -> Reached:
-    """Start the worker of a host.
+async def reach(host: Host, usual: Ssh) -> Reached:
+    """Log in to a host.
 
     Parameters
     ----------
     usual : Ssh
         What holds for all hosts.
-    config : dict
-        What the worker is told; ``port`` is our scheduler's.
 
     Raises
     ------
     InstanceError
-        If the host cannot be reached or the worker does not begin: names host and reason.
+        If the host cannot be reached: names host and reason.
     """
     import asyncssh
 
@@ -101,22 +132,13 @@ async def reach(host: Host, usual: Ssh, config: dict[str, Any], credentials: Cre
             **place,
             path=how.key,
         ) from None
-    try:
-        ours, theirs = (connection.get_extra_info(end)[0] for end in ("sockname", "peername"))
-        told = {
-            **config,
-            "scheduler": f"tls://{_bracketed(ours)}:{config['port']}",
-            "address": theirs,
-            "credentials": asdict(credentials),
-        }
-        command = shlex.join([how.python, "-m", "hindmost.fleet.dask.worker"])
-        process = await connection.create_process(command)
-        process.stdin.write(json.dumps(told) + "\n")
-        address = await _begun(process, host.name, by_hand, how.python)
-    except BaseException:
-        connection.close()
-        raise
-    return Reached(host.name, address, connection, process)
+    ours, theirs = (connection.get_extra_info(end)[0] for end in ("sockname", "peername"))
+    return Reached(host.name, ours, theirs, connection, how.python, by_hand)
+
+
+def host_of(address: str) -> str:
+    """The host of ``tls://HOST:PORT``."""
+    return address.partition("://")[2].rpartition(":")[0].strip("[]")
 
 
 def _look_at_files(host: Host, how: Ssh) -> None:
@@ -165,7 +187,3 @@ async def _begun(process: Any, name: str, by_hand: str, python: str) -> str:  # 
     code = "missing-hindmost" if "No module named" in words else "worker-failed"
     text = f"host {name}: Hindmost's worker does not start there: {words}"
     raise InstanceError(code, text, hint=hint, host=name, words=words)
-
-
-def _bracketed(host: str) -> str:
-    return f"[{host}]" if ":" in host else host

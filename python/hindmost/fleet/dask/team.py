@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
 import json
 import os
@@ -131,8 +132,8 @@ class HostTeam:
         heard, self._heard = self._heard, []
         return heard
 
-    def fetch(self, what: dict[str, Any]) -> list[tuple[str, int]] | bytes:
-        """Names and sizes; or of the file ``name`` the piece from ``offset`` on."""
+    def fetch(self, what: dict[str, Any]) -> list[tuple[str, int]] | str:
+        """Names and sizes; or of the file ``name`` the piece from ``offset`` on, in base64."""
         if "name" not in what:
             for one in self._instances.values():
                 one.sweep()
@@ -140,7 +141,7 @@ class HostTeam:
             return [(path.name, path.stat().st_size) for path in sorted(made)]
         with (self.folder / Path(what["name"]).name).open("rb") as file:
             file.seek(what["offset"])
-            return file.read(PIECE)
+            return base64.b64encode(file.read(PIECE)).decode()
 
     def close(self) -> None:
         """End them, and remove the folder."""

@@ -1,0 +1,171 @@
+"""Replies of load hosts, parsed and checked: a host may be taken over, and its controller must not be."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, NotRequired, TypedDict
+
+import msgspec
+
+from hindmost.codes import CODES
+from hindmost.documents import parse_json
+from hindmost.errors import HindmostError, HostUnfit, InstanceError
+from hindmost.exits import Exit
+
+
+class _Hello(TypedDict):
+    version: str
+    engine: str
+    hostname: str
+
+
+class _Finding(TypedDict):
+    id: str
+    title: str
+    value: str
+    mark: str
+    why: NotRequired[str | None]
+
+
+class _Doctor(TypedDict):
+    findings: list[_Finding]
+
+
+class _Place(TypedDict):
+    index: int
+    cpus: list[int]
+    pid: int
+
+
+class _Event(TypedDict):
+    event: str
+    ports: NotRequired[list[int]]
+    replies: NotRequired[int]
+    code: NotRequired[str]
+    message: NotRequired[str]
+    fields: NotRequired[dict[str, Any]]
+    who: NotRequired[str]
+    status: NotRequired[int]
+    words: NotRequired[str]
+
+
+class _Heard(TypedDict):
+    events: list[tuple[int, _Event]]
+    channel: dict[str, float] | None
+
+
+class _Server(TypedDict):
+    """A server that started: where and how; or one that was stopped: how it had died before."""
+
+    address: NotRequired[str]
+    command: NotRequired[list[str]]
+    cpus: NotRequired[list[int]]
+    server_version: NotRequired[str | None]
+    died: NotRequired[str | None]
+
+
+class _Recovered(TypedDict):
+    name: str
+    value: str | None
+    failure: str | None
+
+
+KINDS: dict[str, Any] = {
+    "hello": _Hello,
+    "clock": None,
+    "doctor": _Doctor,
+    "reach": None,
+    "start": list[_Place],
+    "order": None,
+    "listen": _Heard,
+    "fetch": list[tuple[str, int]] | str,
+    "stop": None,
+    "serve": _Server | None,
+    "knob": None,
+    "recover": list[_Recovered],
+    "leave": None,
+}
+"""What a host may answer to each command."""
+
+
+class Fault(msgspec.Struct):
+    """An error as a host reports it (`error_document`)."""
+
+    code: str
+    message: str
+    hint: str | None = None
+    fields: dict[str, Any] = {}
+    unfit: bool = False
+    kind: str = "InstanceError"
+
+
+class Reply(msgspec.Struct):
+    """A checked reply: ``ok`` is plain data, ``heard_ns`` and ``said_ns`` are by the host's clock."""
+
+    ok: Any = None
+    error: Fault | None = None
+    heard_ns: int = 0
+    said_ns: int = 0
+
+
+def read_reply(host: str, command: str, text: str) -> Reply:
+    """Parse a host's reply.
+
+    Raises
+    ------
+    InstanceError
+        ``bad-reply``, if it is not what a host answers to this command.
+    """
+    try:
+        reply = msgspec.convert(parse_json(text), Reply)
+        if reply.error is None:
+            msgspec.convert(reply.ok, KINDS[command])
+    except ValueError as error:  # msgspec's and JSON's are
+        raise bad_reply(host, command, str(error)) from None
+    return reply
+
+
+def bad_reply(host: str, command: str, why: str) -> InstanceError:
+    """The error of a host that answers what no Hindmost answers."""
+    return InstanceError(
+        "bad-reply",
+        f"host {host} sent an invalid reply to `{command}`: {why[:300]}",
+        hint=f"look at {host}: another program may answer in Hindmost's place",
+        host=host,
+        command=command,
+    )
+
+
+def error_document(error: HindmostError) -> dict[str, Any]:
+    """An error as a host or the broker reports it."""
+    return {
+        "kind": type(error).__name__,
+        "code": error.code,
+        "message": error.message,
+        "hint": error.hint,
+        "fields": json.loads(json.dumps(error.fields, default=str)),
+        "unfit": isinstance(error, HostUnfit),
+    }
+
+
+def told_by(host: str, fault: Fault) -> InstanceError:
+    """The error that a host reports."""
+    return InstanceError(
+        known_code(fault.code),
+        f"host {host}: {fault.message}",
+        hint=fault.hint,
+        exit_code=Exit.UNFIT if fault.unfit else None,
+        **known_fields(fault.fields) | {"host": host},
+    )
+
+
+def known_code(code: str) -> str:
+    """A code that we know; any other is ``bad-reply``."""
+    return code if code in CODES else "bad-reply"
+
+
+def known_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields without those that are arguments of an error itself."""
+    taken = {"code", "message", "hint", "exit_code", "self"}
+    return {name: value for name, value in fields.items() if name not in taken}

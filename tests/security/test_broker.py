@@ -1,0 +1,181 @@
+"""A load host that is taken over: Dask lets it run code in the process of the scheduler, which finds nothing there."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("asyncssh", reason="hindmost[fleet] is not installed")
+pytest.importorskip("distributed", reason="hindmost[fleet] is not installed")
+from messages import raises
+
+from hindmost.errors import InstanceError
+from hindmost.fleet.dask.certificates import credentials
+from hindmost.fleet.dask.link import Link
+
+# Dask asks installed packages for their versions, and what is below /root it cannot read.
+pytestmark = pytest.mark.filterwarnings("ignore:Mismatched versions")
+ATTACKS = {
+    "read a file that everybody may read": "open({world!r}).read()",
+    "read a file of the user": "open({own!r}).read()",
+    "write where everybody may": "open({folder!r} + '/new', 'w')",
+    "remove a file where everybody may": "__import__('os').remove({world!r})",
+    "start a program": "__import__('subprocess').run(['/bin/true'])",
+    "signal the controller": "__import__('os').kill({controller}, 0)",
+    "read the controller's environment": "open('/proc/{controller}/environ').read()",
+    "write to the controller's memory": "open('/proc/{controller}/mem', 'r+b')",
+}
+
+
+@pytest.fixture(scope="module")
+def attacked():
+    """What each attack of a load host came to, by name; and what the controller says of its broker."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o777)  # without Landlock anybody could read and write here
+        yield _attacked(Path(folder))
+
+
+def _attacked(folder: Path) -> dict[str, Any]:
+    world, own = folder / "world", folder / "own"
+    world.write_text("ours")
+    world.chmod(0o666)
+    own.write_text("ours")
+    own.chmod(0o600)
+    names = {"world": str(world), "own": str(own), "folder": str(folder), "controller": os.getpid()}
+    controller, host = credentials(["controller", "a"])
+    found: dict[str, Any] = {"folder": folder}
+
+    def attack(url: str) -> None:
+        from distributed import Client
+
+        with Client(url, security=host.security(), timeout=20) as client:
+            found["who"] = client.run_on_scheduler(eval, "__import__('os').getresuid()")
+            found["pid"] = client.run_on_scheduler(eval, "__import__('os').getpid()")
+            found["environment"] = client.run_on_scheduler(eval, "dict(__import__('os').environ)")
+            status = Path(f"/proc/{found['pid']}/status").read_text()
+            found["status"] = dict(re.findall(r"^(\w+):[ \t]*(.*)$", status, re.MULTILINE))
+            for name, code in ATTACKS.items():
+                try:
+                    client.run_on_scheduler(eval, f"str({code.format(**names)})")
+                    found[name] = "it worked"
+                except OSError as error:
+                    found[name] = type(error)
+
+    async def work() -> None:
+        link = await Link.start({"credentials": asdict(controller)})
+        found["rights"] = link.rights
+        try:
+            found["listening"] = await link.ask("listen", hosts=["127.0.0.1"])
+            found["again"] = await link.ask("listen", hosts=["127.0.0.1", "127.0.0.2"])
+            await asyncio.to_thread(attack, found["listening"]["127.0.0.1"])
+        finally:
+            await link.close()
+            found["left"] = link._folder.exists()
+
+    os.environ["SECRET_OF_A_PLAN"] = "ours"
+    try:
+        asyncio.run(work())
+    finally:
+        del os.environ["SECRET_OF_A_PLAN"]
+    return found
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_code_of_a_load_host_in_the_broker_reaches_nothing(attack, attacked):
+    if not attacked["rights"]["confined"]:
+        pytest.skip("no Landlock here: Linux 5.13, and 6.12 for signals")
+    assert attacked[attack] is PermissionError
+    assert {path.name: path.read_text() for path in attacked["folder"].iterdir()} == {
+        "world": "ours",
+        "own": "ours",
+    }
+
+
+def test_the_broker_is_nobody_and_knows_no_secret(attacked):
+    if os.geteuid() == 0:
+        assert len(set(attacked["who"])) == 1
+        assert 61184 <= attacked["who"][0] < 65520
+        assert attacked["status"]["Groups"] == ""
+    assert attacked["rights"]["user"] == attacked["who"][0]
+    assert {attacked["status"][f"Cap{one}"] for one in ("Eff", "Prm", "Inh", "Amb")} == {"0" * 16}
+    assert attacked["status"]["NoNewPrivs"] == "1"
+    assert "SECRET_OF_A_PLAN" not in attacked["environment"]
+    assert not attacked["left"], "its folder"
+    assert not Path(f"/proc/{attacked['pid']}").exists()
+
+
+def test_the_scheduler_listens_where_it_was_told_alone(attacked):
+    assert list(attacked["listening"]) == ["127.0.0.1"]
+    assert attacked["again"]["127.0.0.1"] == attacked["listening"]["127.0.0.1"]
+    assert set(attacked["again"]) == {"127.0.0.1", "127.0.0.2"}
+
+
+def test_a_stranger_is_not_let_in_and_a_neighbours_address_does_not_answer():
+    (controller,) = credentials(["controller"])
+
+    async def work() -> None:
+        from distributed.comm import connect
+
+        link = await Link.start({"credentials": asdict(controller)})
+        try:
+            url = (await link.ask("listen", hosts=["127.0.0.1"]))["127.0.0.1"]
+            with pytest.raises(OSError, match=r"."):
+                await connect(
+                    url, timeout=3, **credentials(["x"])[0].security().get_connection_args("client")
+                )
+            port = int(url.rpartition(":")[2])
+            with pytest.raises(ConnectionRefusedError):
+                socket.create_connection(("127.0.0.3", port), timeout=3)
+        finally:
+            await link.close()
+
+    asyncio.run(work())
+
+
+SILLY = [
+    b"not JSON\n",
+    b"[]\n",
+    b'{"id": 1}\n' * 3 + b"{}\n",
+    b'{"id": [], "ok": 1}\n',
+    b"[" * 100_000 + b"\n",
+    b"\xff\n",
+]
+
+
+@pytest.mark.parametrize("said", SILLY, ids=range(len(SILLY)))
+def test_a_broker_that_was_taken_over_cannot_break_its_controller(said, tmp_path, monkeypatch):
+    (tmp_path / "said").write_bytes(said)
+    script = tmp_path / "broker"
+    script.write_text(
+        f'#!/bin/sh\nread line\nprintf \'{{"id": 0, "ok": {{}}}}\\n\'\nread line\ncat {tmp_path}/said\nexec sleep 60\n'
+    )
+    script.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(script))
+
+    async def work() -> None:
+        link = await Link.start({})
+        try:
+            await link.ask("listen", hosts=[])
+        finally:
+            await link.close()
+
+    with raises(InstanceError, "broker-failed"):
+        asyncio.run(asyncio.wait_for(work(), 20))
+
+
+def test_the_controller_has_no_dask():
+    code = (
+        "import sys; from hindmost.fleet.dask import fleet, compute, given; from hindmost.fleet.opening import need_dask;"
+        "need_dask(); sys.exit(bool({'dask', 'distributed', 'cloudpickle'} & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-P", "-c", code], check=False).returncode == 0
