@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 NAMES = {
+    "CAP_CHOWN": 0,
+    "CAP_DAC_OVERRIDE": 1,
     "CAP_DAC_READ_SEARCH": 2,
     "CAP_KILL": 5,
     "CAP_SETGID": 6,
@@ -24,6 +26,9 @@ NAMES = {
     "CAP_BPF": 39,
 }
 """Bits of ``/proc/self/status``, by the names of ``capability.h``."""
+
+TO_SWITCH = ("CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_SETUID", "CAP_SETGID", "CAP_KILL")
+"""What root needs to start a server as another user, to keep its folder, and to end it."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +67,13 @@ class Need:
 
 NEEDS = (
     Need("measure URL"),
-    Need("measure PRESET", why="as root, the server runs as another user"),
+    Need("measure PRESET", why="the server runs as you"),
+    Need(
+        "measure PRESET, as root",
+        TO_SWITCH,
+        owner=True,
+        why="the server runs as another user",
+    ),
     Need("report, list, compare STUDY, doctor, knobs list, synth, harvest simulate"),
     Need(
         "measure --verify-wire",
@@ -80,12 +91,35 @@ NEEDS = (
     Need("knobs set, attribute and trial with settings", owner=True, why="files below /proc/sys and /sys"),
     Need("the same, of a network interface", ("CAP_NET_ADMIN",), owner=True, why="ethtool(8)"),
     Need(
-        "diagnose PID, supervise",
-        ("CAP_KILL", "CAP_SYS_NICE", "CAP_SYS_PTRACE"),
+        "diagnose PID",
+        ("CAP_SYS_PTRACE", "CAP_DAC_READ_SEARCH"),
         owner=True,
-        why="pauses, priorities, control groups",
+        why="files below /proc of another user's process",
     ),
-    Need("diagnose --twin", ("CAP_NET_ADMIN", "CAP_SYS_ADMIN"), owner=True, why="a network namespace"),
+    Need(
+        "the same, with neighbours of other users",
+        ("CAP_SYS_PTRACE", "CAP_DAC_READ_SEARCH", "CAP_KILL"),
+        owner=True,
+        why="pauses them; without it they are left out",
+    ),
+    Need(
+        "diagnose --twin",
+        ("CAP_SYS_PTRACE", *TO_SWITCH),
+        owner=True,
+        why="a second server, as another user",
+    ),
+    Need(
+        "the same, with a network of its own",
+        ("CAP_NET_ADMIN", "CAP_SYS_ADMIN"),
+        owner=True,
+        why="a network namespace; suspects of the network are left out without it",
+    ),
+    Need(
+        "colocate supervise",
+        ("CAP_SYS_PTRACE", "CAP_DAC_OVERRIDE"),
+        owner=True,
+        why="a control group for the job",
+    ),
 )
 
 

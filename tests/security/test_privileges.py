@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -31,12 +32,16 @@ def of(command: str) -> tuple[str, ...]:
     return next(one.capabilities for one in NEEDS if one.command == command)
 
 
+def limited(rights: tuple[str, ...]) -> list[str]:
+    """The start of a command that has no capability but these."""
+    bounds = ",".join(["-all", *(f"+{one.removeprefix('CAP_').lower()}" for one in rights)])
+    return ["setpriv", f"--bounding-set={bounds}", "--inh-caps=-all", sys.executable, "-P", "-c", CODE]
+
+
 def with_rights(rights: tuple[str, ...], *words: object, for_s: float | None = None):
     """Run a command as root without any capability but these."""
-    bounds = ",".join(["-all", *(f"+{one.removeprefix('CAP_').lower()}" for one in rights)])
-    command = ["setpriv", f"--bounding-set={bounds}", "--inh-caps=-all", sys.executable, "-P", "-c", CODE]
     with subprocess.Popen(
-        [*command, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [*limited(rights), *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
         if for_s is not None:
             time.sleep(for_s)
@@ -125,6 +130,73 @@ def test_packets_are_read_with_one_right(server, tmp_path):
         code, out, err = with_rights(rights, *words, tmp_path / f"{missing}")
         assert code in (0, 4), err
         assert ("no-capture" in {one["code"] for one in json.loads(out)["reasons"]}) is missing
+
+
+@pytest.fixture
+def burner(tmp_path):
+    """A process of another user that never rests."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        program = Path(shutil.copy("/bin/sh", f"{folder}/burner"))
+        program.chmod(0o755)
+        words = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", str(program)]
+        with subprocess.Popen([*words, "-c", "while :; do :; done"]) as process:
+            yield process.pid
+            process.kill()
+
+
+SHORT = ("--normal", "1us", "--pairs", "6", "--window", "100ms", "--settle", "50ms", "--json")
+BURN = f"{sys.executable} -c 'while True: pass'"
+PROMISE = ("--promise", "p90<10s", "--window", "200ms", "--duration", "1s", "--json")
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        ("colocate supervise", ["colocate", "supervise", "{url}", BURN, *PROMISE]),
+        ("diagnose PID", ["diagnose", "{url}", *SHORT]),
+        ("diagnose --twin", ["diagnose", "{url}", *SHORT, "--twin", "memcached", "--twin-rate", "500"]),
+        ("measure PRESET, as root", ["measure", "memcached", *QUICK, "--json", "--out", "{folder}"]),
+    ],
+)
+def test_a_command_works_with_the_rights_of_its_row_and_none_less(row, words, server, tmp_path):
+    def run(rights: tuple[str, ...]) -> tuple[int, str, str]:
+        places = {"url": f"memcached://{server.address}", "folder": tmp_path / f"{len(rights)}-{rights[:1]}"}
+        return with_rights(rights, *(word.format(**places) for word in words))
+
+    rights = of(row)
+    code, out, err = run(rights)
+    assert code in (0, 3, 4), err
+    assert "code" not in json.loads(out)
+    for missing in rights:
+        code, out, err = run(tuple(one for one in rights if one != missing))
+        assert code in (1, 5), (missing, err)
+        assert json.loads(out)["code"] in ("needs-root", "not-listening"), missing
+
+
+@pytest.mark.nightly
+def test_a_neighbour_of_another_user_is_paused_with_its_right_alone(server, burner):
+    rights = of("the same, with neighbours of other users")
+    for missing, left_out in (((), False), (("CAP_KILL",), True)):
+        some = tuple(one for one in rights if one not in missing)
+        code, out, err = with_rights(some, "diagnose", f"memcached://{server.address}", *SHORT)
+        assert code in (0, 4), err
+        assert (f"neighbour burner ({burner})" in json.loads(out)["not_tried_notes"]) is left_out, out
+
+
+@pytest.mark.nightly
+def test_a_setting_of_an_interface_takes_one_right(tmp_path):
+    """In a network of its own, whose interfaces are seen below a /sys of its own."""
+    rights = of("the same, of a network interface")
+    words = ["knobs", "set", "gro@lo", "off", "--json", "--journal", str(tmp_path / "journal")]
+    within = ["unshare", "--net", "--mount", "sh", "-c", 'mount -t sysfs none /sys; exec "$@"', "sh"]
+    for some, fits in ((rights, True), ((), False)):
+        done = subprocess.run(
+            [*within, *limited(some), *words], capture_output=True, text=True, timeout=120, check=False
+        )
+        assert "Traceback" not in done.stderr, done.stderr
+        assert (done.returncode == 0) is fits, done
 
 
 def test_a_client_gives_up_what_it_does_not_need(server, tmp_path):

@@ -107,6 +107,11 @@ def test_a_stored_study_sends_no_file_of_ours_unless_we_say_so(study):
         ),
         ({"factors": [{"interference": "/tmp/evil", "on": "0"}]}, ["/tmp/evil"]),
         ({"factors": [{"interference": "spin", "on": "0"}]}, []),
+        ({"plan": {"target": "/tmp/evil.toml?size=1"}}, ["/tmp/evil.toml?size=1"]),
+        ({"comparison": {"plans": [{"target": "evil.toml"}]}}, ["evil.toml"]),
+        ({"plan": {"target": __file__}}, [__file__]),
+        ({"plan": {"target": "memcached?connections=5"}}, []),
+        ({"plan": {"target": "http://h/evil.toml"}}, []),
         ({"plan": {"workload": {"requests": [{"command": "GET x", "weight": 1}]}}}, []),
     ],
 )

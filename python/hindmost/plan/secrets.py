@@ -112,7 +112,7 @@ def given_names() -> list[str]:
 
 
 def references(document: object) -> set[str]:
-    """All references to variables and files in a document's texts, and programs that its factors run."""
+    """All references to variables and files in a document's texts, and programs that it has run."""
     if isinstance(document, str):
         return {found[0] for found in _REFERENCE.finditer(document) if found[1] in ("env", "file")}
     if isinstance(document, Mapping):
@@ -124,12 +124,19 @@ def references(document: object) -> set[str]:
 
 
 def _programs(factor: Mapping[str, Any]) -> list[str]:
-    """What a factor of a study runs: a command that reads or undoes, or an interference of the user's."""
+    """What a part of a study runs: commands of a factor, an interference of the user's, a target file."""
     keys = ["command", "read", "undo"] if {"read", "undo"} & factor.keys() else []
     found = [factor.get(key) for key in keys]
     if (beside := factor.get("interference")) not in BUILT_IN:
         found.append(beside)
+    found += [one for one in [factor.get("target")] if _is_file(one)]
     return [one for one in found if isinstance(one, str)]
+
+
+def _is_file(target: object) -> bool:
+    """Whether a target is a file, which says what is started."""
+    name = target.partition("?")[0] if isinstance(target, str) and "://" not in target else ""
+    return name.endswith(".toml") or (name != "" and Path(name).is_file())
 
 
 def trust(document: object) -> None:

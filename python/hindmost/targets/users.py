@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hindmost.errors import TargetError, UsageError
+from hindmost.privileges import TO_SWITCH, capabilities
 from hindmost.targets.spec import TargetSpec
 
 DYNAMIC = "dynamic"
@@ -42,6 +43,15 @@ def account(spec: TargetSpec) -> Account | None:
     name = spec.user or (spec.user_if_root if root else None)
     if name is None:
         return None
+    if root and (missing := sorted(set(TO_SWITCH) - capabilities())):
+        raise TargetError(
+            "needs-root",
+            f"target {spec.name} should run as user {name}, but this root lacks {', '.join(missing)}",
+            hint=f"run Hindmost with {', '.join(missing)}, or as another user",
+            key="user",
+            name=name,
+            missing=missing,
+        )
     if name == DYNAMIC and root:
         if (own := unused_id()) is not None:
             return Account(own, own, (own,))

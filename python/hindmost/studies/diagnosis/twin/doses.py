@@ -193,10 +193,11 @@ class Shield:
         try:
             self._set(os.SCHED_RR, PRIORITY)
         except PermissionError as error:
+            with contextlib.suppress(PermissionError):
+                self.give_back()
             text = f"the kernel refuses the replica real-time priority: {error.strerror}"
             return Note("real-time-refused", text, {"errno": error.errno})
-        finally:
-            self.give_back()
+        self.give_back()
         return None
 
     def remove(self) -> None:
