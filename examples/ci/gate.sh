@@ -1,12 +1,12 @@
 #!/bin/sh
 # Hold a server to its limits. Both jobs beside this file call it, and so can you:
 #
-#   LIMITS='p99<50ms,errors<1%' examples/ci/gate.sh TARGET [OPTIONS OF hindmost measure]
+#   LIMITS='p99<50ms,failed<1%' examples/ci/gate.sh TARGET [OPTIONS OF hindmost measure]
 #
 # It leaves limits.xml (JUnit), summary.md and the study in OUT, and ends with the exit code of the limits:
 # 0 held, 3 crossed, 4 undecided, 6 the instrument is to blame. What is undecided is given more runs, once.
 set -u
-limits=${LIMITS:-p99<50ms,errors<1%}
+limits=${LIMITS:-p99<50ms,failed<1%}
 out=${OUT:-hindmost-ci}
 more=${MORE_RUNS-20..40}
 mkdir -p "$out"

@@ -91,7 +91,11 @@ def test_the_interval_decides(text, result):
         ({"errors": 500, "done": 9_500}, "errors<1%", "crossed"),
         ({"errors": 500, "done": 9_500}, "errors<10%", "held"),
         ({"timeouts": 150, "unsent": 150, "done": 9_700}, "unanswered<1%", "crossed"),
-        ({"timeouts": 150, "unsent": 150, "done": 9_700}, "errors<1%", "held"),
+        ({"timeouts": 150, "unsent": 150, "done": 9_700}, "errors<1%", "undecided"),  # who knows
+        ({"timeouts": 15, "unsent": 15, "done": 9_970}, "errors<1%", "held"),
+        ({"timeouts": 150, "errors": 150, "done": 9_700}, "failed<2%", "crossed"),
+        ({"timeouts": 10_000, "done": 0}, "failed<99%", "crossed"),
+        ({"timeouts": 50, "errors": 30, "unsent": 20, "done": 9_900}, "failed<2%", "held"),
         ({"misses": 4_000}, "misses<10%", "crossed"),
         (
             {"misses": 500, "done": 1_000, "timeouts": 9_000},
@@ -173,6 +177,43 @@ def test_without_calm_latency_a_limit_on_it_is_undecided_with_the_reason_and_wha
     assert (found["result"], found["blame"], found["value"]) == ("undecided", "host", None)
     assert found["code"] == code
     assert need in found["hint"]
+
+
+FEW = reason("few-samples", "inconclusive", "p99", "p50")
+
+
+@each_row(
+    ("p99", "reasons", "counts", "text", "result"),
+    [
+        # Three quarters got no answer: p50 is beyond the timeout, too.
+        ([None] * 10, [FEW], {"timeouts": 7_500, "done": 2_500}, "p99<60ms", "crossed"),
+        ([None] * 10, [FEW], {"timeouts": 7_500, "done": 2_500}, "p50<60ms", "crossed"),
+        ([None] * 10, [FEW], {"timeouts": 7_500, "done": 2_500}, "calm p99<60ms", "crossed"),
+        ([None] * 10, [FEW, reason("steal-time")], {"timeouts": 200, "done": 9_800}, "p99<60ms", "crossed"),
+        ([400.0], [FEW], {"timeouts": 7_500, "done": 2_500}, "p99<60ms", "crossed"),  # one run
+        # Not beyond doubt: the client's doing, fewer than the percentile leaves, a limit from below.
+        (
+            NEAR,
+            [reason("client-busy", "invalid")],
+            {"timeouts": 200, "done": 9_800},
+            "p99<300us",
+            "undecided",
+        ),
+        (NEAR, [FEW], {"timeouts": 90, "done": 9_910}, "p99<300us", "undecided"),
+        (NEAR, [FEW], {"timeouts": 7_500, "done": 2_500}, "p99>300us", "undecided"),
+        # p50 is 100 us.
+        (NEAR, [reason("few-samples", "inconclusive", "p99")], {}, "p99<90us", "crossed"),
+        (NEAR, [reason("few-samples", "inconclusive", "p99")], {}, "p99<110us", "undecided"),
+        (NEAR, [FEW], {}, "p99<90us", "undecided"),  # neither is p50 known
+        (NEAR, [reason("few-samples", "inconclusive", "p50")], {}, "p50>410us", "crossed"),
+    ],
+)
+def test_a_latency_is_beyond_its_limit_where_answers_are_missing_or_a_lower_percentile_is(
+    p99, reasons, counts, text, result
+):
+    found = limit(measured(p99, *reasons, **counts), text)
+    assert found["result"] == result
+    assert exit_of([found]) in (3, 4, 6)
 
 
 @each_row(

@@ -23,7 +23,7 @@ from hindmost.studies.kind import carry_out
 from hindmost.studies.talk import Silent
 from hindmost.studies.trial import Asked, answer, opened, reopened
 from hindmost.studies.trial import sides as making
-from hindmost.studies.trial.answer import Column, _level, best_of, conflicting, kept
+from hindmost.studies.trial.answer import Column, _level, best_of, conflicting, kept, verdict_of
 from hindmost.studies.trial.asked import allowed, parse_knob
 
 SLOWER = {"env": "HINDMOST_NOTHING"}
@@ -213,6 +213,37 @@ def test_a_level_is_kept_only_if_proven_better_and_conflicts_with_the_mean_are_n
     assert best_of(levels, "p99", one_stage=True) == best
     assert kept(levels, best, "p99") == keep
     assert conflicting(levels, "p99") == conflicts
+
+
+@each_row(
+    ("levels", "rounds", "verdict"),
+    [
+        ([(0.80, 0.70, "lower")], 8, "set"),
+        ([(0.99, 0.93, "undecided")], 5, "undecided"),  # five rounds: no interval is that of 95 %
+        ([(1.01, 0.90, "no change seen")], 8, "undecided"),  # the lowest is the present one, by chance
+        ([(1.01, 0.97, "no change seen")], 8, "leave"),
+        ([(1.30, 1.10, "higher")], 8, "leave"),
+        ([(1.30, 1.10, "higher"), (1.02, 0.80, "no change seen")], 8, "undecided"),
+        ([(1.30, None, "undecided")], 5, "undecided"),
+        ([(0.80, 0.70, "lower")], 0, "undecided"),
+    ],
+)
+def test_the_verdict_follows_the_intervals_not_which_figure_is_lowest(levels, rounds, verdict):
+    rows = [level("off", p99=(100.0, ""))]
+    for value, low, change in levels:
+        rows.append(level("on", p99=(100.0 * value, change)))
+        rows[-1]["against"]["p99"]["ratio"]["low"] = low
+    best = best_of(rows, "p99", one_stage=True)
+    document = {"rounds": rounds, "by": "p99", "levels": rows, "best": best, "keep": kept(rows, best, "p99")}
+    assert verdict_of(document) == verdict
+
+
+def test_a_level_that_is_infinitely_late_is_no_better_and_beside_such_a_present_one_nothing_is_known():
+    late = {"level": "on", "latency_us": {"p99": {"value": None}}, "against": {}}
+    here = level("off", p99=(100.0, ""))
+    for rows, verdict in (([here, late], "leave"), ([late, here], "undecided")):
+        document = {"rounds": 8, "by": "p99", "levels": rows, "best": 0, "keep": None}
+        assert verdict_of(document) == verdict
 
 
 def test_what_was_infinitely_late_in_a_run_has_no_ratio_and_is_not_kept():

@@ -20,7 +20,7 @@ Require = Annotated[
         group=OUTPUT,
         metavar="LIMIT",
         negative="",
-        help="Exit with 3 where this is crossed, 4 where undecided, like 'p99<5ms', 'errors<1%' or"
+        help="Exit with 3 where this is crossed, 4 where undecided, like 'p99<5ms', 'failed<1%' or"
         " 'throughput>49k'; may be repeated.",
     ),
 ]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hindmost.errors import UsageError
 from hindmost.plan.term import Term, parse_term
 
-EXAMPLES = "'p99<500us', 'calm p99<500us' or 'p99<500us,errors<0.1%,unanswered<1%'"
+EXAMPLES = "'p99<500us', 'calm p99<500us' or 'p99<500us,failed<1%'"
 
 
 @dataclass(frozen=True, slots=True)

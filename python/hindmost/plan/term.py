@@ -1,4 +1,4 @@
-"""One limit on one figure, as people write it: ``p99<5ms``, ``errors<1%``, ``throughput>49k``.
+"""One limit on one figure, as people write it: ``p99<5ms``, ``failed<1%``, ``throughput>49k``.
 
 What ``--require`` holds against a result, what ``--find-rate`` holds rates against, and what ``synth sweep
 --find`` asks a clone for are made of these.
@@ -24,6 +24,7 @@ from hindmost.plan.units import (
 
 Ways = tuple[Literal["errors", "misses", "timeouts", "unsent"], ...]
 SHARES: dict[str, tuple[Ways, Literal["due", "done"]]] = {
+    "failed": (("errors", "timeouts", "unsent"), "due"),
     "errors": (("errors",), "due"),
     "unanswered": (("timeouts", "unsent"), "due"),
     "misses": (("misses",), "done"),
@@ -32,7 +33,8 @@ SHARES: dict[str, tuple[Ways, Literal["due", "done"]]] = {
 THROUGHPUT = "throughput"
 Unit = Literal["us", "share", "per_s"]
 EXAMPLES = (
-    "'p99<5ms', 'mean<1ms', 'calm p99<5ms', 'errors<1%', 'unanswered<1%', 'misses<5%' or 'throughput>49k'"
+    "'p99<5ms', 'mean<1ms', 'calm p99<5ms', 'failed<1%', 'errors<1%', 'unanswered<1%', 'misses<5%' or"
+    " 'throughput>49k'"
 )
 
 

@@ -45,7 +45,7 @@ def measure(
         Search for the highest rate at which this holds, such as ``"p99<500us"``; the result then is a
         `SearchResult`.
     require : sequence of str
-        Limits to hold it against, such as ``["p99<5ms", "errors<1%"]``: see `MeasureResult.limits`.
+        Limits to hold it against, such as ``["p99<5ms", "failed<1%"]``: see `MeasureResult.limits`.
     out : str or Path, optional
         Folder of the study; by default a new one here, named after the target and the time.
     progress : callable, optional

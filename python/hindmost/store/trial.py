@@ -49,8 +49,10 @@ class Stage(TypedDict):
 class Trial(TypedDict):
     """The result of ``hindmost trial``.
 
-    ``best``: the place of the level with the lowest figure; ``keep``: the same where it was proven lower than
-    the present one. ``aside``: excluded rounds, and why.
+    ``verdict``: ``set`` where a level was proven lower than the present one, ``leave`` where every other
+    level was proven to lower the figure by less than 5 % if at all. ``best``: the place of the level with the
+    lowest figure; ``keep``: the same where it was proven lower than the present one. ``aside``: excluded
+    rounds, and why.
     ``comparisons``: how often a level was compared with the present state; the intervals of their ratios hold
     together, at 95 %. ``stages``: first all levels that were asked for, then those about the best.
     """
@@ -58,6 +60,7 @@ class Trial(TypedDict):
     schema: Literal["hindmost.trial/1"]
     version: str
     created: str
+    verdict: Literal["set", "leave", "undecided"]
     headline: str
     study: str
     target: str

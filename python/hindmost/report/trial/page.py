@@ -17,12 +17,12 @@ from hindmost.store.trial import Level, Trial
 
 def render_trial_page(document: Trial) -> str:
     """Write the page: one HTML file with everything inside, without scripts."""
-    decided = document["best"] == 0 or document["keep"] is not None
+    decided = document["verdict"] != "undecided"
     return render(
         "trial.html",
         doc=document,
-        mark="valid" if document["rounds"] and decided else "inconclusive",
-        word="decided" if document["rounds"] and decided else "open",
+        mark="valid" if decided else "inconclusive",
+        word="decided" if decided else "open",
         heads=heads(document),
         rows=[row(document, place) for place in range(len(document["levels"]))],
         figures=[

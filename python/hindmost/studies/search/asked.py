@@ -55,7 +55,7 @@ def searching(
     asked : MeasureRequest
         How each step is made.
     objective_text : str
-        Such as ``p99<500us,errors<0.1%``; its percentiles are added to those that are reported.
+        Such as ``p99<500us,failed<1%``; its percentiles are added to those that are reported.
     beside : mapping, optional
         What else was asked for, by name of the option.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from hindmost.stats import compare_runs, over_runs
 from hindmost.store import Study, now_utc
 from hindmost.store import trial as documents
 from hindmost.store.estimates import bounds, finite, written
+from hindmost.studies.comparison.asked import MARGIN
 from hindmost.studies.comparison.runs import unsound
 from hindmost.studies.kind import again
 from hindmost.studies.measure import pictures
@@ -90,6 +92,7 @@ def answer(study: Study) -> documents.Trial:
         "schema": "hindmost.trial/1",
         "version": __version__,
         "created": now_utc(),
+        "verdict": "undecided",
         "headline": "",
         "study": study.folder.resolve().name,
         "target": plan.target,
@@ -104,6 +107,7 @@ def answer(study: Study) -> documents.Trial:
         "comparisons": asked.comparisons,
         "stages": [{"levels": list(places), "rounds": len(rounds)} for places, rounds in counted],
     }
+    document["verdict"] = verdict_of(document)
     document["headline"] = _headline(document)
     return finite(document)
 
@@ -148,6 +152,24 @@ def kept(levels: Sequence[documents.Level], best: int | None, by: str) -> int | 
     """The best level if it is proven better; None too where a run was infinitely late, which has no ratio."""
     against = levels[best]["against"].get(by) if best else None
     return best if against is not None and against["change"] == "lower" else None
+
+
+def verdict_of(doc: documents.Trial) -> Literal["set", "leave", "undecided"]:
+    """Set the best level, leave the present one, or neither."""
+    if not doc["rounds"] or doc["best"] is None:
+        return "undecided"
+    if doc["keep"] is not None:
+        return "set"
+    known = _value(doc["levels"][0], doc["by"]) is not None
+    return "leave" if known and all(_no_better(one, doc["by"]) for one in doc["levels"][1:]) else "undecided"
+
+
+def _no_better(level: documents.Level, by: str) -> bool:
+    """Whether a level is proven not to lower the figure by more than the margin."""
+    if by not in level["against"]:
+        return _value(level, by) is None  # infinitely late
+    low = level["against"][by]["ratio"]["low"]
+    return low is not None and low > 1.0 / (1.0 + MARGIN)
 
 
 def _column(study: Study, rounds: Sequence[int]) -> Column:
@@ -217,14 +239,15 @@ def _headline(doc: documents.Trial) -> str:
         return f"no round counts ({why}), so nothing is known of {_of(doc['knob'])}"
     if best is None:
         return f"every level of {_of(doc['knob'])} is infinitely late"
-    if best == 0:
-        text = f"leave {_of(doc['knob'])} at {present}: it has the lowest {by}"
-    else:
-        one = levels[best]["against"].get(by)
-        span = "" if one is None else f" ({_times(one['ratio'])} of {present})"
-        do = "set" if doc["keep"] == best else "not decided: least with"
-        text = f"{do} {_of(doc['knob'])} to {levels[best]['level']}: {by}"
-        text += f" {numbers.latency(_value(levels[best], by))}{span}"
+    one = levels[best]["against"].get(by)
+    span = "" if one is None else f" ({_times(one['ratio'])} of {present})"
+    figure = f"{by} {numbers.latency(_value(levels[best], by))}{span}"
+    knob = _of(doc["knob"])
+    text = {
+        "set": f"set {knob} to {levels[best]['level']}: {figure}",
+        "leave": f"leave {knob} at {present}: no level lowers {by} by more than {numbers.percent(MARGIN)}",
+        "undecided": f"not decided: lowest so far is {knob} {levels[best]['level']}, {figure}",
+    }[doc["verdict"]]
     return text + _apart(doc)
 
 

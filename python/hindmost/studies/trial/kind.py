@@ -138,8 +138,7 @@ def publish(study: Study, result: Trial, page: Path | None = None) -> Shown:
     """Write ``trial.json`` and the page."""
     from hindmost.report.trial import render_trial, render_trial_page
 
-    decided = result["rounds"] > 0 and result["best"] is not None
-    code = Exit.DONE if decided and (result["best"] == 0 or result["keep"] is not None) else Exit.INCONCLUSIVE
+    code = Exit.INCONCLUSIVE if result["verdict"] == "undecided" else Exit.DONE
     return write_answer(study, FILE, result, (render_trial_page, render_trial), code, page)
 
 

@@ -66,7 +66,7 @@ def _concerns(reason: Reason, term: Term) -> bool:
 def _about_calm(document: documents.Measure, term: Term, grave: Sequence[Reason]) -> list[Reason]:
     """Without what thefts did; late sending stays where it was late in calm time, which its verdict tells."""
     calm = document.get("calm")
-    found = calm["latency_us"].get(term.name) if calm else None
+    found = calm["latency_us"].get(term.name) if calm and not calm["refused"] else None
     rest = [one for one in grave if one["code"] not in FROM_INTERFERENCE]
     if found is not None and found["verdict"] == "invalid" and not any(o["level"] == "invalid" for o in rest):
         return [one for one in grave if one["code"] not in ALWAYS_FROM_INTERFERENCE]
@@ -93,7 +93,7 @@ def _doubt(reason: Reason, term: Term) -> Doubt | None:
 
 
 def _taken(term: Term) -> Bent | None:
-    """What somebody does to a figure who takes processors; errors and misses are the server's own."""
-    if term.is_latency or term.name == "unanswered":
+    """How lost processors bend a figure; errors and misses are the server's own."""
+    if term.is_latency or term.name in ("failed", "unanswered"):
         return HIGH
     return LOW if term.name == THROUGHPUT else None

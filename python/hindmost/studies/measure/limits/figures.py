@@ -81,6 +81,19 @@ def _latency(values: dict[int, float], about: Middle) -> Figure:
     return Figure(estimate, about, values)
 
 
+def unanswered(document: documents.Measure) -> tuple[float, float]:
+    """Share of the requests that were due and got no answer, and the lower end of its interval.
+
+    Of one run the interval is that of chance alone (Clopper and Pearson).
+    """
+    runs = _counted(document)
+    found = _share([(run["run"], share("unanswered", run["counts"])) for run in runs]).estimate
+    if found.known:
+        return found.value, found.low
+    none, due = (sum(share("unanswered", run["counts"])[place] for run in runs) for place in (0, 1))
+    return found.value, binomial_bounds(none, due, CONFIDENCE)[0]
+
+
 def _share(runs: Sequence[tuple[int, tuple[int, int]]]) -> Figure:
     """Share of all requests; one run says nothing of how runs differ."""
     shares = {number: counted / of for number, (counted, of) in runs}

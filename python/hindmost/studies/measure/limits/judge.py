@@ -17,7 +17,7 @@ from hindmost.store import measure as documents
 from hindmost.store.estimates import number
 from hindmost.store.types import Blame
 from hindmost.studies.measure.limits.doubts import Doubt, doubts
-from hindmost.studies.measure.limits.figures import Figure, figure
+from hindmost.studies.measure.limits.figures import Figure, figure, unanswered
 
 NAMED = 5
 """So many runs on the other side are named."""
@@ -71,6 +71,22 @@ def exit_of(limits: Sequence[documents.Limit]) -> Exit:
 
 
 def _limit(document: documents.Measure, term: Term, again: str) -> documents.Limit:
+    limit = _by_figure(document, term, again)
+    if limit["result"] != "undecided" or (beyond := _beyond_anyway(document, term)) is None:
+        return limit
+    told = "" if limit["value"] is None else limit["text"].partition("; ")[0] + "; "
+    return limit | {  # type: ignore[return-value]
+        "result": "crossed",
+        "blame": None,
+        "code": beyond.code,
+        "values": dict(beyond.values),
+        "text": f"{told}{beyond}",
+        "hint": None,
+    }
+
+
+def _by_figure(document: documents.Measure, term: Term, again: str) -> documents.Limit:
+    """What the limit's own figure says."""
     found = figure(document, term)
     if found is None:
         why, need = _no_calm(document)
@@ -80,6 +96,9 @@ def _limit(document: documents.Measure, term: Term, again: str) -> documents.Lim
     if says == "undecided":
         why, hint = _open(found, again)
         return _document(term, found, says, "sample", f"{told}; {why}", hint, why)
+    if term.name == "errors" and says == "held" and (silent := _silent(document, term)) is not None:
+        hint = "--require 'failed<1%' counts errors and requests without an answer"
+        return _document(term, found, "undecided", "server", f"{told}; {silent}", hint, silent)
     against = [
         doubt
         for doubt in doubts(document, term)
@@ -95,6 +114,45 @@ def _limit(document: documents.Measure, term: Term, again: str) -> documents.Lim
     worst = min(against, key=lambda one: ("instrument", "server", "sample", "host").index(one.blame))
     why = _why(says, worst)
     return _document(term, found, "undecided", worst.blame, f"{told}; {why}", _hint(term, worst), why)
+
+
+def _beyond_anyway(document: documents.Measure, term: Term) -> Note | None:
+    """Why a latency is beyond its limit where its own figure decides nothing.
+
+    So many requests got no answer that the percentile is beyond the client's timeout, whatever the host did;
+    or a lower percentile is beyond the limit already.
+    """
+    if term.level is None:
+        return None
+    blamed = [doubt for doubt in doubts(document, term) if doubt.blame == "instrument"]
+    share, least = unanswered(document)
+    if not term.above and least > 1.0 - term.level and not blamed:
+        return _no_answer(share, least)
+    names = document["runs"][0]["latency_us"]
+    for name in sorted((one for one in names if one[0] == "p"), key=lambda one: float(one[1:])):
+        other = replace(term, name=name)
+        assert other.level is not None
+        if other.level == term.level or (other.level > term.level) != term.above:
+            continue
+        found = figure(document, other)
+        if found is None or judged(found.estimate, term.limit, above=term.above) != "crossed":
+            continue
+        if all(stands("crossed", doubt.bent, above=term.above) for doubt in doubts(document, other)):
+            text = f"{_told(other, found)}, and {term.key} is not {'above' if term.above else 'below'} it"
+            return Note("beyond-limit", text, {"name": name, "value": number(found.estimate.value)})
+    return None
+
+
+def _silent(document: documents.Measure, term: Term) -> Note | None:
+    """Why a limit on errors says nothing: more requests than it allows got no answer at all."""
+    share, least = unanswered(document)
+    return None if term.above or least <= term.limit else _no_answer(share, least)
+
+
+def _no_answer(share: float, least: float) -> Note:
+    return Note(
+        "unanswered", f"{100 * share:.3g} % of the requests got no answer", {"share": share, "low": least}
+    )
 
 
 def _told(term: Term, found: Figure) -> str:
@@ -129,7 +187,7 @@ def _hint(term: Term, doubt: Doubt) -> str | None:
     if doubt.blame == "host" and term.level is not None and not term.calm and not term.above:
         return f"--require 'calm {term.text}' excludes interference" + (f"; {hint}" if hint else "")
     if doubt.reason["code"] == "errors":
-        return f"--require 'errors<1%' limits errors; {hint}"
+        return f"--require 'failed<1%' limits errors; {hint}"
     return hint
 
 

@@ -15,11 +15,11 @@ from hindmost.plan import Term
 from hindmost.store import measure as documents
 from hindmost.store.estimates import number
 
-WORST = {"errors": 1.0, "unanswered": 1.0, "misses": 1.0, "throughput": 0.0}
+WORST = {"failed": 1.0, "errors": 1.0, "unanswered": 1.0, "misses": 1.0, "throughput": 0.0}
 """What a figure is where every request comes to the same; latencies are infinite."""
 SPOKEN: dict[Shows, tuple[str, ...]] = {
-    "silent": ("errors", "unanswered", "throughput"),
-    "failing": ("errors", "throughput"),
+    "silent": ("failed", "errors", "unanswered", "throughput"),
+    "failing": ("failed", "errors", "throughput"),
     "missing": ("misses",),
 }
 """Which figures that shows in; of all but misses, latencies, too: they have no answer to tell of."""
