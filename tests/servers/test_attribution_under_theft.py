@@ -47,7 +47,7 @@ def test_planted_switches_are_told_rightly_or_not_at_all_under_a_thief(tmp_path,
     design = f'[design]\nblocks = "{blocks}"\n[confirm]\nskip = true\n'
     file.write_text("".join([HEAD.format(target=EXAMPLES / "planted-server.toml"), cpus, *parts, design]))
     with thief(server, SHARE, SPELL_MS, until_s=800.0):
-        document = read(finish(start("attribute", file, "--json", "--out", out), out, 850.0))
+        document = read(finish(start("attribute", file, "--json", "--out", out, fresh=True), out, 850.0))
     print("\n".join(judge(document, true_effects(document, tmp_path))))
 
 

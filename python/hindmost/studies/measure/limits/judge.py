@@ -75,7 +75,8 @@ def _limit(document: documents.Measure, term: Term, again: str) -> documents.Lim
     if limit["result"] != "undecided" or (beyond := _beyond_anyway(document, term)) is None:
         return limit
     told = "" if limit["value"] is None else limit["text"].partition("; ")[0] + "; "
-    return limit | {  # type: ignore[return-value]
+    found: documents.Limit = {
+        **limit,
         "result": "crossed",
         "blame": None,
         "code": beyond.code,
@@ -83,6 +84,7 @@ def _limit(document: documents.Measure, term: Term, again: str) -> documents.Lim
         "text": f"{told}{beyond}",
         "hint": None,
     }
+    return found
 
 
 def _by_figure(document: documents.Measure, term: Term, again: str) -> documents.Limit:
