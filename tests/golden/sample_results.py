@@ -222,7 +222,6 @@ def beside(runs: list[dict[str, Any]]) -> dict[str, Any]:
         "off": {
             label: {"runs": [], "share": 0.0, "low": 0.0, "high": 0.26, "text": none} for label in columns
         },
-        "quote": {label: {"which": "mean", "why": "the mean: no run is off"} for label in columns},
         "claims": "the mean over runs of states that at least 26 % of runs fall into; to see one of 5 % takes 59 runs",
     }
 

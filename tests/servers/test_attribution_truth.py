@@ -20,7 +20,9 @@ DELTA = 0.05
 def test_four_planted_switches_are_found(tmp_path):
     need_two_processors()
     out = tmp_path / "study"
-    ran = finish(start("attribute", EXAMPLES / "planted.toml", "--json", "--out", out, fresh=True), out, 1800.0)
+    ran = finish(
+        start("attribute", EXAMPLES / "planted.toml", "--json", "--out", out, fresh=True), out, 1800.0
+    )
     document = json.loads(ran.out)
     print(judge(document, tmp_path))
 

@@ -24,7 +24,7 @@ def test_a_quick_look_makes_three_short_runs_and_promises_no_precision():
         0.0,
     )
     assert plan.labels == ("p50", "p95", "p99")
-    assert plan.middle == "mean", "three runs have an interval of their mean alone"
+    assert plan.middle == "median", "it promises no interval"
 
 
 def test_percentiles_and_load_may_be_given_beside_it():

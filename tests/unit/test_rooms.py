@@ -14,6 +14,7 @@ OUTSIDE = {
     "laws",
     "names",
     "notes",
+    "privileges",
     "testing",
     "_engine",
     "__version__",

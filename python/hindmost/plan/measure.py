@@ -130,8 +130,12 @@ class MeasurePlan(BaseModel):
 
     @property
     def middle(self) -> Literal["median", "mean"]:
-        """What intervals over runs are about; so few runs that the median has none give their mean."""
-        return "mean" if self.runs[1] < MEDIAN_LEAST_RUNS else self.over_runs
+        """What figures over runs are about; so few runs that the median has no interval give their mean.
+
+        A quick look promises no interval.
+        """
+        few = self.runs[1] < MEDIAN_LEAST_RUNS and not self.quick
+        return "mean" if few else self.over_runs
 
     def engine_plan(
         self,

@@ -76,17 +76,16 @@ class RunsOff:
 
 @dataclass(frozen=True, slots=True)
 class Typical:
-    """Median and mean over runs beside each other, and which to quote.
+    """Median and mean over runs beside each other; ``claims``: what the mean is about.
 
-    ``quote``: "mean" only where no run is off; the median otherwise. ``why``: in a sentence. ``claims``: what
-    the mean is about.
+    The plan says beforehand which of both is quoted. Chosen by whether a run is off, the mean would be quoted
+    exactly where a rare state was missed: of 10 runs with a state of 1 % that is 20 times slower its interval
+    then covers .11.
     """
 
     median: Estimate
     mean: Estimate
     off: RunsOff
-    quote: Middle
-    why: str
     claims: str
 
 
@@ -103,19 +102,17 @@ def typical(values: RunValues, confidence: float = 0.95) -> Typical:
     Examples
     --------
     >>> found = typical([46, 51, 49, 47, 366, 50, 48, 739, 47, 1038, 46, 51])
-    >>> print(found.median, found.off.places, found.quote)
-    49.5 [47, 366] (95 %, n=12) (4, 7, 9) median
+    >>> print(found.median, found.off.places)
+    49.5 [47, 366] (95 %, n=12) (4, 7, 9)
     >>> print(found.off.text)
     3 of 12 runs are off (25 % [5.5 %, 57 %]): more than 1.7 times the median
     """
-    median = median_interval(values, confidence)
-    mean = positive_mean_interval(values, confidence)
-    off = runs_off(values, confidence)
-    claims = mean_claims(len(values), confidence)
-    if off.places:
-        why = f"the median: {off.text}; the mean is about both kinds of run together"
-        return Typical(median, mean, off, "median", why, claims)
-    return Typical(median, mean, off, "mean", "the mean: no run is off", claims)
+    return Typical(
+        median_interval(values, confidence),
+        positive_mean_interval(values, confidence),
+        runs_off(values, confidence),
+        mean_claims(len(values), confidence),
+    )
 
 
 def runs_off(values: RunValues, confidence: float = 0.95) -> RunsOff:

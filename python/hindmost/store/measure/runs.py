@@ -155,13 +155,6 @@ class Off(TypedDict):
     text: str
 
 
-class Quote(TypedDict):
-    """Which of both to quote, and why."""
-
-    which: Literal["median", "mean"]
-    why: str
-
-
 class OverRuns(TypedDict):
     """What intervals over runs are ``about``, and what stands beside.
 
@@ -172,7 +165,6 @@ class OverRuns(TypedDict):
     about: Literal["median", "mean"]
     beside_us: Estimates
     off: dict[Label, Off]
-    quote: dict[Label, Quote]
     claims: str
 
 

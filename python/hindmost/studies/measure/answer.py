@@ -211,7 +211,7 @@ def _stamped(
 def _over_runs(
     runs: Sequence[RunFigures], reasons: Sequence[verdict.Reason], plan: MeasurePlan
 ) -> documents.OverRuns:
-    """Median and mean beside each other, the runs that are off, and which of both to quote."""
+    """Median and mean beside each other, and the runs that are off."""
     latency = [run.values["latency"] for run in runs]
     found = {name: typical([one[name] for one in latency]) for name in latency[0]}
     beside: Middle = "mean" if plan.middle == "median" else "median"
@@ -228,7 +228,6 @@ def _over_runs(
             }
             for name, one in found.items()
         },
-        "quote": {name: {"which": one.quote, "why": one.why} for name, one in found.items()},
         "claims": next(iter(found.values())).claims,
     }
 
