@@ -44,6 +44,7 @@ def stored(
     started: str = "2026-01-02T03:04:05Z",
     facts: Mapping[str, Any] | None = None,
     aside: Sequence[int] = (),
+    timeouts: int = 0,
     **result: Any,
 ) -> Path:
     """Write a study with its answer; `result` replaces parts of that."""
@@ -54,6 +55,7 @@ def stored(
             "started": started,
             "set_aside": "stolen" if number in aside else None,
             "latency_us": {name: column[number - 1] for name, column in values.items()},
+            "counts": {"due": 1_000, "done": 1_000 - timeouts, "timeouts": timeouts, "unsent": 0},
             "calm": None
             if calm is None
             else {"calm_us": {name: {"value": column[number - 1]} for name, column in calm.items()}},

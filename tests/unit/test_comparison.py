@@ -85,6 +85,52 @@ def test_a_side_that_is_infinitely_late_is_slower_without_end(tmp_path):
     assert both["p99"]["why"]["code"] == "infinitely-late"
 
 
+@each_row(
+    ("runs", "timeouts", "words_", "result"),
+    [
+        (1, 1_000, ("slower", "slower"), "crossed"),  # it answered nothing
+        (3, 750, ("slower", "slower"), "crossed"),
+        (10, 750, ("slower", "slower"), "crossed"),
+        (1, 100, ("undecided", "slower"), "crossed"),  # of p99 alone it is known
+        (10, 2, ("same", "same"), "held"),
+    ],
+)
+def test_a_side_that_does_not_answer_is_slower_and_fails_the_gate(tmp_path, runs, timeouts, words_, result):
+    folder = tmp_path / f"{runs}-{timeouts}"
+    late = {"p50": timeouts >= 500, "p99": timeouts >= 10}
+    values = {
+        name: [None] * runs if late[name] else column[:runs] for name, column in runs_of(2, runs=10).items()
+    }
+    first = stored(folder / "a", runs_of(1, runs=max(runs, 6)))
+    found = compare([first, stored(folder / "b", values, timeouts=timeouts)], fail_if=["p99>+5%"])
+    one = found["against"][0]["latency"]
+    assert tuple(one[name]["word"] for name in ("p50", "p99")) == words_
+    assert found["limits"][0]["result"] == result
+    json.dumps(found, allow_nan=False)
+    both = compare([folder / "b", stored(folder / "c", values, timeouts=timeouts)], fail_if=["p99>+5%"])
+    assert both["limits"][0]["result"] != "crossed", "neither answers"
+
+
+def test_figures_are_those_of_the_runs_that_the_ratio_is_made_of(tmp_path):
+    values = runs_of(2)
+    values["p99"][3] = values["p50"][3] = 90_000.0
+    a, b = stored(tmp_path / "a", runs_of(1)), stored(tmp_path / "b", values, aside=[4])
+    found = compare([a, b])
+    for side in found["sides"]:
+        for name, column in side["values_us"].items():
+            assert min(column) <= side["latency_us"][name]["value"] <= max(column)
+            assert len(column) == len(side["runs"])
+    assert found["sides"][1]["latency_us"]["p99"]["value"] < 1_000.0
+
+
+def test_a_percentile_that_a_run_lacks_is_missing_and_not_infinitely_late(tmp_path):
+    a, b = stored(tmp_path / "a", runs_of(1)), stored(tmp_path / "b", runs_of(2))
+    document = json.loads((b / "result.json").read_text())
+    del document["runs"][2]["latency_us"]["p99"]
+    (b / "result.json").write_text(json.dumps(document))
+    assert set(compare([a, b])["against"][0]["latency"]) == {"p50"}
+
+
 @pytest.mark.parametrize(
     ("change", "key", "values"),
     [

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
@@ -19,7 +20,7 @@ from hindmost.stats.runs.contrast import CONFIDENCE
 from hindmost.store import Study, now_utc
 from hindmost.store import comparison as documents
 from hindmost.store.comparison import Against, Comparison, Outcome
-from hindmost.store.estimates import finite, number, written
+from hindmost.store.estimates import UNKNOWN, finite, number, written
 from hindmost.store.types import Reason
 from hindmost.studies.comparison.alike import refuse_unlike_loads, unlike
 from hindmost.studies.comparison.asked import MARGIN, Asked
@@ -183,6 +184,13 @@ def answer(study: Study) -> Comparison:
     return finite(document)
 
 
+INFINITE: documents.Ratio = {
+    "value": None,
+    "low": None,
+    "high": None,
+    "within_low": None,
+    "within_high": None,
+}
 Runs = tuple[Sequence[int], Sequence[int]]
 """Numbers of runs that count, and of those that calm latency is known of."""
 
@@ -207,6 +215,8 @@ def _against(
         return {name: _document(found.get(name), why.get(name)) for name in names}
 
     latency = table(first.values(ours), side.values(theirs), faulty=True)
+    if not side.distorted:
+        latency |= _silent(latency, first.values(ours), side.silent(theirs))
     calm = table(_calm(first, calm_ours), _calm(side, calm_theirs), faulty="*" in faults)
     words = [one["word"] for one in latency.values()]
     verdict: Outcome = "undecided"
@@ -231,6 +241,17 @@ def _against(
     }
 
 
+def _silent(
+    latency: Mapping[str, documents.Contrast], first: Columns, silent: float
+) -> dict[str, documents.Contrast]:
+    """Percentiles that are slower without end: the side left more requests unanswered than they leave."""
+    return {
+        name: {**one, "ratio": INFINITE, "difference_us": UNKNOWN, "word": "slower", "more": 0, "why": None}
+        for name, one in latency.items()
+        if name[0] == "p" and silent > 1.0 - float(name[1:]) / 100.0 and all(map(math.isfinite, first[name]))
+    }
+
+
 def _calm(side: Measured, numbers_: Sequence[int]) -> Columns:
     known = side.calm()
     names = list(next(iter(known.values()), ())) if numbers_ else []
@@ -240,10 +261,9 @@ def _calm(side: Measured, numbers_: Sequence[int]) -> Columns:
 def _document(one: Contrast | None, why: Note | None) -> documents.Contrast:
     """A contrast as it stands in the document; of none, both sides were infinitely late."""
     if one is None:
-        unknown: documents.Ratio = dict.fromkeys(("value", "low", "high", "within_low", "within_high"))  # type: ignore[assignment]
         return {
-            "ratio": unknown,
-            "difference_us": {"value": None, "low": None, "high": None},
+            "ratio": INFINITE,
+            "difference_us": UNKNOWN,
             "p": None,
             "p_twin": None,
             "adjusted": None,

@@ -53,7 +53,10 @@ def _judged(limit: ChangeLimit, one: Against) -> Limit:
         )
     else:
         value, low, high = difference["value"], difference["low"], difference["high"]
-    result = "undecided" if found["why"] else _side(limit, low, high)
+    if found["word"] == "slower" and value is None:
+        result = "crossed" if limit.above else "held"  # slower without end
+    else:
+        result = "undecided" if found["why"] else _side(limit, low, high)
     said = f"{one['side']}: {limit.figure} {_written(limit, value)}"
     if low is not None or high is not None:
         said += f" [{_written(limit, low)}, {_written(limit, high)}]"

@@ -12,9 +12,13 @@ from typing import Any
 from hindmost.documents import read_json
 from hindmost.errors import StudyError, UsageError
 from hindmost.notes import Note
+from hindmost.plan import share
+from hindmost.stats import Middle, over_runs
+from hindmost.stats.runs.contrast import CONFIDENCE
+from hindmost.stats.tables import binomial_bounds
 from hindmost.store import Study, name_of
 from hindmost.store.comparison import Side
-from hindmost.store.estimates import Value
+from hindmost.store.estimates import Value, written
 from hindmost.studies.measure.answer import answer
 
 Columns = dict[str, list[float]]
@@ -50,11 +54,22 @@ class Measured:
         return [run["run"] for run in runs if not run.get("set_aside")] or [run["run"] for run in runs]
 
     def values(self, numbers: Sequence[int]) -> Columns:
-        """Latency of these runs by percentile, infinite where it was infinitely late."""
+        """Latency of these runs by percentile, infinite where it was infinitely late.
+
+        A percentile that one of them lacks is left out.
+        """
         runs = {run["run"]: run["latency_us"] for run in self.result["runs"]}
         return {
-            name: [_late(runs[number].get(name)) for number in numbers] for name in self.result["latency_us"]
+            name: [_late(runs[number][name]) for number in numbers]
+            for name in self.result["latency_us"]
+            if all(name in runs[number] for number in numbers)
         }
+
+    def silent(self, numbers: Sequence[int]) -> float:
+        """Share of the requests of these runs that got no answer, at least: the lower end of its interval."""
+        counts = [run["counts"] for run in self.result["runs"] if run["run"] in numbers]
+        none, due = (sum(share("unanswered", one)[place] for one in counts) for place in (0, 1))
+        return float(binomial_bounds(none, due, CONFIDENCE)[0])
 
     def calm(self) -> dict[int, Mapping[str, float]]:
         """Calm latency of each run that has it; none where the study as a whole has none."""
@@ -94,9 +109,11 @@ class Measured:
         return bool(self.faults()) and "*" not in self.faults()
 
     def document(self, numbers: Sequence[int], calm: Sequence[int]) -> Side:
-        """As it stands in ``hindmost.compare/1``, by these runs."""
-        columns, calm_values = self.values(numbers), self.calm()
-        names = list(next(iter(calm_values.values()), ()))
+        """As it stands in ``hindmost.compare/1``: figures of the runs that the ratios are made of."""
+        columns, known = self.values(numbers), self.calm()
+        calm_columns = {
+            name: [known[number][name] for number in calm] for name in next(iter(known.values()), ()) if calm
+        }
         return {
             "label": self.label,
             "folder": str(self.study.folder),
@@ -108,12 +125,17 @@ class Measured:
             "verdict": self.result["verdict"],
             "runs": list(numbers),
             "made": len(self.result["runs"]),
-            "latency_us": _values(self.result["latency_us"]),
-            "calm_us": _values((self.result.get("calm") or {}).get("latency_us", {})),
+            "latency_us": self._figures(columns),
+            "calm_us": self._figures(calm_columns),
             "values_us": {name: [_number(us) for us in column] for name, column in columns.items()},
-            "calm_values_us": {name: [calm_values[number][name] for number in calm] for name in names},
+            "calm_values_us": {name: list(values) for name, values in calm_columns.items()},
             "distribution": self.result["distributions"].get("latency", {"q": [], "us": []}),
         }
+
+    def _figures(self, columns: Columns) -> dict[str, Value]:
+        """Median or mean over runs, as the study has it."""
+        about: Middle = (self.result.get("over_runs") or {}).get("about", "mean")
+        return {name: written(over_runs(values, about)) for name, values in columns.items()}
 
 
 def opened(folder: Path) -> Study:
@@ -185,13 +207,6 @@ def first_words(text: str) -> str:
 
 def _numbers(study: Study) -> list[int]:
     return sorted(int(path.parent.name) for path in study.folder.glob("runs/[0-9]*/run.json"))
-
-
-def _values(estimates: Mapping[str, Any]) -> dict[str, Value]:
-    return {
-        name: {"value": one["value"], "low": one["low"], "high": one["high"]}
-        for name, one in estimates.items()
-    }
 
 
 def _late(us: float | None) -> float:
