@@ -292,6 +292,21 @@ def test_microseconds_are_those_of_the_low_level(tmp_path):
         assert found["base"] * found["share"] == pytest.approx(found["value"])
 
 
+@pytest.mark.parametrize(("before", "after"), [(484.0, 185.0), (676.0, 2_480.0)])
+@pytest.mark.parametrize("coding", ["average", "corner"])
+def test_a_change_in_microseconds_is_a_share_of_the_figure_before_it(before, after, coding, tmp_path):
+    """484 to 185 us is 62 % less; of the mean of all cells it would be 89 %."""
+    folder = tmp_path / f"{before}"
+    folder.mkdir()
+
+    def truth(cell):
+        return before + (after - before) * cell[0]
+
+    found = one(answered(plan_of(folder, 'scale = "us"'), runs_of(truth, scatter=0.01)), "a", coding)
+    assert found["share"] == pytest.approx(after / before - 1.0, rel=0.1)
+    assert found["share_low"] < found["share"] < found["share_high"]
+
+
 def test_an_interaction_tells_what_goes_beyond_its_parts(tmp_path):
     """B adds 500 us with A only: 165, 465, 165 and 965."""
 

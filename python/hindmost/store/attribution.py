@@ -62,10 +62,9 @@ class Effect(TypedDict):
     ``factors`` interact; ``levels`` are those compared with each factor's first (of factors with two
     levels: the second). ``base``: what ``value`` is added to, in microseconds: the figure at the first
     level, the others at theirs or averaged over; of an interaction what its parts make, so that ``value``
-    is what goes beyond them. ``share``: the same as a share, of ``base`` on the scale of ratios, else of
-    the intercept. ``error``: in the unit of the fit, of logarithms on the scale of ratios. ``permuted``: p
-    by exchanging runs within blocks, which needs no law of the runs; of average effects. ``verdict``
-    follows ``adjusted``: raises and lowers are shown among all terms. ``more_runs``: about so many more
+    is what goes beyond them. ``share``: the same as a share of ``base``. ``error``: in the unit of the fit,
+    of logarithms on the scale of ratios. ``permuted``: p by exchanging runs within blocks, which needs no
+    law of the runs; of average effects. ``verdict`` follows ``adjusted``: raises and lowers are shown among all terms. ``more_runs``: about so many more
     runs of each cell would decide it, null if it is decided. ``negligible`` is what lies within ``delta``
     of nothing with all of its interval.
     """

@@ -121,8 +121,10 @@ def _effects(
     exchanges = [None, *permuted] if permuted else [None] * len(rows)
     for row, exchange in zip(rows, exchanges, strict=True):
         effect = row.effect
-        share = scale.share if effect.term else scale.figure_share
         base, value, low, high = _microseconds(found, effect, coding)
+        share = scale.share if effect.term else scale.figure_share
+        if effect.term and not scale.ratio and base is not None and base > 0.0:
+            share = replace(scale, base_us=base).share
         written.append(
             {
                 "term": effect.name if effect.term else "(Intercept)",

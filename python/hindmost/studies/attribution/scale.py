@@ -48,7 +48,7 @@ class Scale:
         return self.base_us * _expm1(effect) if self.ratio else effect
 
     def share(self, effect: float) -> float:
-        """An effect as a share of what it changes; in microseconds, of the figure."""
+        """An effect as a share of the figure that it changes."""
         return _expm1(effect) if self.ratio else effect / self.base_us
 
     def figure(self, value: float) -> float:
