@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import math
+
 import pytest
 from messages import raises
 
@@ -50,6 +53,8 @@ def sides(before, after):
 class Scripted:
     """A runner whose fresh runs are given by load and side; None where none was begun."""
 
+    mean = 60.0
+
     def __init__(self, plan, folder, fresh):
         self.plan, self.fresh = plan, fresh
         self.attempts = Attempts(folder)
@@ -62,7 +67,7 @@ class Scripted:
     def cell(self, part, cell, attempts, where):
         values = self.fresh[part[0]][part[1]]
         runs = [
-            RunValues(block, {"p50": 50.0 + block, "p99": p99, "mean": 60.0}, {}, 100, None, 1.0)
+            RunValues(block, {"p50": 50.0 + block, "p99": p99, "mean": self.mean}, {}, 100, None, 1.0)
             for block, p99 in enumerate(values, 1)
         ]
         return CellRuns(cell, runs)
@@ -109,6 +114,18 @@ def test_a_load_whose_pairs_are_all_disturbed_or_infinitely_late_has_no_confirma
         ("low", "no-clean-pair"),
         ("high", "infinitely-late"),
     ]
+
+
+def test_another_figure_that_is_infinitely_late_leaves_the_confirmation(plan, tmp_path, monkeypatch):
+    monkeypatch.setattr(Scripted, "mean", math.inf)
+    less = [0.7 * value for value in BEFORE]
+    (low,), _ = told(plan, tmp_path, {"low": sides(BEFORE, less)})
+    assert low["outcome"] == "confirmed"
+    assert set(low["ratio"]) == {"p50", "p99"}
+    for side in ("before", "after"):
+        assert set(low[side]["between_runs_sd_us"]) == {"p50", "p99"}
+        assert low[side]["values"]["mean"] == [None] * 8
+    json.dumps(low, allow_nan=False)
 
 
 def test_too_few_pairs_are_refused_before_a_study_begins(tmp_path):

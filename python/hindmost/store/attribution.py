@@ -64,9 +64,9 @@ class Effect(TypedDict):
     level, the others at theirs or averaged over; of an interaction what its parts make, so that ``value``
     is what goes beyond them. ``share``: the same as a share of ``base``. ``error``: in the unit of the fit,
     of logarithms on the scale of ratios. ``permuted``: p by exchanging runs within blocks, which needs no
-    law of the runs; of average effects. ``verdict`` follows ``adjusted``: raises and lowers are shown among all terms. ``more_runs``: about so many more
-    runs of each cell would decide it, null if it is decided. ``negligible`` is what lies within ``delta``
-    of nothing with all of its interval.
+    law of the runs; of average effects. ``verdict`` follows ``adjusted``: raises and lowers are shown
+    among all terms. ``more_runs``: about so many more runs of each cell would decide it, null if it is
+    decided. ``negligible`` is what lies within ``delta`` of nothing with all of its interval.
     """
 
     term: str

@@ -122,7 +122,9 @@ def _side(plan: AttributionPlan, cell: Cell, columns: Mapping[str, list[float]])
         "latency_us": {label: written(positive_mean_interval(values)) for label, values in columns.items()},
         "values": {label: list(map(number, values)) for label, values in columns.items()},
         "between_runs_sd_us": {
-            label: statistics.stdev(values) for label, values in columns.items() if len(values) > 1
+            label: statistics.stdev(values)
+            for label, values in columns.items()
+            if len(values) > 1 and all(map(math.isfinite, values))
         },
     }
 
