@@ -73,6 +73,20 @@ def test_runs_that_refuse_are_counted_and_the_others_speak():
     assert (found["thefts"], found["unsettled"], found["seen_us"]) == (140, ["p99"], 1_100.0)
 
 
+@pytest.mark.parametrize(("lacking", "runs"), [(0, 10), (1, 9), (2, None)])
+def test_a_percentile_that_runs_do_not_know_is_missing_and_never_infinite(lacking, runs):
+    known = dict.fromkeys(LABELS, 40.0)
+    some = {name: value for name, value in known.items() if name != "p99"}
+    calm = iter([stolen_from(values=some)] * lacking + [stolen_from(values=known)] * 10)
+    found = over_runs(ten(calm=lambda: next(calm)), [], ESTIMATES)
+    assert found is not None
+    assert found["latency_us"]["p50"]["runs"] == 10
+    p99 = found["latency_us"].get("p99")
+    assert (None if p99 is None else p99["runs"]) == runs
+    if p99 is not None:
+        assert (p99["value"], p99["censored_runs"]) == (40.0, 0)
+
+
 @pytest.mark.parametrize(("said", "unsettled"), [(1, []), (2, ["p99"])])
 def test_one_run_of_ten_that_changes_with_a_longer_wait_is_chance_and_two_are_told(said, unsettled):
     calm = iter([stolen_from(unsettled=("p99",)) for _ in range(said)] + [stolen_from() for _ in range(10)])

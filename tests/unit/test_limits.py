@@ -159,6 +159,17 @@ def test_calm_limits_are_decided_whatever_the_host_did():
     assert limit(document, "calm p99<340us")["result"] == "crossed"
 
 
+def test_a_calm_percentile_that_is_not_known_is_not_infinitely_late():
+    document = measured(NEAR, calm=[46_000.0] * 10)
+    document["runs"][2]["calm"]["calm_us"] = {}  # one of ten runs does not know it
+    assert limit(document, "calm p99<100ms")["result"] == "held"
+    for run_ in document["runs"]:
+        run_["calm"]["calm_us"] = {}
+    document["calm"]["latency_us"] = {}
+    found = limit(document, "calm p99<100ms")
+    assert (found["result"], found["value"], found["code"]) == ("undecided", None, "no-isolated-latency")
+
+
 @pytest.mark.parametrize(
     ("calm", "code", "need"),
     [

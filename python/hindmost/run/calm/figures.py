@@ -43,8 +43,9 @@ class RunCalm:
     Attributes
     ----------
     values : dict
-        Calm quantiles by label, in microseconds; empty where they are refused. Without a theft they are the
-        run's latency quantiles, to the bit.
+        Calm quantiles by label, in microseconds; empty where they are refused. One that is not known, because
+        too many requests were cut short, is missing; an infinite one is known to be. Without a theft they are
+        the run's latency quantiles, to the bit.
     intervals : dict
         The same with their intervals within the run; none where it is too short for one.
     unsettled : tuple of str
@@ -148,7 +149,7 @@ def _undisturbed(
     """A run of which nothing was taken: as it was measured."""
     return RunCalm(
         values={name: raw[name] for name in plan.labels},
-        intervals=_together(alone, plan),
+        intervals=_together(alone, [name for name in plan.labels if all(name in one for one in alone)], plan),
         taken=0.0,
         counted=1.0,
         from_server=0.0,
@@ -182,10 +183,11 @@ def _without(
             return _refused(known, why, part.counted, part.spells)
         parts.append(part)
     rows = [{label(one.level): _microseconds(one.estimate) for one in part.quantiles} for part in parts]
-    values = {name: run_value([row[name].value for row in rows], plan.aggregate) for name in plan.labels}
+    known_names = [name for name in plan.labels if not any(math.isnan(row[name].value) for row in rows)]
+    values = {name: run_value([row[name].value for row in rows], plan.aggregate) for name in known_names}
     return RunCalm(
         values=values,
-        intervals=_together(rows, plan),
+        intervals=_together(rows, known_names, plan),
         unsettled=tuple(
             dict.fromkeys(
                 label(one.level) for part in parts for one in part.quantiles if one.settled is False
@@ -220,9 +222,10 @@ def _doubt(sure: RunCalm, doubted: RunCalm, known: Seen) -> Refusal | None:
             {"unsure": known.unsure, "code": doubted.refused.code},
         )
     for name, value in sure.values.items():
-        other = doubted.values[name]
-        if value != other and not abs(value - other) <= limits.DOUBT * value:
-            text = f"{waited}; {name} is {format_us(other)} if others did, else {format_us(value)}"
+        other = doubted.values.get(name)
+        if other is None or (value != other and not abs(value - other) <= limits.DOUBT * value):
+            theirs = "not known" if other is None else format_us(other)
+            text = f"{waited}; {name} is {theirs} if others did, else {format_us(value)}"
             values = {"unsure": known.unsure, "name": name, "least_us": value, "most_us": other}
             return Refusal("uncertain-interference", text, need, values)
     return None
@@ -324,6 +327,8 @@ def _late(
             parts.append((np.quantile(latency, levels) - np.quantile(served, levels)) / 1e3)
     found = []
     for place, name in enumerate(plan.labels):
+        if name not in values:
+            continue
         late = run_value([float(part[place]) for part in parts] or [0.0])
         if lateness.matters(late, values[name]):
             found.append(name)
@@ -334,7 +339,9 @@ def _microseconds(one: Estimate) -> Estimate:
     return Estimate(one.value / 1e3, one.low / 1e3, one.high / 1e3, 1, one.confidence)
 
 
-def _together(parts: Sequence[Mapping[str, Estimate]], plan: MeasurePlan) -> dict[str, Estimate]:
+def _together(
+    parts: Sequence[Mapping[str, Estimate]], names: Sequence[str], plan: MeasurePlan
+) -> dict[str, Estimate]:
     """Intervals of instances as one: thefts and queue are common to them, so that they err together."""
 
     def one(name: str) -> Estimate:
@@ -343,4 +350,4 @@ def _together(parts: Sequence[Mapping[str, Estimate]], plan: MeasurePlan) -> dic
         ends = (run_value(low, plan.aggregate), run_value(high, plan.aggregate)) if known else (math.nan,) * 2
         return Estimate(run_value(value, plan.aggregate), *ends, 1)
 
-    return {name: one(name) for name in plan.labels if all(name in part for part in parts)}
+    return {name: one(name) for name in names}

@@ -338,13 +338,14 @@ def _quantile(
     short = t * math.sqrt(max(own, LEAST_SHARE_OF_D * dispersion) * rare * (1.0 - rare) / law.n)
     long = short * (1.0 + STRETCH / effective)
     worth = f"{rare * law.n:.0f} calm requests beyond {name} are worth {effective:.1f} independent ones"
-    if effective < MIN_EFFECTIVE or long >= rare or math.isinf(value):
+    if effective < MIN_EFFECTIVE or long >= rare or not math.isfinite(value):
         need = max(2.0 * MIN_EFFECTIVE / effective, 2.0)
         nothing = Estimate(value, math.nan, math.nan, 1, confidence)
         text = f"{worth}, {MIN_EFFECTIVE} are needed: a run {need:.1f} times as long"
         return CalmQuantile(level, nothing, longer, None, True, effective, need, text)
     below, beyond = (short, long) if level >= 0.5 else (long, short)
     low, high = law.quantile(level - below), law.quantile(level + beyond)
+    high = math.inf if math.isnan(high) else high  # too few were seen to their end: no upper end
     found = Estimate(value, min(value, low), max(value, high), 1, confidence)
     near_enough = found.low <= longer <= found.high and abs(longer - value) <= MATERIAL * value
     settled = same or math.isnan(longer) or near_enough
@@ -367,7 +368,7 @@ def _longer(level: float, parts: Sequence[_Part | None], questions: int) -> tupl
     longer = far.law.quantile(level)
     place = near.law.place(level)
     a = near.scatter(level)
-    if a is None or math.isinf(longer):
+    if a is None or not math.isfinite(longer):
         return longer, True
     time = float(near.law.times[place])
     at = int(np.searchsorted(far.law.times, time, side="right")) - 1

@@ -70,11 +70,18 @@ class Survival:
         return int(np.searchsorted(-self.survival, level - 1.0 - _RANK_SLACK / self.n))
 
     def quantile(self, level: float) -> float:
-        """Smallest time by which a share `level` is over; infinite where that is not known."""
+        """Smallest time by which a share `level` is over.
+
+        Infinite where that share is never over, NaN where too many were cut short to know.
+
+        >>> never, cut = np.array([1.0, math.inf, math.inf]), np.array([False, False, False])
+        >>> Survival(never, cut).quantile(0.5), Survival(never, ~cut).quantile(0.5)
+        (inf, nan)
+        """
         if level <= 0.0:
             return float(self.times[0])
         at = self.place(level)
-        return float(self.times[at]) if at < self.n else math.inf
+        return float(self.times[at]) if at < self.n else math.nan
 
     def above(self, time: float) -> float:
         """Share of times above this one."""

@@ -192,6 +192,8 @@ def by_calm(measured: RunValues, *, host: bool) -> RunValues:
     calm = measured.calm
     if calm is None or calm.refused is not None or not calm.thefts:
         return measured
+    if not set(calm.values) >= {name for name in measured.values if name[0] == "p"}:
+        return measured  # one is not known, and figures of both kinds are not mixed
     return replace(
         measured,
         values=measured.values | calm.values,

@@ -72,15 +72,13 @@ class Measured:
         return float(binomial_bounds(none, due, CONFIDENCE)[0])
 
     def calm(self) -> dict[int, Mapping[str, float]]:
-        """Calm latency of each run that has it; none where the study as a whole has none."""
-        if not (self.result.get("calm") or {}).get("latency_us"):
-            return {}
+        """Calm latency of each run that has all of the study's percentiles; none where the study has none."""
+        names = (self.result.get("calm") or {}).get("latency_us") or {}
+        found = {run["run"]: run["calm"]["calm_us"] for run in self.result["runs"] if run.get("calm")}
         return {
-            run["run"]: {name: one["value"] for name, one in run["calm"]["calm_us"].items()}
-            for run in self.result["runs"]
-            if run.get("calm")
-            and run["calm"]["calm_us"]
-            and all(one["value"] is not None for one in run["calm"]["calm_us"].values())
+            number: {name: one[name]["value"] for name in names}
+            for number, one in found.items()
+            if names and all(name in one and one[name]["value"] is not None for name in names)
         }
 
     def faults(self) -> dict[str, Note]:

@@ -183,10 +183,11 @@ def _set_aside(plan: MeasurePlan, made: Sequence[RunFigures], found: Parted) -> 
 def _estimates(
     values: Sequence[Values], reasons: Sequence[verdict.Reason], about: Middle
 ) -> documents.Estimates:
+    names = dict.fromkeys(name for one in values for name in one)
     return {
         name: _estimate(over_runs(column, about), column, verdict.of_label(reasons, name))
-        for name in values[0]
-        if (column := [one[name] for one in values])
+        for name in names
+        if (column := [one[name] for one in values if name in one])
     }
 
 

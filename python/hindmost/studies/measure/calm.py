@@ -30,6 +30,8 @@ FROM_INTERFERENCE = (
 """Reasons against latency that do not hold against isolated latency. Late sends count against the quantiles
 that are late without interference, too."""
 
+MOST_UNKNOWN = 0.1
+"""Share of runs that may lack a percentile: those that lack it are those that were disturbed most."""
 Estimator = Callable[[Sequence[Values], Sequence[Reason]], documents.Estimates]
 
 
@@ -59,8 +61,9 @@ def over_runs(
         others = [reason for reason in reasons if reason.code not in FROM_INTERFERENCE]
         others += [replace(reason, labels=late) for reason in reasons if reason.code == "late-sends" and late]
     shown = good if why is None else []
+    values = _known([one.values for one in shown])
     return {
-        "latency_us": estimates([one.values for one in shown], others) if shown else {},
+        "latency_us": estimates(values, others) if shown else {},
         "verdict": overall(others) if shown else "inconclusive",
         "runs": len(good),
         "of": len(runs),
@@ -72,6 +75,13 @@ def over_runs(
         "unsettled": _unsettled(shown),
         "refused": refusal(why),
     }
+
+
+def _known(runs: Sequence[Values]) -> list[dict[str, float]]:
+    """Values of the percentiles that all runs but a few know; what a few lack is missing there."""
+    names = dict.fromkeys(name for one in runs for name in one)
+    kept = [name for name in names if sum(name not in one for one in runs) <= MOST_UNKNOWN * len(runs)]
+    return [{name: one[name] for name in kept if name in one} for one in runs]
 
 
 def _unsettled(runs: Sequence[RunCalm]) -> list[str]:

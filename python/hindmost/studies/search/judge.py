@@ -77,9 +77,12 @@ def step_run(run: RunFigures, plan: MeasurePlan, objective: Objective) -> StepRu
     worth = soundness(run, plan, against=against, errors_judged="errors" in values)
     if objective.calm and worth.kind in ("sound", "host"):
         why = run.calm.refused if run.calm is not None else None
-        if run.calm is None or why is not None:
+        wanted = {term.name for term in objective.terms if term.calm}
+        if run.calm is None or why is not None or not wanted <= run.calm.values.keys():
             text = why.text if why is not None else "this run did not look for interference"
             code = why.code if why is not None else "no-sentinel"
+            if run.calm is not None and why is None:
+                text, code = "too many requests were cut short by interference", "few-quiet-spells"
             return StepRun(
                 values,
                 Soundness(
@@ -96,7 +99,9 @@ def _value(run: RunFigures, term: Term) -> float:
         return counted / of
     if not term.calm:
         return run.values["latency"][term.name]
-    return math.inf if run.calm is None else run.calm.values.get(term.name, math.inf)
+    return (
+        math.inf if run.calm is None else run.calm.values.get(term.name, math.inf)
+    )  # then it does not count
 
 
 def judge(

@@ -52,7 +52,7 @@ def _late(runs: Sequence[documents.Run], name: str) -> dict[int, float]:
 def _calm(document: documents.Measure, name: str) -> dict[int, float]:
     """Calm latency counts all runs that it does not refuse, those set aside, too."""
     calm = document.get("calm")
-    if not calm or calm["refused"]:
+    if not calm or calm["refused"] or name not in calm["latency_us"]:
         return {}
     return {
         run["run"]: _infinite(found["calm_us"][name]["value"])
