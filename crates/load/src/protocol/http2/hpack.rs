@@ -120,14 +120,16 @@ fn text<'a>(block: &mut &'a [u8]) -> Result<(bool, &'a [u8]), Malformed> {
 /// So many digits.
 fn digits(coded: bool, text: &[u8], most: RangeInclusive<usize>) -> Option<u16> {
     if !coded {
-        return super::super::number(text).filter(|_| most.contains(&text.len())).map(|n| n as u16);
+        return super::super::number(text)
+            .filter(|_| most.contains(&text.len()))
+            .and_then(|n| n.try_into().ok());
     }
     if text.len() > 4 {
         return None;
     }
     // 0 to 2 are the five bits 00000 to 00010, 3 to 9 the six bits 011001 to 011111; ones fill the last byte.
     let all = text.iter().fold(0_u32, |all, &byte| all << 8 | u32::from(byte));
-    let (mut left, mut value, mut count) = (text.len() as u32 * 8, 0, 0);
+    let (mut left, mut value, mut count) = (text.len() as u32 * 8, 0_u32, 0);
     while left > 7 || all & ((1 << left) - 1) != (1 << left) - 1 {
         let five = all >> left.checked_sub(5)? & 31;
         let digit = if five <= 2 {
@@ -137,10 +139,10 @@ fn digits(coded: bool, text: &[u8], most: RangeInclusive<usize>) -> Option<u16> 
             left = left.checked_sub(6)?;
             (all >> left & 63).checked_sub(25 - 3).filter(|digit| (3..=9).contains(digit))?
         };
-        value = value * 10 + digit as u16;
+        value = value * 10 + digit; // six digits at most
         count += 1;
     }
-    most.contains(&count).then_some(value)
+    u16::try_from(value).ok().filter(|_| most.contains(&count))
 }
 
 /// Appends the name of a field, in a literal that nobody is to remember; its value follows ([`write_length`]).
