@@ -78,10 +78,21 @@ def test_load_leads_only_where_nothing_else_explains_it():
     rng = np.random.default_rng(5)
     both = {"client": pairs(rng, 1.2), "quota": pairs(rng, 1.0)}
     sham = pairs(rng, 0.0)
-    assert decide(both, sham, TRIPLED, demand=frozenset({"client"})).leader == "quota"
-    assert decide({"client": both["client"]}, sham, TRIPLED, demand=frozenset({"client"})).leader == "client"
+    client = frozenset({"client"})
+    assert decide(both, sham, TRIPLED, demand=client, grew=True).leader == "quota"
+    alone = {"client": both["client"]}
+    assert decide(alone, sham, TRIPLED, demand=client, grew=True).leader == "client"
     unsure = {**both, "quota": pairs(rng, 0.9, spread=3.0)}
-    assert decide(unsure, sham, TRIPLED, demand=frozenset({"client"})).ruling == "inconclusive"
+    for grew in (True, None):
+        assert decide(unsure, sham, TRIPLED, demand=client, grew=grew).ruling == "inconclusive"
+
+
+@pytest.mark.parametrize(("log", "state"), [(1.2, "explains"), (1.3, "explains"), (4.7, "beyond")])
+def test_whose_removal_makes_it_far_faster_than_normal_is_no_cause(log, state):
+    rng = np.random.default_rng(8)
+    found = decide({"suspect": pairs(rng, log)}, pairs(rng, 0.0), TRIPLED)
+    assert [arm.state for arm in found.arms] == [state]
+    assert found.ruling == ("cause" if state == "explains" else "unknown factor")
 
 
 def test_load_that_is_as_ever_is_nobodys_cause():
@@ -93,8 +104,8 @@ def test_load_that_is_as_ever_is_nobodys_cause():
     assert [arm.state for arm in struck.arms] == ["as ever", "struck out"]
     grown = decide(suspects, sham, TRIPLED, demand=client, grew=True)
     assert (grown.ruling, grown.leader) == ("cause", "client")
-    assert grown.note.values["load_known"] is True
-    assert decide(suspects, sham, TRIPLED, demand=client).note.values["load_known"] is False
+    unknown = decide(suspects, sham, TRIPLED, demand=client)
+    assert (unknown.ruling, unknown.leader, unknown.arms[0].state) == ("unknown factor", None, "load")
     other = decide({**suspects, "quota": pairs(rng, 1.0)}, sham, TRIPLED, demand=client, grew=False)
     assert (other.ruling, other.leader) == ("cause", "quota")
 

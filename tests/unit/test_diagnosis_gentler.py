@@ -17,7 +17,8 @@ from hindmost.errors import TargetError
 from hindmost.interventions.changes import Gone
 from hindmost.interventions.gentler import Freeze, freezer_of, members, yielding
 from hindmost.studies.diagnosis import neighbours
-from hindmost.studies.diagnosis.neighbours import MOST, around, clients_of
+from hindmost.studies.diagnosis.neighbours import MOST, around
+from hindmost.studies.diagnosis.related import related
 from hindmost.studies.diagnosis.windows import Windows
 
 FREEZER = Path("/sys/fs/cgroup/freezer")
@@ -111,7 +112,7 @@ def test_a_busy_client_is_told_from_a_neighbour_and_the_application_spared():
         child = subprocess.Popen([sys.executable, "-c", BUSY, port])
         taken = listening.accept()[0]
         try:
-            assert child.pid in clients_of([os.getpid()])
+            assert child.pid in related([os.getpid()]).clients
             # A processor that is shared with other tests may leave it little at first.
             end = time.monotonic() + 30
             found: dict[int, bool] = {}

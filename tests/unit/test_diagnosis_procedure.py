@@ -42,11 +42,16 @@ class World:
     taken: int = 0
     unanswered: int = 0
     moved: None = None
+    load: dict[str, float] = field(default_factory=dict)
+    """Share of the application's work that each brings."""
+    work: object = None
+    worked: float = 1.0
 
     def __post_init__(self) -> None:
         self.there = set(self.factors)
 
-    def measure(self) -> float:
+    def measure(self, most_us: float = math.inf) -> float:
+        self.worked = 1.0 - sum(share for name, share in self.load.items() if name not in self.there)
         slower = math.prod(self.factors[name] for name in self.there)
         return NORMAL_US * slower * math.exp(self.draw.gauss(0.0, 0.1))
 
@@ -104,6 +109,22 @@ def test_a_single_cause_leaves_nothing_to_look_for(surgeon):
     assert found.also == ()
 
 
+@pytest.mark.parametrize("load", [{"client": 0.95}, {}], ids=["work", "share"])
+def test_what_takes_the_load_away_is_not_named_for_what_the_server_does_itself(surgeon, load):
+    """The server's own code is 2.2 times slower; without a client that no socket shows, nothing waits."""
+    world = World({"own code": 2.2 / 61.0, "client": 61.0, "innocent": 1.0}, load=load)
+    found = experiment(world, surgeon, left_out=["own code"])
+    states = {arm.name: arm.state for arm in found.decision.arms}
+    assert (found.decision.ruling, found.decision.leader) == ("unknown factor", None)
+    assert states == {"client": "load" if load else "beyond", "innocent": "struck out"}
+    assert render_diagnosis(document_of(found))
+
+
+def test_a_neighbour_that_costs_the_server_some_work_is_still_a_cause(surgeon):
+    found = experiment(World({"hog": 4.0, "innocent": 1.0}, load={"hog": 0.3}), surgeon)
+    assert (found.decision.ruling, found.decision.leader) == ("cause", "hog")
+
+
 def test_with_the_true_cause_struck_from_the_list_it_is_an_unknown_factor(surgeon):
     found = experiment(World({"hog": 4.0, "innocent": 1.0, "other": 1.0}), surgeon, left_out=["hog"])
     assert found.decision.ruling == "unknown factor"
@@ -111,7 +132,7 @@ def test_with_the_true_cause_struck_from_the_list_it_is_an_unknown_factor(surgeo
 
 def test_who_explains_as_much_as_the_leader_is_named_beside_it(surgeon):
     class Either(World):
-        def measure(self) -> float:
+        def measure(self, most_us: float = math.inf) -> float:
             return super().measure() * (4.0 if {"hog", "mask"} <= self.there else 1.0)
 
     found = experiment(Either({"hog": 1.0, "mask": 1.0}), surgeon)
@@ -140,7 +161,7 @@ def test_each_ratio_of_the_document_is_that_of_the_pairs_beside_it(surgeon):
 @pytest.mark.parametrize(("silent", "ruling"), [(0.1, "unknown factor"), (0.5, "inconclusive")])
 def test_nobody_is_cleared_by_windows_in_which_nothing_was_answered(surgeon, silent, ruling):
     class Silent(World):
-        def measure(self) -> float:
+        def measure(self, most_us: float = math.inf) -> float:
             self.taken += 1
             self.unanswered += self.taken % 10 < 10 * silent
             return super().measure()

@@ -156,6 +156,13 @@ CODES: dict[str, Code] = {
     "policy-omits": Code("The policy does not name this program.", "Add it to `neighbours` in the policy."),
     "not-needed": Code("A suspect from the trace already explains the slowdown.", "Nothing to do."),
     "not-on-host": Code("Nothing was changed on the host.", "Nothing to do."),
+    "application-depends": Code(
+        "The application depends on this process, so it is never paused.", "Nothing to do."
+    ),
+    "harmful-experiment": Code(
+        "An experiment made requests wait too long; it was undone at once, and the suspect left out.",
+        "Nothing to do.",
+    ),
     "not-reproduced-suspect": Code("The replica did not become slow with this suspect.", "Nothing to do."),
     "removed-on-host": Code("The suspect was removed on the host as well.", "Read the ruling."),
     "not-removed-on-host": Code(

@@ -56,9 +56,10 @@ class Evidence(TypedDict):
     """One suspect: the percentile with it over without it, what share of the anomaly that is.
 
     ``p``: of the sign-flip test, for itself. ``about``: what was done to take it away, or on a twin to bring
-    it there. ``as ever``: load, of which there is no more than when all was well. ``other signature``: what
-    moved with the latency stays. ``reach``: on a twin, the percentile with it over the sick host's.
-    ``measured``: each pair that ``ratio`` is of.
+    it there. ``as ever``: load, of which there is no more than when all was well; ``load``: of which that
+    is not known. ``beyond``: without it is faster than when all was well, so it takes load away. ``other
+    signature``: what moved with the latency stays. ``reach``: on a twin, the percentile with it over the sick
+    host's. ``measured``: each pair that ``ratio`` is of.
     """
 
     name: str
@@ -72,7 +73,16 @@ class Evidence(TypedDict):
     share_low: float | None
     share_high: float | None
     state: Literal[
-        "explains", "part", "struck out", "open", "as ever", "other signature", "reproduces", "too much"
+        "explains",
+        "part",
+        "struck out",
+        "open",
+        "as ever",
+        "load",
+        "beyond",
+        "other signature",
+        "reproduces",
+        "too much",
     ]
     signature: Likeness | None
     reach: float | None

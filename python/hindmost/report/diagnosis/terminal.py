@@ -10,6 +10,8 @@ STATES = {
     "struck out": "ruled out",
     "open": "undecided",
     "as ever": "load is not higher than normal",
+    "load": "brings the load; whether it is higher than normal is unknown",
+    "beyond": "more than the slowdown: it takes load away",
     "other signature": "other metrics do not recover",
     "reproduces": "makes the replica as slow",
     "too much": "far slower than the host",

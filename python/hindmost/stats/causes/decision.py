@@ -27,7 +27,7 @@ from hindmost.stats.causes.signature import Signature
 from hindmost.stats.causes.switchback import Effect, pairs_needed
 
 Ruling = Literal["cause", "unknown factor", "inconclusive", "void"]
-State = Literal["explains", "part", "struck out", "open", "as ever", "other signature"]
+State = Literal["explains", "part", "struck out", "open", "as ever", "load", "beyond", "other signature"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +48,8 @@ class Gates:
         Of there over gone: a smaller effect is nobody's cause, however sure.
     sham_alpha : float
         The sham fires below; nothing is then believed.
+    most_share : float
+        Whose removal surely makes it that much faster than when all was well takes something else away: load.
     whole : float
         A share beyond it is about all of the anomaly: its signature must then go along. Below it, another
         cause is left, and its signature with it.
@@ -59,6 +61,7 @@ class Gates:
     share_out: float = 0.6
     least_ratio: float = 1.15
     sham_alpha: float = 0.01
+    most_share: float = 1.5
     whole: float = 0.75
 
 
@@ -125,10 +128,11 @@ def decide(
         of `Gates.least_ratio` and no share, and nobody is struck out for a small one.
     demand : frozenset of str
         Suspects that are load: without load nothing waits, whatever makes it slow. One of them leads only
-        where nothing else explains it, or still may.
+        where there is more work than normal, and nothing else explains it, or still may. Work grows with
+        load and with slower code: whose removal takes more than the slowdown away is load as ever.
     grew : bool or None
-        Whether there is more work than when all was well; None: not known. Where there is not, load is as
-        ever, and nobody's cause however much its removal helps.
+        Whether there is more work than when all was well; None: not known. Load is nobody's cause unless it
+        grew, however much its removal helps.
     signatures : mapping
         Of suspects for which it is known: whether metrics came back with the latency. Only one that surely
         did not speaks against a suspect; that it is not known speaks for nobody.
@@ -147,8 +151,10 @@ def decide(
             break
         passed.append(name)
     arms = [_arm(name, suspects[name], name in passed, anomaly, gates) for name in suspects]
-    if grew is False:
-        arms = [replace(arm, state="as ever") if arm.name in demand else arm for arm in arms]
+    arms = [replace(arm, state="beyond") if arm.low > gates.most_share else arm for arm in arms]
+    if not grew:
+        state: State = "as ever" if grew is False else "load"
+        arms = [replace(arm, state=state) if arm.name in demand else arm for arm in arms]
     signatures = signatures or {}
     arms = [_signed(arm, signatures.get(arm.name), gates) for arm in arms]
     arms.sort(key=lambda arm: -arm.effect.log)
@@ -159,14 +165,10 @@ def decide(
         leader = explaining[0]
         part = "" if anomaly is None else f" and explains {_share(leader)} of it"
         why = f"without {leader.name} latency is {math.exp(leader.effect.log):.2f} times lower{part}"
-        unknown_load = leader.name in demand and grew is None
-        if unknown_load:
-            why += "; whether the load is higher than normal is unknown (--normal-work or --ring would tell)"
         values = {
             "name": leader.name,
             "ratio": math.exp(leader.effect.log),
             "share": None if anomaly is None else leader.share,
-            "load_known": not unknown_load,
         }
         return Decision("cause", leader.name, tuple(arms), None, Note("cause-shown", why, values))
     if arms and all(arm.state not in ("explains", "open") for arm in arms):
@@ -242,6 +244,13 @@ def _signed(arm: Arm, found: Signature | None, gates: Gates) -> Arm:
 def _against(arm: Arm, found: Signature | None) -> str:
     if arm.state == "as ever":
         return f"{arm.name} is as usual"
+    if arm.state == "load":
+        return (
+            f"{arm.name} brings the load, without which nothing waits; --normal-work or --ring would tell"
+            " whether there is more of it than normal"
+        )
+    if arm.state == "beyond":
+        return f"{arm.name} {_share(arm)}, which is more than the slowdown: it takes load away"
     if arm.state == "other signature" and found is not None:
         stays = ", ".join(f"{name} keeps {part:.0%} of its shift" for name, part in found.stays)
         return f"{arm.name} {_share(arm)}, but other metrics do not come back ({stays})"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import time
 from collections.abc import Callable, Mapping
@@ -20,6 +21,15 @@ from hindmost.stats.causes import Effect, effect_of
 from hindmost.store.diagnosis import Pair
 from hindmost.studies.diagnosis.windows import Windows
 from hindmost.studies.pairs import GivenUp, Step, interleave
+
+HARM = 5.0
+"""Times the longest percentile so far that a request may wait while a suspect is away."""
+HARM_US = 200_000.0
+"""And that long in any case: an anomaly of microseconds is no reason to stop at the first hiccup."""
+COLLAPSED = 0.5
+"""Of the work with the suspect there: less is left only of a load that came from it. Caches, locks and
+interrupts that a neighbour costs are some tens of percent at most."""
+LEAST_ROUNDS = 3
 
 
 @dataclass(slots=True)
@@ -40,6 +50,8 @@ class Trial:
         Of a twin: what is in force brings the suspect there, instead of taking it away.
     metrics : dict
         What the application did in each window, by round and whether the suspect was there.
+    worked : dict
+        Processors that it used, likewise.
     """
 
     suspect: Intervention
@@ -53,6 +65,7 @@ class Trial:
     base: Intervention | None = None
     reproduces: bool = False
     metrics: dict[tuple[int, bool], NDArray[np.float64]] = field(default_factory=dict)
+    worked: dict[tuple[int, bool], float] = field(default_factory=dict)
 
     def has(self, number: int) -> bool:  # noqa: D102
         return number in self.there and number in self.gone
@@ -70,6 +83,8 @@ class Trial:
                     (self.gone if gone else self.there)[number] = value
                     if self.windows.moved is not None:
                         self.metrics[number, not gone] = self.windows.moved
+                    if self.windows.worked is not None:
+                        self.worked[number, not gone] = self.windows.worked
         except Gone as error:
             self.dropped = error.note
             raise GivenUp from None
@@ -78,8 +93,13 @@ class Trial:
             raise GivenUp from None
 
     def _changed(self) -> float:
+        # A bound on harm: of what waits anyhow, at most some times as long.
+        there = [*self.there.values(), *self.gone.values()]
+        most_us = max(HARM * max(there), HARM_US) if there else HARM_US
         with self.surgeon.gone(self.suspect):
-            value = self.windows.measure()
+            # What changes nothing harms nobody, and a twin has no users.
+            free = self.reproduces or self.suspect.name == "sham"
+            value = self.windows.measure(math.inf if free else most_us)
             if not self.suspect.arrived():
                 raise Gone(
                     "intervention-failed",
@@ -87,6 +107,17 @@ class Trial:
                     name=self.suspect.name,
                 )
         return value
+
+    @property
+    def is_load(self) -> bool:
+        """Whether the application has little to do without the suspect, which then brings the load."""
+        rounds = [one for one in sorted(self.gone) if {(one, True), (one, False)} <= set(self.worked)]
+        if len(rounds) < LEAST_ROUNDS:
+            return False
+        there, gone = (
+            float(np.median([self.worked[one, where] for one in rounds])) for where in (True, False)
+        )
+        return gone < COLLAPSED * there
 
     def unsound(self, number: int) -> None:
         """Every run counts."""

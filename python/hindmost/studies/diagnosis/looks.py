@@ -57,6 +57,7 @@ def looked(
         return Found(request, windows.measure(), suspects, nothing)
     assert request.application.pid is not None
     work = Work(request.application.pid)
+    windows.work = Work(request.application.pid)
     pairs_of({"sham": trials["sham"]}, seed, GATE_PAIRS)
     grew = None if request.normal_work is None else work.processors() > GREW * request.normal_work
     there = list(trials["sham"].there.values())
@@ -69,7 +70,8 @@ def looked(
         sham = live["sham"].effect
         effects = {each: trial.effect for each, trial in live.items() if each != "sham"}
         signatures = signatures_of(live, request.normal_metrics, suspects)
-        decision = decide(effects, sham, anomaly, gates, suspects.demand, grew, signatures)
+        demand = suspects.demand | {each for each, trial in live.items() if each != "sham" and trial.is_load}
+        decision = decide(effects, sham, anomaly, gates, demand, grew, signatures)
         say(f"{look * request.pairs} pairs: {decision.ruling}: {decision.why}")
         if decision.ruling in ("cause", "unknown factor") or not decision.arms:
             break

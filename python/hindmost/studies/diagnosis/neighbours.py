@@ -11,8 +11,9 @@ from pathlib import Path
 
 from hindmost.interventions.changes import Gone, Pause, started
 from hindmost.interventions.gentler import Freeze, freezer_of, members
+from hindmost.studies.diagnosis.related import related
 from hindmost.targets.guard import parents
-from hindmost.targets.procfs import listening_ports, process_tree
+from hindmost.targets.procfs import process_tree
 
 LOOK_S = 1.0
 LEAST_SHARE = 0.05
@@ -32,6 +33,8 @@ class Other:
     client: bool
     share: float = 0.0
     """Of a processor."""
+    backend: str | None = None
+    """By what the application depends on it, if it does: ``tcp``, ``unix``, ``pipe``, ``memory``."""
 
 
 def around(own: list[int], spares: Callable[[str], object], first: Collection[str] = ()) -> list[Other]:
@@ -44,7 +47,7 @@ def around(own: list[int], spares: Callable[[str], object], first: Collection[st
     but take the place of nobody: a busy host has many, and the one to blame may be less greedy.
     """
     spared = never_touched(own)
-    asking = clients_of(own)
+    known = related(own)
     up = parents()
     shares: dict[int, float] = {}
     names: dict[int, str] = {}
@@ -58,11 +61,14 @@ def around(own: list[int], spares: Callable[[str], object], first: Collection[st
     for pid in sorted(shares, key=lambda pid: (pid not in named, -shares[pid])):
         if shares[pid] < LEAST_SHARE and pid not in named:
             break
-        kind = (not asking.isdisjoint(process_tree(pid)), spares(names.get(pid, "?")) is None)
+        tree = process_tree(pid)
+        kind = (not known.clients.isdisjoint(tree), spares(names.get(pid, "?")) is None)
         if pid in spared or sum((one.client, spares(one.comm) is None) == kind for one in found) == MOST:
             continue
         with contextlib.suppress(Gone):
             one = replace(_other(pid, names.get(pid, "?"), kind[0], spared), share=shares[pid])
+            backend = next((known.backends[each] for each in one.pids if each in known.backends), None)
+            one = replace(one, backend=backend)
             if one.way.name not in seen:
                 seen.add(one.way.name)
                 found.append(one)
@@ -130,28 +136,6 @@ def busy(seconds: float = LOOK_S) -> list[tuple[float, int, str]]:
         if pid in before
     ]
     return sorted(shares, reverse=True)
-
-
-def clients_of(own: list[int]) -> set[int]:
-    """Processes on this host with a connection to a port on which the application listens."""
-    ports = set(listening_ports(own))
-    links = set()
-    for table in ("tcp", "tcp6"):
-        with contextlib.suppress(OSError, IndexError):
-            for line in Path(f"/proc/{own[0]}/net/{table}").read_text().splitlines()[1:]:
-                fields = line.split()
-                if int(fields[2].rpartition(":")[2], 16) in ports:
-                    links.add(f"socket:[{fields[9]}]")
-    found = set()
-    for entry in os.listdir("/proc") if links else ():  # noqa: PTH208
-        if entry.isdigit() and int(entry) not in own:
-            with contextlib.suppress(OSError), os.scandir(f"/proc/{entry}/fd") as descriptors:
-                for one in descriptors:
-                    with contextlib.suppress(OSError):
-                        if os.readlink(one.path) in links:  # noqa: PTH115
-                            found.add(int(entry))
-                            break
-    return found
 
 
 def _ancestors() -> set[int]:

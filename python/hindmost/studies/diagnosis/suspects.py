@@ -94,6 +94,9 @@ def _neighbours(
         if why := policy.spares(comm):
             found.left_out[name] = why
             continue
+        if one.backend is not None:
+            found.left_out[name] = _backend(one)
+            continue
         touch: Touch = "clients" if one.client else "pause"
         why = policy.allows(touch, hour)
         if one.client:
@@ -119,6 +122,12 @@ def _neighbours(
             about = f"confine {comm} to processors {cpu_list(set(elsewhere))}"
             gentle.append(Places(name, about, places(one.pids), elsewhere))
         found.corrections[name] = [*gentle, *by_group]
+
+
+def _backend(one: Other) -> Note:
+    """Why what the application depends on is never paused."""
+    text = f"the application depends on {one.comm} ({one.backend}): it would wait as well"
+    return Note("application-depends", text, {"name": one.way.name, "by": one.backend})
 
 
 def _by_group(

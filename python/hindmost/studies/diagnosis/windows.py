@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -10,10 +11,13 @@ import numpy as np
 
 from hindmost import _engine
 from hindmost.errors import TargetError
+from hindmost.interventions.changes import Gone
+from hindmost.plan.units import format_us
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from hindmost.studies.diagnosis.demand import Work
     from hindmost.studies.diagnosis.metrics import Moves
 
 PATIENCE_S = 2.0
@@ -39,6 +43,10 @@ class Windows:
         Who looks at the application's metrics meanwhile.
     moved : array or None
         What they were in the last window, a second.
+    work : Work or None
+        Who looks at how much processor time the application takes.
+    worked : float or None
+        Processors that it used in the last window.
     """
 
     probe: _engine.Prober
@@ -49,6 +57,8 @@ class Windows:
     unanswered: int = 0
     moves: Moves | None = None
     moved: NDArray[np.float64] | None = None
+    work: Work | None = None
+    worked: float | None = None
 
     def _drain(self) -> None:
         """Wait until nothing is outstanding that was due before the change, but not for ever."""
@@ -60,28 +70,37 @@ class Windows:
                 return
             time.sleep(PAUSE_S)
 
-    def measure(self) -> float:
+    def measure(self, most_us: float = math.inf) -> float:
         """The quantile of what is due from now on, microseconds.
+
+        Parameters
+        ----------
+        most_us : float
+            How long a request may wait: the bound on the harm of an experiment.
 
         Raises
         ------
         TargetError
             Nothing was answered.
+        Gone
+            ``harmful-experiment``: a request has waited for longer than `most_us`.
         """
-        time.sleep(self.settle_s)
+        self._sleep(self.settle_s, most_us)
         self._drain()
         if self.moves is not None:
             self.moves.begin()
+        if self.work is not None:
+            self.work.processors()
         begin = _engine.monotonic_ns()
-        time.sleep(self.window_s)
+        taken, errors, _ = self._sleep(self.window_s, most_us)
         end = _engine.monotonic_ns()
         self.moved = None if self.moves is None else self.moves.end()
-        taken: list[float] = []
-        errors = 0
+        self.worked = None if self.work is None else self.work.processors()
+        taken = [(due, latency) for due, latency in taken if begin <= due < end]
         deadline = time.monotonic() + PATIENCE_S
         while True:
-            each, failed, oldest = self.probe.take()
-            taken += [latency / 1e3 for due, latency in each if begin <= due < end]
+            each, failed, oldest = self._take(most_us)
+            taken += [(due, latency) for due, latency in each if begin <= due < end]
             errors += failed
             # One that was due before holds up all those behind it.
             waiting = oldest and oldest < end
@@ -91,7 +110,7 @@ class Windows:
         self.taken += 1
         self.unanswered += not taken
         if waiting:
-            taken.append((_engine.monotonic_ns() - max(oldest, begin)) / 1e3)
+            taken.append((oldest, _engine.monotonic_ns() - max(oldest, begin)))
         if not taken:
             raise TargetError(
                 "no-answers",
@@ -100,4 +119,31 @@ class Windows:
                 window_s=self.window_s,
                 failed=errors,
             )
-        return float(np.quantile(taken, self.quantile))
+        return float(np.quantile([latency / 1e3 for _, latency in taken], self.quantile))
+
+    def _sleep(self, seconds: float, most_us: float) -> tuple[list[tuple[int, int]], int, int]:
+        """Sleep, but look at the probe meanwhile where there is a bound on harm."""
+        if math.isinf(most_us):
+            time.sleep(seconds)
+            return [], 0, 0
+        taken: list[tuple[int, int]] = []
+        errors, oldest = 0, 0
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0.0:
+            time.sleep(min(left, PAUSE_S))
+            each, failed, oldest = self._take(most_us)
+            taken += each
+            errors += failed
+        return taken, errors, oldest
+
+    def _take(self, most_us: float) -> tuple[list[tuple[int, int]], int, int]:
+        each, failed, oldest = self.probe.take()
+        waits_us = (_engine.monotonic_ns() - oldest) / 1e3 if oldest else 0.0
+        if waits_us > most_us:
+            raise Gone(
+                "harmful-experiment",
+                f"a request waited {format_us(waits_us)}; an experiment may cost {format_us(most_us)}",
+                waited_us=waits_us,
+                limit_us=most_us,
+            )
+        return each, failed, oldest

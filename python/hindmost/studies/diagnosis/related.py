@@ -1,0 +1,208 @@
+"""Whom an application talks to: its clients, and what it depends on itself, in every network namespace.
+
+::
+
+    client ──> port on which it listens          it ──> backend: TCP, Unix socket, pipe, shared memory
+
+A client is load. What the application depends on is never paused: it would wait as well.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import socket
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hindmost.targets.procfs import decode_hex_address, listening_ports
+
+PROC = Path("/proc")
+ESTABLISHED, LISTEN = "01", "0A"
+_OPEN_MODE = 0o3
+_SHARED = re.compile(r"^\S+ rw.s \S+ (?P<device>\S+) (?P<inode>\d+)\s*(?P<path>.*)$")
+_UNIX_REQUEST = struct.Struct("=IHHIIBBHIIIII")
+_UNIX_REPLY = struct.Struct("=BBBBIII")
+_HEADER, _ATTRIBUTE = struct.Struct("=IHHII"), struct.Struct("=HH")
+_SOCK_DIAG_BY_FAMILY, _NLM_F_REQUEST, _NLM_F_DUMP, _NLMSG_DONE = 20, 0x1, 0x300, 3
+_UDIAG_SHOW_PEER, _UNIX_DIAG_PEER, _NETLINK_SOCK_DIAG = 0x4, 2, 4
+End = tuple[bytes, int]
+
+
+@dataclass
+class Related:
+    """Processes beside an application."""
+
+    clients: set[int] = field(default_factory=set)
+    """With a connection to a port on which it listens."""
+    backends: dict[int, str] = field(default_factory=dict)
+    """That it asks or shares something with, and by what: ``tcp``, ``unix``, ``pipe``, ``memory``."""
+
+
+def related(own: list[int], proc: Path = PROC) -> Related:
+    """Look whom the processes of an application are connected with.
+
+    Parameters
+    ----------
+    own : list of int
+        All its processes.
+    """
+    found = Related()
+    ours = set(own)
+    sockets, pipes = _descriptors(proc)
+    holders: dict[str, set[int]] = {}
+    for pid, inodes in sockets.items():
+        for inode in inodes:
+            holders.setdefault(inode, set()).add(pid)
+    mine = set().union(*(sockets.get(pid, set()) for pid in own))
+    ports = set(listening_ports(own))
+
+    def tell(inodes: set[str], how: str) -> None:
+        for inode in inodes:
+            for pid in holders.get(inode, set()) - ours:
+                found.backends.setdefault(pid, how)
+
+    links, listening = _tcp(proc, sockets)
+    by_ends: dict[tuple[End, End], set[str]] = {}
+    for inode, ends in links.items():
+        by_ends.setdefault(ends, set()).add(inode)
+    for inode in mine & links.keys():
+        here, there = links[inode]
+        peers = by_ends.get((there, here), set())
+        if here[1] in ports:
+            for one in peers:
+                found.clients |= holders.get(one, set()) - ours
+            continue
+        # Where addresses are translated on the way, whoever listens on that port may be meant.
+        tell(peers or listening.get(there[1], set()), "tcp")
+    peers_of = _unix_peers()
+    tell({peers_of[one] for one in mine & peers_of.keys()}, "unix")
+    for pid, how in _by_pipe(ours, pipes):
+        found.backends.setdefault(pid, how)
+    for pid in _by_memory(ours, proc):
+        found.backends.setdefault(pid, "memory")
+    for pid in found.clients:
+        found.backends.pop(pid, None)
+    return found
+
+
+def _pids(proc: Path) -> list[int]:
+    return [int(one) for one in os.listdir(proc) if one.isdigit()]  # noqa: PTH208 (names alone)
+
+
+def _descriptors(proc: Path) -> tuple[dict[int, set[str]], dict[str, dict[int, set[int]]]]:
+    """Inodes of sockets by process; by pipe, processes with the modes in which they hold it (``open(2)``)."""
+    sockets: dict[int, set[str]] = {}
+    pipes: dict[str, dict[int, set[int]]] = {}
+    for pid in _pids(proc):
+        with contextlib.suppress(OSError), os.scandir(proc / str(pid) / "fd") as descriptors:
+            for one in descriptors:
+                with contextlib.suppress(OSError, ValueError, IndexError):
+                    kind, _, inode = os.readlink(one.path).partition(":")  # noqa: PTH115
+                    if kind == "socket":
+                        sockets.setdefault(pid, set()).add(inode.strip("[]"))
+                    elif kind == "pipe":
+                        text = (proc / str(pid) / "fdinfo" / one.name).read_text()
+                        mode = int(text.partition("flags:")[2].split()[0], 8) & _OPEN_MODE
+                        pipes.setdefault(inode, {}).setdefault(pid, set()).add(mode)
+    return sockets, pipes
+
+
+def _tcp(proc: Path, sockets: dict[int, set[str]]) -> tuple[dict[str, tuple[End, End]], dict[int, set[str]]]:
+    """Both ends of each connection, and who listens on a port, by inode; in all network namespaces."""
+    links: dict[str, tuple[End, End]] = {}
+    listening: dict[int, set[str]] = {}
+    seen: set[str] = set()
+    for pid in sockets:
+        with contextlib.suppress(OSError):
+            space = os.readlink(proc / str(pid) / "ns/net")  # noqa: PTH115
+            if space in seen:
+                continue
+            seen.add(space)
+            for table in ("tcp", "tcp6"):
+                for line in (proc / str(pid) / "net" / table).read_text().splitlines()[1:]:
+                    fields = line.split()
+                    here, there = (_end(one) for one in fields[1:3])
+                    if fields[3] == LISTEN:
+                        listening.setdefault(here[1], set()).add(fields[9])
+                    elif fields[3] == ESTABLISHED:
+                        links[fields[9]] = (here, there)
+    return links, listening
+
+
+def _end(text: str) -> End:
+    address, _, port = text.partition(":")
+    return decode_hex_address(address), int(port, 16)
+
+
+def _unix_peers() -> dict[str, str]:
+    """The other end of each connected Unix socket of our network namespace, by inode (``sock_diag(7)``)."""
+    peers: dict[str, str] = {}
+    body = _UNIX_REQUEST.pack(
+        _HEADER.size + 24, _SOCK_DIAG_BY_FAMILY, _NLM_F_REQUEST | _NLM_F_DUMP, 1, 0, socket.AF_UNIX,
+        0, 0, 0xFFFFFFFF, 0, _UDIAG_SHOW_PEER, 0xFFFFFFFF, 0xFFFFFFFF,
+    )  # fmt: skip
+    with (
+        contextlib.suppress(OSError),
+        socket.socket(socket.AF_NETLINK, socket.SOCK_DGRAM, _NETLINK_SOCK_DIAG) as link,
+    ):
+        link.settimeout(2.0)
+        link.sendto(body, (0, 0))
+        while True:
+            for kind, message in _messages(link.recv(1 << 16)):
+                if kind != _SOCK_DIAG_BY_FAMILY:
+                    return peers
+                inode = _UNIX_REPLY.unpack_from(message)[4]
+                for name, value in _attributes(message[_UNIX_REPLY.size :]):
+                    if name == _UNIX_DIAG_PEER:
+                        peers[str(inode)] = str(int.from_bytes(value, "little"))
+    return peers
+
+
+def _messages(data: bytes) -> Iterator[tuple[int, bytes]]:
+    while len(data) >= _HEADER.size:
+        size, kind, *_ = _HEADER.unpack_from(data)
+        if size < _HEADER.size:
+            return
+        yield kind, data[_HEADER.size : size]
+        data = data[(size + 3) & ~3 :]
+
+
+def _attributes(data: bytes) -> Iterator[tuple[int, bytes]]:
+    while len(data) >= _ATTRIBUTE.size:
+        size, kind = _ATTRIBUTE.unpack_from(data)
+        if size < _ATTRIBUTE.size:
+            return
+        yield kind, data[_ATTRIBUTE.size : size]
+        data = data[(size + 3) & ~3 :]
+
+
+def _by_pipe(ours: set[int], pipes: dict[str, dict[int, set[int]]]) -> Iterator[tuple[int, str]]:
+    """Who reads what the application writes, or writes what it reads."""
+    for held in pipes.values():
+        modes = set().union(*(held[pid] for pid in held.keys() & ours))
+        for pid in held.keys() - ours:
+            if {os.O_RDONLY, os.O_WRONLY} <= modes | held[pid] and modes and modes != held[pid]:
+                yield pid, "pipe"
+
+
+def _by_memory(ours: set[int], proc: Path) -> set[int]:
+    """Who can write to the same shared memory: files of tmpfs, memfds, System V segments."""
+
+    def shared(pid: int) -> set[tuple[str, str]]:
+        found = set()
+        with contextlib.suppress(OSError):
+            for line in (proc / str(pid) / "maps").read_text(errors="replace").splitlines():
+                if (one := _SHARED.match(line)) and one["inode"] != "0":
+                    found.add((one["device"], one["inode"]))
+        return found
+
+    mine = set().union(*(shared(pid) for pid in ours))
+    return (
+        {pid for pid in _pids(proc) if pid not in ours and not mine.isdisjoint(shared(pid))}
+        if mine
+        else set()
+    )

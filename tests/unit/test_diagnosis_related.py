@@ -1,0 +1,189 @@
+"""Whom an application depends on, however they are connected, and who asks it; real processes, sockets and pipes."""
+
+from __future__ import annotations
+
+import math
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections import deque
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hindmost import _engine
+from hindmost.interventions.changes import Gone
+from hindmost.studies.diagnosis import neighbours
+from hindmost.studies.diagnosis.policy import Policy
+from hindmost.studies.diagnosis.related import related
+from hindmost.studies.diagnosis.suspects import find_suspects
+from hindmost.studies.diagnosis.windows import Windows
+
+PEER = """
+import mmap, socket, sys, time
+how, where = sys.argv[1:]
+if how == "tcp":
+    here = socket.create_server(("127.0.0.1", 0))
+    print(here.getsockname()[1], flush=True)
+    link = here.accept()
+elif how == "unix":
+    here = socket.socket(socket.AF_UNIX)
+    here.bind(where)
+    here.listen()
+    print("up", flush=True)
+    link = here.accept()
+elif how == "memory":
+    file = open(where, "r+b")
+    held = mmap.mmap(file.fileno(), 4096)
+    print("up", flush=True)
+elif how == "alone":
+    print("up", flush=True)
+time.sleep(120)
+"""
+APPLICATION = """
+import mmap, os, socket, sys, time
+how, where, port = sys.argv[1:]
+if how == "tcp":
+    link = socket.create_connection(("127.0.0.1", int(port)))
+elif how == "unix":
+    link = socket.socket(socket.AF_UNIX)
+    link.connect(where)
+elif how == "memory":
+    file = open(where, "r+b")
+    held = mmap.mmap(file.fileno(), 4096)
+print("up", flush=True)
+time.sleep(120)
+"""
+
+
+@pytest.fixture
+def started() -> Iterator[list[subprocess.Popen[str]]]:
+    found: list[subprocess.Popen[str]] = []
+    yield found
+    for one in found:
+        one.kill()
+        one.wait()
+        for stream in (one.stdin, one.stdout):
+            if stream is not None:
+                stream.close()
+
+
+def start(started, script: str, *words: object, **more) -> tuple[int, str]:
+    """A process, and the line that it says when it is ready; its output is nobody's pipe but ours."""
+    one = subprocess.Popen(
+        [sys.executable, "-P", "-c", script, *map(str, words)],
+        stdout=subprocess.PIPE,
+        stdin=more.pop("stdin", subprocess.DEVNULL),
+        text=True,
+        **more,
+    )
+    started.append(one)
+    assert one.stdout is not None
+    return one.pid, one.stdout.readline().strip()
+
+
+@pytest.mark.parametrize("how", ["tcp", "unix", "memory", "alone"])
+def test_what_an_application_is_connected_with_is_a_backend(how, started, tmp_path):
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        where = Path(folder) / how
+        if how == "memory":
+            where.write_bytes(bytes(4096))
+        peer, port = start(started, PEER, how, where)
+        own, _ = start(started, APPLICATION, how, where, port)
+        found = related([own])
+        assert found.backends.get(peer) == (None if how == "alone" else how)
+        assert peer not in found.clients
+        # The other way round it is a client, where there is a port on which it listens.
+        assert (own in related([peer]).clients) == (how == "tcp")
+
+
+def test_who_reads_what_it_writes_is_a_backend_and_who_writes_beside_it_is_not(started):
+    read, write = os.pipe()
+    sleeping = "import time; print('up', flush=True); time.sleep(120)"
+    own, _ = start(started, sleeping, pass_fds=[write])
+    reader, _ = start(started, sleeping, pass_fds=[read])
+    beside, _ = start(started, sleeping, pass_fds=[write])
+    os.close(read)
+    os.close(write)
+    found = related([own])
+    assert found.backends.get(reader) == "pipe"
+    assert beside not in found.backends
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes network namespaces")
+@pytest.mark.skipif(shutil.which("ip") is None, reason="no ip here: iproute2")
+@pytest.mark.parametrize("role", ["client", "backend"])
+def test_a_peer_in_another_network_namespace_is_found(role, started):
+    name, here, there = f"hr{os.getpid()}", f"hr{os.getpid()}a", f"hr{os.getpid()}b"
+    subprocess.run(["ip", "netns", "add", name], check=True)
+    try:
+        for line in (
+            f"link add {here} type veth peer name {there} netns {name}",
+            f"addr add 100.99.{os.getpid() % 256}.1/30 dev {here}",
+            f"link set {here} up",
+            f"-n {name} addr add 100.99.{os.getpid() % 256}.2/30 dev {there}",
+            f"-n {name} link set {there} up",
+        ):
+            subprocess.run(["ip", *line.split()], check=True)
+        listen = (
+            "import socket, time; s = socket.create_server(('', 0)); print(s.getsockname()[1], flush=True);"
+            " c = s.accept(); print('up', flush=True); time.sleep(120)"
+        )
+        ask = (
+            "import socket, sys, time; s = socket.create_connection((sys.argv[1], int(sys.argv[2])));"
+            " print('up', flush=True); time.sleep(120)"
+        )
+        within = f"import os, sys; os.execvp('ip', ['ip', 'netns', 'exec', '{name}', sys.executable, '-P', '-c', *sys.argv[1:]])"
+        if role == "client":
+            own, port = start(started, listen)
+            other, _ = start(started, within, ask, f"100.99.{os.getpid() % 256}.1", port)
+            assert other in related([own]).clients
+        else:
+            other, port = start(started, within, listen)
+            own, _ = start(started, ask, f"100.99.{os.getpid() % 256}.2", port)
+            assert related([own]).backends.get(other) == "tcp"
+    finally:
+        subprocess.run(["ip", "netns", "del", name], check=True)
+        subprocess.run(["ip", "link", "del", here], check=False, stderr=subprocess.DEVNULL)
+
+
+def test_a_backend_is_never_a_suspect(started, monkeypatch):
+    peer, port = start(started, PEER, "tcp", "")
+    own, _ = start(started, APPLICATION, "tcp", "", port)
+    monkeypatch.setattr(neighbours, "busy", lambda: [(0.9, peer, "python")])
+    found = find_suspects(own, Policy())
+    assert not [name for name in found.tried if name.startswith("neighbour")]
+    (note,) = [note for name, note in found.left_out.items() if name.startswith("neighbour")]
+    assert (note.code, note.values["by"]) == ("application-depends", "tcp")
+
+
+class Probe:
+    """Answers with what is due; `stuck`: from when on nothing is answered, in seconds."""
+
+    def __init__(self, stuck: float = math.inf) -> None:
+        self.begun, self.stuck = _engine.monotonic_ns(), stuck
+        self.answers: deque[tuple[int, int]] = deque()
+
+    def take(self) -> tuple[list[tuple[int, int]], int, int]:
+        now = _engine.monotonic_ns()
+        since = self.begun + int(1e9 * self.stuck) if math.isfinite(self.stuck) else 0
+        if since and now > since:
+            return [], 0, since
+        return [(now - 1_000_000, 500_000)], 0, 0
+
+
+def test_an_experiment_that_makes_requests_wait_ends_at_once():
+    windows = Windows(Probe(stuck=0.1), 0.95, 5.0, 0.0)
+    with pytest.raises(Gone) as caught:
+        windows.measure(most_us=50_000.0)
+    assert (caught.value.note.code, caught.value.note.values["limit_us"]) == ("harmful-experiment", 50_000.0)
+    assert caught.value.note.values["waited_us"] > 50_000.0
+    assert windows.taken == 0, "the window was not waited for"
+
+
+def test_an_experiment_that_harms_nobody_is_measured_as_ever():
+    windows = Windows(Probe(), 0.95, 0.2, 0.05)
+    assert windows.measure(most_us=50_000.0) == pytest.approx(500.0)
