@@ -114,8 +114,11 @@ def test_a_server_that_does_not_carry_the_rate_is_told_before_what_the_host_took
     first, second = told(runs=stolen(0.03, counts=short))[:2]
     assert (first.origin, second.origin) == ("server", "host")
     assert "rate-not-reached" in first.codes
-    carried = told(runs=stolen(0.03, counts={"done": 98_999, "errors": 1_001}))
-    assert [one.origin for one in carried] == ["host", None]
+    failing = told(runs=stolen(0.03, counts={"done": 98_999, "errors": 1_001}))
+    assert [one.codes[0] for one in failing if one.origin != "host"] == ["errors"]
+    assert failing[0].codes == ("errors",)
+    few = told(runs=stolen(0.03, counts={"done": 99_900, "errors": 100}))
+    assert few[0].origin == "host", "one in a thousand is no reason to look at the server first"
 
 
 def test_where_server_and_client_share_a_processor_that_is_the_cause_and_quantiles_it_spares_are_left():

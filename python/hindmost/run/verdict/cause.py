@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from hindmost.run import instrument
+from hindmost.run import instrument, limits
 from hindmost.run.text import listed
 from hindmost.run.verdict import accidents
-from hindmost.run.verdict.reason import Evidence, Level, Origin, Reason
+from hindmost.run.verdict.reason import SERVER_STALLED, Evidence, Level, Origin, Reason
 from hindmost.run.verdict.taken import taken
 from hindmost.store import types as documents
 
@@ -30,6 +30,8 @@ ORIGINS: dict[str, Origin] = {
     "above-calibration": "server",
 }
 """Origins of reasons that do not state theirs; all others stand alone."""
+LONG_S = 0.5
+"""A silence of the server that is no interference: no host takes all processors for so long."""
 LEVELS: tuple[Level, ...] = ("invalid", "inconclusive", "note")
 
 
@@ -61,9 +63,9 @@ class Cause:
 
 
 def causes(e: Evidence, reasons: Sequence[Reason]) -> list[Cause]:
-    """Merge reasons of one cause, gravest first; at the same level, interference comes first.
+    """Merge reasons of one cause: what the server did wrong, then the gravest; of these, interference first.
 
-    A server that does not reach the rate comes before both: it would not on a quiet host either
+    A server that fails requests, hangs or does not reach the rate would do so on a quiet host as well
     (`run.capacity`).
     """
     groups: dict[str, list[Reason]] = {}
@@ -73,15 +75,24 @@ def causes(e: Evidence, reasons: Sequence[Reason]) -> list[Cause]:
         key = origin or str(place)
         groups.setdefault(key, []).append(one)
         origins[key] = origin
-    found = [_merged(e, origins[key], group) for key, group in groups.items()]
-    found.sort(
-        key=lambda one: (
-            LEVELS.index(one.level),
-            not (one.origin == "server" and "rate-not-reached" in one.codes),
-            one.origin != "host",
-        )
-    )
-    return found
+    ranked = [(_fault(group), _merged(e, origins[key], group)) for key, group in groups.items()]
+    ranked.sort(key=lambda pair: (pair[0], LEVELS.index(pair[1].level), pair[1].origin != "host"))
+    return [one for _, one in ranked]
+
+
+def _fault(group: Sequence[Reason]) -> int:
+    """Place among faults of the server: errors, hangs, missing answers, saturation; else the last."""
+    by_code = {one.code: one for one in group}
+    if (one := by_code.get("errors")) is not None and one.level != "note":
+        return 0
+    stalls = by_code[SERVER_STALLED].values["stalls"] if SERVER_STALLED in by_code else []
+    if max((one["for_s"] for one in stalls), default=0.0) >= LONG_S:
+        return 1
+    if (one := by_code.get("unanswered")) is not None and one.values["share"] > limits.ERROR_INCONCLUSIVE:
+        return 2
+    if (one := by_code.get("rate-not-reached")) is not None and one.origin == "server":
+        return 3
+    return 4
 
 
 def _merged(e: Evidence, origin: Origin | None, group: Sequence[Reason]) -> Cause:
