@@ -16,6 +16,7 @@ from hindmost.notes import Note
 from hindmost.plan import MeasurePlan
 from hindmost.plan.units import format_us
 from hindmost.run.figures import RunFigures
+from hindmost.run.soundness import Remaking
 from hindmost.stats import Decision
 
 if TYPE_CHECKING:
@@ -80,9 +81,9 @@ class Progress:
         self._live = self._out.isatty() and not quiet
         self._number, self._least, self._most = 0, *plan.runs
         self._decision: Decision | None = None
+        self._began = time.monotonic()
         self._run_began = 0.0
         self._run_seconds: list[float] = []
-        self._aside = 0
         self._slow = False
 
     def run_begins(self, number: int, least: int, most: int) -> None:
@@ -113,7 +114,6 @@ class Progress:
         self._run_seconds.append(time.monotonic() - self._run_began)
         self._decision = decision
         if aside is not None:
-            self._aside += 1
             self.say(f"run {figures.number} excluded: {aside}. Repeating; {self._remaining()}")
             return
         name = decision.widest
@@ -133,13 +133,11 @@ class Progress:
         decision = self._decision
         if decision is None or decision.stop:
             return "enough"
-        made = len(self._run_seconds)
-        # Assume that as large a share of future runs will be excluded as so far.
-        each = sum(self._run_seconds) / max(1, made - self._aside)
-        least = max(0, (decision.next_look or decision.runs) - decision.runs)
-        most = max(least, self._most - decision.runs)
-        low, high = _span(least * each), _span(most * each)
-        return f"{low} to {high} left" if low != high else f"{high} left"
+        # How many runs will do is not known before they are made; how many may be made is.
+        recent = self._run_seconds[-RECENT:]
+        most = max(0, Remaking(self._most, self._plan.remake).most - len(self._run_seconds))
+        bound = _span(most * sum(recent) / len(recent))
+        return f"{_span(time.monotonic() - self._began)} so far, at most {bound} more"
 
     def _line(self, text: str) -> None:
         if self._live:
