@@ -9,12 +9,13 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import json
+import os
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from measuring import HASTE, Household
+from measuring import COMMANDS, HASTE, Household
 
 from hindmost.testing import VARIABLE
 
@@ -29,11 +30,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.timeout(TIMEOUT_S))
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _haste() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(VARIABLE, json.dumps(HASTE))
-        yield
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Shorten what commands do; in this process too, but for nightly tests, which look at the plan as it is."""
+    COMMANDS[VARIABLE] = json.dumps(HASTE)
+    if item.get_closest_marker("nightly"):
+        os.environ.pop(VARIABLE, None)
+    else:
+        os.environ[VARIABLE] = COMMANDS[VARIABLE]
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown() -> None:
+    """Leave tests of other folders as they are."""
+    COMMANDS.clear()
+    os.environ.pop(VARIABLE, None)
 
 
 @pytest.fixture

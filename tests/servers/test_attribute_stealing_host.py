@@ -17,7 +17,6 @@ from hindmost.fleet import Job
 from hindmost.run.companions.server import ServerCounters
 from hindmost.studies.attribution import Course, Runner, answer
 from hindmost.studies.attribution.resolve import resolve
-from hindmost.testing import VARIABLE
 from tests.shared.queueing import mm1_sojourn
 from tests.shared.stealing_host import Host, StealingFleet, StealingTeam
 
@@ -37,8 +36,7 @@ SERVICE_US = (150.0, 100.0)
 
 @pytest.fixture(autouse=True)
 def honest(monkeypatch):
-    """What the real host steals meanwhile is no part of the simulated one; disturbed runs are repeated."""
-    monkeypatch.delenv(VARIABLE)
+    """What the real host steals meanwhile is no part of the simulated one."""
     read = ServerCounters._read
     monkeypatch.setattr(ServerCounters, "_read", lambda self: replace(read(self), stolen=0))
 

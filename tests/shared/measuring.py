@@ -185,6 +185,8 @@ HASTE = {"remake": 0.0, "calibration_s": 0.1, "pacing": "sleep", "host_looks": 1
 """Quicker defaults for tests that do not ask for precision (`hindmost.testing`): no run is repeated, a calibration is no
 longer than a measurement, the host is examined once, and clients sleep instead of taking a processor each."""
 
+COMMANDS: dict[str, str] = {}
+"""Variables that commands get besides those of this process; `tests/servers/conftest.py` fills it."""
 
 Started = subprocess.Popen[str] | Forked
 
@@ -202,6 +204,8 @@ def start(
     """
     if fresh:
         env = {name: value for name, value in (env or os.environ).items() if name != VARIABLE}
+    else:
+        env = {**COMMANDS, **(env or os.environ)}
     if not (fresh or before or preexec_fn):
         return fork([*map(str, arguments)], env)
     return subprocess.Popen(

@@ -112,7 +112,6 @@ def test_an_excluded_run_is_reported_and_the_bound_on_time_never_grows():
     assert [numbers(line)[-1] for line in lines] == ["8.8", "8.6", "8.4", "8.2"]
 
 
-
 def test_storing_keys_for_long_is_reported_once_in_a_log_and_live_on_a_screen():
     log, screen = io.StringIO(), Screen()
     for out in (log, screen):
