@@ -121,11 +121,19 @@ class Found:
         """One sentence."""
         if not self.steps:
             return f"{self.objective}: no rate has been tried yet"
-        text = self._outcome()
+        text = self._outcome() if self.finished else self._so_far()
         spoiled = sum(step.outcome == "spoiled" for step in self.steps)
         if 0 < spoiled < len(self.steps):
             text += f"; {spoiled} of {len(self.steps)} steps were disturbed by interference and do not count"
         return text if self.finished else f"unfinished search, so far: {text}"
+
+    def _so_far(self) -> str:
+        """What single steps said. Where the crossing lies follows from them only once the search is over."""
+        words = {"fails": "failed at", "undecided": "was undecided at", "unmet": "could not be measured at"}
+        parts = [] if self.holds is None else [f"held at {at(self.holds)} ({figures(self.holds)})"]
+        if self.fails is not None:
+            parts.append(f"{words[self.fails.outcome]} {at(self.fails)} ({brief(self.fails)})")
+        return f"{self.objective} {' and '.join(parts) or 'was disturbed by interference in every step'}"
 
     def _outcome(self) -> str:
         above = self.fails
