@@ -366,7 +366,6 @@ def test_a_holding_step_with_few_requests_beyond_the_quantile_says_so(tmp_path):
 def test_a_search_that_is_not_over_tells_its_steps_and_no_span():
     steps = (made_up(2_270.0, "holds"), made_up(6_310.0, "fails", 900.0))
     found = Found.of(OBJECTIVE, steps, finished=False)
-    assert found.span.high > 6_310.0, "two answers leave room for more"
     rates = [float(one.replace(",", "")) for one in re.findall(r"([\d,]+) requests/s", found.headline)]
     assert rates == [2_270.0, 6_310.0]
     assert f"{float(f'{found.span.high:.3g}'):,.10g}" not in found.headline
