@@ -58,6 +58,17 @@ def read_text(path: Path, most: int = MOST_BYTES) -> str:
     return read_bytes(path, most).decode()
 
 
+def read_kernel(path: Path | str) -> str:
+    """Read a file of the kernel's, such as ``/proc/PID/stat``: a name there may hold any bytes.
+
+    Raises
+    ------
+    OSError
+        It cannot be read.
+    """
+    return Path(path).read_text(encoding="utf-8", errors="replace")
+
+
 def parse_json(text: str) -> Any:  # noqa: ANN401 (whatever stands there)
     """Parse JSON; NaN, which JSON does not have, is None.
 

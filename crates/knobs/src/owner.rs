@@ -1,6 +1,6 @@
 //! Who set something: a process, told from a later one of the same number by the time at which it started.
 
-use std::{fs, io};
+use std::io;
 
 use hindmost_sys::process::Handle;
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,7 @@ pub struct Owner {
 impl Owner {
     /// The process of that number; `None` where there is none, or it has ended and waits to be reaped.
     pub fn of(pid: u32) -> Option<Self> {
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        let stat = hindmost_sys::file::read_kernel(format!("/proc/{pid}/stat")).ok()?;
         // After the last ')' (a name may hold spaces and brackets) the state is first, the start twentieth.
         let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
         if matches!(*fields.first()?, "Z" | "X") {

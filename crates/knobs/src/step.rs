@@ -172,7 +172,7 @@ fn write(tree: &Tree, path: &str, value: &str) -> io::Result<()> {
 fn for_members(tree: &Tree, file: &str, take: impl Fn(u32) -> io::Result<()>) -> io::Result<()> {
     let mut last = Ok(());
     for _ in 0..ROUNDS {
-        let members: Vec<u32> = match existing(std::fs::read_to_string(tree.locate(file)))? {
+        let members: Vec<u32> = match existing(hindmost_sys::file::read_kernel(tree.locate(file)))? {
             Some(text) => text.split_whitespace().filter_map(|pid| pid.parse().ok()).collect(),
             None => return Ok(()),
         };

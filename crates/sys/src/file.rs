@@ -57,6 +57,14 @@ pub fn read_regular_text(path: &Path) -> io::Result<String> {
     Ok(text)
 }
 
+/// Reads a file of the kernel's, such as `/proc/PID/stat`; a name there may hold any bytes, which are replaced.
+///
+/// # Errors
+/// What open(2) and read(2) say.
+pub fn read_kernel(path: impl AsRef<Path>) -> io::Result<String> {
+    Ok(String::from_utf8_lossy(&std::fs::read(path)?).into_owned())
+}
+
 /// Where a file has data from an offset on (lseek(2), `SEEK_DATA`); `None` where only a hole follows.
 pub fn next_data(file: &File, from: u64) -> Option<u64> {
     seek(file, SeekFrom::Data(from)).ok()

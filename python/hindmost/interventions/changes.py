@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from hindmost.documents import read_kernel
 from hindmost.knobs import steps
 from hindmost.knobs.steps import Step
 from hindmost.notes import Note
@@ -140,7 +141,7 @@ class Pause:
 
     def arrived(self) -> bool:  # noqa: D102
         with contextlib.suppress(OSError):
-            return Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+            return read_kernel(f"/proc/{self.pid}/stat").rpartition(")")[2].split()[0] == "T"
         return False
 
 

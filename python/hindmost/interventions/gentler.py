@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from hindmost.documents import read_kernel
 from hindmost.interventions.changes import Gone, threads
 from hindmost.knobs import steps
 from hindmost.knobs.steps import Step
@@ -182,7 +183,7 @@ class Freeze:
 def freezer_of(pid: int) -> tuple[str, Path] | None:
     """The freezer of a process's own cgroup (v1 first); None in the root, or where there is no freezer."""
     with contextlib.suppress(OSError):
-        lines = [line.split(":", 2) for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines()]
+        lines = [line.split(":", 2) for line in read_kernel(f"/proc/{pid}/cgroup").splitlines()]
         for _, controllers, path in sorted(lines, key=lambda line: line[1], reverse=True):
             if path == "/":
                 continue

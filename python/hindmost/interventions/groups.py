@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from hindmost.documents import read_kernel
 from hindmost.interventions.changes import File, cpu_list
 from hindmost.interventions.gentler import members
 from hindmost.knobs.kinds.cgroup import same
@@ -69,7 +70,7 @@ class LastPlace(GroupFile):
 
 def groups(pid: int, controller: str) -> Iterator[tuple[Path, bool]]:
     """Cgroups of a process that a controller may limit, its own first, then those above; whether of v2."""
-    for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines():
+    for line in read_kernel(f"/proc/{pid}/cgroup").splitlines():
         _, controllers, path = line.split(":", 2)
         if controller in controllers.split(","):
             tops = [CGROUPS / one for one in (controllers, controller)]

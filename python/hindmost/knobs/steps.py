@@ -7,13 +7,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from hindmost.documents import read_kernel
+
 Step = dict[str, Any]
 
 
 def started(task: int) -> int | None:
     """When a process or thread started, clock ticks since the boot; None if it has ended."""
     try:
-        return int(Path(f"/proc/{task}/stat").read_text().rpartition(")")[2].split()[19])
+        return int(read_kernel(f"/proc/{task}/stat").rpartition(")")[2].split()[19])
     except (OSError, IndexError):
         return None
 

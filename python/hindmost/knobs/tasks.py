@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from pathlib import Path
 from typing import TypeVar
 
+from hindmost.documents import read_kernel
 from hindmost.errors import HostUnfit, TargetError
 from hindmost.knobs.knob import undone
 from hindmost.targets import ManagedServer
@@ -54,7 +54,7 @@ def tasks(server: ManagedServer, pattern: str = "*") -> list[Task]:
         with contextlib.suppress(OSError):
             for tid in sorted(int(entry) for entry in os.listdir(f"/proc/{pid}/task")):  # noqa: PTH208
                 with contextlib.suppress(OSError):
-                    name = Path(f"/proc/{pid}/task/{tid}/comm").read_text().rstrip("\n")
+                    name = read_kernel(f"/proc/{pid}/task/{tid}/comm").rstrip("\n")
                     found.append(Task(process, pid, tid, name))
     fit = [task for task in found if fnmatchcase(task.name, pattern)]
     if not fit:

@@ -6,9 +6,9 @@ import errno
 import random
 import re
 import socket
-from pathlib import Path
 from typing import Any
 
+from hindmost.documents import read_kernel
 from hindmost.errors import TargetError
 from hindmost.targets.procfs import join_address, local_owner, port_holder
 
@@ -36,7 +36,7 @@ def bind_error(host: str, port: int) -> int:
 def ephemeral_range() -> tuple[int, int]:
     """First and last port that the kernel gives to outgoing connections (``ip(7)``)."""
     try:
-        low, high = Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()
+        low, high = read_kernel("/proc/sys/net/ipv4/ip_local_port_range").split()
         return int(low), int(high)
     except (OSError, ValueError):
         return 32_768, 60_999

@@ -13,6 +13,7 @@ import struct
 from collections.abc import Iterable
 from pathlib import Path
 
+from hindmost.documents import read_kernel
 from hindmost.targets.guard import descendants, parents
 
 _LISTEN = "0A"  # TCP_LISTEN in include/net/tcp_states.h
@@ -68,7 +69,7 @@ def listening_inodes(host: str, port: int, proc: Path = Path("/proc")) -> set[st
         if found and (table, state) in _TABLES["udp"]:
             break
         with contextlib.suppress(OSError):
-            for line in (proc / table).read_text().splitlines()[1:]:
+            for line in read_kernel(proc / table).splitlines()[1:]:
                 fields = line.split()
                 local, _, local_port = fields[1].rpartition(":")
                 here = fields[3] == state and int(local_port, 16) == port
@@ -93,7 +94,7 @@ def listening_ports(pids: Iterable[int], proc: Path = Path("/proc")) -> list[int
         waiting = {}
         for table in ("net/tcp", "net/tcp6"):
             with contextlib.suppress(OSError):
-                for line in (proc / str(pid) / table).read_text().splitlines()[1:]:
+                for line in read_kernel(proc / str(pid) / table).splitlines()[1:]:
                     fields = line.split()
                     if fields[3] == _LISTEN:
                         waiting[f"socket:[{fields[9]}]"] = int(fields[1].rpartition(":")[2], 16)
@@ -164,7 +165,7 @@ def process_tree(pid: int) -> list[int]:
 def process_name(pid: int) -> str:
     """Name of a process (15 characters at most), or ``?``."""
     try:
-        return Path(f"/proc/{pid}/comm").read_text().strip() or "?"
+        return read_kernel(f"/proc/{pid}/comm").strip() or "?"
     except OSError:
         return "?"
 

@@ -10,6 +10,7 @@ import secrets
 from dataclasses import dataclass
 from pathlib import Path
 
+from hindmost.documents import read_kernel
 from hindmost.errors import TargetError, UsageError
 from hindmost.privileges import TO_SWITCH, capabilities
 from hindmost.targets.spec import TargetSpec
@@ -80,7 +81,7 @@ def account(spec: TargetSpec) -> Account | None:
 
 def unused_id() -> int | None:
     """Return a number of no user, group or process; None where our user namespace maps none."""
-    mapped = [tuple(map(int, line.split())) for line in Path("/proc/self/uid_map").read_text().splitlines()]
+    mapped = [tuple(map(int, line.split())) for line in read_kernel("/proc/self/uid_map").splitlines()]
     free = [one for one in DYNAMIC_IDS if any(first <= one < first + count for first, _, count in mapped)]
     running = set()
     for entry in Path("/proc").iterdir():

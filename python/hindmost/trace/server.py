@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hindmost.documents import read_kernel
 from hindmost.errors import TargetError, UsageError
 from hindmost.names import nearest
 from hindmost.targets import parse_target
@@ -72,7 +73,7 @@ class Server:
         for pid in [] if self.pid is None else process_tree(self.pid):
             for task in Path(f"/proc/{pid}/task").glob("*/comm"):
                 try:
-                    found[int(task.parent.name)] = task.read_text().strip()
+                    found[int(task.parent.name)] = read_kernel(task).strip()
                 except OSError:
                     continue
         return found
@@ -82,7 +83,7 @@ class Server:
         if self.pid is None:
             return False
         try:
-            state = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0]
+            state = read_kernel(f"/proc/{self.pid}/stat").rpartition(")")[2].split()[0]
         except OSError:
             return True
         return state in "ZX"

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from hindmost.documents import read_kernel
 from hindmost.targets.procfs import process_tree
 
 ENDED = 0
@@ -46,7 +47,7 @@ class Usage:
         for one in [] if pid is None else process_tree(pid):
             for task in Path(f"/proc/{one}/task").glob("*/schedstat"):
                 with contextlib.suppress(OSError):
-                    threads[int(task.parent.name)] = int(task.read_text().split()[0])
+                    threads[int(task.parent.name)] = int(read_kernel(task).split()[0])
             with contextlib.suppress(OSError):
                 fields = Path(f"/proc/{one}/stat").read_bytes().rpartition(b")")[2].split()
                 ticks = int(fields[13]) + int(fields[14])

@@ -2,7 +2,6 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -74,7 +73,7 @@ impl Members {
                 self.parents.keys().copied().filter(|pid| self.descends(*pid, top)).collect()
             }
             Whose::Cgroup(folder) => {
-                let text = fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default();
+                let text = hindmost_sys::file::read_kernel(folder.join("cgroup.procs")).unwrap_or_default();
                 text.lines().filter_map(|line| line.trim().parse().ok()).collect::<Vec<u32>>()
             }
         };
@@ -94,7 +93,7 @@ impl Members {
         for pid in numbered(&self.proc) {
             let known = self.parents.get(&pid).copied();
             let parent = known.or_else(|| {
-                let text = fs::read_to_string(self.proc.join(format!("{pid}/stat"))).ok()?;
+                let text = hindmost_sys::file::read_kernel(self.proc.join(format!("{pid}/stat"))).ok()?;
                 stat_fields(&text)?.get(1)?.parse().ok()
             });
             there.extend(parent.map(|parent| (pid, parent)));

@@ -1,6 +1,5 @@
 //! The application's cgroup, of version 2 or 1.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -20,7 +19,8 @@ pub(crate) struct Cgroup {
 impl Cgroup {
     /// The group of a process.
     pub(crate) fn of(root: &Path, pid: u32) -> Self {
-        let text = fs::read_to_string(root.join(format!("proc/{pid}/cgroup"))).unwrap_or_default();
+        let text =
+            hindmost_sys::file::read_kernel(root.join(format!("proc/{pid}/cgroup"))).unwrap_or_default();
         let find = |controller: &str| -> Option<PathBuf> {
             text.lines().find_map(|line| {
                 let mut parts = line.splitn(3, ':').skip(1);

@@ -46,7 +46,8 @@ impl Neighbours {
 
     /// The cgroup of a process, below the root; of several hierarchies the longest path.
     fn cgroup(&self, pid: u32) -> String {
-        let text = std::fs::read_to_string(self.proc.join(format!("{pid}/cgroup"))).unwrap_or_default();
+        let text =
+            hindmost_sys::file::read_kernel(self.proc.join(format!("{pid}/cgroup"))).unwrap_or_default();
         let paths = text.lines().filter_map(|line| line.splitn(3, ':').nth(2));
         paths.max_by_key(|path| path.len()).unwrap_or_default().trim_start_matches('/').to_owned()
     }

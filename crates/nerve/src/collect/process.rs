@@ -183,7 +183,7 @@ impl Process {
 
     /// Name and processor of a thread.
     pub(crate) fn place(&self, tid: u32) -> Option<(String, String)> {
-        let text = std::fs::read_to_string(self.folder.join(format!("task/{tid}/stat"))).ok()?;
+        let text = hindmost_sys::file::read_kernel(self.folder.join(format!("task/{tid}/stat"))).ok()?;
         let cpu = stat_fields(&text)?.get(36)?.to_string();
         Some((super::source::stat_name(&text).to_owned(), cpu))
     }

@@ -34,6 +34,13 @@ impl Source {
                 break;
             }
         }
+        // A process may have any bytes in its name, such as half a letter.
+        if std::str::from_utf8(&self.bytes[..self.length]).is_err() {
+            self.bytes[..self.length]
+                .iter_mut()
+                .filter(|byte| !byte.is_ascii())
+                .for_each(|byte| *byte = b'?');
+        }
         std::str::from_utf8(&self.bytes[..self.length]).ok()
     }
 }

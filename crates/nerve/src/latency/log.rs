@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use hindmost_sys::clock::monotonic_ns;
@@ -13,6 +13,11 @@ use crate::NerveError;
 
 /// Read at most at a time: a log that grows faster is skipped forward, and counted as errors.
 const MOST: u64 = 8 << 20;
+/// So much of what was read last must still stand there; else the file was emptied and filled again meanwhile.
+const KNOWN: usize = 64;
+
+/// Of the bytes of a line.
+const MOST_LINE: u64 = 64 << 10;
 
 /// A followed log.
 pub(crate) struct Tail {
@@ -24,10 +29,12 @@ pub(crate) struct Tail {
     unit: Unit,
     /// A line whose end is not there yet.
     begun: Vec<u8>,
+    /// What stands before `at`.
+    known: Vec<u8>,
 }
 
 impl Tail {
-    /// From its end on.
+    /// From its end on, a line that is half written there included.
     pub(crate) fn open(path: &Path, place: Where, unit: Unit) -> Result<Self, NerveError> {
         let failed = |why: std::io::Error| NerveError::Latency {
             from: path.display().to_string(),
@@ -36,7 +43,34 @@ impl Tail {
         let file = File::open(path).map_err(failed)?;
         let facts = file.metadata().map_err(failed)?;
         let (inode, at) = (facts.ino(), facts.len());
-        Ok(Self { path: path.to_owned(), file, inode, at, place, unit, begun: Vec::new() })
+        let mut tail =
+            Self { path: path.to_owned(), file, inode, at, place, unit, begun: vec![], known: vec![] };
+        let before = tail.before(MOST_LINE);
+        let half = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        tail.begun = before[half..].to_vec();
+        tail.remember(&before);
+        Ok(tail)
+    }
+
+    /// Up to `most` bytes that stand before `at`.
+    fn before(&self, most: u64) -> Vec<u8> {
+        let from = self.at.saturating_sub(most);
+        let mut bytes = vec![0; (self.at - from) as usize];
+        match self.file.read_exact_at(&mut bytes, from) {
+            Ok(()) => bytes,
+            Err(_) => Vec::new(),
+        }
+    }
+
+    fn remember(&mut self, read: &[u8]) {
+        self.known.extend_from_slice(&read[read.len().saturating_sub(KNOWN)..]);
+        self.known.drain(..self.known.len().saturating_sub(KNOWN));
+    }
+
+    fn begin_anew(&mut self) {
+        self.at = 0;
+        self.begun.clear();
+        self.known.clear();
     }
 
     pub(crate) fn take(&mut self, mut empty: Intake) -> Intake {
@@ -45,8 +79,8 @@ impl Tail {
         if rotated {
             if let Ok(file) = File::open(&self.path) {
                 self.inode = file.metadata().map_or(0, |facts| facts.ino());
-                (self.file, self.at) = (file, 0);
-                self.begun.clear();
+                self.file = file;
+                self.begin_anew();
                 self.read_on(&mut empty);
             }
         }
@@ -55,25 +89,29 @@ impl Tail {
 
     fn read_on(&mut self, into: &mut Intake) {
         let length = self.file.metadata().map_or(0, |facts| facts.len());
-        if length < self.at {
-            self.at = 0; // emptied in place (copytruncate)
-            self.begun.clear();
+        // Emptied in place (copytruncate); it may have more again than was read.
+        if length < self.at || self.before(self.known.len() as u64) != self.known {
+            self.begin_anew();
         }
         if length - self.at > MOST {
             into.errors += 1;
+            self.begin_anew();
             self.at = length - MOST;
-            self.begun.clear();
+            // Whatever line begins before is left out.
+            self.at = self.line_from(self.at);
         }
         let mut bytes = std::mem::take(&mut self.begun);
+        let old = bytes.len();
         if self.file.seek(SeekFrom::Start(self.at)).is_ok() {
             if let Ok(count) = (&self.file).take(MOST).read_to_end(&mut bytes) {
                 self.at += count as u64;
             }
         }
+        self.remember(&bytes[old..]);
         let now = monotonic_ns();
         let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
         for line in bytes[..whole].split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
-            match latency(line, &self.place) {
+            match latency(line, &self.place, self.unit) {
                 Some(value) => into.record(now, (value * self.unit.nanoseconds()) as u64),
                 None => into.errors += 1,
             }
@@ -83,31 +121,57 @@ impl Tail {
     }
 }
 
-fn latency(line: &[u8], place: &Where) -> Option<f64> {
+impl Tail {
+    /// Where the first line begins at or after a place.
+    fn line_from(&self, at: u64) -> u64 {
+        let mut bytes = vec![0; MOST_LINE as usize];
+        let from = at.saturating_sub(1);
+        let read = self.file.read_at(&mut bytes, from).unwrap_or(0);
+        let end = bytes[..read].iter().position(|byte| *byte == b'\n');
+        end.map_or(at, |end| from + end as u64 + 1)
+    }
+}
+
+/// A number in `unit`, which may say another unit itself: `22ms`.
+fn number(word: &str, unit: Unit) -> Option<f64> {
+    let digits = word.trim_end_matches(|c: char| c.is_alphabetic());
+    let value: f64 = digits.parse().ok()?;
+    let own = match &word[digits.len()..] {
+        "" => return Some(value),
+        "ns" => 1.0,
+        "us" | "µs" | "μs" => 1e3,
+        "ms" => 1e6,
+        "s" => 1e9,
+        _ => return None,
+    };
+    Some(value * own / unit.nanoseconds())
+}
+
+fn latency(line: &[u8], place: &Where, unit: Unit) -> Option<f64> {
+    // Requests hold whatever bytes clients send.
+    let text = String::from_utf8_lossy(line);
     let value = match place {
         Where::Json(key) => {
-            let document = serde_json::from_slice::<Value>(line).ok()?;
+            let document = serde_json::from_str::<Value>(&text).ok()?;
             // A dot may be of the name itself, or lead into an object.
             let found =
                 document.get(key).or_else(|| document.pointer(&format!("/{}", key.replace('.', "/"))));
             match found? {
-                Value::String(text) => text.parse().ok()?,
+                Value::String(text) => number(text, unit)?,
                 other => other.as_f64()?,
             }
         }
         Where::Key(key) => {
-            let text = std::str::from_utf8(line).ok()?;
             let value = |word: &str| {
                 Some(word.strip_prefix(key.as_str())?.strip_prefix('=')?.trim_matches('"').to_owned())
             };
-            text.split_ascii_whitespace().find_map(value)?.parse().ok()?
+            number(&text.split_ascii_whitespace().find_map(value)?, unit)?
         }
         Where::Column(nth) => {
-            let text = std::str::from_utf8(line).ok()?;
             let mut words = text.split_ascii_whitespace();
             let at = nth.unsigned_abs().checked_sub(1)? as usize;
             let word = if *nth > 0 { words.nth(at) } else { words.nth_back(at) };
-            word?.trim_matches('"').parse().ok()?
+            number(word?.trim_matches('"'), unit)?
         }
     };
     (value >= 0.0).then_some(value)
@@ -123,15 +187,57 @@ mod tests {
     #[test]
     fn a_latency_is_found_where_it_was_said_to_be() {
         let line = br#"127.0.0.1 - - [x] "GET / HTTP/1.1" 200 12 "-" 0.025"#;
-        assert_eq!(latency(line, &Where::Column(-1)), Some(0.025));
-        assert_eq!(latency(line, &Where::Column(1)), None);
-        assert_eq!(latency(br#"{"t":"0.5"}"#, &Where::Json("t".into())), Some(0.5));
-        assert_eq!(latency(br#"{"t":7}"#, &Where::Json("u".into())), None);
-        assert_eq!(latency(br#"{"http":{"time":7}}"#, &Where::Json("http.time".into())), Some(7.0));
-        assert_eq!(latency(br#"{"http.time":8}"#, &Where::Json("http.time".into())), Some(8.0));
+        assert_eq!(latency(line, &Where::Column(-1), Unit::S), Some(0.025));
+        assert_eq!(latency(line, &Where::Column(1), Unit::S), None);
+        assert_eq!(latency(br#"{"t":"0.5"}"#, &Where::Json("t".into()), Unit::S), Some(0.5));
+        assert_eq!(latency(br#"{"t":7}"#, &Where::Json("u".into()), Unit::S), None);
+        assert_eq!(latency(br#"{"http":{"time":7}}"#, &Where::Json("http.time".into()), Unit::S), Some(7.0));
+        assert_eq!(latency(br#"{"http.time":8}"#, &Where::Json("http.time".into()), Unit::S), Some(8.0));
         let line = br#"127.0.0.1 "GET /?rt=9 HTTP/1.1" 200 urt="-" rt=0.004"#;
-        assert_eq!(latency(line, &Where::Key("rt".into())), Some(0.004));
-        assert_eq!(latency(line, &Where::Key("urt".into())), None);
+        assert_eq!(latency(line, &Where::Key("rt".into()), Unit::S), Some(0.004));
+        assert_eq!(latency(line, &Where::Key("urt".into()), Unit::S), None);
+    }
+
+    #[test]
+    fn a_latency_may_say_its_unit_and_a_request_may_hold_any_bytes() {
+        for (word, seconds) in
+            [("22ms", 0.022), ("1.05s", 1.05), ("7us", 7e-6), ("7µs", 7e-6), ("9ns", 9e-9), ("3", 3.0)]
+        {
+            let line = format!("GET / {word}");
+            assert!((latency(line.as_bytes(), &Where::Column(-1), Unit::S).unwrap() - seconds).abs() < 1e-12);
+            let line = format!("{{\"t\": \"{word}\"}}");
+            assert!(latency(line.as_bytes(), &Where::Json("t".into()), Unit::Ms).is_some());
+        }
+        assert_eq!(latency(b"GET / 3min", &Where::Column(-1), Unit::S), None);
+        assert_eq!(latency(b"GET /caf\xe9 0.5", &Where::Column(-1), Unit::S), Some(0.5));
+        assert_eq!(latency(b"GET /caf\xe9 rt=0.5", &Where::Key("rt".into()), Unit::S), Some(0.5));
+        assert_eq!(
+            latency(b"{\"url\": \"caf\xe9\", \"t\": 0.5}", &Where::Json("t".into()), Unit::S),
+            Some(0.5)
+        );
+    }
+
+    #[test]
+    fn a_line_that_is_half_written_at_the_start_is_read_whole() {
+        let path = std::env::temp_dir().join(format!("hindmost-half-{}.log", std::process::id()));
+        std::fs::write(&path, "x 0.001\nGET /a 0.0").unwrap();
+        let mut tail = Tail::open(&path, Where::Column(-1), Unit::S).unwrap();
+        let mut file = OpenOptions::new().append(true).open(&path).unwrap();
+        file.write_all(b"02\nGET /b 0.003\n").unwrap();
+        let seen = tail.take(Intake::new(false));
+        assert_eq!((seen.latency.count(), seen.latency.max(), seen.errors), (2, Some(3_000_000), 0));
+        std::fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
+    fn a_log_that_is_emptied_and_filled_beyond_where_it_was_is_read_from_its_beginning() {
+        let path = std::env::temp_dir().join(format!("hindmost-refilled-{}.log", std::process::id()));
+        std::fs::write(&path, "before 0.001\n".repeat(20)).unwrap();
+        let mut tail = Tail::open(&path, Where::Column(-1), Unit::S).unwrap();
+        std::fs::write(&path, "after, of many 0.002\n".repeat(60)).unwrap();
+        let seen = tail.take(Intake::new(false));
+        assert_eq!((seen.latency.count(), seen.latency.max(), seen.errors), (60, Some(2_000_000), 0));
+        std::fs::remove_file(&path).unwrap();
     }
 
     #[test]

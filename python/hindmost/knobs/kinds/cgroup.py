@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from hindmost import _engine
+from hindmost.documents import read_kernel
 from hindmost.errors import HostUnfit, UsageError
 from hindmost.knobs.journal import put_back, told
 from hindmost.knobs.knob import Idle, refuse_level, undone
@@ -68,7 +69,7 @@ class Hierarchy:
     def group_of(self, pid: int) -> Path | None:
         """The group that a process is in."""
         with contextlib.suppress(OSError):
-            for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines():
+            for line in read_kernel(f"/proc/{pid}/cgroup").splitlines():
                 _, controllers, path = line.split(":", 2)
                 if (controllers == "") if self.version == 2 else self.controller in controllers.split(","):
                     return self.folder(path)
@@ -84,7 +85,7 @@ def hierarchy(controller: str) -> Hierarchy:
         None has it, or no group can be made there.
     """
     found: list[Hierarchy] = []
-    for line in Path("/proc/self/mountinfo").read_text().splitlines():  # proc_pid_mountinfo(5)
+    for line in read_kernel("/proc/self/mountinfo").splitlines():  # proc_pid_mountinfo(5)
         mount, _, source = line.partition(" - ")
         root, folder = mount.split()[3:5]
         kind, _, options = source.split()[:3]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hindmost.documents import read_kernel
 from hindmost.errors import HostUnfit
 from hindmost.knobs.knob import Idle, refuse_level
 from hindmost.notes import Note
@@ -74,7 +75,7 @@ class Numa(Idle):
 
 def policy(pid: int) -> str:
     """The policy of most of a process's areas (``proc_pid_numa_maps(5)``), such as ``bind:0``."""
-    lines = Path(f"/proc/{pid}/numa_maps").read_text().splitlines()
+    lines = read_kernel(f"/proc/{pid}/numa_maps").splitlines()
     return Counter(line.split()[1] for line in lines).most_common(1)[0][0]
 
 

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hindmost.documents import read_kernel
 from hindmost.errors import HostUnfit, UsageError
 from hindmost.knobs.knob import Idle, refuse_level, undone
 from hindmost.names import nearest
@@ -230,7 +231,7 @@ def _inodes(pid: int, port: int, peer: int | None) -> set[str]:
     found = set()
     for table in ("tcp", "tcp6"):
         with contextlib.suppress(OSError):
-            for line in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:
+            for line in read_kernel(f"/proc/{pid}/net/{table}").splitlines()[1:]:
                 fields = line.split()
                 local, remote = (int(fields[place].rpartition(":")[2], 16) for place in (1, 2))
                 if local == port and peer in (None, remote):

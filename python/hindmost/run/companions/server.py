@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from hindmost import _engine
+from hindmost.documents import read_kernel
 from hindmost.run.companions.companion import Companion, Scene
 from hindmost.targets import process_tree
 
@@ -28,7 +28,7 @@ class _Look:
 def process_name(pid: int) -> str | None:
     """As the kernel has it (``comm`` of proc(5)), which is how neighbours are named, too."""
     try:
-        return Path(f"/proc/{pid}/comm").read_text(encoding="utf-8", errors="replace").strip()
+        return read_kernel(f"/proc/{pid}/comm").strip()
     except OSError:
         return None
 

@@ -6,6 +6,7 @@ import contextlib
 import time
 from pathlib import Path
 
+from hindmost.documents import read_kernel
 from hindmost.targets.procfs import process_tree
 
 GREW = 1.25
@@ -25,7 +26,7 @@ class Work:
             with contextlib.suppress(OSError):
                 for task in Path(f"/proc/{pid}/task").iterdir():
                     with contextlib.suppress(OSError, IndexError):
-                        ran_ns += int((task / "schedstat").read_text().split()[0])
+                        ran_ns += int(read_kernel(task / "schedstat").split()[0])
         return ran_ns / 1e9, time.monotonic()
 
     def processors(self) -> float:

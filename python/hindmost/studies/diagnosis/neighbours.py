@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from hindmost.documents import read_kernel
 from hindmost.interventions.changes import Gone, Pause, started
 from hindmost.interventions.gentler import Freeze, freezer_of, members
 from hindmost.studies.diagnosis.related import related
@@ -81,7 +82,7 @@ def has_thread(pids: list[int], names: Collection[str]) -> bool:
         with contextlib.suppress(OSError):
             for task in Path(f"/proc/{pid}/task").iterdir():
                 with contextlib.suppress(OSError):
-                    if (task / "comm").read_text().strip() in names:
+                    if read_kernel(task / "comm").strip() in names:
                         return True
     return False
 
@@ -110,7 +111,7 @@ def _top(pid: int, comm: str, up: dict[int, int], spared: set[int]) -> int:
 
 def _comm(pid: int) -> str | None:
     with contextlib.suppress(OSError):
-        return Path(f"/proc/{pid}/comm").read_text().strip()
+        return read_kernel(f"/proc/{pid}/comm").strip()
     return None
 
 
@@ -122,7 +123,7 @@ def busy(seconds: float = LOOK_S) -> list[tuple[float, int, str]]:
         for entry in os.listdir("/proc"):  # noqa: PTH208
             if entry.isdigit():
                 with contextlib.suppress(OSError, IndexError):
-                    text = Path(f"/proc/{entry}/stat").read_text()
+                    text = read_kernel(f"/proc/{entry}/stat")
                     name = text[text.index("(") + 1 : text.rindex(")")]
                     fields = text.rpartition(")")[2].split()
                     found[int(entry)] = (int(fields[11]) + int(fields[12]), name)
@@ -143,7 +144,7 @@ def _ancestors() -> set[int]:
     while pid > 0:
         found.add(pid)
         try:
-            pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+            pid = int(read_kernel(f"/proc/{pid}/stat").rpartition(")")[2].split()[1])
         except (OSError, IndexError):
             break
     return found

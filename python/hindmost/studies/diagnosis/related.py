@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from hindmost.documents import read_kernel
 from hindmost.targets.procfs import decode_hex_address, listening_ports
 
 PROC = Path("/proc")
@@ -105,7 +106,7 @@ def _descriptors(proc: Path) -> tuple[dict[int, set[str]], dict[str, dict[int, s
                     if kind == "socket":
                         sockets.setdefault(pid, set()).add(inode.strip("[]"))
                     elif kind == "pipe":
-                        text = (proc / str(pid) / "fdinfo" / one.name).read_text()
+                        text = read_kernel(proc / str(pid) / "fdinfo" / one.name)
                         mode = int(text.partition("flags:")[2].split()[0], 8) & _OPEN_MODE
                         pipes.setdefault(inode, {}).setdefault(pid, set()).add(mode)
     return sockets, pipes
@@ -123,7 +124,7 @@ def _tcp(proc: Path, sockets: dict[int, set[str]]) -> tuple[dict[str, tuple[End,
                 continue
             seen.add(space)
             for table in ("tcp", "tcp6"):
-                for line in (proc / str(pid) / "net" / table).read_text().splitlines()[1:]:
+                for line in read_kernel(proc / str(pid) / "net" / table).splitlines()[1:]:
                     fields = line.split()
                     here, there = (_end(one) for one in fields[1:3])
                     if fields[3] == LISTEN:
@@ -195,7 +196,7 @@ def _by_memory(ours: set[int], proc: Path) -> set[int]:
     def shared(pid: int) -> set[tuple[str, str]]:
         found = set()
         with contextlib.suppress(OSError):
-            for line in (proc / str(pid) / "maps").read_text(errors="replace").splitlines():
+            for line in read_kernel(proc / str(pid) / "maps").splitlines():
                 if (one := _SHARED.match(line)) and one["inode"] != "0":
                     found.add((one["device"], one["inode"]))
         return found

@@ -1,0 +1,46 @@
+"""A process may have any bytes in its name, such as half a letter; it is looked at like any other."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from hindmost import _engine
+from hindmost.knobs.steps import started
+from hindmost.studies.diagnosis.neighbours import busy, has_thread
+from hindmost.targets.procfs import process_name, process_tree
+
+BURN = (
+    "import ctypes, time; ctypes.CDLL(None).prctl(15, b'aaaaaaaaaaaaaa\\xc3', 0, 0, 0); print('up', flush=True)\n"
+    "while True: pass"
+)
+
+
+@pytest.fixture
+def odd() -> Iterator[int]:
+    with subprocess.Popen([sys.executable, "-P", "-c", BURN], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        yield process.pid
+        process.kill()
+
+
+def test_a_process_with_half_a_letter_in_its_name_is_seen(odd):
+    assert odd in {pid for share, pid, _ in busy(0.3) if share > 0.0}
+    assert process_name(odd).startswith("aaaaaaaaaaaaaa")
+    assert process_tree(odd) == [odd]
+    assert started(odd) is not None
+    assert not has_thread([odd], {"other"})
+
+
+def test_the_watch_counts_its_work(odd):
+    names = [name for name, _, _ in _engine.watch_counters()]
+    sampler = _engine.Sampler(odd)
+    before = dict(zip(names, sampler.now(), strict=True))
+    time.sleep(0.3)
+    after = dict(zip(names, sampler.now(), strict=True))
+    assert after["app.user_ticks"] > before["app.user_ticks"]
