@@ -11,6 +11,7 @@ With --grouped the neighbour of `interference` has a cpu cgroup of its own (vers
 
 import argparse
 import contextlib
+import ctypes
 import json
 import os
 import random
@@ -30,6 +31,11 @@ SHOWN_BY = dict(zip(CLASSES, ("pause", "spread", "quota", "receive", "link", "cl
 PORT = 21900
 KEYS, BYTES = 40, 4096
 """A request of the load: so many keys of so many bytes, about 100 us of the server."""
+
+
+def end_with_parent() -> None:
+    """Have the kernel end this child when its parent ends, even by SIGKILL (``PR_SET_PDEATHSIG`` is 1)."""
+    ctypes.CDLL(None).prctl(1, signal.SIGTERM, 0, 0, 0)
 
 
 def load(rate: float, seed: int) -> None:
@@ -78,7 +84,8 @@ class Injector:
         self.rate, self.grouped = rate, grouped
         self.group: Path | None = None
         self.last = max(os.sched_getaffinity(0))
-        words = ["memcached", "-u", "nobody", "-l", "127.0.0.1", "-p", f"{PORT}", "-U", "0", "-t", "2"]
+        nobody = ["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups", "--pdeathsig=TERM"]
+        words = [*nobody, "memcached", "-l", "127.0.0.1", "-p", f"{PORT}", "-U", "0", "-t", "2"]
         self.server = self.start(words)
         for _ in range(100):
             with contextlib.suppress(OSError):
@@ -90,7 +97,8 @@ class Injector:
 
     def start(self, words: list[str]) -> "subprocess.Popen[bytes]":
         """Start a child, to be ended with us."""
-        child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, process_group=0)
+        ends = {"stdin": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        child = subprocess.Popen(words, **ends, process_group=0, preexec_fn=end_with_parent)
         self.children.append(child)
         return child
 
@@ -195,7 +203,9 @@ def main(asked: argparse.Namespace, command: list[str]) -> int:
                 "POLICY": policy.name,
                 "GO": str(theirs.fileno()),
             }
-            child = subprocess.Popen(command, env={**os.environ, **known}, pass_fds=[theirs.fileno()])
+            child = subprocess.Popen(
+                command, env={**os.environ, **known}, pass_fds=[theirs.fileno()], preexec_fn=end_with_parent
+            )
             theirs.close()
             if ours.recv(100):
                 injector.inject(what)
