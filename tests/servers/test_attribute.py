@@ -40,7 +40,7 @@ def planted(tmp_path_factory):
     running.send_signal(signal.SIGTERM)
     stopped = finish(running, out)
     made = {path: path.stat().st_mtime_ns for path in out.glob("1-low/*/runs/0*/run.json")}
-    went_on = start("attribute", out, "--json")
+    went_on = start("attribute", out, "--json", "--yes")
     return Planted(out, stopped, made, finish(went_on, out, PATIENCE_S))
 
 

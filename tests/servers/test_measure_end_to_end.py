@@ -100,7 +100,9 @@ def test_a_target_file_is_measured_where_it_says_reported_again_and_resumed(tmp_
     assert report.code == 0, report.err
     assert {name: report.result[name] for name in FIGURES} == {name: first[name] for name in FIGURES}
     assert (out / "report.html").exists()
-    again = assert_sound(hindmost("measure", "--resume", out, "--runs", "3", "--json", study=out), runs=3)
+    again = assert_sound(
+        hindmost("measure", "--resume", out, "--runs", "3", "--yes", "--json", study=out), runs=3
+    )
     assert again["runs"][:2] == first["runs"], "finished runs are never made again"
     assert again["plan"]["runs"] == [3, 3]
     assert [run["seed"] for run in again["runs"]] == [1, 2, 3]

@@ -17,18 +17,19 @@ from hindmost.errors import InstanceError
 from hindmost.fleet.dask import batch as batches
 
 ITEMS = list(range(200))
-LOOP = asyncio.new_event_loop()
-"""As Dask's client has one, in a thread."""
 
 
-@pytest.fixture(scope="module", autouse=True)
-def turning():
-    thread = threading.Thread(target=LOOP.run_forever)
+@pytest.fixture(autouse=True)
+def turning(monkeypatch):
+    """An event loop in a thread, as Dask's client has one."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
     thread.start()
+    monkeypatch.setattr(Client, "loop", SimpleNamespace(asyncio_loop=loop), raising=False)
     yield
-    LOOP.call_soon_threadsafe(LOOP.stop)
+    loop.call_soon_threadsafe(loop.stop)
     thread.join()
-    LOOP.close()
+    loop.close()
 
 
 class Host:
@@ -57,7 +58,6 @@ class Client:
 
     def __init__(self, fate, workers=("a", "b")):
         self.fate, self.asked, self.workers = fate, [], list(workers)
-        self.loop = SimpleNamespace(asyncio_loop=LOOP)
         self.answers_are_lost = False
 
     async def gather(self, future, asynchronous):

@@ -13,6 +13,7 @@ from hindmost.errors import UsageError
 from hindmost.knobs.knob import takes_a_trial
 from hindmost.plan import MeasurePlan, parse_runs
 from hindmost.plan.factorial import StudyFile, load_study_file, read_study
+from hindmost.plan.secrets import trust
 from hindmost.plan.units import parse_share
 from hindmost.plan.workload import named_workloads
 from hindmost.run.readings import plan_of
@@ -84,6 +85,7 @@ def resolve(
             )
     else:
         file = _left_out(_beside(load_study_file(where), where.parent), without)
+        trust(file.model_dump(mode="json"))  # the user has named it
         _refuse_too_few(file)
         if before is not None and (changed := same_study(before, file)):
             raise UsageError(
