@@ -211,12 +211,21 @@ fn disconnect(tree: &Tree, namespace: &str, device: &str) -> io::Result<()> {
                 Owner::of(pid).map_or(Ok(()), |one| one.signal(kill_process))?;
             }
         }
-        run(&owned(["ip", "netns", "del", namespace]))?;
     }
-    if tree.names("sys/class/net").iter().any(|name| name == device) {
-        run(&owned(["ip", "link", "del", device]))?;
+    // One end of a pair goes with the other, and with its namespace: what has gone by itself is as it should be.
+    remove(&["ip", "link", "del", device], || tree.names("sys/class/net").iter().any(|name| name == device))?;
+    remove(&["ip", "netns", "del", namespace], || name.exists())
+}
+
+/// Runs a command that removes something, if it is there; that it has gone meanwhile is no error.
+fn remove(command: &[&str], there: impl Fn() -> bool) -> io::Result<()> {
+    if !there() {
+        return Ok(());
     }
-    Ok(())
+    match run(&command.iter().map(ToString::to_string).collect::<Vec<_>>()) {
+        Err(error) if there() => Err(error),
+        _ => Ok(()),
+    }
 }
 
 /// Runs a program, in a group of its own so that its children end with it; what it printed.

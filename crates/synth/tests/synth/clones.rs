@@ -148,7 +148,7 @@ fn who_arrives_beside_a_service_takes_of_it_once() {
         assert_eq!(read(client, 5), "END\r\n");
     }
     let taken_in = (server.stop().unwrap().total.drawn_ns - 3 * 600_000_000) / 300_000_000;
-    let in_time = sent[2].1 - sent[1].0 < Duration::from_millis(250);
-    // On a busy host the last may come after the second was taken in, and is taken in by itself.
-    assert!(taken_in == 1 || (taken_in == 2 && !in_time), "{taken_in} taken in");
+    let in_time = sent[2].1 - sent[0].0 < Duration::from_millis(250);
+    // On a busy host they may come when the one before has been taken in, or served.
+    assert!(taken_in == 1 || (taken_in < 3 && !in_time), "{taken_in} taken in");
 }
