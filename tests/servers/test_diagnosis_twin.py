@@ -15,6 +15,7 @@ from hindmost.interventions.changes import File
 from hindmost.interventions.gentler import members
 from hindmost.interventions.held import surgery
 from hindmost.interventions.probing import probing
+from hindmost.privileges import NEEDS
 from hindmost.report.diagnosis.page import render_diagnosis_page
 from hindmost.report.diagnosis.terminal import render_diagnosis
 from hindmost.studies.diagnosis.document import document_of
@@ -204,6 +205,24 @@ def test_a_twin_in_a_network_of_its_own_answers_and_leaves_nothing(tmp_path):
         check=False,
     )
     assert done.stdout.strip() == "done", done.stderr
+
+
+@pytest.mark.nightly
+@pytest.mark.skipif(os.geteuid() != 0, reason="a network of its own needs root")
+def test_a_network_of_its_own_takes_the_rights_of_its_row_and_none_less(tmp_path):
+    rights = next(one.capabilities for one in NEEDS if one.command == "the same, with a network of its own")
+    for missing in ("", *rights):
+        kept = [f"+{one.removeprefix('CAP_').lower()}" for one in rights if one != missing]
+        limits = [f"--bounding-set={','.join(['-all', *kept])}", "--inh-caps=-all"]
+        words = [sys.executable, "-c", INSIDE, str(tmp_path / f"j{missing}"), "synth"]
+        done = subprocess.run(
+            ["unshare", "--mount", "setpriv", *limits, *words],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert (done.stdout.strip() == "done") is (missing == ""), done.stderr
 
 
 VICTIM = """

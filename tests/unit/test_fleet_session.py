@@ -8,6 +8,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from messages import assert_error, raises
 from rows import each_row
 
@@ -109,6 +111,8 @@ def test_a_server_elsewhere_is_started_by_a_name_that_its_host_knows(name):
     error_of({"serve": {"name": name, "listen": "127.0.0.1", "cpus": []}})
 
 
+KEYS = ["ok", "error", "heard_ns", "said_ns", "code", "message", "hint", "fields", "unfit", "events", "event",
+        "channel", "findings", "version", "address", "index", "cpus", "pid", "status", "x"]  # fmt: skip
 REPLIES = [
     ("hello", "not JSON"),
     ("hello", "[" * 100_000),
@@ -248,3 +252,24 @@ def test_bytes_through_a_connection_and_wakeups_are_counted():
             found = quiet.between(begin, quiet.counters())
     assert found["bytes"] == 2000  # both ends are ours
     assert found["wakeups"] >= 2
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
+    lambda part: st.lists(part, max_size=4) | st.dictionaries(st.sampled_from(KEYS), part, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(st.sampled_from(sorted(WORDS)), JSON | st.text(max_size=40))
+@settings(max_examples=300)
+def test_whatever_a_host_replies_is_of_its_kind_or_refused(command, said):
+    text = said if isinstance(said, str) else json.dumps(said)
+    refused = None
+    try:
+        found = read_reply("a", command, text)
+    except InstanceError as error:
+        refused = error.code
+    assert refused in (None, "bad-reply")
+    if refused is None and found.error is not None:
+        assert told_by("a", found.error).fields["host"] == "a"
