@@ -16,7 +16,7 @@ from messages import raises
 
 from hindmost.errors import ArgumentError
 from hindmost.stats.requests.calm import NEVER, Calm, CalmQuantile, Refused, calm_latency, watch
-from hindmost.stats.requests.dependence import Onsets, theft_dependence
+from hindmost.stats.requests.dependence import Dependence, Onsets, theft_dependence
 from hindmost.stats.requests.survival import Survival
 from hindmost.stats.requests.thefts import Service, Thefts
 from tests.stats import theft_worlds as worlds
@@ -243,6 +243,27 @@ def test_replies_before_their_requests_and_levels_that_are_none_are_refused() ->
     nothing = calm_latency([], [], NONE, Service(0.5, 1.0))
     assert isinstance(nothing, Refused)
     assert nothing.reason == "empty"
+
+
+def test_a_percentile_of_requests_that_were_cut_short_is_not_known() -> None:
+    """Requests of 600 us, all of which a theft cuts short at 200 us, beside others of 100 us."""
+    onsets = np.arange(50_000_000, 2_000_000_000, 20_000_000)
+    slow = onsets - 200_000
+    due = np.sort(np.concatenate([np.arange(2_000) * 1_000_000, slow]))
+    done = due + np.where(np.isin(due, slow), 600_000, 100_000)
+    found = calm_latency(
+        due,
+        done,
+        Thefts.of(onsets, onsets + 400_000),
+        Service(0.05, 10_000.0),
+        [0.5, 0.99],
+        dependence=Dependence(False, 1.0, math.nan, 0, "not judged"),
+    )
+    assert isinstance(found, Calm)
+    known, unknown = (one.estimate for one in found.quantiles)
+    assert known is not None
+    assert known.value == 100_000.0
+    assert unknown is None
 
 
 def test_reply_that_never_came_is_slower_than_all_others() -> None:

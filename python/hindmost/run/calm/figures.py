@@ -182,8 +182,11 @@ def _without(
             )
             return _refused(known, why, part.counted, part.spells)
         parts.append(part)
-    rows = [{label(one.level): _microseconds(one.estimate) for one in part.quantiles} for part in parts]
-    known_names = [name for name in plan.labels if not any(math.isnan(row[name].value) for row in rows)]
+    rows = [
+        {label(one.level): _microseconds(one.estimate) for one in part.quantiles if one.estimate is not None}
+        for part in parts
+    ]
+    known_names = [name for name in plan.labels if all(name in row for row in rows)]
     values = {name: run_value([row[name].value for row in rows], plan.aggregate) for name in known_names}
     return RunCalm(
         values=values,

@@ -93,14 +93,15 @@ MATERIAL = 0.05
 class CalmQuantile:
     """One calm quantile.
 
-    ``estimate``: in ns, n = 1 run; NaN ends where the run is `too_short`. ``longer``: the same after waiting
-    twice as long, NaN where nothing is left then. ``settled``: whether it lies in the interval, or differs by
+    ``estimate``: in ns, n = 1 run; NaN ends where the run is `too_short`; None where too many requests were
+    cut short to know it, infinite where it is known to be. ``longer``: the same after waiting twice as long,
+    NaN where nothing is left then. ``settled``: whether it lies in the interval, or differs by
     chance; None where there is no interval. ``effective``: how many independent requests those beyond it are
     worth. ``need``: how many times longer a run should be that gets an interval.
     """
 
     level: float
-    estimate: Estimate
+    estimate: Estimate | None
     longer: float
     settled: bool | None
     too_short: bool
@@ -340,7 +341,7 @@ def _quantile(
     worth = f"{rare * law.n:.0f} calm requests beyond {name} are worth {effective:.1f} independent ones"
     if effective < MIN_EFFECTIVE or long >= rare or not math.isfinite(value):
         need = max(2.0 * MIN_EFFECTIVE / effective, 2.0)
-        nothing = Estimate(value, math.nan, math.nan, 1, confidence)
+        nothing = None if math.isnan(value) else Estimate(value, math.nan, math.nan, 1, confidence)
         text = f"{worth}, {MIN_EFFECTIVE} are needed: a run {need:.1f} times as long"
         return CalmQuantile(level, nothing, longer, None, True, effective, need, text)
     below, beyond = (short, long) if level >= 0.5 else (long, short)
