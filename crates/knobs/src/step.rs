@@ -212,17 +212,19 @@ fn disconnect(tree: &Tree, namespace: &str, device: &str) -> io::Result<()> {
             }
         }
     }
-    // One end of a pair goes with the other, and with its namespace: what has gone by itself is as it should be.
-    remove(&["ip", "link", "del", device], || tree.names("sys/class/net").iter().any(|name| name == device))?;
-    remove(&["ip", "netns", "del", namespace], || name.exists())
+    // The kernel removes one end of a pair with the other, or with its namespace.
+    remove(&owned(["ip", "link", "del", device]), || {
+        tree.names("sys/class/net").iter().any(|name| name == device)
+    })?;
+    remove(&owned(["ip", "netns", "del", namespace]), || name.exists())
 }
 
 /// Runs a command that removes something, if it is there; that it has gone meanwhile is no error.
-fn remove(command: &[&str], there: impl Fn() -> bool) -> io::Result<()> {
+fn remove(command: &[String], there: impl Fn() -> bool) -> io::Result<()> {
     if !there() {
         return Ok(());
     }
-    match run(&command.iter().map(ToString::to_string).collect::<Vec<_>>()) {
+    match run(command) {
         Err(error) if there() => Err(error),
         _ => Ok(()),
     }

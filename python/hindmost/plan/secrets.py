@@ -129,7 +129,8 @@ def _programs(factor: Mapping[str, Any]) -> list[str]:
     found = [factor.get(key) for key in keys]
     if (beside := factor.get("interference")) not in BUILT_IN:
         found.append(beside)
-    found += [one for one in [factor.get("target")] if _is_file(one)]
+    if _is_file(target := factor.get("target")):
+        found.append(target)
     return [one for one in found if isinstance(one, str)]
 
 

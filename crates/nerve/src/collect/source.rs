@@ -34,14 +34,12 @@ impl Source {
                 break;
             }
         }
+        let text = &mut self.bytes[..self.length];
         // A process may have any bytes in its name, such as half a letter.
-        if std::str::from_utf8(&self.bytes[..self.length]).is_err() {
-            self.bytes[..self.length]
-                .iter_mut()
-                .filter(|byte| !byte.is_ascii())
-                .for_each(|byte| *byte = b'?');
+        if !text.is_ascii() && std::str::from_utf8(text).is_err() {
+            text.iter_mut().filter(|byte| !byte.is_ascii()).for_each(|byte| *byte = b'?');
         }
-        std::str::from_utf8(&self.bytes[..self.length]).ok()
+        std::str::from_utf8(text).ok()
     }
 }
 

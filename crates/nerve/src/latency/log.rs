@@ -13,10 +13,9 @@ use crate::NerveError;
 
 /// Read at most at a time: a log that grows faster is skipped forward, and counted as errors.
 const MOST: u64 = 8 << 20;
-/// So much of what was read last must still stand there; else the file was emptied and filled again meanwhile.
+/// Bytes before our place that are compared at each look: if they differ, the file was emptied and filled again.
 const KNOWN: usize = 64;
-
-/// Of the bytes of a line.
+/// A longer line is not looked for.
 const MOST_LINE: u64 = 64 << 10;
 
 /// A followed log.
@@ -29,12 +28,12 @@ pub(crate) struct Tail {
     unit: Unit,
     /// A line whose end is not there yet.
     begun: Vec<u8>,
-    /// What stands before `at`.
+    /// The bytes before `at`.
     known: Vec<u8>,
 }
 
 impl Tail {
-    /// From its end on, a line that is half written there included.
+    /// Reads from the end on, and the line that is half written there from its beginning.
     pub(crate) fn open(path: &Path, place: Where, unit: Unit) -> Result<Self, NerveError> {
         let failed = |why: std::io::Error| NerveError::Latency {
             from: path.display().to_string(),
@@ -60,6 +59,15 @@ impl Tail {
             Ok(()) => bytes,
             Err(_) => Vec::new(),
         }
+    }
+
+    /// Where the first line begins at or after a place.
+    fn line_from(&self, at: u64) -> u64 {
+        let mut bytes = vec![0; MOST_LINE as usize];
+        let from = at.saturating_sub(1);
+        let read = self.file.read_at(&mut bytes, from).unwrap_or(0);
+        let end = bytes[..read].iter().position(|byte| *byte == b'\n');
+        end.map_or(at, |end| from + end as u64 + 1)
     }
 
     fn remember(&mut self, read: &[u8]) {
@@ -97,7 +105,6 @@ impl Tail {
             into.errors += 1;
             self.begin_anew();
             self.at = length - MOST;
-            // Whatever line begins before is left out.
             self.at = self.line_from(self.at);
         }
         let mut bytes = std::mem::take(&mut self.begun);
@@ -118,17 +125,6 @@ impl Tail {
         }
         bytes.drain(..whole);
         self.begun = bytes;
-    }
-}
-
-impl Tail {
-    /// Where the first line begins at or after a place.
-    fn line_from(&self, at: u64) -> u64 {
-        let mut bytes = vec![0; MOST_LINE as usize];
-        let from = at.saturating_sub(1);
-        let read = self.file.read_at(&mut bytes, from).unwrap_or(0);
-        let end = bytes[..read].iter().position(|byte| *byte == b'\n');
-        end.map_or(at, |end| from + end as u64 + 1)
     }
 }
 

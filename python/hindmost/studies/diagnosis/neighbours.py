@@ -62,14 +62,13 @@ def around(own: list[int], spares: Callable[[str], object], first: Collection[st
     for pid in sorted(shares, key=lambda pid: (pid not in named, -shares[pid])):
         if shares[pid] < LEAST_SHARE and pid not in named:
             break
-        tree = process_tree(pid)
-        kind = (not known.clients.isdisjoint(tree), spares(names.get(pid, "?")) is None)
+        kind = (not known.clients.isdisjoint(process_tree(pid)), spares(names.get(pid, "?")) is None)
         if pid in spared or sum((one.client, spares(one.comm) is None) == kind for one in found) == MOST:
             continue
         with contextlib.suppress(Gone):
-            one = replace(_other(pid, names.get(pid, "?"), kind[0], spared), share=shares[pid])
+            one = _other(pid, names.get(pid, "?"), kind[0], spared)
             backend = next((known.backends[each] for each in one.pids if each in known.backends), None)
-            one = replace(one, backend=backend)
+            one = replace(one, share=shares[pid], backend=backend)
             if one.way.name not in seen:
                 seen.add(one.way.name)
                 found.append(one)

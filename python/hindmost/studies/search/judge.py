@@ -16,6 +16,7 @@ import numpy as np
 
 from hindmost.notes import Note
 from hindmost.plan import MeasurePlan, Objective, Term, share
+from hindmost.run.calm.refusal import Refusal
 from hindmost.run.figures import RunFigures
 from hindmost.run.limits import REMAKE
 from hindmost.run.soundness import SOUND, Kind, Remaking, Soundness, soundness
@@ -78,17 +79,13 @@ def step_run(run: RunFigures, plan: MeasurePlan, objective: Objective) -> StepRu
     if objective.calm and worth.kind in ("sound", "host"):
         why = run.calm.refused if run.calm is not None else None
         wanted = {term.name for term in objective.terms if term.calm}
-        if run.calm is None or why is not None or not wanted <= run.calm.values.keys():
-            text = why.text if why is not None else "this run did not look for interference"
-            code = why.code if why is not None else "no-sentinel"
-            if run.calm is not None and why is None:
-                text, code = "too many requests were cut short by interference", "few-quiet-spells"
-            return StepRun(
-                values,
-                Soundness(
-                    "host", f"no isolated latency: {text}", "no-isolated-latency", values={"code": code}
-                ),
-            )
+        if run.calm is None:
+            why = Refusal("no-sentinel", "this run did not look for interference", "")
+        elif why is None and not wanted <= run.calm.values.keys():
+            why = Refusal("few-quiet-spells", "interference cut too many requests short", "")
+        if why is not None:
+            text = f"no isolated latency: {why.text}"
+            return StepRun(values, Soundness("host", text, "no-isolated-latency", values={"code": why.code}))
         worth = SOUND
     return StepRun(values, worth)
 
@@ -99,9 +96,8 @@ def _value(run: RunFigures, term: Term) -> float:
         return counted / of
     if not term.calm:
         return run.values["latency"][term.name]
-    return (
-        math.inf if run.calm is None else run.calm.values.get(term.name, math.inf)
-    )  # then it does not count
+    # A run without it does not count (`step_run`).
+    return math.inf if run.calm is None else run.calm.values.get(term.name, math.inf)
 
 
 def judge(
