@@ -41,6 +41,9 @@ class World:
     window_s: float = 0.3
     taken: int = 0
     unanswered: int = 0
+    longest_us: float = 0.0
+    bounds_us: set[float] = field(default_factory=set)
+    """On harm, of each window."""
     moved: None = None
     load: dict[str, float] = field(default_factory=dict)
     """Share of the application's work that each brings."""
@@ -51,6 +54,7 @@ class World:
         self.there = set(self.factors)
 
     def measure(self, most_us: float = math.inf) -> float:
+        self.bounds_us.add(most_us)
         self.worked = 1.0 - sum(share for name, share in self.load.items() if name not in self.there)
         slower = math.prod(self.factors[name] for name in self.there)
         return NORMAL_US * slower * math.exp(self.draw.gauss(0.0, 0.1))
@@ -90,6 +94,13 @@ def experiment(world, surgeon, left_out=(), correct=False, corrections=None):
         Application("x", 1), LatencySource({}, ""), Policy(), normal_us=NORMAL_US, pairs=10, correct=correct
     )
     return procedure.experimented(request, surgeon, world, suspects, lambda _: None)
+
+
+@pytest.mark.parametrize(("longest_us", "bound_us"), [(0.0, 200_000.0), (1e6, 5e6)])
+def test_the_bound_on_harm_follows_what_waits_anyhow_from_the_first_pair_on(surgeon, longest_us, bound_us):
+    world = World({"hog": 4.0, "innocent": 1.0}, longest_us=longest_us)
+    experiment(world, surgeon)
+    assert world.bounds_us == {bound_us, math.inf}
 
 
 def test_two_causes_at_once_are_found_one_after_the_other(surgeon):

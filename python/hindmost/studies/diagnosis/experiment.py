@@ -23,7 +23,7 @@ from hindmost.studies.diagnosis.windows import Windows
 from hindmost.studies.pairs import GivenUp, Step, interleave
 
 HARM = 5.0
-"""Times the longest percentile so far that a request may wait while a suspect is away."""
+"""A request may wait so many times the longest percentile of the windows in which nothing was changed."""
 HARM_US = 200_000.0
 """And that long in any case: an anomaly of microseconds is no reason to stop at the first hiccup."""
 COLLAPSED = 0.5
@@ -93,9 +93,7 @@ class Trial:
             raise GivenUp from None
 
     def _changed(self) -> float:
-        # A bound on harm: of what waits anyhow, at most some times as long.
-        there = [*self.there.values(), *self.gone.values()]
-        most_us = max(HARM * max(there), HARM_US) if there else HARM_US
+        most_us = max(HARM * self.windows.longest_us, HARM_US)
         with self.surgeon.gone(self.suspect):
             # What changes nothing harms nobody, and a twin has no users.
             free = self.reproduces or self.suspect.name == "sham"

@@ -39,6 +39,8 @@ class Windows:
         Length, and what is left out before: queues must drain after each change.
     taken, unanswered : int
         Windows so far, and those of them in which not one request was answered in time.
+    longest_us : float
+        The longest quantile of a window that had no bound on harm, so of what waits anyhow.
     moves : Moves or None
         Who looks at the application's metrics meanwhile.
     moved : array or None
@@ -55,17 +57,18 @@ class Windows:
     settle_s: float
     taken: int = 0
     unanswered: int = 0
+    longest_us: float = 0.0
     moves: Moves | None = None
     moved: NDArray[np.float64] | None = None
     work: Work | None = None
     worked: float | None = None
 
-    def _drain(self) -> None:
+    def _drain(self, most_us: float) -> None:
         """Wait until nothing is outstanding that was due before the change, but not for ever."""
         deadline = time.monotonic() + DRAIN_S
         changed = _engine.monotonic_ns() - int(1e9 * self.settle_s)
         while True:
-            _, _, oldest = self.probe.take()
+            _, _, oldest = self._take(most_us)
             if not oldest or oldest >= changed or time.monotonic() > deadline:
                 return
             time.sleep(PAUSE_S)
@@ -86,13 +89,13 @@ class Windows:
             ``harmful-experiment``: a request has waited for longer than `most_us`.
         """
         self._sleep(self.settle_s, most_us)
-        self._drain()
+        self._drain(most_us)
         if self.moves is not None:
             self.moves.begin()
         if self.work is not None:
             self.work.processors()
         begin = _engine.monotonic_ns()
-        taken, errors, _ = self._sleep(self.window_s, most_us)
+        taken, errors = self._sleep(self.window_s, most_us)
         end = _engine.monotonic_ns()
         self.moved = None if self.moves is None else self.moves.end()
         self.worked = None if self.work is None else self.work.processors()
@@ -119,22 +122,25 @@ class Windows:
                 window_s=self.window_s,
                 failed=errors,
             )
-        return float(np.quantile([latency / 1e3 for _, latency in taken], self.quantile))
+        found_us = float(np.quantile([latency / 1e3 for _, latency in taken], self.quantile))
+        if math.isinf(most_us):
+            self.longest_us = max(self.longest_us, found_us)
+        return found_us
 
-    def _sleep(self, seconds: float, most_us: float) -> tuple[list[tuple[int, int]], int, int]:
+    def _sleep(self, seconds: float, most_us: float) -> tuple[list[tuple[int, int]], int]:
         """Sleep, but look at the probe meanwhile where there is a bound on harm."""
         if math.isinf(most_us):
             time.sleep(seconds)
-            return [], 0, 0
+            return [], 0
         taken: list[tuple[int, int]] = []
-        errors, oldest = 0, 0
+        errors = 0
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0.0:
             time.sleep(min(left, PAUSE_S))
-            each, failed, oldest = self._take(most_us)
+            each, failed, _ = self._take(most_us)
             taken += each
             errors += failed
-        return taken, errors, oldest
+        return taken, errors
 
     def _take(self, most_us: float) -> tuple[list[tuple[int, int]], int, int]:
         each, failed, oldest = self.probe.take()
