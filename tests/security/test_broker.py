@@ -20,6 +20,7 @@ pytest.importorskip("distributed", reason="hindmost[fleet] is not installed")
 from messages import raises
 
 from hindmost.errors import InstanceError
+from hindmost.fleet.dask import link as link_module
 from hindmost.fleet.dask.certificates import credentials
 from hindmost.fleet.dask.link import Link
 
@@ -75,9 +76,9 @@ def _attacked(folder: Path) -> dict[str, Any]:
         link = await Link.start({"credentials": asdict(controller)})
         found["rights"] = link.rights
         try:
-            found["listening"] = await link.ask("listen", hosts=["127.0.0.1"])
-            found["again"] = await link.ask("listen", hosts=["127.0.0.1", "127.0.0.2"])
-            await asyncio.to_thread(attack, found["listening"]["127.0.0.1"])
+            places = ["127.0.0.1", "127.0.0.1", "127.0.0.2"]
+            found["urls"] = await asyncio.gather(*(link.ask("listen", str, host=one) for one in places))
+            await asyncio.to_thread(attack, found["urls"][0])
         finally:
             await link.close()
             found["left"] = link._folder.exists()
@@ -92,7 +93,7 @@ def _attacked(folder: Path) -> dict[str, Any]:
 
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_code_of_a_load_host_in_the_broker_reaches_nothing(attack, attacked):
-    if not attacked["rights"]["confined"]:
+    if not attacked["rights"].confined:
         pytest.skip("no Landlock here: Linux 5.13, and 6.12 for signals")
     assert attacked[attack] is PermissionError
     assert {path.name: path.read_text() for path in attacked["folder"].iterdir()} == {
@@ -106,7 +107,7 @@ def test_the_broker_is_nobody_and_knows_no_secret(attacked):
         assert len(set(attacked["who"])) == 1
         assert 61184 <= attacked["who"][0] < 65520
         assert attacked["status"]["Groups"] == ""
-    assert attacked["rights"]["user"] == attacked["who"][0]
+    assert attacked["rights"].user == attacked["who"][0]
     assert {attacked["status"][f"Cap{one}"] for one in ("Eff", "Prm", "Inh", "Amb")} == {"0" * 16}
     assert attacked["status"]["NoNewPrivs"] == "1"
     assert "SECRET_OF_A_PLAN" not in attacked["environment"]
@@ -115,9 +116,9 @@ def test_the_broker_is_nobody_and_knows_no_secret(attacked):
 
 
 def test_the_scheduler_listens_where_it_was_told_alone(attacked):
-    assert list(attacked["listening"]) == ["127.0.0.1"]
-    assert attacked["again"]["127.0.0.1"] == attacked["listening"]["127.0.0.1"]
-    assert set(attacked["again"]) == {"127.0.0.1", "127.0.0.2"}
+    first, again, other = (url.removeprefix("tls://").split(":") for url in attacked["urls"])
+    assert first == again
+    assert (first[0], other[0]) == ("127.0.0.1", "127.0.0.2")
 
 
 def test_a_stranger_is_not_let_in_and_a_neighbours_address_does_not_answer():
@@ -128,7 +129,7 @@ def test_a_stranger_is_not_let_in_and_a_neighbours_address_does_not_answer():
 
         link = await Link.start({"credentials": asdict(controller)})
         try:
-            url = (await link.ask("listen", hosts=["127.0.0.1"]))["127.0.0.1"]
+            url = await link.ask("listen", str, host="127.0.0.1")
             with pytest.raises(OSError, match=r"."):
                 await connect(
                     url, timeout=3, **credentials(["x"])[0].security().get_connection_args("client")
@@ -149,6 +150,8 @@ SILLY = [
     b'{"id": [], "ok": 1}\n',
     b"[" * 100_000 + b"\n",
     b"\xff\n",
+    b'{"id": 1, "ok": 7}\n',
+    b'{"id": 1, "error": {"kind": 1, "code": []}}\n',
 ]
 
 
@@ -157,7 +160,7 @@ def test_a_broker_that_was_taken_over_cannot_break_its_controller(said, tmp_path
     (tmp_path / "said").write_bytes(said)
     script = tmp_path / "broker"
     script.write_text(
-        f'#!/bin/sh\nread line\nprintf \'{{"id": 0, "ok": {{}}}}\\n\'\nread line\ncat {tmp_path}/said\nexec sleep 60\n'
+        f'#!/bin/sh\nread line\nprintf \'{{"id": 0, "ok": {{"user": 1, "confined": true}}}}\\n\'\nread line\ncat {tmp_path}/said\nexec sleep 60\n'
     )
     script.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(script))
@@ -165,12 +168,31 @@ def test_a_broker_that_was_taken_over_cannot_break_its_controller(said, tmp_path
     async def work() -> None:
         link = await Link.start({})
         try:
-            await link.ask("listen", hosts=[])
+            await link.ask("listen", str, host="127.0.0.1")
         finally:
             await link.close()
 
     with raises(InstanceError, "broker-failed"):
         asyncio.run(asyncio.wait_for(work(), 20))
+
+
+@pytest.mark.parametrize(
+    "script",
+    ["exec sleep 60", "exit 3", 'echo \'{"id": 0, "ok": {}}\'; exec sleep 60'],
+    ids=["deaf", "ended", "no rights"],
+)
+def test_a_broker_that_does_not_start_leaves_nothing(script, tmp_path, monkeypatch):
+    program = tmp_path / "broker"
+    program.write_text(f"#!/bin/sh\necho $$ > {tmp_path}/pid\n{script}\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(program))
+    monkeypatch.setattr(link_module, "START_S", 1.0)
+    monkeypatch.setattr(link_module, "END_S", 0.1)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with raises(InstanceError, "broker-failed"):
+        asyncio.run(asyncio.wait_for(Link.start({}), 20))
+    assert not Path("/proc", (tmp_path / "pid").read_text().strip()).exists()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["broker", "pid"]
 
 
 def test_the_controller_has_no_dask():

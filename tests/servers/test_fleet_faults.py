@@ -198,6 +198,11 @@ def test_a_scheduler_that_is_not_there_or_has_lost_its_workers_is_told(tmp_path,
         channel = GivenChannel(parse_fleet(address))
         try:
             assert channel.ask("north", {"hello": {}}).said["version"]
+            worker.send_signal(signal.SIGSTOP)
+            with raises(HostLost, "host-lost", host="north"):
+                channel.ask("north", {"hello": {}}, patience_s=0.3)
+            worker.send_signal(signal.SIGCONT)
+            assert channel.ask("north", {"hello": {}}).said["version"], "it was late once"
             worker.kill()
             wait_for(lambda: workers_of(address, ours.security()) == 0, "its end is seen")
             for _ in range(2):

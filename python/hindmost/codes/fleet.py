@@ -80,8 +80,8 @@ CODES = {
         "The process that speaks Dask for the controller ended or failed.", "Run the command again."
     ),
     "broker-not-confined": Code(
-        "The kernel has no Landlock, so a load host that is taken over can read and write what the user can.",
-        "Use load hosts that you trust, or a kernel from 5.13 on with Landlock.",
+        "The kernel has no Landlock, or an old one, so a load host taken over may reach what you can.",
+        "Use load hosts that you trust, or Linux 6.12 or newer with Landlock.",
     ),
     "no-client-running": Code(
         "A load host was asked about clients, but runs none.", "Start the study again."

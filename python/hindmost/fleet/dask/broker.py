@@ -7,10 +7,10 @@ system's (Landlock). It holds no key but that of its own certificate. The contro
 exchange lines of JSON::
 
     controller                                        broker
-    {"id": 1, "do": "listen", "hosts": [...]}    ->
-                                                 <-   {"id": 1, "ok": {...}} or {"id": 1, "error": {...}}
+    {"id": 1, "do": "listen", "host": "..."}     ->
+                                                 <-   {"id": 1, "ok": "..."} or {"id": 1, "error": {...}}
 
-A reply of a host passes as the text that the host wrote; the controller parses it (`channel.Broker`).
+A reply of a host passes as the text that the host wrote; the controller parses it (`replies.read_reply`).
 """
 
 from __future__ import annotations
@@ -32,13 +32,11 @@ from hindmost import _engine
 from hindmost.errors import HindmostError, UsageError
 from hindmost.fleet.dask import quiet
 from hindmost.fleet.dask.certificates import Credentials
-from hindmost.fleet.dask.replies import error_document
+from hindmost.fleet.dask.replies import MOST_BYTES, error_document
 from hindmost.fleet.dask.version import identity, refuse_other
 from hindmost.notes import Note
 from hindmost.targets.users import unused_id
 
-MOST_BYTES = 128 << 20
-"""Of one line; the largest hold the files of a plan, or a piece of a file."""
 CONNECT_S = 10.0
 CLOSE_S = 10.0
 READABLE = ("/etc", "/lib", "/lib64", "/proc", "/sys", "/usr", "/dev/null", "/dev/urandom")
@@ -63,19 +61,20 @@ class Broker:
         self._security = _loaded(security)
         self._work = pkgutil.resolve_name(config["work"]) if config.get("work") else None
         self._scheduler: Any = None
+        self._starting = asyncio.Lock()
         self._client: Any = None
         self._by_host: dict[str, str] = {}
         """Addresses of the workers of a scheduler that runs."""
         self._stopped: set[int] = set()
-        self.tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
 
     # --- a scheduler of our own -----------------------------------------------------------------
 
-    async def listen(self, hosts: list[str]) -> dict[str, str]:
-        """Start the scheduler, or let it listen on more addresses; gives the URL of each."""
+    async def listen(self, host: str) -> str:
+        """Start the scheduler, or let it listen on one more address; gives the URL."""
         from distributed import Scheduler
 
-        for host in hosts:
+        async with self._starting:
             if self._scheduler is None:
                 self._scheduler = Scheduler(
                     protocol="tls",
@@ -92,7 +91,7 @@ class Broker:
                 await self._scheduler.listen(
                     where, allow_offload=False, **self._security.get_listen_args("scheduler")
                 )
-        return self._listening()
+        return self._listening()[host]
 
     def _listening(self) -> dict[str, str]:
         from distributed.comm.addressing import get_address_host
@@ -181,8 +180,7 @@ class Broker:
         Returns
         -------
         dict
-            ``reply``, the host's text, and when we asked and had it (``asked_ns``, ``answered_ns``); or
-            ``lost``, why there is none; or ``missing``, that the host has no Hindmost.
+            `replies.Passed`.
         """
         if address is None:
             asking = self._run(host, text, signature, public)
@@ -192,7 +190,7 @@ class Broker:
         try:
             reply = await asyncio.wait_for(asking, patience_s)
         except TimeoutError:
-            return {"lost": "timeout"}
+            return {"late": True}
         except OSError as error:  # distributed's CommClosedError is one
             return {"lost": str(error)[:200]}
         except (ImportError, AttributeError) as error:
@@ -219,7 +217,6 @@ class Broker:
         from hindmost.fleet.dask.batch import Batch
 
         assert self._work is not None
-
         client, count = self._computing
 
         def note(one: Note) -> None:
@@ -279,8 +276,8 @@ class Broker:
         )
         while line := await reader.readline():
             task = asyncio.ensure_future(self._do(json.loads(line), say))
-            self.tasks.add(task)
-            task.add_done_callback(self.tasks.discard)
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
         threading.Timer(CLOSE_S, os._exit, (1,)).start()  # whatever hangs
         with contextlib.suppress(Exception):
             await self.close()
@@ -330,7 +327,7 @@ def give_up_rights(folder: str) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``user``: our number now; ``confined``: whether the kernel enforces all that Landlock was asked for.
+        `replies.Rights`.
     """
     package = Path(__file__).parents[2]
     ours = {sys.prefix, sys.base_prefix, *filter(None, sys.path), str(package)}

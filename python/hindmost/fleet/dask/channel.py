@@ -16,11 +16,13 @@ from collections.abc import Callable, Coroutine, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol, TypeVar
 
+import msgspec
+
 from hindmost.errors import HostLost, InstanceError
 from hindmost.fleet.dask.certificates import credentials
 from hindmost.fleet.dask.hosts import Hosts
 from hindmost.fleet.dask.link import Link
-from hindmost.fleet.dask.replies import known_code, read_reply, told_by
+from hindmost.fleet.dask.replies import Part, Passed, known_code, read_reply, told_by
 from hindmost.fleet.dask.session import Signer
 from hindmost.fleet.dask.ssh import Reached, reach
 from hindmost.notes import Note
@@ -80,7 +82,7 @@ class _Threaded:
 
     @property
     def confined(self) -> bool:
-        return self.broker is not None and bool(self.broker.rights.get("confined"))
+        return self.broker is not None and self.broker.rights.confined
 
     def do(self, work: Coroutine[Any, Any, Result], patience_s: float | None = None) -> Result:
         """Await something in the loop."""
@@ -106,31 +108,26 @@ class _Threaded:
         (word,) = say
         what: dict[str, Any] = {"host": host, "text": text, "signature": signature, "patience_s": patience_s}
         assert self.broker is not None
-        found = await self.broker.ask("command", **what, **self._route(host))
-        if "lost" in found:
+        found: Passed = await self.broker.ask("command", Passed, **what, **self._route(host))
+        if found.late:
+            raise HostLost(host, f"did not answer `{word}` within {patience_s or 0.0:g} s")
+        if found.lost is not None:
             self._lose(host)
-            late = found["lost"] == "timeout"
-            raise HostLost(
-                host,
-                f"did not answer `{word}` within {patience_s:g} s"
-                if late and patience_s is not None
-                else f"its connection ended ({str(found['lost'])[:200]})",
-            )
-        if "missing" in found:
+            raise HostLost(host, f"its connection ended ({found.lost[:200]})")
+        if found.missing is not None:
             raise InstanceError(
                 "missing-hindmost",
-                f"host {host} has no Hindmost of this version: {found['missing']}",
+                f"host {host} has no Hindmost of this version: {found.missing}",
                 hint="pip install 'hindmost[fleet]' there",
                 host=host,
             )
-        reply = read_reply(host, word, found["reply"])
+        reply = read_reply(host, word, found.reply)
         if reply.error is not None:
             raise told_by(host, reply.error)
-        trip = (int(found["asked_ns"]), reply.heard_ns, reply.said_ns, int(found["answered_ns"]))
-        return Answer(reply.ok, trip)
+        return Answer(reply.ok, (found.asked_ns, reply.heard_ns, reply.said_ns, found.answered_ns))
 
     def _lose(self, host: str) -> None:
-        """Remember that a host is lost."""
+        """Remember that the connection to a host ended."""
 
     def ask(self, host: str, say: dict[str, Any], patience_s: float | None = ANSWER_S) -> Answer:
         return self.do(self._ask(host, say, patience_s))
@@ -149,31 +146,32 @@ class _Threaded:
         shared: Any,  # noqa: ANN401 (plain data)
         items: Sequence[Any],
         say: Callable[[Note], None],
-    ) -> Iterator[tuple[Any, Any]]:
+    ) -> Iterator[tuple[int, Any]]:
         """Have the workers compute a batch; yields pieces as they come (`broker.Broker.compute`)."""
-        heard: queue.SimpleQueue[dict[str, Any] | Exception | None] = queue.SimpleQueue()
+        heard: queue.SimpleQueue[Part | Exception | None] = queue.SimpleQueue()
         assert self.broker is not None
         broker = self.broker
 
+        def hear(message: dict[str, Any]) -> None:
+            heard.put(msgspec.convert(message, Part))
+
         async def work() -> None:
             try:
-                heard.put(await broker.ask("compute", heard.put, shared=shared, items=items))
+                heard.put(await broker.ask("compute", None, hear, shared=shared, items=items))
             except Exception as error:  # told to whoever waits
                 heard.put(error)
 
-        number = asyncio.run_coroutine_threadsafe(work(), self._loop)
+        future = asyncio.run_coroutine_threadsafe(work(), self._loop)
         try:
             while (one := heard.get()) is not None:
                 if isinstance(one, Exception):
                     raise one
-                if "note" in one:
-                    say(
-                        Note(known_code(one["note"]["code"]), str(one["note"]["text"]), one["note"]["values"])
-                    )
-                else:
-                    yield one["piece"]["first"], one["piece"]["answers"]
+                if one.note is not None:
+                    say(Note(known_code(one.note.code), one.note.text, one.note.values))
+                if one.piece is not None:
+                    yield one.piece.first, one.piece.answers
         finally:
-            number.cancel()
+            future.cancel()
 
     def _end(self) -> None:
         async def rest() -> None:
@@ -232,7 +230,7 @@ class OwnChannel(_Threaded):
         await _all(*(self._bring(name) for name in self.hosts))
         if self._work:
             assert self.broker is not None
-            await self.broker.ask("computing")
+            await self.broker.ask("computing", int)
 
     async def _reach(self, name: str) -> None:
         if (gone := self._reached.pop(name, None)) is not None:
@@ -243,13 +241,13 @@ class OwnChannel(_Threaded):
         """Start the worker of a host that was reached; the scheduler listens where SSH came from."""
         one = self._reached[name]
         assert self.broker is not None
-        listening = await self.broker.ask("listen", hosts=[one.ours])
+        scheduler = await self.broker.ask("listen", str, host=one.ours)
         config = {
             "host": name,
             "public": self.signer.public,
             "computes": self._work is not None,
             "folder": self._asked[name].folder,
-            "scheduler": listening[one.ours],
+            "scheduler": scheduler,
             "address": one.theirs,
             "credentials": asdict(self._credentials[name]),
         }
@@ -276,7 +274,7 @@ class OwnChannel(_Threaded):
     def rest(self, *, resting: bool) -> None:
         """Let the scheduler's timers rest, or go on."""
         assert self.broker is not None
-        self.do(self.broker.ask("rest", resting=resting))
+        self.do(self.broker.ask("rest", None, resting=resting))
 
     def close(self) -> None:
         """End the workers, then the scheduler."""

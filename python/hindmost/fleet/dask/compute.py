@@ -50,8 +50,7 @@ def computing(asked: str, work: str, say: Callable[[Note], None] = lambda _: Non
 
     def spread(shared: Any, items: Sequence[Any]) -> Iterator[tuple[int, list[Any]]]:  # noqa: ANN401
         for first, found in channel.compute(shared, items, say):
-            fits = isinstance(first, int) and isinstance(found, list)
-            if not fits or not 0 <= first <= len(items) - len(found):
+            if not isinstance(found, list) or not 0 <= first <= len(items) - len(found):
                 raise bad_reply("unknown", "compute", f"no {len(items)} results, or another's")
             yield first, found
 

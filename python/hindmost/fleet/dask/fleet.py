@@ -67,7 +67,10 @@ class DaskFleet:
         self.channel = channel(asked)
         try:
             if not self.channel.confined:
-                text = "no Landlock in this kernel: who takes over a load host can read and write your files"
+                text = (
+                    "the kernel does not confine the fleet's broker completely (Landlock): a load host that"
+                    " is taken over may reach your files"
+                )
                 self._say(Note("broker-not-confined", text, {}))
             self.found = {host: self._look_at(host) for host in self.channel.hosts}
             if asked.target is not None:

@@ -44,10 +44,9 @@ class GivenChannel(_Threaded):
     async def _open(self, work: str | None) -> None:
         self.broker = await Link.start({"scheduler": self._where, "work": work})
         if work:
-            await self.broker.ask("computing")
+            await self.broker.ask("computing", int)
             return
-        found = await self.broker.ask("workers")
-        self._addresses = {str(name): str(address) for name, address in found.items()}
+        self._addresses = await self.broker.ask("workers", dict[str, str])
 
     def _route(self, host: str) -> dict[str, Any]:
         if host in self._lost:  # the scheduler would try to connect for as long as it is set to

@@ -10,16 +10,18 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
+
+import msgspec
 
 from hindmost import errors
 from hindmost.documents import parse_json
 from hindmost.errors import HindmostError, InstanceError
 from hindmost.fleet.dask.places import make_place, sweep
-from hindmost.fleet.dask.replies import known_code, known_fields
+from hindmost.fleet.dask.replies import MOST_BYTES, Fault, Rights, known_code, known_fields
 
-MOST_BYTES = 128 << 20
 START_S = 60.0
 END_S = 12.0
 PASSED = ("PATH", "HOME", "LANG", "TZ", "VIRTUAL_ENV")
@@ -28,12 +30,21 @@ PREFIXES = ("LC_", "DASK_", "PYTHON", "COVERAGE_")
 Message = dict[str, Any]
 
 
+@dataclass(slots=True)
+class _Waiting:
+    """A command that has no result yet."""
+
+    future: asyncio.Future[Any]
+    kind: Any
+    each: Callable[[Message], None] | None
+
+
 class Link:
     """A broker that runs.
 
     Attributes
     ----------
-    rights : dict
+    rights : Rights
         What it has left (`broker.give_up_rights`).
     """
 
@@ -42,9 +53,9 @@ class Link:
         self._folder = folder
         self._errors = errors
         self._numbers = itertools.count(1)
-        self._waiting: dict[int, tuple[asyncio.Future[Any], Callable[[Message], None] | None]] = {}
+        self._waiting: dict[int, _Waiting] = {}
         self._reading = asyncio.ensure_future(self._read())
-        self.rights: Message = {}
+        self.rights = Rights(user=os.geteuid(), confined=False)
 
     @classmethod
     async def start(cls, config: Mapping[str, Any]) -> Link:
@@ -75,30 +86,56 @@ class Link:
             limit=MOST_BYTES,
         )
         link = cls(process, written, folder)
-        ready = link._wait_for(0)
-        link._send({**config, "folder": str(folder)})
-        link.rights = await asyncio.wait_for(ready, START_S)
+        try:
+            ready = link._wait_for(0, Rights)
+            link._send({**config, "folder": str(folder)})
+            link.rights = await asyncio.wait_for(ready, START_S)
+        except TimeoutError:
+            await link.close()
+            text = f"the fleet's broker did not start within {START_S:g} s"
+            raise InstanceError("broker-failed", text, hint="is the machine short of memory?") from None
+        except BaseException:  # Ctrl-C too
+            await link.close()
+            raise
         return link
 
-    def _wait_for(self, number: int, each: Callable[[Message], None] | None = None) -> asyncio.Future[Any]:
+    def _wait_for(
+        self,
+        number: int,
+        kind: Any,  # noqa: ANN401 (a type)
+        each: Callable[[Message], None] | None = None,
+    ) -> asyncio.Future[Any]:
         future = asyncio.get_running_loop().create_future()
-        self._waiting[number] = (future, each)
+        self._waiting[number] = _Waiting(future, kind, each)
         return future
 
     def _send(self, message: Mapping[str, Any]) -> None:
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(message).encode() + b"\n")
 
-    async def ask(self, do: str, each: Callable[[Message], None] | None = None, **what: object) -> Any:  # noqa: ANN401 (JSON)
-        """Have a command of `broker.Broker` done; gives what it comes to.
+    async def ask(
+        self,
+        do: str,
+        kind: Any,  # noqa: ANN401 (a type)
+        each: Callable[[Message], None] | None = None,
+        **what: object,
+    ) -> Any:  # noqa: ANN401 (of that type)
+        """Have a command of `broker.Broker` done; gives its result.
 
         Parameters
         ----------
+        kind : type
+            Of the result.
         each : callable, optional
-            Given what comes before the end.
+            Given each message before the result; raises ValueError if it is not valid.
+
+        Raises
+        ------
+        InstanceError
+            ``broker-failed``: the broker ended, or sent what no broker sends.
         """
         number = next(self._numbers)
-        future = self._wait_for(number, each)
+        future = self._wait_for(number, kind, each)
         try:
             self._send({"id": number, "do": do, **what})
             if self._reading.done():
@@ -120,23 +157,23 @@ class Link:
             # Taken over, it may send anything; whatever it is, we are done with it.
             with contextlib.suppress(ProcessLookupError):
                 self._process.kill()
-        for future, _ in self._waiting.values():
-            if not future.done():
-                future.set_exception(self._ended())
+        for one in self._waiting.values():
+            if not one.future.done():
+                one.future.set_exception(self._ended())
 
     def _take(self, message: Message) -> None:
-        future, each = self._waiting.get(message["id"], (None, None))
-        if future is None or future.done():
+        one = self._waiting.get(message["id"])
+        if one is None or one.future.done():
             return
         if "error" in message:
-            future.set_exception(_restored(message["error"]))
+            one.future.set_exception(_restored(message["error"]))
         elif "failed" in message:
             text = f"the fleet's broker failed: {message['failed']}"
-            future.set_exception(InstanceError("broker-failed", text, hint="hindmost doctor"))
+            one.future.set_exception(InstanceError("broker-failed", text, hint="hindmost doctor"))
         elif "ok" in message:
-            future.set_result(message["ok"])
-        elif each is not None:
-            each(message)
+            one.future.set_result(msgspec.convert(message["ok"], one.kind))
+        elif one.each is not None:
+            one.each(message)
 
     async def close(self) -> None:
         """End it: its input closes; a deaf one is killed."""
@@ -167,14 +204,8 @@ class Link:
 KINDS = {"UsageError", "InstanceError"}
 
 
-def _restored(document: Message) -> HindmostError:
+def _restored(document: object) -> HindmostError:
     """The error that the broker reports (`replies.error_document`)."""
-    name = document["kind"]
-    kind: type[HindmostError] = getattr(errors, name) if name in KINDS else InstanceError
-    hint = document["hint"]
-    return kind(
-        known_code(document["code"]),
-        str(document["message"]),
-        hint=None if hint is None else str(hint),
-        **known_fields(document["fields"]),
-    )
+    fault = msgspec.convert(document, Fault)
+    kind: type[HindmostError] = getattr(errors, fault.kind) if fault.kind in KINDS else InstanceError
+    return kind(known_code(fault.code), fault.message, hint=fault.hint, **known_fields(fault.fields))

@@ -1,4 +1,4 @@
-"""Replies of load hosts, parsed and checked: a host may be taken over, and its controller must not be."""
+"""Replies of load hosts and of the broker, checked: if they are taken over, the controller must not be."""
 
 from __future__ import annotations
 
@@ -71,6 +71,8 @@ class _Recovered(TypedDict):
     failure: str | None
 
 
+MOST_BYTES = 128 << 20
+"""Of one line to or from the broker; the largest hold the files of a plan, or a piece of a file."""
 KINDS: dict[str, Any] = {
     "hello": _Hello,
     "clock": None,
@@ -98,6 +100,54 @@ class Fault(msgspec.Struct):
     fields: dict[str, Any] = {}
     unfit: bool = False
     kind: str = "InstanceError"
+
+
+class Rights(msgspec.Struct):
+    """What the broker has left: its user's number, and whether the kernel enforces all of its confinement."""
+
+    user: int
+    confined: bool
+
+
+class Passed(msgspec.Struct):
+    """What became of a command that the broker passed on.
+
+    Attributes
+    ----------
+    reply : str
+        The host's text, not checked yet.
+    asked_ns, answered_ns : int
+        When the broker passed the command on and had the reply, by the monotonic clock.
+    late : bool
+        No reply came in time.
+    lost, missing : str or None
+        Why the connection ended; why the host has no Hindmost.
+    """
+
+    reply: str = ""
+    asked_ns: int = 0
+    answered_ns: int = 0
+    late: bool = False
+    lost: str | None = None
+    missing: str | None = None
+
+
+class _Piece(msgspec.Struct):
+    first: int
+    answers: Any
+
+
+class _Note(msgspec.Struct):
+    code: str
+    text: str
+    values: dict[str, Any]
+
+
+class Part(msgspec.Struct):
+    """Of a batch that is computed: a piece of its answers, or a note."""
+
+    piece: _Piece | None = None
+    note: _Note | None = None
 
 
 class Reply(msgspec.Struct):
