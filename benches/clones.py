@@ -110,7 +110,7 @@ def turn(folder: Path, program: str, cycle: int, seconds: float, cpus: str) -> N
             )
     logs = logs_of(home, cycle, ".csv")
     clone = home / f"clone-{cycle}.toml"
-    hindmost("synth", "fit", *logs, home / f"log-{cycle}-0", "--same-host", "--name", program, "--out", clone)
+    hindmost("clone", "fit", *logs, home / f"log-{cycle}-0", "--same-host", "--name", program, "--out", clone)
     hindmost(
         "synth",
         "verify",

@@ -116,7 +116,7 @@ def speed_up(net: Machines, points: int, requests: int, rounds: int) -> None:
     """A sweep by hosts of one processor each, in turns: whole commands, with bringing and writing."""
     loads = min(points // 4, 1_000)
     waking = f"locks[0].wake_us=1..6:{max(2, points // 4 // loads)}"
-    sweep = ("synth", "sweep", "silo", "--vary", "threads=1,2,3,4", "--vary", waking)
+    sweep = ("clone", "sweep", "silo", "--vary", "threads=1,2,3,4", "--vary", waking)
     sweep = (*sweep, "--utilisation", f"10%..90%:{loads}", "--requests", requests)
     ways: dict[str, tuple[object, ...]] = {
         "one host, one CPU": ("--fleet", _first(net, 1, pinned=True)),

@@ -96,7 +96,7 @@ Further keys:
 
 ## Settings of the host
 
-`hindmost knobs list --all` says which of them this host has, what they are set to, and why others are absent.
+`hindmost host knobs list --all` shows which of them this host has, their values, and why others are absent.
 `DEVICE` is an interface, an interrupt, an idle state or a disk: `rps@eth0`. Sets of processors may be written
 as `all`, `node` (those of the device's node) and `one` (the first of those); with `all` and `node`, each of
 an interface's interrupts gets one processor, in turn, over the nodes. What lies in `ethtool/` has no file: it

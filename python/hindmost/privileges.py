@@ -1,4 +1,4 @@
-"""What each command needs of the kernel: a table that ``hindmost doctor`` shows and a test checks.
+"""What each command needs of the kernel: a table that ``hindmost host doctor`` shows and a test checks.
 
 ``tests/security/test_privileges.py`` runs each command with exactly these capabilities (``capabilities(7)``),
 and without each of them.
@@ -55,7 +55,7 @@ class Need:
         return held.issuperset(self.capabilities) and not (self.owner and os.geteuid() != 0)
 
     def document(self) -> dict[str, object]:
-        """Return the row as ``hindmost doctor --json`` has it."""
+        """Return the row as ``hindmost host doctor --json`` has it."""
         return {
             "command": self.command,
             "capabilities": list(self.capabilities),

@@ -1,6 +1,6 @@
 """Doubles of servers, from Python: fit one, simulate it, sweep it, serve it, verify it.
 
-The same as the verbs of ``hindmost synth``; ``import hindmost`` makes it ``hindmost.synth``.
+The same as the verbs of ``hindmost clone``; ``import hindmost`` makes it ``hindmost.synth``.
 
 Examples
 --------
@@ -56,7 +56,7 @@ def fit(
     name: str | None = None,
     frames: Library | None = None,
 ) -> FitResult:
-    """Fit a clone to measured service times, as ``hindmost synth fit`` does.
+    """Fit a clone to measured service times, as ``hindmost clone fit`` does.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def simulate(
     backlog: bool = False,
     frames: Library | None = None,
 ) -> SimulationResult:
-    """Predict the latency of a clone at one load, as ``hindmost synth simulate`` does.
+    """Predict the latency of a clone at one load, as ``hindmost clone simulate`` does.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ def sweep(
     progress: Callable[[int, int], None] | None = None,
     frames: Library | None = None,
 ) -> SweepResult:
-    """Predict latency against load for many designs of a clone, as ``hindmost synth sweep`` does.
+    """Predict latency against load for many designs of a clone, as ``hindmost clone sweep`` does.
 
     Parameters
     ----------
@@ -219,7 +219,7 @@ def verify(
     frames: Library | None = None,
     **options: Any,  # noqa: ANN401 (options of measure)
 ) -> VerificationResult:
-    """Show whether a clone is as slow as its original, as ``hindmost synth verify`` does.
+    """Show whether a clone is as slow as its original, as ``hindmost clone verify`` does.
 
     Parameters
     ----------
@@ -297,7 +297,7 @@ def serve(
     cpus : sequence of int, optional
         Its processors.
     protocol, threads, idle, occupy, seed
-        As the options of ``hindmost synth serve``.
+        As the options of ``hindmost clone serve``.
 
     Raises
     ------

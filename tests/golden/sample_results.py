@@ -182,7 +182,7 @@ FINDINGS: list[dict[str, Any]] = [
         "value": "3.1 %",
         "mark": "unfit",
         "why": "the hypervisor took 31 ms of each second; p99.9 will show its scheduling, not the server's",
-        "hint": "hindmost doctor --watch 60",
+        "hint": "hindmost host doctor --watch 60",
     },
 ]
 

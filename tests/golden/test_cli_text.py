@@ -121,23 +121,23 @@ MISTAKES = [
     ("measure --resume DIR --rate 5k", 2, "fixed-option"),
     ("measure --resume DIR --server-cpus 0", 2, "fixed-option"),
     ("measure --resume DIR/none", 1, "no-such-study"),
-    ("report", 2, "missing-argument"),
-    ("report DIR/none", 1, "no-such-study"),
-    ("report DIR DIR", 2, "unexpected-argument"),
+    ("study report", 2, "missing-argument"),
+    ("study report DIR/none", 1, "no-such-study"),
+    ("study report DIR DIR", 2, "unexpected-argument"),
     ("load", 2, "missing-argument"),
     ("load DIR/none.json", 2, "no-such-file"),
     ("load DIR/plan.json --out DIR/out", 2, "bad-value"),
     ("load DIR/plan.json --out DIR/plan.json/out", 2, "unwritable-file"),
-    ("doctor --spin 2m", 2, "bad-value"),
-    ("doctor --spin 0s", 2, "bad-value"),
-    ("doctor memcachd", 2, "unknown-name"),
-    ("doctor memcached://127.0.0.1:1", 1, "not-listening"),
-    ("synth shwo", 2, "unknown-command"),
-    ("knobs lsit", 2, "unknown-command"),
-    ("knobs set thp", 2, "missing-argument"),
-    ("synth show", 2, "missing-argument"),
-    ("synth show mastree", 2, "no-such-file"),
-    ("synth show DIR/plan.json", 2, "unknown-key"),
+    ("host doctor --spin 2m", 2, "bad-value"),
+    ("host doctor --spin 0s", 2, "bad-value"),
+    ("host doctor memcachd", 2, "unknown-name"),
+    ("host doctor memcached://127.0.0.1:1", 1, "not-listening"),
+    ("clone shwo", 2, "unknown-command"),
+    ("host knobs lsit", 2, "unknown-command"),
+    ("host knobs set thp", 2, "missing-argument"),
+    ("clone show", 2, "missing-argument"),
+    ("clone show mastree", 2, "no-such-file"),
+    ("clone show DIR/plan.json", 2, "unknown-key"),
 ]
 """Command lines, and the exit code and the code of the error that each ends with."""
 
@@ -164,9 +164,9 @@ def test_doctor_reports_findings_and_exits_unfit(run, monkeypatch):
     monkeypatch.setattr(_engine, "left_knobs", lambda journal, root: "[]")
     monkeypatch.setattr(_engine, "trace_fault", lambda: None)
     monkeypatch.setattr(_engine, "doctor", lambda root, spin, server: json.dumps(FINDINGS))
-    code, out, _ = run("doctor --json")
+    code, out, _ = run("host doctor --json")
     assert code == 5
     assert [one["mark"] for one in json.loads(out)["findings"]][:2] == ["fine", "unfit"]
     fit = FINDINGS | {"findings": FINDINGS["findings"][:1]}
     monkeypatch.setattr(_engine, "doctor", lambda root, spin, server: json.dumps(fit))
-    assert run("doctor")[0] == 0
+    assert run("host doctor")[0] == 0

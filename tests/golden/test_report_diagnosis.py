@@ -91,7 +91,7 @@ def test_the_story_says_normal_now_and_after(document):
     for value in ("p95", numbers.latency(document["now_us"]), "10.0", numbers.latency(100.0), after):
         assert value in heading()
     said = words(render_diagnosis_page(document))
-    assert "hindmost knobs restore" in said
+    assert "hindmost host knobs restore" in said
     for name, why in document["not_tried"].items():
         assert name in said
         assert why in said
@@ -135,7 +135,7 @@ def test_names_of_programs_cannot_write_into_the_page(document):
 def test_report_makes_the_page_again_from_a_kept_file(tmp_path, capsys, document):
     file = tmp_path / "found.json"
     file.write_text(TEXT)
-    assert main(["report", str(file)]) == 0
+    assert main(["study", "report", str(file)]) == 0
     assert (tmp_path / "found.html").read_text() == render_diagnosis_page(document)
     assert capsys.readouterr().out == render_diagnosis(document)
 
@@ -152,7 +152,7 @@ def test_a_file_that_is_no_diagnosis_is_refused(tmp_path, capsys, document, spoi
     file.write_text(text[: len(text) // 2] if spoil == "cut off" else text)
     with raises(StudyError, "bad-file", path=str(file)):
         read_diagnosis(file)
-    assert main(["report", str(file)]) != 0
+    assert main(["study", "report", str(file)]) != 0
     assert "error[bad-file]" in capsys.readouterr().err
     assert not (tmp_path / "found.html").exists()
 
@@ -160,5 +160,5 @@ def test_a_file_that_is_no_diagnosis_is_refused(tmp_path, capsys, document, spoi
 def test_limits_are_of_studies(tmp_path, capsys):
     file = tmp_path / "found.json"
     file.write_text(TEXT)
-    assert main(["report", str(file), "--require", "p99<5ms"]) == 2
+    assert main(["study", "report", str(file), "--require", "p99<5ms"]) == 2
     assert capsys.readouterr().err.startswith("error[")

@@ -126,7 +126,7 @@ def test_thinning_keeps_the_worst_window():
 @each_row(
     ("hint", "expected"),
     [
-        ("hindmost doctor", [(True, "hindmost doctor")]),
+        ("hindmost host doctor", [(True, "hindmost host doctor")]),
         ("lower the rate", [(False, "lower the rate")]),
         ("use `--clients 2` or more", [(False, "use "), (True, "--clients 2"), (False, " or more")]),
         (None, []),

@@ -9,14 +9,16 @@ from pathlib import Path
 
 import pytest
 from cyclopts.completion import _base, bash, fish, zsh
+from messages import assert_refused
 from rows import each_row
 
 from hindmost.cli import main
 from hindmost.cli.parser import parser
-from hindmost.cli.verbs import VERBS, every, following, home
+from hindmost.cli.verbs import RENAMED, VERBS, every, following, home
 
 ROOT = Path(__file__).parents[2]
-LEAVES = [words for words in every() if words[-1] not in following() or len(words) > 1]
+HIDDEN = {verb.name for verb in VERBS if verb.hidden}
+LEAVES = [words for words in every() if " ".join(words) not in following()]
 
 
 @each_row("words", LEAVES, ids=" ".join)
@@ -27,14 +29,15 @@ def test_every_verb_has_its_function_in_its_file(words):
 
 def test_every_file_of_a_verb_is_in_the_table():
     folder = ROOT / "python/hindmost/cli"
-    below = {
-        (verb.name, path.stem.replace("_", "-"))
-        for verb in VERBS
-        if verb.verbs
-        for path in (folder / verb.name).glob("*.py")
+    files = {
+        path.relative_to(folder).with_suffix("")
+        for above in following()
+        if above
+        for path in folder.joinpath(*above.split()).glob("*.py")
     }
-    helpers = {("knobs", "journal"), ("synth", "load"), *((verb.name, "--init--") for verb in VERBS)}
-    assert below - helpers == {words for words in every() if len(words) == 2}
+    helpers = {"host/knobs/journal", "clone/load"}
+    found = {str(path).replace("_", "-") for path in files if path.name != "__init__"}
+    assert found - helpers == {"/".join(words) for words in LEAVES if len(words) > 1}
 
 
 @each_row("words", [*every()], ids=" ".join)
@@ -45,12 +48,19 @@ def test_every_verb_is_in_the_reference(words):
 
 @each_row("words", [*every()], ids=" ".join)
 def test_examples_are_of_their_verb(words):
-    verb = next(one for one in VERBS if one.name == words[0])
-    if len(words) == 2:
-        verb = next(one for one in verb.verbs if one.name == words[1])
+    verbs = VERBS
+    for word in words:
+        verb = next(one for one in verbs if one.name == word)
+        verbs = verb.verbs
     assert all(
         example.startswith(" ".join(words) + " ") or example == " ".join(words) for example in verb.examples
     )
+
+
+@each_row(("old", "new"), [*RENAMED.items()])
+def test_an_old_name_is_refused_with_the_new_one(old, new, capsys):
+    assert_refused([old, "--help"], capsys, 2, "renamed-command", old=old, new=new)
+    assert tuple(new.split()) in every()
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +81,7 @@ def completions() -> dict[str, str]:
 def test_completion_names_every_verb_and_its_options(completions):
     for script in completions.values():
         for words in every():
-            assert words[-1] in script
+            assert words[-1] in script or words[0] in HIDDEN
         for option in ("find-rate", "server-cpus", "io_uring", "no-confirm", "utilisation"):
             assert option in script
 

@@ -83,7 +83,11 @@ def test_a_manifests_kind_and_target_do_not_reach_the_terminal(capsys, tmp_path)
     plan = {"target": EVIL}
     manifest = {"schema": "hindmost.study/1", "kind": EVIL, "plan": plan, "host": {}, "created": EVIL}
     (study / "manifest.json").write_text(json.dumps(manifest))
-    for words in (["list", str(tmp_path)], ["report", str(study)], ["measure", "--resume", str(study)]):
+    for words in (
+        ["study", "list", str(tmp_path)],
+        ["study", "report", str(study)],
+        ["measure", "--resume", str(study)],
+    ):
         main(words)
         said = capsys.readouterr()
         assert harmless(said.out + said.err), words
@@ -92,7 +96,7 @@ def test_a_manifests_kind_and_target_do_not_reach_the_terminal(capsys, tmp_path)
 def test_a_hostile_path_in_an_error_does_not_control_a_real_terminal(tmp_path):
     ours, theirs = pty.openpty()
     code = "import sys; from hindmost.cli import main; main(sys.argv[1:])"
-    command = [sys.executable, "-P", "-c", code, "report", str(tmp_path / "a\x1b]0;owned\x07")]
+    command = [sys.executable, "-P", "-c", code, "study", "report", str(tmp_path / "a\x1b]0;owned\x07")]
     with subprocess.Popen(command, stdout=theirs, stderr=theirs):
         os.close(theirs)
         said = b""

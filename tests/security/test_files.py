@@ -60,7 +60,7 @@ MANIFESTS = {
 
 
 ASKED = [
-    *((["report"], what) for what in MANIFESTS),
+    *((["study", "report"], what) for what in MANIFESTS),
     *((verb, what) for verb in (["measure", "--resume"], ["compare", "."]) for what in ("pipe", "deep")),
 ]
 
@@ -129,7 +129,7 @@ def test_a_body_that_grows_on_every_level_is_refused(tmp_path):
     assert refuse(*words)["code"] == "bad-file"
 
 
-@pytest.mark.parametrize("words", [["attribute"], ["measure", "--rate", "1"], ["synth", "serve"]])
+@pytest.mark.parametrize("words", [["attribute"], ["measure", "--rate", "1"], ["clone", "serve"]])
 @pytest.mark.parametrize("kind", ["deep", "pipe"])
 def test_a_study_or_target_or_clone_file_is_refused(tmp_path, words, kind):
     path = tmp_path / "x.toml"

@@ -90,7 +90,12 @@ def test_a_server_at_a_url_is_measured_without_rights_and_root_is_told_so(server
 
 @pytest.mark.parametrize(
     "words",
-    [["doctor", "--spin", "20ms"], ["knobs", "list"], ["list", "."], ["synth", "simulate", "masstree"]],
+    [
+        ["host", "doctor", "--spin", "20ms"],
+        ["host", "knobs", "list"],
+        ["study", "list", "."],
+        ["clone", "simulate", "masstree"],
+    ],
 )
 def test_what_needs_no_rights_has_none(words):
     code, _, err = with_rights((), *words)
@@ -99,7 +104,7 @@ def test_what_needs_no_rights_has_none(words):
 
 
 def test_a_setting_is_root_and_no_more(tmp_path):
-    code, out, err = with_rights((), "doctor", "--spin", "20ms", "--json")
+    code, out, err = with_rights((), "host", "doctor", "--spin", "20ms", "--json")
     assert code in (0, 5), err
     rows = {one["command"]: one["met"] for one in json.loads(out)["privileges"]}
     assert rows["measure URL"]
@@ -189,7 +194,7 @@ def test_a_neighbour_of_another_user_is_paused_with_its_right_alone(server, burn
 def test_a_setting_of_an_interface_takes_one_right(tmp_path):
     """In a network of its own, whose interfaces are seen below a /sys of its own."""
     rights = of("the same, of a network interface")
-    words = ["knobs", "set", "gro@lo", "off", "--json", "--journal", str(tmp_path / "journal")]
+    words = ["host", "knobs", "set", "gro@lo", "off", "--json", "--journal", str(tmp_path / "journal")]
     within = ["unshare", "--net", "--mount", "sh", "-c", 'mount -t sysfs none /sys; exec "$@"', "sh"]
     for some, fits in ((rights, True), ((), False)):
         done = subprocess.run(

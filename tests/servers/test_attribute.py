@@ -75,7 +75,7 @@ def test_every_cell_has_its_runs_with_its_level_in_force_and_a_report_says_the_s
     page = (planted.folder / "report.html").read_text()
     assert "body" in page
     assert "<script src" not in page
-    again = finish(start("report", planted.folder, "--json"), planted.folder)
+    again = finish(start("study", "report", planted.folder, "--json"), planted.folder)
     assert again.code == 0
     assert {**json.loads(again.out), "created": None} == {**document, "created": None}
 
@@ -88,7 +88,7 @@ def test_a_study_is_read_without_its_server_and_nothing_is_written_into_its_cell
     (moved / "manifest.json").write_text(json.dumps(manifest))
     shutil.rmtree(moved / "1-low" / "control")
     before = {path: path.stat().st_mtime_ns for path in moved.glob("1-low/**/*")}
-    again = finish(start("report", moved, "--json"), moved)
+    again = finish(start("study", "report", moved, "--json"), moved)
     assert len(json.loads(again.out)["loads"][0]["cells"]) == 2, again.err
     assert {path: path.stat().st_mtime_ns for path in moved.glob("1-low/**/*")} == before
 

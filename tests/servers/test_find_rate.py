@@ -57,7 +57,7 @@ def test_an_interrupted_search_goes_on_to_its_end_and_what_holds_nowhere_exits_w
     household.assert_empty()
     stopped.assert_error(130, "interrupted")
     assert f"hindmost measure --resume {out}" in stopped.err
-    half = json.loads(hindmost("report", out, "--json").out)
+    half = json.loads(hindmost("study", "report", out, "--json").out)
     check(half)
     assert half["steps"]
     assert not half["finished"]
@@ -86,13 +86,13 @@ def test_an_interrupted_search_goes_on_to_its_end_and_what_holds_nowhere_exits_w
         if step["outcome"] == "spoiled":
             assert taken_us(out / step["study"]) > LIMIT_US, f"the kernel knows of no disturbance: {step}"
 
-    again = hindmost("report", out)
+    again = hindmost("study", "report", out)
     assert again.code == 0
     assert " ".join(again.out.split()).startswith(found["headline"][:40])
-    assert json.loads(hindmost("report", out, "--json").out)["steps"] == found["steps"]
+    assert json.loads(hindmost("study", "report", out, "--json").out)["steps"] == found["steps"]
     page = (out / "report.html").read_text()
     assert all(f"({step['study']})" in page for step in found["steps"])
     first = found["steps"][0]["study"]
-    step = json.loads(hindmost("report", out / first, "--json").out)
+    step = json.loads(hindmost("study", "report", out / first, "--json").out)
     assert step["schema"] == "hindmost.measure/1"
     assert (out / first / "report.html").is_file()

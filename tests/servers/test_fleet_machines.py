@@ -66,7 +66,7 @@ def test_a_client_behind_a_slow_link_is_named_and_a_server_restarts_on_its_machi
 
 @pytest.mark.nightly
 def test_a_sweep_on_many_machines_is_that_of_one_to_the_bit(two):
-    asked = ("synth", "sweep", "silo", "--vary", "threads=1,2", "--utilisation", "10%..90%:5", "--json")
+    asked = ("clone", "sweep", "silo", "--vary", "threads=1,2", "--utilisation", "10%..90%:5", "--json")
     asked = (*asked, "--requests", "2000")
     here, there = hindmost(*asked), hindmost(*asked, "--fleet", two.hosts_file())
     assert there.code == 0, there.err

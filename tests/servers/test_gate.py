@@ -72,7 +72,7 @@ def test_a_limit_is_held_crossed_or_undecided_and_the_exit_code_says_which(
     assert results(answer) == dict.fromkeys(("p50<10m", "errors<5%", "unanswered<99%"), "held"), answer.err
     assert answer.code == 0, "whatever the verdict is"
     for limit, code, result in (("errors<0.001%", 4, "undecided"), ("p50>10m", 3, "crossed")):
-        judged = hindmost("report", study, "--json", "--require", limit)
+        judged = hindmost("study", "report", study, "--json", "--require", limit)
         assert (judged.code, results(judged)) == (code, {limit: result}), judged.err
 
 
@@ -125,7 +125,7 @@ def test_a_server_that_dies_under_load_crosses_what_speaks_of_it_and_what_it_did
     answer = finish(process, out)
     assert answer.code == 3, answer.err
     assert len(answer.study.runs()) == 1
-    judged = hindmost("report", out, "--json", "--require", "errors<40%")
+    judged = hindmost("study", "report", out, "--json", "--require", "errors<40%")
     assert (judged.code, results(judged)) == (4, {"errors<40%": "undecided"}), "one run has no interval"
     household.assert_empty()
 

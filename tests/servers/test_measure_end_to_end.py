@@ -96,7 +96,7 @@ def test_a_target_file_is_measured_where_it_says_reported_again_and_resumed(tmp_
     (out / "report.html").unlink()
     (out / "result.json").unlink()
     (out / "runs/.part-0003").mkdir()  # a run that a kill -9 left half done
-    report = hindmost("report", out, "--json", study=out)
+    report = hindmost("study", "report", out, "--json", study=out)
     assert report.code == 0, report.err
     assert {name: report.result[name] for name in FIGURES} == {name: first[name] for name in FIGURES}
     assert (out / "report.html").exists()

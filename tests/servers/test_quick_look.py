@@ -51,4 +51,4 @@ def test_a_quick_look_fits_one_screen_and_goes_on_where_its_reader_leaves(
     assert (study / "report.html").exists()
     household.assert_empty()
 
-    assert hindmost("report", study).out.count("\n") <= 30, "one screen"
+    assert hindmost("study", "report", study).out.count("\n") <= 30, "one screen"

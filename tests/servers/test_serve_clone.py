@@ -1,4 +1,4 @@
-"""``hindmost synth serve``: what a client claims is what the server knows, but for the way between them."""
+"""``hindmost clone serve``: what a client claims is what the server knows, but for the way between them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_kill_9_leaves_no_process_and_a_free_port_and_the_next_one_gives_its_acc
     household: Household, tmp_path: Path
 ) -> None:
     child, address = serve("silo", "--log", tmp_path / "truth.csv")
-    taken = hindmost("synth", "serve", "silo", "--address", address, "--json")
+    taken = hindmost("clone", "serve", "silo", "--address", address, "--json")
     assert (taken.code, taken.result["code"]) == (1, "cannot-listen"), (
         "a note on this host may stand before it"
     )

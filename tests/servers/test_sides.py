@@ -140,7 +140,7 @@ def test_a_trial_that_is_ended_leaves_the_setting_as_it_was_and_goes_on(
         household.assert_empty()
         if number == signal.SIGKILL:
             assert answer.code == -number
-            assert hindmost("knobs", "restore").code == 0
+            assert hindmost("host", "knobs", "restore").code == 0
             assert now() == found
             return
         answer.assert_error(130, "interrupted")

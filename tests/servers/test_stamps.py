@@ -94,7 +94,7 @@ def test_a_link_to_another_host_is_stamped_as_loopback_is(tmp_path):
 
 def doctor(target: str) -> dict:
     """What the doctor says of the stamps on the way to a server."""
-    done = hindmost("doctor", target, "--spin", "10ms", "--json")
+    done = hindmost("host", "doctor", target, "--spin", "10ms", "--json")
     (found,) = [one for one in done.result["findings"] if one["id"] == "stamps"]
     return found
 

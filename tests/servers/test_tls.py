@@ -124,9 +124,9 @@ def test_a_running_server_is_measured_by_its_url_and_mistakes_are_told(
             ]
         ):
             measure(url, place / f"no-{number}", *FEW, *words).assert_error(code, kind)
-        looked = hindmost("doctor", url, "--ca", ca, *BRIEFLY)
+        looked = hindmost("host", "doctor", url, "--ca", ca, *BRIEFLY)
         assert looked.code in (0, 5), looked.err
-        hindmost("doctor", url, *BRIEFLY).assert_error(1, "tls-certificate")
+        hindmost("host", "doctor", url, *BRIEFLY).assert_error(1, "tls-certificate")
     with attached(place, nginx().replace(" ssl;", ";").replace("[tls]\nca", "#"), "nginx") as address:
         measure(f"https://{address}/", place / "no-tls", *FEW, "--ca", ca).assert_error(1, "tls-plain")
 

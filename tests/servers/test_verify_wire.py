@@ -61,7 +61,7 @@ def test_every_measured_request_is_found_in_the_capture_and_within_our_stamps(
         wire = (seen["wire_in_ns"] - seen["wire_out_ns"] - capture).drop_nulls()
         assert (wire > 0).mean() > 0.9
     out = tmp_path / "study"
-    assert hindmost("report", out, "--json", study=out).result["capture"] == proof
+    assert hindmost("study", "report", out, "--json", study=out).result["capture"] == proof
     more = hindmost("measure", "--resume", out, "--runs", 2, "--json", study=out)
     assert more.result["capture"]["runs"] == 2
 

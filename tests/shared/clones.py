@@ -1,4 +1,4 @@
-"""Clones as servers: documents of short tails, ``synth serve`` as a process, and what its log says of the way to it."""
+"""Clones as servers: documents of short tails, ``clone serve`` as a process, and what its log says of the way to it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def served(document):
 
 def serve(*words: object) -> tuple[Any, str]:
     """A server that is ready, and its address."""
-    child = start("synth", "serve", *words)
+    child = start("clone", "serve", *words)
     for line in child.stderr:
         if found := re.search(r" at (\S+);", line):
             return child, found[1]

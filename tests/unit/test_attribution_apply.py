@@ -54,7 +54,7 @@ def test_settings_of_the_host_are_set_and_those_of_the_server_are_named(plan, mo
     levels, said, done = applied(plan, "confirmed", monkeypatch)
     assert done == [("thp", "never")]
     assert levels == {"huge": "never"}
-    assert any("hindmost knobs restore" in line for line in said)
+    assert any("hindmost host knobs restore" in line for line in said)
     assert any("idle = spin" in line for line in said)
 
 

@@ -1,4 +1,4 @@
-"""``hindmost knobs``: what is said, what is refused, and one real setting that is put back."""
+"""``hindmost host knobs``: what is said, what is refused, and one real setting that is put back."""
 
 import json
 import os
@@ -15,7 +15,7 @@ FILE = Path("/proc/sys/net/ipv4/tcp_autocorking")
 
 
 def knobs(capsys: pytest.CaptureFixture[str], *words: str, journal: Path) -> tuple[int, str, str]:
-    code = main(["knobs", *words, "--journal", str(journal)])
+    code = main(["host", "knobs", *words, "--journal", str(journal)])
     said = capsys.readouterr()
     return code, said.out, said.err
 
@@ -65,7 +65,7 @@ def test_a_setting_is_changed_told_and_put_back(tmp_path, capsys) -> None:
         code, out, err = knobs(capsys, "set", SETTING, other, journal=tmp_path)
         assert code == 0, err
         assert re.search(rf"^{SETTING} +{other} ", out, re.MULTILINE)
-        assert "hindmost knobs restore" in err
+        assert "hindmost host knobs restore" in err
         assert FILE.read_text().strip() != before
         code, out, _ = knobs(capsys, "get", SETTING, "--json", journal=tmp_path)
         (found,) = json.loads(out)["knobs"]

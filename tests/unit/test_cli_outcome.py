@@ -20,7 +20,7 @@ from hindmost.cli import main
 from hindmost.studies import kind as kinds
 
 HELD, CROSSED = "mean<1h", "p50>1h"
-SHORT_AND_LONG = [("synth", "show", "silo"), ("completion", "bash")]
+SHORT_AND_LONG = [("clone", "show", "silo"), ("completion", "bash")]
 """What a buffer holds until the end, and what fills it before."""
 
 
@@ -96,7 +96,7 @@ def noisy(study: Study) -> Study:
 )
 def test_a_stored_study_is_judged_without_its_server(noisy, limits, code, capsys):
     words = [word for one in limits for word in ("--require", one)]
-    found, out, err = told(capsys, "report", noisy.folder, "--json", *words)
+    found, out, err = told(capsys, "study", "report", noisy.folder, "--json", *words)
     assert found == code, err
     result = json.loads(out)
     assert [one["limit"] for one in result.get("limits", [])] == limits
@@ -110,18 +110,20 @@ def test_a_stored_study_is_judged_without_its_server(noisy, limits, code, capsys
 def test_limits_of_a_measurement_stay_with_its_study_and_decide_no_later_report(noisy, capsys):
     manifest = noisy.folder / "manifest.json"
     manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"require": [CROSSED]}))
-    code, out, err = told(capsys, "report", noisy.folder)
+    code, out, err = told(capsys, "study", "report", noisy.folder)
     assert code == 0
     assert has_line(out, "✕", CROSSED)
     assert has_line(err, CROSSED, "crossed")
-    assert told(capsys, "report", noisy.folder, "--require", HELD)[0] == 0
+    assert told(capsys, "study", "report", noisy.folder, "--require", HELD)[0] == 0
     assert json.loads(manifest.read_text())["require"] == [CROSSED]
 
 
 def test_junit_has_a_case_for_each_limit_and_markdown_a_row(noisy, tmp_path, capsys):
     xml, summary = tmp_path / "limits.xml", tmp_path / "summary.md"
     limits = ("--require", f"{HELD},{CROSSED}", "--require", "errors<0.0001%")
-    code, _, err = told(capsys, "report", noisy.folder, *limits, "--junit", xml, "--markdown", summary)
+    code, _, err = told(
+        capsys, "study", "report", noisy.folder, *limits, "--junit", xml, "--markdown", summary
+    )
     assert code == 3, err
     suite = Xml.parse(xml).getroot()[0]
     assert {name: suite.get(name) for name in ("tests", "failures", "errors")} == {
@@ -140,7 +142,7 @@ def test_words_of_a_server_are_neither_markup_nor_broken_xml(noisy, capsys):
     from hindmost.report.measure.junit import render_junit
     from hindmost.report.measure.markdown import render_markdown
 
-    _, out, _ = told(capsys, "report", noisy.folder, "--json", "--require", HELD)
+    _, out, _ = told(capsys, "study", "report", noisy.folder, "--json", "--require", HELD)
     document = json.loads(out)
     evil = "<b>|*x*\x00\x1b[31m\uffff]]>\u202e & `"
     document["target"]["name"] = document["headline"] = document["limits"][0]["text"] = evil
@@ -153,7 +155,7 @@ def test_words_of_a_server_are_neither_markup_nor_broken_xml(noisy, capsys):
 
 @pytest.mark.parametrize(("limit", "code"), [(HELD, 0), (CROSSED, 3)])
 def test_a_reader_that_goes_early_changes_no_exit_code(noisy, limit, code, monkeypatch, capsys):
-    found, err = into(closed_pipe(), monkeypatch, capsys, "report", noisy.folder, "--require", limit)
+    found, err = into(closed_pipe(), monkeypatch, capsys, "study", "report", noisy.folder, "--require", limit)
     assert found == code, err
     assert codes(err) == ["output-closed"]
     assert limit in err
@@ -162,7 +164,7 @@ def test_a_reader_that_goes_early_changes_no_exit_code(noisy, limit, code, monke
 
 @pytest.mark.parametrize(("limit", "code"), [(HELD, 1), (CROSSED, 3)])
 def test_a_full_disk_is_one_error_and_a_crossed_limit_stays_crossed(noisy, limit, code, monkeypatch, capsys):
-    found, err = into(full_disk(), monkeypatch, capsys, "report", noisy.folder, "--require", limit)
+    found, err = into(full_disk(), monkeypatch, capsys, "study", "report", noisy.folder, "--require", limit)
     assert found == code, err
     assert codes(err) == ["unwritable-file"]
     assert os.strerror(errno.ENOSPC) in err
@@ -192,12 +194,12 @@ def test_a_process_that_ends_adds_nothing_to_its_error():
 
 
 def test_ci_files_that_cannot_be_written_are_one_error_and_all_else_is_shown(noisy, capsys):
-    code, out, err = told(capsys, "report", noisy.folder, "--require", HELD, "--junit", "/dev/full")
+    code, out, err = told(capsys, "study", "report", noisy.folder, "--require", HELD, "--junit", "/dev/full")
     assert code == 1
     assert codes(err) == ["unwritable-file"]
     assert "/dev/full" in err
     assert has_line(out, "✓", HELD)
-    code, _, _ = told(capsys, "report", noisy.folder, "--require", CROSSED, "--junit", "/dev/full")
+    code, _, _ = told(capsys, "study", "report", noisy.folder, "--require", CROSSED, "--junit", "/dev/full")
     assert code == 3
 
 
@@ -231,7 +233,7 @@ def test_a_read_only_study_is_judged_and_nothing_is_tried_to_be_written(noisy, m
 
     monkeypatch.setattr(room, "_write", never)
     monkeypatch.setattr(room.os, "access", lambda path, mode: False)
-    code, out, err = told(capsys, "report", noisy.folder, "--require", CROSSED)
+    code, out, err = told(capsys, "study", "report", noisy.folder, "--require", CROSSED)
     assert code == 3
     assert has_line(out, "✕", CROSSED)
     assert has_line(err, "read-only", str(noisy.folder))
@@ -241,9 +243,9 @@ def test_only_a_measurement_can_be_held_against_limits(noisy, capsys, tmp_path):
     shutil.copytree(noisy.folder, tmp_path / "other")
     manifest = tmp_path / "other/manifest.json"
     manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"kind": "search"}))
-    code, out, _ = told(capsys, "report", tmp_path / "other", "--require", HELD, "--json")
+    code, out, _ = told(capsys, "study", "report", tmp_path / "other", "--require", HELD, "--json")
     error = json.loads(out)
     assert (code, error["code"], error["fields"]["kind"]) == (2, "wrong-study-kind", "search")
-    code, out, _ = told(capsys, "report", noisy.folder, "--junit", tmp_path / "none.xml", "--json")
+    code, out, _ = told(capsys, "study", "report", noisy.folder, "--junit", tmp_path / "none.xml", "--json")
     error = json.loads(out)
     assert (code, error["code"], error["fields"]["option"]) == (2, "missing-argument", "--require")

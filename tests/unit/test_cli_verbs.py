@@ -36,7 +36,7 @@ def server(tmp_path_factory):
 
 
 def test_report_prints_the_table_and_names_the_files_on_stderr(study, hindmost):
-    done = hindmost("report", study.folder)
+    done = hindmost("study", "report", study.folder)
     assert done.returncode == 0
     assert "p99.9" in done.stdout
     assert done.stderr == f"page: {study.folder}/report.html\nstudy: {study.folder}\n"
@@ -44,7 +44,7 @@ def test_report_prints_the_table_and_names_the_files_on_stderr(study, hindmost):
 
 
 def test_report_json_is_the_stored_result_and_follows_the_schema(study, hindmost):
-    done = hindmost("report", study.folder, "--json")
+    done = hindmost("study", "report", study.folder, "--json")
     assert done.returncode == 0
     found = json.loads(done.stdout)
     assert found == json.loads((study.folder / "result.json").read_text())
@@ -54,13 +54,13 @@ def test_report_json_is_the_stored_result_and_follows_the_schema(study, hindmost
 def test_report_of_a_study_without_runs_is_an_error(study, hindmost):
     for run in study.runs():
         run.folder.rename(study.folder / f"away-{run.number}")
-    done = hindmost("report", study.folder, "--json")
+    done = hindmost("study", "report", study.folder, "--json")
     assert done.returncode == 1
     assert json.loads(done.stdout)["hint"] == f"hindmost measure --resume {study.folder}"
 
 
 def test_doctor_json_has_facts_findings_and_a_schema(hindmost):
-    done = hindmost("doctor", "--json", "--spin", "10ms")
+    done = hindmost("host", "doctor", "--json", "--spin", "10ms")
     found = json.loads(done.stdout)
     assert found["schema"] == "hindmost.doctor/1"
     assert found["facts"]["cpus_online"] >= 1
@@ -72,12 +72,12 @@ def test_doctor_json_has_facts_findings_and_a_schema(hindmost):
 
 def test_doctor_judges_the_way_to_a_server(server, hindmost):
     for target in (f"memcached://{server.address}", "synth", "memcached"):
-        done = hindmost("doctor", target, "--json", "--spin", "10ms")
+        done = hindmost("host", "doctor", target, "--json", "--spin", "10ms")
         found = json.loads(done.stdout)
         assert [nic["name"] for nic in found["facts"]["nics"]] == ["lo"], target
         (stamps,) = [one for one in found["findings"] if one["id"] == "stamps"]
         assert stamps["mark"] == "fine"
-        shown = hindmost("doctor", target, "--spin", "10ms").stdout
+        shown = hindmost("host", "doctor", target, "--spin", "10ms").stdout
         assert stamps["value"] in shown
 
 
@@ -87,7 +87,7 @@ def test_doctor_refuses_a_server_that_is_not_there_or_another(server, hindmost):
         (f"redis://{server.address}", 1, "wrong-protocol"),
         (server.address, 2, "missing-argument"),
     ):
-        done = hindmost("doctor", target, "--spin", "10ms", "--json")
+        done = hindmost("host", "doctor", target, "--spin", "10ms", "--json")
         error = json.loads(done.stdout)
         assert (done.returncode, error["schema"], error["code"]) == (exit_code, "hindmost.error/1", code)
         assert f"error[{code}]: {error['message']}\nhint: {error['hint']}\n" in done.stderr

@@ -12,6 +12,7 @@ import pytest
 
 from hindmost.cli import main
 from hindmost.cli.app import app
+from hindmost.cli.verbs import following
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/guides/*.md"))]
@@ -20,20 +21,20 @@ NOT_RUN = {
     "dask ": "a scheduler of the reader's: tests/servers/test_fleet_faults.py starts one",
     "hindmost compare": "needs the studies before it: tests/unit/test_comparison.py, tests/servers/test_compare.py",
     "hindmost batching": "takes minutes: tests/unit/test_batching_study.py makes a tiny one",
-    "hindmost list": "needs the folder before it: tests/unit/test_listing.py",
-    "hindmost report": "needs the study before it: tests/servers run it",
+    "hindmost study list": "needs the folder before it: tests/unit/test_listing.py",
+    "hindmost study report": "needs the study before it: tests/servers run it",
     "hindmost trace": "needs a busy server of the reader's, and root: tests/servers/test_trace.py runs it",
     "hindmost watch start memcached": "follows the log of a trace, which is not run here; tests/servers/test_watch.py",
     "hindmost diagnose": "needs a slow server of the reader's: tests/unit/test_diagnosis_procedure.py, benches/sealed.py",
     "python examples/diagnosis/": "puts something wrong with a server, as root, for minutes",
     "hindmost colocate": "needs the reader's programs and root: tests/servers/test_supervise.py and tests/unit/test_colocat*",
     "hindmost attribute": "takes an hour: tests/servers/test_attribute.py runs it; --dry-run is run here",
-    "hindmost synth fit": "needs the reader's logs: tests/unit/fitting run it, and the snippet beside it is run here",
-    "hindmost synth verify": "takes minutes and the originals: tests/servers/test_synth_verify.py runs it",
-    "hindmost synth serve": "lasts until Ctrl-C: tests/servers/test_serve_clone.py runs it; --integrated is run here",
-    "hindmost doctor memcached": "needs a server of the reader's",
-    "hindmost knobs set": "changes the host: tests/servers/test_knobs_kills.py sets and restores",
-    "hindmost knobs restore": "changes the host: tests/servers/test_knobs_kills.py sets and restores",
+    "hindmost clone fit": "needs the reader's logs: tests/unit/fitting run it, and the snippet beside it is run here",
+    "hindmost clone verify": "takes minutes and the originals: tests/servers/test_synth_verify.py runs it",
+    "hindmost clone serve": "lasts until Ctrl-C: tests/servers/test_serve_clone.py runs it; --integrated is run here",
+    "hindmost host doctor memcached": "needs a server of the reader's",
+    "hindmost host knobs set": "changes the host: tests/servers/test_knobs_kills.py sets and restores",
+    "hindmost host knobs restore": "changes the host: tests/servers/test_knobs_kills.py sets and restores",
     "hindmost trial": "takes minutes: tests/unit/test_trial.py makes small ones",
     "hindmost harvest": "needs the reader's traces: tests/unit/test_harvest.py runs it",
     "setup/hadoop.sh ": "tests/servers/test_hadoop.py runs it",
@@ -83,14 +84,17 @@ def options_of(command: str) -> tuple[str, ...]:
     """The verb and the names of its options: what a command shares with those that are parsed alike."""
     said = words(command)
     names = {word.partition("=")[0] for word in said if word.startswith("-")}
-    return (*said[: 2 if said[:1] in (["synth"], ["knobs"], ["colocate"], ["watch"]) else 1], *sorted(names))
+    verb = said[:1]
+    while " ".join(verb) in following():
+        verb = said[: len(verb) + 1]
+    return (*verb, *sorted(names))
 
 
 def test_every_command_of_the_guides_has_the_options_that_it_names():
     for page, command in {options_of(command): (page, command) for page, command in OURS}.values():
         _, bound, unused, *_ = app.parse_known_args(words(command))
         assert not unused, f"{page}: {command}"
-        assert bound.arguments or command == "hindmost doctor" or " knobs " in command
+        assert bound.arguments or command == "hindmost host doctor" or " knobs " in command
 
 
 def test_every_command_is_run_here_or_has_a_reason():
@@ -108,7 +112,7 @@ def test_every_command_is_run_here_or_has_a_reason():
 def test_quick_commands_of_the_guides_run(command, page, monkeypatch, capsys, tmp_path):
     # With as many requests as are asked for, twenty seconds of a processor.
     command = command.replace("--requests 100000", "--requests 2000")
-    if command.startswith(("hindmost synth simulate", "hindmost synth sweep")):
+    if command.startswith(("hindmost clone simulate", "hindmost clone sweep")):
         command += " --requests 10000"
     if "clone.toml" in command:
         (tmp_path / "clone.toml").write_text(
@@ -120,7 +124,7 @@ def test_quick_commands_of_the_guides_run(command, page, monkeypatch, capsys, tm
     code = main(words(command))
     said = capsys.readouterr()
     assert said.out
-    assert code == 0 or (command == "hindmost doctor" and code == 5), said.err
+    assert code == 0 or (command == "hindmost host doctor" and code == 5), said.err
 
 
 def write_log(path: Path, rate_per_s: float, seed: int, requests: int = 2_000) -> None:

@@ -18,7 +18,7 @@ def test_an_interruption_within_a_validator_is_an_interruption(monkeypatch, caps
         raise SchemaError('Error building "model" validator:\n  KeyboardInterrupt: ')
 
     monkeypatch.setattr(app, "app", interrupted)
-    assert app.run(["doctor"]) == Exit.INTERRUPTED
+    assert app.run(["host", "doctor"]) == Exit.INTERRUPTED
     assert "interrupted" in capsys.readouterr().err
 
 
@@ -28,7 +28,7 @@ def test_any_other_error_of_a_validator_is_not_hidden(monkeypatch):
 
     monkeypatch.setattr(app, "app", broken)
     with pytest.raises(SchemaError):
-        app.run(["doctor"])
+        app.run(["host", "doctor"])
 
 
 class Careless:
@@ -46,5 +46,5 @@ def test_an_interruption_that_a_destructor_swallows_comes_again(monkeypatch, cap
 
     monkeypatch.setattr(app, "app", work)
     monkeypatch.setattr(sys, "unraisablehook", sys.__unraisablehook__)
-    assert app.run(["doctor"]) == Exit.INTERRUPTED
+    assert app.run(["host", "doctor"]) == Exit.INTERRUPTED
     assert "interrupted" in capsys.readouterr().err

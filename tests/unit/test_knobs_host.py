@@ -253,7 +253,7 @@ def test_this_kernel_is_set_and_put_back(tmp_path, capsys, name, level, other) -
         pytest.skip(f"{refusal}")
 
     def value() -> str:
-        assert main(["knobs", "get", name, "--json", "--journal", str(tmp_path)]) == 0
+        assert main(["host", "knobs", "get", name, "--json", "--journal", str(tmp_path)]) == 0
         return str(json.loads(capsys.readouterr().out)["knobs"][0]["value"]).replace("\t", " ")
 
     found = value()

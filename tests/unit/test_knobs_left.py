@@ -61,7 +61,7 @@ def test_what_a_killed_study_left_is_reported_with_its_old_value_and_the_command
     assert told["mark"] == "mind"
     assert values(told) >= {"swappiness", "7", "60"}
     assert rows(root) == [("swappiness", "7", "60", "nobody")]
-    assert told["hint"] == f"hindmost knobs restore --journal {root / 'journal'}"
+    assert told["hint"] == f"hindmost host knobs restore --journal {root / 'journal'}"
     assert (root / "proc/sys/vm/swappiness").read_text() == "7", "reporting restores nothing"
 
 
@@ -101,7 +101,7 @@ def test_a_measurement_notes_it_beside_its_verdict(root: Path) -> None:
     (reason,) = [one for one in judge(evidence(findings=[finding(root)])) if one.code == "settings-left"]
     assert reason.level == "note"
     assert values(finding(root)) <= set(re.findall(r"\w+", reason.text))
-    assert "hindmost knobs restore" in reason.hint
+    assert "hindmost host knobs restore" in reason.hint
     assert not [one for one in judge(evidence(findings=[])) if one.code == "settings-left"]
 
 
@@ -115,7 +115,7 @@ def test_doctor_and_studies_ask(monkeypatch: pytest.MonkeyPatch, root: Path, cap
     monkeypatch.setattr(room, "FOLDER", root / "journal")
     monkeypatch.setattr(room.left, "__defaults__", (root / "journal", str(root)))
     monkeypatch.setattr(room.finding, "__defaults__", (root / "journal", str(root)))
-    main(["doctor", "--json", "--spin", "10ms"])
+    main(["host", "doctor", "--json", "--spin", "10ms"])
     found = json.loads(capsys.readouterr().out)["findings"]
     assert [one["value"] for one in found if one["id"] == "knobs_left"] == [told["value"]]
     assert [one for one in begin._diagnosis(looks=1)["findings"] if one["id"] == "knobs_left"]

@@ -50,7 +50,7 @@ def test_studies_are_listed_by_age_and_their_parts_are_not(folder):
 
 def test_what_cannot_be_read_is_a_line_and_no_error(folder, capsys):
     (folder / "second/result.json").write_text('{"verdict": 3}')
-    assert main(["list", str(folder)]) == 0
+    assert main(["study", "list", str(folder)]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 1 + 4 + 2
     faults = {one["folder"]: one["fault"] for one in listing(folder)["studies"] if one["fault"]}
@@ -74,7 +74,7 @@ def test_a_study_that_is_being_written_is_busy(folder):
 
 def test_the_page_links_to_reports_and_shows_the_trend_of_each_load(folder, tmp_path, capsys):
     (tmp_path / "pages").mkdir()
-    assert main(["list", str(folder), "--page", str(tmp_path / "pages/index.html"), "--json"]) == 0
+    assert main(["study", "list", str(folder), "--page", str(tmp_path / "pages/index.html"), "--json"]) == 0
     json.loads(capsys.readouterr().out)
     page = (tmp_path / "pages/index.html").read_text()
     assert 'href="../first/report.html"' in page
@@ -83,9 +83,9 @@ def test_the_page_links_to_reports_and_shows_the_trend_of_each_load(folder, tmp_
 
 
 def test_an_empty_folder_and_none_are_told_apart(tmp_path, capsys):
-    assert main(["list", str(tmp_path)]) == 0
+    assert main(["study", "list", str(tmp_path)]) == 0
     assert str(tmp_path) in capsys.readouterr().out
-    assert main(["list", str(tmp_path / "nosuch")]) == 2
+    assert main(["study", "list", str(tmp_path / "nosuch")]) == 2
 
 
 def test_no_run_is_read(folder, monkeypatch):

@@ -244,7 +244,7 @@ def test_a_study_that_cannot_be_read_is_an_error(
     if manifest is not None:
         Path("study/manifest.json").write_text(manifest)
     assert asked(capsys, "measure", "--resume", "study", exit_code=1)["code"] == resumed
-    assert asked(capsys, "report", "study", exit_code=1)["code"] == reported
+    assert asked(capsys, "study", "report", "study", exit_code=1)["code"] == reported
 
 
 @pytest.mark.parametrize(
@@ -264,7 +264,7 @@ def test_a_damaged_run_is_named(damage: str, content: str, capsys: pytest.Captur
     (run / "instance-0.json").write_text('{"schema": "hindmost.instance/1"}')
     (run / "instance-0.hlog").write_text("")
     (run / damage).write_text(content)
-    document = asked(capsys, "report", "study", exit_code=1)
+    document = asked(capsys, "study", "report", "study", exit_code=1)
     assert document["code"] == "damaged-run"
     assert "study/runs/0001" in document["hint"]
 

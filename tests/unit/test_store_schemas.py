@@ -83,7 +83,7 @@ def test_a_fit_follows_its_schema(kinds):
     "words", [["list", "--all"], ["get", "swappiness"], ["restore"]], ids=["list", "get", "restore"]
 )
 def test_what_knobs_say_follows_its_schema(tmp_path, capsys, words):
-    assert main(["knobs", *words, "--json", "--journal", str(tmp_path)]) == 0
+    assert main(["host", "knobs", *words, "--json", "--journal", str(tmp_path)]) == 0
     check("knobs", capsys.readouterr().out)
 
 

@@ -91,7 +91,7 @@ def test_a_study_that_cannot_be_written_is_shown_all_the_same(verification, monk
         raise OSError(errno.EROFS, "Read-only file system", str(path))
 
     monkeypatch.setattr(room, "_write", full)
-    code, out, err = told(capsys, "report", verification.folder)
+    code, out, err = told(capsys, "study", "report", verification.folder)
     assert code == 0, err
     assert out.strip()
     assert "Read-only file system" in err
@@ -126,7 +126,7 @@ def test_a_kind_of_a_later_version_is_refused_by_name():
     ("manifest", "again"),
     [
         ({"kind": "attribution"}, "hindmost attribute folder"),
-        ({"verification": {}}, "hindmost synth verify folder"),
+        ({"verification": {}}, "hindmost clone verify folder"),
     ],
 )
 def test_resuming_a_study_of_another_kind_is_refused_with_the_right_command(manifest, again):
@@ -154,7 +154,7 @@ def test_no_plain_runs_are_made_inside_a_verification(verification, capsys):
     for words in (["measure", "--resume"], ["measure", "--runs", "9", "--resume"], ["attribute"]):
         err = refused(verification, capsys, *words, verification.folder)
         assert "wrong-study-kind" in err
-        assert f"hindmost synth verify {verification.folder}" in err
+        assert f"hindmost clone verify {verification.folder}" in err
     assert sorted(verification.folder.glob("**/run.json")) == runs
 
 
@@ -163,13 +163,13 @@ def test_a_part_of_a_study_is_not_gone_on_with_alone(verification, capsys):
         part = verification.folder / "0.2" / who
         err = refused(Study.open(part), capsys, "measure", "--resume", part, "--runs", "9")
         assert "part-of-study" in err
-        assert f"hindmost synth verify {verification.folder}" in err
+        assert f"hindmost clone verify {verification.folder}" in err
 
 
 def test_a_verification_is_reported_from_its_folder_alone(made_verification, verification, capsys):
     (verification.folder / "verification.json").unlink()
     (verification.folder / "verification.html").unlink()
-    code, out, err = told(capsys, "report", verification.folder, "--json")
+    code, out, err = told(capsys, "study", "report", verification.folder, "--json")
     assert code == 0, err
     first, again = dict(made_verification[1].document), json.loads(out)
     assert {**first, "created": "", "study": ""} == {**again, "created": "", "study": ""}
@@ -182,24 +182,24 @@ def test_a_verification_of_the_first_version_is_reported_too(verification, capsy
     manifest = {key: value for key, value in verification.manifest.items() if key != "kind"}
     manifest["verification"] = {"clone": manifest["verification"]["clone"]}
     verification.write("manifest.json", json.dumps(manifest))
-    code, out, err = told(capsys, "report", verification.folder, "--json")
+    code, out, err = told(capsys, "study", "report", verification.folder, "--json")
     assert code == 0, err
     assert [point["load"] for point in json.loads(out)["points"]] == [0.2]
 
 
 @pytest.mark.parametrize("who", ["original", "clone"])
 def test_a_series_of_a_verification_is_reported_by_itself(verification, who, capsys):
-    code, out, err = told(capsys, "report", verification.folder / "0.2" / who, "--json")
+    code, out, err = told(capsys, "study", "report", verification.folder / "0.2" / who, "--json")
     assert code == 0, err
     assert json.loads(out)["schema"] == "hindmost.measure/1"
 
 
 def test_a_verification_without_a_whole_pair_says_how_to_make_one(verification, capsys):
     shutil.rmtree(verification.folder / "0.2" / "again" / "runs")
-    code, out, err = told(capsys, "report", verification.folder)
+    code, out, err = told(capsys, "study", "report", verification.folder)
     assert (code, out) == (1, "")
     assert "no-finished-runs" in err
-    assert f"hindmost synth verify {verification.folder}" in err
+    assert f"hindmost clone verify {verification.folder}" in err
 
 
 def test_a_verification_goes_on_from_its_folder_and_makes_only_what_is_missing(verification, capsys):

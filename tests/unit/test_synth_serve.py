@@ -1,4 +1,4 @@
-"""``hindmost synth serve`` without a client, and what it refuses."""
+"""``hindmost clone serve`` without a client, and what it refuses."""
 
 import json
 
@@ -11,25 +11,25 @@ from hindmost.store.schema import schemas
 
 
 def test_integrated_it_needs_no_client_and_follows_its_schemas(tmp_path, capsys):
-    words = ["synth", "serve", "silo", "--integrated", "--rate", "5k", "--requests", "2000", "--json"]
+    words = ["clone", "serve", "silo", "--integrated", "--rate", "5k", "--requests", "2000", "--json"]
     assert main(words) == 0
     told = json.loads(capsys.readouterr().out)
     jsonschema.Draft202012Validator(schemas()["serve"]).validate(told)
     account = told["account"]
     assert account["total"]["served"] == 2_000
     assert account["sojourn"]["mean_ns"] >= account["service"]["mean_ns"]
-    assert main(["synth", "serve", "silo", "--certificate", "--json"]) == 0
+    assert main(["clone", "serve", "silo", "--certificate", "--json"]) == 0
     jsonschema.Draft202012Validator(schemas()["certificate"]).validate(json.loads(capsys.readouterr().out))
 
 
 def test_time_outside_the_server_is_not_served(tmp_path, capsys):
     far = tmp_path / "far.toml"
     far.write_text(SMALL.replace('name = "small"', 'name = "far"\noutside_us = 30.0'))
-    assert main(["synth", "serve", str(far), "--integrated", "--requests", "100", "--json"]) == 0
+    assert main(["clone", "serve", str(far), "--integrated", "--requests", "100", "--json"]) == 0
     told = capsys.readouterr()
     assert json.loads(told.out)["outside_us"] == 30.0
     assert told.err.count("note[outside-not-served]") == 1
-    assert main(["synth", "serve", "silo", "--integrated", "--requests", "100", "--json"]) == 0
+    assert main(["clone", "serve", "silo", "--integrated", "--requests", "100", "--json"]) == 0
     assert "note[outside-not-served]" not in capsys.readouterr().err
 
 
@@ -46,4 +46,4 @@ def test_what_cannot_be_is_refused(tmp_path, capsys):
         ([str(bad), *nowhere], 2, "bad-value", {"key": "service[0].law.sigma_log"}),
         (["silo", *nowhere], 1, "serving-failed", {"address": "nowhere"}),
     ]:
-        assert_refused(["synth", "serve", *words], capsys, exit_code, code, **fields)
+        assert_refused(["clone", "serve", *words], capsys, exit_code, code, **fields)

@@ -1,4 +1,4 @@
-"""``hindmost synth show``: the document to start from on stdout, what follows from it on stderr."""
+"""``hindmost clone show``: the document to start from on stdout, what follows from it on stderr."""
 
 import json
 import tomllib
@@ -11,7 +11,7 @@ from hindmost.models import APPLICATIONS, load_clone
 
 @pytest.mark.parametrize("name", APPLICATIONS)
 def test_what_is_printed_is_a_document_again(name, capsys, tmp_path):
-    assert main(["synth", "show", name]) == 0
+    assert main(["clone", "show", name]) == 0
     said = capsys.readouterr()
     mine = tmp_path / "mine.toml"
     mine.write_text(said.out)
@@ -21,7 +21,7 @@ def test_what_is_printed_is_a_document_again(name, capsys, tmp_path):
 
 
 def test_as_json_it_has_every_default_and_what_follows(capsys):
-    assert main(["synth", "show", "silo", "--json"]) == 0
+    assert main(["clone", "show", "silo", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert said["document"]["queue"] == "shared"
     assert said["capacity_per_s"] == pytest.approx(1e6 / said["mean_busy_us"])
@@ -43,7 +43,7 @@ def test_stops_and_endless_capacity_are_told(capsys, tmp_path):
     }
     file = tmp_path / "nothing.json"
     file.write_text(json.dumps(document))
-    assert main(["synth", "show", str(file)]) == 0
+    assert main(["clone", "show", str(file)]) == 0
     said = capsys.readouterr()
     assert json.loads(said.out) == document
     assert "0.500%" in said.err

@@ -1,4 +1,4 @@
-"""``hindmost synth simulate``: figures that theory knows, machine twin, refusals."""
+"""``hindmost clone simulate``: figures that theory knows, machine twin, refusals."""
 
 import json
 import signal
@@ -26,7 +26,7 @@ def queue(law=None, **fields):
 
 
 def say(capsys, *arguments):
-    code = main(["synth", "simulate", *arguments])
+    code = main(["clone", "simulate", *arguments])
     said = capsys.readouterr()
     return code, said.out, said.err
 
@@ -113,7 +113,7 @@ def test_more_points_on_more_cores_change_nothing():
     ],
 )
 def test_what_makes_no_sense_is_refused_by_name_and_value(capsys, arguments, code, fields):
-    assert_refused(["synth", "simulate", *arguments], capsys, 2, code, **fields)
+    assert_refused(["clone", "simulate", *arguments], capsys, 2, code, **fields)
 
 
 def test_a_backlog_is_served_where_it_is_asked_for(capsys):
@@ -181,7 +181,7 @@ def begun(*words):
 _engine.simulate = begun
 sys.exit(main())
 """
-    arguments = ["synth", "simulate", "silo", "--requests", "10000000000", "--json"]
+    arguments = ["clone", "simulate", "silo", "--requests", "10000000000", "--json"]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen([sys.executable, "-c", script, *arguments], text=True, **pipes) as process:
         try:

@@ -1,4 +1,4 @@
-"""``hindmost synth sweep``: designs, inverse questions, page and machine twin, refusals."""
+"""``hindmost clone sweep``: designs, inverse questions, page and machine twin, refusals."""
 
 import json
 
@@ -29,7 +29,7 @@ def queue(**fields):
 
 
 def say(capsys, *arguments):
-    code = main(["synth", "sweep", *arguments])
+    code = main(["clone", "sweep", *arguments])
     said = capsys.readouterr()
     return code, said.out, said.err
 
@@ -203,7 +203,7 @@ def test_what_comes_and_goes_has_no_single_answer():
     ],
 )
 def test_what_makes_no_sense_is_refused_by_name_and_value(capsys, arguments, code, fields):
-    assert_refused(["synth", "sweep", "silo", *arguments.split()], capsys, 2, code, **fields)
+    assert_refused(["clone", "sweep", "silo", *arguments.split()], capsys, 2, code, **fields)
 
 
 def test_table_page_and_machine_twin_say_the_same(capsys, tmp_path):

@@ -76,7 +76,7 @@ def test_late_sending_is_no_matter_in_a_closed_loop():
     ("given", "cause", "hint"),
     [
         ({"instances": lambda: [instance(busy=0.6)]}, {"cause": "client-busy", "busy": 0.6}, "--rate"),
-        ({}, {"cause": "interference"}, "hindmost doctor"),
+        ({}, {"cause": "interference"}, "hindmost host doctor"),
         (
             {"instances": lambda: [instance(threads=[thread(late=by_stage(writing=300, reading=90))])]},
             {"cause": "writing", "stage_share": pytest.approx(300 / 390)},
@@ -90,7 +90,7 @@ def test_late_sending_is_no_matter_in_a_closed_loop():
         (
             {"instances": lambda: [instance(threads=[thread(late=by_stage(writing=10, waiting=90))])]},
             {"cause": "interference"},
-            "hindmost doctor",
+            "hindmost host doctor",
         ),
         (
             {
@@ -193,7 +193,7 @@ def test_a_wide_interval_is_inconclusive_for_the_percentiles_that_it_concerns():
         (0.12, "`hindmost measure --resume STUDY --runs 10..87`"),
         # No hint asks for runs without end: it names the precision that this host can give, if any.
         (0.6, "`hindmost measure --resume STUDY --runs 10..100 --precision 23%`"),
-        (3.0, "`hindmost doctor`"),
+        (3.0, "`hindmost host doctor`"),
         (INFINITE, "`hindmost measure --resume STUDY --runs 10..20`"),
     ],
 )

@@ -6,7 +6,7 @@
 //! a broken one) is kept as it stands: it may be all that tells what the host was like.
 //!
 //! ```text
-//!  thp         madvise -> never     by hand, `hindmost knobs set`      stays until `hindmost knobs restore`
+//!  thp         madvise -> never     by hand, `hindmost host knobs set`      stays until `hindmost host knobs restore`
 //!  swappiness  60 -> 10             process 4711                       undone by it, or by whoever finds it dead
 //!  swappiness  ...                  by hand below, a process above: each comes back to what it found
 //! ```

@@ -6,6 +6,7 @@ import contextlib
 import errno
 import json
 import os
+import shlex
 import signal
 import sys
 import threading
@@ -18,8 +19,8 @@ import cyclopts
 from hindmost.cli.parser import parser
 from hindmost.cli.streams import CLOSED, say, silence
 from hindmost.cli.usage import explained
-from hindmost.cli.verbs import following, spelled_out
-from hindmost.errors import HindmostError, Interrupted
+from hindmost.cli.verbs import RENAMED, following, spelled_out
+from hindmost.errors import HindmostError, Interrupted, UsageError
 from hindmost.escapes import Plain
 from hindmost.exits import Exit
 
@@ -50,6 +51,7 @@ def run(argv: Sequence[str] | None = None) -> int:
 
 def _run(words: Sequence[str], *, as_json: bool) -> int:
     try:
+        refuse_old_name(words)
         code = app(words, exit_on_error=False, print_error=False, result_action="return_value")
         sys.stdout.flush()
         return int(code or 0)
@@ -74,6 +76,16 @@ def _run(words: Sequence[str], *, as_json: bool) -> int:
         if type(error).__name__ != "SchemaError" or "KeyboardInterrupt" not in str(error):
             raise
         return _report(Interrupted(), as_json)
+
+
+def refuse_old_name(words: Sequence[str]) -> None:
+    """Refuse a command that was renamed, and name the new one."""
+    old = words[0] if words else ""
+    if new := RENAMED.get(old):
+        line = shlex.join(["hindmost", *new.split(), *words[1:]])
+        raise UsageError(
+            "renamed-command", f"`hindmost {old}` is now `hindmost {new}`", hint=line, old=old, new=new
+        )
 
 
 def _unraisable(what: sys.UnraisableHookArgs) -> None:

@@ -82,7 +82,7 @@ def diagnose(
     page: Annotated[Path | None, option(OUTPUT, "FILE", "Write a page there (HTML), with all pairs.")] = None,
     out: Annotated[
         Path | None,
-        option(OUTPUT, "FILE", "Keep the document (JSON): hindmost report FILE makes the page again."),
+        option(OUTPUT, "FILE", "Keep the document (JSON): hindmost study report FILE makes the page again."),
     ] = None,
     json_: Json = False,
 ) -> int:

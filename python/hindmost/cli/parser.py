@@ -51,6 +51,7 @@ def _add(app: cyclopts.App, verbs: tuple[Verb, ...], above: tuple[str, ...]) -> 
                 usage=usage,
                 help_epilogue=_examples(verb) + EPILOGUE,
                 sort_key=place,
+                show=not verb.hidden,
             )
 
 

@@ -81,7 +81,7 @@ def trace(
     times: Annotated[
         Path | None,
         option(
-            OUTPUT, "FILE", "Write service times there (CSV), for hindmost synth fit: a clone of the server."
+            OUTPUT, "FILE", "Write service times there (CSV), for hindmost clone fit: a clone of the server."
         ),
     ] = None,
     page: Annotated[Path | None, option(OUTPUT, "FILE", "Write a page there (HTML).")] = None,
@@ -136,7 +136,7 @@ def trace(
         document = traced(request, lambda: say(f"tracing {where} for {duration}; Ctrl-C ends it earlier"))
         if times is not None and kept is not None:
             count = write_times(kept, times)
-            say(f"{count} service times: {times}; a clone of it: hindmost synth fit {times}")
+            say(f"{count} service times: {times}; a clone of it: hindmost clone fit {times}")
         if records is None:
             document["records"] = None
     if page is not None:

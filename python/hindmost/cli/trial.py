@@ -75,7 +75,7 @@ def trial(
     """Try one change against the present state, in turns; with several levels, find the best one.
 
     Every level has a run in each round, in an order drawn anew, with a fresh server and the knob in force; it
-    is put back after each run. `hindmost knobs list` shows what can be a knob.
+    is put back after each run. `hindmost host knobs list` shows what can be a knob.
     """
     from hindmost.cli.outcome import tell
     from hindmost.cli.progress import Talk

@@ -27,6 +27,8 @@ class Verb:
         Those below it; such a verb does nothing by itself.
     usual : str or None
         Which of those below it is meant where none is named: ``watch 4711`` is ``watch start 4711``.
+    hidden : bool
+        The help page of the program does not list it.
     """
 
     name: str
@@ -35,6 +37,7 @@ class Verb:
     examples: tuple[str, ...] = ()
     verbs: tuple[Verb, ...] = ()
     usual: str | None = None
+    hidden: bool = False
 
 
 VERBS = (
@@ -50,15 +53,6 @@ VERBS = (
         ),
     ),
     Verb(
-        "attribute",
-        "STUDY.toml [OPTIONS]",
-        "Find which factors cause the tail, and what to set.",
-        (
-            "attribute examples/attribution/memcached.toml --dry-run",
-            "attribute examples/attribution/memcached.toml --budget 30m",
-        ),
-    ),
-    Verb(
         "compare",
         "STUDY STUDY... [OPTIONS]",
         "Show whether two servers, settings or versions really differ.",
@@ -66,15 +60,6 @@ VERBS = (
             "compare before after --fail-if 'p99>+5%'",
             "compare --live nginx apache --rate 5k --pairs 10",
             "compare one two three --margin 10% --page compare.html",
-        ),
-    ),
-    Verb(
-        "batching",
-        "TARGET --rate RATE [OPTIONS]",
-        "Find the interval at which requests are best batched.",
-        (
-            "batching memcached --rate 100k --connections 4",
-            "batching memcached --rate 20k,40k,80k --intervals 50us,100us,200us --by p99",
         ),
     ),
     Verb(
@@ -87,16 +72,141 @@ VERBS = (
         ),
     ),
     Verb(
-        "list",
-        "[FOLDER] [OPTIONS]",
-        "List the studies in a folder with their verdicts, and their trend over time.",
-        ("list", "list nightly --page nightly/index.html"),
+        "batching",
+        "TARGET --rate RATE [OPTIONS]",
+        "Find the interval at which requests are best batched.",
+        (
+            "batching memcached --rate 100k --connections 4",
+            "batching memcached --rate 20k,40k,80k --intervals 50us,100us,200us --by p99",
+        ),
+    ),
+    Verb(
+        "attribute",
+        "STUDY.toml [OPTIONS]",
+        "Find which factors cause the tail, and what to set.",
+        (
+            "attribute examples/attribution/memcached.toml --dry-run",
+            "attribute examples/attribution/memcached.toml --budget 30m",
+        ),
     ),
     Verb(
         "trace",
         "SERVER [OPTIONS]",
         "Trace where in a running server's path the variance of latency arises (eBPF).",
         ("trace memcached://127.0.0.1:11211 --duration 30s", "trace 4711 --records requests.parquet --json"),
+    ),
+    Verb(
+        "watch",
+        "APPLICATION|COMMAND",
+        "Watch a running application and its host: what happened when it became slow.",
+        verbs=(
+            Verb(
+                "start",
+                "APPLICATION [OPTIONS]",
+                "Watch an application; `hindmost watch APPLICATION` does the same.",
+                (
+                    "watch start memcached://127.0.0.1:11211 --serve",
+                    "watch start 4711 --probe-address http://127.0.0.1:80 --ring web.ring",
+                    "watch start 4711 --log /var/log/apache2/access.log --log-latency apache",
+                ),
+            ),
+            Verb(
+                "show",
+                "RING [OPTIONS]",
+                "Say whether latency changed lately, and which metrics moved with it.",
+                ("watch show memcached-4711.ring", "watch show web.ring --percentile 95 --alarms 0.1 --json"),
+            ),
+            Verb(
+                "merge",
+                "RING... [OPTIONS]",
+                "Join the rings of several hosts: latency of all, batch by batch.",
+                ("watch merge one.ring two.ring --out both.jsonl",),
+            ),
+            Verb(
+                "twin",
+                "[OPTIONS]",
+                "Compare ways to name a cause, in a simulated data centre whose truth is known.",
+                ("watch twin", "watch twin --trials 150 --look-alike 0.9 --json"),
+            ),
+            Verb(
+                "machines",
+                "[OPTIONS]",
+                "Count the machines that must analyse a fleet's anomalies.",
+                ("watch machines", "watch machines --diagnosis 140s --batches 0%"),
+            ),
+        ),
+        usual="start",
+    ),
+    Verb(
+        "diagnose",
+        "APPLICATION [OPTIONS]",
+        "Find what makes an application slow now, by experiments that are undone.",
+        (
+            "diagnose memcached://127.0.0.1:11211 --normal 150us",
+            "diagnose memcached://127.0.0.1:11211 --dry-run",
+            "diagnose 4711 --probe-address http://127.0.0.1:80 --ring web.ring --policy may.toml --correct",
+        ),
+    ),
+    Verb(
+        "clone",
+        "COMMAND",
+        "Model a server's timing: fit, simulate, sweep or serve the model.",
+        verbs=(
+            Verb(
+                "fit",
+                "LOG... [OPTIONS]",
+                "Fit a clone to measured service times.",
+                (
+                    "clone fit server.csv --out clone.toml --page fit.html",
+                    "clone fit one.csv two.csv four.csv --out clone.toml",
+                    "clone fit times.parquet --column service_us > clone.toml",
+                ),
+            ),
+            Verb(
+                "simulate",
+                "CLONE [OPTIONS]",
+                "Predict a clone's latency by simulating its queues.",
+                (
+                    "clone simulate xapian --utilisation 70%",
+                    "clone simulate clone.toml --rate 5k --threads 4",
+                ),
+            ),
+            Verb(
+                "sweep",
+                "CLONE [OPTIONS]",
+                "Predict latency against load for many designs, or find one.",
+                (
+                    "clone sweep silo --vary threads=1,2,4 --out sweep.html",
+                    "clone sweep xapian --vary 'service[1].law.median_us=900..1800:4' --utilisation 50%,70%",
+                    "clone sweep xapian --find 'p99<10ms' --by threads --rate 2k",
+                ),
+            ),
+            Verb(
+                "show",
+                "CLONE [OPTIONS]",
+                "Print a clone document, and what follows from it.",
+                ("clone show xapian", "clone show silo > mine.toml"),
+            ),
+            Verb(
+                "serve",
+                "CLONE [OPTIONS]",
+                "Serve a clone: a real server that spends its time as the document says.",
+                (
+                    "clone serve silo --cpus 0",
+                    "clone serve xapian --protocol http --address 127.0.0.1:8080 --log truth.csv",
+                    "clone serve masstree --integrated --rate 5k --requests 100000 --json",
+                ),
+            ),
+            Verb(
+                "verify",
+                "CLONE ORIGINAL [OPTIONS]",
+                "Show whether a clone is as slow as its original, by paired runs.",
+                (
+                    "clone verify sqlite.toml originals/targets/sqlite.toml",
+                    "clone verify clone.toml memcached --loads 20%,50% --pairs 10",
+                ),
+            ),
+        ),
     ),
     Verb(
         "colocate",
@@ -199,128 +309,6 @@ VERBS = (
         ),
     ),
     Verb(
-        "watch",
-        "APPLICATION|COMMAND",
-        "Watch a running application and its host: what happened when it became slow.",
-        verbs=(
-            Verb(
-                "start",
-                "APPLICATION [OPTIONS]",
-                "Watch an application; `hindmost watch APPLICATION` does the same.",
-                (
-                    "watch start memcached://127.0.0.1:11211 --serve",
-                    "watch start 4711 --probe-address http://127.0.0.1:80 --ring web.ring",
-                    "watch start 4711 --log /var/log/apache2/access.log --log-latency apache",
-                ),
-            ),
-            Verb(
-                "show",
-                "RING [OPTIONS]",
-                "Say whether latency changed lately, and which metrics moved with it.",
-                ("watch show memcached-4711.ring", "watch show web.ring --percentile 95 --alarms 0.1 --json"),
-            ),
-            Verb(
-                "merge",
-                "RING... [OPTIONS]",
-                "Join the rings of several hosts: latency of all, batch by batch.",
-                ("watch merge one.ring two.ring --out both.jsonl",),
-            ),
-            Verb(
-                "twin",
-                "[OPTIONS]",
-                "Compare ways to name a cause, in a simulated data centre whose truth is known.",
-                ("watch twin", "watch twin --trials 150 --look-alike 0.9 --json"),
-            ),
-            Verb(
-                "machines",
-                "[OPTIONS]",
-                "Count the machines that must analyse a fleet's anomalies.",
-                ("watch machines", "watch machines --diagnosis 140s --batches 0%"),
-            ),
-        ),
-        usual="start",
-    ),
-    Verb(
-        "diagnose",
-        "APPLICATION [OPTIONS]",
-        "Find what makes an application slow now, by experiments that are undone.",
-        (
-            "diagnose memcached://127.0.0.1:11211 --normal 150us",
-            "diagnose memcached://127.0.0.1:11211 --dry-run",
-            "diagnose 4711 --probe-address http://127.0.0.1:80 --ring web.ring --policy may.toml --correct",
-        ),
-    ),
-    Verb(
-        "workload",
-        "FILE|NAME",
-        "Print a HAR, OpenAPI or vegeta file, or a published mix, as a workload file.",
-        ("workload shop.har > shop.json", "workload facebook-etc"),
-    ),
-    Verb("doctor", "[TARGET] [OPTIONS]", "List what on this host will distort a measurement."),
-    Verb("report", "STUDY [OPTIONS]", "Build the page and the table again from a study's stored runs."),
-    Verb("load", "PLAN.json [OPTIONS]", "Run one bare load instance from an engine plan."),
-    Verb(
-        "synth",
-        "COMMAND",
-        "Doubles of servers: fit one to measured service times, serve it, simulate it, vary it.",
-        verbs=(
-            Verb(
-                "fit",
-                "LOG... [OPTIONS]",
-                "Fit a clone to measured service times.",
-                (
-                    "synth fit server.csv --out clone.toml --page fit.html",
-                    "synth fit one.csv two.csv four.csv --out clone.toml",
-                    "synth fit times.parquet --column service_us > clone.toml",
-                ),
-            ),
-            Verb(
-                "simulate",
-                "CLONE [OPTIONS]",
-                "Predict a clone's latency by simulating its queues.",
-                (
-                    "synth simulate xapian --utilisation 70%",
-                    "synth simulate clone.toml --rate 5k --threads 4",
-                ),
-            ),
-            Verb(
-                "sweep",
-                "CLONE [OPTIONS]",
-                "Predict latency against load for many designs, or find one.",
-                (
-                    "synth sweep silo --vary threads=1,2,4 --out sweep.html",
-                    "synth sweep xapian --vary 'service[1].law.median_us=900..1800:4' --utilisation 50%,70%",
-                    "synth sweep xapian --find 'p99<10ms' --by threads --rate 2k",
-                ),
-            ),
-            Verb(
-                "show",
-                "CLONE [OPTIONS]",
-                "Print a clone document, and what follows from it.",
-                ("synth show xapian", "synth show silo > mine.toml"),
-            ),
-            Verb(
-                "serve",
-                "CLONE [OPTIONS]",
-                "Serve a clone: a real server that spends its time as the document says.",
-                (
-                    "synth serve silo --cpus 0",
-                    "synth serve xapian --protocol http --address 127.0.0.1:8080 --log truth.csv",
-                    "synth serve masstree --integrated --rate 5k --requests 100000 --json",
-                ),
-            ),
-            Verb(
-                "verify",
-                "CLONE ORIGINAL [OPTIONS]",
-                "Show whether a clone is as slow as its original, by paired runs.",
-                (
-                    "synth verify sqlite.toml originals/targets/sqlite.toml",
-                    "synth verify clone.toml memcached --loads 20%,50% --pairs 10",
-                ),
-            ),
-        ),
-    ),
-    Verb(
         "harvest",
         "COMMAND",
         "Where in a data center batch work and its data may go, by history.",
@@ -385,26 +373,63 @@ VERBS = (
         ),
     ),
     Verb(
-        "knobs",
+        "host",
         "COMMAND",
-        "What can be set on this host: list, get, set, and put back as it was found.",
+        "Check this host, change its settings and restore them.",
+        verbs=(
+            Verb("doctor", "[TARGET] [OPTIONS]", "Check whether this host is fit to measure."),
+            Verb(
+                "knobs",
+                "COMMAND",
+                "List, get, set and restore the settings of this host.",
+                verbs=(
+                    Verb(
+                        "list",
+                        "[OPTIONS]",
+                        "List what can be set on this host, and what it is set to.",
+                        ("host knobs list", "host knobs list --all"),
+                    ),
+                    Verb("get", "NAME [OPTIONS]", "Show one knob.", ("host knobs get thp",)),
+                    Verb(
+                        "set",
+                        "NAME VALUE [OPTIONS]",
+                        "Set a knob, after what was found is in the journal.",
+                        ("host knobs set thp never", "host knobs set rps@eth0 3"),
+                    ),
+                    Verb(
+                        "restore",
+                        "[OPTIONS]",
+                        "Put back everything that was changed.",
+                        ("host knobs restore",),
+                    ),
+                ),
+            ),
+        ),
+    ),
+    Verb(
+        "study",
+        "COMMAND",
+        "List stored studies; print and draw one again.",
         verbs=(
             Verb(
                 "list",
-                "[OPTIONS]",
-                "List what can be set on this host, and what it is set to.",
-                ("knobs list", "knobs list --all"),
+                "[FOLDER] [OPTIONS]",
+                "List the studies in a folder with their verdicts, and their trend over time.",
+                ("study list", "study list nightly --page nightly/index.html"),
             ),
-            Verb("get", "NAME [OPTIONS]", "Show one knob.", ("knobs get thp",)),
             Verb(
-                "set",
-                "NAME VALUE [OPTIONS]",
-                "Set a knob, after what was found is in the journal.",
-                ("knobs set thp never", "knobs set rps@eth0 3"),
+                "report", "STUDY [OPTIONS]", "Build the page and the table again from a study's stored runs."
             ),
-            Verb("restore", "[OPTIONS]", "Put back everything that was changed.", ("knobs restore",)),
         ),
     ),
+    Verb(
+        "workload",
+        "FILE|NAME",
+        "Print a HAR, OpenAPI or vegeta file, or a published mix, as a workload file.",
+        ("workload shop.har > shop.json", "workload facebook-etc"),
+        hidden=True,
+    ),
+    Verb("load", "PLAN.json [OPTIONS]", "Run one bare load instance from an engine plan.", hidden=True),
     Verb(
         "completion",
         "SHELL",
@@ -414,16 +439,27 @@ VERBS = (
             "completion zsh > ~/.zfunc/_hindmost",
             "completion fish > ~/.config/fish/completions/hindmost.fish",
         ),
+        hidden=True,
     ),
 )
 """The registry, in the order of the help page."""
+
+
+RENAMED = {
+    "synth": "clone",
+    "doctor": "host doctor",
+    "knobs": "host knobs",
+    "list": "study list",
+    "report": "study report",
+}
+"""Commands of version 0.1 and what they are called now."""
 
 
 def every(verbs: tuple[Verb, ...] = VERBS, above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
     """The words of every verb, those below another after it.
 
     >>> [" ".join(words) for words in every()][-6:]
-    ['knobs', 'knobs list', 'knobs get', 'knobs set', 'knobs restore', 'completion']
+    ['study', 'study list', 'study report', 'workload', 'load', 'completion']
     """
     for verb in verbs:
         words = (*above, verb.name)
@@ -433,9 +469,11 @@ def every(verbs: tuple[Verb, ...] = VERBS, above: tuple[str, ...] = ()) -> Itera
 
 def following() -> dict[str, list[str]]:
     """What may follow nothing, and each verb that has others below it."""
-    return {"": [verb.name for verb in VERBS]} | {
-        verb.name: [below.name for below in verb.verbs] for verb in VERBS if verb.verbs
-    }
+    found: dict[str, list[str]] = {"": [verb.name for verb in VERBS if not verb.hidden]}
+    for *above, name in every():
+        if above:
+            found.setdefault(" ".join(above), []).append(name)
+    return found
 
 
 def spelled_out(argv: Sequence[str]) -> list[str]:

@@ -7,6 +7,7 @@ from hindmost.codes.code import Code
 CODES = {
     # Options, arguments, keys
     "unknown-option": Code("The command has no such option.", "Look at the command's `--help`."),
+    "renamed-command": Code("The command has another name now.", "Use the new name, which the hint gives."),
     "unknown-command": Code("There is no such command.", "Look at `hindmost --help`."),
     "missing-argument": Code("A required option, argument or key is missing.", "Add it."),
     "unexpected-argument": Code("There is an argument too many, or one is given twice.", "Remove it."),

@@ -34,15 +34,15 @@ CODES = {
         "The server did not store all keys before the load.", "Use fewer keys or smaller values."
     ),
     "clean-up": Code("What the load stored could not be removed.", "Remove it from the server by hand."),
-    "pin": Code("A thread cannot run on the requested CPU.", "Use a CPU that hindmost doctor lists."),
+    "pin": Code("A thread cannot run on the requested CPU.", "Use a CPU that hindmost host doctor lists."),
     "no-uring": Code("The kernel forbids io_uring.", "Use --io epoll, or allow io_uring."),
     "write": Code("A client or load host could not write a file.", "Check free space and permissions."),
-    "system": Code("A system call of a client failed.", "Run hindmost doctor on its host."),
+    "system": Code("A system call of a client failed.", "Run hindmost host doctor on its host."),
     "aborted": Code("A client was told to stop.", "Run the command again."),
     "panicked": Code("The engine has a bug.", "Report it with the study's manifest.json."),
     # Clients as processes
     "client-ended": Code("A client ended before its work was done.", "Find out who ended it: dmesg | tail."),
-    "client-stuck": Code("A client did not finish a phase in time.", "Check its host: hindmost doctor."),
+    "client-stuck": Code("A client did not finish a phase in time.", "Check its host: hindmost host doctor."),
     "unreadable-result": Code("A client's result is missing or incomplete.", "Check free space."),
     "little-memory": Code(
         "The clients may need more memory than is free.", "Use fewer --connections, or smaller values."
@@ -103,6 +103,6 @@ CODES = {
         "A killed study had left a setting on a load host; it was restored.", "Nothing to do."
     ),
     "unrestored-setting": Code(
-        "A setting of a load host could not be restored.", "Run hindmost knobs restore on that host."
+        "A setting of a load host could not be restored.", "Run hindmost host knobs restore on that host."
     ),
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hindmost.codes.code import Code
 
-_QUIETER = "Use a quieter machine, or give server and clients CPUs of their own; see `hindmost doctor`."
+_QUIETER = "Use a quieter machine, or give server and clients CPUs of their own; see `hindmost host doctor`."
 _CLIENTS = "Lower the rate, or use more clients, each with a CPU of its own."
 
 CODES = {
@@ -19,13 +19,14 @@ CODES = {
     "interrupts": Code(
         "Interrupts used more than 1 % of a client's CPU.", "Move the device's interrupts to another CPU."
     ),
-    "noisy-host": Code("`hindmost doctor` found too much interference before the first run.", _QUIETER),
+    "noisy-host": Code("`hindmost host doctor` found too much interference before the first run.", _QUIETER),
     "host-setting": Code(
-        "`hindmost doctor` found a setting that makes this machine unfit to measure.", "Change the setting."
+        "`hindmost host doctor` found a setting that makes this machine unfit to measure.",
+        "Change the setting.",
     ),
     "settings-left": Code(
         "Settings of this machine were still changed when the study began.",
-        "Restore them with `hindmost knobs restore`.",
+        "Restore them with `hindmost host knobs restore`.",
     ),
     # Verdict reasons: the clients
     "late-sends": Code("Requests were sent late, which accounts for more than 10 % of a latency.", _CLIENTS),
@@ -107,7 +108,7 @@ CODES = {
         "Use longer runs, a higher rate or lower percentiles.",
     ),
     "two-states": Code("Runs form two groups with different latency.", "Look at the chart of runs."),
-    "drift": Code("Latency changes with the order of runs.", "Repeat later; see `hindmost doctor`."),
+    "drift": Code("Latency changes with the order of runs.", "Repeat later; see `hindmost host doctor`."),
     # Verdict reasons: the method
     "not-restarted": Code(
         "The server was not restarted between runs, so hysteresis cannot be seen.", "Let Hindmost start it."

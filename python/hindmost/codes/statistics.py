@@ -6,7 +6,7 @@ from hindmost.codes.code import Code
 
 CODES = {
     # Study folders
-    "no-such-study": Code("The folder holds no study.", "Check the path; `hindmost list` shows all studies."),
+    "no-such-study": Code("The folder holds no study.", "Check the path. `hindmost study list` shows all."),
     "study-exists": Code(
         "The folder already holds a study.",
         "Resume it with the command in the hint, or choose another --out.",

@@ -42,14 +42,14 @@ CODES: dict[str, Code] = {
         "Nothing: the figures are isolated latency, unless the note says otherwise.",
     ),
     "distorted-runs": Code(
-        "Many runs were distorted and do not count.", "Look at `hindmost doctor`, or use a quieter host."
+        "Many runs were distorted and do not count.", "Look at `hindmost host doctor`, or use a quieter host."
     ),
     "few-cell-runs": Code(
         "A setting has few runs; intervals are too short if runs come in two kinds.", "Make more blocks."
     ),
     "control-drift": Code(
         "The control changed from block to block: the host was not the same throughout.",
-        "Look at `hindmost doctor`; blocks remove most of the drift from comparisons.",
+        "Look at `hindmost host doctor`; blocks remove most of the drift from comparisons.",
     ),
     "undecided-factors": Code(
         "The runs do not decide whether these factors change the latency.", "Make more blocks."

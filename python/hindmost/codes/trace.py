@@ -27,11 +27,11 @@ CODES: dict[str, Code] = {
         "The kernel does not allow this process to load probes.",
         "Run as root, or with CAP_BPF and CAP_PERFMON.",
     ),
-    "trace-probe": Code("The kernel refused a probe.", "Look at `hindmost doctor` and the kernel's log."),
+    "trace-probe": Code("The kernel refused a probe.", "Run `hindmost host doctor`; look at the kernel log."),
     "trace-function": Code(
         "The program has no such function or USDT probe.", "List them with `nm -D` or `readelf -n`."
     ),
-    "trace-stamps": Code("The kernel's packet time stamps cannot be switched on.", "Run `hindmost doctor`."),
+    "trace-stamps": Code("The kernel cannot time-stamp packets.", "Run `hindmost host doctor`."),
     "trace-thread": Code("The thread that reads the trace could not start.", "Check the limit on threads."),
     "trace-records": Code("The file of single requests cannot be written.", "Check the path and free space."),
     # What a trace found
@@ -127,7 +127,7 @@ CODES: dict[str, Code] = {
     ),
     "watchdog-ended": Code(
         "The watchdog did not start, or ended. Nothing is changed without it.",
-        "Run `hindmost knobs restore`, then the command again.",
+        "Run `hindmost host knobs restore`, then the command again.",
     ),
     "lease-expired": Code(
         "The command stood still for so long that the watchdog restored the host.", "Run the command again."
@@ -191,7 +191,7 @@ CODES: dict[str, Code] = {
     ),
     # Corrections
     "correction-kept": Code(
-        "The correction brought latency back and stays.", "Undo: `hindmost knobs restore`."
+        "The correction brought latency back and stays.", "Undo: `hindmost host knobs restore`."
     ),
     "correction-failed": Code("The correction did not bring latency back and was undone.", "Nothing to do."),
     "no-correction": Code("Nothing that may stay in force removes the cause.", "Remove the cause by hand."),
@@ -199,9 +199,9 @@ CODES: dict[str, Code] = {
     "setting-unavailable": Code("This host does not have the setting, or does not allow it.", _ROOT),
     "setting-differs": Code("The setting has another value after it was set.", "Set it by hand and look."),
     "setting-refused": Code("The kernel refused the value.", "Choose another value."),
-    "setting-in-use": Code("Another study holds this setting.", "Wait, or run `hindmost knobs restore`."),
+    "setting-in-use": Code("Another study holds this setting.", "Wait, or run `host knobs restore`."),
     "not-restored": Code(
-        "A setting could not be restored. It stays in the journal.", "Run `hindmost knobs restore`."
+        "A setting could not be restored. It stays in the journal.", "Run `hindmost host knobs restore`."
     ),
     "unsafe-journal": Code(
         "The journal of changes cannot be used: others could have written it, or it is not readable.",

@@ -10,7 +10,7 @@ from hindmost.plan.protocols import PROTOCOLS
 from hindmost.plan.tls import HINTS as TLS_HINTS
 
 HINTS = {
-    "connect": "is the server running and reachable from here? try: hindmost doctor",
+    "connect": "is the server running and reachable from here? try: hindmost host doctor",
     "refused": "are user and password right, and does the server's log say more?",
     "full": "does the server take so many? (memcached -c, redis maxclients, nginx worker_connections, its"
     " open files, its listen queue: sysctl net.core.somaxconn); or fewer --connections",
@@ -25,7 +25,7 @@ HINTS = {
     " and connections (memcached -c; else fewer --connections), and is it the protocol that TARGET names?",
     "source": "--source with addresses of the server's family; ip -brief address lists this host's",
     "no-uring": "--io epoll; who forbids it: sysctl kernel.io_uring_disabled, a container's seccomp profile",
-    "pin": "hindmost doctor lists the CPUs that this process may use; see --client-cpus",
+    "pin": "hindmost host doctor lists the CPUs that this process may use; see --client-cpus",
     "write": "df -h and ls -ld on the study's folder",
     "panicked": "this is a bug of Hindmost: please report it with the study's manifest.json",
     **TLS_HINTS,
@@ -49,7 +49,7 @@ def failure(index: int, failed: Mapping[str, Any] | None, ended: Mapping[str, An
     if failed:
         code = failed["code"]
         fields = {**failed.get("fields", {}), **host, "client": index}
-        hint = HINTS.get(code, "hindmost doctor shows this host's limits")
+        hint = HINTS.get(code, "hindmost host doctor shows this host's limits")
         return InstanceError(code, failed["message"], hint=hint, **fields)
     status, words = ended["status"], ended["words"]
     how = f"was killed by signal {-status}" if status < 0 else f"exited with status {status}"

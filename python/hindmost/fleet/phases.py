@@ -198,7 +198,7 @@ class _Course:
             "client-stuck",
             f"client {late}{f' on host {host}' if host else ''} is stuck in phase `{self._phase}` after"
             f" {seconds:.0f} s",
-            hint="hindmost doctor shows whether that host is overloaded",
+            hint="hindmost host doctor shows whether that host is overloaded",
             client=late,
             host=host,
             phase=self._phase,

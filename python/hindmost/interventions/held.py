@@ -100,7 +100,7 @@ class Surgeon:
             self._say({"done": name})
 
     def keep(self, correction: Intervention) -> None:
-        """Leave a correction in force, also after `holding`: `hindmost knobs restore` puts it back."""
+        """Leave a correction in force, also after `holding`: `hindmost host knobs restore` puts it back."""
         told(lambda: _engine.keep_knob(correction.name, self._journal, os.getpid()))
         correction.remove()
 
@@ -113,7 +113,7 @@ class Surgeon:
             raise HindmostError(
                 "watchdog-ended",
                 "the watchdog has ended, and nothing is changed without it",
-                hint="run hindmost knobs restore, then the same command again",
+                hint="run hindmost host knobs restore, then the same command again",
             ) from None
 
 

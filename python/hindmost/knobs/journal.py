@@ -56,24 +56,24 @@ def _refusal(engine_code: str, message: str, fields: Mapping[str, Any]) -> Hindm
     code = CODES.get(engine_code, engine_code)
     match engine_code:
         case "unknown":
-            return UsageError(code, message, hint="hindmost knobs list --all", **fields)
+            return UsageError(code, message, hint="hindmost host knobs list --all", **fields)
         case "value":
-            return UsageError(code, message, hint="hindmost knobs list", **fields)
+            return UsageError(code, message, hint="hindmost host knobs list", **fields)
         case "missing":
             refused = "denied" in message or "ermitted" in message
-            hint = "run as root" if refused else "hindmost knobs list --all"
+            hint = "run as root" if refused else "hindmost host knobs list --all"
             return HostUnfit(code, message, hint=hint, **fields)
         case "differs":
             text = f"{message}; the old value is restored"
-            return HostUnfit(code, text, hint="hindmost knobs list", **fields)
+            return HostUnfit(code, text, hint="hindmost host knobs list", **fields)
         case "held":
             running = "running" in message
-            hint = "wait until it ends" if running else "hindmost knobs restore"
+            hint = "wait until it ends" if running else "hindmost host knobs restore"
             return HindmostError(
                 code, f"{message}; nothing was changed", hint=hint, pid=_pid(message), **fields
             )
     mends = _made_safe(message) if engine_code == "journal" else None
-    hint = mends or "hindmost knobs list"
+    hint = mends or "hindmost host knobs list"
     return HindmostError(code, f"{message}; nothing was changed", hint=hint, **fields)
 
 
@@ -110,7 +110,7 @@ def known(name: str, names: list[str]) -> str:
     raise UsageError(
         "unknown-name",
         f"there is no knob {name!r}" + (f" (did you mean {close[0]}?)" if close else ""),
-        hint=f"hindmost knobs get {close[0]}" if close else "hindmost knobs list --all",
+        hint=f"hindmost host knobs get {close[0]}" if close else "hindmost host knobs list --all",
         value=name,
         known=names,
         nearest=close[0] if close else None,
@@ -138,4 +138,4 @@ def put_back(done: list[dict[str, Any]]) -> None:
             f"cannot restore {one['name']} to {one['value']!r}: {one['failure']}" for one in failed
         )
         names = [one["name"] for one in failed]
-        raise HindmostError("not-restored", text, hint="hindmost knobs restore", names=names)
+        raise HindmostError("not-restored", text, hint="hindmost host knobs restore", names=names)

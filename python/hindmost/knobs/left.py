@@ -44,14 +44,14 @@ def finding(journal: Path = FOLDER, root: str = "/") -> Finding:
             "a study that was killed left them so: what is measured here is this host as it is now, not as"
             " it was found; the next `hindmost attribute` puts them back before its first run"
         )
-        return _finding("mind", _named(abandoned), why, f"hindmost knobs restore{_elsewhere(journal)}")
+        return _finding("mind", _named(abandoned), why, f"hindmost host knobs restore{_elsewhere(journal)}")
     if running:
         pids = ", ".join(str(pid) for pid in dict.fromkeys(one["pid"] for one in running))
         why = f"a study is running here (process {pids}): it sets them, and shares the processors"
         return _finding("mind", _named(running), why, "wait until it ends")
     if changed:
         return _finding(
-            "fine", f"{_named(changed)}, by hand", "they stay until `hindmost knobs restore`", None
+            "fine", f"{_named(changed)}, by hand", "they stay until `hindmost host knobs restore`", None
         )
     return _finding("fine", "none", "nothing that Hindmost changed on this host is left", None)
 

@@ -49,7 +49,7 @@ KINDS: Mapping[str, Kind] = {
     "host": Kind(
         "a setting of this host",
         'knob = "thp", levels = ["never", "always"]',
-        "as in hindmost knobs set",
+        "as in hindmost host knobs set",
         key="knob",
     ),
     "option": Kind(
@@ -185,7 +185,7 @@ def kind_of(what: Mapping[str, Any], where: str = "factor") -> str:
     return KEYS[named[0]]
 
 
-_HINT = "hindmost knobs list shows every kind and what a study file writes for it"
+_HINT = "hindmost host knobs list shows every kind and what a study file writes for it"
 
 
 def knob_of(kind: str, what: Mapping[str, Any], target: Managed, journal: Path) -> Knob:

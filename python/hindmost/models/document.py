@@ -124,7 +124,7 @@ class Clone:
             raise UsageError(
                 found.code,
                 found.text,
-                hint="fields and values: schemas/clone.schema.json; an example: hindmost synth show silo",
+                hint="fields and values: schemas/clone.schema.json; an example: hindmost clone show silo",
                 **refusal(str(error.args[1]))[1] | found.fields,
             ) from None
         return cls(**checked)
@@ -150,7 +150,7 @@ def load_clone(source: str | Path) -> Clone:
         raise UsageError(
             "bad-file",
             f"{path} is not {kind}: {error}",
-            hint="an example: hindmost synth show silo > mine.toml",
+            hint="an example: hindmost clone show silo > mine.toml",
             path=str(path),
             line=getattr(error, "lineno", None),
         ) from None
@@ -158,7 +158,7 @@ def load_clone(source: str | Path) -> Clone:
         raise UsageError(
             "bad-file",
             f"{path} contains a {type(document).__name__}, not a clone document",
-            hint="an example: hindmost synth show silo",
+            hint="an example: hindmost clone show silo",
             path=str(path),
         )
     return Clone.of(document, str(path), Written(text, toml=path.suffix != ".json", path=str(path)))
@@ -187,7 +187,7 @@ def _find(source: str | Path) -> tuple[Path, str]:
             "no-such-file",
             f"no file or application is called {source}{maybe}",
             hint=f"applications: {', '.join(APPLICATIONS)};"
-            " fit your own: hindmost synth fit LOG.csv --out clone.toml",
+            " fit your own: hindmost clone fit LOG.csv --out clone.toml",
             path=str(source),
             known=list(APPLICATIONS),
             nearest=near[0] if near else None,
@@ -208,7 +208,7 @@ def _find(source: str | Path) -> tuple[Path, str]:
         raise UsageError(
             "bad-file",
             f"{path} is not UTF-8 text: {error}",
-            hint="hindmost synth show silo > mine.toml",
+            hint="hindmost clone show silo > mine.toml",
             path=str(path),
         ) from None
     except OSError as error:

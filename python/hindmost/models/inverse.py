@@ -127,7 +127,7 @@ def _range(clone: Clone, question: Question, setting: Mapping[str, Value]) -> tu
             raise UsageError(
                 "no-capacity",
                 f"{clone.name} takes no time, so the objective holds at every rate",
-                hint="hindmost synth show CLONE",
+                hint="hindmost clone show CLONE",
                 name=clone.name,
             )
         low, high = question.between or (0.01 * capacity, 0.995 * capacity)

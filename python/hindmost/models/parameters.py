@@ -152,7 +152,7 @@ def _unknown(document: Mapping[str, Any], path: str) -> UsageError:
     return UsageError(
         "unknown-name",
         f"this clone has no parameter {path!r}; the nearest are {', '.join(near)}",
-        hint="hindmost synth show CLONE --json",
+        hint="hindmost clone show CLONE --json",
         name=path,
         known=known,
         nearest=near,

@@ -105,18 +105,18 @@ class Serving:
             port = self.address.rpartition(":")[2]
             if kind != "synth":
                 code, fields = refusal(message)
-                raise UsageError(code, message, hint="hindmost synth serve --help", **fields) from None
+                raise UsageError(code, message, hint="hindmost clone serve --help", **fields) from None
             known = {
                 "cannot listen": ("cannot-listen", f"ss -ltnp | grep ':{port} ', or --address 127.0.0.1:0"),
                 "cannot pin": ("pin", "lscpu --extended lists the CPUs"),
                 "is above what": (
                     "above-capacity",
-                    "hindmost synth show CLONE prints the capacity; give a lower --rate",
+                    "hindmost clone show CLONE prints the capacity; give a lower --rate",
                 ),
             }
             code, hint = next(
                 (told for words, told in known.items() if words in message),
-                ("serving-failed", "hindmost synth serve --help"),
+                ("serving-failed", "hindmost clone serve --help"),
             )
             cpus = None if self.cpus is None else list(self.cpus)
             raise HindmostError(code, message, hint=hint, address=self.address, cpus=cpus) from None

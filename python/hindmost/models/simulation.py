@@ -192,7 +192,7 @@ def engine_errors() -> Iterator[None]:
         if code == "interrupted":
             raise Interrupted(message) from None
         code, fields = refusal(message)
-        raise UsageError(code, message, hint="hindmost synth simulate --help", **fields) from None
+        raise UsageError(code, message, hint="hindmost clone simulate --help", **fields) from None
 
 
 def _outcome(answer: dict[str, Any]) -> Outcome:

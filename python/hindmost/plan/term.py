@@ -1,6 +1,6 @@
 """One limit on one figure, as people write it: ``p99<5ms``, ``failed<1%``, ``throughput>49k``.
 
-What ``--require`` holds against a result, what ``--find-rate`` holds rates against, and what ``synth sweep
+What ``--require`` holds against a result, what ``--find-rate`` holds rates against, and what ``clone sweep
 --find`` asks a clone for are made of these.
 """
 

@@ -15,7 +15,7 @@ _FIRST = ("folder", "kind", "target", "rate_per_s", "load", "created", "verdict"
 
 
 def list_studies(folder: str | Path = ".", *, frames: Library | None = None) -> Any:  # noqa: ANN401 (a DataFrame of either library)
-    """List the studies below a folder, as ``hindmost list`` does; no run is read, nothing is written.
+    """List the studies below a folder, as ``hindmost study list`` does; no run is read, nothing is written.
 
     Parameters
     ----------

@@ -89,8 +89,8 @@ of 50 us meets one in 200 of these: half of the slowest 1 %."""
 
 INTERRUPT_US = 5.0
 INTERRUPTS_MIND = 2000.0
-"""Interrupts a second on a client's processor. One takes some 5 us of a spin (measured; `hindmost doctor`
-shows this host's gaps), so 2,000 a second take 1 % of the time. The timer alone makes 100 to 1,000
+"""Interrupts a second on a client's processor. One takes some 5 us of a spin (measured; `hindmost host
+doctor` shows this host's gaps), so 2,000 a second take 1 % of the time. The timer alone makes 100 to 1,000
 (CONFIG_HZ)."""
 
 RETRANSMIT_MS = 200.0

@@ -10,7 +10,7 @@ GO_ON = {
     "measure": "measure --resume",
     "search": "measure --resume",
     "attribution": "attribute",
-    "verification": "synth verify",
+    "verification": "clone verify",
     "comparison": "compare",
     "batching": "batching --resume",
     "trial": "trial --resume",

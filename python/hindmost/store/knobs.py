@@ -1,4 +1,4 @@
-"""The document that ``hindmost knobs --json`` prints: its types.
+"""The document that ``hindmost host knobs --json`` prints: its types.
 
 ``list`` gives ``knobs`` and ``kinds``, ``get`` and ``set`` one knob, ``restore`` what was ``restored``.
 
@@ -26,7 +26,7 @@ class KnobKind(TypedDict):
 
 
 class Knobs(TypedDict):
-    """What ``hindmost knobs`` says."""
+    """What ``hindmost host knobs`` says."""
 
     schema: Literal["hindmost.knobs/1"]
     knobs: NotRequired[list[Knob]]

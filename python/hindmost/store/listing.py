@@ -1,4 +1,4 @@
-"""What ``hindmost list --json`` writes (``hindmost.list/1``): its types, the source of its JSON Schema.
+"""What ``hindmost study list --json`` writes (``hindmost.list/1``): its types, the source of its JSON Schema.
 
 History of the format: ``hindmost.list/1`` (0.1.0), the first.
 """

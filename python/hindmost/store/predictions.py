@@ -3,8 +3,8 @@
 ===================== ================================== ===================================
 schema                where                              written by
 ===================== ================================== ===================================
-hindmost.simulation/1 ``hindmost synth simulate --json`` `hindmost.models.simulation`
-hindmost.sweep/1      ``hindmost synth sweep --json``    `hindmost.models.sweep`
+hindmost.simulation/1 ``hindmost clone simulate --json`` `hindmost.models.simulation`
+hindmost.sweep/1      ``hindmost clone sweep --json``    `hindmost.models.sweep`
 ===================== ================================== ===================================
 
 History of the formats: ``hindmost.simulation/1``, ``hindmost.sweep/1`` (0.1.0) first versions; ``safe``,
@@ -67,7 +67,7 @@ class Prediction(TypedDict):
 
 
 class Simulation(Prediction):
-    """The document of ``hindmost synth simulate --json``: the prediction, and how it came about."""
+    """The document of ``hindmost clone simulate --json``: the prediction, and how it came about."""
 
     schema: Literal["hindmost.simulation/1"]
     clone: str

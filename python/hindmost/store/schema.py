@@ -13,11 +13,11 @@ schema                      where                               written by
 ``hindmost.compare/1``      ``comparison.json``, ``--json``     `hindmost.studies.comparison`
 ``hindmost.batching/1``     ``batching.json``, ``--json``       `hindmost.studies.batching`
 ``hindmost.trial/1``        ``trial.json``, ``--json``          `hindmost.studies.trial`
-``hindmost.list/1``         ``hindmost list --json``            `hindmost.studies.listing`
-``hindmost.fit/1``          ``hindmost synth fit --json``       `hindmost.models.fit.account`
-``hindmost.simulation/1``   ``hindmost synth simulate --json``  `hindmost.models.simulation`
-``hindmost.sweep/1``        ``hindmost synth sweep --json``     `hindmost.models.sweep`
-``hindmost.serve/1``        ``hindmost synth serve --json``     ``crates/synth``, `hindmost.cli.synth`
+``hindmost.list/1``         ``hindmost study list --json``      `hindmost.studies.listing`
+``hindmost.fit/1``          ``hindmost clone fit --json``       `hindmost.models.fit.account`
+``hindmost.simulation/1``   ``hindmost clone simulate --json``  `hindmost.models.simulation`
+``hindmost.sweep/1``        ``hindmost clone sweep --json``     `hindmost.models.sweep`
+``hindmost.serve/1``        ``hindmost clone serve --json``     ``crates/synth``, `hindmost.cli.clone`
 ``hindmost.certificate/1``  ``... --certificate --json``        ``crates/synth``
 ``hindmost.trace/1``        ``hindmost trace --json``           `hindmost.trace`, ``crates/trace``
 ``hindmost.rulers/1``       ``hindmost colocate rulers --json``  `hindmost.studies.colocation`
@@ -30,8 +30,8 @@ schema                      where                               written by
 ``hindmost.supervision/1``  ``... supervise --json``            `hindmost.studies.colocation`
 ``hindmost.diagnosis/1``    ``hindmost diagnose --json``        `hindmost.studies.diagnosis`
 ``hindmost.classes/1``      ``hindmost harvest classify``       `hindmost.harvest`, ``crates/harvest``
-``hindmost.doctor/1``       ``hindmost doctor --json``          ``crates/host``
-``hindmost.knobs/1``        ``hindmost knobs --json``           the engine's knobs, `hindmost.cli.knobs`
+``hindmost.doctor/1``       ``hindmost host doctor --json``     ``crates/host``
+``hindmost.knobs/1``        ``hindmost host knobs --json``      ``crates/knobs``
 =========================== ==================================  ========================================
 
 What Rust writes has its schema from Rust's structs (`hindmost.store.engine` are the same as types); all
@@ -78,16 +78,16 @@ DOCUMENTS: dict[str, tuple[Any, str]] = {
     "measure": (measure.Measure, "Result of hindmost measure"),
     "search": (search.Search, "Result of hindmost measure --find-rate"),
     "attribution": (attribution.Attribution, "Result of hindmost attribute"),
-    "verification": (verifications.Verification, "Result of hindmost synth verify"),
+    "verification": (verifications.Verification, "Result of hindmost clone verify"),
     "compare": (comparison.Comparison, "Result of hindmost compare"),
     "batching": (batching.Batching, "Result of hindmost batching"),
     "trial": (trial.Trial, "Result of hindmost trial"),
-    "list": (listing.Listing, "Result of hindmost list"),
-    "fit": (fit.FitResult, "Result of hindmost synth fit"),
-    "simulation": (predictions.Simulation, "Result of hindmost synth simulate"),
-    "sweep": (predictions.Sweep, "Result of hindmost synth sweep"),
-    "serve": (serving.Serving, "Result of hindmost synth serve"),
-    "certificate": (serving.CertificateDocument, "Result of hindmost synth serve --certificate"),
+    "list": (listing.Listing, "Result of hindmost study list"),
+    "fit": (fit.FitResult, "Result of hindmost clone fit"),
+    "simulation": (predictions.Simulation, "Result of hindmost clone simulate"),
+    "sweep": (predictions.Sweep, "Result of hindmost clone sweep"),
+    "serve": (serving.Serving, "Result of hindmost clone serve"),
+    "certificate": (serving.CertificateDocument, "Result of hindmost clone serve --certificate"),
     "trace": (trace.Trace, "Result of hindmost trace"),
     "rulers": (colocation.Rulers, "Result of hindmost colocate rulers"),
     "profile": (colocation.Profile, "A profile card of hindmost colocate profile"),
@@ -101,8 +101,8 @@ DOCUMENTS: dict[str, tuple[Any, str]] = {
     "harvest-simulation": (harvest.HarvestSimulation, "Result of hindmost harvest simulate"),
     "harvest-card": (harvest.Card, "Result of hindmost harvest report"),
     "classes": (harvest.Classes, "Result of hindmost harvest classify"),
-    "doctor": (serving.Doctor, "Result of hindmost doctor"),
-    "knobs": (knobs.Knobs, "Result of hindmost knobs"),
+    "doctor": (serving.Doctor, "Result of hindmost host doctor"),
+    "knobs": (knobs.Knobs, "Result of hindmost host knobs"),
 }
 """Name (``study`` of ``hindmost.study/1``), the type of the document, a title."""
 ENGINE = {"instance": ("InstanceResult", "Result of one load instance")}

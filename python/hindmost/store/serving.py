@@ -37,7 +37,7 @@ class Serving(TypedDict):
     """A clone that served, and what became of its requests.
 
     ``outside_us`` of the clone is not served: kernel and network take their own time, and without sockets
-    there is none. Added to ``sojourn``, it is what ``hindmost synth simulate`` calls latency.
+    there is none. Added to ``sojourn``, it is what ``hindmost clone simulate`` calls latency.
     """
 
     schema: Literal["hindmost.serve/1"]

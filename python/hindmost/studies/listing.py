@@ -56,7 +56,7 @@ def listing(folder: Path) -> Listing:
     """
     if not folder.is_dir():
         raise UsageError(
-            "no-such-file", f"there is no folder {folder}", hint="hindmost list .", path=str(folder)
+            "no-such-file", f"there is no folder {folder}", hint="hindmost study list .", path=str(folder)
         )
     found = [_listed(place, folder) for place in _studies(folder, 0)]
     return {

@@ -27,7 +27,7 @@ def unable(code: str, message: str, root: Path = Path("/")) -> HindmostError:
     if code == "trace-permission":
         hint = _LOCKED if _lockdown(root) == "confidentiality" else _RIGHTS
         return HostUnfit(code, message, hint=hint)
-    return HostUnfit(code, message, hint=_HINTS.get(code, "hindmost doctor"))
+    return HostUnfit(code, message, hint=_HINTS.get(code, "hindmost host doctor"))
 
 
 def finding(root: Path = Path("/")) -> Finding:

@@ -1,4 +1,4 @@
-"""Service times of a traced server, as `hindmost synth fit` reads them: a clone of any unmodified server.
+"""Service times of a traced server, as `hindmost clone fit` reads them: a clone of any unmodified server.
 
 A request arrives when it is readable, its service begins when its thread turns to it (e4), and ends when its
 response left (e6). Where one send answered a whole batch, its requests get equal parts of the time, since

@@ -25,7 +25,7 @@ def log(tmp_path_factory):
 def fitted(log):
     """The log's document, page, and what the command printed."""
     out, page, printed = log.with_name("clone.toml"), log.with_name("fit.html"), StringIO()
-    words = ["synth", "fit", str(log), "--out", str(out), "--page", str(page), "--name", "mine"]
+    words = ["clone", "fit", str(log), "--out", str(out), "--page", str(page), "--name", "mine"]
     with redirect_stdout(printed):
         assert main(words) == 0
     return out, page, printed.getvalue()
@@ -48,14 +48,14 @@ def test_the_document_is_one_that_can_be_loaded(fitted):
 
 
 def test_without_out_the_same_document_goes_to_standard_output(log, fitted, capsys):
-    assert main(["synth", "fit", str(log), "--name", "mine"]) == 0
+    assert main(["clone", "fit", str(log), "--name", "mine"]) == 0
     said = capsys.readouterr()
     assert said.out == fitted[0].read_text()
     assert said.err.strip() == fitted[2].strip()
 
 
 def test_json_has_everything_that_the_page_shows(log, fitted, capsys):
-    assert main(["synth", "fit", str(log), "--name", "mine", "--json"]) == 0
+    assert main(["clone", "fit", str(log), "--name", "mine", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["clone"] == load_clone(fitted[0]).document
     assert found["schema"] == "hindmost.fit/1"
@@ -73,6 +73,6 @@ def test_json_has_everything_that_the_page_shows(log, fitted, capsys):
 
 def test_a_refusal_names_the_file_and_exits_with_2(tmp_path, capsys):
     absent, nowhere = tmp_path / "absent.csv", tmp_path / "no"
-    assert_refused(["synth", "fit", str(absent)], capsys, 2, "no-such-file", path=str(absent))
-    words = ["synth", "fit", str(tmp_path), "--out", str(nowhere / "clone.toml")]
+    assert_refused(["clone", "fit", str(absent)], capsys, 2, "no-such-file", path=str(absent))
+    words = ["clone", "fit", str(tmp_path), "--out", str(nowhere / "clone.toml")]
     assert_refused(words, capsys, 2, "no-such-file", option="--out", path=str(nowhere))

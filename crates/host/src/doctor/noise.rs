@@ -38,7 +38,7 @@ pub(super) fn floor(evidence: &Evidence) -> Option<Finding> {
         Some(waited) if waited * 2 > gaps.stolen_ns => {
             "other processes of this host take the CPU: find them with `top -H -o %CPU`, stop them, look again"
         }
-        _ => "`hindmost doctor` again when the host is quiet; more runs average over what stays: `--runs 20..60`",
+        _ => "`hindmost host doctor` again when the host is quiet; more runs average over what stays: `--runs 20..60`",
     };
     Some(Finding::new("noise_floor", "Noise floor", mark, value, why).hint(hint))
 }

@@ -21,7 +21,7 @@ pub(super) fn knobs(evidence: &Evidence) -> Option<Finding> {
          measure works, with the host as it is"
     };
     let finding = Finding::new("root", "Setting the host's knobs", mark, value, why);
-    Some(finding.hint("sudo hindmost doctor  (in a container: docker run --privileged)"))
+    Some(finding.hint("sudo hindmost host doctor  (in a container: docker run --privileged)"))
 }
 
 /// Priorities and the CPUs of other users' processes (sched(7), capabilities(7)).
@@ -34,7 +34,7 @@ pub(super) fn scheduling(evidence: &Evidence) -> Option<Finding> {
         (Mark::Mind, "no CAP_SYS_NICE", why)
     };
     let finding = Finding::new("scheduling", "Binding and priorities", mark, value, why);
-    Some(finding.hint("sudo hindmost doctor  (in a container: docker run --cap-add SYS_NICE)"))
+    Some(finding.hint("sudo hindmost host doctor  (in a container: docker run --cap-add SYS_NICE)"))
 }
 
 /// Kernel tracing takes `CAP_BPF` and `CAP_PERFMON` (since Linux 5.8), or `CAP_SYS_ADMIN` for both; counts
@@ -71,7 +71,7 @@ pub(super) fn tracing(evidence: &Evidence) -> Option<Finding> {
     Some(match (probes, facts.hardware_counters) {
         (true, false) => finding,
         _ => {
-            finding.hint("sudo hindmost doctor  (in a container: docker run --cap-add BPF --cap-add PERFMON)")
+            finding.hint("sudo hindmost host doctor  (in a container: docker run --cap-add BPF --cap-add PERFMON)")
         }
     })
 }

@@ -104,7 +104,7 @@ class DaskFleet:
             except HostLost:  # it ends by itself
                 continue
             except HindmostError as error:
-                text = f"{error.message}; on {host}: hindmost knobs restore"
+                text = f"{error.message}; on {host}: hindmost host knobs restore"
                 self._say(
                     Note("unrestored-setting", text, {**error.fields, "host": host, "cause": error.code})
                 )

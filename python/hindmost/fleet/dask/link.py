@@ -169,7 +169,7 @@ class Link:
             one.future.set_exception(_restored(message["error"]))
         elif "failed" in message:
             text = f"the fleet's broker failed: {message['failed']}"
-            one.future.set_exception(InstanceError("broker-failed", text, hint="hindmost doctor"))
+            one.future.set_exception(InstanceError("broker-failed", text, hint="hindmost host doctor"))
         elif "ok" in message:
             one.future.set_result(msgspec.convert(message["ok"], one.kind))
         elif one.each is not None:

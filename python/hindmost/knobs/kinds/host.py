@@ -1,4 +1,4 @@
-"""Settings of the host: every knob of ``hindmost knobs list``, through the journal."""
+"""Settings of the host: every knob of ``hindmost host knobs list``, through the journal."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class HostKnob(Idle):
     Attributes
     ----------
     knob
-        Its name in ``hindmost knobs list``.
+        Its name in ``hindmost host knobs list``.
     root
         Where /proc and /sys are; a test's tree.
     """

@@ -99,7 +99,7 @@ def find_scatter(cost_us: float, wake_us: float, outside_us: float, folder: Path
         raise StudyError(
             "incomplete-study",
             f"{folder} has no complete result with a p95: {error}",
-            hint=f"hindmost report {folder}",
+            hint=f"hindmost study report {folder}",
             path=str(folder),
             key="p95",
         ) from None

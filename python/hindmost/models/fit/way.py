@@ -64,7 +64,7 @@ def find_way(clone: Clone, folder: Path) -> Way:
         raise StudyError(
             "incomplete-study",
             f"{folder} has no complete result with a p50: {error}",
-            hint=f"hindmost report {folder}",
+            hint=f"hindmost study report {folder}",
             path=str(folder),
             key="p50",
         ) from None

@@ -1,4 +1,4 @@
-"""What ``hindmost doctor`` found, for the terminal."""
+"""What ``hindmost host doctor`` found, for the terminal."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,7 +13,7 @@ _MARK_STYLES = {"fine": "green", "mind": "yellow", "unfit": "bold red"}
 def render_findings(
     findings: Sequence[Mapping[str, Any]], *, width: int | None = None, color: bool | None = None
 ) -> str:
-    """Write what ``hindmost doctor`` found: a line each, worst first, with why and a hint where it matters.
+    """Write the findings of ``hindmost host doctor``, one a line, the worst first, with reasons and hints.
 
     Parameters
     ----------

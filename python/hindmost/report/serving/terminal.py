@@ -1,4 +1,4 @@
-"""What ``hindmost synth serve`` says: its certificate at the start, its account at the end."""
+"""What ``hindmost clone serve`` says: its certificate at the start, its account at the end."""
 
 from __future__ import annotations
 

@@ -80,8 +80,8 @@ def keep_off(e: Evidence, neighbours: Sequence[Neighbour]) -> str:
         both = any(one.server and one.share > limits.DELAYED for one in programs)
         return f"{hint}; and {shared}" if both else hint
     if neighbours:
-        return "these are kernel threads: see `hindmost doctor`; booting with isolcpus= keeps most away"
-    return "`top -H -o %CPU` shows what runs now; then `hindmost doctor`"
+        return "these are kernel threads: see `hindmost host doctor`; booting with isolcpus= keeps most away"
+    return "`top -H -o %CPU` shows what runs now; then `hindmost host doctor`"
 
 
 def waits(e: Evidence) -> Iterator[Reason]:
@@ -140,7 +140,7 @@ def throttled(e: Evidence) -> Iterator[Reason]:
         "inconclusive" if share > limits.THROTTLED_INCONCLUSIVE else "note",
         f"the cgroup used up its CPU quota in {percent(share)} of its periods; clients were stopped until the"
         " end of each",
-        "raise or remove the quota: `hindmost doctor` names the file that sets it",
+        "raise or remove the quota: `hindmost host doctor` names the file that sets it",
         values={"share": share},
     )
 

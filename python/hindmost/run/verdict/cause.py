@@ -133,4 +133,6 @@ def _host_hint(e: Evidence) -> str:
     took = taken(e)
     if took.programs > took.hypervisor:
         return accidents.keep_off(e, instrument.neighbours(runs))
-    return "repeat when the machine is quieter, or use dedicated hardware; `hindmost doctor` shows the noise"
+    return (
+        "repeat when the host is quieter, or use dedicated hardware; `hindmost host doctor` shows the noise"
+    )

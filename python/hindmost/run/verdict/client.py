@@ -125,7 +125,7 @@ def _interference(e: Evidence) -> LateCause:
         )
     return LateCause(
         f"interference on the client's CPU{f': {took.text}' if took.text else ''}",
-        "`hindmost doctor` shows the host's noise; use lower quantiles, or a quieter machine",
+        "`hindmost host doctor` shows the host's noise; use lower quantiles, or a quieter machine",
         values,
     )
 
@@ -162,7 +162,7 @@ def cause_of_lateness(e: Evidence, busy: float) -> LateCause:
         )
     return LateCause(
         f"the client was busy only {percent(busy)} of the time, so interference took its CPU",
-        "`hindmost doctor` shows the host's noise; use lower quantiles, or a quieter machine",
+        "`hindmost host doctor` shows the host's noise; use lower quantiles, or a quieter machine",
         {"cause": "interference", "busy": busy},
     )
 

@@ -26,7 +26,7 @@ def odd(e: Evidence) -> Iterator[Reason]:
                 "note",
                 f"client {one.index}{f' on host {where}' if where else ''} is slower than the others:"
                 f" {name} is {format_us(mine)}, {one.ratio:.3g} times theirs (p = {one.p_value:.2g})",
-                f"check link and load of {where or 'its machine'} with hindmost doctor and ping; figures"
+                f"check link and load of {where or 'its machine'} with hindmost host doctor and ping; figures"
                 " without this client describe the server",
                 labels=(name,),
                 values={

@@ -88,7 +88,7 @@ def disturbed(e: Evidence) -> Iterator[Reason]:
             "inconclusive",
             f"all {made} runs show interference, so the figures describe this machine as much as the server;"
             f" run {number}: {why}",
-            "`hindmost doctor` shows the interference; use a CPU of its own for each, or a quieter time",
+            "`hindmost host doctor` shows the interference; use a CPU of its own for each, or a quieter time",
             values=values,
         )
         return
@@ -97,7 +97,7 @@ def disturbed(e: Evidence) -> Iterator[Reason]:
         "note",
         f"{len(aside)} of {made} runs were excluded because of interference and repeated; run"
         f" {number}: {why}",
-        "`hindmost doctor` shows the interference",
+        "`hindmost host doctor` shows the interference",
         values=values,
     )
 
@@ -126,7 +126,7 @@ def _how_to_know_more(e: Evidence) -> tuple[str, dict[str, Any]]:
     about = f"±{100.0 * e.plan.precision:g} % would take about {need:,} runs on this machine"
     reachable = width * math.sqrt(1.5 * runs / limits.RUNS_WORTH_ASKING)
     if runs >= limits.RUNS_WORTH_ASKING or reachable >= 1.0:
-        return f"{about}: see `hindmost doctor`, or use lower `--quantiles`", {"need": need}
+        return f"{about}: see `hindmost host doctor`, or use lower `--quantiles`", {"need": need}
     return (
         f"{about}: use a quieter machine, lower `--quantiles`, or less precision:"
         f" `{e.again} --runs {runs}..{limits.RUNS_WORTH_ASKING} --precision {reachable:.0%}`",
@@ -196,7 +196,7 @@ def spread(e: Evidence) -> Iterator[Reason]:
             "drift",
             "note",
             f"latency changes with the order of runs, so host or server changed: {listed(words)}",
-            "repeat later; `hindmost doctor` shows what else runs",
+            "repeat later; `hindmost host doctor` shows what else runs",
             tuple(drifts),
             values={"us_per_run": drifts},
         )

@@ -15,7 +15,7 @@ from hindmost.run.verdict.fleet import host_of
 from hindmost.run.verdict.reason import Evidence, Reason, mean
 
 INTERFERENCE = ("steal", "noise_floor", "preemption", "load_average", "cpu_pressure")
-"""Findings of `hindmost doctor` about interference; isolated latency excludes it."""
+"""Findings of `hindmost host doctor` about interference; isolated latency excludes it."""
 
 
 def host(e: Evidence) -> Iterator[Reason]:
@@ -37,7 +37,7 @@ def host(e: Evidence) -> Iterator[Reason]:
                 "noisy-host" if finding.get("id") in INTERFERENCE else "host-setting",
                 "inconclusive",
                 f"{finding['title']}: {finding['value']}; {finding.get('why') or ''}",
-                finding.get("hint") or "`hindmost doctor`",
+                finding.get("hint") or "`hindmost host doctor`",
                 values=values,
             )
         elif finding.get("id") in ("knobs_left", "settings-left") and finding["mark"] == "mind":
@@ -46,7 +46,7 @@ def host(e: Evidence) -> Iterator[Reason]:
                 "note",
                 f"settings of this host were still changed when the study began: {finding['value']};"
                 f" {finding.get('why') or ''}",
-                finding.get("hint") or "`hindmost doctor`",
+                finding.get("hint") or "`hindmost host doctor`",
                 values=values,
             )
 

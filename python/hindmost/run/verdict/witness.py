@@ -70,7 +70,7 @@ def _differs(e: Evidence, what: str, name: str, one: Mapping[str, Any]) -> Itera
         f" {format_us(off)} up to {one['upto']} (goal: {format_us(one['goal_us'])})",
         "trust the wire latency"
         if what == "service"
-        else "`hindmost doctor` shows what this host's noise adds between two time stamps",
+        else "`hindmost host doctor` shows what this host's noise adds between two time stamps",
         bad if level == "invalid" else (),
         values={
             "latency": what,

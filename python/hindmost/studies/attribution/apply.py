@@ -18,7 +18,7 @@ def set_knob(knob: str, level: str) -> None:
 
 
 def applied(plan: AttributionPlan, result: Attribution, say: Callable[[str], None]) -> dict[str, str] | None:
-    """Set the host's knobs as recommended, until ``hindmost knobs restore``; None if nothing was set.
+    """Set the host's knobs as recommended, until ``hindmost host knobs restore``; None if nothing was set.
 
     Only a confirmed setting is applied. Factors that belong to the server (its options, where its threads
     run) are said: they are in how it is started.
@@ -38,7 +38,7 @@ def applied(plan: AttributionPlan, result: Attribution, say: Callable[[str], Non
         if kind_of(table.what) == "host":
             knob = str(table.what["knob"])
             set_knob(knob, level)
-            say(f"{knob} is {level} now; to put it back: hindmost knobs restore")
+            say(f"{knob} is {level} now; to put it back: hindmost host knobs restore")
             done[table.name] = level
         else:
             say(f"for the server's start: {table.name} = {level}")

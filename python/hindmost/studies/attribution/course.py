@@ -152,6 +152,6 @@ def _unfit(what: str, error: HindmostError, **setting: str) -> HostUnfit:
     return HostUnfit(
         error.code,
         f"{what} cannot be set: {error.message}; nothing was measured, and all settings are restored",
-        hint=error.hint or "hindmost knobs list --all",
+        hint=error.hint or "hindmost host knobs list --all",
         **{**error.fields, **setting},
     )

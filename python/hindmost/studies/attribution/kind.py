@@ -47,7 +47,7 @@ def run(study: Study, talk: Talk, *, confirm: bool = True, apply: bool = False) 
         raise UsageError(
             "server-elsewhere",
             f"--apply sets this host as recommended, but the server runs on {plan.measure.server_host}",
-            hint="leave out --apply, and use `hindmost knobs set` on that host when the study is done",
+            hint="leave out --apply, and use `hindmost host knobs set` on that host when the study is done",
             option="--apply",
             host=plan.measure.server_host,
         )

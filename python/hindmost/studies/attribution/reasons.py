@@ -60,7 +60,7 @@ def cells_without_figures(document: Evidence) -> list[Reason]:
                     "distorted-runs",
                     "note",
                     f"at {load['name']} load {invalid} of {runs} runs were distorted and are excluded",
-                    "`hindmost doctor` shows what distorts measurements on this host",
+                    "`hindmost host doctor` shows what distorts measurements on this host",
                     load=load["name"],
                     distorted=invalid,
                     runs=runs,
@@ -131,7 +131,7 @@ def _drift(document: Evidence) -> list[Reason]:
                     f"at {load['name']} load the control's {one['quantile']} changed by"
                     f" {one['share_per_block']:+.1%} a block (p = {one['p']:.2g}): the host changed;"
                     " blocks remove most of the drift from the comparisons",
-                    "`hindmost doctor`",
+                    "`hindmost host doctor`",
                     load=load["name"],
                     quantile=one["quantile"],
                     share_per_block=one["share_per_block"],

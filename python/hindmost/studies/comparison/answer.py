@@ -318,7 +318,7 @@ def _of_sides(sides: Sequence[Measured]) -> list[Reason]:
         level: Literal["invalid", "inconclusive", "note"]
         level = "invalid" if side.distorted else "inconclusive" if "*" in side.faults() else "note"
         text = f"{side.label} is {side.result['verdict']}: {first_words(grave[0]['text'])}"
-        again = f"hindmost report {side.study.folder}"
+        again = f"hindmost study report {side.study.folder}"
         values = {"side": side.label, "verdict": side.result["verdict"], "why": grave[0]["code"]}
         found.append(_reason("side-not-valid", text, again, level, **values))
     return found

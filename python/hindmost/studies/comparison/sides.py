@@ -151,7 +151,7 @@ def opened(folder: Path) -> Study:
         raise UsageError(
             "wrong-study-kind",
             f"{folder} is a study of kind {kind}, but only measurements can be compared",
-            hint=f"hindmost report {folder} shows its result; its parts are measurements: ls {folder}",
+            hint=f"hindmost study report {folder} shows its result; its parts are measurements: ls {folder}",
             path=str(folder),
             kind=kind,
             known=["measure"],

@@ -44,7 +44,7 @@ def correct(surgeon: Surgeon, windows: Windows, found: Found, say: Callable[[str
         said = {"about": one.about, "refused": refused}
         if _tried(surgeon, windows, one, wanted, said):
             kept = Note("correction-kept", "the percentile came back", {"name": leader})
-            return {**said, "kept": True, **_why(kept), "undo": "hindmost knobs restore"}
+            return {**said, "kept": True, **_why(kept), "undo": "hindmost host knobs restore"}
         refused = [*refused, one.about]
     failed = Note("correction-failed", "the percentile did not come back, so it was undone", {"name": leader})
     return {**said, "kept": False, **_why(failed)}

@@ -99,7 +99,7 @@ def _notes(study: Study, found: Found) -> list[str]:
     notes = []
     shown = found.holds or found.fails
     if shown is not None and shown.runs:
-        notes.append(f"page of a step: hindmost report {study.folder / shown.study}")
+        notes.append(f"page of a step: hindmost study report {study.folder / shown.study}")
     if not found.finished:
         notes.append(f"go on: {study.again}")
     elif found.holds is not None and RATIO < found.span.ratio < math.inf:

@@ -42,7 +42,7 @@ def run(study: Study, talk: Talk, *, keep: bool = False) -> Trial:
         raise UsageError(
             "server-elsewhere",
             f"--keep sets this host to the best level, but the server runs on {plan.server_host}",
-            hint="leave out --keep, and use `hindmost knobs set` on that host when the trial is done",
+            hint="leave out --keep, and use `hindmost host knobs set` on that host when the trial is done",
             option="--keep",
             host=plan.server_host,
         )
@@ -129,7 +129,7 @@ def _kept(asked: Asked, result: Trial, talk: Talk) -> None:
     level = asked.levels[place]
     if kind_of(asked.what) == "host":
         set_knob(str(asked.what["knob"]), level)
-        talk.say(f"{asked.what['knob']} is {level} now; to put it back: hindmost knobs restore")
+        talk.say(f"{asked.what['knob']} is {level} now; to put it back: hindmost host knobs restore")
     else:
         talk.say(f"for the server's start: {asked.what} = {level}; everything else is as it was")
 

@@ -75,7 +75,7 @@ def read_logged(studies: Sequence[Path]) -> Logged:
             raise StudyError(
                 "bad-file",
                 f"{folder} has no complete result: {error}",
-                hint=f"hindmost report {folder}",
+                hint=f"hindmost study report {folder}",
                 path=str(folder / "result.json"),
             ) from None
         tables = [open_table(log) for log in _logs_of(folder)]

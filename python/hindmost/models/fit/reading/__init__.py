@@ -62,7 +62,7 @@ def read_logs(
             raise UsageError(
                 "wrong-sources",
                 f"{len(studies)} studies are given with logs; give one study, at low load",
-                hint=f"hindmost synth fit {' '.join(map(str, logs))} {studies[0]}",
+                hint=f"hindmost clone fit {' '.join(map(str, logs))} {studies[0]}",
                 have=len(studies),
                 most=1,
             )
@@ -74,7 +74,7 @@ def read_logs(
             "wrong-sources",
             f"{saturated[0]} is a closed-loop study: give it with one study at low load, and with one at half"
             f" load if you have it; {len(paths)} logs and studies are given",
-            hint="hindmost synth fit LOW-STUDY SATURATED-STUDY HALF-LOAD-STUDY",
+            hint="hindmost clone fit LOW-STUDY SATURATED-STUDY HALF-LOAD-STUDY",
             path=str(saturated[0]),
             have=len(paths),
             least=2,
@@ -146,7 +146,7 @@ def _column(table: Table, column: str | None) -> str:
         raise UsageError(
             "unknown-name",
             f"{table.path} has no column {column}{maybe}; its columns: {known}",
-            hint=f"hindmost synth fit {table.path} --column {near[0] if near else table.names[0]}",
+            hint=f"hindmost clone fit {table.path} --column {near[0] if near else table.names[0]}",
             option="--column",
             path=str(table.path),
             value=column,
@@ -159,7 +159,7 @@ def _column(table: Table, column: str | None) -> str:
         "missing-argument",
         f"{table.path} is not a server's log (it lacks start_ns or end_ns), so name the column of service"
         f" times; its columns: {known}",
-        hint=f"hindmost synth fit {table.path} --column NAME",
+        hint=f"hindmost clone fit {table.path} --column NAME",
         option="--column",
         path=str(table.path),
         known=list(table.names),
@@ -183,7 +183,7 @@ def _unit(table: Table, name: str, unit: str | None) -> float:
     raise UsageError(
         "missing-argument",
         f"{table.path}: the unit of column {name} is unknown: its name does not end with _ns, _us, _ms or _s",
-        hint=f"hindmost synth fit {table.path} --column {name} --unit us",
+        hint=f"hindmost clone fit {table.path} --column {name} --unit us",
         option="--unit",
         path=str(table.path),
         column=name,

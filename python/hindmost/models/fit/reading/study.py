@@ -158,7 +158,7 @@ def _server(folder: Path) -> tuple[float | None, float]:
         raise StudyError(
             "incomplete-study",
             f"{folder} has no complete result: {error}",
-            hint=f"hindmost report {folder}",
+            hint=f"hindmost study report {folder}",
             path=str(folder),
         ) from None
     return (float(np.mean(shares)) if shares else None), achieved

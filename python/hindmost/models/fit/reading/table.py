@@ -195,7 +195,7 @@ def open_table(path: Path) -> Table:
         raise UsageError(
             "no-such-file",
             f"there is no log {path}",
-            hint="hindmost synth fit LOG.csv, or a study's folder, or clone.parquet",
+            hint="hindmost clone fit LOG.csv, or a study's folder, or clone.parquet",
             path=str(path),
         )
     if path.stat().st_size == 0:

@@ -36,7 +36,7 @@ def required(study: Study, texts: Sequence[str]) -> None:
             "wrong-study-kind",
             f"{study.folder} is a study of kind {kind}: --require, --junit and --markdown are for"
             " measurements",
-            hint=f"hindmost report {study.folder}",
+            hint=f"hindmost study report {study.folder}",
             path=str(study.folder),
             kind=kind,
             need=["measure"],

@@ -1,4 +1,4 @@
-"""``hindmost synth sweep``: latency against load, design by design; and which design meets an objective."""
+"""``hindmost clone sweep``: latency against load, design by design; and which design meets an objective."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from hindmost.cli.clone.load import ArrivalsOf, Requests, Seed, need_folder
 from hindmost.cli.options import LOAD, OUTPUT, TARGET, Json, option, switch
 from hindmost.cli.streams import say
-from hindmost.cli.synth.load import ArrivalsOf, Requests, Seed, need_folder
 from hindmost.exits import Exit
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""``hindmost synth verify``: shows whether a clone is as slow as its original."""
+"""``hindmost clone verify``: shows whether a clone is as slow as its original."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def verify(
         raise UsageError(
             "missing-argument",
             f"ORIGINAL is missing: what is {clone} a clone of?",
-            hint=f"hindmost synth verify {clone} ORIGINAL",
+            hint=f"hindmost clone verify {clone} ORIGINAL",
             argument="ORIGINAL",
         )
     if original is None:

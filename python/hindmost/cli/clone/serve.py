@@ -1,4 +1,4 @@
-"""``hindmost synth serve``: a real server that spends its time as a clone document says."""
+"""``hindmost clone serve``: a real server that spends its time as a clone document says."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from hindmost.cli.clone.load import ArrivalsOf
 from hindmost.cli.options import LOAD, OUTPUT, PROCEDURE, TARGET, Json, option, switch, whole
 from hindmost.cli.streams import say
-from hindmost.cli.synth.load import ArrivalsOf
 from hindmost.errors import UsageError
 from hindmost.exits import Exit
 

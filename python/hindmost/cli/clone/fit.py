@@ -1,4 +1,4 @@
-"""``hindmost synth fit``: a clone from measured service times."""
+"""``hindmost clone fit``: a clone from measured service times."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 from typing import Annotated, Literal
 
+from hindmost.cli.clone.load import need_folder
 from hindmost.cli.options import OUTPUT, PROCEDURE, TARGET, Json, option, switch, whole
 from hindmost.cli.streams import say
-from hindmost.cli.synth.load import need_folder
 from hindmost.errors import UsageError
 from hindmost.exits import Exit
 

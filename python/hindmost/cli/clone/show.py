@@ -1,4 +1,4 @@
-"""``hindmost synth show``: a clone document, and what follows from it."""
+"""``hindmost clone show``: a clone document, and what follows from it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``hindmost knobs set``: one knob, through the journal."""
+"""``hindmost host knobs set``: one knob, through the journal."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from typing import Annotated
 
 from hindmost import _engine
-from hindmost.cli.knobs.journal import FOLDER, Journal
+from hindmost.cli.host.knobs.journal import FOLDER, Journal
 from hindmost.cli.options import TARGET, Json, option
 from hindmost.cli.streams import say
 from hindmost.exits import Exit
@@ -23,12 +23,12 @@ def set_(
 ) -> int:
     """Set a knob, after what was found is in the journal.
 
-    It stays so until it is put back: hindmost knobs restore. Settings do not outlive a boot.
+    It stays so until it is put back: hindmost host knobs restore. Settings do not outlive a boot.
     """
     knob = json.loads(told(lambda: _engine.set_knob(name, value, str(journal))))
     if json_:
         print(json.dumps({"schema": SCHEMA_NAME, "knobs": [knob]}))
     else:
         print(f"{name}  {knob['value']} (found: {knob['found']})")
-    say("to put everything back: hindmost knobs restore")
+    say("to put everything back: hindmost host knobs restore")
     return Exit.DONE

@@ -1,11 +1,11 @@
-"""``hindmost knobs restore``: everything as it was found."""
+"""``hindmost host knobs restore``: everything as it was found."""
 
 from __future__ import annotations
 
 import json
 
 from hindmost import _engine
-from hindmost.cli.knobs.journal import FOLDER, Journal
+from hindmost.cli.host.knobs.journal import FOLDER, Journal
 from hindmost.cli.options import Json
 from hindmost.exits import Exit
 from hindmost.knobs.journal import told

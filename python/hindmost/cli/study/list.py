@@ -1,4 +1,4 @@
-"""``hindmost list``: what was measured here, and how it went."""
+"""``hindmost study list``: what was measured here, and how it went."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-"""``hindmost synth simulate``: the latency that a clone document predicts."""
+"""``hindmost clone simulate``: the latency that a clone document predicts."""
 
 from __future__ import annotations
 
 import json
 from typing import Annotated
 
+from hindmost.cli.clone.load import ArrivalsOf, Backlog, Requests, Seed
 from hindmost.cli.options import LOAD, TARGET, Json, option, whole
-from hindmost.cli.synth.load import ArrivalsOf, Backlog, Requests, Seed
 from hindmost.exits import Exit
 
 
@@ -28,7 +28,7 @@ def simulate(
     """Print the latency that a clone document predicts, with its intervals.
 
     A queue simulator in the engine: exact where theory has an answer. Requests of one seed are the same ones
-    that `hindmost synth serve` meets.
+    that `hindmost clone serve` meets.
     """
     from hindmost.laws import parse_law
     from hindmost.models import load_clone

@@ -1,4 +1,4 @@
-"""``hindmost knobs list``: all knobs as a table."""
+"""``hindmost host knobs list``: all knobs as a table."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import textwrap
 from typing import Annotated, Any
 
-from hindmost.cli.knobs.journal import FOLDER, Journal
+from hindmost.cli.host.knobs.journal import FOLDER, Journal
 from hindmost.cli.options import OUTPUT, Json, switch
 from hindmost.exits import Exit
 from hindmost.knobs.journal import knobs
@@ -35,7 +35,7 @@ def list_(
         print(f"{knob['name']:{wide}}  {described(knob)}")
     hidden = len(every) - len(shown)
     if hidden:
-        print(f"\n{hidden} more cannot be set here: hindmost knobs list --all")
+        print(f"\n{hidden} more cannot be set here: hindmost host knobs list --all")
     print("\nOf the server and what is beside it, a study file may vary:\n")
     wide = max(len(kind["kind"]) for kind in kinds())
     for kind in kinds():

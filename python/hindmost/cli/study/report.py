@@ -1,4 +1,4 @@
-"""``hindmost report``: the answer again, from what is stored."""
+"""``hindmost study report``: the answer again, from what is stored."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def report(
             raise UsageError(
                 "conflicting-options",
                 f"{study} is a file, and limits apply to study folders",
-                hint=f"hindmost report {study}",
+                hint=f"hindmost study report {study}",
                 path=str(study),
                 option=given[0],
             )

@@ -1,12 +1,12 @@
-"""``hindmost knobs get``: one knob."""
+"""``hindmost host knobs get``: one knob."""
 
 from __future__ import annotations
 
 import json
 from typing import Annotated
 
-from hindmost.cli.knobs.journal import FOLDER, Journal
-from hindmost.cli.knobs.list import described
+from hindmost.cli.host.knobs.journal import FOLDER, Journal
+from hindmost.cli.host.knobs.list import described
 from hindmost.cli.options import TARGET, Json, option
 from hindmost.exits import Exit
 from hindmost.knobs.journal import knobs, known

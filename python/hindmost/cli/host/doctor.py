@@ -1,4 +1,4 @@
-"""``hindmost doctor``: whether this host is fit to measure, and what it would distort."""
+"""``hindmost host doctor``: whether this host is fit to measure, and what it would distort."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def doctor(
         raise UsageError(
             "bad-value",
             f"--spin {spin} is longer than one minute",
-            hint="hindmost doctor --spin 1s",
+            hint="hindmost host doctor --spin 1s",
             option="--spin",
             value=spin,
             most=60.0,
@@ -71,7 +71,7 @@ def doctor(
         raise UsageError(
             "missing-argument",
             f"--{given[0]} is an option of TLS, but no server is named",
-            hint="hindmost doctor TARGET",
+            hint="hindmost host doctor TARGET",
             argument="TARGET",
             option=f"--{given[0]}",
         )

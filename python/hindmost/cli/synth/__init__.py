@@ -1,1 +1,0 @@
-"""``hindmost synth``: doubles of servers. One file a verb, each loaded when it is called."""
