@@ -24,7 +24,7 @@ $(shell rm -rf .venv .stamps)
 endif
 endif
 
-.PHONY: help demo check test tested accuracy nightly fuzz originals wheel bench audit docs golden lint format setup clean
+.PHONY: help demo check test tested accuracy nightly fuzz originals reproduce wheel bench audit docs golden lint format setup clean
 
 help: ## What can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -62,6 +62,9 @@ fuzz: .stamps/system ## Fuzz every parser, FUZZ_SECONDS each (600); some: FUZZ_T
 originals: .stamps/system ## Build the real programs that clones must reproduce (originals/)
 	@setup/system.sh want g++ xapian-config=libxapian-dev
 	@setup/originals.sh build
+
+reproduce: .stamps/engine ## Make the figures and tables of a paper again: PAPER=tailsniping
+	@$(RUN) python -m reproduce.$(PAPER)
 
 wheel: .stamps/runtime ## One wheel for every Python from 3.11 on, with link-time optimisation, into dist/
 	@$(RUN) maturin build --profile dist --locked --quiet --out dist
@@ -124,7 +127,7 @@ clean: ## Remove all that was built or made here, the demo's study too
 	rm -rf .venv .stamps .peers target dist demo-study .pytest_cache .ruff_cache .mypy_cache .hypothesis
 	rm -rf fuzz/corpus fuzz/artifacts originals/bin
 	rm -f python/hindmost/_engine*.so
-	find python tests benches -name __pycache__ -prune -exec rm -rf {} +
+	find python tests benches reproduce -name __pycache__ -prune -exec rm -rf {} +
 
 # --- what depends on what -------------------------------------------------------------------------------
 

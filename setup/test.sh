@@ -31,7 +31,7 @@ servers() { "${PYTEST[@]}" -n 5 --dist loadfile tests/servers; }
 
 computed() {
   "${LATER[@]}" "${PYTEST[@]}" -n 3 --dist worksteal tests/unit tests/security tests/stats tests/golden tests/property \
-    python/hindmost benches/peers
+    python/hindmost benches/peers reproduce
 }
 
 # suite NAME COMMAND...: runs it and tells how long it took.

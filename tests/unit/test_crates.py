@@ -9,7 +9,7 @@ FLOORS: tuple[set[str], ...] = (
     {"table"},
     {"clock"},
     {"arrivals"},
-    {"plan", "clone", "quantile", "host", "nerve", "rulers", "trace", "harvest", "twin", "anomaly"},
+    {"plan", "clone", "quantile", "host", "nerve", "rulers", "trace", "harvest", "twin"},
     {"knobs", "simulate", "capture"},
     {"synth"},
     {"load"},

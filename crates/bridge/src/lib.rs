@@ -6,7 +6,6 @@
 // PyO3 hands arguments over by value.
 #![allow(clippy::needless_pass_by_value)]
 
-mod anomaly;
 mod capture;
 mod clone;
 mod distribution;
@@ -35,7 +34,6 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _engine {
     #[pymodule_export]
-    use super::anomaly::{analysis_machines, cause_leaderboard};
     #[pymodule_export]
     use super::capture::{capture_exchanges, match_capture};
     #[pymodule_export]

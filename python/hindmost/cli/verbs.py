@@ -122,18 +122,6 @@ VERBS = (
                 "Join the rings of several hosts: latency of all, batch by batch.",
                 ("watch merge one.ring two.ring --out both.jsonl",),
             ),
-            Verb(
-                "twin",
-                "[OPTIONS]",
-                "Compare ways to name a cause, in a simulated data centre whose truth is known.",
-                ("watch twin", "watch twin --trials 150 --look-alike 0.9 --json"),
-            ),
-            Verb(
-                "machines",
-                "[OPTIONS]",
-                "Count the machines that must analyse a fleet's anomalies.",
-                ("watch machines", "watch machines --diagnosis 140s --batches 0%"),
-            ),
         ),
         usual="start",
     ),

@@ -70,9 +70,8 @@ pub(super) fn tracing(evidence: &Evidence) -> Option<Finding> {
     let finding = Finding::new("tracing", "Tracing and hardware counters", mark, value, why);
     Some(match (probes, facts.hardware_counters) {
         (true, false) => finding,
-        _ => {
-            finding.hint("sudo hindmost host doctor  (in a container: docker run --cap-add BPF --cap-add PERFMON)")
-        }
+        _ => finding
+            .hint("sudo hindmost host doctor  (in a container: docker run --cap-add BPF --cap-add PERFMON)"),
     })
 }
 

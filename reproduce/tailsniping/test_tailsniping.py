@@ -1,13 +1,11 @@
-"""The simulated data centre and the analysis cluster, as Python has them."""
+"""The leaderboard of rules and the analysis cluster."""
 
-import json
+import subprocess
 
 import pytest
 
-from hindmost.cli import main
-from hindmost.errors import UsageError
-from hindmost.watch.cluster import analysis_machines
-from hindmost.watch.twin import PROTOTYPE, leaderboard
+from reproduce.tailsniping.leaderboard import PROTOTYPE, leaderboard, render_leaderboard
+from reproduce.tailsniping.machines import analysis_machines, render_machines
 
 
 @pytest.fixture(scope="module")
@@ -66,29 +64,14 @@ def test_a_thousand_servers_need_three_machines_at_the_paper_s_minute():
     assert rows[1]["published"] is None
 
 
-def test_the_verbs_print_for_people_and_for_machines(capsys):
-    assert main(["watch", "twin", "--trials", "2", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["trials"] == 2
-    assert main(["watch", "machines", "--servers", "10,100", "--anomalies", "1"]) == 0
-    rows = [line.split("|")[0].split()[:2] for line in capsys.readouterr().out.splitlines()]
-    assert [row for row in rows if row and row[0].isdigit()] == 2 * [["10", "1"]] + 2 * [["100", "1"]]
+def test_each_rule_and_each_size_has_a_row(board):
+    rows = [line.split("  ")[0] for line in render_leaderboard(board).splitlines()]
+    assert all(rows.count(rule) == len(board["cells"]) + 1 for rule in board["by_cause"])
+    sizes = render_machines(analysis_machines(140.0, [10, 100], [1.0]))
+    starts = [line.split("|")[0].split()[:2] for line in sizes.splitlines()]
+    assert [row for row in starts if row and row[0].isdigit()] == 2 * [["10", "1"]] + 2 * [["100", "1"]]
 
 
-@pytest.mark.parametrize(
-    ("argv", "value"),
-    [
-        (["watch", "twin", "--trials", "0"], 0),
-        (["watch", "twin", "--look-alike", "1"], 1.0),
-        (["watch", "machines", "--servers", "many"], "many"),
-        (["watch", "machines", "--anomalies", "0"], 0.0),
-        (["watch", "machines", "--batches", "100%"], 1.0),
-    ],
-)
-def test_what_cannot_be_simulated_is_refused(argv, value, capsys):
-    assert main([*argv, "--json"]) == UsageError.exit_code
-    error = json.loads(capsys.readouterr().out)
-    assert (error["code"], error["fields"]["option"], error["fields"]["value"]) == (
-        "bad-value",
-        argv[2],
-        value,
-    )
+def test_a_question_that_cannot_be_read_is_refused():
+    with pytest.raises(subprocess.CalledProcessError):
+        leaderboard(trials=-1)

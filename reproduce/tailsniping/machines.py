@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hindmost import _engine
-from hindmost.errors import UsageError
+from reproduce.simulate import simulate
 
 SERVERS = (10, 100, 1_000, 10_000, 100_000)
 ANOMALIES = (1.0, 10.0)
@@ -49,35 +47,11 @@ def analysis_machines(
     patience_s : float
         With roll-outs: the 95th percentile of waits that is accepted.
 
-    Raises
-    ------
-    UsageError
-        A share is outside the range that can be simulated.
-
     Returns
     -------
     dict
         ``rows``, one for each size, rate of anomalies and length of a diagnosis.
     """
-    if in_batches >= 1.0:
-        raise UsageError(
-            "bad-value",
-            f"--batches {in_batches:.0%}: the share of anomalies in roll-outs must be below 100 %",
-            hint="--batches 20%",
-            option="--batches",
-            value=in_batches,
-            most=1.0,
-        )
-    if not 0.0 < wait < 1.0:
-        raise UsageError(
-            "bad-value",
-            f"--wait {wait:.0%}: the share of anomalies that may wait must be between 0 and 100 %",
-            hint="--wait 10%",
-            option="--wait",
-            value=wait,
-            least=0.0,
-            most=1.0,
-        )
     ours = DETECTION_S + diagnosis_s
     asked = {
         "servers": list(servers),
@@ -91,8 +65,29 @@ def analysis_machines(
         "days": 60.0,
         "seed": seed,
     }
-    rows = json.loads(_engine.analysis_machines(json.dumps(asked)))
+    rows = simulate("hindmost-anomaly", "machines", asked)
     for row in rows:
         row["share"] = row["independent"] / row["servers"]
         row["published"] = PUBLISHED.get(row["servers"]) if row["diagnosis_s"] == PAPER_S else None
-    return {"schema": "hindmost.analysis-machines/1", **asked, "rows": rows}
+    return {**asked, "rows": rows}
+
+
+def render_machines(document: Mapping[str, Any]) -> str:
+    """Write a row for each size of the cluster."""
+    lines = [
+        f"independent: machines with which at most {document['wait']:.0%} of anomalies wait (M/M/c)",
+        f"with roll-outs: {document['in_batches']:.0%} of anomalies, each at {document['reached']:.0%} of the"
+        f" servers; waits with as many machines, and machines with a p95 below {document['patience_s']:g} s",
+        "",
+        f"{'':>8} {'':>9} {'':>9} | {'independent':^19} | {'with roll-outs':^33}",
+        f"{'servers':>8} {'a day':>9} {'diagnosis':>9} | {'machines':>8} {'of all':>10} |"
+        f" {'wait':>7} {'p95 wait':>10} {'machines':>14}  paper",
+    ]
+    for row in document["rows"]:
+        lines.append(
+            f"{row['servers']:>8} {row['anomalies']:>9g} {row['diagnosis_s']:>7.0f} s |"
+            f" {row['independent']:>8} {row['share']:>10.2%} |"
+            f" {row['waits_in_batches']:>7.0%} {row['p95_wait_s']:>8.0f} s {row['in_batches']:>14}"
+            f"  {row['published'] or ''}".rstrip()
+        )
+    return "\n".join(lines) + "\n"
