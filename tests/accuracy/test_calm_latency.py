@@ -56,7 +56,7 @@ def test_calm_latency_is_that_of_the_undisturbed_server(claim: Claim, tmp_path: 
     need("memcached")
     tries = itertools.count()
     claim.settle(
-        "with a tenth of a processor stolen, calm p50 and p95 are within 10% of the undisturbed, p99 within 15%",
+        "with a tenth of a processor stolen, isolated p50 and p95 are within 10% of the undisturbed, p99 within 15%",
         lambda: attempt(tmp_path / str(next(tries)), which),
         limits.BEARS_MORE,
     )
@@ -67,11 +67,11 @@ def gate(study: Path) -> Finding:
     server, client = need_two_processors()
     words = ("--rate", "20k", "--runs", "10", "--duration", "2s", "--connections", "16", "--samples", "20000")
     cpus = ("--server-cpus", server, "--client-cpus", client)
-    ask = ("--require", "calm p99<1ms", "--require", "calm p50<10us", "--require", "p99<1ms")
+    ask = ("--require", "isolated p99<1ms", "--require", "isolated p50<10us", "--require", "p99<1ms")
     with thief(server, SHARE, SPELL_MS, until_s=120.0):
         answer = measure("memcached", study, *words, *cpus, *ask, "--quantiles", "50,99")
     found = {one["limit"]: one["result"] for one in answer.result["limits"]}
-    right = {"calm p99<1ms": "held", "calm p50<10us": "crossed", "p99<1ms": "undecided"}
+    right = {"isolated p99<1ms": "held", "isolated p50<10us": "crossed", "p99<1ms": "undecided"}
     told = "; ".join(f"{one['limit']} {one['result']}: {one['text']}" for one in answer.result["limits"])
     return Finding(found == right and answer.code == 3, f"exit {answer.code}; {told}")
 
@@ -84,7 +84,7 @@ def test_under_a_thief_limits_on_calm_latency_are_judged_and_those_on_the_raw_on
     need("memcached")
     tries = itertools.count()
     claim.settle(
-        "with a tenth of a processor stolen, limits on calm p50 and p99 are decided, and that on p99 is undecided",
+        "with a tenth of a processor stolen, limits on isolated p50 and p99 are decided, and that on p99 is undecided",
         lambda: gate(tmp_path / str(next(tries))),
         limits.BEARS_MORE,
     )

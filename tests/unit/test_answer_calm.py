@@ -14,7 +14,7 @@ from hindmost.run.calm import Refusal, RunCalm
 from hindmost.run.verdict import Reason
 from hindmost.stats import Onsets
 from hindmost.studies.measure.answer import _estimates
-from hindmost.studies.measure.calm import of_run, over_runs, stands
+from hindmost.studies.measure.calm import decides, of_run, over_runs, stands
 from hindmost.studies.measure.words import figure
 
 STEAL = Reason("steal-time", "inconclusive", "")
@@ -24,7 +24,14 @@ ERRORS = Reason("errors", "invalid", "")
 REFUSED = RunCalm(refused=Refusal("no-sentinel", "nobody watched", "root", {"cpu": 0}))
 
 
+PLAN = MeasurePlan(target="memcached")
 SEEDS = itertools.count()
+
+
+@pytest.fixture(autouse=True)
+def _same_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each test draws the same thefts, whichever tests ran before it."""
+    monkeypatch.setitem(globals(), "SEEDS", itertools.count())
 
 
 def stolen_from(value: float = 40.0, **given: Any) -> RunCalm:
@@ -35,7 +42,7 @@ def stolen_from(value: float = 40.0, **given: Any) -> RunCalm:
 
 
 def test_a_study_from_before_has_none():
-    assert over_runs(ten(), [], ESTIMATES) is None
+    assert over_runs(ten(), [], ESTIMATES, PLAN) is None
     assert of_run(ten()[0]) is None
 
 
@@ -43,7 +50,7 @@ def test_without_thefts_calm_latency_is_latency_to_the_bit_with_its_verdict():
     runs = ten()
     for run in runs:
         object.__setattr__(run, "calm", RunCalm(values=dict(run.values["latency"]), taken=0.0, counted=1.0))
-    found = over_runs(runs, [STEAL], ESTIMATES)
+    found = over_runs(runs, [STEAL], ESTIMATES, PLAN)
     assert found is not None
     assert found["latency_us"] == ESTIMATES([run.values["latency"] for run in runs], [STEAL])
     assert (found["verdict"], found["thefts"], found["taken_share"]) == ("inconclusive", 0, 0.0)
@@ -51,22 +58,22 @@ def test_without_thefts_calm_latency_is_latency_to_the_bit_with_its_verdict():
 
 def test_what_thefts_did_to_the_latency_is_not_held_against_the_calm_one_and_all_else_is():
     runs = ten(calm=stolen_from)
-    found = over_runs(runs, [STEAL], ESTIMATES)
+    found = over_runs(runs, [STEAL], ESTIMATES, PLAN)
     assert found is not None
     assert found["verdict"] == "valid"
     assert (found["latency_us"]["p99"]["value"], found["latency_us"]["p99"]["verdict"]) == (40.0, "valid")
-    late = over_runs(ten(calm=lambda: stolen_from(late=("p99",))), [LATE], ESTIMATES)
+    late = over_runs(ten(calm=lambda: stolen_from(late=("p99",))), [LATE], ESTIMATES, PLAN)
     assert late is not None
     assert late["latency_us"]["p99"]["verdict"] == "invalid"
     assert late["latency_us"]["p50"]["verdict"] == "valid"
-    spoilt = over_runs(runs, [STEAL, ERRORS], ESTIMATES)
+    spoilt = over_runs(runs, [STEAL, ERRORS], ESTIMATES, PLAN)
     assert spoilt is not None
     assert spoilt["verdict"] == "invalid"
 
 
 def test_runs_that_refuse_are_counted_and_the_others_speak():
     calm = iter([REFUSED] * 3 + [stolen_from(unsettled=("p99",)) for _ in range(7)])
-    found = over_runs(ten(calm=lambda: next(calm)), [], ESTIMATES)
+    found = over_runs(ten(calm=lambda: next(calm)), [], ESTIMATES, PLAN)
     assert found is not None
     assert found["refused"] is None
     assert (found["runs"], found["of"], found["latency_us"]["p99"]["runs"]) == (7, 10, 7)
@@ -78,7 +85,7 @@ def test_a_percentile_that_runs_do_not_know_is_missing_and_never_infinite(lackin
     known = dict.fromkeys(LABELS, 40.0)
     some = {name: value for name, value in known.items() if name != "p99"}
     calm = iter([stolen_from(values=some)] * lacking + [stolen_from(values=known)] * 10)
-    found = over_runs(ten(calm=lambda: next(calm)), [], ESTIMATES)
+    found = over_runs(ten(calm=lambda: next(calm)), [], ESTIMATES, PLAN)
     assert found is not None
     assert found["latency_us"]["p50"]["runs"] == 10
     p99 = found["latency_us"].get("p99")
@@ -91,7 +98,7 @@ def test_a_percentile_that_runs_do_not_know_is_missing_and_never_infinite(lackin
 def test_one_run_of_ten_that_changes_with_a_longer_wait_is_chance_and_two_are_told(said, unsettled):
     calm = iter([stolen_from(unsettled=("p99",)) for _ in range(said)] + [stolen_from() for _ in range(10)])
     runs = ten(calm=lambda: next(calm))
-    found = over_runs(runs, [], ESTIMATES)
+    found = over_runs(runs, [], ESTIMATES, PLAN)
     assert found is not None
     assert found["unsettled"] == unsettled
     assert found["refused"] is None
@@ -99,7 +106,7 @@ def test_one_run_of_ten_that_changes_with_a_longer_wait_is_chance_and_two_are_to
 
 
 def test_a_calm_figure_of_too_few_runs_for_an_interval_does_not_stand():
-    found = over_runs(ten(calm=stolen_from), [], ESTIMATES)
+    found = over_runs(ten(calm=stolen_from), [], ESTIMATES, PLAN)
     assert found is not None
     plan = MeasurePlan(target="memcached")
     assert "p50 40 us [" in stands(found, plan)
@@ -116,13 +123,13 @@ def test_a_calm_figure_of_too_few_runs_for_an_interval_does_not_stand():
 def test_a_host_that_doctor_calls_too_noisy_is_no_reason_against_calm_figures_and_its_clock_is():
     runs = ten(calm=stolen_from)
     for code, verdict in (("noisy-host", "valid"), ("host-setting", "inconclusive")):
-        found = over_runs(runs, [replace(STEAL, code=code)], ESTIMATES)
+        found = over_runs(runs, [replace(STEAL, code=code)], ESTIMATES, PLAN)
         assert found is not None
         assert found["verdict"] == verdict
 
 
 def test_where_all_runs_refuse_or_their_thefts_follow_the_server_there_are_no_figures():
-    none = over_runs(ten(calm=lambda: REFUSED), [], ESTIMATES)
+    none = over_runs(ten(calm=lambda: REFUSED), [], ESTIMATES, PLAN)
     assert none is not None
     assert not none["latency_us"]
     assert none["verdict"] == "inconclusive"
@@ -134,8 +141,28 @@ def test_where_all_runs_refuse_or_their_thefts_follow_the_server_there_are_no_fi
     }
     one = stolen_from()
     one.onsets[0].busy[:, 0] += 0.5
-    follows = over_runs(ten(calm=lambda: one), [], ESTIMATES)
+    follows = over_runs(ten(calm=lambda: one), [], ESTIMATES, PLAN)
     assert follows is not None
     assert follows["refused"] is not None
     assert follows["refused"]["code"] == "dependent-interruptions"
     assert not follows["latency_us"]
+
+
+@pytest.mark.parametrize(
+    ("case", "decided"),
+    [
+        ("valid", True),
+        ("raw", False),
+        ("wide", False),
+        ("no theft", False),
+        ("unsettled", False),
+        ("errors", False),
+    ],
+)
+def test_isolated_latency_decides_where_every_percentile_of_it_is_valid(case, decided):
+    values = itertools.cycle([20.0, 60.0] if case == "wide" else [40.0, 40.1])
+    more = {"no theft": {"thefts": 0}, "unsettled": {"unsettled": ("p99",)}}.get(case, {})
+    runs = ten(calm=lambda: stolen_from(next(values), **more))
+    plan = PLAN.model_copy(update={"decide_on": "raw" if case == "raw" else "isolated"})
+    found = over_runs(runs, [STEAL, ERRORS] if case == "errors" else [STEAL], ESTIMATES, plan)
+    assert decides(found, plan) is decided

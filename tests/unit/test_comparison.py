@@ -290,7 +290,7 @@ def test_a_study_that_is_being_written_is_refused(pair):
 
 
 def test_a_limit_on_a_figure_that_not_all_have_is_refused(pair):
-    for limit, name in (("p95>+5%", "p95"), ("calm p99>+5%", "calm p99")):
+    for limit, name in (("p95>+5%", "p95"), ("isolated p99>+5%", "isolated p99")):
         with raises(UsageError, "unknown-name", option="--fail-if", name=name, known=["p50", "p99"]):
             compare(pair(), fail_if=[limit])
 

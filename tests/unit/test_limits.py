@@ -155,18 +155,18 @@ def test_calm_limits_are_decided_whatever_the_host_did():
     document = measured(
         NEAR, reason("steal-time"), reason("noisy-host"), reason("excluded-runs"), calm=[350.0] * 10
     )
-    assert limit(document, "calm p99<360us")["result"] == "held"
-    assert limit(document, "calm p99<340us")["result"] == "crossed"
+    assert limit(document, "isolated p99<360us")["result"] == "held"
+    assert limit(document, "isolated p99<340us")["result"] == "crossed"
 
 
 def test_a_calm_percentile_that_is_not_known_is_not_infinitely_late():
     document = measured(NEAR, calm=[46_000.0] * 10)
     document["runs"][2]["calm"]["calm_us"] = {}  # one of ten runs does not know it
-    assert limit(document, "calm p99<100ms")["result"] == "held"
+    assert limit(document, "isolated p99<100ms")["result"] == "held"
     for run_ in document["runs"]:
         run_["calm"]["calm_us"] = {}
     document["calm"]["latency_us"] = {}
-    found = limit(document, "calm p99<100ms")
+    found = limit(document, "isolated p99<100ms")
     assert (found["result"], found["value"], found["code"]) == ("undecided", None, "no-isolated-latency")
 
 
@@ -184,7 +184,7 @@ def test_a_calm_percentile_that_is_not_known_is_not_infinitely_late():
 def test_without_calm_latency_a_limit_on_it_is_undecided_with_the_reason_and_what_would_help(
     calm, code, need
 ):
-    found = limit(measured() | {"calm": calm}, "calm p99<500us")
+    found = limit(measured() | {"calm": calm}, "isolated p99<500us")
     assert (found["result"], found["blame"], found["value"]) == ("undecided", "host", None)
     assert found["code"] == code
     assert need in found["hint"]
@@ -199,7 +199,7 @@ FEW = reason("few-samples", "inconclusive", "p99", "p50")
         # Three quarters got no answer: p50 is beyond the timeout, too.
         ([None] * 10, [FEW], {"timeouts": 7_500, "done": 2_500}, "p99<60ms", "crossed"),
         ([None] * 10, [FEW], {"timeouts": 7_500, "done": 2_500}, "p50<60ms", "crossed"),
-        ([None] * 10, [FEW], {"timeouts": 7_500, "done": 2_500}, "calm p99<60ms", "crossed"),
+        ([None] * 10, [FEW], {"timeouts": 7_500, "done": 2_500}, "isolated p99<60ms", "crossed"),
         ([None] * 10, [FEW, reason("steal-time")], {"timeouts": 200, "done": 9_800}, "p99<60ms", "crossed"),
         ([400.0], [FEW], {"timeouts": 7_500, "done": 2_500}, "p99<60ms", "crossed"),  # one run
         # Not beyond doubt: the client's doing, fewer than the percentile leaves, a limit from below.

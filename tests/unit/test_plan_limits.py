@@ -20,7 +20,7 @@ from hindmost.plan.limits import fitting, parse_limits
         ("mean<1ms", "mean", 1000.0, "us", False),
         ("p50.0<1s", "p50", 1e6, "us", False),
         ("p99>2ms", "p99", 2000.0, "us", True),
-        ("calm p99<500us", "calm p99", 500.0, "us", False),
+        ("isolated p99<500us", "isolated p99", 500.0, "us", False),
         ("errors<1%", "errors", 0.01, "share", False),
         ("unanswered<0.1%", "unanswered", 0.001, "share", False),
         ("misses < 5 %", "misses", 0.05, "share", False),
@@ -49,8 +49,8 @@ def test_limits_are_read_in_their_unit(text, key, limit, unit, above):
         ("error<1%", "unknown-name", {"name": "error"}),
         ("errors<0%", "bad-value", {"value": "0%"}),
         ("throughput>-1", "bad-value", {"value": "-1"}),
-        ("calm mean<1ms", "unsupported", {"name": "calm mean"}),
-        ("calm errors<1%", "unsupported", {"name": "calm errors"}),
+        ("calm mean<1ms", "unsupported", {"name": "isolated mean"}),
+        ("calm errors<1%", "unsupported", {"name": "isolated errors"}),
     ],
 )
 def test_a_limit_without_a_meaning_is_refused(text, code, fields):
@@ -65,7 +65,7 @@ def test_a_limit_without_a_meaning_is_refused(text, code, fields):
         (["p99<1ms", "p99>2ms"], "p99<1ms", "p99>2ms"),
         (["p99>2ms", "p99<2ms"], "p99<2ms", "p99>2ms"),
         (["p99<1ms,p50>2ms"], "p99<1ms", "p50>2ms"),  # p99 is never below p50
-        (["calm p99<1ms", "calm p95>2ms"], "calm p99<1ms", "calm p95>2ms"),
+        (["isolated p99<1ms", "isolated p95>2ms"], "isolated p99<1ms", "isolated p95>2ms"),
         (["errors<1%", "errors>5%"], "errors<1%", "errors>5%"),
         (["throughput>60k", "throughput<50k"], "throughput<50k", "throughput>60k"),
     ],
@@ -80,7 +80,7 @@ def test_limits_that_contradict_each_other_are_refused(texts, value, other):
     [
         ["p99<2ms", "p99>1ms"],
         ["p50<1ms", "p99>2ms"],
-        ["calm p99<1ms", "p99>2ms"],  # a host may add as much
+        ["isolated p99<1ms", "p99>2ms"],  # a host may add as much
         ["errors<1%", "unanswered>5%"],
         ["mean<1ms", "p99>2ms", "p99<3ms", "p99<4ms"],
     ],

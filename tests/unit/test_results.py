@@ -165,7 +165,7 @@ def test_requests_that_were_not_stored_and_a_wrong_word_are_errors(opened, tmp_p
 def test_figures_are_those_of_the_page_and_stand_alone():
     found = measured()
     names = [one.name for one in found.figures]
-    assert names[:2] == ["tail", "runs"]
+    assert names[:3] == ["summary", "tail", "runs"]
     for one in found.figures:
         root = ElementTree.fromstring(one.svg)
         assert root.tag.endswith("svg")
@@ -176,7 +176,7 @@ def test_figures_are_those_of_the_page_and_stand_alone():
 
 def test_a_figure_is_found_by_name_or_words_and_a_wrong_one_is_an_error():
     found = measured()
-    assert found.plot() is found.plot("tail")
+    assert found.plot() is found.plot("summary")
     assert found.plot("each run") is found.plot("runs")
     with raises(UsageError, "unknown-name", name="serie", known=[one.name for one in found.figures]):
         found.plot("serie")

@@ -195,15 +195,15 @@ STOLEN = {"server_steal_share": 0.05}
     ("objective", "calm", "kind", "us"),
     [
         ("p99<500us", RunCalm(values={"p99": 40.0}), "host", 50.3),
-        ("calm p99<500us", RunCalm(values={"p99": 40.0}), "sound", 40.0),
-        ("calm p99<500us,errors<1%", RunCalm(values={"p99": 40.0}), "sound", 40.0),
+        ("isolated p99<500us", RunCalm(values={"p99": 40.0}), "sound", 40.0),
+        ("isolated p99<500us,errors<1%", RunCalm(values={"p99": 40.0}), "sound", 40.0),
         (
-            "calm p99<500us",
+            "isolated p99<500us",
             RunCalm(refused=Refusal("few-quiet-spells", "too few spells", "a longer run")),
             "host",
             math.inf,
         ),
-        ("calm p99<500us", None, "host", math.inf),
+        ("isolated p99<500us", None, "host", math.inf),
     ],
 )
 def test_an_objective_on_calm_latency_counts_runs_that_were_stolen_from(objective, calm, kind, us):

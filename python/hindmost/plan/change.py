@@ -11,7 +11,7 @@ from typing import Literal
 from hindmost.errors import UsageError
 
 _US = {"us": 1.0, "µs": 1.0, "ms": 1e3, "s": 1e6}
-_HINT = "write it like 'p99>+5%', 'p50>+20us' or 'calm p99>+5%'"
+_HINT = "write it like 'p99>+5%', 'p50>+20us' or 'isolated p99>+5%'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class ChangeLimit:
 def parse_change(text: str) -> ChangeLimit:
     """Read a limit of a change.
 
-    >>> found = parse_change("calm p99>+5%")
+    >>> found = parse_change("isolated p99>+5%")
     >>> found.figure, found.calm, found.above, found.limit, found.unit
     ('p99', True, True, 0.05, 'share')
     >>> parse_change("p50 < -20us").limit
@@ -45,7 +45,8 @@ def parse_change(text: str) -> ChangeLimit:
         If it cannot be read, or no ratio can be so small.
     """
     found = re.fullmatch(
-        r"\s*(calm\s+)?(p\d{1,2}(?:\.\d+)?|mean)\s*([<>])=?\s*([+-]?)\s*(\d+(?:\.\d+)?)\s*(%|us|µs|ms|s)\s*",
+        r"\s*((?:isolated|calm)\s+)?(p\d{1,2}(?:\.\d+)?|mean)\s*([<>])=?\s*([+-]?)\s*(\d+(?:\.\d+)?)"
+        r"\s*(%|us|µs|ms|s)\s*",
         text,
     )
     if not found:

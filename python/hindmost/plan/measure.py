@@ -70,6 +70,9 @@ class MeasurePlan(BaseModel):
     quick: bool = Field(default=False, description="a look of seconds, which promises no precision")
     runs: tuple[int, int] = (10, 30)
     precision: float = 0.05
+    decide_on: Literal["isolated", "raw"] = Field(
+        default="isolated", description="which latency decides where interference was seen"
+    )
     remake: float = Field(
         default_factory=lambda: default_of("remake", 0.5),
         ge=0.0,

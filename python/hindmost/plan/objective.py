@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hindmost.errors import UsageError
 from hindmost.plan.term import Term, parse_term
 
-EXAMPLES = "'p99<500us', 'calm p99<500us' or 'p99<500us,failed<1%'"
+EXAMPLES = "'p99<500us', 'isolated p99<500us' or 'p99<500us,failed<1%'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +36,8 @@ class Objective:
 def parse_objective(text: str) -> Objective:
     """Read the objective of a search: terms with commas between them.
 
-    >>> [(term.key, term.limit) for term in parse_objective("calm p99<500us, errors<0.1%").terms]
-    [('calm p99', 500.0), ('errors', 0.001)]
+    >>> [(term.key, term.limit) for term in parse_objective("isolated p99<500us, errors<0.1%").terms]
+    [('isolated p99', 500.0), ('errors', 0.001)]
 
     Raises
     ------

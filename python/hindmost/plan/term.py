@@ -33,7 +33,7 @@ SHARES: dict[str, tuple[Ways, Literal["due", "done"]]] = {
 THROUGHPUT = "throughput"
 Unit = Literal["us", "share", "per_s"]
 EXAMPLES = (
-    "'p99<5ms', 'mean<1ms', 'calm p99<5ms', 'failed<1%', 'errors<1%', 'unanswered<1%', 'misses<5%' or"
+    "'p99<5ms', 'mean<1ms', 'isolated p99<5ms', 'failed<1%', 'errors<1%', 'unanswered<1%', 'misses<5%' or"
     " 'throughput>49k'"
 )
 
@@ -54,8 +54,8 @@ class Term:
 
     @property
     def key(self) -> str:
-        """What tells it from all others: ``p99``, ``calm p99``, ``errors``."""
-        return f"calm {self.name}" if self.calm else self.name
+        """What tells it from all others: ``p99``, ``isolated p99``, ``errors``."""
+        return f"isolated {self.name}" if self.calm else self.name
 
     @property
     def is_share(self) -> bool:
@@ -93,8 +93,8 @@ class Term:
 def parse_term(text: str, what: str = "limit", examples: str = EXAMPLES) -> Term:
     """Read one limit.
 
-    >>> parse_term("calm p99 < 500us").key, parse_term("throughput>49k").limit, parse_term("errors<1%").limit
-    ('calm p99', 49000.0, 0.01)
+    >>> parse_term("isolated p99 < 500us").key, parse_term("throughput>49k").limit
+    ('isolated p99', 49000.0)
 
     Parameters
     ----------
@@ -106,7 +106,9 @@ def parse_term(text: str, what: str = "limit", examples: str = EXAMPLES) -> Term
     UsageError
         If it cannot be read, or limits what is not measured.
     """
-    match = re.fullmatch(r"\s*(calm\s+)?([a-z]+(?:\d{1,3}(?:\.\d+)?)?)\s*([<>])=?\s*(.+?)\s*", text)
+    # `calm` was its name in 0.1.
+    figure = r"\s*((?:isolated|calm)\s+)?([a-z]+(?:\d{1,3}(?:\.\d+)?)?)"
+    match = re.fullmatch(figure + r"\s*([<>])=?\s*(.+?)\s*", text)
     if match is None:
         raise UsageError(
             "bad-value",
@@ -139,9 +141,9 @@ def parse_term(text: str, what: str = "limit", examples: str = EXAMPLES) -> Term
     if calm and name[0] != "p":
         raise UsageError(
             "unsupported",
-            f"calm latency has percentiles but no {name}",
-            hint="'calm p99<500us'",
-            name=f"calm {name}",
+            f"isolated latency has percentiles but no {name}",
+            hint="'isolated p99<500us'",
+            name=f"isolated {name}",
             value=text.strip(),
         )
     return Term(name, _limit(name, match[4], text), calm, above, text.strip())

@@ -17,14 +17,14 @@ _STAND_IN = "\ue000"
 
 
 def console_of(width: int | None, color: bool | None) -> "Console":
-    """A console that keeps what is printed; where not given, wide and coloured as the terminal is."""
+    """A console that keeps what is printed; by default as wide as the terminal, or COLUMNS, or 80."""
     from rich.console import Console
 
     on_screen = sys.stdout.isatty()
     if color is None:
         color = on_screen and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     if width is None:
-        width = shutil.get_terminal_size((100, 24)).columns if on_screen else 100
+        width = shutil.get_terminal_size((80, 24)).columns
     return Console(
         file=StringIO(),
         width=max(40, width),

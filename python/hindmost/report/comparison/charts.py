@@ -21,7 +21,7 @@ def distributions(doc: Comparison, width: float) -> str | None:
 def ratios(doc: Comparison, width: float) -> str | None:
     """Draw each ratio with its interval, the margin as a band; calm ones hollow."""
     lines = [
-        (f"calm {name}" if calm else name, place, one, calm)
+        (f"isolated {name}" if calm else name, place, one, calm)
         for calm in (False, True)
         for name in _names(doc, calm=calm)
         for place, against in enumerate(doc["against"], 1)

@@ -42,7 +42,7 @@ def _rows(document: Comparison, what: str) -> Iterator[Row]:
         for one, side in zip(document["against"], document["sides"][1:], strict=True):
             found = _table(one, what).get(name)
             if found is not None:
-                head = f"calm {name}" if what == "calm" else name
+                head = f"isolated {name}" if what == "calm" else name
                 yield Row(
                     name=head,
                     side=side["label"],

@@ -21,12 +21,12 @@ def account(doc: Measure) -> list[tuple[str, str]]:
     if full := view.saturation(doc):
         rows.append(("saturation", full))
     if calm := view.calm_text(doc):
-        rows.append(("calm", calm))
+        rows.append(("isolated", calm))
     text, missing = view.accounting(doc["counts"])
     if missing:
         text += f"; {numbers.count(missing)} NOT ACCOUNTED FOR"
     if doc["counts"]["misses"]:
-        text += f" ({numbers.count(doc['counts']['misses'])} of the done missed)"
+        text += f" ({numbers.count(doc['counts']['misses'])} of the completed missed)"
     rows.append(("requests", text))
     merged = [
         f"{label} {numbers.latency(doc['merged_us'][label], missing=numbers.INFINITE)}"
@@ -52,20 +52,20 @@ def account(doc: Measure) -> list[tuple[str, str]]:
     if batched := view.batches(doc):
         rows.append(("batches", batched))
     if held := doc.get("held_us"):
-        rows.append(("held", f"{briefly('held', held)}, by design: in latency, and no slip"))
+        rows.append(("held", f"{briefly('held', held)}, by design: in latency, not in send delay"))
     if doc["wire_us"]:
         rows.append(("wire", f"{briefly('wire', doc['wire_us'])}, {view.stamps_text(doc)}"))
     if overhead := doc.get("overhead_us"):
         who = "client and connecting" if view.by_turns(doc) else "client"
-        rows.append(("overhead", f"{briefly(who, overhead)} of service latency, by the same"))
+        rows.append(("overhead", f"{briefly(who, overhead)} of service latency, by the same stamps"))
     if proved := proof.proof_text(doc):
-        rows.append(("capture", f"{proved}; what we measured less what tcpdump saw:"))
+        rows.append(("capture", f"{proved}; our times minus those of tcpdump:"))
         for one in proof.proofs(doc):
             rows.append((f"  {one.what}", f"{one.gaps}: {one.constancy}"))
     if merged:
-        rows.append(("merged", ", ".join(merged) + " (all runs and clients thrown together, for contrast)"))
+        rows.append(("merged", ", ".join(merged) + " (all runs and clients merged, for contrast)"))
     if aside := view.set_aside(doc):
-        rows.append(("set aside", aside))
+        rows.append(("excluded", aside))
     if both := tables.both_table(doc):
         other = both.columns[1]
         about = f"; {doc['over_runs']['claims']}" if other == "mean" else ""
@@ -80,10 +80,10 @@ def account(doc: Measure) -> list[tuple[str, str]]:
     rows.append(("clients", clients_text(doc)))
     rows += fleet.lines(doc)
     if seen := instrument.lines(doc):
-        rows.append(("instrument", "the worst client of each, mean over runs"))
+        rows.append(("instrument", "worst client of each, mean over runs"))
         rows += [(f"  {key}", text) for key, text in seen]
     if doc["stopping"]["rule"]:
-        how = {True: "reached", False: "not reached", None: "not asked for"}[doc["stopping"]["reached"]]
+        how = {True: "reached", False: "not reached", None: "not requested"}[doc["stopping"]["reached"]]
         rows.append(
             (
                 "stopping",
@@ -125,12 +125,12 @@ def clients_text(doc: Measure) -> str:
     """Say how many instances there were and who contributed the slowest samples."""
     clients = doc["clients"]
     if clients["instances"] < 2:
-        return "one instance only: nothing to tell apart"
+        return "one client"
     shares = " + ".join(numbers.percent(share) for share in clients["share_of_slowest"])
-    text = f"{clients['instances']} instances"
+    text = f"{clients['instances']} clients"
     if clients["pacing"] == "sleep":
-        text += " that sleep between due times"
+        text += " that sleep between scheduled times"
     if shares:
         where = f" (above {numbers.latency(clients['threshold_us'])})" if clients["threshold_us"] else ""
-        text += f"; of the slowest 1 %{where} they contribute {shares}"
-    return text if clients["owner"] is None else f"{text}: instance {clients['owner']} owns the tail"
+        text += f"; of the slowest 1 %{where} their shares are {shares}"
+    return text if clients["owner"] is None else f"{text}: client {clients['owner']} dominates the tail"

@@ -21,8 +21,12 @@ from hindmost.report.common.svg import (
     tail,
 )
 from hindmost.report.measure import view
-from hindmost.report.measure.values import run_value
+from hindmost.report.measure.tables import latency_groups
+from hindmost.report.measure.values import bounds, labels, run_value
 from hindmost.store.measure import Curve, Look, Measure, Series
+
+ROW = 24
+"""Pixels of a row of the summary."""
 
 
 def _curve_points(x: Scale, y: Scale, levels: Sequence[float], values: Values) -> list[tuple[float, float]]:
@@ -65,6 +69,35 @@ def distribution(
             plot.add("path", d=f"M{x(from_):.1f} {y.start:.1f}V{y.end:.1f}", class_=f"line limit {name}")
             note = f"{name} ∞ from p{numbers.about_level(from_)}"
             plot.text(x(from_) - 6, y.end + 10, note, anchor="end", cls="tick")
+    return str(plot)
+
+
+def summary(doc: Measure, width: float) -> str | None:
+    """Draw percentiles of latency and isolated latency with their intervals on one scale of time."""
+    groups = {name: group for name, group in latency_groups(doc).items() if name in ("latency", "calm")}
+    rows = [
+        (label, name, bounds(groups[name], label))
+        for label in labels(*groups.values())
+        for name in groups
+        if label != "mean" and label in groups[name]
+    ]
+    values = finite(v for _, _, ends in rows for v in ends)
+    if not values:
+        return None
+    title = "Percentiles of latency with their 95 % intervals"
+    plot = Plot(width, 40 + ROW * len(rows), title, left=112, right=70, top=8, bottom=30)
+    x, y = plot.x(*log_domain(values), log10), plot.y(0, len(rows))
+    plot.axes(x, y, x_ticks=time_ticks(x.low, x.high), y_ticks=[])
+    for place, (label, name, (value, low, high)) in enumerate(rows):
+        at = y(len(rows) - place - 0.5)
+        plot.text(x.start - 8, at + 4, f"{label} {view.COLUMNS[name]}", anchor="end", cls="tick")
+        if low is not None and high is not None:
+            end = x.end if high == math.inf else x(high)
+            plot.add("path", d=f"M{x(low):.1f} {at:.1f}H{end:.1f}", class_=f"line {name}")
+        text = numbers.latency(value)
+        if value is not None and value != math.inf:
+            plot.dot(x(value), at, cls=f"{name} dot", title=f"{label} {view.COLUMNS[name]}: {text}")
+        plot.text(x.end + 8, at + 4, text, cls="tick")
     return str(plot)
 
 

@@ -52,6 +52,7 @@ def render_page(result: Mapping[str, Any], *, scripts: bool = True) -> str:
         instances=instance_rows(doc),
         cumulative=[row for row in charts.cumulative(doc) if row[1] < 0.99999][:60],
         charts={
+            "summary": drawing(partial(charts.summary, doc)),
             "tail": drawing(partial(charts.distribution, doc)),
             "slip": drawing(lambda width: charts.distribution(doc, width, ("slip",))),
             "runs": drawing(lambda width: charts.runs(doc, width, data.told(doc))),

@@ -55,8 +55,8 @@ def cell(estimates: Estimates, label: str, unit: Unit) -> Cell:
     return Cell(numbers.interval(value, low, high, unit), infinite, note, one["verdict"] if one else "")
 
 
-def quantile_table(doc: Measure) -> Table:
-    """Build the table that the result is read from: a row per quantile, a column per kind of time."""
+def latency_groups(doc: Measure) -> dict[str, Estimates]:
+    """Estimates of each kind of time, those that there are."""
     calm = doc.get("calm")
     groups = {
         "latency": doc["latency_us"],
@@ -64,8 +64,12 @@ def quantile_table(doc: Measure) -> Table:
         "service": doc["service_us"],
         "slip": doc["slip_us"],
     }
-    groups = {name: group for name, group in groups.items() if group or name == "latency"}
-    return estimate_table(groups, doc["merged_us"])
+    return {name: group for name, group in groups.items() if group or name == "latency"}
+
+
+def quantile_table(doc: Measure) -> Table:
+    """Build the table that the result is read from: a row per quantile, a column per kind of time."""
+    return estimate_table(latency_groups(doc), doc["merged_us"])
 
 
 def estimate_table(

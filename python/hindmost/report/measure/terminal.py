@@ -1,23 +1,29 @@
 """A measurement for the terminal: readable without colour, on a screen or in a log."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
+from hindmost.escapes import plain
 from hindmost.report.common import numbers
 from hindmost.report.common.console import console_of, hinted, printed, text_of
 from hindmost.report.common.document import clean
-from hindmost.report.common.writing import VERDICT_MARKS
 from hindmost.report.measure import tables, view
 from hindmost.report.measure.account import account, briefly, told
 from hindmost.report.measure.limits import LEVELS, head
-from hindmost.store.measure import Measure
+from hindmost.report.measure.values import bounds, labels
+from hindmost.store.measure import Estimates, Measure
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 _STYLES = {"valid": "bold green", "invalid": "bold red", "inconclusive": "bold yellow"}
+_SIGNS = {"inconclusive": "?", "invalid": "!"}
+"""What stands after a figure that is not valid."""
+SYMMETRIC = 0.25
+"""An interval at most this wide, relative to its value, is written as ± its half-width."""
 MOST = 3
-"""So many causes are told beside that of the headline."""
+"""At most so many reasons are shown; the page has all of them."""
 
 
 def render_terminal(
@@ -27,20 +33,18 @@ def render_terminal(
     color: bool | None = None,
     verbose: bool = False,
 ) -> str:
-    """Write a result for the terminal: verdict, why, what to do, then the figures with their intervals.
-
-    It fits one screen: a line by cause, those beyond the gravest counted; the page has the account.
+    """Write a result for the terminal: the table first, then one reason a line, then the next command.
 
     Parameters
     ----------
     result
         Document ``hindmost.measure/1``.
     width
-        Columns; of the terminal when not given, 100 where there is none.
+        Columns; those of the terminal, or 80, when not given.
     color
-        Whether to colour; when not given, on a terminal and unless ``NO_COLOR`` is set.
+        Whether to use colour; when not given, on a terminal and unless ``NO_COLOR`` is set.
     verbose
-        With the account of load, runs and instrument, and every reason by itself.
+        Adds the account of load, runs and instrument, and every reason by itself.
 
     """
     doc = cast(Measure, clean(result))
@@ -61,13 +65,12 @@ def _head(console: "Console", doc: Measure) -> None:
     from rich.text import Text
 
     verdict = doc["verdict"]
-    line = Text(
-        f"{VERDICT_MARKS.get(verdict, '?')} {view.verdict_word(doc)}", style=_STYLES.get(verdict, "bold")
-    )
-    line.append(f"  {view.target_line(doc)}", style="default not bold")
+    line = Text(view.verdict_word(doc), style=_STYLES.get(verdict, "bold"))
+    asked = doc["throughput"]["asked"]
+    load = f"{numbers.rate(asked).removesuffix('/s')} requests/s" if asked else "closed loop"
+    for part in (view.target_line(doc), load, view.counted_runs(doc)):
+        line.append(f"  {part}", style="default not bold")
     printed(console, line, indent=2)
-    if doc["headline"]:
-        printed(console, Text(" ".join(view.headline(doc)).rstrip()))
     console.print()
 
 
@@ -83,53 +86,69 @@ def _limits(console: "Console", doc: Measure) -> None:
 
 
 def _quantiles(console: "Console", doc: Measure, *, verbose: bool) -> None:
-    from rich import box
     from rich.table import Table
     from rich.text import Text
 
-    table = tables.quantile_table(doc)
-    if not table.rows:
+    groups = tables.latency_groups(doc)
+    names = labels(*groups.values())
+    if not names:
         console.print("no latency was recorded")
         return
-    shown = table.columns[: max(1, (console.width - 12) // 26)]
-    out = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False, header_style="bold")
+    most = max(1, (console.width - 8) // 24)
+    shown = list(groups) if verbose else [name for name in groups if name != "slip"]
+    shown, hidden = shown[:most], [view.COLUMNS[name] for name in groups if name not in shown[:most]]
+    out = Table(box=None, pad_edge=False, padding=(0, 1), header_style="bold")
     out.add_column("")
     for name in shown:
-        out.add_column(f"{name} {table.unit.name}", justify="right", no_wrap=True)
-        out.add_column("interval", justify="left", no_wrap=True)
-    out.add_column("runs", justify="right")
-    for row in table.rows:
-        cells: list[Text] = [Text(row.label)]
+        out.add_column(view.COLUMNS[name], justify="right", no_wrap=True)
+        out.add_column("", justify="left", no_wrap=True)
+    signs: set[str] = set()
+    for label in names:
+        row = [Text(label)]
         for name in shown:
-            one = row.cells[name]
-            bold = "bold" if name == "latency" else ""
-            star = "*" if one.verdict not in ("valid", "", doc["verdict"]) else ""
-            cells.append(Text(one.interval.value + star, style=bold))
-            known = (one.interval.low, one.interval.high) != (numbers.MISSING, numbers.MISSING)
-            cells.append(Text(f"[{one.interval.low}, {one.interval.high}]" if known else "", style="dim"))
-        out.add_row(*cells, Text(row.runs))
+            value, span, sign = _figure(groups[name], label)
+            signs |= {sign} - {""}
+            row += [
+                Text(value, style="bold" if name == "latency" else ""),
+                Text(f"{span} {sign}".strip(), style="dim"),
+            ]
+        out.add_row(*row)
     console.print(out)
-    for line in _table_notes(table, doc["verdict"]):
+    words = [f"{sign} {word}" for word, sign in _SIGNS.items() if sign in signs]
+    notes = _table_notes(groups, shown) + ([", ".join(words)] if words else [])
+    if hidden and verbose:
+        notes.append(f"{' and '.join(hidden)}: in a wider terminal, or in the page")
+    for line in notes:
         printed(console, Text(line, style="dim"), indent=2)
-    if verbose and (hidden := [view.COLUMNS[name] for name in table.columns if name not in shown]):
-        text = f"{' and '.join(hidden)}: in a wider terminal, or in the page"
-        console.print(Text(text, style="dim"))
     console.print()
 
 
-def _table_notes(table: tables.Table, verdict: str) -> list[str]:
+def _figure(group: Estimates, label: str) -> tuple[str, str, str]:
+    """A value with its unit; its interval, relative where it is narrow; the sign of its verdict."""
+    value, low, high = bounds(group, label)
+    one = group.get(label)
+    sign = _SIGNS.get(one["verdict"], "") if one else ""
+    text = numbers.latency(value)
+    if value is None or value == math.inf or low is None or high is None:
+        return text, "", sign
+    half = (high - low) / 2.0
+    if value > 0.0 and half <= SYMMETRIC * value:
+        return text, f"±{numbers.percent(float(f'{half / value:.2g}'))}", sign
+    return text, f"{numbers.latency(low)} .. {numbers.latency(high)}", sign
+
+
+def _table_notes(groups: Mapping[str, Estimates], shown: Sequence[str]) -> list[str]:
+    """What a figure lacks: an end, an interval, answers."""
     notes: dict[str, list[str]] = {}
-    starred: dict[str, list[str]] = {}
-    for row in table.rows:
-        for name, one in row.cells.items():
+    for label in labels(*groups.values()):
+        for name in shown:
+            one = tables.cell(groups[name], label, numbers.MICROSECONDS)
             if one.note:
                 sign = f" {numbers.INFINITE}" if one.infinite else ""
-                notes.setdefault(one.note, []).append(f"{name} {row.label}{sign}")
-            if one.verdict not in ("valid", "", verdict):
-                starred.setdefault(one.verdict, []).append(f"{name} {row.label}")
-    out = [table.note] if table.note else []
-    out += [f"{_few(where)}: {text}" for text, where in notes.items()]
-    return out + [f"* {word}: {_few(where)}" for word, where in starred.items()]
+                notes.setdefault(one.note, []).append(f"{view.COLUMNS[name]} {label}{sign}")
+    if len(notes) == 1 and len(next(iter(notes.values()))) == len(shown) * len(labels(*groups.values())):
+        return list(notes)
+    return [f"{_few(where)}: {text}" for text, where in notes.items()]
 
 
 def _few(words: Sequence[str]) -> str:
@@ -165,31 +184,28 @@ def _brief_account(doc: Measure) -> list[tuple[str, str]]:
         rows.append(("streams", unhandled))
     if batched := view.batches(doc):
         rows.append(("batches", batched))
-    rows.append(("runs", view.counted_runs(doc)))
     if (calm := doc.get("calm")) and (why := calm["refused"]) and doc["verdict"] != "valid":
-        rows.append(("calm", f"none: {_clause(why['text'])}"))
+        rows.append(("isolated", f"none: {_clause(why['text'])}"))
     return rows
 
 
 def _causes(console: "Console", doc: Measure) -> None:
-    """The causes beyond the headline's, in a line or two each, as many as matter."""
+    """One reason a line, the gravest first; then the next command."""
     from rich.text import Text
 
+    if decided := view.decided(doc):
+        printed(console, Text(decided), indent=2)
     found = view.causes(doc)
-    if doc["verdict"] == "valid":  # the headline tells of a quick look
-        found = [cause for cause in found if "quick-look" not in cause["codes"]]
-    else:  # it tells the gravest
-        found = found[1:]
     for cause in found[:MOST]:
-        line = Text(f"{cause['level']}: ", style=_STYLES.get(cause["level"], "yellow"))
+        line = Text(f"{view.subject(doc, cause)}: ", style=_STYLES.get(cause["level"], "yellow"))
         line.append(_clause(cause["text"]), style="default not bold")
         printed(console, line, indent=2)
-        if cause["level"] != "note":
-            hinted(console, None, cause["hint"], indent=2)
-    more = len(found) - MOST
-    if more > 0:
-        text = f"and {more} more: --verbose, or the page"
-        console.print(Text(text, style="dim"))
+    if len(found) > MOST:
+        console.print(Text(f"and {len(found) - MOST} more: --verbose, or the page", style="dim"))
+    grave = [cause for cause in found if cause["level"] != "note" or "quick-look" in cause["codes"]]
+    hint = next((cause["hint"] for cause in grave if cause["hint"]), None)
+    if hint and (doc["verdict"] != "valid" or doc["plan"].get("quick")):
+        console.print(Text("next: ", style="cyan") + Text(plain(hint).replace("`", "")), soft_wrap=True)
 
 
 def _clause(text: str) -> str:

@@ -6,20 +6,20 @@ from typing import Any
 from hindmost.plan.batching import batching_text
 from hindmost.report.common import numbers
 from hindmost.report.common.document import finite
-from hindmost.report.measure.values import labels, run_value
+from hindmost.report.measure.values import bounds, labels, run_value
 from hindmost.store.measure import Connections, Endpoint, Measure, Run
 from hindmost.store.types import Cause, Counts
 
 MEANINGS = {
-    "latency": "done − due: what a user waits",
-    "calm": "latency on processors of its own: thefts taken out",
-    "service": "done − sent: what the server and the network took",
-    "slip": "sent − due: how late the instrument was",
-    "wire": "between the stamps of the kernel or the card",
+    "latency": "completed − scheduled: what a user waits",
+    "calm": "latency without interference: as with the CPUs to itself",
+    "service": "completed − sent: time in server and network",
+    "slip": "sent − scheduled: how late the client sent",
+    "wire": "between the time stamps of kernel or network card",
 }
 
 
-COLUMNS = {"latency": "latency", "calm": "calm latency", "service": "service latency", "slip": "slip"}
+COLUMNS = {"latency": "latency", "calm": "isolated", "service": "service", "slip": "send delay"}
 """Columns of the table, where a sentence names them."""
 
 
@@ -95,10 +95,10 @@ def connections(doc: Measure) -> str:
     if secured := handshakes(found):
         text += f" ({secured})"
     if found["by_turns"]:
-        return f"{text}: the server closes them after each reply, or nearly so; latency holds it"
+        return f"{text}: the server closes them after each reply, or nearly; latency includes it"
     if each := carried(doc):
-        return f"{text}: each carries {numbers.plural(each, 'request')}, as asked for; latency holds it"
-    return f"{text}, in place of those that the server closed"
+        return f"{text}: each carries {numbers.plural(each, 'request')}, as requested; latency includes it"
+    return f"{text}, replacing those that the server closed"
 
 
 def endpoint(one: Endpoint) -> str:
@@ -108,7 +108,7 @@ def endpoint(one: Endpoint) -> str:
         f"{name} {numbers.latency(one['merged_us'][name], missing=numbers.INFINITE)}"
         for name in labels(one["merged_us"])
     ]
-    return f"{one['address']}: {text}; {', '.join(merged)} (all runs thrown together)"
+    return f"{one['address']}: {text}; {', '.join(merged)} (all runs merged)"
 
 
 def handshakes(found: Connections) -> str:
@@ -124,7 +124,7 @@ def ended(doc: Measure) -> str:
     asked_s = doc["plan"].get("asked_duration_s")
     if asked_s is None:
         return ""
-    return f"each run ended with its trace: {doc['plan']['duration_s']:.3g} s of {asked_s:.3g} s are measured"
+    return f"each run ended with its trace, after {doc['plan']['duration_s']:.3g} s of {asked_s:.3g} s"
 
 
 def datagrams(doc: Measure) -> str:
@@ -133,12 +133,10 @@ def datagrams(doc: Measure) -> str:
     if not found or "late" not in found:
         return ""
     counts = doc["counts"]
-    text = (
-        f"{numbers.count(counts['timeouts'])} of {numbers.plural(counts['due'], 'request')} lost or too late"
-    )
-    text += f"; {numbers.count(found['late'])} replies came late or twice"
+    text = f"{numbers.count(counts['timeouts'])} of {numbers.plural(counts['due'], 'request')} lost or late"
+    text += f"; {numbers.count(found['late'])} late or duplicate replies"
     if refused := found.get("refused"):
-        text += f"; nobody listened {numbers.plural(refused, 'time')} (ICMP)"
+        text += f"; refused by ICMP {numbers.plural(refused, 'time')}"
     if oversized := found.get("oversized"):
         text += f"; {numbers.count(oversized)} longer than 16382 bytes dropped"
     return text
@@ -151,10 +149,10 @@ def streams(doc: Measure) -> str:
         return ""
     refused, left = found.get("refused_streams", 0), found.get("left_alone", 0)
     parts = [f"{numbers.count(refused)} refused (REFUSED_STREAM)"] if refused else []
-    parts += [f"{numbers.count(left)} left alone behind a farewell (GOAWAY)"] if left else []
+    parts += [f"{numbers.count(left)} not processed before GOAWAY"] if left else []
     if not parts:
         return ""
-    return f"{' and '.join(parts)}: asked again, and latency counts from when each was due"
+    return f"{' and '.join(parts)}: sent again; latency counts from the scheduled time"
 
 
 def batches(doc: Measure) -> str:
@@ -177,36 +175,38 @@ def batches(doc: Measure) -> str:
 
 
 def throughput(doc: Measure) -> str:
-    """Say what rate was asked for and what came of it."""
+    """Write the requested and the achieved rate."""
     asked, achieved = doc["throughput"]["asked"], doc["throughput"]["achieved"]
     if asked:
         share = numbers.percent(achieved / asked) if achieved is not None else numbers.MISSING
-        return f"asked {numbers.rate(asked)}, achieved {numbers.rate(achieved)} ({share})"
-    return f"achieved {numbers.rate(achieved)} (no rate was asked for)"
+        return f"{numbers.rate(asked)} requested, {numbers.rate(achieved)} achieved ({share})"
+    return f"{numbers.rate(achieved)} achieved (closed loop)"
 
 
 def calm_text(doc: Measure) -> str:
-    """Say what calm latency rests on, or why there is none; nothing in studies that did not look."""
+    """Say what isolated latency rests on, or why there is none; nothing in studies that did not look."""
     calm = doc.get("calm")
     if not calm:
         return ""
     if why := calm["refused"]:
         share = calm["taken_share"]
-        lost = "" if share is None else f" ({numbers.percent(share)} of the time was taken)"
+        lost = "" if share is None else f" (others used {numbers.percent(share)} of CPU time)"
         return f"none: {why['text']}{lost}; needed: {why['need']}"
     smallest = numbers.latency(calm["seen_us"])
     who = " and ".join(calm["sources"])
     if not calm["thefts"]:
-        return f"as latency: nobody took a processor ({who}; thefts below {smallest} may go unseen)"
+        return (
+            f"same as latency: no interference was seen ({who}; interruptions below {smallest} may be missed)"
+        )
     taken, counted = (numbers.percent(share) for share in (calm["taken_share"], calm["counted_share"]))
     text = (
-        f"{taken} of the time was taken, in {numbers.plural(calm['thefts'], 'theft')} ({who}; those below"
-        f" {smallest} may go unseen); {counted} of requests count"
+        f"others used {taken} of CPU time, in {numbers.plural(calm['thefts'], 'interruption')} ({who};"
+        f" those below {smallest} may be missed); {counted} of requests count"
     )
     if calm["runs"] < calm["of"]:
         text += f"; {calm['runs']} of {numbers.plural(calm['of'], 'run')} have it"
     if calm["unsettled"]:
-        text += f"; {', '.join(calm['unsettled'])} still changes where one waits longer after each theft"
+        text += f"; {', '.join(calm['unsettled'])} still changes with a longer wait after each interruption"
     return text
 
 
@@ -227,6 +227,30 @@ def saturation(doc: Measure) -> str:
         "silence": "",
     }
     return text + meaning[full["by"]]
+
+
+def title(doc: Measure) -> str:
+    """The percentiles of the latency that decides, in one line."""
+    calm = doc.get("calm")
+    isolated = doc.get("decided_on") == "isolated" and calm is not None
+    group = calm["latency_us"] if isolated and calm else doc["latency_us"]
+    found = [f"{name} {numbers.latency(bounds(group, name)[0])}" for name in labels(group) if name != "mean"]
+    return ", ".join(found) + (" isolated" if isolated else "") if found else "no latency"
+
+
+def decided(doc: Measure) -> str:
+    """Say that isolated latency decided the verdict, and what it excludes; else nothing."""
+    calm = doc.get("calm")
+    if doc.get("decided_on") != "isolated" or not calm:
+        return ""
+    share = numbers.percent(calm["taken_share"])
+    return f"isolated latency decides: it excludes the {share} of CPU time that others used"
+
+
+def subject(doc: Measure, cause: Cause) -> str:
+    """What a cause speaks against: the study, or latency alone where isolated latency decided."""
+    level = cause["level"]
+    return f"latency {level}" if level != "note" and doc.get("decided_on") == "isolated" else level
 
 
 def headline(doc: Measure) -> tuple[str, str]:
@@ -253,7 +277,7 @@ def about(doc: Measure) -> str:
 
 def run_word(run: Run) -> str:
     """The verdict on one run, or that it does not count."""
-    return "set aside" if run.get("set_aside") else run["verdict"]
+    return "excluded" if run.get("set_aside") else run["verdict"]
 
 
 def set_aside(doc: Measure) -> str:
@@ -264,24 +288,18 @@ def set_aside(doc: Measure) -> str:
     runs = found["runs"]
     why = "; ".join(f"run {one['run']}: {one['why']}" for one in runs[:2])
     more = f"; and {len(runs) - 2} more" if len(runs) > 2 else ""
-    return f"{len(runs)} of {numbers.plural(found['made'], 'run')}, by clocks and counters alone: {why}{more}"
+    return f"{len(runs)} of {numbers.plural(found['made'], 'run')}, by clocks and counters: {why}{more}"
 
 
 def counted_runs(doc: Measure) -> str:
-    """Say how many runs were made, whether they are enough, and how many do not count."""
+    """Say how many runs count, how long they took, and how many were excluded."""
     found = doc.get("set_aside")
-    text = numbers.plural(found["made"] if found else doc["stopping"]["runs"], "run")
+    text = numbers.plural(found["counted"] if found else doc["stopping"]["runs"], "run")
     if total := doc["seconds_total"]:
         text += f" in {numbers.seconds(total)}"
     if found and found["runs"]:
-        text += f", {len(found['runs'])} of them set aside"
-    if doc["plan"].get("quick"):
-        return f"{text}; no precision was asked for"
-    asked = doc["stopping"]["precision"]
-    if asked is None or doc["stopping"]["reached"] is None:
-        return text
-    how = "reached" if doc["stopping"]["reached"] else "not reached"
-    return f"{text}; precision of ±{numbers.percent(asked)} {how}"
+        text += f", {len(found['runs'])} more excluded"
+    return text
 
 
 def runs_off(doc: Measure) -> list[str]:

@@ -115,6 +115,16 @@ class CourseOptions:
             may_change=True,
         ),
     ] = None
+    decide_on: Annotated[
+        Literal["isolated", "raw"],
+        Option(
+            "Procedure",
+            "LATENCY",
+            "Where interference was seen, isolated latency decides whether the study is valid; raw: latency"
+            " decides always.",
+            may_change=True,
+        ),
+    ] = "isolated"
     remake: Annotated[
         str | None,
         Option(

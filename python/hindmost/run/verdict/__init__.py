@@ -95,6 +95,8 @@ def headline(verdict: Verdict, found: Sequence[Cause], figures: str, calm: str =
     figures, calm : str
         Latencies, and isolated latencies where these are valid and latencies are not.
     """
+    if verdict == "valid" and calm:
+        return f"valid: isolated {calm}{f'. Latency: {figures}' if figures else ''}"
     stalled = next((one.brief for one in found if SERVER_STALLED in one.codes), "")
     if verdict == "valid":
         quick = next((f"; {one.text}. To do: {one.hint}" for one in found if "quick-look" in one.codes), "")

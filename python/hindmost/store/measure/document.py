@@ -101,6 +101,7 @@ class Measure(TypedDict):
     version: str
     created: str
     verdict: Verdict
+    decided_on: NotRequired[Literal["latency", "isolated"]]
     headline: str
     reasons: list[Reason]
     causes: NotRequired[list[Cause]]

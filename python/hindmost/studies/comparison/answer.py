@@ -312,14 +312,15 @@ def _of_sides(sides: Sequence[Measured]) -> list[Reason]:
     """What each measurement says of itself that bears on this."""
     found = []
     for side in sides:
-        grave = [one for one in side.result["reasons"] if one["level"] == side.result["verdict"]]
-        if side.result["verdict"] == "valid" or not grave:
+        # The verdict may rest on isolated latency; sides are compared by latency as well.
+        grave = [one for one in side.result["reasons"] if one["level"] != "note"]
+        if not grave:
             continue
         level: Literal["invalid", "inconclusive", "note"]
         level = "invalid" if side.distorted else "inconclusive" if "*" in side.faults() else "note"
-        text = f"{side.label} is {side.result['verdict']}: {first_words(grave[0]['text'])}"
+        text = f"{side.label} is {grave[0]['level']}: {first_words(grave[0]['text'])}"
         again = f"hindmost study report {side.study.folder}"
-        values = {"side": side.label, "verdict": side.result["verdict"], "why": grave[0]["code"]}
+        values = {"side": side.label, "verdict": grave[0]["level"], "why": grave[0]["code"]}
         found.append(_reason("side-not-valid", text, again, level, **values))
     return found
 

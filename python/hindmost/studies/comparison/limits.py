@@ -27,7 +27,7 @@ def judged(limits: Sequence[ChangeLimit], against: Sequence[Against]) -> list[Li
 def _judged(limit: ChangeLimit, one: Against) -> Limit:
     table = one["calm"] if limit.calm else one["latency"]
     if limit.figure not in table:
-        figure = f"{'calm ' if limit.calm else ''}{limit.figure}"
+        figure = f"{'isolated ' if limit.calm else ''}{limit.figure}"
         if limit.calm and not table:
             raise UsageError(
                 "unknown-name",

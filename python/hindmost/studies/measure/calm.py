@@ -11,6 +11,7 @@ from hindmost.run.figures import RunFigures, Values
 from hindmost.run.text import percent
 from hindmost.run.verdict import Reason, overall
 from hindmost.stats import Estimate
+from hindmost.stats import over_runs as mean_or_median
 from hindmost.stats.requests.calm import SURE
 from hindmost.stats.tables import binomial_bounds
 from hindmost.store import measure as documents
@@ -36,7 +37,7 @@ Estimator = Callable[[Sequence[Values], Sequence[Reason]], documents.Estimates]
 
 
 def over_runs(
-    runs: Sequence[RunFigures], reasons: Sequence[Reason], estimates: Estimator
+    runs: Sequence[RunFigures], reasons: Sequence[Reason], estimates: Estimator, plan: MeasurePlan
 ) -> documents.Calm | None:
     """What all runs say together; null where no run looked for thefts.
 
@@ -48,6 +49,8 @@ def over_runs(
         Of the verdict on the latency itself.
     estimates : callable
         How values of runs become estimates: the same as for latency.
+    plan : MeasurePlan
+        Whose precision each percentile must reach.
     """
     looked = [run.calm for run in runs if run.calm is not None]
     if not looked:
@@ -62,6 +65,8 @@ def over_runs(
         others += [replace(reason, labels=late) for reason in reasons if reason.code == "late-sends" and late]
     shown = good if why is None else []
     values = _known([one.values for one in shown])
+    if not plan.quick and (wide := _wide(values, plan)):
+        others.append(Reason("wide-intervals", "inconclusive", "", labels=wide))
     return {
         "latency_us": estimates(values, others) if shown else {},
         "verdict": overall(others) if shown else "inconclusive",
@@ -82,6 +87,28 @@ def _known(runs: Sequence[Values]) -> list[dict[str, float]]:
     names = dict.fromkeys(name for one in runs for name in one)
     kept = [name for name in names if sum(name not in one for one in runs) <= MOST_UNKNOWN * len(runs)]
     return [{name: one[name] for name in kept if name in one} for one in runs]
+
+
+def _wide(runs: Sequence[Values], plan: MeasurePlan) -> tuple[str, ...]:
+    """Percentiles whose interval over runs is wider than the plan's precision."""
+    columns = {name: [one[name] for one in runs if name in one] for name in plan.labels}
+    return tuple(
+        name
+        for name, column in columns.items()
+        if column and mean_or_median(column, plan.middle).relative_half_width > plan.precision
+    )
+
+
+def decides(calm: documents.Calm | None, plan: MeasurePlan) -> bool:
+    """Whether isolated latency decides the verdict: there was interference, and every percentile is valid."""
+    if plan.decide_on == "raw" or calm is None or calm["refused"] or not calm["thefts"]:
+        return False
+    found = [calm["latency_us"].get(name) for name in plan.labels if name not in calm["unsettled"]]
+    return (
+        calm["verdict"] == "valid"
+        and len(found) == len(plan.labels)
+        and all(one is not None and one["verdict"] == "valid" and one["high"] is not None for one in found)
+    )
 
 
 def _unsettled(runs: Sequence[RunCalm]) -> list[str]:

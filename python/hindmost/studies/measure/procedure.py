@@ -141,12 +141,13 @@ class Procedure:
         # Another rule has a budget of its own: it knows better what a run is worth to it.
         budget = spent(len(short), len(aside), self.plan) if self._by_plan else None
         reason = budget.text if budget else None
-        if reason and self._calm_counts(calm, len(short) + len(aside)):
-            budget = spent(len(short), len(aside), self.plan, calm=True)
-            reason = budget.text if budget else None
-            by_calm = self.rule.decide(
-                {name: [run.values[name] for run in calm] for name in self.plan.labels}
-            )
+        isolated = self._by_plan and self.plan.decide_on == "isolated" and any(one.thefts for one in calm)
+        if (reason or isolated) and self._calm_counts(calm, len(short) + len(aside)):
+            if reason:
+                budget = spent(len(short), len(aside), self.plan, calm=True)
+                reason = budget.text if budget else None
+            known = [one.values for one in calm if all(name in one.values for name in self.plan.labels)]
+            by_calm = self.rule.decide({name: [one[name] for one in known] for name in self.plan.labels})
             if by_calm.stop:
                 reason = f"{by_calm.reason} (isolated latency)"
         if len(short) >= SHORT_RUNS and all(short):

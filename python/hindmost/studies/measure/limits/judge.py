@@ -187,7 +187,7 @@ def _why(says: Judgement, doubt: Doubt) -> Note:
 def _hint(term: Term, doubt: Doubt) -> str | None:
     hint = doubt.reason["hint"]
     if doubt.blame == "host" and term.level is not None and not term.calm and not term.above:
-        return f"--require 'calm {term.text}' excludes interference" + (f"; {hint}" if hint else "")
+        return f"--require 'isolated {term.text}' excludes interference" + (f"; {hint}" if hint else "")
     if doubt.reason["code"] == "errors":
         return f"--require 'failed<1%' limits errors; {hint}"
     return hint
