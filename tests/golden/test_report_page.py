@@ -57,7 +57,7 @@ def test_verdict_as_a_word_comes_first():
         seen = [t.strip() for t in page.text if t.strip()]
         body = seen[seen.index(next(t for t in seen if t in "✓✕?")) :]
         assert body[1] == word
-        assert body[2] == title(SAMPLES[name]())
+        assert body[2].replace(numbers.THIN, " ") == title(SAMPLES[name]()).replace(numbers.THIN, " ")
 
 
 def test_thirty_runs_of_four_instances_stay_below_400_kB():
