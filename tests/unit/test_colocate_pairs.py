@@ -153,6 +153,17 @@ def test_a_measured_pair_answers_for_itself():
     assert f"{bad['expected']:.1%}" in render_answer(bad, width=200, color=False)
 
 
+def test_a_measured_pair_says_nothing_of_percentiles():
+    cards, truth = programs(8)
+    pairs = measured(8)
+    least = np.unravel_index(truth.argmin(), truth.shape)
+    server = {**cards[least[0]], "loaded": {"busy": 0.1, "presence": {"p50": share(0), "p99": share(0)}}}
+    for growth, answer in ((0.0, "yes"), (3.0, "unknown")):
+        grown = {"p50": share(growth), "p99": share(growth)}
+        server["axes"] = [{**axis, "latency": grown} for axis in server["axes"]]
+        assert ask(cards[least[1]], server, within=0.5, load=0.2, pairs=pairs)["answer"] == answer
+
+
 def test_strangers_are_answered_by_a_model_at_the_rate_that_was_asked_or_by_the_bound():
     cards, pairs = programs(22)[0], measured(20)
     quiet = card("quiet", (0.01, 0.01), (0.01, 0.01))

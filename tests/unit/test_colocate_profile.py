@@ -13,7 +13,7 @@ from messages import assert_refused, raises
 from rows import each_row
 
 from hindmost.cli import main
-from hindmost.colocation.asking import ask
+from hindmost.colocation.asking import ask, neighbours
 from hindmost.colocation.bound import question, read_card
 from hindmost.colocation.profiles import of_cards
 from hindmost.errors import Inconclusive, TargetError, UsageError
@@ -76,13 +76,80 @@ SERVER = card("kv", {"l3": 0.12, "dram": 0.02}, {"l3": 0.0, "dram": 0.0})
         ({"l3": 0.3, "dram": 0.6}, "unknown"),
     ],
 )
-def test_a_job_may_run_where_the_worst_ruler_that_it_slows_costs_less_than_is_allowed(taken, answer):
+def test_a_job_may_run_where_what_it_takes_costs_less_than_is_allowed(taken, answer):
     job = card("zstd", {"l3": 0.0, "dram": 0.0}, taken)
     found = question(job, SERVER, within=0.10, load=0.5)
     assert found["answer"] == answer
     assert found["allowed"] == pytest.approx(0.5 * 0.1 / 1.1)
     assert render_answer(ask(job, SERVER, within=0.10, load=0.5), width=100, color=False).startswith(answer)
     assert 'job="zstd",server="kv"' in prometheus_text(found)
+
+
+TEN = [f"r{k}" for k in range(10)]
+
+
+def ten(server: dict[str, float], taken: dict[str, float], grown: dict[str, dict[str, float]] | None = None):
+    """A server that loses alike to each of ten resources, and a job that takes the same of each."""
+    job, kv = (card(name, dict.fromkeys(TEN, 0.0), dict.fromkeys(TEN, 0.0)) for name in ("job", "kv"))
+    for axis, other in zip(job["axes"], kv["axes"], strict=True):
+        axis["contentiousness"], other["sensitivity"] = taken, server
+        if grown is not None:
+            other["latency"] = grown
+    if grown is not None:
+        kv["loaded"] = {"busy": 0.5, "presence": {"p50": share(0.0, 0.0), "p99": share(0.0, 0.0)}}
+    return job, kv
+
+
+def ends(value: float, low: float, high: float) -> dict[str, float]:
+    return {"value": value, "low": low, "high": high}
+
+
+def test_losses_to_several_resources_add_up():
+    found = ask(*ten(ends(0.04, 0.03, 0.045), share(1.0, 0.0)), within=0.1, load=0.5)
+    assert (found["answer"], found["measure"]) == ("unknown", "rate")
+    assert found["expected"] == pytest.approx(0.4)
+    assert found["worst"] == pytest.approx(0.45)
+    little = ask(*ten(ends(0.04, 0.03, 0.045), share(0.05, 0.01)), within=0.1, load=0.5)
+    assert (little["answer"], little["expected"]) == ("yes", pytest.approx(0.02))
+    assert [note["code"] for note in little["notes"]] == ["no-server-latency"]
+
+
+def test_a_server_whose_percentiles_grow_is_bounded_by_them_and_not_by_its_rate():
+    nothing = share(0.0, 0.001)
+    p50, p99 = ends(0.57, 0.55, 0.59), ends(0.35, -0.02, 0.88)
+    for grown, measure in (({"p50": p50, "p99": nothing}, "p50"), ({"p50": nothing, "p99": p99}, "p99")):
+        found = ask(*ten(nothing, share(0.3), grown), within=0.1, load=0.5)
+        assert (found["answer"], found["measure"]) == ("unknown", measure)
+        assert found["worst"] > found["allowed"]
+    found = ask(*ten(nothing, share(0.3), {"p50": nothing, "p99": nothing}), within=0.1, load=0.5)
+    assert (found["answer"], found["notes"]) == ("yes", [])
+    lost = ask(*ten(nothing, share(0.3), {"p50": nothing, "p99": None}), within=0.1, load=0.5)
+    assert (lost["answer"], lost["notes"][0]["code"]) == ("unknown", "missing-axes")
+
+
+def test_growth_at_the_load_of_the_profile_is_carried_to_the_load_that_is_asked():
+    one, job = share(0.2, 0.0), share(1.0, 0.0)
+    _, kv = ten(share(0.0, 0.0), job, {"p50": one, "p99": one})
+    kv["axes"] = kv["axes"][:1]
+    at = {load: question(ten(one, job)[0], kv, within=0.25, load=load)["answer"] for load in (0.4, 0.5, 0.7)}
+    # Beside the stressor the percentiles of an M/M/1 at half load grow by a fifth: it lost a twelfth of its rate.
+    assert question(ten(one, job)[0], kv, within=0.25, load=0.5)["worst"] == pytest.approx(1 / 12)
+    assert at == {0.4: "yes", 0.5: "yes", 0.7: "unknown"}
+
+
+def test_a_profile_that_tells_nothing_is_no_good_neighbour():
+    _, kv = ten(share(0.1), share(0.0))
+    known = {**ten(share(0.1), share(0.5))[0], "name": "known"}
+    wide = {**ten(share(0.1), share(0.0, 1.76))[0], "name": "wide"}
+    noisy = {**ten(share(0.1), share(0.0))[0], "name": "noisy", "noise": 1.76}
+    found = neighbours(kv, [wide, noisy, known], within=0.1, load=0.5)["jobs"]
+    assert (found[0]["job"], found[0]["answer"], found[0]["expected"]) == (
+        "known",
+        "unknown",
+        pytest.approx(0.5),
+    )
+    assert {one["notes"][0]["code"] for one in found[1:]} == {"noisy-profile"}
+    assert [one["expected"] for one in found[1:]] == [None, None]
 
 
 def test_presence_that_costs_too_much_is_a_no():

@@ -7,6 +7,7 @@ import pytest
 from messages import raises
 
 from hindmost.cli import main
+from hindmost.colocation.bound import question
 from hindmost.colocation.models import Kept, Linear, Zero
 from hindmost.colocation.profiles import Profiles, of_twin
 from hindmost.colocation.promise import HeldOut, admission, held_out
@@ -17,6 +18,8 @@ from hindmost.colocation.tco import saving, tornado
 from hindmost.errors import UsageError
 from hindmost.report.colocation.twin import render_steering, render_twin
 from hindmost.studies.colocation import twin
+
+PROCESSOR = {"vendor": "AuthenticAMD", "family": 25, "model": 17, "name": "AMD EPYC"}
 
 
 def world(n: int = 20, seed: int = 1) -> tuple[Profiles, np.ndarray]:
@@ -211,6 +214,62 @@ def test_the_twin_scores_every_predictor_beside_the_trivial_ones(small):
     text = render_twin(small, width=100, color=False)
     assert all(name in text for name in names)
     assert f"{small['promise']['rate']:.0%}" in text
+
+
+def twin_pairs():
+    """What the twin's programs lose to stressors beyond presence, take, and lose to presence and each other."""
+    profiles, lost = twin.run_twin(16, 2, warm=1000, ticks=4000, filled=5000)
+    beyond = 1 - (1 - profiles.sensitivity) / (1 - profiles.presence[:, None])
+    return beyond, profiles.contentiousness, profiles.presence, lost
+
+
+def summed_pairs():
+    """The same of programs that lose a little to each of ten resources: Eq 3.3 holds to the letter."""
+    rng = np.random.default_rng(3)
+    own, taken, presence = rng.uniform(0, 0.06, (16, 10)), rng.uniform(0, 1, (16, 10)), np.zeros(16)
+    return own, taken, presence, own @ taken.T
+
+
+@pytest.mark.parametrize("measure", ["rate", "p99"])
+@pytest.mark.parametrize("pairs", [twin_pairs, summed_pairs])
+def test_at_most_one_in_twenty_of_those_told_yes_breaks_its_limit(pairs, measure):
+    own, taken, presence, lost = pairs()
+    rng = np.random.default_rng(1)
+    said = broken = 0
+    for _ in range(1000):
+        victim, companion = rng.integers(0, 16, 2)
+        load, noise = rng.uniform(0.05, 0.5), rng.uniform(0.001, 0.03)
+        within = (1 - load) / (1 - load - min(rng.uniform(0.02, 0.7), 0.9 * (1 - load))) - 1
+
+        def seen(true, change=lambda lost: lost, noise=noise):
+            value = float(true + rng.normal(0, noise))
+            parts = {"value": value, "low": value - 1.96 * noise, "high": value + 1.96 * noise}
+            return {key: change(part) for key, part in parts.items()}
+
+        def grown(true, busy=0.1):
+            return seen(true, lambda lost: mm1(0.99, busy, min(lost, 0.85)) / mm1(0.99, busy) - 1)
+
+        job = {"axes": [{"ruler": k, "contentiousness": seen(one)} for k, one in enumerate(taken[companion])]}
+        server = {"axes": [{"ruler": k, "sensitivity": seen(one)} for k, one in enumerate(own[victim])]}
+        server["presence"] = seen(presence[victim])
+        if measure == "p99":
+            alone = grown(presence[victim])
+            server = {
+                "presence": seen(0.0),
+                "loaded": {"busy": 0.1, "presence": {"p50": alone, "p99": alone}},
+            }
+            server["axes"] = [
+                {"ruler": k, "sensitivity": seen(0.0), "latency": {"p50": growth, "p99": growth}}
+                for k, growth in enumerate(map(grown, own[victim]))
+            ]
+        named = {"name": "x", "processor": PROCESSOR, "placement": "near", "noise": noise}
+        answer = question(job | named, server | named, within=within, load=load)["answer"]
+        said += answer == "yes"
+        broken += answer == "yes" and mm1(0.99, load, lost[victim, companion]) > (1 + within) * mm1(
+            0.99, load
+        )
+    assert said > 10, "a bound that never says yes keeps any promise"
+    assert broken <= 0.05 * said
 
 
 def test_presence_is_what_the_inert_ruler_costs():

@@ -36,6 +36,13 @@ def test_each_job_goes_where_its_card_says_and_its_command_follows():
     assert (one["place"], command_of(one, "x", "y")) == ("elsewhere", None)
 
 
+def test_jobs_that_run_beside_a_server_at_the_same_time_add_up(monkeypatch):
+    monkeypatch.setitem(CARDS, "memory-2", {**CARDS["memory"], "name": "memory-2"})
+    both = advice("memory", "memory-2", "quiet")["jobs"]
+    assert [one["place"] for one in both] == ["beside", "supervised", "beside"]
+    assert [note["code"] for note in both[1]["notes"]][-1] == "sum-of-jobs"
+
+
 @each_row(("load", "own"), [(0.05, [0]), (0.26, [0, 1]), (0.75, [0, 1, 2])])
 def test_the_server_has_as_many_processors_as_its_load_needs(load, own):
     assert advice("quiet", load=load)["server_cpus"] == own

@@ -35,6 +35,18 @@ CODES: dict[str, Code] = {
     "undecided-axes": Code(
         "Next to some stressors the program may lose nothing or much.", "Use a longer `--budget`."
     ),
+    "noisy-profile": Code(
+        "The losses in a profile span from nothing to all, so nothing follows from them.",
+        "Use a longer `--budget`, or a quieter host.",
+    ),
+    "no-server-latency": Code(
+        "The server's profile has no latency, so its percentiles follow from its rate alone.",
+        "Profile the server with `--probe` and `--probe-address`.",
+    ),
+    "sum-of-jobs": Code(
+        "A job may run beside the server alone, but not together with the jobs before it.",
+        "Run it under `hindmost colocate supervise`, or put it first.",
+    ),
     "different-placements": Code(
         "The two profiles were measured with different placements of the processors.",
         "Profile both programs with the same `--cpu` and `--other`.",

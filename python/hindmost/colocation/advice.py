@@ -14,6 +14,7 @@ from typing import Any
 
 from hindmost.colocation.bound import question
 from hindmost.errors import HostUnfit, UsageError
+from hindmost.notes import Note
 from hindmost.store.colocation import ADVICE_SCHEMA, Advice, Advised, Place
 
 SLICE = "hindmost-beside.slice"
@@ -31,6 +32,8 @@ def advise(
     server_cpus: Sequence[int] | None = None,
 ) -> Advice:
     """Say for each job whether it may run beside the server, under supervision, or elsewhere.
+
+    Jobs beside the server run at the same time, so their costs add up, in the order in which they are given.
 
     Parameters
     ----------
@@ -62,6 +65,7 @@ def advise(
             load=load,
         )
     advised: list[Advised] = []
+    spent = 0.0
     for job in jobs:
         if job["name"] in [one["job"] for one in advised]:
             raise UsageError(
@@ -71,16 +75,22 @@ def advise(
                 name=job["name"],
             )
         found = question(job, server, within=within, load=load)
+        place, notes = _PLACES[found["answer"]], list(found["notes"])
+        if place == "beside" and spent + found["worst"] > found["allowed"]:
+            place = "supervised"
+            text = f"next to the jobs before it, {job['name']} may cost more than is allowed"
+            notes.append(Note("sum-of-jobs", text, {"have": spent, "need": found["worst"]}).document())
+        spent += found["worst"] if place == "beside" else 0.0
         advised.append(
             {
                 "job": job["name"],
                 "command": list(job["command"]),
                 "answer": found["answer"],
-                "place": _PLACES[found["answer"]],
+                "place": place,
                 "worst": found["worst"],
                 "ruler": found["ruler"],
                 "allowed": found["allowed"],
-                "notes": found["notes"],
+                "notes": notes,
             }
         )
     return {

@@ -6,13 +6,14 @@ pairs, with a margin for a rate of violations; or the bound that two cards give.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 
-from hindmost.colocation.bound import question
+from hindmost.colocation.bound import bounds_of, question
 from hindmost.colocation.models import ours
 from hindmost.colocation.profiles import of_cards
 from hindmost.colocation.promise import admission
@@ -92,8 +93,9 @@ def ask(
         "answer": bound["answer"],
         "by": "bound",
         "allowed": bound["allowed"],
-        "expected": _sum(job, server),
+        "expected": bound["expected"],
         "worst": bound["worst"],
+        "measure": bound["measure"],
         "ruler": bound["ruler"],
         "within": within,
         "load": load,
@@ -112,7 +114,12 @@ def ask(
             value=pairs["processor"]["name"],
             need=server["processor"]["name"],
         )
-    return _measured(answer, pairs) or _modelled(answer, job, server, pairs, violations)
+    found = _measured(answer, pairs) or _modelled(answer, job, server, pairs, violations)
+    latency = [one.worst for name, one in bounds_of(job, server).items() if name != "rate"]
+    if found["answer"] == "yes" and any(worst > found["allowed"] for worst in latency):
+        # Pairs tell what becomes of the rate, not of a percentile.
+        return {**found, "answer": "unknown", "by": "bound"}
+    return found
 
 
 def neighbours(
@@ -124,21 +131,18 @@ def neighbours(
     pairs: Mapping[str, Any] | None = None,
     violations: float = 0.05,
 ) -> Neighbours:
-    """Rank jobs as neighbours of a server: by answer, then by what it is thought to lose beside each."""
+    """Rank jobs as neighbours of a server: by answer, then by expected loss, then by the largest possible.
+
+    A job whose loss is unknown stands after those whose loss is known.
+    """
     found = [ask(job, server, within=within, load=load, pairs=pairs, violations=violations) for job in jobs]
-    found.sort(key=lambda one: (_ORDER.index(one["answer"]), one["expected"], one["worst"]))
+    found.sort(key=_rank)
     return {"schema": NEIGHBOURS_SCHEMA, "server": str(server["name"]), "jobs": found}
 
 
-def _sum(job: Mapping[str, Any], server: Mapping[str, Any]) -> float:
-    """Eq 3.3 with coefficients of 1: nothing is known of pairs."""
-    taken = {axis["ruler"]: axis["contentiousness"] for axis in job["axes"]}
-    total = 0.0
-    for axis in server["axes"]:
-        con, sen = taken.get(axis["ruler"]), axis["sensitivity"]
-        if con is not None and sen is not None:
-            total += max(0.0, con["value"]) * max(0.0, sen["value"])
-    return total
+def _rank(one: Answer) -> tuple[int, float, float]:
+    expected = one["expected"]
+    return _ORDER.index(one["answer"]), math.inf if expected is None else expected, one["worst"]
 
 
 def _measured(answer: Answer, pairs: Mapping[str, Any]) -> Answer | None:

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hindmost.colocation.tail import allowed_loss
+from hindmost.colocation.tail import MOST_LOAD, allowed_loss
 from hindmost.documents import read_text
 from hindmost.errors import UsageError
 from hindmost.notes import Note
 from hindmost.store.colocation import PROFILE_SCHEMA
 
 TOLD = 0.01
-"""Share from which on a lower end of an interval counts as use of a resource."""
+"""Share from which on an end of an interval counts as use of a resource."""
+NOISY = 0.5
+"""Half the width of an interval of losses that spans from nothing to all."""
+PRESENCE = "presence"
+"""Stands for the inert companion among stressors that lack a figure."""
 _MODEL = ("vendor", "family", "model")
 
 
@@ -100,14 +105,93 @@ def shared_axes(job: Mapping[str, Any], server: Mapping[str, Any]) -> list[str]:
     ]
 
 
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """What two profiles say of one measure of a server: its rate, or a percentile of its latency.
+
+    Attributes
+    ----------
+    expected, worst : float
+        Share of its rate that the server loses next to the job. The growth of a percentile counts as the loss
+        that explains it in the queue of Eq 3.6.
+    stressor : str or None
+        The one that costs most at worst.
+    missing : tuple of str
+        Stressors that lack a figure.
+    presence : float
+        What the server loses for sure to any companion, even an inert one.
+    """
+
+    expected: float
+    worst: float
+    stressor: str | None
+    missing: tuple[str, ...]
+    presence: float
+
+
+def bounds_of(job: Mapping[str, Any], server: Mapping[str, Any]) -> dict[str, Bound]:
+    """Bound what a server loses next to a job: ``rate``, and ``p50`` and ``p99`` where its profile has them.
+
+    Losses add up as in Eq 3.3 with coefficients of 1, at the upper ends of all intervals. The loss to a
+    single resource counts in full: a stressor may lose less to the job than the server does. The loss to an
+    inert companion comes on top.
+    """
+
+    def rate(share: Mapping[str, float]) -> Mapping[str, float]:
+        return share
+
+    found = {
+        "rate": _bound(
+            job, [(one["ruler"], one["sensitivity"]) for one in server["axes"]], server["presence"], rate
+        )
+    }
+    if "loaded" in server:
+        busy = min(max(server["loaded"]["busy"], 0.0), MOST_LOAD)
+
+        def slowed(growth: Mapping[str, float]) -> Mapping[str, float]:
+            return {key: allowed_loss(growth[key], busy) for key in ("value", "low", "high")}
+
+        for name in ("p50", "p99"):
+            costs = [(one["ruler"], one.get("latency", {}).get(name)) for one in server["axes"]]
+            found[name] = _bound(job, costs, server["loaded"]["presence"][name], slowed)
+    return found
+
+
+def _bound(
+    job: Mapping[str, Any],
+    costs: Sequence[tuple[str, Mapping[str, float] | None]],
+    presence: Mapping[str, float] | None,
+    loss: Callable[[Mapping[str, float]], Mapping[str, float]],
+) -> Bound:
+    taken = {axis["ruler"]: axis["contentiousness"] for axis in job["axes"]}
+    missing = [] if presence is not None else [PRESENCE]
+    alone = {"value": 0.0, "low": 0.0, "high": 0.0} if presence is None else loss(presence)
+    expected, total, largest, stressor = 0.0, 0.0, 0.0, None
+    for name, cost in costs:
+        con = taken.get(name)
+        if con is None or cost is None:
+            missing.append(name)
+            continue
+        lost = loss(cost)
+        expected += min(1.0, max(0.0, con["value"])) * max(0.0, lost["value"])
+        if con["high"] > TOLD and lost["high"] > largest:
+            largest, stressor = lost["high"], name
+        total += min(1.0, max(0.0, con["high"])) * max(0.0, lost["high"])
+    # Where presence may cost nothing, its value counts: its noise is that of the whole profile.
+    worst = max(total, largest) + max(0.0, alone["high"] if alone["low"] > 0 else alone["value"])
+    return Bound(
+        min(1.0, expected + max(0.0, alone["value"])), min(1.0, worst), stressor, tuple(missing), alone["low"]
+    )
+
+
 def question(
     job: Mapping[str, Any], server: Mapping[str, Any], *, within: float, load: float
 ) -> dict[str, Any]:
     """Answer whether ``job`` may run beside ``server``, of which a percentile must stay ``within``.
 
-    Yes where even the worst shared resource costs the server less than it may lose: the largest upper end
-    of its sensitivity, over rulers that the job slows at all. No where the presence of anything costs more
-    than that. All else cannot be told from two cards.
+    Yes where what the server loses at most (`bounds_of`), in its rate and in each percentile that its profile
+    has, is less than it may lose. No where the presence of anything costs more than that. All else cannot be
+    told from two cards.
 
     Parameters
     ----------
@@ -117,6 +201,12 @@ def question(
         Growth of the percentile.
     load : float
         Of the server, alone.
+
+    Returns
+    -------
+    dict
+        ``measure`` names what decides: ``rate``, ``p50`` or ``p99``. ``expected`` is None where the intervals
+        of a profile span the whole scale.
 
     Raises
     ------
@@ -136,25 +226,30 @@ def question(
             shared=shared_axes(job, server),
         )
     allowed = allowed_loss(within, load)
-    taken = {axis["ruler"]: axis["contentiousness"] for axis in job["axes"]}
-    worst, ruler, unknown = 0.0, None, []
-    for axis in server["axes"]:
-        con, sen = taken.get(axis["ruler"]), axis["sensitivity"]
-        if con is None or sen is None:
-            unknown.append(axis["ruler"])
-        elif con["high"] > 0.01 and sen["high"] > worst:
-            worst, ruler = sen["high"], axis["ruler"]
-    presence = server["presence"]
-    if presence is not None and presence["low"] > allowed:
-        answer = "no"
-    else:
-        answer = "yes" if worst <= allowed and not unknown else "unknown"
+    bounds = bounds_of(job, server)
+    measure, bound = max(bounds.items(), key=lambda one: one[1].worst)
+    missing = list(dict.fromkeys(name for one in bounds.values() for name in one.missing))
+    noisy = [
+        card["name"]
+        for card, key in ((job, "contentiousness"), (server, "sensitivity"))
+        if card["noise"] > NOISY
+        or any((share := axis[key]) and share["high"] - share["low"] > 2 * NOISY for axis in card["axes"])
+    ]
     notes: list[Note] = []
-    if unknown:
+    if missing:
         notes.append(
-            Note("missing-axes", f"the profiles have no figures for {', '.join(unknown)}", {"axes": unknown})
+            Note("missing-axes", f"the profiles have no figures for {', '.join(missing)}", {"axes": missing})
         )
-    if job["placement"] != server["placement"]:
+    if noisy:
+        notes.append(
+            Note(
+                "noisy-profile",
+                f"losses in the profile of {', '.join(noisy)} are not known to {NOISY:.0%} of the rate",
+                {"names": noisy, "most": NOISY},
+            )
+        )
+    differ = job["placement"] != server["placement"]
+    if differ:
         notes.append(
             Note(
                 "different-placements",
@@ -163,14 +258,24 @@ def question(
                 {"job": job["placement"], "server": server["placement"]},
             )
         )
-        answer = "unknown" if answer == "yes" else answer
+    if any(one.presence > allowed for one in bounds.values()):
+        answer = "no"
+    else:
+        answer = "yes" if bound.worst <= allowed and not (missing or noisy or differ) else "unknown"
+    if answer == "yes" and "loaded" not in server:
+        text = (
+            f"the profile of {server['name']} has no latency; its percentiles follow from its rate (Eq 3.6)"
+        )
+        notes.append(Note("no-server-latency", text))
     return {
         "job": job["name"],
         "server": server["name"],
         "answer": answer,
         "allowed": allowed,
-        "worst": worst,
-        "ruler": ruler,
+        "expected": None if noisy else bound.expected,
+        "worst": bound.worst,
+        "measure": measure,
+        "ruler": bound.stressor,
         "within": within,
         "load": load,
         "notes": [one.document() for one in notes],

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from hindmost.colocation.bound import load_card, question
+from hindmost.colocation.tail import MOST_LOAD, allowed_loss
 from hindmost.errors import UsageError
 from hindmost.kubernetes import Node, Pod, Watched
 from hindmost.kubernetes.extender import MOST_SCORE
@@ -106,7 +107,7 @@ class CardJudge:
         if job is None:
             return []
         within = _share(_said(node, "hindmost/within"), self.within)
-        load = min(0.99, _share(_said(node, "hindmost/load"), self.load))
+        load = min(MOST_LOAD, _share(_said(node, "hindmost/load"), self.load))
         names = [name for name in re.split(r"[.,\s]+", _said(node, "hindmost/servers") or "") if name]
         found = []
         for name in names:
@@ -130,8 +131,6 @@ def _share(text: str | None, usual: float) -> float:
 
 
 def _unknown(job: Mapping[str, Any], server: str, within: float, load: float) -> dict[str, Any]:
-    from hindmost.colocation.tail import allowed_loss
-
     return {
         "job": job["name"],
         "server": server,

@@ -12,6 +12,8 @@ import numpy as np
 
 from hindmost.colocation.profiles import Array
 
+MOST_LOAD = 0.99
+"""Beyond it a queue has no percentile that could be told."""
 LEAST_SERVICES = 200
 """Fewer have no p99."""
 

@@ -86,7 +86,7 @@ def parse_percent(text: str, what: str = "precision") -> float:
         raise UsageError(
             "bad-value",
             f"{what} {text!r} is not between 0 and 100 %",
-            hint="write it like 5%",
+            hint=_percent_hint(text, share, "5%"),
             name=what,
             value=text,
             least=0.0,
@@ -95,22 +95,28 @@ def parse_percent(text: str, what: str = "precision") -> float:
     return share
 
 
-def parse_share(text: str, what: str) -> float:
-    """Read a share that may be none, or all and more; returns a fraction of 1.
+def _percent_hint(text: str, share: float, example: str) -> str:
+    """Suggest the percent sign where a bare number looks like percent."""
+    forgotten = "%" not in text and 1.0 < share <= 100.0
+    return f"write {share:g}%" if forgotten else f"write it like {example}"
+
+
+def parse_share(text: str, what: str, most: float = MOST_SHARE) -> float:
+    """Read a share that may be none, or all and more up to `most`; returns a fraction of 1.
 
     >>> parse_share("50%", "--remake"), parse_share("0", "--remake")
     (0.5, 0.0)
     """
     share = _split(text, what, {"": 1.0, "%": 0.01}, "50% or 0.5")
-    if not 0.0 <= share <= MOST_SHARE:
+    if not 0.0 <= share <= most:
         raise UsageError(
             "bad-value",
-            f"{what} {text!r} is not between 0 and {MOST_SHARE:.0%}",
-            hint="write it like 50%",
+            f"{what} {text!r} is not between 0 and {100 * most:.0f} %",
+            hint=_percent_hint(text, share, "50%"),
             name=what,
             value=text,
             least=0.0,
-            most=MOST_SHARE,
+            most=most,
         )
     return share
 

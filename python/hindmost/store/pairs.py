@@ -63,10 +63,12 @@ class Pairs(TypedDict):
 class Answer(TypedDict):
     """May ``job`` run beside ``server``.
 
-    ``allowed``: share of its rate that the server may lose; ``expected``: that it is thought to lose. ``by``:
-    what decides: the pair as it was *measured*, a *model* that learned from pairs, with a margin for
-    ``violations``, or the *bound* that two cards give. ``worst``, ``ruler``: of the bound. ``least_rate``: of
-    violations that the known pairs could promise; null without them.
+    ``allowed``: share of its rate that the server may lose; ``expected``: the share that it probably loses,
+    null where a profile is too noisy. ``by`` says what decides: the pair as it was *measured*, a *model* that
+    learned from pairs, with a margin for ``violations``, or the *bound* that two cards give. ``worst``,
+    ``ruler``: of the bound; ``measure``: whether it comes from the rate or from a percentile, whose growth
+    counts as the loss of rate that explains it (Eq 3.6). ``least_rate``: of violations that the known pairs
+    could promise; null without them.
     """
 
     job: str
@@ -74,8 +76,9 @@ class Answer(TypedDict):
     answer: Literal["yes", "no", "unknown"]
     by: Literal["measured", "model", "bound"]
     allowed: float
-    expected: float
+    expected: float | None
     worst: float
+    measure: Literal["rate", "p50", "p99"]
     ruler: str | None
     within: float
     load: float

@@ -43,7 +43,7 @@ def advise(
     from hindmost.colocation.advice import command_of, files_of
     from hindmost.colocation.bound import load_card
     from hindmost.errors import UsageError
-    from hindmost.plan import parse_share, parse_term
+    from hindmost.plan import parse_percent, parse_share, parse_term
     from hindmost.report.colocation.advice import render_advice
     from hindmost.store.files import install
     from hindmost.targets.cpus import parse_cpus
@@ -79,8 +79,8 @@ def advise(
     document = advised(
         load_card(server),
         [load_card(one) for one in jobs],
-        within=parse_share(within, "within"),
-        load=parse_share(load, "load"),
+        within=parse_share(within, "--within"),
+        load=parse_percent(load, "--load"),
         cpus=cpus,
         server_cpus=own,
     )

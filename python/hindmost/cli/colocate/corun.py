@@ -62,7 +62,7 @@ def corun(
         load_card(server),
         [load_card(one) for one in jobs],
         rates=[parse_rate(one) for one in rates.split(",")] if rates else (),
-        within=parse_share(within, "within"),
+        within=parse_share(within, "--within"),
         cpu=cpu,
         other=other,
         budget_s=parse_duration(budget, "budget", 1.0),

@@ -32,9 +32,9 @@ def extender(
     """
     from hindmost.colocation.kubernetes import CardJudge, read_cards
     from hindmost.kubernetes import Watched
-    from hindmost.plan import parse_share
+    from hindmost.plan import parse_percent, parse_share
 
     judge = CardJudge(
-        Watched(cards, read_cards), parse_share(within, "within"), parse_share(load, "load"), strict
+        Watched(cards, read_cards), parse_share(within, "--within"), parse_percent(load, "--load"), strict
     )
     return answered(judge, listen, port, judge.gauges, "hindmost_colocate")

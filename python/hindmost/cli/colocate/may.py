@@ -32,24 +32,25 @@ def may(
 ) -> int:
     """Say whether a job may run beside a server: yes, no, or that two cards cannot tell.
 
-    What the server loses beside the job is at most what it loses beside the worst of the rulers that the job
-    slows; percentiles grow faster than that, by the server's load (Eq 3.6). Cards of different processors are
+    What the server loses beside the job is at most the sum of what it loses to each resource, as far as the
+    job takes it (Eq 3.3). The growth of p50 and p99 that its card has counts as well, and is carried to --load
+    by Eq 3.6. Cards of different processors are
     refused. With --pairs (of `colocate pairs`) a measured pair answers for itself, and for others a model
     that learned from all, with a margin so wide that no more than --violations of those told yes break it.
     """
     from hindmost.colocation.asking import ask, load_pairs
     from hindmost.colocation.bound import load_card
     from hindmost.errors import HindmostError
-    from hindmost.plan import parse_share
+    from hindmost.plan import parse_percent, parse_share
     from hindmost.report.colocation.profile import prometheus_text, render_answer
 
     found = ask(
         load_card(job),
         load_card(server),
-        within=parse_share(within, "within"),
-        load=parse_share(load, "load"),
+        within=parse_share(within, "--within"),
+        load=parse_percent(load, "--load"),
         pairs=None if pairs is None else load_pairs(pairs),
-        violations=parse_share(violations, "violations"),
+        violations=parse_percent(violations, "--violations"),
     )
     failure = None if prometheus is None else written(prometheus, prometheus_text(found))
     print(json.dumps(found) if json_ else render_answer(found), end="\n" if json_ else "")

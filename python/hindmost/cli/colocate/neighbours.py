@@ -32,7 +32,7 @@ def neighbours(
     from hindmost.colocation.asking import neighbours as ranked
     from hindmost.colocation.bound import load_card
     from hindmost.errors import UsageError
-    from hindmost.plan import parse_share
+    from hindmost.plan import parse_percent, parse_share
     from hindmost.report.colocation.profile import render_neighbours
 
     if not jobs:
@@ -45,10 +45,10 @@ def neighbours(
     document = ranked(
         load_card(server),
         [load_card(one) for one in jobs],
-        within=parse_share(within, "within"),
-        load=parse_share(load, "load"),
+        within=parse_share(within, "--within"),
+        load=parse_percent(load, "--load"),
         pairs=None if pairs is None else load_pairs(pairs),
-        violations=parse_share(violations, "violations"),
+        violations=parse_percent(violations, "--violations"),
     )
     print(json.dumps(document) if json_ else render_neighbours(document), end="\n" if json_ else "")
     return int(EXITS[document["jobs"][0]["answer"]])

@@ -34,7 +34,7 @@ def steer(
     list in the layout of Alibaba's cluster-trace-gpu-v2023: its LS pods serve, its BE pods are batch work.
     """
     from hindmost.errors import UsageError
-    from hindmost.plan import parse_share
+    from hindmost.plan import parse_percent
     from hindmost.report.colocation.twin import render_steering
     from hindmost.studies.colocation.twin import steering
 
@@ -48,6 +48,6 @@ def steer(
             option="--pods",
             path=str(pods),
         ) from None
-    document = steering(programs, servers=servers, seed=seed, load=parse_share(load, "load"), pods=listed)
+    document = steering(programs, servers=servers, seed=seed, load=parse_percent(load, "--load"), pods=listed)
     print(json.dumps(document) if json_ else render_steering(document), end="\n" if json_ else "")
     return Exit.DONE

@@ -53,7 +53,7 @@ def stress(
         ) from None
     found = stressed(
         rulers,
-        duty=parse_share(duty, "duty"),
+        duty=parse_share(duty, "--duty", most=1.0),
         period_ns=round(parse_duration(period, "period") * 1e9),
         duration_s=parse_duration(duration, "duration", 0.01),
         cpus=places,

@@ -50,8 +50,8 @@ def tail(
     document = grown(
         None if service is None else read_services(service),
         levels=levels,
-        load=parse_share(load, "load"),
-        lost=parse_share(lost, "lost"),
+        load=parse_share(load, "--load", most=1.0),
+        lost=parse_share(lost, "--lost", most=1.0),
         workers=workers,
         beside=None if beside is None else read_services(beside),
         seed=seed,

@@ -29,12 +29,12 @@ def twin(
     same figures. A low rate of violations needs many programs; 200 of them beside 20 others each take two
     minutes.
     """
-    from hindmost.plan import parse_share
+    from hindmost.plan import parse_percent
     from hindmost.report.colocation.twin import render_twin
     from hindmost.studies.colocation.twin import compare
 
     document = compare(
-        programs, splits=splits, seed=seed, rate=parse_share(violations, "violations"), partners=partners
+        programs, splits=splits, seed=seed, rate=parse_percent(violations, "--violations"), partners=partners
     )
     print(json.dumps(document) if json_ else render_twin(document), end="\n" if json_ else "")
     return Exit.DONE

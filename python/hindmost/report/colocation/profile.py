@@ -113,8 +113,8 @@ def _why(found: Answer) -> str:
             " violations"
         )
     return (
-        f", and the worst ruler that the job slows ({found['ruler'] or 'none'}) costs up to"
-        f" {found['worst']:.1%}"
+        f", and next to the job it loses up to {found['worst']:.1%} by its {found['measure']}"
+        f" (most by {found['ruler'] or 'none'})"
     )
 
 
@@ -135,9 +135,10 @@ def render_neighbours(document: Neighbours, *, width: int | None = None, color: 
         f" {first['within']:.0%} at load {first['load']:.0%}: {first['allowed']:.1%} of the rate may be lost",
     )
     console.print()
-    console.print(f"{'job':<20} {'may it':<8} {'by':<9} {'expected':>8} {'at most':>8}  worst ruler")
+    console.print(f"{'job':<20} {'may it':<8} {'by':<9} {'expected':>8} {'at most':>8}  most by")
     for one in document["jobs"]:
-        cells = f"{one['answer']:<8} {one['by']:<9} {one['expected']:>8.1%} {one['worst']:>8.1%}"
+        expected = "unknown" if one["expected"] is None else f"{one['expected']:.1%}"
+        cells = f"{one['answer']:<8} {one['by']:<9} {expected:>8} {one['worst']:>8.1%}"
         console.print(f"{plain(one['job']):<20} {cells}  {one['ruler'] or '-'}", soft_wrap=True)
     for note in dict.fromkeys(note["text"] for one in document["jobs"] for note in one["notes"]):
         printed(console, f"note: {note}", indent=2)
