@@ -185,9 +185,6 @@ def test_blocks_that_differ_widen_no_comparison() -> None:
         inside = [e.low <= t <= e.high for e, t in zip(blocked.effects("corner"), truth, strict=True)]
         hit += sum(inside[1:])
         narrower += blocked.effects()[1].error < plain.effects()[1].error / 2.0
-        assert blocked.effects()[1].value == pytest.approx(plain.effects()[1].value)
-        assert blocked.effects()[0].error == pytest.approx(plain.effects()[0].error)
-        assert blocked.block_share is not None
     assert hit / (7 * tries) == pytest.approx(0.95, abs=0.037)  # four standard errors of 560
     assert narrower > 0.9 * tries
 

@@ -40,9 +40,9 @@ def precision(
 ) -> dict[Term, Precision]:
     """What to expect of each term but the intercept.
 
-    With L the solution of least squares, an effect's error is ``cv sqrt(sum_c L_jc^2 / blocks)``, and its
-    degrees of freedom are Satterthwaite's for cells with a variance each, less what blocks take. Runs of all
-    cells are taken to scatter alike.
+    With L the solution of least squares, an effect's error is ``cv sqrt(sum_c L_jc^2 / blocks)``, with
+    ``blocks - 1`` degrees of freedom. Runs of all cells are taken to scatter alike, and effects to be the
+    same in all blocks: where they are not, the intervals come out wider.
 
     Parameters
     ----------
@@ -62,10 +62,10 @@ def precision(
     --------
     >>> from hindmost.design import Factor, full
     >>> design = full([Factor(name, ("off", "on")) for name in "abcd"])
-    >>> round(precision(design, 10)[("a",)].half_width, 4)  # 2 / sqrt(160) * 5 % * t(135)
-    0.0156
-    >>> round(precision(design, 10, coding="corner")[("a",)].half_width, 4)  # sqrt(2 / 10) * 5 % * t(16.9)
-    0.0472
+    >>> round(precision(design, 10)[("a",)].half_width, 4)  # 2 / sqrt(160) * 5 % * t(9)
+    0.0179
+    >>> round(precision(design, 10, coding="corner")[("a",)].half_width, 4)  # sqrt(2 / 10) * 5 % * t(9)
+    0.0506
     """
     if blocks < 1 or not (cv > 0.0 and math.isfinite(cv)) or not 0.0 < confidence < 1.0:
         raise UsageError(
@@ -79,23 +79,16 @@ def precision(
     matrix = design.matrix(coding)
     squares = np.linalg.pinv(matrix) ** 2
     errors = cv * np.sqrt(squares.sum(axis=1) / blocks)
-    degrees = _degrees(squares, blocks)
+    # One block: no cell has a second run, and what the model leaves over stands for the scatter.
+    degrees = float(blocks - 1 if blocks > 1 else len(design.cells) - len(design.columns))
     out: dict[Term, Precision] = {}
-    for column, error, d in zip(design.columns, errors.tolist(), degrees, strict=True):
+    for column, error in zip(design.columns, errors.tolist(), strict=True):
         if column.term:
-            mine = Precision(_t(0.5 + confidence / 2.0, d) * error, math.inf)
+            mine = Precision(_t(0.5 + confidence / 2.0, degrees) * error, math.inf)
             mine = Precision(mine.half_width, mine.half_width + _t(POWER, math.inf) * error)
             worst = out.get(column.term, mine)
             out[column.term] = max(worst, mine, key=lambda one: one.half_width)
     return out
-
-
-def _degrees(squares: np.ndarray, blocks: int) -> list[float]:
-    coefficients, cells = squares.shape
-    if blocks == 1:  # no cell has a second run: what the model leaves over stands for the scatter
-        return [float(cells - coefficients)] * coefficients
-    per_cell = (blocks - 1) * (cells - 1) / cells
-    return list(per_cell * squares.sum(axis=1) ** 2 / (squares**2).sum(axis=1))
 
 
 def _t(probability: float, degrees: float) -> float:

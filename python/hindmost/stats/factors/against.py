@@ -89,15 +89,11 @@ def against(
     for fit in fits:
         noise = fit.between
         rows = fit.rows([*others]) - fit.rows([control])
-        weights = rows @ noise.weights
-        squares = weights**2 @ fit.table.member @ noise.shares
-        value += weights @ fit.table.y
-        square += squares @ noise.variances
-        sd = np.sqrt(fit.table.member @ noise.of_cells)
-        moved += random.standard_normal((draws, sd.size)) * sd @ weights.T
-        drawn += (
-            noise.variances * random.chisquare(noise.degrees, (draws, len(noise.degrees))) / noise.degrees
-        ) @ squares.T
+        value += rows @ noise.cells
+        square += noise.errors(rows)[0] ** 2
+        more, squares = noise.draw(rows, draws, random)
+        moved += more
+        drawn += squares
     half = _critical(moved, drawn, confidence) * np.sqrt(square) / len(fits)
     value = value / len(fits)
     return [

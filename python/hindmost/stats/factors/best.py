@@ -73,21 +73,16 @@ def best(
         )
     rows = fit.rows(cells)
     noise = fit.between
-    weights = rows @ noise.weights
-    value = weights @ fit.table.y
-    member = fit.table.member
-    random = np.random.default_rng(seed)
+    value = rows @ noise.cells
     count = max(500, min(draws, _WORK // len(cells) ** 2))
     critical = np.empty(len(cells))
     errors = np.empty((len(cells), len(cells)))
-    noises = random.standard_normal((count, len(fit.table.y))) * np.sqrt(member @ noise.of_cells)
-    moved = noises @ weights.T
-    drawn = noise.variances * random.chisquare(noise.degrees, (count, len(noise.degrees))) / noise.degrees
     for i in range(len(cells)):
-        squares = (weights[i] - weights) ** 2 @ member @ noise.shares
-        errors[i] = np.sqrt(squares @ noise.variances)
+        differences = rows[i] - rows
+        errors[i] = noise.errors(differences)[0]
+        moved, squares = noise.draw(differences, count, np.random.default_rng(seed))
         with np.errstate(divide="ignore", invalid="ignore"):
-            t = np.nan_to_num((moved[:, [i]] - moved) / np.sqrt(drawn @ squares.T), nan=0.0)
+            t = np.nan_to_num(moved / np.sqrt(squares), nan=0.0)
         t[:, i] = -np.inf
         critical[i] = np.quantile(t.max(axis=1), confidence, method="higher")
     own = fit.estimate(rows)[0]

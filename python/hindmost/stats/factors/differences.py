@@ -159,7 +159,7 @@ def _between(fit: RunFit, name: str, low: Floats, change: Floats, confidence: fl
     high = low + change
     value, error, degrees = fit.estimate(np.stack([low, change]))
     # Runs of the low cells are in both: what their errors have in common.
-    parts = fit.own.errors(np.stack([low, change, high]), fit.table.cell_of)[0]
+    parts = fit.own.errors(np.stack([low, change, high]))[0]
     common = (parts[2] ** 2 - parts[0] ** 2 - parts[1] ** 2) / 2.0
     size = parts[0] * parts[1]
     correlation = float(np.clip(common / size, -1.0, 1.0)) if size > 0.0 else 0.0

@@ -1,9 +1,26 @@
 """Effects of factors on what a run reports, from runs that differ.
 
-The estimand is *the quantile that a run reports*: each run gives one value, a cell's value is the mean over
-its runs, and the run is the unit of inference (Treadmill, ISCA 2016, IV-V, made right; attribution of a
-pooled quantile is in `pooled`). With cell means m, variances s^2 of E runs each, a model of columns X and
-its least-squares solution ``L = (X'EX)^-1 X'E``, which is X^-1 where every cell has a coefficient::
+The estimand is *the quantile that a run reports*: each run gives one value, and a cell's value is that of its
+typical run (Treadmill, ISCA 2016, IV-V, made right; attribution of a pooled quantile is in `pooled`).
+
+Runs made in blocks: the block is the unit of inference, and a cell's value is Huber's location of its runs
+(`noise`). 95 % intervals of a factor's average effect, 2^3 cells in 10 blocks, logarithms, runs with sd 5 %;
+coverage, and in brackets with an error of independent runs less the level of their block (400 studies):
+
+================================================  ===========  ============
+world                                             ratio        microseconds
+================================================  ===========  ============
+nothing else                                      .96 (.96)    .95 (.74)
+the effect differs between blocks, sd 5 %         .97 (.83)    .97 (.67)
+sd 10 %                                           .96 (.68)    .96 (.57)
+sd 20 %                                           .97 (.60)    .96 (.54)
+a tenth of runs is 200 us slower (165 to 468 us)  .94 (.90)    .92 (.94)
+a tenth of blocks                                 .97 (.42)    .99 (.95)
+================================================  ===========  ============
+
+Runs without blocks are independent, and a cell's value is their mean. With cell means m, variances s^2 of E
+runs each, a model of columns X and its least-squares solution ``L = (X'EX)^-1 X'E``, which is X^-1 where
+every cell has a coefficient::
 
     b = L m        a_jc = L_jc^2 s_c^2 / E_c        error_j = sqrt(sum_c a_jc)
     degrees of freedom (Satterthwaite) = (sum_c a_jc)^2 / sum_c [a_jc^2 / (E_c - 1)]
@@ -35,7 +52,7 @@ import numpy as np
 from hindmost.errors import ArgumentError
 from hindmost.stats.factors.coding import Cell, Coding, Column, Factorial, Term
 from hindmost.stats.factors.families import holm
-from hindmost.stats.factors.noise import Blocks, Noise, Table, block_share, by_cell, tabulate, within_blocks
+from hindmost.stats.factors.noise import BlockNoise, Blocks, CellNoise, Noise, Table, by_cell, tabulate
 from hindmost.stats.tables import Floats, RunValues, t_quantile, upper_tail
 
 Scale = Literal["raw", "log"]
@@ -108,8 +125,10 @@ class RunFit:
         Those that could not, because of cells without runs.
     empty, late : tuple of cells
         Without runs; with a run that was infinitely late, and so left out.
-    block_share : float or None
-        Share of the variance between runs that blocks explain; None without blocks.
+    own, between : Noise
+        Of sums of cells, and of comparisons of cells, which lose the level of each block.
+    scatter : CellNoise
+        How runs of one cell differ, blocks or not.
     """
 
     design: Factorial
@@ -121,7 +140,7 @@ class RunFit:
     solution: Floats
     own: Noise
     between: Noise
-    block_share: float | None
+    scatter: CellNoise
 
     def rows(self, cells: Sequence[Cell]) -> Floats:
         """What the model says of cells, as weighted sums of those that were run, one a row."""
@@ -139,8 +158,8 @@ class RunFit:
         value, error, degrees = (np.empty(len(rows)) for _ in range(3))
         for noise, these in ((self.own, ~compares), (self.between, compares)):
             if these.any():
-                value[these] = rows[these] @ (noise.weights @ self.table.y)
-                error[these], degrees[these] = noise.errors(rows[these], self.table.cell_of)
+                value[these] = rows[these] @ noise.cells
+                error[these], degrees[these] = noise.errors(rows[these])
         return value, error, degrees
 
     def coefficients(self, coding: Coding = "corner") -> Floats:
@@ -238,7 +257,7 @@ def fit_runs(
     design : Factorial
         Factors and terms wanted.
     blocks : mapping of cell to labels, optional
-        The block of each run. Block effects are then removed from all comparisons.
+        The block of each run: the unit of inference, see above.
     scale : {"raw", "log"}
         Effects in the unit of the values, or on their natural logarithms: ratios.
     weights : {"runs", "variances"}
@@ -268,16 +287,16 @@ def fit_runs(
         table = replace(table, y=np.log(table.y))
     model, lost = design.estimable(table.cells)
     matrix = model.matrix(table.cells)
-    own = by_cell(table)
+    scatter = by_cell(table)
     mass = table.counts.astype(np.float64)
-    if weights == "variances" and own is not None and own.of_cells.min() > 0.0:
-        mass = mass / own.of_cells
+    if weights == "variances" and scatter is not None and scatter.of_cells.min() > 0.0:
+        mass = mass / scatter.of_cells
     solution: Floats = np.linalg.solve((matrix.T * mass) @ matrix, matrix.T * mass).astype(np.float64)
-    own = own or _from_misfit(table, matrix, solution)
+    scatter = scatter or _from_misfit(table, matrix, solution)
     never = tuple(cell for cell in empty if cell not in late)
-    between = within_blocks(table)
-    share = block_share(table)
-    return RunFit(model, lost, never, late, table, scale, solution, own, between or own, share)
+    own = BlockNoise.of(table, level=False) or scatter
+    between = BlockNoise.of(table, level=True) or own
+    return RunFit(model, lost, never, late, table, scale, solution, own, between, scatter)
 
 
 def two_sided(values: Floats, errors: Floats, degrees: Floats) -> Floats:
@@ -294,7 +313,7 @@ def _critical(degrees: Floats, confidence: float) -> Floats:
     return np.array([t_quantile(d, 0.5 + confidence / 2.0) for d in degrees])
 
 
-def _from_misfit(table: Table, matrix: Floats, solution: Floats) -> Noise:
+def _from_misfit(table: Table, matrix: Floats, solution: Floats) -> CellNoise:
     """Where no cell has a second run: what a smaller model leaves over stands for the scatter of runs."""
     left = len(table.cells) - matrix.shape[1]
     if left < 1:
@@ -305,8 +324,9 @@ def _from_misfit(table: Table, matrix: Floats, solution: Floats) -> Noise:
             argument="runs",
         )
     rest = table.y - matrix @ (solution @ table.y)
-    return Noise(
-        np.eye(len(table.cells)),
+    return CellNoise(
+        table.y,
+        table.counts,
         np.array([rest @ rest / left]),
         np.array([float(left)]),
         np.ones((len(table.cells), 1)),

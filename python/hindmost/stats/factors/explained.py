@@ -57,16 +57,16 @@ def explained(fit: RunFit, within: Mapping[Cell, Sequence[float | None]] | None 
     (0.961, 0.039)
     """
     table = fit.table
-    means = fit.own.weights @ table.y
-    scatter = float(fit.own.of_cells.mean())
+    means = fit.scatter.cells
+    scatter = float(fit.scatter.of_cells.mean())
     count = len(means)
-    noise = float((fit.own.of_cells / table.counts).mean())
+    noise = float((fit.scatter.of_cells / table.counts).mean())
     between = max(0.0, float(means.var()) - noise * (1.0 - 1.0 / count))
     hat = fit.design.matrix(table.cells) @ fit.solution
     rest = means - hat @ means
     # What is left over in the mean if the model is right: the part of the noise that it does not follow.
     left = np.eye(count) - hat
-    by_noise = float(((left**2) @ (fit.own.of_cells / table.counts)).mean())
+    by_noise = float(((left**2) @ (fit.scatter.of_cells / table.counts)).mean())
     misfit = min(between, max(0.0, float((rest**2).mean()) - by_noise))
     inside = _mean_within(table.cells, within)
     sampling = None if inside is None else min(inside, scatter)
