@@ -11,13 +11,16 @@ import argparse
 import sys
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hindmost.stats.series.changes import (
     DAY_S,
+    EPISODE_BLOCKS,
     TAIL_BLOCKS,
+    Change,
     Detector,
     block_multiple,
     interval_by_blocks,
@@ -68,6 +71,7 @@ def heavy(rng: np.random.Generator, blocks: int) -> Series:
 
 WORLDS: dict[str, Callable[[np.random.Generator, int], Series]] = {
     "independent": lambda rng, n: ar1(rng, n, 0.0),
+    "rho 0.2": lambda rng, n: ar1(rng, n, 0.2),
     "rho 0.6": lambda rng, n: ar1(rng, n, 0.6),
     "rho 0.9": lambda rng, n: ar1(rng, n, 0.9),
     "rho 0.97": lambda rng, n: ar1(rng, n, 0.97),
@@ -79,19 +83,50 @@ WORLDS: dict[str, Callable[[np.random.Generator, int], Series]] = {
 
 
 def ours(values: Series, alarms_a_week: float, history: int = TAIL_BLOCKS) -> tuple[float, int]:
-    """Alarms a week of the detector as `hindmost watch show` uses it, and the blocks that it took together."""
+    """Alarms a week of the detector as `hindmost watch show` uses it, and the blocks that it took together.
+
+    An alarm lasts until latency is back: it is counted once.
+    """
     multiple = block_multiple(values[:history]) or 8
     whole = len(values) // multiple
     # The highest of the parts stands for the quantile of all: as correlated, and never lower.
     merged = values[: whole * multiple].reshape(whole, multiple).max(axis=1)
     at = np.arange(whole) * BLOCK_S * multiple
     detector = Detector(block_s=BLOCK_S * multiple, alarms_a_week=alarms_a_week, least_ratio=1.0)
-    kept = history + 3
-    kinds = [
-        detector.judge(at[max(0, end - kept) : end], merged[max(0, end - kept) : end]).kind
-        for end in range(BASELINE, whole)
-    ]
-    return kinds.count("anomaly") / len(kinds) * WEEK_BLOCKS / multiple, multiple
+    alarms, judged = 0, 0
+    # As much at a time as a detector follows, with the history that it looks at.
+    for begin in range(0, whole, EPISODE_BLOCKS):
+        part = slice(max(0, begin - TAIL_BLOCKS), begin + EPISODE_BLOCKS)
+        kinds = [one.kind for one in detector.follow(at[part], merged[part])][-(len(at[begin : part.stop])) :]
+        alarms += sum(now == "anomaly" != before for before, now in pairwise(["none", *kinds]))
+        judged += len(kinds)
+    return alarms / judged * WEEK_BLOCKS / multiple, multiple
+
+
+QUIET_MIN = (15, 30, 60)
+STEPS = (3.0, 10.0, 30.0, 150.0, 1000.0)
+
+
+def step(name: str, quiet_min: float, ratio: float, seed: int, blocks: int = 8) -> list[Change]:
+    """Answers after each block of a step that follows quiet minutes."""
+    quiet = int(quiet_min * 60 / BLOCK_S)
+    values = WORLDS[name](np.random.default_rng(seed), quiet + blocks).copy()
+    values[quiet:] *= ratio
+    return list(Detector().follow(np.arange(len(values)) * BLOCK_S, values))[-blocks:]
+
+
+def steps(name: str, trials: int) -> str:
+    """Shares called / undecided / unchanged within two minutes of a step, by quiet minutes and size."""
+    rows = []
+    for quiet in QUIET_MIN:
+        cells = []
+        for ratio in STEPS:
+            first = [{one.kind for one in step(name, quiet, ratio, seed)[:4]} for seed in range(trials)]
+            called = sum("anomaly" in kinds for kinds in first) / trials
+            undecided = sum("anomaly" not in kinds and "undecided" in kinds for kinds in first) / trials
+            cells.append(f"{called:.2f} / {undecided:.2f} / {1 - called - undecided:.2f}")
+        rows.append(f"| {name} | {quiet} min | {' | '.join(cells)} |")
+    return "\n".join(rows)
 
 
 def others(values: Series) -> dict[str, float]:
@@ -148,7 +183,15 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--weeks", type=float, default=10.0)
     parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--steps", type=int, metavar="TRIALS", help="the table of steps instead")
     asked = parser.parse_args()
+    if asked.steps:
+        sizes = " | ".join(f"x{ratio:g}" for ratio in STEPS)
+        sys.stdout.write(f"| world | quiet | {sizes} |\n| --- | --- |{' --- |' * len(STEPS)}\n")
+        for name in WORLDS:
+            sys.stdout.write(f"{steps(name, asked.steps)}\n")
+            sys.stdout.flush()
+        return
     sys.stdout.write(
         "| world | blocks | ours, 1 asked | Eq 6.1 | 3 sigma | change score > 3 | t interval | block bootstrap |\n"
         "| --- | --- | --- | --- | --- | --- | --- | --- |\n"

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from alarm_worlds import BASELINE, BLOCK_S, WEEK_BLOCKS, WORLDS, ar1, coverage, others, ours, queue
+from alarm_worlds import BASELINE, BLOCK_S, WEEK_BLOCKS, WORLDS, ar1, coverage, others, ours, queue, step
 
 from hindmost.stats.series.changes import (
     DAY_S,
+    SUSPECTED_BLOCKS,
     Detector,
     block_multiple,
     correlation,
@@ -101,6 +102,40 @@ def test_what_can_be_told_from_the_noise_is_found_in_two_blocks(rho, ratio):
         values[-2:] *= ratio
         found += Detector().judge(at, values).kind == "anomaly"
     assert found >= 17
+
+
+@pytest.mark.parametrize("world", ["rho 0.2", "rho 0.6", "rho 0.9", "rho 0.97", "queue at 70 %"])
+@pytest.mark.parametrize("quiet_min", [15, 30, 60])
+@pytest.mark.parametrize("ratio", [3.0, 150.0, 1000.0])
+def test_a_step_is_called_or_undecided_for_some_minutes_within_two(world, quiet_min, ratio):
+    for seed in range(2):
+        first = step(world, quiet_min, ratio, seed)[:4]
+        answers = {one.kind: one for one in first}
+        assert {"anomaly", "undecided"} & set(answers), seed
+        if "anomaly" not in answers:
+            assert 0 < answers["undecided"].minutes <= SUSPECTED_BLOCKS * BLOCK_S / 60
+
+
+@pytest.mark.parametrize("world", ["rho 0.2", "rho 0.9"])
+def test_an_outage_does_not_become_its_own_baseline(world):
+    answers = step(world, 33, 150.0, seed=4, blocks=60)
+    assert {one.kind for one in answers[2:]} == {"anomaly"}
+    assert min(one.ratio for one in answers[2:]) > 50
+    assert len({one.since_s for one in answers[2:]}) == 1
+
+
+def test_an_anomaly_ends_with_the_latency():
+    values = ar1(np.random.default_rng(3), 90, 0.0)
+    values[60:75] *= 30
+    kinds = [one.kind for one in Detector().follow(np.arange(90) * BLOCK_S, values)][-30:]
+    assert kinds[3:15] == ["anomaly"] * 12
+    assert kinds[-10:] == ["none"] * 10
+
+
+def test_blocks_in_which_nothing_was_answered_in_time_are_slow():
+    values = ar1(np.random.default_rng(3), 64, 0.0)
+    values[60:] = np.inf
+    assert Detector().judge(np.arange(64) * BLOCK_S, values).kind == "anomaly"
 
 
 def test_one_slow_block_is_no_anomaly():

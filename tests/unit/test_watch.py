@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -178,6 +179,64 @@ def test_a_watch_ends_when_its_application_does_and_reports_it(tmp_path):
         done = watch(request, lambda _: end(application))
     assert done["ended"] == "application-ended"
     assert list(read_ring(request.ring).events[-1][1]) == ["ended"]
+
+
+SERVER = """
+import socket, sys
+with socket.create_server(("127.0.0.1", int(sys.argv[1]))) as listening:
+    print(listening.getsockname()[1], flush=True)
+    listening.accept()
+"""
+
+
+@contextlib.contextmanager
+def listening(port: int):
+    with subprocess.Popen([sys.executable, "-c", SERVER, str(port)], stdout=subprocess.PIPE) as server:
+        try:
+            yield server, int(server.stdout.readline())
+        finally:
+            end(server)
+
+
+def test_a_watch_of_an_address_follows_the_server_when_it_is_started_again(tmp_path):
+    ring = tmp_path / "again.ring"
+    with contextlib.ExitStack() as stack:
+        first, port = stack.enter_context(listening(0))
+
+        def restart() -> None:
+            try:
+                wait_for(lambda: samples(ring) >= 3)
+                end(first)
+                second, _ = stack.enter_context(listening(port))
+                wait_for(lambda: events(ring)[-1:] == [("restarted", second.pid)])
+                wait_for(lambda: read_ring(ring).column("app.run_us")[-1] >= 0)
+            finally:
+                os.kill(os.getpid(), signal.SIGINT)
+
+        thread = threading.Thread(target=restart)
+        thread.start()
+        done = watch(WatchRequest(find_application(f"http://127.0.0.1:{port}"), ring, 1 << 20, period_s=0.02))
+        thread.join()
+    assert done["ended"] == "stopped"
+    assert [name for name, _ in events(ring)] == ["ended", "restarted"]
+
+
+def events(ring) -> list[tuple[str, int | None]]:
+    """Ends and restarts, and the process then."""
+    found = [what for _, what in read_ring(ring).events]
+    return [(name, one.get("pid")) for one in found for name in ("ended", "restarted") if name in one]
+
+
+def test_a_watch_that_cannot_start_leaves_no_ring(tmp_path):
+    ring = tmp_path / "none.ring"
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        source = latency_from(
+            Application("x", os.getpid()), probe="10", address=f"http://127.0.0.1:{free.getsockname()[1]}"
+        )
+        with raises(TargetError, "no-latency-source"):
+            watch(WatchRequest(Application("x", os.getpid()), ring, latency=source))
+    assert not ring.exists()
 
 
 def test_a_watch_that_is_killed_leaves_a_ring_that_the_next_one_goes_on_with(tmp_path):

@@ -20,16 +20,17 @@ pub fn watch_counters() -> Vec<(&'static str, bool, &'static str)> {
 }
 
 /// Watches until SIGTERM or SIGINT, or the end of the application; returns its summary as JSON text. `ready` is
-/// called with the page's address (or None) before the first sample.
+/// called with the page's address (or None) before the first sample, `successor` once a sample after the application's
+/// end: it returns the process that has taken its place, or None.
 #[pyfunction]
-pub fn watch(py: Python<'_>, asked: &str, ready: Py<PyAny>) -> PyResult<String> {
+pub fn watch(py: Python<'_>, asked: &str, ready: Py<PyAny>, successor: Py<PyAny>) -> PyResult<String> {
     let asked: Asked = serde_json::from_str(asked).map_err(|e| raise("config", &e.to_string()))?;
     let summary = py.detach(|| {
         let stop = stop_flag();
-        hindmost_nerve::watch(&asked, stop, |address| {
-            // What a listener fails at is its own affair; the watch goes on.
-            Python::attach(|py| drop(ready.call1(py, (address,))));
-        })
+        // What a caller fails at is its own affair; the watch goes on.
+        let ready = |address| Python::attach(|py| drop(ready.call1(py, (address,))));
+        let successor = || Python::attach(|py| successor.call0(py).ok()?.extract(py).ok().flatten());
+        hindmost_nerve::watch(&asked, stop, ready, successor)
     });
     let summary = summary.map_err(failed)?;
     serde_json::to_string(&summary).map_err(|e| raise("ring", &e.to_string()))

@@ -105,17 +105,28 @@ counters! {
     ProbeSlip Total "probe.slip_us" "how late the probe itself sent, summed: the share of latency that is the probe's";
 }
 
+/// In place of a value that the host does not tell.
+pub const UNKNOWN: i64 = -1;
+
 /// A sample: one value for each of [`COUNTERS`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Values(pub(crate) Vec<i64>);
 
 impl Values {
     pub(crate) fn new() -> Self {
-        Self(vec![0; COUNTERS.len()])
+        Self(vec![UNKNOWN; COUNTERS.len()])
     }
 
     pub(crate) fn set(&mut self, id: Id, value: u64) {
         self.0[id as usize] = i64::try_from(value).unwrap_or(i64::MAX);
+    }
+
+    /// The value, or that it is not known.
+    pub(crate) fn put(&mut self, id: Id, value: Option<u64>) {
+        match value {
+            Some(value) => self.set(id, value),
+            None => self.0[id as usize] = UNKNOWN,
+        }
     }
 
     pub(crate) fn get(&self, id: Id) -> i64 {
@@ -123,6 +134,6 @@ impl Values {
     }
 
     pub(crate) fn add(&mut self, id: Id, value: u64) {
-        self.set(id, (self.get(id) as u64).saturating_add(value));
+        self.set(id, (self.get(id).max(0) as u64).saturating_add(value));
     }
 }

@@ -33,6 +33,8 @@ pub struct Asked {
     pub pid: Option<u32>,
     /// Or all of a cgroup, by its folder.
     pub cgroup: Option<PathBuf>,
+    /// Whether to go on with the process that takes its place after its end.
+    pub follow: bool,
     /// The ring file; without it nothing is kept.
     pub ring: Option<PathBuf>,
     /// Its size.
@@ -66,6 +68,8 @@ pub struct Summary {
 
 /// Samples from one histogram in the ring to the next, and between other slow things.
 const SLOW: u64 = 10;
+/// Samples for which a cgroup may stay without processes: a service that is restarted comes back to its own.
+const EMPTY: u64 = 60;
 /// A wall clock that moves by more than this against the monotonic one was set, not slewed.
 const STEP_NS: u64 = 100_000_000;
 /// Bins an octave of stored histograms: a latency is known to 1.6 % (half a bin), and a histogram costs some 20 bytes
@@ -81,7 +85,7 @@ pub(crate) fn collectors(
     let cgroup = cgroup.map(Cgroup::at);
     let mut all: Vec<Box<dyn Collector>> = vec![
         Box::new(App::new(Rc::clone(members))),
-        Box::new(Calls(Rc::clone(members))),
+        Box::new(Calls::new(Rc::clone(members))),
         Box::new(Load::new(root)),
         Box::new(Pressure::new(root)),
         Box::new(Network::new(root, first)),
@@ -111,10 +115,13 @@ struct Daemon<'a> {
     values: Values,
     samples: u64,
     cpu_ns: u64,
+    /// At which sample the application had ended; it may be started again.
+    gone_at: Option<u64>,
 }
 
 /// Watches until `stop` is up, the application has ended, or enough samples are taken. `ready` is told the page's
-/// address, if there is one.
+/// address, if there is one. After the application's end `successor` is asked once a sample which process has taken
+/// its place. Nothing is left of a watch that cannot start.
 ///
 /// # Errors
 /// [`NerveError`]: nothing to watch, no latency from there, or the ring cannot be written.
@@ -122,6 +129,7 @@ pub fn watch(
     asked: &Asked,
     stop: &AtomicBool,
     ready: impl FnOnce(Option<String>),
+    mut successor: impl FnMut() -> Option<u32>,
 ) -> Result<Summary, NerveError> {
     let root = Path::new("/");
     // A file a thread and a process: 1,024 are soon used up. Where it cannot be raised, those beyond are not seen.
@@ -140,11 +148,12 @@ pub fn watch(
         "host": std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim(),
         "boot": std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim(),
         "period_ms": asked.period_ms, "bins_an_octave": BINS_AN_OCTAVE,
+        "probe": matches!(asked.latency, Some(LatencyFrom::Probe { .. })),
     });
-    let ring = asked.ring.as_ref().map(|path| Ring::open(path, asked.ring_bytes, &about)).transpose()?;
     let source = asked.latency.as_ref().map(Source::start).transpose()?;
     let shown = Arc::new(Mutex::new(Shown::of(&asked.application)));
     let served = asked.serve.map(|port| Served::start(port, Arc::clone(&shown))).transpose()?;
+    let ring = asked.ring.as_ref().map(|path| Ring::open(path, asked.ring_bytes, &about)).transpose()?;
     let collectors = collectors(root, &members, asked.cgroup.as_deref());
     let budget_ns = asked.budget_us * asked.period_ms;
     let budget = Budget::new(budget_ns, collectors.iter().map(|one| (one.name(), one.period())));
@@ -162,8 +171,9 @@ pub fn watch(
         values: Values::new(),
         samples: 0,
         cpu_ns: 0,
+        gone_at: None,
     };
-    daemon.run(stop)
+    daemon.run(stop, &mut successor)
 }
 
 /// Both clocks at the last sample.
@@ -195,7 +205,11 @@ impl Clocks {
 }
 
 impl Daemon<'_> {
-    fn run(&mut self, stop: &AtomicBool) -> Result<Summary, NerveError> {
+    fn run(
+        &mut self,
+        stop: &AtomicBool,
+        successor: &mut dyn FnMut() -> Option<u32>,
+    ) -> Result<Summary, NerveError> {
         let period = self.asked.period_ms * 1_000_000;
         let cpu_before = this_thread::cpu_time_ns();
         let mut due = monotonic_ns();
@@ -206,9 +220,7 @@ impl Daemon<'_> {
                 self.tell(now, &event)?;
             }
             self.sample(now, real, cpu_before)?;
-            if self.members.borrow().is_empty() {
-                let text = format!("{} has ended", self.asked.application);
-                self.tell(now, &json!({"ended": text}))?;
+            if !self.goes_on(now, successor)? {
                 break "the application has ended";
             }
             if self.asked.samples.is_some_and(|most| self.samples >= most) {
@@ -229,6 +241,33 @@ impl Daemon<'_> {
             ended,
             collectors: self.budget.costs(),
         })
+    }
+
+    /// Whether there is an application, or one may come.
+    fn goes_on(&mut self, now: u64, successor: &mut dyn FnMut() -> Option<u32>) -> Result<bool, NerveError> {
+        let empty = self.members.borrow().is_empty();
+        if empty && self.gone_at.is_none() {
+            self.tell(now, &json!({"ended": format!("{} has ended", self.asked.application)}))?;
+            self.gone_at = Some(self.samples);
+        }
+        if empty && self.asked.follow {
+            if let Some(pid) = successor() {
+                self.members.borrow_mut().follow(pid);
+            }
+        }
+        let Some(gone_at) = self.gone_at else { return Ok(true) };
+        if !self.members.borrow().is_empty() {
+            // Files of the processes that ended tell nothing any more.
+            let root = Path::new("/");
+            self.collectors = collectors(root, &self.members, self.asked.cgroup.as_deref());
+            let pid = self.members.borrow().pids().into_iter().min();
+            let text = format!("{} was started again", self.asked.application);
+            self.tell(now, &json!({"restarted": text, "pid": pid}))?;
+            self.gone_at = None;
+            return Ok(true);
+        }
+        let waits = self.asked.cgroup.is_some() && self.samples - gone_at < EMPTY;
+        Ok(self.asked.follow || waits)
     }
 
     fn sample(&mut self, now: u64, real: u64, cpu_before: u64) -> Result<(), NerveError> {
@@ -278,8 +317,8 @@ impl Daemon<'_> {
         let (Some(source), Some(spare)) = (&mut self.source, self.spare.take()) else { return Ok(()) };
         let mut seen = source.take(spare);
         let quantile = |q: Quantile| match seen.latency.quantile(q) {
-            Some(Value::Finite(ns)) => ns / 1000,
-            _ => 0,
+            Some(Value::Finite(ns)) => Some(ns / 1000),
+            _ => None,
         };
         let values = &mut self.values;
         values.add(Id::LatencyCount, seen.latency.count());
@@ -287,10 +326,10 @@ impl Daemon<'_> {
         values.add(Id::ProbeSlip, seen.slip_ns / 1000);
         let waiting = if seen.oldest == 0 { 0 } else { now.saturating_sub(seen.oldest) / 1000 };
         values.set(Id::LatencyWaiting, waiting);
-        values.set(Id::LatencyP50, quantile(Quantile::P50));
-        values.set(Id::LatencyP95, quantile(Quantile::P95));
-        values.set(Id::LatencyP99, quantile(Quantile::P99));
-        values.set(Id::LatencyMax, seen.latency.max().unwrap_or(0) / 1000);
+        values.put(Id::LatencyP50, quantile(Quantile::P50));
+        values.put(Id::LatencyP95, quantile(Quantile::P95));
+        values.put(Id::LatencyP99, quantile(Quantile::P99));
+        values.put(Id::LatencyMax, seen.latency.max().map(|ns| ns / 1000));
         self.slow.merge(&seen.latency);
         seen.clear();
         self.spare = Some(seen);

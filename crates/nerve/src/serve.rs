@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::counters::{Kind, COUNTERS};
+use crate::counters::{Kind, COUNTERS, UNKNOWN};
 use crate::NerveError;
 
 /// Samples that the page shows: ten minutes.
@@ -51,7 +51,7 @@ impl Shown {
     fn metrics(&self) -> String {
         let mut text = String::new();
         let Some((_, values)) = self.samples.back() else { return text };
-        for (counter, value) in COUNTERS.iter().zip(values) {
+        for (counter, value) in COUNTERS.iter().zip(values).filter(|(_, value)| **value != UNKNOWN) {
             let name = counter.name.replace('.', "_");
             let (suffix, kind) =
                 if counter.kind == Kind::Total { ("_total", "counter") } else { ("", "gauge") };
@@ -67,8 +67,11 @@ impl Shown {
     fn json(&self) -> String {
         let names: Vec<&str> = COUNTERS.iter().map(|counter| counter.name).collect();
         let totals: Vec<bool> = COUNTERS.iter().map(|counter| counter.kind == Kind::Total).collect();
+        let known = |value: &i64| (*value != UNKNOWN).then_some(*value);
+        let samples: Vec<(u64, Vec<Option<i64>>)> =
+            self.samples.iter().map(|(at, values)| (*at, values.iter().map(known).collect())).collect();
         json!({
-            "application": self.application, "names": names, "totals": totals, "samples": self.samples,
+            "application": self.application, "names": names, "totals": totals, "samples": samples,
             "events": self.events,
         })
         .to_string()
@@ -202,7 +205,8 @@ mod tests {
     #[test]
     fn metrics_are_prometheus_text_and_other_sites_are_refused() {
         let shown = Arc::new(Mutex::new(Shown::default()));
-        let values: Vec<i64> = (0..COUNTERS.len() as i64).collect();
+        let mut values: Vec<i64> = (0..COUNTERS.len() as i64).collect();
+        values[2] = UNKNOWN;
         shown.lock().unwrap().sample(7, values);
         let served = Served::start(0, Arc::clone(&shown)).unwrap();
         let text = get(served.address, "/metrics", "127.0.0.1:9");
@@ -211,7 +215,8 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("# TYPE hindmost_latency_p99_us gauge\n"));
-        assert!(get(served.address, "/samples.json", "localhost").contains(r#""samples":[[7,[0,1,"#));
+        assert!(!text.contains(&COUNTERS[2].name.replace('.', "_")), "{text}");
+        assert!(get(served.address, "/samples.json", "localhost").contains(r#""samples":[[7,[0,1,null,3,"#));
         assert!(get(served.address, "/samples.json", "evil.example").starts_with("HTTP/1.1 403"));
         assert!(get(served.address, "/nothing", "localhost").starts_with("HTTP/1.1 404"));
     }

@@ -9,7 +9,7 @@ from hindmost.notes import Note
 from hindmost.trace.advice import LEAST_SHARE, Service, is_ours, share_of
 
 MOST_COST = 0.05
-"""Of the server's processor time by request: probes that take more make it another server."""
+"""Of the server's CPU time per request: probes that use more make it another server."""
 
 
 def effects(document: Mapping[str, Any], service: Service | None) -> list[Note]:
@@ -28,13 +28,14 @@ def effects(document: Mapping[str, Any], service: Service | None) -> list[Note]:
         # They are there in windows alone.
         part = min(1.0, document["followed_s"] / document["lasted_s"])
         probes_us = cost["probes_ns"] / cost["costed_requests"] / 1e3 * part
-        share = probes_us / max(service.mean_us - probes_us, 1e-9)
+        share = probes_us / service.mean_us
         if share > MOST_COST:
             found.append(
                 Note(
                     "probe-overhead",
-                    f"The probes used {probes_us:.2g} us of the {service.mean_us:.3g} us of CPU time per"
-                    f" request ({share:.0%} more than without them), so the server is busier than usual."
+                    f"Per request, the probes used {probes_us:.2g} us of CPU time and the server"
+                    f" {service.mean_us:.3g} us. The first includes the probes' work for other traffic of"
+                    " this host and for the client's packets, so at most that much was added to the server."
                     " --windows 16 traces a sixteenth of the time.",
                     {"probes_us": probes_us, "request_us": service.mean_us, "share": share},
                 )

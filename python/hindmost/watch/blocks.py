@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from hindmost.errors import Inconclusive
 from hindmost.notes import Note
-from hindmost.stats.series.changes import MULTIPLES, block_multiple
+from hindmost.stats.series.changes import MULTIPLES, NOW_BLOCKS, Change, Detector, block_multiple
 from hindmost.watch.ring import Ring, merged_quantile_us, read_ring
 
 if TYPE_CHECKING:
@@ -26,14 +27,35 @@ OWN = ("own.", "latency.", "probe.")
 def quantiles_of(
     ring: Ring, q: float, block_s: float = BLOCK_S
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Ends of blocks (seconds since 1970) and their quantiles, microseconds; NaN without requests."""
+    """Ends of blocks (seconds since 1970) and their quantiles, microseconds.
+
+    Infinite where the quantile is of a request without a good answer; NaN without requests.
+    """
     blocks: dict[int, list[dict[int, int]]] = {}
     for at, counts in ring.histograms:
         blocks.setdefault(int(at // block_s), []).append(counts)
-    if not blocks:
+    failed: dict[int, float] = {}
+    if ring.about.get("probe"):  # those of a log are lines without a latency, which are no slow requests
+        errors = ring.column("latency.errors") * np.diff(ring.at_s, prepend=np.nan)
+        for at, more in zip(ring.at_s, errors, strict=True):
+            if more > 0:
+                failed[int(at // block_s)] = failed.get(int(at // block_s), 0.0) + float(more)
+    if not blocks and not failed:
         return np.empty(0), np.empty(0)
-    numbers = range(min(blocks), max(blocks) + 1)
-    values = [merged_quantile_us(blocks.get(number, []), q, ring.bins_an_octave) for number in numbers]
+    numbers = range(min([*blocks, *failed]), max([*blocks, *failed]) + 1)
+    values = []
+    for number in numbers:
+        answered = blocks.get(number, [])
+        count = sum(sum(one.values()) for one in answered)
+        every = count + failed.get(number, 0.0)
+        inside = q * every / count if count else math.inf
+        values.append(
+            math.nan
+            if not every
+            else math.inf
+            if inside > 1.0
+            else merged_quantile_us(answered, inside, ring.bins_an_octave)
+        )
     return (np.array(numbers) + 1.0) * block_s, np.array(values)
 
 
@@ -58,31 +80,76 @@ def metrics_of(
     return found
 
 
-def chosen(
-    ring: Ring, q: float, block_s: float | None
-) -> tuple[float, NDArray[np.float64], NDArray[np.float64], Note | None]:
-    """Choose blocks that are nearly independent: 30 s, or what this series takes, unless a length is given.
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Whole blocks of a ring, and whether the last ones are slower.
 
-    Returns
-    -------
-    block_s, ends, values, why
-        `why`: why nothing can be promised, where even blocks of four minutes remain correlated.
+    Attributes
+    ----------
+    block_s : float
+        Length of a block.
+    ends, values : array, shape (blocks,)
+        Ends (seconds since 1970) and quantiles (microseconds) of the blocks that are over.
+    change : Change
+    note : Note or None
+        Why no rate of false alarms can be promised.
     """
-    length = BLOCK_S if block_s is None else block_s
-    ends, values = quantiles_of(ring, q, length)
-    multiple = 1 if block_s is not None else block_multiple(values[:-1])
+
+    block_s: float
+    ends: NDArray[np.float64]
+    values: NDArray[np.float64]
+    change: Change
+    note: Note | None = None
+
+
+def judge_ring(ring: Ring, q: float, detector: Detector, block_s: float | None = None) -> Judged:
+    """Judge the last blocks of a ring.
+
+    Blocks are of 30 s, or as long as it takes until those before an anomaly are nearly independent. What
+    blocks of 30 s suspect is told before longer ones can decide it.
+
+    Parameters
+    ----------
+    detector : Detector
+        Its block length is replaced.
+    block_s : float, optional
+        Length of a block, whatever their dependence.
+    """
+
+    def judged(length: float) -> Judged:
+        # The last block is not over yet.
+        ends, values = (each[:-1] for each in quantiles_of(ring, q, length))
+        return Judged(length, ends, values, replace(detector, block_s=length).judge(ends, values))
+
+    short = judged(BLOCK_S if block_s is None else block_s)
+    if block_s is not None:
+        return short
+    begun = short.change.since_s
+    quiet = short.values if begun is None else short.values[short.ends < begun]
+    multiple = block_multiple(quiet)
     if multiple == 1:
-        return length, ends, values, None
+        return short
     longest = BLOCK_S * (multiple or MULTIPLES[-1])
-    ends, values = quantiles_of(ring, q, longest)
-    if multiple is not None:
-        return longest, ends, values, None
-    why = Note(
-        "correlated-blocks",
-        f"blocks of {longest:g} s are still correlated, or too few: no rate of false alarms can be promised",
-        {"block_s": longest},
+    long = judged(longest)
+    if multiple is None:
+        text = (
+            f"blocks of {longest:g} s are still correlated, or too few: no rate of false alarms can be"
+            " promised"
+        )
+        note = Note("correlated-blocks", text, {"block_s": longest})
+        change = short.change
+        if change.kind == "anomaly" and change.p > replace(detector, block_s=BLOCK_S).a_block:
+            change = replace(change, kind="undecided", why=text, minutes=longest / 60)
+        return replace(short, change=change, note=note)
+    if begun is None or long.change.kind not in ("none", "undecided"):
+        return long
+    left_s = max(BLOCK_S, (NOW_BLOCKS + 1) * longest - (float(short.ends[-1]) - begun))
+    why = (
+        f"{short.change.ratio:.2f} times the baseline's in blocks of {BLOCK_S:g} s; those of {longest:g} s"
+        f" decide it in {left_s / 60:g} min"
     )
-    return longest, ends, values, why
+    change = replace(short.change, kind="undecided", why=why, minutes=left_s / 60)
+    return replace(long, change=change)
 
 
 def normal_of(path: Path, q: float) -> float:
@@ -127,6 +194,7 @@ def normal_metrics_of(path: Path, names: Sequence[str]) -> NDArray[np.float64]:
         return np.empty((0, len(names)))
     rows = np.column_stack([ring.column(name) for name in names])
     early = rows[: len(rows) * 3 // 4]
+    early[:, np.isnan(early).all(axis=0)] = 0.0  # what the host does not tell moves with nothing
     fine = np.isfinite(early).all(axis=1)
     numbers = (ring.at_s[: len(early)][fine] // METRICS_BLOCK_S).astype(int)
     blocks = [early[fine][numbers == number].mean(axis=0) for number in np.unique(numbers)]

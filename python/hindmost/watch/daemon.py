@@ -10,6 +10,7 @@ from typing import Any
 
 from hindmost import _engine
 from hindmost.errors import HindmostError, TargetError
+from hindmost.targets.procfs import local_owner
 from hindmost.watch.application import Application
 from hindmost.watch.latency import LatencySource
 
@@ -51,6 +52,7 @@ class WatchRequest:
                 "application": self.application.name,
                 "pid": self.application.pid,
                 "cgroup": self.application.cgroup,
+                "follow": self.application.address is not None,
                 "ring": None if self.ring is None else str(self.ring),
                 "ring_bytes": self.ring_bytes,
                 "period_ms": round(self.period_s * 1000),
@@ -64,6 +66,8 @@ class WatchRequest:
 
 def watch(request: WatchRequest, on_ready: Callable[[str | None], None] = lambda _: None) -> dict[str, Any]:
     """Watch until told to end (SIGINT, SIGTERM), or the application has ended.
+
+    An application that was named by its address or cgroup is watched on when it is started again.
 
     Parameters
     ----------
@@ -83,8 +87,13 @@ def watch(request: WatchRequest, on_ready: Callable[[str | None], None] = lambda
     HindmostError
         The ring cannot be made or written, or another watch writes it.
     """
+    address = request.application.address
+
+    def successor() -> int | None:
+        return None if address is None else local_owner(address)
+
     try:
-        done: dict[str, Any] = json.loads(_engine.watch(request.document, on_ready))
+        done: dict[str, Any] = json.loads(_engine.watch(request.document, on_ready, successor))
     except _engine.EngineError as error:
         raise told(
             error,

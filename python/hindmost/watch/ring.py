@@ -31,7 +31,7 @@ class Ring:
     at_s : array, shape (n,)
         Seconds since 1970, by the clock of its host.
     values : array, shape (n, len(names))
-        Whole numbers, as they were read.
+        Whole numbers, as they were read; -1 where the host does not tell.
     events : list
         ``(at_s, what)``: gaps, set clocks, neighbours, threads that moved, collectors that were shed.
     histograms : list
@@ -53,11 +53,12 @@ class Ring:
     cut: bool
 
     def column(self, name: str) -> NDArray[np.float64]:
-        """One column: of totals, what was added a second (NaN where a sample is missing before it)."""
+        """One column; of totals, what was added a second. NaN where a value is not known."""
         import numpy as np
 
         at = self.names.index(name)
         values = self.values[:, at].astype(float)
+        values[values < 0] = np.nan
         if not self.totals[at]:
             return values
         rates = np.full(len(values), np.nan)

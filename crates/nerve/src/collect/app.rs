@@ -61,6 +61,12 @@ impl Members {
         self.open.keys().copied().collect()
     }
 
+    /// Goes on with another process, after the application was started again.
+    pub(crate) fn follow(&mut self, pid: u32) {
+        (self.whose, self.births) = (Whose::Process(pid), Births::of(&self.proc));
+        self.look();
+    }
+
     fn look(&mut self) {
         // A cgroup may be entered by who was there before.
         if matches!(self.whose, Whose::Process(_)) && !self.births.any() {
@@ -72,10 +78,7 @@ impl Members {
                 self.look_for_parents();
                 self.parents.keys().copied().filter(|pid| self.descends(*pid, top)).collect()
             }
-            Whose::Cgroup(folder) => {
-                let text = hindmost_sys::file::read_kernel(folder.join("cgroup.procs")).unwrap_or_default();
-                text.lines().filter_map(|line| line.trim().parse().ok()).collect::<Vec<u32>>()
-            }
+            Whose::Cgroup(folder) => members_of(folder),
         };
         for pid in pids {
             if !self.open.contains_key(&pid) {
@@ -112,6 +115,18 @@ impl Members {
         }
         true
     }
+}
+
+/// Processes of a cgroup and of those below it.
+fn members_of(folder: &Path) -> Vec<u32> {
+    let text = hindmost_sys::file::read_kernel(folder.join("cgroup.procs")).unwrap_or_default();
+    let mut found: Vec<u32> = text.lines().filter_map(|line| line.trim().parse().ok()).collect();
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            found.extend(members_of(&entry.path()));
+        }
+    }
+    found
 }
 
 /// Processor time, waiting for processors, memory.
@@ -162,15 +177,26 @@ impl Collector for App {
         values.set(Id::AppMajor, used.major);
         values.set(Id::AppThreads, used.threads);
         values.set(Id::AppRss, used.pages);
-        values.set(Id::AppRun, ran.run / 1000);
-        values.set(Id::AppDelay, ran.delay / 1000);
-        values.set(Id::AppSwitches, ran.slices);
+        // No process has run for no time: a kernel without these figures has no file, or zeros.
+        let known = |value: u64| (ran.run > 0).then_some(value);
+        values.put(Id::AppRun, known(ran.run / 1000));
+        values.put(Id::AppDelay, known(ran.delay / 1000));
+        values.put(Id::AppSwitches, known(ran.slices));
         None
     }
 }
 
 /// System calls and disks.
-pub(crate) struct Calls(pub(crate) Rc<RefCell<Members>>);
+pub(crate) struct Calls {
+    members: Rc<RefCell<Members>>,
+    before: [u64; 4],
+}
+
+impl Calls {
+    pub(crate) fn new(members: Rc<RefCell<Members>>) -> Self {
+        Self { members, before: [0; 4] }
+    }
+}
 
 impl Collector for Calls {
     fn name(&self) -> &'static str {
@@ -178,16 +204,21 @@ impl Collector for Calls {
     }
 
     fn read(&mut self, values: &mut Values) -> Option<Value> {
-        let mut members = self.0.borrow_mut();
-        let mut sum = [0; 4];
+        let mut members = self.members.borrow_mut();
+        let (mut sum, mut readable) = ([0; 4], false);
         for calls in members.open.values_mut().filter_map(Process::calls) {
+            readable = true;
             sum.iter_mut().zip(calls).for_each(|(sum, more)| *sum += more);
         }
-        // A process that ended takes its calls with it: a total must not fall.
-        for (id, value) in [Id::AppRead, Id::AppWrite, Id::AppDiskRead, Id::AppDiskWrite].into_iter().zip(sum)
-        {
-            values.set(id, value.max(values.get(id) as u64));
+        if !readable {
+            return None;
         }
+        // A process that ended takes its calls with it: a total must not fall.
+        let ids = [Id::AppRead, Id::AppWrite, Id::AppDiskRead, Id::AppDiskWrite];
+        for ((id, now), before) in ids.into_iter().zip(sum).zip(self.before) {
+            values.add(id, now.saturating_sub(before));
+        }
+        self.before = sum;
         None
     }
 }

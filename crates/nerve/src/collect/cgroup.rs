@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+use serde_json::{json, Value};
 
 use super::source::{number, Source};
 use super::Collector;
@@ -14,27 +14,42 @@ pub(crate) struct Cgroup {
     /// Version 1 has the time in a file of its own.
     usage: Option<Source>,
     memory: Option<Source>,
+    /// Its process is in a hierarchy of which no group can be found below the mounts of this process.
+    hidden: bool,
+    /// Nobody has a quota in the root.
+    in_root: bool,
 }
 
 impl Cgroup {
-    /// The group of a process.
+    /// The group of a process. The root's files are not read: they count the whole host.
     pub(crate) fn of(root: &Path, pid: u32) -> Self {
-        let text =
-            hindmost_sys::file::read_kernel(root.join(format!("proc/{pid}/cgroup"))).unwrap_or_default();
-        let find = |controller: &str| -> Option<PathBuf> {
-            text.lines().find_map(|line| {
-                let mut parts = line.splitn(3, ':').skip(1);
-                let (controllers, path) = (parts.next()?, parts.next()?);
-                let has = controllers.split(',').any(|one| one == controller);
-                has.then(|| folder(root, controller, path)).flatten()
-            })
+        let read = |path: &str| hindmost_sys::file::read_kernel(root.join(path)).unwrap_or_default();
+        let (groups, mounts) = (read(&format!("proc/{pid}/cgroup")), mounts(&read("proc/self/mountinfo")));
+        let (mut hidden, mut in_root) = (false, false);
+        let mut find = |controller: Option<&str>| -> Option<PathBuf> {
+            let path = path_of(&groups, controller)?;
+            let Some(folder) = folder(root, &mounts, controller, path) else {
+                hidden = true;
+                return None;
+            };
+            // Only the true root has the first file and lacks the second, also where a namespace calls another one root.
+            let is_root = match controller {
+                Some(_) => folder.join("release_agent").exists(),
+                None => !folder.join("cgroup.events").exists(),
+            };
+            // The CPU is shared out by version 1 where that has the controller.
+            in_root |= is_root && (controller == Some("cpu") || path_of(&groups, Some("cpu")).is_none());
+            (!is_root).then_some(folder)
         };
-        let unified = text.lines().find_map(|line| folder(root, "unified", line.strip_prefix("0::")?));
-        let open = |path: Option<PathBuf>, file: &str| Source::open(path?.join(file)).ok();
+        let open = |path: &Option<PathBuf>, file: &str| Source::open(path.as_ref()?.join(file)).ok();
+        let (cpu, cpuacct, memory) = (find(Some("cpu")), find(Some("cpuacct")), find(Some("memory")));
+        let unified = find(None);
         Self {
-            stat: open(find("cpu").or_else(|| unified.clone()), "cpu.stat"),
-            usage: open(find("cpuacct"), "cpuacct.usage"),
-            memory: open(find("memory"), "memory.usage_in_bytes").or_else(|| open(unified, "memory.current")),
+            stat: open(&cpu, "cpu.stat").or_else(|| open(&unified, "cpu.stat")),
+            usage: open(&cpuacct, "cpuacct.usage"),
+            memory: open(&memory, "memory.usage_in_bytes").or_else(|| open(&unified, "memory.current")),
+            hidden,
+            in_root,
         }
     }
 
@@ -45,16 +60,61 @@ impl Cgroup {
             stat: open("cpu.stat"),
             usage: open("cpuacct.usage"),
             memory: open("memory.current").or_else(|| open("memory.usage_in_bytes")),
+            hidden: false,
+            in_root: false,
         }
     }
 }
 
-fn folder(root: &Path, controller: &str, path: &str) -> Option<PathBuf> {
-    let top = root.join("sys/fs/cgroup");
-    let below = path.trim_start_matches('/');
-    let places = [top.join(controller), top.join("cpu,cpuacct"), top.clone()];
-    let found = places.into_iter().map(|place| place.join(below));
-    found.into_iter().find(|place| place.join("cgroup.procs").exists())
+/// Where a hierarchy is mounted: the controllers of version 1 (none: version 2), the group that is shown, the place.
+struct Mount {
+    controllers: Vec<String>,
+    shown: PathBuf,
+    place: PathBuf,
+}
+
+/// Mounts of cgroups (proc_pid_mountinfo(5)); of several at one place the last hides the others.
+fn mounts(text: &str) -> Vec<Mount> {
+    let mut found: Vec<Mount> = Vec::new();
+    for (mount, source) in text.lines().filter_map(|line| line.split_once(" - ")) {
+        let mut source = source.split(' ');
+        let kind = source.next().unwrap_or_default();
+        let fields: Vec<PathBuf> =
+            mount.split(' ').map(|field| field.replace("\\040", " ").replace("\\134", "\\").into()).collect();
+        let (true, Some(shown), Some(place)) = (kind.starts_with("cgroup"), fields.get(3), fields.get(4))
+        else {
+            continue;
+        };
+        let options = if kind == "cgroup" { source.nth(1).unwrap_or_default() } else { "" };
+        let controllers = options.split(',').filter(|one| !one.is_empty()).map(str::to_owned).collect();
+        found.retain(|one| one.place != *place);
+        found.push(Mount { controllers, shown: shown.clone(), place: place.clone() });
+    }
+    found
+}
+
+/// The path of a process's group in the hierarchy of a controller, or of version 2.
+fn path_of<'t>(groups: &'t str, controller: Option<&str>) -> Option<&'t str> {
+    groups.lines().find_map(|line| {
+        let mut parts = line.splitn(3, ':').skip(1);
+        let (controllers, path) = (parts.next()?, parts.next()?);
+        let has =
+            controller.map_or(controllers.is_empty(), |one| controllers.split(',').any(|its| its == one));
+        has.then_some(path)
+    })
+}
+
+/// The folder of a group, where a mount shows it: a container may show its own group alone.
+fn folder(root: &Path, mounts: &[Mount], controller: Option<&str>, path: &str) -> Option<PathBuf> {
+    let of_hierarchy = |mount: &&Mount| match controller {
+        Some(one) => mount.controllers.iter().any(|its| its == one),
+        None => mount.controllers.is_empty(),
+    };
+    mounts.iter().filter(of_hierarchy).find_map(|mount| {
+        let inside = Path::new(path).strip_prefix(&mount.shown).ok()?;
+        let place = root.join(mount.place.strip_prefix("/").ok()?).join(inside);
+        place.join("cgroup.procs").exists().then_some(place)
+    })
 }
 
 impl Collector for Cgroup {
@@ -63,26 +123,20 @@ impl Collector for Cgroup {
     }
 
     fn read(&mut self, values: &mut Values) -> Option<Value> {
-        if let Some(text) = self.stat.as_mut().and_then(Source::read) {
-            if let Some(usage) = number(text, "usage_usec", 0) {
-                values.set(Id::CgroupCpu, usage);
-            }
-            values.set(Id::CgroupThrottled, number(text, "nr_throttled", 0).unwrap_or(0));
-            let time = number(text, "throttled_usec", 0)
-                .or_else(|| number(text, "throttled_time", 0).map(|nanoseconds| nanoseconds / 1000));
-            values.set(Id::CgroupThrottledTime, time.unwrap_or(0));
-        }
-        if let Some(ns) =
-            self.usage.as_mut().and_then(Source::read).and_then(|text| text.trim().parse::<u64>().ok())
-        {
-            values.set(Id::CgroupCpu, ns / 1000);
-        }
-        if let Some(bytes) =
-            self.memory.as_mut().and_then(Source::read).and_then(|text| text.trim().parse().ok())
-        {
-            values.set(Id::CgroupMemory, bytes);
-        }
-        None
+        let text = self.stat.as_mut().and_then(Source::read);
+        let at = |key| text.and_then(|text| number(text, key, 0));
+        let held_us = at("throttled_usec").or_else(|| at("throttled_time").map(|ns| ns / 1000));
+        let never = self.in_root.then_some(0);
+        let usage =
+            self.usage.as_mut().and_then(Source::read).and_then(|text| text.trim().parse::<u64>().ok());
+        let bytes = self.memory.as_mut().and_then(Source::read).and_then(|text| text.trim().parse().ok());
+        values.put(Id::CgroupCpu, usage.map(|ns| ns / 1000).or_else(|| at("usage_usec")));
+        values.put(Id::CgroupThrottled, at("nr_throttled").or(never));
+        values.put(Id::CgroupThrottledTime, held_us.or(never));
+        values.put(Id::CgroupMemory, bytes);
+        std::mem::take(&mut self.hidden).then(|| {
+            json!({"cgroup": "the group of the application is not below the cgroups mounted here: it is not read"})
+        })
     }
 }
 
@@ -90,6 +144,7 @@ impl Collector for Cgroup {
 mod tests {
     use super::*;
     use crate::collect::tree::Tree;
+    use crate::counters::UNKNOWN;
 
     fn told(tree: &Tree) -> [i64; 4] {
         let mut values = Values::new();
@@ -98,13 +153,20 @@ mod tests {
             .map(|id| values.get(id))
     }
 
+    const V1: &str = "30 20 0:1 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n\
+        31 20 0:2 / /sys/fs/cgroup/cpuacct rw - cgroup cgroup rw,cpuacct\n\
+        32 20 0:3 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n\
+        33 20 0:4 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n";
+
     #[test]
     fn version_1_has_nanoseconds_in_three_folders() {
         let tree = Tree::new("cgroup-1");
+        tree.write("proc/self/mountinfo", V1);
         tree.write("proc/7/cgroup", "9:memory:/m\n2:cpuacct:/web\n1:cpu:/web\n0::/\n");
-        for folder in ["cpu/web", "cpuacct/web", "memory/m"] {
+        for folder in ["cpu/web", "cpuacct/web", "memory/m", "unified"] {
             tree.write(&format!("sys/fs/cgroup/{folder}/cgroup.procs"), "7\n");
         }
+        tree.write("sys/fs/cgroup/unified/cpu.stat", "usage_usec 99999\n");
         tree.write(
             "sys/fs/cgroup/cpu/web/cpu.stat",
             "nr_periods 9\nnr_throttled 3\nthrottled_time 4500000\n",
@@ -117,10 +179,63 @@ mod tests {
     #[test]
     fn version_2_has_microseconds_in_one() {
         let tree = Tree::new("cgroup-2");
+        tree.write("proc/self/mountinfo", "30 20 0:1 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
         tree.write("proc/7/cgroup", "0::/web\n");
-        tree.write("sys/fs/cgroup/web/cgroup.procs", "7\n");
-        tree.write("sys/fs/cgroup/web/cpu.stat", "usage_usec 70\nnr_throttled 2\nthrottled_usec 11\n");
-        tree.write("sys/fs/cgroup/web/memory.current", "8192\n");
+        for (file, text) in [
+            ("cgroup.procs", "7\n"),
+            ("cgroup.events", "populated 1\n"),
+            ("cpu.stat", "usage_usec 70\nnr_throttled 2\nthrottled_usec 11\n"),
+            ("memory.current", "8192\n"),
+        ] {
+            tree.write(&format!("sys/fs/cgroup/web/{file}"), text);
+        }
         assert_eq!(told(&tree), [70, 2, 11, 8_192]);
+    }
+
+    #[test]
+    fn a_container_that_shows_its_own_group_as_root_has_that_group() {
+        let tree = Tree::new("cgroup-container");
+        let own = V1.lines().map(|line| line.replace(" / /", " /docker/1 /") + "\n").collect::<String>();
+        // The host's mounts are still listed, hidden by the later ones.
+        tree.write("proc/self/mountinfo", &(V1.to_owned() + &own));
+        tree.write(
+            "proc/7/cgroup",
+            "9:memory:/docker/1\n2:cpuacct:/docker/1\n1:cpu:/docker/1\n0::/docker/1\n",
+        );
+        for folder in ["cpu", "cpuacct", "memory", "unified"] {
+            tree.write(&format!("sys/fs/cgroup/{folder}/cgroup.procs"), "7\n");
+        }
+        tree.write("sys/fs/cgroup/cpuacct/cpuacct.usage", "7000000\n");
+        tree.write("sys/fs/cgroup/memory/memory.usage_in_bytes", "4096\n");
+        assert_eq!(told(&tree), [7_000, UNKNOWN, UNKNOWN, 4_096]);
+    }
+
+    #[test]
+    fn a_group_that_is_not_below_the_mounts_is_unknown_and_said_once() {
+        let tree = Tree::new("cgroup-hidden");
+        tree.write("proc/self/mountinfo", "30 20 0:1 /docker/1 /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+        tree.write("proc/7/cgroup", "0::/docker/2\n");
+        tree.write("sys/fs/cgroup/cgroup.procs", "1\n");
+        tree.write("sys/fs/cgroup/cpu.stat", "usage_usec 70\n");
+        let (mut group, mut values) = (Cgroup::of(tree.root(), 7), Values::new());
+        assert!(group.read(&mut values).is_some_and(|event| event["cgroup"].is_string()));
+        assert!(group.read(&mut values).is_none());
+        assert_eq!(values.get(Id::CgroupCpu), UNKNOWN);
+    }
+
+    #[test]
+    fn the_root_of_the_host_is_nobodys_own_and_has_no_quota() {
+        let tree = Tree::new("cgroup-root");
+        tree.write("proc/self/mountinfo", V1);
+        tree.write("proc/7/cgroup", "2:cpuacct:/\n1:cpu:/\n0::/\n");
+        for folder in ["cpu", "cpuacct", "unified"] {
+            tree.write(&format!("sys/fs/cgroup/{folder}/cgroup.procs"), "7\n");
+        }
+        for folder in ["cpu", "cpuacct"] {
+            tree.write(&format!("sys/fs/cgroup/{folder}/release_agent"), "");
+        }
+        tree.write("sys/fs/cgroup/cpuacct/cpuacct.usage", "7000000\n");
+        tree.write("sys/fs/cgroup/unified/cpu.stat", "usage_usec 70\n");
+        assert_eq!(told(&tree), [UNKNOWN, 0, 0, UNKNOWN]);
     }
 }

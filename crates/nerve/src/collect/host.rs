@@ -82,9 +82,7 @@ impl Collector for Pressure {
         for (id, source) in &mut self.stalls {
             let text = source.as_mut().and_then(Source::read).unwrap_or_default();
             let total = text.lines().next().and_then(|line| line.rsplit_once("total="));
-            if let Some(total) = total.and_then(|(_, total)| total.trim().parse().ok()) {
-                values.set(*id, total);
-            }
+            values.put(*id, total.and_then(|(_, total)| total.trim().parse().ok()));
         }
         let text = self.softirqs.as_mut()?.read()?;
         for line in text.lines().skip(1) {
@@ -172,8 +170,8 @@ impl Collector for Costly {
 
     fn read(&mut self, values: &mut Values) -> Option<Value> {
         if let Some(text) = self.snmp.as_mut().and_then(Source::read) {
-            values.set(Id::TcpRetransmits, snmp(text, "Tcp", "RetransSegs").unwrap_or(0));
-            values.set(Id::UdpErrors, snmp(text, "Udp", "RcvbufErrors").unwrap_or(0));
+            values.put(Id::TcpRetransmits, snmp(text, "Tcp", "RetransSegs"));
+            values.put(Id::UdpErrors, snmp(text, "Udp", "RcvbufErrors"));
         }
         let text = self.vmstat.as_mut()?.read()?;
         for line in text.lines() {

@@ -1,5 +1,6 @@
 //! Interrupts by kind, and how much one processor has of those of devices.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::Value;
@@ -11,12 +12,13 @@ use crate::counters::{Id, Values};
 /// `/proc/interrupts`, the dearest file of the host: 50 us and more.
 pub(crate) struct Interrupts {
     source: Option<Source>,
-    before: Vec<u64>,
+    /// By processor, at the last reading.
+    before: BTreeMap<u32, u64>,
 }
 
 impl Interrupts {
     pub(crate) fn new(root: &Path) -> Self {
-        Self { source: Source::open(root.join("proc/interrupts")).ok(), before: Vec::new() }
+        Self { source: Source::open(root.join("proc/interrupts")).ok(), before: BTreeMap::new() }
     }
 }
 
@@ -31,17 +33,13 @@ impl Collector for Interrupts {
 
     fn read(&mut self, values: &mut Values) -> Option<Value> {
         let counted = count(self.source.as_mut()?.read()?);
-        let lately: Vec<u64> = counted
-            .by_processor
-            .iter()
-            .enumerate()
-            .map(|(cpu, now)| now.saturating_sub(self.before.get(cpu).copied().unwrap_or(*now)))
-            .collect();
+        let since = |(cpu, now): (&u32, &u64)| now.saturating_sub(*self.before.get(cpu).unwrap_or(now));
+        let lately: Vec<u64> = counted.by_processor.iter().map(since).collect();
         let (all, most) = (lately.iter().sum::<u64>(), lately.iter().max().copied().unwrap_or(0));
-        values.set(Id::IrqDevices, counted.by_processor.iter().sum());
+        values.set(Id::IrqDevices, counted.by_processor.values().sum());
         values.set(Id::IrqReschedule, counted.reschedule);
         values.set(Id::IrqCalls, counted.calls);
-        values.set(Id::IrqOnOne, (100 * most).checked_div(all).unwrap_or(0));
+        values.put(Id::IrqOnOne, (100 * most).checked_div(all));
         self.before = counted.by_processor;
         None
     }
@@ -49,8 +47,8 @@ impl Collector for Interrupts {
 
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Counted {
-    /// Of devices.
-    by_processor: Vec<u64>,
+    /// Of devices. Only processors that are online have a column.
+    by_processor: BTreeMap<u32, u64>,
     /// By which one processor wakes a thread on another.
     reschedule: u64,
     /// By which one processor has another run a function, flushes of its address translations among them.
@@ -58,16 +56,20 @@ struct Counted {
 }
 
 fn count(text: &str) -> Counted {
-    let processors = text.lines().next().map_or(0, |line| line.split_ascii_whitespace().count());
-    let mut counted = Counted { by_processor: vec![0; processors], ..Counted::default() };
+    let head = text.lines().next().unwrap_or_default().split_ascii_whitespace();
+    let cpus: Vec<u32> = head.filter_map(|word| word.strip_prefix("CPU")?.parse().ok()).collect();
+    let by_processor = cpus.iter().map(|cpu| (*cpu, 0)).collect();
+    let mut counted = Counted { by_processor, ..Counted::default() };
     for (name, rest) in text.lines().skip(1).filter_map(|line| line.split_once(':')) {
         let counts =
-            rest.split_ascii_whitespace().take(processors).map_while(|word| word.parse::<u64>().ok());
+            rest.split_ascii_whitespace().take(cpus.len()).map_while(|word| word.parse::<u64>().ok());
         match name.trim() {
             "RES" => counted.reschedule += counts.sum::<u64>(),
             "CAL" | "TLB" => counted.calls += counts.sum::<u64>(),
             name if name.bytes().all(|byte| byte.is_ascii_digit()) => {
-                counted.by_processor.iter_mut().zip(counts).for_each(|(sum, more)| *sum += more);
+                for (cpu, count) in cpus.iter().zip(counts) {
+                    *counted.by_processor.entry(*cpu).or_default() += count;
+                }
             }
             _ => {}
         }
@@ -78,6 +80,7 @@ fn count(text: &str) -> Counted {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::counters::UNKNOWN;
 
     #[test]
     fn devices_are_counted_by_processor_and_kinds_by_name() {
@@ -85,7 +88,7 @@ mod tests {
             "           CPU0       CPU1       \n  0:  5  7  IO-APIC  timer\n 24:  1  90  PCI-MSI  eth0 7\n\
                     LOC:  900  901  Local timer interrupts\nRES:  3  4  Rescheduling interrupts\n\
                     CAL:  10  20  Function call interrupts\nTLB:  1  2  TLB shootdowns\nERR:  8\n";
-        let expected = Counted { by_processor: vec![6, 97], reschedule: 7, calls: 33 };
+        let expected = Counted { by_processor: BTreeMap::from([(0, 6), (1, 97)]), reschedule: 7, calls: 33 };
         assert_eq!(count(text), expected);
     }
 
@@ -96,9 +99,20 @@ mod tests {
         tree.write("proc/interrupts", &text(1_000, 20));
         let (mut interrupts, mut values) = (Interrupts::new(tree.root()), Values::new());
         interrupts.read(&mut values);
-        assert_eq!((values.get(Id::IrqDevices), values.get(Id::IrqOnOne)), (1_020, 0));
+        assert_eq!((values.get(Id::IrqDevices), values.get(Id::IrqOnOne)), (1_020, UNKNOWN));
         tree.write("proc/interrupts", &text(1_010, 50));
         interrupts.read(&mut values);
         assert_eq!((values.get(Id::IrqDevices), values.get(Id::IrqOnOne)), (1_060, 75));
+    }
+
+    #[test]
+    fn a_processor_that_goes_offline_takes_its_own_column_along() {
+        let tree = crate::collect::tree::Tree::new("offline");
+        tree.write("proc/interrupts", "  CPU0 CPU1 CPU2\n 24:  10  9000  100  PCI-MSI  eth0\n");
+        let (mut interrupts, mut values) = (Interrupts::new(tree.root()), Values::new());
+        interrupts.read(&mut values);
+        tree.write("proc/interrupts", "  CPU0 CPU2\n 24:  40  110  PCI-MSI  eth0\n");
+        interrupts.read(&mut values);
+        assert_eq!(values.get(Id::IrqOnOne), 75);
     }
 }

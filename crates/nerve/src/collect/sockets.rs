@@ -120,8 +120,8 @@ impl Collector for Sockets {
         self.resent = resent;
         self.total += more;
         values.set(Id::TcpConnections, count);
-        values.set(Id::TcpRtt, sum.checked_div(count).unwrap_or(0));
-        values.set(Id::TcpRttMax, u64::from(longest));
+        values.put(Id::TcpRtt, sum.checked_div(count));
+        values.put(Id::TcpRttMax, (count > 0).then_some(u64::from(longest)));
         values.set(Id::TcpResent, self.total);
         values.set(Id::TcpUnread, unread);
         values.set(Id::TcpUnsent, unsent);

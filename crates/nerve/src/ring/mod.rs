@@ -170,6 +170,13 @@ mod tests {
     }
 
     #[test]
+    fn a_ring_that_finds_no_room_leaves_no_file() {
+        let place = Fixture::new("room");
+        assert!(matches!(Ring::open(&place.0, u64::MAX / 4, &json!({})), Err(NerveError::Ring { .. })));
+        assert!(!place.0.exists());
+    }
+
+    #[test]
     fn what_was_no_ring_is_kept_beside_the_new_one() {
         let fixture = Fixture::new("other");
         std::fs::write(&fixture.0, "notes").unwrap();

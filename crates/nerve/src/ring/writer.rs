@@ -31,8 +31,18 @@ pub(crate) struct Ring {
 }
 
 impl Ring {
-    /// Makes the ring, or goes on with one of the same shape; all of its size is taken now.
+    /// Makes the ring, or goes on with one of the same shape; all of its size is taken now. Where that fails, no new
+    /// file stays.
     pub(crate) fn open(path: &Path, bytes: u64, about: &Value) -> Result<Self, NerveError> {
+        let is_new = !path.exists();
+        Self::prepare(path, bytes, about).inspect_err(|error| {
+            if is_new && !matches!(error, NerveError::Held(_)) {
+                let _ = fs::remove_file(path);
+            }
+        })
+    }
+
+    fn prepare(path: &Path, bytes: u64, about: &Value) -> Result<Self, NerveError> {
         let name = path.display().to_string();
         let failed = |doing| {
             let file = name.clone();

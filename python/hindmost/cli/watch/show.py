@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import asdict, replace
+import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -44,20 +45,16 @@ def show(
     from hindmost.plan.units import parse_duration
     from hindmost.stats.series.changes import Detector, interval_by_blocks
     from hindmost.watch import read_ring
-    from hindmost.watch.blocks import chosen
+    from hindmost.watch.blocks import judge_ring
     from hindmost.watch.moved import rank_or_wait
 
     read = read_ring(ring)
     asked_s = None if block is None else parse_duration(block, "block", 10.0)
-    block_s, ends, values, refused = chosen(read, percentile / 100, asked_s)
-    # The last block is not over yet.
-    whole_blocks = max(0, len(ends) - 1)
-    detector = Detector(block_s=block_s, alarms_a_week=alarms, least_ratio=least)
-    change = detector.judge(ends[:whole_blocks], values[:whole_blocks])
-    if refused is not None and change.kind != "none":
-        change = replace(change, kind="undecided", why=refused.text)
-    low, high = interval_by_blocks(values[:whole_blocks])
-    moved, wait = rank_or_wait(read, ends[:whole_blocks], values[:whole_blocks], block_s)
+    detector = Detector(alarms_a_week=alarms, least_ratio=least)
+    judged = judge_ring(read, percentile / 100, detector, asked_s)
+    ends, values, change = judged.ends, judged.values, judged.change
+    low, high = interval_by_blocks(values)
+    moved, wait = rank_or_wait(read, ends, values, judged.block_s)
     document: dict[str, Any] = {
         "schema": "hindmost.ring-view/1",
         "about": read.about,
@@ -65,14 +62,14 @@ def show(
         "lasted_s": float(read.at_s[-1] - read.at_s[0]) if len(read.at_s) else 0.0,
         "cut": read.cut,
         "percentile": percentile,
-        "block_s": block_s,
+        "block_s": judged.block_s,
         "blocks": [[float(at), _plain(value)] for at, value in zip(ends, values, strict=True)],
         "change": {
             name: _plain(value) if isinstance(value, float) else value
             for name, value in asdict(change).items()
         },
         "bootstrap": {"low": _plain(low), "high": _plain(high)},
-        "paper_mode": _as_printed(values[:whole_blocks]),
+        "paper_mode": _as_printed(values),
         "moved": [asdict(one) for one in moved[:metrics]],
         "moved_wait": None
         if wait is None
@@ -92,11 +89,17 @@ def _as_printed(values: NDArray[np.float64]) -> bool | None:
     return paper_mode(known[:-1], known[-1:]) if len(known) > LEAST_BLOCKS else None
 
 
+def _clock(at_s: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at_s))
+
+
 def _plain(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
 def _text(document: dict[str, Any]) -> str:
+    from hindmost.plan.units import format_us
+
     change, about = document["change"], document["about"]
     cut = "; the file was cut off" if document["cut"] else ""
     known = [value for _, value in document["blocks"] if value is not None]
@@ -105,9 +108,12 @@ def _text(document: dict[str, Any]) -> str:
         f" {document['lasted_s']:.0f} s{cut}"
     ]
     if known:
-        span = f"{min(known):.0f} to {max(known):.0f}"
-        lines.append(f"p{document['percentile']:g}: last {known[-1]:.0f} us, {span}")
-    lines.append(f"change: {change['kind']}: {change['why']}")
+        lines.append(
+            f"p{document['percentile']:g}: last {format_us(known[-1])}, {format_us(min(known))} to"
+            f" {format_us(max(known))}"
+        )
+    since = "" if change["since_s"] is None else f", since {_clock(change['since_s'] - document['block_s'])}"
+    lines.append(f"change: {change['kind']}{since}: {change['why']}")
     if change["ratio"] is not None:
         boot = document["bootstrap"]
         ends = "" if boot["low"] is None else f"; by block bootstrap [{boot['low']:.2f}, {boot['high']:.2f}]"
@@ -135,5 +141,5 @@ def _text(document: dict[str, Any]) -> str:
         lines += ["", f"metrics that moved with latency are not ranked yet: {wait['why']}"]
     if document["events"]:
         lines += ["", "events"]
-        lines += [f"  {at:.0f}  {json.dumps(what)}" for at, what in document["events"][-SHOWN_EVENTS:]]
+        lines += [f"  {_clock(at)}  {json.dumps(what)}" for at, what in document["events"][-SHOWN_EVENTS:]]
     return "\n".join(lines)

@@ -84,18 +84,20 @@ def hierarchy(controller: str) -> Hierarchy:
     HostUnfit
         None has it, or no group can be made there.
     """
-    found: list[Hierarchy] = []
+    tops: dict[str, Hierarchy] = {}
     for line in read_kernel("/proc/self/mountinfo").splitlines():  # proc_pid_mountinfo(5)
         mount, _, source = line.partition(" - ")
         root, folder = mount.split()[3:5]
         kind, _, options = source.split()[:3]
         top = Path(folder)
+        tops.pop(folder, None)  # a later mount hides it
         if kind == "cgroup2":
             with contextlib.suppress(OSError):
                 if controller in (top / "cgroup.controllers").read_text().split():
-                    found.insert(0, Hierarchy(top, 2, controller, root))
+                    tops[folder] = Hierarchy(top, 2, controller, root)
         elif kind == "cgroup" and controller in options.split(","):
-            found.append(Hierarchy(top, 1, controller, root))
+            tops[folder] = Hierarchy(top, 1, controller, root)
+    found = sorted(tops.values(), key=lambda one: -one.version)
     if not found:
         raise HostUnfit(
             "setting-unavailable",

@@ -11,6 +11,9 @@ was asked for. So the baseline's own tail must agree, extrapolated to the rate t
 excesses, the predictive law of few of them), and where blocks still remember each other, longer ones are
 taken (`block_multiple`).
 
+An anomaly must not become its own baseline: from the first blocks that may be one the baseline is frozen,
+until latency is back or the suspicion has not been confirmed for `SUSPECTED_BLOCKS`.
+
 Never "more than a standard deviation away" (TailSniping, equation 6.1, here as `paper_mode`): two windows of
 the same noise are that far apart in 48 % of all comparisons.
 """
@@ -18,7 +21,8 @@ the same noise are that far apart in 48 % of all comparisons.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -30,6 +34,14 @@ WEEK_S = 7 * 24 * 3600.0
 LEAST_BLOCKS = 12
 """A baseline of fewer has no usable spread: its t quantile at one alarm a week is beyond 8."""
 MOST_CORRELATION = 0.9
+MOST_MULTIPLE = 10.0
+"""Of the slowest known block: what a block counts as in which nothing was answered in time."""
+SUSPECT_P = 0.2
+"""Of the one-sided test, below which the baseline is frozen and the answer is not *unchanged*."""
+SUSPECTED_BLOCKS = 20
+"""After so many the suspicion ends: confirmed, or without ground."""
+EPISODE_BLOCKS = 960
+"""Blocks through which an episode is followed: what has lasted for eight hours of them is the new normal."""
 GAP_BLOCKS = 1
 """Between baseline and now: what has begun already must not be its own baseline."""
 NOW_BLOCKS = 2
@@ -41,8 +53,10 @@ skewed and dependent ones (tests/stats/test_changes.py: AR(1) noise of up to 0.9
 TAIL_BLOCKS = 960
 """Of the baseline whose tail is extrapolated: eight hours of blocks of 30 s."""
 TAIL_SHARE = 0.1
-"""Of them that make the tail."""
+"""Of them that make the tail; more where that would be fewer than `LEAST_TAIL`."""
 LEAST_TAIL = 6
+LEAST_CLUSTERS = 3
+"""Excursions of a baseline below which its tail is not known."""
 MULTIPLES = (1, 2, 4, 8)
 REMEMBERED = 0.5
 """Lag-1 autocorrelation of blocks beyond which longer ones are taken."""
@@ -63,7 +77,7 @@ class Change:
     ----------
     kind : str
         ``none``; ``anomaly``: it became slow; ``drift``: it goes on as it went; ``rhythm``: it was so at
-        this time of the days before; ``undecided``: the baseline cannot carry it, see `why`.
+        this time of the days before; ``undecided``: it takes more blocks to tell, see `minutes`.
     ratio : float
         Of the quantile now and in the baseline; with `low` and `high`, its interval at 95 %.
     p : float
@@ -76,6 +90,10 @@ class Change:
         Independent blocks that the baseline is worth.
     why : str
         In a sentence.
+    minutes : float or None
+        After which it can be told, at the latest, where it is undecided.
+    since_s : float or None
+        End of the first block of the anomaly, or of what may be one, in seconds as `Detector.judge` has them.
     """
 
     kind: Kind
@@ -87,6 +105,8 @@ class Change:
     tail_p: float
     effective: float
     why: str
+    minutes: float | None = None
+    since_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,20 +154,58 @@ class Detector:
         -------
         Change
         """
-        fine = np.isfinite(values) & (values > 0)
-        at_s, logs = at_s[fine], np.log(values[fine])
-        before = -NOW_BLOCKS - GAP_BLOCKS
+        *_, last = self._walk(at_s, values, each=False)
+        return last
+
+    def follow(self, at_s: NDArray[np.float64], values: NDArray[np.float64]) -> Iterator[Change]:
+        """Judge block after block, as `judge` would have at each: those of the last eight hours.
+
+        Parameters and yields are those of `judge`.
+        """
+        return self._walk(at_s, values, each=True)
+
+    def _walk(
+        self, at_s: NDArray[np.float64], values: NDArray[np.float64], *, each: bool
+    ) -> Iterator[Change]:
+        """Block after block; those that are plainly not slow are compared only where `each` is, or last."""
+        at_s, logs = _logs(at_s, values)
+        first = LEAST_BLOCKS + GAP_BLOCKS + NOW_BLOCKS
+        if len(logs) < first:
+            yield self._few(len(logs))
+            return
+        begun, called = None, False
+        for end in range(max(first, len(logs) - EPISODE_BLOCKS), len(logs) + 1):
+            before = end - NOW_BLOCKS - GAP_BLOCKS if begun is None else begun
+            if not (each or end == len(logs)) and not self._is_slower(
+                logs[:before], logs[end - NOW_BLOCKS : end]
+            ):
+                begun, called = None, False
+                continue
+            found = self._compare(at_s[:end], logs[:end], before, called=called)
+            if found.kind in ("anomaly", "undecided"):
+                begun, called = before, called or found.kind == "anomaly"
+                if not called and end - begun > SUSPECTED_BLOCKS:
+                    begun = None
+                    found = _as(found, "none", "slower for a while, and no more than this series may be")
+            else:
+                begun, called = None, False
+            yield found
+
+    def _is_slower(self, before: NDArray[np.float64], now: NDArray[np.float64]) -> bool:
+        baseline = before[-self.baseline_blocks :]
+        return float(now.min()) - float(baseline.sum()) / len(baseline) >= math.log(self.least_ratio)
+
+    def _compare(
+        self, at_s: NDArray[np.float64], logs: NDArray[np.float64], before: int, *, called: bool
+    ) -> Change:
+        """Compare the last blocks with the baseline that ends at `before`."""
         baseline = logs[:before][-self.baseline_blocks :]
-        times = at_s[:before][-self.baseline_blocks :]
-        if len(baseline) < LEAST_BLOCKS:
-            return self._undecided(
-                f"{len(baseline)} blocks of {self.block_s:g} s before this one; it takes {LEAST_BLOCKS}"
-            )
         # The least slow of the last blocks: all must be.
         at = len(logs) - NOW_BLOCKS + int(np.argmin(logs[-NOW_BLOCKS:]))
         now, when = float(logs[at]), float(at_s[at])
         step = _against(baseline, now)
-        tail = tail_p(_least_of_pairs(logs[:before][-TAIL_BLOCKS:]), now)
+        pairs = _least_of_pairs(logs[:before][-TAIL_BLOCKS:])
+        slow_enough = step.shift >= math.log(self.least_ratio)
         found = Change(
             "none",
             math.exp(step.shift),
@@ -155,33 +213,62 @@ class Detector:
             math.exp(step.shift + step.half),
             step.p,
             self.needed_p,
-            tail,
+            tail_p(pairs, now) if slow_enough else 1.0,
             step.effective,
             "as before",
         )
-        if step.p > self.needed_p or found.ratio < self.least_ratio:
+        if step.p > SUSPECT_P or not slow_enough:
             return found
-        if tail > self.a_block:
-            rate = tail * WEEK_S / self.block_s
-            return _as(
-                found,
-                "none",
-                f"{found.ratio:.2f} times the baseline's, which this series does {rate:.1f} times a week",
-            )
         slow = f"{found.ratio:.2f} times the baseline's"
         ago = when - at_s
         of_day = np.minimum(ago % DAY_S, DAY_S - ago % DAY_S)
         same_time = logs[(of_day <= RHYTHM_S) & (ago > DAY_S / 2)]
         if len(same_time) >= LEAST_BLOCKS and _against(same_time, now).p > self.needed_p:
             return _as(found, "rhythm", f"{slow}, as at this time of the days before")
-        trend = _against(*_detrended(times, baseline, when, now))
-        if trend.p > self.needed_p and _slope_is_sure(times, baseline):
+        # Growth goes on through what is suspected: only an event that is sure is kept out of its trend.
+        growing = slice(-GAP_BLOCKS - NOW_BLOCKS - self.baseline_blocks, -GAP_BLOCKS - NOW_BLOCKS)
+        times, grown = at_s[growing], logs[growing]
+        trend = _against(*_detrended(times, grown, when, now))
+        if not called and trend.p > self.needed_p and _slope_is_sure(times, grown):
             return _as(found, "drift", f"{slow}, where its trend leads: slow growth, no event")
-        return _as(found, "anomaly", slow)
+        since_s = float(at_s[before + GAP_BLOCKS])
+        sure = step.p <= self.needed_p and found.tail_p <= self.a_block
+        often = len(_excursions(pairs, now))
+        if often >= LEAST_CLUSTERS and not (sure or called):
+            return _as(found, "none", f"{slow}, as {often} times before")
+        fresh = logs[before + GAP_BLOCKS + NOW_BLOCKS :]
+        if not (sure or called or _lasts(baseline, fresh, self.needed_p)):
+            left = self._left(baseline, fresh, now)
+            text = f"{slow}, which this series may be by chance; it takes {left:g} min more to tell"
+            return replace(_as(found, "undecided", text), minutes=left, since_s=since_s)
+        return replace(_as(found, "anomaly", slow), since_s=since_s)
 
-    def _undecided(self, why: str) -> Change:
+    def _left(self, baseline: NDArray[np.float64], fresh: NDArray[np.float64], now: float) -> float:
+        """Minutes until a suspicion is confirmed, if it goes on as now, or ends."""
+        most = SUSPECTED_BLOCKS - NOW_BLOCKS - len(fresh)
+        goes_on = np.concatenate([fresh, np.full(max(1, most), now)])
+        enough = range(1, max(1, most))
+        more = next(
+            (n for n in enough if _lasts(baseline, goes_on[: len(fresh) + n], self.needed_p)), max(1, most)
+        )
+        return more * self.block_s / 60
+
+    def _few(self, blocks: int) -> Change:
         nan = math.nan
-        return Change("undecided", nan, nan, nan, nan, self.needed_p, nan, 0.0, why)
+        need = LEAST_BLOCKS + GAP_BLOCKS + NOW_BLOCKS
+        minutes = (need - blocks) * self.block_s / 60
+        why = f"{blocks} blocks of {self.block_s:g} s; it takes {need}: {minutes:g} min more"
+        return Change("undecided", nan, nan, nan, nan, self.needed_p, nan, 0.0, why, minutes)
+
+
+def _logs(
+    at_s: NDArray[np.float64], values: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Blocks that are known, as logarithms; what was not answered in time is slower than all that was."""
+    known = values > 0  # NaN is not
+    finite = known & np.isfinite(values)
+    most = MOST_MULTIPLE * float(values[finite].max(initial=0.0))
+    return at_s[known], np.log(np.where(finite, values, most)[known]) if most else np.empty(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,20 +281,36 @@ class _Step:
 
 def _against(baseline: NDArray[np.float64], now: float) -> _Step:
     """One value against earlier ones: Student's t with their effective number."""
-    n = len(baseline)
-    center = float(baseline.mean())
     effective = effective_size(baseline)
-    # The sample's spread is too small where values go together: E[s^2] = var (1 - 1/effective) n / (n - 1).
-    spread = float(baseline.std(ddof=1)) / math.sqrt(max(0.2, (1 - 1 / effective) * n / (n - 1)))
-    error = max(spread, 1e-9) * math.sqrt(1 + 1 / effective)
+    error = max(_spread(baseline, effective), 1e-9) * math.sqrt(1 + 1 / effective)
     freedom = max(2.0, effective - 1)
-    shift = now - center
+    shift = now - float(baseline.mean())
     return _Step(
         shift,
         t_quantile(freedom, 0.975) * error,
         float(upper_tail(np.array(shift / error), freedom)),
         effective,
     )
+
+
+def _lasts(baseline: NDArray[np.float64], fresh: NDArray[np.float64], needed_p: float) -> bool:
+    """Whether the blocks after those that raised the suspicion confirm it by their mean: Student's t."""
+    if len(fresh) < NOW_BLOCKS:
+        return False
+    n, r = len(fresh), correlation(baseline)
+    of_base, of_fresh = effective_size(baseline), max(1.0, n * (1 - r) / (1 + r))
+    error = max(_spread(baseline, of_base), 1e-9) * math.sqrt(1 / of_base + 1 / of_fresh)
+    shift = float(fresh.mean() - baseline.mean())
+    return float(upper_tail(np.array(shift / error), max(2.0, of_base - 1))) <= needed_p
+
+
+def _spread(baseline: NDArray[np.float64], effective: float) -> float:
+    """Standard deviation of a block.
+
+    That of the sample is too small where values go together: E[s^2] = var (1 - 1/effective) n / (n - 1).
+    """
+    n = len(baseline)
+    return float(baseline.std(ddof=1)) / math.sqrt(max(0.2, (1 - 1 / effective) * n / (n - 1)))
 
 
 def _least_of_pairs(logs: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -228,17 +331,25 @@ def tail_p(values: NDArray[np.float64], now: float) -> float:
     >>> tail_p(quiet, 0.5), tail_p(quiet, 1.2) < 1e-3
     (1.0, True)
     """
-    threshold = float(np.quantile(values, 1 - TAIL_SHARE))
+    share = max(TAIL_SHARE, LEAST_TAIL / len(values))
+    if share > 0.5:
+        return 1.0
+    threshold = float(np.quantile(values, 1 - share))
     if now <= threshold:
         return 1.0
-    above = np.flatnonzero(values > threshold)
-    if len(above) < LEAST_TAIL:
-        return 1.0
-    clusters = np.split(above, np.flatnonzero(np.diff(above) > NOW_BLOCKS) + 1)
-    tops = np.array([values[one].max() for one in clusters])
+    tops = _excursions(values, threshold)
     k = len(tops)
+    if k < LEAST_CLUSTERS:
+        return 1.0
     excess = float(np.mean(tops - threshold))
     return float(k / len(values) * (1 + (now - threshold) / max(k * excess, 1e-12)) ** -k)
+
+
+def _excursions(values: NDArray[np.float64], threshold: float) -> NDArray[np.float64]:
+    """The highest value of each time at which a series is above a threshold; neighbours are one."""
+    above = np.flatnonzero(values > threshold)
+    clusters = np.split(above, np.flatnonzero(np.diff(above) > NOW_BLOCKS) + 1)
+    return np.array([values[one].max() for one in clusters if len(one)])
 
 
 def block_multiple(values: NDArray[np.float64]) -> int | None:
@@ -344,14 +455,4 @@ def _slope_is_sure(times: NDArray[np.float64], baseline: NDArray[np.float64]) ->
 
 
 def _as(change: Change, kind: Kind, why: str) -> Change:
-    return Change(
-        kind,
-        change.ratio,
-        change.low,
-        change.high,
-        change.p,
-        change.needed_p,
-        change.tail_p,
-        change.effective,
-        why,
-    )
+    return replace(change, kind=kind, why=why)
