@@ -19,10 +19,10 @@ from hindmost import _engine
 from hindmost.errors import HindmostError, UsageError
 from hindmost.interventions import watchdog
 from hindmost.interventions.held import surgery
-from hindmost.knobs.kinds.cgroup import hierarchy, missing
+from hindmost.knobs.kinds.cgroup import Hierarchy, hierarchy, missing
 from hindmost.notes import Note
 from hindmost.studies.colocation.supervision.controller import SOON, Controller, Rules
-from hindmost.studies.colocation.supervision.group import new_group
+from hindmost.studies.colocation.supervision.group import Group, new_group
 from hindmost.studies.colocation.supervision.job import running, taken
 from hindmost.studies.colocation.supervision.windows import Windows
 
@@ -299,6 +299,33 @@ def test_a_job_that_is_started_is_ended_with_all_that_it_started(tmp_path):
     ):
         wait_for(lambda: job.code() is not None, "the end of a job", LAST_IN_LINE_S)
         assert job.code() == 7
+
+
+def test_settings_that_others_changed_are_read_back_reported_and_written_again(tmp_path):
+    files = {"cpu": ["cpu.idle"], "cpuset": ["cpuset.cpus", "cpuset.mems"], "freezer": ["freezer.state"]}
+    places = {name: Hierarchy(tmp_path / name, 1, name) for name in files}
+    for name, each in files.items():
+        (tmp_path / name / "job").mkdir(parents=True)
+        for file in each:
+            (tmp_path / name / "job" / file).write_text("0")
+    (tmp_path / "cpuset" / "cpuset.mems").write_text("0")
+    group = Group("job", places)
+    group.prepare([0, 1])
+    group.allow([0, 1])
+    idle, cpus, state = (
+        tmp_path / where / "job" / file
+        for where, file in (("cpu", "cpu.idle"), ("cpuset", "cpuset.cpus"), ("freezer", "freezer.state"))
+    )
+    cpus.write_text("0-1\n")  # the kernel's own way to write the same
+    assert group.restore() == []
+    idle.write_text("0\n")
+    state.write_text("FROZEN\n")
+    cpus.write_text("0\n")
+    assert sorted(group.restore()) == ["cpu.idle", "cpuset.cpus", "freezer.state"]
+    assert (idle.read_text(), state.read_text(), cpus.read_text()) == ("1", "THAWED", "0,1")
+    group.allow([])
+    state.write_text("FREEZING\n")
+    assert group.restore() == []
 
 
 KILLED = """

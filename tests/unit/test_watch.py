@@ -301,6 +301,22 @@ def test_a_cgroup_that_vanishes_ends_its_watch():
         folder.rmdir()
 
 
+def test_processes_in_children_of_a_cgroup_are_the_group_s():
+    folder = made_group()
+    child = folder / "child"
+    try:
+        child.mkdir()
+        with subprocess.Popen(["sleep", "60"]) as application:
+            (child / "cgroup.procs").write_text(str(application.pid))
+            request = WatchRequest(find_application(str(folder)), None, period_s=0.02, samples=1)
+            done = watch(request)
+            end(application)
+        assert done["ended"] == "samples-taken"
+    finally:
+        for each in (child, folder):
+            each.rmdir()
+
+
 def test_what_the_application_starts_later_is_watched_too(tmp_path):
     with subprocess.Popen(
         ["sh", "-c", "read go; sleep 60; true"], stdin=subprocess.PIPE, start_new_session=True

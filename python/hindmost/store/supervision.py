@@ -16,7 +16,7 @@ class SupervisedWindow(TypedDict):
     ``percentile_us``: null where nothing was answered. ``processors``: of the job, as in force at
     the window's end; 0: paused. ``ran``: whether the job could run when the window began. ``used_s``,
     ``idle_s``: processor time that the job got, and that nobody used. ``why``: of the last change, null for
-    none.
+    none. ``overwritten``: settings of the job's group that another program had changed; they were set again.
     """
 
     at_s: float
@@ -29,6 +29,7 @@ class SupervisedWindow(TypedDict):
     used_s: float
     idle_s: float
     why: Note | None
+    overwritten: list[str]
 
 
 class Supervision(TypedDict):

@@ -25,6 +25,11 @@ def render_supervision(document: Supervision) -> str:
             " server broke the promise without it"
         )
     lines += [_percentiles(windows, told, ran=True), _percentiles(windows, told, ran=False)]
+    if changed := [one["overwritten"] for one in windows if one["overwritten"]]:
+        names = ", ".join(sorted({name for one in changed for name in one}))
+        lines.append(
+            f"in {len(changed)} windows another program changed {names} of the job's group; it was set again"
+        )
     if document["got"] is not None:
         lines.append(
             f"the job got {document['used_s']:.1f} s of processors, {document['got']:.0%} of what others left"
@@ -43,6 +48,8 @@ def render_window(window: SupervisedWindow, document_limit_us: float) -> str:
     value = "no answer" if window["percentile_us"] is None else format_us(window["percentile_us"])
     state = "paused" if window["processors"] == 0 else f"on {window['processors']}"
     mark = "" if window["kept"] else f"  beyond {format_us(document_limit_us)}"
+    if window["overwritten"]:
+        mark += f"  set again: {', '.join(window['overwritten'])}"
     return f"{window['at_s']:>7.1f} s  {value:>10}  job {state}{mark}" + (
         f" ({window['why']['text']})" if window["why"] else ""
     )

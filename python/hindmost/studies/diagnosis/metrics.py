@@ -48,7 +48,8 @@ class Moves:
 
     def _look(self) -> tuple[NDArray[np.float64], int]:
         values = self._sampler.now()
-        return np.array([values[at] for at in self._at], dtype=np.float64), _engine.monotonic_ns()
+        # What the host does not tell (-1) moves with nothing.
+        return np.array([max(0, values[at]) for at in self._at], dtype=np.float64), _engine.monotonic_ns()
 
     def begin(self) -> None:
         """Look."""

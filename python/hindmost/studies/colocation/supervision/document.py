@@ -64,4 +64,5 @@ def window_of(told: Told, first_ns: int, limit_us: float) -> SupervisedWindow:
         "used_s": told.used_s,
         "idle_s": told.idle_s,
         "why": None if told.why is None else told.why.document(),
+        "overwritten": told.overwritten,
     }

@@ -15,13 +15,14 @@ import os
 import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from hindmost.errors import HostUnfit
 from hindmost.knobs import steps
 from hindmost.knobs.kinds.cgroup import Hierarchy, hierarchy, made
 from hindmost.knobs.steps import Step
+from hindmost.targets.cpus import parse_cpus
 from hindmost.targets.procfs import process_tree
 
 _ROUNDS = 20
@@ -36,10 +37,13 @@ class Group:
     name : str
     places : dict
         The hierarchy by controller: cpu always, freezer, cpuacct and cpuset where they have their own.
+    written : dict
+        What was written last, by file.
     """
 
     name: str
     places: dict[str, Hierarchy]
+    written: dict[Path, str] = field(default_factory=dict)
 
     def folder(self, controller: str) -> Path:
         """The group's folder of a controller."""
@@ -59,11 +63,11 @@ class Group:
         self._place(cpus)
         folder = self.folder("cpu")
         if (folder / "cpu.idle").exists():
-            (folder / "cpu.idle").write_text("1")
+            self._write(folder / "cpu.idle", "1")
         elif self.places["cpu"].version == 2:
-            (folder / "cpu.weight").write_text("1")
+            self._write(folder / "cpu.weight", "1")
         else:
-            (folder / "cpu.shares").write_text("2")
+            self._write(folder / "cpu.shares", "2")
 
     def allow(self, cpus: Sequence[int]) -> None:
         """Let it use these processors; none freezes it.
@@ -75,10 +79,26 @@ class Group:
         if cpus:
             self._place(cpus)
         state, words = self._freezer
-        state.write_text(words[not cpus])
+        self._write(state, words[not cpus])
+
+    def restore(self) -> list[str]:
+        """Write again whatever somebody else has changed since, and return the names of those files.
+
+        Raises
+        ------
+        OSError
+        """
+        changed = [path for path, value in self.written.items() if not _holds(path, value)]
+        for path in changed:
+            path.write_text(self.written[path])
+        return [path.name for path in changed]
 
     def _place(self, cpus: Sequence[int]) -> None:
-        (self.folder("cpuset") / "cpuset.cpus").write_text(",".join(map(str, cpus)))
+        self._write(self.folder("cpuset") / "cpuset.cpus", ",".join(map(str, cpus)))
+
+    def _write(self, path: Path, value: str) -> None:
+        path.write_text(value)
+        self.written[path] = value
 
     @property
     def _freezer(self) -> tuple[Path, tuple[str, str]]:
@@ -153,6 +173,14 @@ class Group:
     def end(self) -> list[Step]:
         """All members are killed, those that they fork meanwhile too."""
         return [steps.kill(self.folder("cpu") / "cgroup.procs")]
+
+
+def _holds(path: Path, written: str) -> bool:
+    """Whether a file still holds what was written, in the kernel's words."""
+    found = path.read_text().strip()
+    if path.name == "cpuset.cpus":
+        return bool(found) and parse_cpus(found) == parse_cpus(written)
+    return found.replace("FREEZING", "FROZEN") == written
 
 
 def _enter(folder: Path, pid: int) -> None:

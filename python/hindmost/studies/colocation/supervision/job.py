@@ -72,6 +72,21 @@ class Job:
         """Give it so many of its processors, the last ones (interrupts prefer the first); 0 pauses it."""
         self.group.allow(self.cpus[len(self.cpus) - count :])
 
+    def restore(self) -> list[str]:
+        """Undo what others changed of its group, and return the names of those files.
+
+        Raises
+        ------
+        OSError
+        HostUnfit
+            It cannot be moved back.
+        """
+        changed = self.group.restore()
+        if self.code() is None and self.pid not in self.group.members():
+            self.group.take(self.pid)
+            changed.append("cgroup.procs")
+        return changed
+
     def used_s(self) -> float:
         """Processor time under supervision, with all that it started and that has ended."""
         return self.group.used_s()

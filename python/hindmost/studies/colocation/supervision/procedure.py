@@ -72,6 +72,8 @@ class Told:
         Processor time that the job got, and that nobody used, on the job's processors.
     why : Note or None
         The reason for the last change in this window or at its end.
+    overwritten : list of str
+        Settings of the job's group that somebody else had changed; they were set again.
     """
 
     window: Window
@@ -80,6 +82,7 @@ class Told:
     used_s: float
     idle_s: float
     why: Note | None
+    overwritten: list[str] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -215,6 +218,7 @@ class _Supervision:
                 name=self.request.application.name,
                 pid=pid,
             )
+        overwritten = self.job.restore()
         if self.request.fixed is None and controller.after(window.percentile_us):
             self.job.allow(controller.given)
             why = controller.why
@@ -225,6 +229,7 @@ class _Supervision:
             self.job.used_s() - used,
             _idle_s(self.job.cpus) - idle,
             why,
+            overwritten,
         )
 
 
