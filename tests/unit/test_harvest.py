@@ -3,10 +3,7 @@
 import json
 import math
 import re
-import signal
 import subprocess
-import sys
-import time
 import zlib
 from contextlib import suppress
 from pathlib import Path
@@ -28,13 +25,8 @@ from hindmost.harvest import (
     read_traces,
     select,
     simulate,
-    sweeps,
 )
-from hindmost.harvest.card import card
-from hindmost.harvest.figures.ablation import waves
-from hindmost.harvest.figures.availability import failed_accesses
 from hindmost.harvest.hadoop import tenants_text, yarn_texts
-from hindmost.report.harvest.card import render_card, render_card_page
 
 DAYS, SLOT = 10, 1800
 MOMENTS = np.arange(DAYS * 86_400 // SLOT) * SLOT
@@ -508,26 +500,7 @@ def test_traces_that_cannot_answer_are_told_so(folder, change, kind, settings, c
     assert settings.items() <= refused.value.fields.get("settings", {}).items()
 
 
-def check_card(found, rows):
-    text = render_card(found)
-    assert all(f"| {row} |" in text for row in rows)
-    page = render_card_page(found)
-    assert all(f'aria-label="{one["title"]}"' in page for one in found["curves"])
-    points = [point for one in found["curves"] for line in one["series"] for point in line["points"]]
-    assert all(point["low"] <= point["mean"] * (1 + 1e-12) for point in points)
-    assert any(point["low"] < point["high"] for point in points)
-
-
-def test_the_card_has_a_row_a_figure_and_a_page_with_each_curve(monkeypatch):
-    monkeypatch.setattr("hindmost.harvest.card.FIGURES", (failed_accesses, waves))
-    monkeypatch.setattr("hindmost.harvest.figures.availability.UTILISATIONS", (0.3, 0.4, 0.5, 0.66))
-    found = card(seeds=2, servers=100)
-    check_card(found, ("4.2, 4.3", "4.4 to 4.6", "4.16", "ablation: wave width, hours"))
-    assert all(one["verdict"] in render_card(found) for one in found["entries"])
-
-
-@pytest.mark.parametrize("verb", ["classify", "report"])
-def test_an_interrupted_verb_leaves_the_older_file_whole_and_none_beside_it(folder, monkeypatch, verb):
+def test_an_interrupted_classification_leaves_the_older_file_whole_and_none_beside_it(folder, monkeypatch):
     out = folder / "out" / "found.json"
     out.parent.mkdir()
     out.write_text("older")
@@ -536,57 +509,8 @@ def test_an_interrupted_verb_leaves_the_older_file_whole_and_none_beside_it(fold
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Path, "replace", interrupted)
-    if verb == "report":
-        monkeypatch.setattr("hindmost.harvest.card.FIGURES", ())
-    asked = ["harvest", verb, *([str(folder)] if verb == "classify" else []), "--out", str(out)]
+    asked = ["harvest", "classify", str(folder), "--out", str(out)]
     with suppress(KeyboardInterrupt):
         main(asked)
     assert out.read_text() == "older"
     assert list(out.parent.iterdir()) == [out]
-
-
-def test_ctrl_c_of_a_report_ends_it_at_once_without_a_file(tmp_path):
-    out = tmp_path / "card.md"
-    # A hundred seeds take minutes.
-    words = ["harvest", "report", "--seeds", "100", "--servers", "500", "--out", str(out)]
-    code = f"import sys; from hindmost.cli import main; print(1, flush=True); sys.exit(main({words!r}))"
-    with subprocess.Popen(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as running:
-        assert running.stdout is not None
-        assert running.stdout.readline() == "1\n"
-        time.sleep(0.3)  # wherever it is by then
-        running.send_signal(signal.SIGINT)
-        try:
-            said = running.communicate(timeout=60)[1]
-        finally:
-            running.kill()  # nothing, where it has ended
-    assert running.returncode == 130, said
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_ctrl_c_while_simulations_are_handed_out_makes_none_of_those_that_wait(monkeypatch):
-    made = []
-
-    class Pool(sweeps.ThreadPoolExecutor):
-        def submit(self, *of):
-            if self._work_queue.qsize() == 40:
-                raise KeyboardInterrupt
-            return super().submit(*of)
-
-    def simulated(*of, **settings):
-        made.append(of)
-        time.sleep(0.05)
-        return {"result": {}}
-
-    monkeypatch.setattr(sweeps, "ThreadPoolExecutor", Pool)
-    monkeypatch.setattr(sweeps, "simulate", simulated)
-    with pytest.raises(KeyboardInterrupt):
-        sweeps.Sweep(100, 20).run([sweeps.Asked("durability", 9, {})])
-    assert len(made) < 30
-
-
-@pytest.mark.nightly
-def test_the_whole_card_has_each_figure_of_the_chapter():
-    rows = ("4.13", "4.14", "4.15", "4.16", "cost-aware grid", "ablation: copies an hour and server")
-    check_card(card(seeds=2, servers=100), rows)

@@ -352,12 +352,6 @@ VERBS = (
                 "Answer kube-scheduler by class and length of job.",
                 ("harvest extender classes.json --runs runs.csv",),
             ),
-            Verb(
-                "report",
-                "[OPTIONS]",
-                "Print each figure of chapter IV with what comes out here beside it.",
-                ("harvest report --out card.html", "harvest report --seeds 2 --servers 300 --json"),
-            ),
         ),
     ),
     Verb(

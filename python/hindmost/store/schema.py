@@ -99,7 +99,6 @@ DOCUMENTS: dict[str, tuple[Any, str]] = {
     "supervision": (supervision.Supervision, "Result of hindmost colocate supervise"),
     "diagnosis": (diagnosis.Diagnosis, "Result of hindmost diagnose"),
     "harvest-simulation": (harvest.HarvestSimulation, "Result of hindmost harvest simulate"),
-    "harvest-card": (harvest.Card, "Result of hindmost harvest report"),
     "classes": (harvest.Classes, "Result of hindmost harvest classify"),
     "doctor": (serving.Doctor, "Result of hindmost host doctor"),
     "knobs": (knobs.Knobs, "Result of hindmost host knobs"),

@@ -32,9 +32,8 @@ def may(
 ) -> int:
     """Say whether a job may run beside a server: yes, no, or that two cards cannot tell.
 
-    What the server loses beside the job is at most the sum of what it loses to each resource, as far as the
-    job takes it (Eq 3.3). The growth of p50 and p99 that its card has counts as well, and is carried to --load
-    by Eq 3.6. Cards of different processors are
+    The server loses at most the sum of its losses to each resource that the job uses (Eq 3.3). The growth of
+    p50 and p99 in its card counts as well; Eq 3.6 converts it to --load. Cards of different processors are
     refused. With --pairs (of `colocate pairs`) a measured pair answers for itself, and for others a model
     that learned from all, with a margin so wide that no more than --violations of those told yes break it.
     """

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hindmost.harvest.simulation import Kind, published, simulate
-from hindmost.store.harvest import CurvePoint
+from reproduce.harvest.document import CurvePoint
 
 TENANTS_PER_SERVER = 0.15
 

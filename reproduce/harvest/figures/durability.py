@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from hindmost.harvest.figures.found import Found, entry, series, spread
-from hindmost.harvest.sweeps import Asked, Sweep, point
+from reproduce.harvest.figures.found import Found, entry, series, spread
+from reproduce.harvest.sweeps import Asked, Sweep, point
 
 BLOCKS_PER_SERVER = 200
 CENTERS = tuple(range(10))

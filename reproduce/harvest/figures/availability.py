@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from hindmost.harvest.figures.found import Found, entry, series, spread
-from hindmost.harvest.sweeps import Asked, Sweep, point
+from reproduce.harvest.figures.found import Found, entry, series, spread
+from reproduce.harvest.sweeps import Asked, Sweep, point
 
 UTILISATIONS = (0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.66, 0.75)
 WHO = {"stock": "HDFS-Stock", "cost": "HDFS-H"}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from hindmost.harvest.figures.found import Found, entry, series, spread
-from hindmost.harvest.sweeps import Asked, Sweep, point
-from hindmost.store.harvest import Series
+from reproduce.harvest.document import Series
+from reproduce.harvest.figures.found import Found, entry, series, spread
+from reproduce.harvest.sweeps import Asked, Sweep, point
 
 POLICIES = {
     "stock": "stock",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from hindmost.store.harvest import CardEntry, Curve, CurvePoint, Series
+from reproduce.harvest.document import CardEntry, Curve, CurvePoint, Series
 
 
 @dataclass(frozen=True)

@@ -1,15 +1,14 @@
-"""The reproduction card: each figure of chapter IV, and what comes out here over several seeds."""
+"""Each figure of chapter IV next to our result over several seeds."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from hindmost.harvest.figures import ablation, availability, durability, scheduling
-from hindmost.harvest.figures.found import Found, entry
-from hindmost.harvest.sweeps import Sweep
-from hindmost.store.harvest import Card, CardEntry
+from reproduce.harvest.document import Card, CardEntry
+from reproduce.harvest.figures import ablation, availability, durability, scheduling
+from reproduce.harvest.figures.found import Found, entry
+from reproduce.harvest.sweeps import Sweep
 
-SCHEMA = "hindmost.harvest-card/1"
 UNDECIDABLE = "undecidable from public data"
 FIGURES: tuple[Callable[[Sweep], Found], ...] = (
     scheduling.execution_times,
@@ -25,20 +24,19 @@ FIGURES: tuple[Callable[[Sweep], Found], ...] = (
 
 
 def card(seeds: int = 5, servers: int = 1000, said: Callable[[str], None] = lambda _: None) -> Card:
-    """Make the card.
+    """Simulate every figure.
 
     Parameters
     ----------
     seeds : int
         Data centers drawn for each point.
     servers : int
-        Of each.
+        Servers of each data center.
     said : callable, optional
-        Told which figure is done.
+        Called with a line for each finished figure.
     """
     sweep = Sweep(seeds, servers)
     found: Card = {
-        "schema": SCHEMA,
         "seeds": seeds,
         "servers": servers,
         "entries": [*given()],
@@ -59,3 +57,12 @@ def given() -> Iterator[CardEntry]:
     yield entry("4.2, 4.3", "periodic: few tenants, 40 % of servers", records, UNDECIDABLE)
     yield entry("4.4 to 4.6", "90 % of servers reimaged once a month or less", records, UNDECIDABLE)
     yield entry("4.10 to 4.12", "YARN-H and HDFS-H keep Lucene's p99", bed, "not tried here")
+
+
+def render_card(card: Card) -> str:
+    """Write the card as Markdown: one row for each figure."""
+    rows = [
+        f"| {one['figure']} | {one['paper']} | {one['ours']} | {one['verdict']} |" for one in card["entries"]
+    ]
+    head = ["| figure | paper | here | verdict |", "| --- | --- | --- | --- |"]
+    return "\n".join([*head, *rows]) + "\n"

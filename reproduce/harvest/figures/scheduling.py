@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from hindmost.harvest.figures.found import Found, entry, series, spread
-from hindmost.harvest.sweeps import Asked, Sweep, point
-from hindmost.store.harvest import Curve, Series
+from reproduce.harvest.document import Curve, Series
+from reproduce.harvest.figures.found import Found, entry, series, spread
+from reproduce.harvest.sweeps import Asked, Sweep, point
 
 SCHEDULERS = ("aware", "balanced", "history", "headroom")
 NAMES = {

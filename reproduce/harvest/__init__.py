@@ -1,0 +1,1 @@
+"""Harvest: chapter IV of the dissertation, on synthetic data centers."""
