@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The plug-ins for Hadoop: setup/hadoop.sh build | lint | tez | golden | parts | read TENANTS [SITE...] | hdfs [DATA_NODES] [BLOCKS] | replay TENANTS SECONDS ARM... | yarn | test | search PORT DOCUMENTS [LOAD_FILE]
+# The plug-ins for Hadoop: setup/hadoop.sh build | lint | tez | golden | parts | policy | read TENANTS [SITE...] | hdfs [DATA_NODES] [BLOCKS] | replay TENANTS SECONDS ARM... | yarn | test | search PORT DOCUMENTS [LOAD_FILE]
 #
 # Maven fetches Hadoop once (150 MB). Each step has hard limits: a JVM that Hadoop's threads keep alive is killed.
 set -uo pipefail
@@ -72,10 +72,11 @@ main() {
   local limit=$1 class=$2 status patience
   patience=${HADOOP_PATIENCE:-$(($1 < 56 ? 10 * $1 : 560))}
   shift 2
+  [[ $class == *.* ]] || class=hindmost.hadoop.$class
   (
     ulimit -c 0 -S -t "$limit"
     exec timeout -k 5 "$patience" "${JVM[@]}" \
-      -cp "$target/classes:$target/test-classes:$work/conf:$(cat "$target/classpath")" "hindmost.hadoop.$class" "$@"
+      -cp "$target/classes:$target/test-classes:$work/conf:$(cat "$target/classpath")" "$class" "$@"
   ) 2>"$work/said"
   status=$?
   [ $status = 0 ] && return
@@ -105,11 +106,12 @@ case ${1-} in
   tez) build tez ;;
   golden) main 30 GoldenMain ;;
   parts) main 30 PartsMain ;;
+  policy) main 30 org.apache.hadoop.hdfs.server.blockmanagement.PolicyMain ;;
   read) shift; main 30 ReadMain "$@" ;;
   hdfs) shift; main 180 HdfsMini "$work" "$@" ;;
   replay) shift; main 400 ReplayMain "$work" "$@" ;;
   yarn) main 150 YarnMini ;;
   search) shift; search "$@" ;;
   test) main 30 GoldenMain && main 30 PartsMain && main 180 HdfsMini "$work" 9 60 ;;
-  *) die "usage: setup/hadoop.sh build | lint | tez | golden | parts | read TENANTS [SITE...] | hdfs [DATA_NODES] [BLOCKS] | replay TENANTS SECONDS ARM... | yarn | test | search PORT DOCUMENTS [LOAD_FILE]" ;;
+  *) die "usage: setup/hadoop.sh build | lint | tez | golden | parts | policy | read TENANTS [SITE...] | hdfs [DATA_NODES] [BLOCKS] | replay TENANTS SECONDS ARM... | yarn | test | search PORT DOCUMENTS [LOAD_FILE]" ;;
 esac

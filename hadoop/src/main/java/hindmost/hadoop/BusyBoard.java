@@ -59,7 +59,7 @@ public final class BusyBoard {
 
   /** Whether a host's primary tenant is known to be above its reserve. */
   public boolean busy(String host) {
-    Word word = words.get(host);
+    Word word = words.get(HostNames.canonical(host));
     return word != null && word.busy && System.nanoTime() - word.since < staleNanos;
   }
 
@@ -78,9 +78,10 @@ public final class BusyBoard {
   }
 
   private void heard(String host, boolean busy, long ageMillis, long sentMillis) {
-    if (words.size() < MOST_HOSTS || words.containsKey(host)) {
+    String name = HostNames.canonical(host);
+    if (words.size() < MOST_HOSTS || words.containsKey(name)) {
       long age = Math.min(Math.max(0, ageMillis), OLDEST_MILLIS);
-      words.put(host, new Word(busy, System.nanoTime() - age * 1_000_000L, sentMillis));
+      words.put(name, new Word(busy, System.nanoTime() - age * 1_000_000L, sentMillis));
     }
   }
 
@@ -102,7 +103,7 @@ public final class BusyBoard {
     try {
       long age = Long.parseLong(of[2]);
       long sent = Long.parseLong(of[3]);
-      Word last = words.get(of[0]);
+      Word last = words.get(HostNames.canonical(of[0]));
       if (last != null && last.sentMillis != Long.MAX_VALUE && sent <= last.sentMillis) {
         return false;
       }

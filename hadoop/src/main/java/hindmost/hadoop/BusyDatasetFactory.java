@@ -47,8 +47,7 @@ public final class BusyDatasetFactory extends FsDatasetSpi.Factory<FsDatasetSpi<
   @Override public FsDatasetSpi<?> newInstance(DataNode node, DataStorage storage, Configuration conf)
       throws IOException {
     FsDatasetSpi stock = new FsDatasetFactory().newInstance(node, storage, conf);
-    String host = conf.getTrimmed("dfs.datanode.hostname", node.getDatanodeId() == null
-        ? java.net.InetAddress.getLocalHost().getHostName() : node.getDatanodeId().getHostName());
+    String host = node.getDatanodeHostname(); // as name nodes know it
     BusyMonitor monitor = BusyMonitor.of(host, conf);
     if (BEGUN.compareAndSet(false, true)) { // what was switched live outlives another data node of this JVM
       setWay(conf.getTrimmed(Keys.DATA, "deny"));

@@ -18,7 +18,7 @@ public final class BusyMonitor {
   private static final Map<String, BusyMonitor> BY_HOST = new ConcurrentHashMap<>();
 
   private final String host;
-  private final Path file;
+  private final String pattern;
   private final double above;
   private final int periodMillis;
   private final String[] addresses;
@@ -32,8 +32,7 @@ public final class BusyMonitor {
   private BusyMonitor(String host, Configuration conf) {
     this.host = host;
     this.conf = conf;
-    String name = conf.getTrimmed(Keys.UTILISATION_FILE, "");
-    file = name.isEmpty() ? null : Path.of(name.replace("%h", host));
+    pattern = conf.getTrimmed(Keys.UTILISATION_FILE, "");
     above = conf.getDouble(Keys.BUSY_ABOVE, Keys.BUSY_ABOVE_DEFAULT);
     periodMillis = conf.getInt(Keys.BUSY_PERIOD, Keys.BUSY_PERIOD_DEFAULT);
     addresses = conf.getTrimmedStrings(Keys.BOARD_ADDRESSES);
@@ -80,7 +79,7 @@ public final class BusyMonitor {
   private void look() {
     double utilisation = 0;
     try {
-      utilisation = file == null ? ofHost() : Utilisation.read(file).cores;
+      utilisation = pattern.isEmpty() ? ofHost() : Utilisation.read(pattern, host).cores;
     } catch (IOException | NumberFormatException error) { // the latter of /proc/stat
       LOG.debug("utilisation of {} cannot be read", host, error);
     }

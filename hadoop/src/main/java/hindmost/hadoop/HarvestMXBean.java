@@ -19,6 +19,9 @@ public interface HarvestMXBean {
   /** Age of the tenants in force; -1 where there are none. */
   double getTenantsAgeSeconds();
 
+  /** Hosts of the cluster that the file of tenants does not have: they are placed and scheduled as by stock. */
+  int getUnknownHosts();
+
   int getBusyHosts();
 
   int getHeardHosts();

@@ -10,8 +10,10 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ThreadLocalRandom;
+import java.util.stream.Collectors;
 import org.apache.hadoop.conf.Configurable;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.yarn.api.records.Resource;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerNode;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.placement.MultiNodeLookupPolicy;
 
@@ -48,7 +50,6 @@ public class HarvestNodeOrder<N extends SchedulerNode> implements MultiNodeLooku
   private Configuration conf;
   private Tenants tenants;
   private double reserve;
-  private int cores;
 
   public HarvestNodeOrder() {
     this(null);
@@ -63,7 +64,6 @@ public class HarvestNodeOrder<N extends SchedulerNode> implements MultiNodeLooku
     if (conf != null && length != null) {
       tenants = new Tenants(conf);
       reserve = conf.getDouble(Keys.RESERVE, Keys.RESERVE_DEFAULT);
-      cores = conf.getInt("yarn.nodemanager.resource.cpu-vcores", 8);
     }
   }
 
@@ -103,6 +103,9 @@ public class HarvestNodeOrder<N extends SchedulerNode> implements MultiNodeLooku
     }
     // The reserve is no room, whatever the past was; what is free now has it taken off.
     double past = length == Selector.Length.SHORT ? 0 : length == Selector.Length.MEDIUM ? room.mean : room.peak;
+    // The total is what the keeper left of the node; a node manager may have more cores than its hardware.
+    Resource hardware = node.getRMNode().getPhysicalResource();
+    int cores = Math.max(node.getTotalResource().getVirtualCores(), hardware == null ? 0 : hardware.getVirtualCores());
     double left = Math.max(0, 1 - past - reserve) * cores;
     return Math.min(free, left) * Selector.rank(length, room.pattern);
   }
@@ -129,6 +132,11 @@ public class HarvestNodeOrder<N extends SchedulerNode> implements MultiNodeLooku
 
   @Override public void addAndRefreshNodesSet(Collection<N> given, String partition) {
     nodes.put(partition, new LinkedHashSet<>(given));
+    Tenants.State state = tenants == null ? null : tenants.state();
+    if (state != null) {
+      state.noteUnknown(nodes.values().stream().flatMap(Set::stream).map(node -> node.getNodeID().getHost())
+          .filter(host -> state.server(host) < 0).collect(Collectors.toList()));
+    }
   }
 
   @Override public Set<N> getNodesPerPartition(String partition) {

@@ -2,7 +2,10 @@ package hindmost.hadoop;
 
 import java.io.IOException;
 import java.nio.file.Path;
+import java.util.HashMap;
+import java.util.Map;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.yarn.api.records.NodeId;
 import org.apache.hadoop.yarn.api.records.NodeReport;
 import org.apache.hadoop.yarn.api.records.NodeState;
 import org.apache.hadoop.yarn.api.records.Resource;
@@ -20,7 +23,7 @@ import org.apache.hadoop.yarn.server.api.ResourceManagerAdministrationProtocol;
 public final class KeeperMain {
   private final ReserveKeeper keeper;
   private final YarnClient client;
-  private final Resource whole;
+  private final NodeSizes sizes;
   /** Of files; null: what node managers report counts. */
   private final String pattern;
 
@@ -28,9 +31,7 @@ public final class KeeperMain {
     this.client = client;
     keeper = new ReserveKeeper(ClientRMProxy.createRMProxy(conf, ResourceManagerAdministrationProtocol.class),
         conf.getDouble(Keys.RESERVE, Keys.RESERVE_DEFAULT), conf.getInt(Keys.GRACE, 0));
-    // A node that was shrunk reports what is left of it: what it is comes from its settings.
-    whole = Resource.newInstance(conf.getInt("yarn.nodemanager.resource.memory-mb", 8192),
-        conf.getInt("yarn.nodemanager.resource.cpu-vcores", 8));
+    sizes = new NodeSizes(Path.of(conf.get(Keys.KEEPER_FILE, conf.get("hadoop.tmp.dir") + "/hindmost-keeper.nodes")));
     String source = conf.getTrimmed(Keys.KEEPER_SOURCE, "files");
     if (!source.equals("files") && !source.equals("heartbeats")) {
       throw new IOException(Keys.KEEPER_SOURCE + " is " + source + ": it may be files or heartbeats");
@@ -64,10 +65,19 @@ public final class KeeperMain {
   }
 
   private void round() throws IOException, YarnException {
+    Map<NodeId, Resource> left = new HashMap<>();
     for (NodeReport node : client.getNodeReports(NodeState.RUNNING)) {
+      Resource whole = sizes.whole(node.getNodeId(), node.getCapability());
       Utilisation used = pattern == null ? PrimaryTenantCalculator.reported(node.getNodeUtilization(), whole)
-          : Utilisation.orAll(Path.of(pattern.replace("%h", node.getNodeId().getHost())));
-      keeper.keep(node.getNodeId(), whole, used.cores * whole.getVirtualCores(), used.megabytes);
+          : Utilisation.orAll(pattern, node.getNodeId().getHost());
+      left.put(node.getNodeId(), keeper.left(whole, used.cores * whole.getVirtualCores(), used.megabytes));
+      sizes.tell(node.getNodeId(), whole, left.get(node.getNodeId()));
     }
+    try {
+      sizes.write();
+    } catch (IOException error) { // the reserve matters more than the next keeper
+      System.err.println("hindmost: the sizes of nodes cannot be kept: " + error);
+    }
+    keeper.keep(left);
   }
 }

@@ -33,6 +33,8 @@ public final class Keys {
   public static final String THROTTLE = PREFIX + "throttle.ms";
   /** Where the keeper of reserves finds utilisation: files, or heartbeats of node managers with PrimaryTenantCalculator. */
   public static final String KEEPER_SOURCE = PREFIX + "keeper.source";
+  /** File in which the keeper of reserves keeps what each node has; default: hindmost-keeper.nodes in hadoop.tmp.dir. */
+  public static final String KEEPER_FILE = PREFIX + "keeper.file";
   /** Share of a node's cores and memory that batch work never gets. */
   public static final String RESERVE = PREFIX + "reserve";
   /** Milliseconds that containers have to go when their node shrinks; 0: killed at once. */
@@ -42,6 +44,7 @@ public final class Keys {
   /** Milliseconds between rounds of the daemon that keeps reserves. */
   public static final String KEEPER_PERIOD = PREFIX + "keeper.period.ms";
 
+  public static final int TENANTS_PERIOD_DEFAULT = 5000;
   public static final double RESERVE_DEFAULT = 1.0 / 3;
   public static final double BUSY_ABOVE_DEFAULT = 2.0 / 3;
   public static final int BUSY_PERIOD_DEFAULT = 1000;

@@ -27,6 +27,7 @@ public final class Metrics implements HarvestMXBean {
   /** What the last choices took: the first of a daemon are slow, and a mean would never forget them. */
   private final AtomicLongArray choiceNanos = new AtomicLongArray(1024);
   private volatile long tenantsWritten = -1;
+  volatile int unknownHosts;
 
   private Metrics() {
     Arrays.setAll(placed, at -> new LongAdder());
@@ -75,6 +76,10 @@ public final class Metrics implements HarvestMXBean {
 
   @Override public double getTenantsAgeSeconds() {
     return tenantsWritten < 0 ? -1 : (System.currentTimeMillis() - tenantsWritten) / 1e3;
+  }
+
+  @Override public int getUnknownHosts() {
+    return unknownHosts;
   }
 
   @Override public int getBusyHosts() {

@@ -187,17 +187,24 @@ public final class Placer {
     return -1;
   }
 
-  /** The least level at which all of these replicas could have been placed. */
+  /** The least level whose rules all of these replicas keep, in whatever order they came. */
   public int levelOf(int[] servers) {
+    int[] known = Arrays.stream(servers).filter(server -> tenantOf(server) >= 0).toArray();
+    int most = (servers.length + 2) / 3;
+    int[] rows = new int[3];
+    int[] columns = new int[3];
     int level = 0;
-    for (int at = 1; at < servers.length; at++) {
-      int tenant = tenantOf(servers[at]);
-      if (tenant < 0) {
-        continue;
-      }
-      int[] present = Arrays.copyOf(servers, at);
-      while (level < LEVELS - 1
-          && !(contains(openCells(level, present), grid.cellOf[tenant]) && may(level, tenant, present))) {
+    for (int server : known) {
+      rows[cellOf(server) / 3]++;
+      columns[cellOf(server) % 3]++;
+    }
+    if (Arrays.stream(rows).max().getAsInt() > most) {
+      level = 2;
+    } else if (Arrays.stream(columns).max().getAsInt() > most) {
+      level = 1;
+    }
+    for (int at = 0; at < known.length; at++) {
+      while (level < LEVELS - 1 && !may(level, tenantOf(known[at]), Arrays.copyOf(known, at))) {
         level++;
       }
     }

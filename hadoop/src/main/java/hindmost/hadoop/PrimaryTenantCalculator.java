@@ -2,10 +2,10 @@ package hindmost.hadoop;
 
 import java.net.InetAddress;
 import java.net.UnknownHostException;
-import java.nio.file.Path;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.yarn.api.records.Resource;
 import org.apache.hadoop.yarn.api.records.ResourceUtilization;
+import org.apache.hadoop.yarn.server.nodemanager.util.NodeManagerHardwareUtils;
 import org.apache.hadoop.yarn.util.ResourceCalculatorPlugin;
 
 /**
@@ -17,39 +17,41 @@ public final class PrimaryTenantCalculator extends ResourceCalculatorPlugin {
   /** Virtual memory is that of no tenant: it marks a report as one that was made. Those before the first are all 0. */
   private static final int MADE = 1;
 
-  private Path file;
-  private int cores;
+  private String pattern;
+  private String host;
 
   @Override public void setConf(Configuration conf) {
     super.setConf(conf);
     if (conf == null) {
       return;
     }
-    String host = conf.getTrimmed("yarn.nodemanager.hostname", "");
+    host = conf.getTrimmed("yarn.nodemanager.hostname", "");
     try {
       host = host.isEmpty() || host.equals("0.0.0.0") ? InetAddress.getLocalHost().getHostName() : host;
     } catch (UnknownHostException error) {
       throw new IllegalArgumentException("this host has no name: set yarn.nodemanager.hostname", error);
     }
-    String name = conf.getTrimmed(Keys.UTILISATION_FILE, "");
-    if (name.isEmpty()) {
+    pattern = conf.getTrimmed(Keys.UTILISATION_FILE, "");
+    if (pattern.isEmpty()) {
       throw new IllegalArgumentException(Keys.UTILISATION_FILE + " is not set: where is the tenant's utilisation?");
     }
-    file = Path.of(name.replace("%h", host));
-    cores = conf.getInt("yarn.nodemanager.resource.cpu-vcores", 8);
   }
 
-  /** Cores that the tenant uses, of those that the node manager has. */
+  private Utilisation used() {
+    return Utilisation.orAll(pattern, host);
+  }
+
+  /** Cores that the tenant uses, of those that the node manager has: as configured, or as its hardware has. */
   @Override public float getNumVCoresUsed() {
-    return (float) (Utilisation.orAll(file).cores * cores);
+    return (float) (used().cores * NodeManagerHardwareUtils.getVCores(this, getConf()));
   }
 
   @Override public float getCpuUsagePercentage() {
-    return (float) (100 * Utilisation.orAll(file).cores);
+    return (float) (100 * used().cores);
   }
 
   @Override public long getAvailablePhysicalMemorySize() {
-    double used = Utilisation.orAll(file).megabytes * MEGABYTE;
+    double used = used().megabytes * MEGABYTE;
     return (long) Math.max(0, getPhysicalMemorySize() - used);
   }
 

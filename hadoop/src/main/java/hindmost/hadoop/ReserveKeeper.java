@@ -1,6 +1,7 @@
 package hindmost.hadoop;
 
 import java.io.IOException;
+import java.util.HashMap;
 import java.util.Map;
 import org.apache.hadoop.yarn.api.records.NodeId;
 import org.apache.hadoop.yarn.api.records.Resource;
@@ -32,9 +33,10 @@ public final class ReserveKeeper {
     return Resource.newInstance(Math.max(0, memory), Math.max(0, vcores));
   }
 
-  /** Tells the resource manager. A node that registers again comes back whole: tell it every period. */
-  public void keep(NodeId node, Resource whole, double cores, double megabytes) throws IOException, YarnException {
-    ResourceOption option = ResourceOption.newInstance(left(whole, cores, megabytes), graceMillis);
-    admin.updateNodeResource(UpdateNodeResourceRequest.newInstance(Map.of(node, option)));
+  /** Tells the resource manager what is left of each node. A node that registers again comes back whole: tell it often. */
+  public void keep(Map<NodeId, Resource> left) throws IOException, YarnException {
+    Map<NodeId, ResourceOption> options = new HashMap<>();
+    left.forEach((node, resource) -> options.put(node, ResourceOption.newInstance(resource, graceMillis)));
+    admin.updateNodeResource(UpdateNodeResourceRequest.newInstance(options));
   }
 }

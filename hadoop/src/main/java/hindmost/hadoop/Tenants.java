@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.FileTime;
+import java.util.List;
 import org.apache.hadoop.conf.Configuration;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -22,9 +23,21 @@ public final class Tenants {
       this.placer = placer;
     }
 
-    /** The number of a host; -1 where nobody knows it. */
-    public int server(String host) {
-      return file.servers.getOrDefault(host, -1);
+    /** The number of a host by the first of its names that is known; null is no name; -1 of an unknown host. */
+    public int server(String... names) {
+      int found = -1;
+      for (int at = 0; at < names.length && found < 0; at++) {
+        found = names[at] == null ? -1 : file.names.number(names[at]);
+      }
+      return found;
+    }
+
+    /** Notes the hosts of the cluster that the file does not have: placement and scheduling know nothing of them. */
+    public void noteUnknown(List<String> hosts) {
+      if (hosts.size() != Metrics.get().getUnknownHosts() && !hosts.isEmpty()) {
+        LOG.warn("the file of tenants does not have {} hosts of the cluster, such as {}", hosts.size(), hosts.get(0));
+      }
+      Metrics.get().unknownHosts = hosts.size();
     }
 
     /** How a host's class uses its servers; null where nobody knows. */
@@ -45,7 +58,7 @@ public final class Tenants {
     this.conf = conf;
     String name = conf.getTrimmed(Keys.TENANTS_FILE, "");
     path = name.isEmpty() ? null : Path.of(name);
-    periodNanos = conf.getInt(Keys.TENANTS_PERIOD, 5000) * 1_000_000L;
+    periodNanos = conf.getInt(Keys.TENANTS_PERIOD, Keys.TENANTS_PERIOD_DEFAULT) * 1_000_000L;
     state();
   }
 

@@ -27,16 +27,15 @@ public final class TenantsFile {
   private static final String HEAD = "# hindmost.harvest.tenants/1";
 
   public final List<Tenant> tenants;
-  /** The number of each host, by name. */
-  public final Map<String, Integer> servers;
+  final HostNames names;
   public final List<String> hosts;
   /** Classes of utilisation by number. */
   public final Map<Integer, Selector.Room> classes;
 
-  private TenantsFile(List<Tenant> tenants, Map<String, Integer> servers, List<String> hosts,
+  private TenantsFile(List<Tenant> tenants, HostNames names, List<String> hosts,
       Map<Integer, Selector.Room> classes) {
     this.tenants = tenants;
-    this.servers = servers;
+    this.names = names;
     this.hosts = hosts;
     this.classes = classes;
   }
@@ -58,7 +57,7 @@ public final class TenantsFile {
     Map<String, Integer> environments = new HashMap<>();
     Map<String, String[]> rows = new LinkedHashMap<>();
     Map<String, List<Integer>> own = new HashMap<>();
-    Map<String, Integer> servers = new HashMap<>();
+    HostNames names = new HostNames();
     List<String> hosts = new ArrayList<>();
     Map<Integer, Selector.Room> classes = new HashMap<>();
     int number = 0;
@@ -69,9 +68,8 @@ public final class TenantsFile {
         rows.put(of[1], of);
         environments.putIfAbsent(of[2], environments.size());
         own.put(of[1], new ArrayList<>());
-      } else if (of[0].equals("host") && of.length == 3 && own.containsKey(of[2]) && !servers.containsKey(of[1])) {
+      } else if (of[0].equals("host") && of.length == 3 && own.containsKey(of[2]) && names.add(of[1], hosts.size())) {
         own.get(of[2]).add(hosts.size());
-        servers.put(of[1], hosts.size());
         hosts.add(of[1]);
       } else if (of[0].equals("class") && of.length == 5) {
         room(classes, of, path + ":" + number);
@@ -92,7 +90,7 @@ public final class TenantsFile {
     if (hosts.isEmpty()) {
       throw new IOException(path + " has no host");
     }
-    return new TenantsFile(tenants, servers, hosts, classes);
+    return new TenantsFile(tenants, names, hosts, classes);
   }
 
   private static void room(Map<Integer, Selector.Room> classes, String[] of, String where) throws IOException {

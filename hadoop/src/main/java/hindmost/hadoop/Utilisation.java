@@ -2,7 +2,9 @@ package hindmost.hadoop;
 
 import java.io.IOException;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.util.List;
 
 /** What a host's primary tenant uses, as a file says it: "SHARE" of its cores, or "SHARE MEGABYTES" of memory, too. */
 public final class Utilisation {
@@ -19,17 +21,29 @@ public final class Utilisation {
     this.megabytes = megabytes;
   }
 
-  /** Reads the file; all of the host where it is none, for whoever must not take from the tenant. */
-  public static Utilisation orAll(Path file) {
+  /** Reads a host's file; all of the host where it cannot be read, for whoever must not take from the tenant. */
+  public static Utilisation orAll(String pattern, String host) {
     try {
-      return read(file);
+      return read(pattern, host);
     } catch (IOException error) {
       return ALL;
     }
   }
 
+  /** Reads a host's file, in whose name %h is the host as it is, in lower case, or without its domain. */
+  public static Utilisation read(String pattern, String host) throws IOException {
+    String name = HostNames.canonical(host);
+    for (String each : List.of(host, name, HostNames.label(name))) {
+      Path file = Path.of(pattern.replace("%h", each));
+      if (Files.exists(file)) {
+        return read(file);
+      }
+    }
+    throw new NoSuchFileException(pattern.replace("%h", host));
+  }
+
   /** Reads the file; an error says what in it is no utilisation. */
-  public static Utilisation read(Path file) throws IOException {
+  static Utilisation read(Path file) throws IOException {
     String text = Files.readString(file).trim();
     String[] of = text.split("\\s+");
     try {

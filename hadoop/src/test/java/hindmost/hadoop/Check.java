@@ -1,29 +1,29 @@
 package hindmost.hadoop;
 
 /** Claims of a main class. Threads of Hadoop outlive a failure: whoever fails has to end the JVM. */
-final class Check {
-  interface Body {
+public final class Check {
+  public interface Body {
     void run() throws Exception;
   }
 
-  interface Awaited {
+  public interface Awaited {
     boolean holds() throws Exception;
   }
 
   private Check() {}
 
-  static void that(boolean holds, String claim) {
+  public static void that(boolean holds, String claim) {
     if (!holds) {
       throw new AssertionError(claim);
     }
   }
 
-  static void same(Object found, Object expected, String of) {
+  public static void same(Object found, Object expected, String of) {
     that(expected.equals(found), of + ": " + found + ", expected " + expected);
   }
 
   /** Waits for what a cluster will do in its own time. */
-  static void await(String claim, int seconds, Awaited condition) throws Exception {
+  public static void await(String claim, int seconds, Awaited condition) throws Exception {
     long begun = System.nanoTime();
     while (!condition.holds()) {
       that(System.nanoTime() - begun < seconds * 1_000_000_000L, claim + ": not within " + seconds + " s");
@@ -32,7 +32,7 @@ final class Check {
   }
 
   /** Runs all of a main class, and ends the JVM whatever happens. */
-  static void main(String name, Body body) {
+  public static void main(String name, Body body) {
     long begun = System.nanoTime();
     int status = 0;
     try {

@@ -22,6 +22,7 @@ import org.apache.hadoop.net.Node;
 import org.apache.hadoop.yarn.api.records.NodeId;
 import org.apache.hadoop.yarn.api.records.Resource;
 import org.apache.hadoop.yarn.api.records.ResourceUtilization;
+import org.apache.hadoop.yarn.conf.YarnConfiguration;
 import org.apache.hadoop.yarn.server.resourcemanager.rmnode.RMNode;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.common.fica.FiCaSchedulerNode;
 
@@ -34,6 +35,7 @@ public final class PartsMain {
       busyLast();
       board();
       reserve();
+      sizes();
       utilisation();
       order();
       orderByClass();
@@ -177,6 +179,7 @@ public final class PartsMain {
         "a 0 0".getBytes(StandardCharsets.UTF_8), "a 0 0 12 ff".getBytes(StandardCharsets.UTF_8), new byte[512])) {
       Check.that(!board.hear(other, other.length) && board.busy("a"), "forged, late or broken words are not");
     }
+    Check.that(board.busy("A."), "a host in other letters is the same host");
     byte[] old = BusyBoard.word("b", true, Long.MAX_VALUE, 1, key);
     Check.that(board.hear(old, old.length) && !board.busy("b"), "a word of any age is old");
     for (int at = 0; at < 2 * BusyBoard.MOST_HOSTS; at++) {
@@ -192,6 +195,42 @@ public final class PartsMain {
     Check.same(keeper.left(whole, 0, 0), Resource.newInstance(6000, 8), "what a reserve leaves");
     Check.same(keeper.left(whole, 0.3, 100.5), Resource.newInstance(5899, 7), "what a tenant leaves");
     Check.same(keeper.left(whole, 11, 20_000), Resource.newInstance(0, 0), "what a full node leaves");
+  }
+
+  /** Nodes of two sizes, whatever yarn-default.xml says, through a shrink, a late report, a new keeper and a new node. */
+  private static void sizes() throws Exception {
+    Path file = Files.createTempDirectory("keeper").resolve("new/nodes");
+    NodeId small = NodeId.newInstance("small", 1);
+    NodeId large = NodeId.newInstance("large", 1);
+    Resource eight = Resource.newInstance(8192, 8);
+    Resource many = Resource.newInstance(65536, 32);
+    NodeSizes sizes = new NodeSizes(file);
+    Check.same(sizes.whole(small, eight), eight, "a node that was never told");
+    sizes.tell(small, eight, Resource.newInstance(4000, 4));
+    sizes.tell(large, many, Resource.newInstance(0, 0));
+    sizes.tell(large, many, Resource.newInstance(9000, 3));
+    sizes.write();
+    for (NodeSizes each : List.of(sizes, new NodeSizes(file))) {
+      Check.same(each.whole(small, Resource.newInstance(4000, 4)), eight, "a node that was shrunk");
+      Check.same(each.whole(large, Resource.newInstance(9000, 3)), many, "a node that was shrunk twice");
+      Check.same(each.whole(large, Resource.newInstance(0, 0)), many, "a report that is a round late");
+      Check.same(each.whole(large, Resource.newInstance(1000, 16)), Resource.newInstance(1000, 16), "a node that began anew");
+    }
+    World.write(file, "small:1 8192\n");
+    try {
+      new NodeSizes(file);
+      throw new AssertionError("a broken file is read");
+    } catch (IOException said) {
+      Check.that(said.getMessage().contains("not a file of node sizes"), said.getMessage());
+    }
+    PrimaryTenantCalculator calculator = new PrimaryTenantCalculator();
+    Configuration defaults = new YarnConfiguration(); // its vcores are -1
+    defaults.set("yarn.nodemanager.hostname", "HOST.example.com");
+    Path load = Files.createTempDirectory("load");
+    defaults.set(Keys.UTILISATION_FILE, load.resolve("%h.load").toString());
+    World.write(load.resolve("host.load"), "0.5\n");
+    calculator.setConf(defaults);
+    Check.that(calculator.getNumVCoresUsed() == 4f, "of eight cores by default: " + calculator.getNumVCoresUsed());
   }
 
   private static void utilisation() throws Exception {
@@ -248,7 +287,6 @@ public final class PartsMain {
     Configuration conf = new Configuration(false);
     conf.set(Keys.TENANTS_FILE, path.toString());
     conf.setDouble(Keys.RESERVE, 0.25);
-    conf.setInt("yarn.nodemanager.resource.cpu-vcores", 12);
     // Of 12 cores, 6 are free; what the past and the reserve leave: 9 of a short job, 6 of a medium one, 3 of a long one.
     first(conf, new HarvestNodeOrder.Short<>(), new double[] {6 * 3, 6, 6 * 9, 6});
     first(conf, new HarvestNodeOrder.Medium<>(), new double[] {6 * 9, 6 * 3, 6, 6});
@@ -336,6 +374,7 @@ public final class PartsMain {
           switch (method.getName()) {
             case "getNodeID": return NodeId.newInstance(host, 1);
             case "getHostName": return host;
+            case "getPhysicalResource": return Resource.newInstance(8192, 12);
             case "getTotalCapability": return Resource.newInstance(8192, cores);
             default: return method.getReturnType() == int.class ? (Object) 0 : null;
           }

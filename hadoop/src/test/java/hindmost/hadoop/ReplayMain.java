@@ -142,7 +142,7 @@ public final class ReplayMain {
   }
 
   private String owner(String host) {
-    int server = tenants.servers.get(host);
+    int server = tenants.names.number(host);
     return tenants.tenants.stream().filter(one -> Arrays.stream(one.servers).anyMatch(own -> own == server)).findFirst()
         .orElseThrow().name;
   }

@@ -8,19 +8,19 @@ import java.nio.file.StandardCopyOption;
 import java.util.zip.CRC32;
 
 /** Tenants of a test cluster: hosts dn0, dn1, ...; two to a tenant, environments of one tenant each. */
-final class World {
+public final class World {
   private World() {}
 
-  static String host(int number) {
+  public static String host(int number) {
     return "dn" + number + ".test";
   }
 
-  static int tenant(int host) {
+  public static int tenant(int host) {
     return host / 2;
   }
 
   /** The text of a file of tenants with its end. */
-  static String tenants(int hosts) {
+  public static String tenants(int hosts) {
     StringBuilder text = new StringBuilder("# hindmost.harvest.tenants/1\n");
     int tenants = (hosts + 1) / 2;
     for (int at = 0; at < tenants; at++) {
@@ -35,14 +35,14 @@ final class World {
   }
 
   /** A text with the end that its checksum makes. */
-  static String closed(String text) {
+  public static String closed(String text) {
     CRC32 crc = new CRC32();
     crc.update(text.getBytes(StandardCharsets.UTF_8));
     return text + String.format("end\t%08x%n", crc.getValue());
   }
 
   /** Replaces a file at once, as an operator's tools should. */
-  static void write(Path path, String text) throws IOException {
+  public static void write(Path path, String text) throws IOException {
     Path beside = path.resolveSibling(path.getFileName() + ".new");
     Files.writeString(beside, text);
     Files.move(beside, path, StandardCopyOption.REPLACE_EXISTING, StandardCopyOption.ATOMIC_MOVE);

@@ -67,9 +67,8 @@ public final class YarnMini {
           ClientRMProxy.createRMProxy(used, ResourceManagerAdministrationProtocol.class), 1.0 / 3, 0);
       Resource whole = nodes.get(0).getCapability();
       // One node's primary tenant takes all but the reserve: nothing is left there.
-      keeper.keep(nodes.get(0).getNodeId(), whole, 8, 0);
-      keeper.keep(nodes.get(1).getNodeId(), whole, 0.3, 100.5);
-      keeper.keep(nodes.get(2).getNodeId(), whole, 0, 0);
+      keeper.keep(Map.of(nodes.get(0).getNodeId(), keeper.left(whole, 8, 0), nodes.get(1).getNodeId(),
+          keeper.left(whole, 0.3, 100.5), nodes.get(2).getNodeId(), keeper.left(whole, 0, 0)));
       batch = UnmanagedMaster.register(client);
       ask(12);
       Check.await("twelve containers", 30, () -> look(12));
@@ -93,7 +92,7 @@ public final class YarnMini {
     });
     int left = own.size() - 2;
     long begun = System.nanoTime();
-    keeper.keep(node.getNodeId(), whole, 8 - left, 0); // twelve, less four of the reserve, less these
+    keeper.keep(Map.of(node.getNodeId(), keeper.left(whole, 8 - left, 0))); // twelve, less four of the reserve, less these
     Check.await("two kills", 20, () -> look(0) && gone.size() >= 2);
     System.out.printf("  the two youngest of %d were killed after %.0f ms%n", own.size(),
         (System.nanoTime() - begun) / 1e6);

@@ -1,6 +1,7 @@
 package org.apache.hadoop.hdfs.server.blockmanagement;
 
 import hindmost.hadoop.BusyBoard;
+import hindmost.hadoop.Keys;
 import hindmost.hadoop.Metrics;
 import hindmost.hadoop.Placer;
 import hindmost.hadoop.Sequence;
@@ -10,54 +11,91 @@ import java.util.Arrays;
 import java.util.BitSet;
 import java.util.Collection;
 import java.util.EnumMap;
+import java.util.EnumSet;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.stream.Collectors;
-import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.StorageType;
+import org.apache.hadoop.hdfs.AddBlockFlag;
+import org.apache.hadoop.hdfs.DFSConfigKeys;
+import org.apache.hadoop.hdfs.protocol.BlockStoragePolicy;
 import org.apache.hadoop.hdfs.protocol.DatanodeInfo;
 import org.apache.hadoop.net.NetworkTopology;
 import org.apache.hadoop.net.Node;
 import org.apache.hadoop.net.NodeBase;
 
 /**
- * Replicas on tenants that differ: dfs.block.replicator.classname. Tenant and server are chosen here; whether a server
- * is good (stale, full, loaded, of the right storage) stays stock's decision, as does everything where tenants are not
- * known. It stands in Hadoop's package because what it overrides does.
+ * Places replicas on tenants that differ: dfs.block.replicator.classname. Stock decides which nodes and storages are
+ * possible (in service, fresh, not loaded, room for a block of the type, replicas on a rack), and everything where no
+ * tenant is known. The class is in Hadoop's package because it overrides package-private methods.
  */
 public class HarvestPlacementPolicy extends BlockPlacementPolicyDefault {
-  /** Servers that stock may refuse before the choice is left to it. */
-  private static final int REFUSALS = 16;
-
   private Tenants tenants;
-  private volatile Present present = new Present(null, -1, Map.of());
+  private FSClusterStats stats;
+  private long staleMillis;
+  private long blockSize;
+  private long periodNanos;
+  private volatile Present present = new Present(null, -1, List.of());
+  /** Replicas of the block being placed that are on favoured nodes: stock excludes these nodes without naming them. */
+  private final ThreadLocal<List<DatanodeStorageInfo>> favoured = ThreadLocal.withInitial(List::of);
 
-  /** Who is there, under one file of tenants: the name node's own map takes hosts that share an address for one. */
+  /** The nodes of the cluster under one file of tenants. */
   private static final class Present {
     final Tenants.State state;
     final int leaves;
-    /** By number of the server; null where it is not there. */
+    final long lookedNanos = System.nanoTime();
+    /** By number of the server; null where it is not in the cluster. */
     final DatanodeDescriptor[] nodes;
-    final int environments;
+    /** Nodes of each environment. */
+    final Collection<List<DatanodeDescriptor>> environments;
 
-    Present(Tenants.State state, int leaves, Map<String, DatanodeDescriptor> byHost) {
+    Present(Tenants.State state, int leaves, List<DatanodeDescriptor> all) {
       this.state = state;
       this.leaves = leaves;
-      nodes = state == null ? new DatanodeDescriptor[0]
-          : state.file.hosts.stream().map(byHost::get).toArray(DatanodeDescriptor[]::new);
-      environments = state == null ? 0 : state.placer.environments(
-          IntStream.range(0, nodes.length).filter(server -> nodes[server] != null).toArray());
+      nodes = new DatanodeDescriptor[state == null ? 0 : state.file.hosts.size()];
+      for (DatanodeDescriptor node : all) {
+        int server = server(state, node);
+        if (server >= 0) {
+          nodes[server] = node;
+        }
+      }
+      environments = Arrays.stream(nodes).filter(node -> node != null)
+          .collect(Collectors.groupingBy(node -> environment(state, node))).values();
     }
   }
 
   @Override public void initialize(Configuration conf, FSClusterStats stats, NetworkTopology clusterMap,
       Host2NodesMap host2datanodeMap) {
     super.initialize(conf, stats, clusterMap, host2datanodeMap);
+    this.stats = stats;
+    staleMillis = conf.getLong(DFSConfigKeys.DFS_NAMENODE_STALE_DATANODE_INTERVAL_KEY,
+        DFSConfigKeys.DFS_NAMENODE_STALE_DATANODE_INTERVAL_DEFAULT);
+    blockSize = conf.getLongBytes(DFSConfigKeys.DFS_BLOCK_SIZE_KEY, DFSConfigKeys.DFS_BLOCK_SIZE_DEFAULT);
+    periodNanos = conf.getInt(Keys.TENANTS_PERIOD, Keys.TENANTS_PERIOD_DEFAULT) * 1_000_000L;
     tenants = new Tenants(conf);
+  }
+
+  @Override DatanodeStorageInfo[] chooseTarget(String src, int numOfReplicas, Node writer, Set<Node> excludedNodes,
+      long blocksize, List<DatanodeDescriptor> favoredNodes, BlockStoragePolicy storagePolicy,
+      EnumSet<AddBlockFlag> flags) {
+    try {
+      return super.chooseTarget(src, numOfReplicas, writer, excludedNodes, blocksize, favoredNodes, storagePolicy, flags);
+    } finally {
+      favoured.remove();
+    }
+  }
+
+  @Override protected void chooseFavouredNodes(String src, int numOfReplicas, List<DatanodeDescriptor> favoredNodes,
+      Set<Node> favoriteAndExcludedNodes, long blocksize, int maxNodesPerRack, List<DatanodeStorageInfo> results,
+      boolean avoidStaleNodes, EnumMap<StorageType, Integer> storageTypes) throws NotEnoughReplicasException {
+    super.chooseFavouredNodes(src, numOfReplicas, favoredNodes, favoriteAndExcludedNodes, blocksize, maxNodesPerRack,
+        results, avoidStaleNodes, storageTypes);
+    favoured.set(List.copyOf(results));
   }
 
   @Override protected Node chooseTargetInOrder(int numOfReplicas, Node writer, Set<Node> excludedNodes,
@@ -70,28 +108,16 @@ public class HarvestPlacementPolicy extends BlockPlacementPolicyDefault {
     }
     long begun = System.nanoTime();
     int wanted = results.size() + numOfReplicas;
-    if (results.isEmpty() && writer instanceof DatanodeDescriptor
-        && state.server(((DatanodeDescriptor) writer).getHostName()) >= 0
-        && !BusyBoard.get().busy(((DatanodeDescriptor) writer).getHostName())) {
+    if (results.isEmpty() && writer instanceof DatanodeDescriptor && server(state, (DatanodeDescriptor) writer) >= 0
+        && !busy((DatanodeDescriptor) writer)) {
       chooseLocalStorage(writer, excludedNodes, blocksize, maxNodesPerRack, results, avoidStaleNodes, storageTypes,
           false);
     }
-    BitSet refused = new BitSet();
-    while (results.size() < wanted && refused.cardinality() <= REFUSALS) {
-      Present there = present(state);
-      Placer.Choice choice = next(there, results, refused, excludedNodes, !newBlock);
-      if (choice == null) {
-        break;
-      }
-      DatanodeDescriptor node = there.nodes[choice.server];
-      if (!clusterMap.contains(node)) {
-        present = new Present(null, -1, Map.of()); // another came under its name: looked up anew
-        refused.set(choice.server, node == present(state).nodes[choice.server]);
-      } else if (take(node, excludedNodes, blocksize, maxNodesPerRack, results, avoidStaleNodes, storageTypes)) {
-        Metrics.get().placed[choice.level].increment();
-      } else {
-        refused.set(choice.server);
-      }
+    BitSet refused = new BitSet(); // a node that stock refused stays refused: replicas on a rack only grow
+    while (results.size() < wanted
+        && chooseOne(state, refused, excludedNodes, blocksize, maxNodesPerRack, results, avoidStaleNodes, newBlock,
+            storageTypes)) {
+      // One replica more.
     }
     Metrics.get().choiceTook(System.nanoTime() - begun);
     if (results.size() < wanted) {
@@ -102,34 +128,55 @@ public class HarvestPlacementPolicy extends BlockPlacementPolicyDefault {
     return writer;
   }
 
-  /** Stock's conditions for one server: whether it is good, and has a storage of a wanted type. */
-  private boolean take(DatanodeDescriptor node, Set<Node> excludedNodes, long blocksize, int maxNodesPerRack,
-      List<DatanodeStorageInfo> results, boolean avoidStaleNodes, EnumMap<StorageType, Integer> storageTypes)
-      throws NotEnoughReplicasException {
-    // Of a favoured node stock does not ask how loaded it is.
-    return (!considerLoad || isGoodDatanode(node, maxNodesPerRack, true, results, avoidStaleNodes))
-        && chooseLocalOrFavoredStorage(node, true, excludedNodes, blocksize, maxNodesPerRack, results, avoidStaleNodes,
-            storageTypes) != null;
-  }
-
-  private Placer.Choice next(Present there, List<DatanodeStorageInfo> results, BitSet refused, Set<Node> excluded,
-      boolean repair) {
-    Tenants.State state = there.state;
-    int[] chosen = new int[results.size()];
-    for (int at = 0; at < chosen.length; at++) {
-      chosen[at] = server(state, results.get(at).getDatanodeDescriptor());
+  /** Adds one replica by the grid, of the first wanted storage type that a possible node has; false: there is none. */
+  private boolean chooseOne(Tenants.State state, BitSet refused, Set<Node> excludedNodes, long blocksize,
+      int maxNodesPerRack, List<DatanodeStorageInfo> results, boolean avoidStaleNodes, boolean newBlock,
+      EnumMap<StorageType, Integer> storageTypes) {
+    Present there = present(state);
+    int[] chosen = servers(state, Stream.concat(favoured.get().stream(), results.stream())
+        .map(DatanodeStorageInfo::getDatanodeDescriptor));
+    for (StorageType type : storageTypes.keySet()) {
+      Sequence random = new Sequence(ThreadLocalRandom.current().nextLong());
+      Placer.Choice choice = state.placer.choose(chosen, !newBlock, random, server -> {
+        DatanodeDescriptor node = there.nodes[server];
+        if (node == null || refused.get(server) || excludedNodes.contains(node)) {
+          return false;
+        }
+        if (!isKnown(state, server, node) || busy(node)
+            || !isGoodDatanode(node, maxNodesPerRack, considerLoad, results, avoidStaleNodes)) {
+          refused.set(server);
+          return false;
+        }
+        return node.chooseStorage4Block(type, blocksize, getMinBlocksForWrite()) != null;
+      });
+      if (choice != null) {
+        DatanodeDescriptor node = there.nodes[choice.server];
+        chooseStorage4Block(node, blocksize, results, type);
+        addToExcludedNodes(node, excludedNodes);
+        storageTypes.computeIfPresent(type, (of, number) -> number == 1 ? null : number - 1);
+        Metrics.get().placed[choice.level].increment();
+        return true;
+      }
     }
-    Sequence random = new Sequence(ThreadLocalRandom.current().nextLong());
-    return state.placer.choose(chosen, repair, random, server -> {
-      DatanodeDescriptor node = there.nodes[server];
-      return node != null && !refused.get(server) && !excluded.contains(node)
-          && !BusyBoard.get().busy(node.getHostName());
-    });
+    return false;
   }
 
-  /** The number of a host; those that nobody knows get numbers of their own, which no tenant has. */
+  /** Whether a node is still in the cluster under its name; if not, the next choice looks at all nodes again. */
+  private boolean isKnown(Tenants.State state, int server, DatanodeDescriptor node) {
+    boolean known = server(state, node) == server && clusterMap.contains(node);
+    if (!known) {
+      present = new Present(null, -1, List.of());
+    }
+    return known;
+  }
+
+  private static boolean busy(DatanodeInfo node) {
+    return BusyBoard.get().busy(node.getHostName());
+  }
+
+  /** The number of a host; an unknown host gets a number of its own, which no tenant has. */
   private static int server(Tenants.State state, DatanodeInfo node) {
-    int known = state.server(node.getHostName());
+    int known = state.server(node.getHostName(), node.getPeerHostName(), node.getIpAddr());
     return known >= 0 ? known : -2 - Math.abs(node.getHostName().hashCode() % 1_000_000);
   }
 
@@ -137,67 +184,125 @@ public class HarvestPlacementPolicy extends BlockPlacementPolicyDefault {
     return nodes.mapToInt(node -> server(state, node)).toArray();
   }
 
-  /** Looks anew at who is there when their number or the file of tenants changed. */
+  private static int environment(Tenants.State state, DatanodeInfo node) {
+    return state.file.tenants.get(state.placer.tenantOf(server(state, node))).environment;
+  }
+
+  /** The nodes of the cluster; looks again when their number or the file of tenants changed, and every few seconds. */
   private Present present(Tenants.State state) {
     Present known = present;
-    int now = clusterMap.getNumOfLeaves();
-    if (known.leaves != now || known.state != state) {
-      known = new Present(state, now, clusterMap.getLeaves(NodeBase.ROOT).stream()
+    int leaves = clusterMap.getNumOfLeaves();
+    if (known.state != state || known.leaves != leaves
+        || System.nanoTime() - known.lookedNanos > periodNanos) {
+      List<DatanodeDescriptor> all = clusterMap.getLeaves(NodeBase.ROOT).stream()
           .filter(DatanodeDescriptor.class::isInstance).map(DatanodeDescriptor.class::cast)
-          .collect(Collectors.toMap(DatanodeInfo::getHostName, node -> node, (one, other) -> other)));
+          .collect(Collectors.toList());
+      known = new Present(state, leaves, all);
       present = known;
+      state.noteUnknown(all.stream().filter(node -> server(state, node) < 0).map(DatanodeInfo::getHostName)
+          .collect(Collectors.toList()));
     }
     return known;
   }
 
-  /** Stock's own conditions, and as many environments as there can be. */
+  /** Applies stock's conditions, and asks for as many environments as possible nodes have. */
   @Override public BlockPlacementStatus verifyBlockPlacement(DatanodeInfo[] locs, int numberOfReplicas) {
     BlockPlacementStatus stock = super.verifyBlockPlacement(locs, numberOfReplicas);
     Tenants.State state = tenants.state();
-    if (state == null || !stock.isPlacementPolicySatisfied() || locs == null) {
+    if (state == null || locs == null) {
       return stock;
     }
-    int possible = Math.min(numberOfReplicas, present(state).environments);
     int found = state.placer.environments(servers(state, Arrays.stream(locs)));
-    return new EnvironmentStatus(found, possible);
+    int possible = found;
+    if (found < numberOfReplicas) {
+      Set<Integer> own = new HashSet<>();
+      Arrays.stream(locs).filter(node -> server(state, node) >= 0).forEach(node -> own.add(environment(state, node)));
+      for (List<DatanodeDescriptor> nodes : present(state).environments) {
+        if (possible < numberOfReplicas && !own.contains(environment(state, nodes.get(0)))
+            && nodes.stream().anyMatch(node -> mayTake(node, locs))) {
+          possible++;
+        }
+      }
+    }
+    return new EnvironmentStatus(stock, found, possible);
   }
 
-  @Override public List<DatanodeStorageInfo> chooseReplicasToDelete(Collection<DatanodeStorageInfo> available,
-      Collection<DatanodeStorageInfo> candidates, int expected, List<StorageType> excessTypes,
-      DatanodeDescriptor addedNode, DatanodeDescriptor delNodeHint) {
+  /** Whether a node can take one more replica of a block that is at some locations. */
+  private boolean mayTake(DatanodeDescriptor node, DatanodeInfo[] locs) {
+    long onRack = Arrays.stream(locs).filter(one -> one.getNetworkLocation().equals(node.getNetworkLocation())).count();
+    if (!node.isInService() || busy(node) || onRack + 1 > getMaxNodesPerRack(locs.length, 1)[1]
+        || stats != null && stats.isAvoidingStaleDataNodesForWrite() && node.isStale(staleMillis)) {
+      return false;
+    }
+    // The block's storage types are not told: all those that its nodes have in common must have room.
+    EnumSet<StorageType> common = EnumSet.allOf(StorageType.class);
+    EnumSet<StorageType> any = EnumSet.noneOf(StorageType.class);
+    for (DatanodeInfo one : locs) {
+      EnumSet<StorageType> types = one instanceof DatanodeDescriptor ? ((DatanodeDescriptor) one).getStorageTypes()
+          : EnumSet.noneOf(StorageType.class);
+      common.retainAll(types);
+      any.addAll(types);
+    }
+    return (common.isEmpty() ? any : common).stream()
+        .allMatch(type -> node.chooseStorage4Block(type, blockSize, getMinBlocksForWrite()) != null);
+  }
+
+  /** Stock's choice among the replicas of excess types whose removal leaves most environments. */
+  @Override public DatanodeStorageInfo chooseReplicaToDelete(Collection<DatanodeStorageInfo> moreThanOne,
+      Collection<DatanodeStorageInfo> exactlyOne, List<StorageType> excessTypes,
+      Map<String, List<DatanodeStorageInfo>> rackMap) {
+    return super.chooseReplicaToDelete(ofTypes(moreThanOne, excessTypes), ofTypes(exactlyOne, excessTypes), excessTypes,
+        rackMap);
+  }
+
+  private static List<DatanodeStorageInfo> ofTypes(Collection<DatanodeStorageInfo> all, List<StorageType> types) {
+    return all.stream().filter(one -> types.contains(one.getStorageType())).collect(Collectors.toList());
+  }
+
+  /** Of the replicas that racks let go, those whose removal leaves most environments, then the grid's rules. */
+  @Override protected Collection<DatanodeStorageInfo> pickupReplicaSet(Collection<DatanodeStorageInfo> moreThanOne,
+      Collection<DatanodeStorageInfo> exactlyOne, Map<String, List<DatanodeStorageInfo>> rackMap) {
+    Collection<DatanodeStorageInfo> stock = super.pickupReplicaSet(moreThanOne, exactlyOne, rackMap);
     Tenants.State state = tenants.state();
     if (state == null) {
-      return super.chooseReplicasToDelete(available, candidates, expected, excessTypes, addedNode, delNodeHint);
+      return stock;
     }
-    List<DatanodeStorageInfo> left = new ArrayList<>(available);
-    List<DatanodeStorageInfo> may = new ArrayList<>(candidates);
-    List<DatanodeStorageInfo> deleted = new ArrayList<>();
-    while (left.size() - expected > 0) {
-      DatanodeStorageInfo worst = null;
-      long[] best = null;
-      for (DatanodeStorageInfo one : may) {
-        if (!excessTypes.contains(one.getStorageType())) {
-          continue;
-        }
-        int[] rest = servers(state, left.stream().filter(other -> other != one)
-            .map(DatanodeStorageInfo::getDatanodeDescriptor));
-        // What is left must be diverse; then the balancer's hint; then the fullest server gives its replica up.
-        long[] rank = {rest.length - state.placer.environments(rest), state.placer.levelOf(rest),
-            one.getDatanodeDescriptor().equals(delNodeHint) ? 0 : 1, one.getDatanodeDescriptor().getRemaining()};
-        if (best == null || Arrays.compare(rank, best) < 0) {
-          worst = one;
-          best = rank;
-        }
+    // On two racks stock names replicas that are no candidates, too.
+    List<DatanodeStorageInfo> may = stock.stream().filter(one -> moreThanOne.contains(one) || exactlyOne.contains(one))
+        .collect(Collectors.toList());
+    List<DatanodeStorageInfo> all = rackMap.values().stream().flatMap(List::stream).collect(Collectors.toList());
+    return leastLoss(state, may, all);
+  }
+
+  private static List<DatanodeStorageInfo> leastLoss(Tenants.State state, List<DatanodeStorageInfo> may,
+      List<DatanodeStorageInfo> all) {
+    List<DatanodeStorageInfo> best = new ArrayList<>();
+    int[] least = null;
+    for (DatanodeStorageInfo one : may) {
+      int[] rest = servers(state, all.stream().filter(other -> other != one)
+          .map(DatanodeStorageInfo::getDatanodeDescriptor));
+      int[] loss = {-state.placer.environments(rest), state.placer.levelOf(rest)};
+      int order = least == null ? -1 : Arrays.compare(loss, least);
+      if (order < 0) {
+        best.clear();
+        least = loss;
       }
-      if (worst == null) {
-        break;
+      if (order <= 0) {
+        best.add(one);
       }
-      left.remove(worst);
-      may.remove(worst);
-      excessTypes.remove(worst.getStorageType());
-      deleted.add(worst);
     }
-    return deleted;
+    return best;
+  }
+
+  @Override boolean useDelHint(DatanodeStorageInfo delHint, DatanodeStorageInfo added,
+      List<DatanodeStorageInfo> moreThanOne, Collection<DatanodeStorageInfo> exactlyOne, List<StorageType> excessTypes) {
+    if (!super.useDelHint(delHint, added, moreThanOne, exactlyOne, excessTypes)) {
+      return false;
+    }
+    Tenants.State state = tenants.state();
+    List<DatanodeStorageInfo> all = new ArrayList<>(moreThanOne);
+    all.addAll(exactlyOne);
+    return state == null || leastLoss(state, ofTypes(all, excessTypes), all).contains(delHint);
   }
 
   /** The balancer may move a replica where that keeps what diversity there is. */
@@ -216,25 +321,27 @@ public class HarvestPlacementPolicy extends BlockPlacementPolicyDefault {
   }
 
   private static final class EnvironmentStatus implements BlockPlacementStatus {
+    private final BlockPlacementStatus stock;
     private final int found;
     private final int possible;
 
-    EnvironmentStatus(int found, int possible) {
+    EnvironmentStatus(BlockPlacementStatus stock, int found, int possible) {
+      this.stock = stock;
       this.found = found;
       this.possible = possible;
     }
 
     @Override public boolean isPlacementPolicySatisfied() {
-      return found >= possible;
+      return stock.isPlacementPolicySatisfied() && found >= possible;
     }
 
     @Override public String getErrorDescription() {
-      return isPlacementPolicySatisfied() ? null
+      return !stock.isPlacementPolicySatisfied() ? stock.getErrorDescription() : found >= possible ? null
           : "replicas are in " + found + " environments; " + possible + " are possible";
     }
 
     @Override public int getAdditionalReplicasRequired() {
-      return Math.max(0, possible - found);
+      return Math.max(stock.getAdditionalReplicasRequired(), possible - found);
     }
   }
 }
