@@ -105,7 +105,9 @@ def test_the_script_finds_the_hierarchy_that_has_cpusets(tmp_path, mounts, group
     (tmp_path / "proc/41/cgroup").write_text(groups)
     script = tmp_path / SCRIPT
     script.write_text(script_for(3).replace("/proc/", f"{tmp_path}/proc/").replace("/run/", f"{tmp_path}/"))
-    subprocess.run(["sh", str(script), "41"], check=True)
+    done = subprocess.run(["sh", str(script), "43", "41"], check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stderr.rpartition(":")[2].split()) == (1, ["43"])  # it is gone, and 41 is moved
+    assert not any(line.startswith("43 ") for line in (tmp_path / "hindmost-beside.back").read_text().splitlines())
     top = tmp_path / "cgroup" / used
     group = top / "hindmost-beside"
     assert (group / "cpuset.cpus").read_text() == "3\n"
@@ -160,8 +162,9 @@ def test_the_script_confines_processes_and_puts_them_back(tmp_path):
     with subprocess.Popen(["sleep", "60"]) as process:
         before = os.sched_getaffinity(process.pid), Path(f"/proc/{process.pid}/cgroup").read_text()
         try:
-            for _ in range(2):  # the second time it is in the group already
-                subprocess.run(["sh", str(script), str(process.pid)], check=True)
+            for gone in ([], ["999999999"]):  # the second time it is in the group already
+                words = ["sh", str(script), *gone, str(process.pid)]
+                assert subprocess.run(words, check=False, stderr=subprocess.DEVNULL).returncode == len(gone)
             assert os.sched_getaffinity(process.pid) == {cpu}
             subprocess.run(["sh", str(script), "undo"], check=True)
             after = os.sched_getaffinity(process.pid), Path(f"/proc/{process.pid}/cgroup").read_text()

@@ -82,7 +82,12 @@ def test_a_node_says_how_busy_its_servers_are_and_what_they_bear(judge):
     assert judge.scores(pod("cache"), calm) == {"c": judge.scores(pod("cache"), calm)["c"]}
     scores = judge.scores(pod("memory"), calm)
     assert scores["a"] < scores["b"]
-    assert judge.scores(pod("memory"), [node("d", "kv", load="busy")]) == {"d": scores["a"]}
+    for said in ({"load": "busy"}, {"load": "NaN"}, {"within": "-1"}):
+        odd = [node("d", "kv", **said)]
+        assert judge.scores(pod("memory"), odd) == {}
+        (note,) = judge.refused(pod("memory"), odd).values()
+        ((key, value),) = said.items()
+        assert (note.code, note.values) == ("bad-share", {"node": "d", "key": f"hindmost/{key}", "value": value})
 
 
 def test_strictly_what_cards_cannot_tell_is_refused_as_well(judge):

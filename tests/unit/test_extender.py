@@ -1,7 +1,14 @@
 """A scheduler extender: questions that kube-scheduler's own types wrote, answers by class and length of job."""
 
 import http.client
+import http.server
 import json
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -10,8 +17,8 @@ from messages import raises
 from hindmost.cli import main
 from hindmost.errors import UsageError
 from hindmost.harvest.kubernetes import LengthJudge, labels_text, read_known, read_runs
-from hindmost.kubernetes import Extender, Node, Pod, Watched, filtered, prioritised, read_question
-from hindmost.kubernetes.extender import cores_of
+from hindmost.kubernetes import Cluster, Extender, Node, Pod, Watched, filtered, prioritised, read_question
+from hindmost.kubernetes.extender import cores_of, read_pod
 
 RECORDED = Path(__file__).parent / "recorded"
 """Marshalled by k8s.io/kube-scheduler/extender/v1 of Kubernetes 1.31, whole nodes and names alone."""
@@ -162,6 +169,8 @@ def test_over_http_questions_are_answered_counted_and_refused(judge):
         at = server.address
         status, found = ask(at, "/filter", recorded("named"))
         assert (status, len(found["NodeNames"])) == (200, 6)
+        status, found = ask(at, "/filter", recorded("whole"))
+        assert found["Nodes"] == json.loads(recorded("whole"))["Nodes"]
         status, found = ask(at, "/prioritize", recorded("whole"))
         assert status == 200
         assert {row["Host"]: row["Score"] for row in found}["new-0"] == 0
@@ -180,7 +189,7 @@ def test_over_http_questions_are_answered_counted_and_refused(judge):
         assert ask(at, "/bind", b"{}")[0] == 404
         assert ask(at, "/healthz", b"", "GET") == (200, "ok\n")
         said = ask(at, "/metrics", b"", "GET")[1]
-        assert 'hindmost_harvest_questions_total{kind="filter"} 1' in said
+        assert 'hindmost_harvest_questions_total{kind="filter"} 2' in said
         assert 'hindmost_harvest_questions_total{kind="unreadable"} 6' in said
         assert "hindmost_harvest_classes 3" in said
 
@@ -201,9 +210,193 @@ def test_a_judge_that_fails_is_told_and_the_server_lives():
     assert prioritised(Broken(), read_question(json.loads(recorded("named"))))[1]["Score"] == 0
 
 
+BATCH = {"hindmost/job": "q1"}
+
+
+def test_only_pods_that_say_they_are_batch_work_are_judged(judge):
+    full = [Node("web-0", annotations={"hindmost/utilisation": "1"}, cores=12.0)]
+    assert judge.refused(Pod("daemon", {"app": "web"}, cores=0.1), full) == {}
+    assert judge.scores(Pod("daemon"), [Node("web-0")]) == {}
+    for pod in (Pod("p", BATCH), Pod("p", {}, BATCH), Pod("p", managed=True)):
+        assert judge.refused(pod, full)["web-0"].code == "little-headroom"
+    asked = {"spec": {"containers": [{"resources": {"requests": {"hindmost/slots": "1"}}}]}}
+    assert read_pod({"metadata": {"name": "p"}, **asked}).is_batch
+
+
+@pytest.mark.parametrize(
+    ("said", "code"),
+    [
+        ("90%", "little-headroom"),
+        ("0.9", "little-headroom"),
+        ("0%", None),
+        *[(bad, "bad-share") for bad in ("NaN", "90 %", "1.5", "-0.1", "90", "busy", "", "1e-1", "\u00b2")],
+    ],
+)
+def test_a_utilisation_is_a_share_or_the_node_is_refused(judge, said, code):
+    nodes = [Node("web-0", annotations={"hindmost/utilisation": said})]
+    refused = judge.refused(Pod("p", BATCH, cores=1.0), nodes)
+    assert {name: note.code for name, note in refused.items()} == ({} if code is None else {"web-0": code})
+    assert ("web-0" in judge.scores(Pod("p", BATCH), nodes)) == (code != "bad-share")
+
+
+def test_pods_that_were_sent_to_a_node_leave_less_for_the_next(classes):
+    now = [0.0]
+    judge = LengthJudge(Watched(classes, read_known), clock=lambda: now[0])
+    node = Node("crawl-0", annotations={"hindmost/utilisation": "0.2"}, cores=12.0)  # 5.6 cores are spare
+
+    def passed(count: int, *nodes: Node) -> int:
+        pods = [Pod(f"p{k}", BATCH, cores=3.0, uid=f"u{k}") for k in range(count)]
+        return sum(not judge.refused(pod, nodes) for pod in pods for _ in range(2))
+
+    assert passed(20, node) == 2  # the first pod, which may ask again
+    assert passed(1, node, Node("nobody")) == 2
+    now[0] = 31.0
+    judge.scores(Pod("other", BATCH, cores=3.0), [node, Node("web-0", annotations={"hindmost/utilisation": "0.6"})])
+    assert judge.refused(Pod("p", BATCH, cores=3.0), [node])["crawl-0"].values["batch"] == pytest.approx(0.25)
+
+
+@pytest.mark.parametrize(
+    ("spec", "cores"),
+    [
+        ({"containers": ["1", "500m"]}, 1.5),
+        ({"containers": ["1"], "initContainers": ["3", "2"]}, 3.0),
+        ({"containers": ["1"], "initContainers": [("2", "Always"), "3", ("1", "Always")]}, 5.0),
+        ({"containers": ["4"], "initContainers": [("2", "Always"), "3"]}, 6.0),
+        ({"containers": ["1"], "overhead": {"cpu": "250m"}}, 1.25),
+        ({"containers": ["1"], "resources": {"requests": {"cpu": "2"}}}, 2.0),
+        ({}, 0.0),
+    ],
+)
+def test_a_pod_requests_what_the_scheduler_counts(spec, cores):
+    def container(one):
+        cpu, policy = one if isinstance(one, tuple) else (one, None)
+        return {"resources": {"requests": {"cpu": cpu}}, "restartPolicy": policy}
+
+    whole = {key: [container(one) for one in value] if isinstance(value, list) else value for key, value in spec.items()}
+    assert read_pod({"metadata": {"name": "p"}, "spec": whole}).cores == cores
+
+
+@pytest.mark.parametrize(
+    ("length", "body"),
+    [("\u00b2", b""), ("+2", b"{}"), ("", b""), ("9" * 15, b""), (None, b"[" * 200_000), (None, b'{"Pod": "\\ud800"}')],
+)
+def test_whatever_is_sent_is_answered_and_counted(judge, length, body):
+    with Extender(judge) as server:
+        connection = http.client.HTTPConnection(server.address, timeout=10)
+        connection.putrequest("POST", "/filter")
+        connection.putheader("Content-Length", str(len(body)) if length is None else length.encode())
+        connection.endheaders(body)
+        assert connection.getresponse().status in {400, 411, 413}
+        connection.close()
+        assert 'kind="unreadable"} 1' in ask(server.address, "/metrics", b"", "GET")[1]
+
+
+def test_a_node_is_known_by_any_of_its_names(judge):
+    full = "0.9"
+    nodes = [Node(name, annotations={"hindmost/utilisation": full}) for name in ("WEB-0", "web-1.example.com", "web-9")]
+    assert set(judge.refused(Pod("p", BATCH), nodes)) == {"WEB-0", "web-1.example.com"}
+
+
+@pytest.fixture
+def api_server():
+    """A fake API server: lists, then a watch of what is put into its queue."""
+    events: queue.Queue = queue.Queue()
+    kept = {
+        "nodes": [{"metadata": {"name": "web-0", "annotations": {"hindmost/utilisation": "10%"}},
+                   "status": {"allocatable": {"cpu": "6"}}}],
+        "pods": [],
+    }
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            kind, _, query = self.path.rpartition("/")[2].partition("?")
+            self.send_response(200)
+            self.end_headers()
+            if not query:
+                self.wfile.write(json.dumps({"metadata": {"resourceVersion": "7"}, "items": kept[kind]}).encode())
+            while kind == "pods" and "resourceVersion=7" in query:
+                event = events.get()
+                if event is None:
+                    return
+                self.wfile.write(json.dumps(event).encode() + b"\n")
+
+        def log_message(self, *_):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}", events
+    events.put(None)
+    server.shutdown()
+    server.server_close()
+
+
+def test_bound_pods_and_named_nodes_are_as_the_api_server_has_them(classes, api_server):
+    url, events = api_server
+
+    def pod(name: str, **more) -> dict:
+        spec = {"nodeName": "web-0", "containers": [{"resources": {"requests": {"cpu": "1"}}}]}
+        return {"metadata": {"name": name, "uid": name, "labels": BATCH}, "spec": spec, **more}
+
+    with Cluster(url) as cluster:
+        judge = LengthJudge(Watched(classes, read_known), cluster=cluster)
+
+        def seen(condition) -> bool:
+            until = time.monotonic() + 10
+            while not condition() and time.monotonic() < until:
+                time.sleep(0.005)
+            return condition()
+
+        def have() -> float:
+            note = judge.refused(Pod("asked", BATCH, cores=99.0), [Node("web-0")])["web-0"]
+            return note.values["have"]
+
+        assert seen(lambda: cluster.node("web-0") is not None)
+        whole = (1 - 1 / 3 - 0.1) * 6
+        assert have() == pytest.approx(whole)
+        events.put({"type": "ADDED", "object": pod("a")})
+        events.put({"type": "ADDED", "object": {**pod("b"), "metadata": {"name": "b", "uid": "b"}}})  # no batch work
+        events.put({"type": "BOOKMARK", "object": {}})
+        events.put({"type": "MODIFIED", "object": pod("c")})
+        assert seen(lambda: set(cluster.bound()) == {"a", "c"})
+        assert have() == pytest.approx(whole - 2)
+        events.put({"type": "MODIFIED", "object": pod("a", status={"phase": "Succeeded"})})
+        events.put({"type": "DELETED", "object": pod("c")})
+        assert seen(lambda: cluster.bound() == {})
+        assert judge.refused(Pod("d", BATCH, cores=2.0, uid="d"), [Node("web-0")]) == {}
+        assert have() == pytest.approx(whole - 2)  # held, until it is seen
+        events.put({"type": "ADDED", "object": pod("d")})
+        assert seen(lambda: set(cluster.bound()) == {"d"})
+        assert have() == pytest.approx(whole - 1)
+        assert judge.gauges()["pods"] == 1
+        assert judge.gauges()["blind_questions_total"] == 0
+
+
+def test_the_extender_ends_well_by_sigterm(classes):
+    program = "import sys; from hindmost.cli import main; sys.exit(main())"
+    command = [sys.executable, "-c", program, "harvest", "extender", str(classes), "--port", "0"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert "http://" in process.stderr.readline()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 0
+
+
 def test_quantities_of_processors_are_read_and_nonsense_is_none():
     assert [cores_of(text) for text in ("1500m", "2", 4, "0.5")] == [1.5, 2.0, 4.0, 0.5]
     assert [cores_of(text) for text in ("two", None, "-1", "1.2.3")] == [None] * 4
+
+
+def test_the_script_labels_all_nodes_that_it_can_and_says_which_it_could_not(classes, tmp_path):
+    kubectl, script = tmp_path / "kubectl", tmp_path / "labels.sh"
+    kubectl.write_text(f'#!/bin/sh\necho "$3" >> {tmp_path}/asked\n[ "$3" != web-0 ] && [ "$3" != crawl-1 ]\n')
+    kubectl.chmod(0o755)
+    script.write_text(labels_text(DOCUMENT))
+    env = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
+    done = subprocess.run(["sh", script], env=env, capture_output=True, text=True, check=False)
+    assert (tmp_path / "asked").read_text().split() == ["web-0", "web-1", "crawl-0", "crawl-1", "test-0"]
+    assert (done.returncode, done.stderr.split(":")[-1].split()) == (1, ["web-0", "crawl-1"])
+    kubectl.write_text("#!/bin/sh\n")
+    assert subprocess.run(["sh", script], env=env, check=False).returncode == 0
 
 
 def test_labels_and_the_schedulers_file_are_written_and_odd_names_refused(classes, tmp_path, capsys):
@@ -215,7 +408,8 @@ def test_labels_and_the_schedulers_file_are_written_and_odd_names_refused(classe
     assert sum("kubectl label node" in line for line in lines) == 5
     assert any("web-1 --overwrite hindmost/class=0" in line for line in lines)
     assert "ignorable: true" in config.read_text()
-    document["tenants"][0]["servers"] = ["web 0; rm -rf /"]
-    with raises(UsageError, "bad-value", key="server", value="web 0; rm -rf /"):
-        labels_text(document)
+    for odd in ("web 0; rm -rf /", "node_1", "NodeA", "n" * 64, "-x", "a..b", "a-", "a.", "n." * 130 + "n", ""):
+        document["tenants"][0]["servers"] = ["web-1", odd]
+        with raises(UsageError, "bad-value", key="server", value=odd):
+            labels_text(document)
     assert main(["harvest", "extender", str(classes), "--port", "70000"]) == 2

@@ -26,7 +26,8 @@ from hindmost.harvest import (
     select,
     simulate,
 )
-from hindmost.harvest.hadoop import tenants_text, yarn_texts
+from hindmost.harvest.hadoop import tenants_text, topology_text, yarn_texts
+from hindmost.harvest.hosts import HostTable
 
 DAYS, SLOT = 10, 1800
 MOMENTS = np.arange(DAYS * 86_400 // SLOT) * SLOT
@@ -343,6 +344,58 @@ def test_config_for_hadoop_is_whole_and_replaces_at_once(folder, classes, capsys
     classes["tenants"][0]["servers"] = ["web 0"]
     with raises(UsageError, "bad-value", key="server", value="web 0"):
         tenants_text(classes)
+
+
+def owned(racks: dict[str, str]) -> dict:
+    tenant = {"name": "web", "environment": "a", "servers": list(racks), "reimages": 0.0, "peak": 0.5, "space": 1.0}
+    return {"classes": [], "tenants": [tenant | {"racks": {host: rack for host, rack in racks.items() if rack}, "class": 0}]}
+
+
+def test_the_topology_script_knows_a_host_by_all_its_names_and_addresses(tmp_path):
+    script, getent = tmp_path / "topology.sh", tmp_path / "getent"
+    getent.write_text(
+        '#!/bin/sh\ncase $2 in 10.0.0.1) echo "10.0.0.1 WEB-1.example.com";; 10.0.0.2) echo "10.0.0.2 x db.example.com";;'
+        " nine) echo 10.0.0.9 nine;; *) exit 2;; esac\n"
+    )
+    getent.chmod(0o755)
+    racks = {"web-1": "r1", "Db.example.com": "/r2/", "mail.one.org": "/r3", "mail.two.org": "r4", "10.0.0.9": "/r5"}
+    script.write_text(topology_text(owned(racks)))
+    expected = {
+        "web-1": "/r1", "WEB-1": "/r1", "web-1.example.com.": "/r1", "10.0.0.1": "/r1",
+        "db.example.com": "/r2", "db": "/r2", "10.0.0.2": "/r2", "db.other.com": "/default-rack",
+        "mail.one.org": "/r3", "mail.two.org": "/r4", "mail": "/default-rack",
+        "10.0.0.9": "/r5", "nine": "/r5", "10.0.0.8": "/default-rack", "10": "/default-rack", "*": "/default-rack",
+    }  # fmt: skip
+    env = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
+    done = subprocess.run(["sh", script, *expected], env=env, capture_output=True, text=True, check=True)
+    assert dict(zip(expected, done.stdout.split(), strict=True)) == expected
+    assert len(done.stderr.splitlines()) == 5  # a line of each host that is unknown
+    table = HostTable(racks.items())
+    for host, rack in expected.items():
+        if not host.startswith("10.0.0.") and host != "nine":
+            assert (table.get(host) or "default-rack").strip("/") == rack.strip("/")
+
+    script.write_text(topology_text(owned({"a": "dc1/r1", "b": "/dc2/r1"})))
+    done = subprocess.run(["sh", script, "a", "nobody"], env=env, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["/dc1/r1", "/default/default-rack"]
+
+
+@pytest.mark.parametrize(
+    ("racks", "code", "value"),
+    [
+        ({"a": "/dc1/r1", "b": "/r2"}, "bad-value", "/r2"),
+        ({"a": "r1", "b": "/dc1/r1"}, "bad-value", "/dc1/r1"),
+        ({"a": "/r1", "b": ""}, "bad-value", None),
+        ({"a": "/"}, "bad-value", "/"),
+        ({"a": "/dc1//r1"}, "bad-value", "/dc1//r1"),
+        ({"a": "/r1;x"}, "bad-value", "/r1;x"),
+        ({"a b": "/r1"}, "bad-value", "a b"),
+        ({"a": "/r1", "A.": "/r2"}, "duplicate-name", "A."),
+    ],
+)
+def test_racks_that_hadoop_refuses_are_refused_before_they_are_written(racks, code, value):
+    with raises(UsageError, code, value=value):
+        topology_text(owned(racks))
 
 
 def keys_of(path) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""An extender of kube-scheduler on the command line: it answers until Ctrl-C."""
+"""An extender of kube-scheduler on the command line: it answers until Ctrl-C or SIGTERM."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def answered(
     judge: Judge, host: str, port: int, gauges: Callable[[], Mapping[str, float]], prefix: str
 ) -> int:
-    """Answer by a judge, until somebody ends it.
+    """Answer by a judge, until Ctrl-C, or SIGTERM, by which Kubernetes ends a container.
 
     Raises
     ------
@@ -23,6 +23,7 @@ def answered(
         Nobody can listen there.
     """
     import signal
+    import threading
 
     from hindmost.errors import UsageError
     from hindmost.kubernetes import Extender
@@ -48,7 +49,9 @@ def answered(
             port=port,
             reason=error.strerror,
         ) from None
+    ended = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: ended.set())
     with server:
         say(f"answering kube-scheduler at http://{server.address}; Ctrl-C ends it")
-        signal.pause()
+        ended.wait()
     return Exit.DONE

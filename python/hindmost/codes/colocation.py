@@ -145,6 +145,9 @@ CODES: dict[str, Code] = {
     "little-headroom": Code(
         "The node's primary tenant leaves fewer cores than the pod requests.", "Place the pod elsewhere."
     ),
+    "bad-share": Code(
+        "A label or annotation of the node is not a share.", "Write it as a share, like `0.5` or `50%`."
+    ),
     "bad-question": Code(
         "The request is not one that kube-scheduler sends to an extender.",
         "Check the scheduler's `extenders` configuration.",

@@ -161,9 +161,10 @@ group=$top/hindmost-beside
 if [ "${{1-}}" = undo ]; then
   [ -d "$group" ] || exit 0
   for pid in $(cat "$group/cgroup.procs"); do
-    # A process that was started in the group goes where the first one came from.
+    # A process that was started in the group goes where the first one came from, or to the top if that is gone.
     old=$(sed -n "s/^$pid //p" "$back")
     [ -n "$old" ] || old=$(sed -n '1s/^[0-9]* //p' "$back")
+    [ -d "$top$old" ] || old=
     echo "$pid" > "$top$old/cgroup.procs" || :
   done
   rmdir "$group"
@@ -176,13 +177,16 @@ fi
 [ -d "$group" ] || {{ mkdir "$group"; : > "$back"; }}
 echo {cpus} > "$group/cpuset.cpus"
 [ "$version" = 2 ] || cat "$top/cpuset.mems" > "$group/cpuset.mems"
-for pid; do
-  if [ "$version" = 2 ]; then old=$(sed -n 's/^0:://p' "/proc/$pid/cgroup")
-  else old=$(sed -n 's/^[0-9]*:\\([^:]*,\\)*cpuset\\(,[^:]*\\)*://p' "/proc/$pid/cgroup"); fi
-  # Moved twice, it would come from the group itself.
-  [ "$old" = /hindmost-beside ] || echo "$pid $old" >> "$back"
-  echo "$pid" > "$group/cgroup.procs"
-done
+move() {{
+  if [ "$version" = 2 ]; then old=$(sed -n 's/^0:://p' "/proc/$1/cgroup")
+  else old=$(sed -n 's/^[0-9]*:\\([^:]*,\\)*cpuset\\(,[^:]*\\)*://p' "/proc/$1/cgroup"); fi || return 1
+  [ "$old" != /hindmost-beside ] || return 0
+  echo "$1 $old" >> "$back"
+  echo "$1" > "$group/cgroup.procs" || {{ sed -i "/^$1 /d" "$back"; return 1; }}
+}}
+failed=
+for pid; do move "$pid" || failed="$failed $pid"; done
+[ -z "$failed" ] || {{ echo "hindmost: these processes were not moved:$failed" >&2; exit 1; }}
 """
 
 

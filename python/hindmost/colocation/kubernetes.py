@@ -21,7 +21,7 @@ from hindmost.colocation.bound import load_card, question
 from hindmost.colocation.tail import MOST_LOAD, allowed_loss
 from hindmost.errors import UsageError
 from hindmost.kubernetes import Node, Pod, Watched
-from hindmost.kubernetes.extender import MOST_SCORE
+from hindmost.kubernetes.extender import MOST_SCORE, bad_share, share_of
 from hindmost.notes import Note
 
 Cards = Mapping[str, Mapping[str, Any]]
@@ -81,7 +81,11 @@ class CardJudge:
         """Refuse nodes on which the pod's job would slow a server too much."""
         found = {}
         for node in nodes:
-            for answer in self._answers(pod, node):
+            answers = self._answers(pod, node)
+            if isinstance(answers, Note):
+                found[node.name] = answers
+                continue
+            for answer in answers:
                 if answer["answer"] == "no" or (self.strict and answer["answer"] == "unknown"):
                     found[node.name] = _refusal(answer)
                     break
@@ -92,7 +96,7 @@ class CardJudge:
         found = {}
         for node in nodes:
             answers = self._answers(pod, node)
-            if answers and all(one["answer"] == "yes" for one in answers):
+            if answers and not isinstance(answers, Note) and all(one["answer"] == "yes" for one in answers):
                 left = min(1 - one["worst"] / one["allowed"] for one in answers)
                 found[node.name] = max(1, round(MOST_SCORE * left))
         return found
@@ -101,13 +105,20 @@ class CardJudge:
         """What ``/metrics`` shows of the cards."""
         return {"cards": len(self.cards.now()), "files_unreadable_total": self.cards.unreadable}
 
-    def _answers(self, pod: Pod, node: Node) -> list[dict[str, Any]]:
+    def _answers(self, pod: Pod, node: Node) -> list[dict[str, Any]] | Note:
+        """Ask the cards of the job and of the node's servers; a note where the node says what is no share."""
         cards = self.cards.now()
         job = cards.get(pod.said("hindmost/job") or "")
         if job is None:
             return []
-        within = _share(_said(node, "hindmost/within"), self.within)
-        load = min(MOST_LOAD, _share(_said(node, "hindmost/load"), self.load))
+        shares = {"hindmost/within": self.within, "hindmost/load": self.load}
+        for key in shares:
+            if (said := _said(node, key)) is not None:
+                share = share_of(said)
+                if share is None:
+                    return bad_share(node, key, said)
+                shares[key] = share
+        within, load = shares["hindmost/within"], min(MOST_LOAD, shares["hindmost/load"])
         names = [name for name in re.split(r"[.,\s]+", _said(node, "hindmost/servers") or "") if name]
         found = []
         for name in names:
@@ -123,11 +134,6 @@ class CardJudge:
 
 def _said(node: Node, key: str) -> str | None:
     return node.annotations.get(key, node.labels.get(key))
-
-
-def _share(text: str | None, usual: float) -> float:
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)(%?)", text or "")
-    return usual if found is None else float(found[1]) / (100 if found[2] else 1)
 
 
 def _unknown(job: Mapping[str, Any], server: str, within: float, load: float) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from secrets import token_hex
 from xml.sax.saxutils import escape
 
 from hindmost.errors import UsageError
+from hindmost.harvest.hosts import HostTable, is_address, label_of
 from hindmost.store.files import install
 from hindmost.store.harvest import Classes
 
@@ -39,7 +40,7 @@ def tenants_text(classes: Classes) -> str:
     Raises
     ------
     UsageError
-        No tenant has a class, or a host's name is none.
+        No tenant has a class, a host's name is none, or a host stands twice.
     """
     known = [one for one in classes["tenants"] if one["class"] is not None]
     if not known:
@@ -63,6 +64,7 @@ def tenants_text(classes: Classes) -> str:
                 )
         columns = (one["name"], one["environment"], one["reimages"], one["peak"], one["space"], one["class"])
         rows.append("tenant\t" + "\t".join(map(str, columns)))
+    HostTable((host, None) for one in known for host in one["servers"])
     for one in known:
         for host in one["servers"]:
             if not HOST.fullmatch(host):
@@ -80,22 +82,80 @@ def tenants_text(classes: Classes) -> str:
 
 
 def topology_text(classes: Classes) -> str:
-    """Write the script that Hadoop asks for racks (``net.topology.script.file.name``)."""
-    racks = {host: rack for one in classes["tenants"] for host, rack in one["racks"].items()}
-    wrong = [text for pair in racks.items() for text in pair if not re.fullmatch(r"[A-Za-z0-9._/-]+", text)]
-    if wrong:
+    """Write the script that Hadoop asks for racks (``net.topology.script.file.name``).
+
+    HDFS asks by address, YARN by name. The script knows all names of a host, and asks ``getent`` whose an address
+    is. A host that it does not know gets a default rack, as deep as the others, and a line on standard error.
+
+    Raises
+    ------
+    UsageError
+        A name of a host or rack is none, some hosts have a rack and others none, or racks differ in depth, which
+        Hadoop refuses.
+    """
+    servers = [host for one in classes["tenants"] for host in one["servers"]]
+    named = {host: rack for one in classes["tenants"] for host, rack in one["racks"].items()}
+    racks = {host: rack.strip("/").split("/") for host, rack in named.items()}
+    for host, parts in racks.items():
+        if not (HOST.fullmatch(host) and all(map(HOST.fullmatch, parts))):
+            wrong = named[host] if HOST.fullmatch(host) else host
+            raise UsageError(
+                "bad-value",
+                f"{wrong!r} is not the name of a host or rack",
+                hint="use letters, digits and . _ -, with / between the levels of a rack",
+                key="rack",
+                value=wrong,
+            )
+    if racks and (bare := next((host for host in servers if host not in racks), None)) is not None:
         raise UsageError(
             "bad-value",
-            f"{wrong[0]!r} is not the name of a host or rack",
-            hint="use letters, digits and . _ / -",
+            f"{bare} has no rack, and {next(iter(racks))} has one",
+            hint="fill in the column rack of tenants.csv for all servers, or for none",
             key="rack",
-            value=wrong[0],
+            value=None,
+            name=bare,
         )
-    cases = "".join(f"    {host}) echo /{rack.lstrip('/')} ;;\n" for host, rack in racks.items())
-    return (
-        "#!/bin/sh\n# Racks of hosts, by hindmost harvest hadoop-config.\n"
-        f'for host in "$@"; do\n  case $host in\n{cases}    *) echo /default-rack ;;\n  esac\ndone\n'
+    first, depth = next(((host, len(parts)) for host, parts in racks.items()), ("", 1))
+    for host, parts in racks.items():
+        if len(parts) != depth:
+            raise UsageError(
+                "bad-value",
+                f"the rack {named[host]} of {host} and the rack {named[first]} of {first} differ in depth",
+                hint="give all racks as many levels: Hadoop refuses nodes of another depth",
+                key="rack",
+                value=named[host],
+                name=host,
+            )
+    table = HostTable(racks.items())
+    full = [name for name in table.by_name if label_of(name) != name]
+    # A case takes the first pattern that fits: full names stand before short ones with any domain.
+    patterns = {
+        name: f"{name}|{label}" if table.by_label[label := label_of(name)] and label not in table.by_name else name
+        for name in full
+    } | {
+        name: name if is_address(name) else f"{name}|{name}.*" for name in table.by_name if label_of(name) == name
+    }
+    cases = "".join(
+        f"    {pattern}) echo /{'/'.join(table.by_name[name])} ;;\n" for name, pattern in patterns.items()
     )
+    default = "/default" * (depth - 1) + "/default-rack"
+    return f"""#!/bin/sh
+# Racks of hosts, by hindmost harvest hadoop-config.
+rack() {{
+  name=$(printf %s "$1" | tr '[:upper:]' '[:lower:]')
+  case ${{name%.}} in
+{cases}    *) return 1 ;;
+  esac
+}}
+for host in "$@"; do
+  rack "$host" && continue
+  for other in $(getent hosts "$host"); do
+    rack "$other" && continue 2
+  done
+  echo "hindmost: the rack of $host is unknown" >&2
+  echo {default}
+done
+"""
 
 
 def site_text(folder: Path, name_nodes: list[str], port: int, load_file: str) -> str:

@@ -13,23 +13,31 @@ A pod says by labels (or annotations) which job it is of, how long that job take
 from __future__ import annotations
 
 import csv
+import re
+import threading
+import time
 import zlib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from hindmost.errors import UsageError
 from hindmost.harvest.classes import load_classes, read_error
 from hindmost.harvest.decisions import Length, select
-from hindmost.harvest.hadoop import HOST
-from hindmost.kubernetes import Node, Pod, Watched
-from hindmost.kubernetes.extender import MOST_SCORE, cores_of
+from hindmost.harvest.hosts import HostTable
+from hindmost.kubernetes import Cluster, Node, Pod, Watched
+from hindmost.kubernetes.extender import MOST_SCORE, bad_share, cores_of, share_of
 from hindmost.notes import Note
 from hindmost.store.harvest import Class, Classes
 
 LENGTHS: tuple[Length, ...] = ("short", "medium", "long")
 SHORT_BELOW_S, LONG_ABOVE_S = 173.0, 433.0
 """As in the chapter's test bed; ``learn_thresholds`` gives those of one's own jobs."""
+UTILISATION = "hindmost/utilisation"
+HOLD_S = 30.0
+"""A pod that passed counts on its node for so long, or until the API server says where it is."""
+NODE = re.compile(r"(?=.{1,253}$)[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*")
+"""A name of RFC 1123, as Kubernetes has them."""
 LABELS, SCHEDULER = "hindmost-labels.sh", "hindmost-scheduler.yaml"
 
 
@@ -70,34 +78,64 @@ class Known:
     """Classes, and the class of each server."""
 
     document: Classes
-    of: dict[str, int]
+    of: HostTable[int]
 
-    def node(self, name: str) -> Class:
+    def node(self, name: str) -> Class | None:
         """The class of a node that has one."""
-        return self.document["classes"][self.of[name]]
+        at = self.of.get(name)
+        return None if at is None else self.document["classes"][at]
 
 
 def read_known(path: Path) -> Known:
     """Read what ``hindmost harvest classify`` wrote, by server."""
     found = load_classes(path)
     known = [one for one in found["tenants"] if one["class"] is not None]
-    of = {server: one["class"] for one in known for server in one["servers"] if one["class"] is not None}
-    return Known(found, of)
+    return Known(
+        found,
+        HostTable(
+            (server, one["class"]) for one in known for server in one["servers"] if one["class"] is not None
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class _Held:
+    """Cores that a pod will have on a node, until it is seen there or its time is over."""
+
+    node: str
+    cores: float
+    until: float
+
+
+@dataclass(frozen=True)
+class _Room:
+    """A node that has a class: its cores, its primary tenant's load, and the share that batch pods have."""
+
+    node: Node
+    at: int
+    cores: float
+    load: float
+    batch: float
 
 
 @dataclass
 class LengthJudge:
     """Algorithm 1 as a scheduler asks it.
 
-    Nodes on which the primary tenant and its reserve leave less than the pod requests are refused. A class is
-    drawn for each job, the same for all of its pods, and its nodes score by what they have left.
+    Only pods that say they are batch work (`Pod.is_batch`) are judged. Nodes are refused on which the primary
+    tenant, its reserve and batch pods leave less than the pod requests. A class is drawn for each job, the same for
+    all of its pods, and its nodes score by what they have left.
 
     Attributes
     ----------
     reserve : float
         Share of a node's cores that primary tenants keep.
     cores : float
-        Of a node, where the scheduler does not tell.
+        Of a node, where neither the scheduler nor the API server tells.
+    cluster : Cluster, optional
+        Nodes and bound pods. Without it, a pod counts for `HOLD_S` on the node where it was sent.
+    blind : int
+        Questions about nodes of which nothing but the name was known.
     """
 
     known: Watched[Known]
@@ -105,44 +143,95 @@ class LengthJudge:
     reserve: float = 1.0 / 3.0
     cores: float = 12.0
     thresholds: tuple[float, float] = (SHORT_BELOW_S, LONG_ABOVE_S)
+    cluster: Cluster | None = None
+    clock: Callable[[], float] = time.monotonic
+    blind: int = 0
+    _held: dict[str, _Held] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def refused(self, pod: Pod, nodes: Sequence[Node]) -> dict[str, Note]:
-        """Refuse classified nodes that cannot spare what the pod requests."""
-        known = self.known.now()
-        found = {}
-        for node in nodes:
-            if node.name in known.of:
-                cores = node.cores or self.cores
-                load = _load(node, known.node(node.name))
-                spare = (1.0 - self.reserve - load) * cores
-                if spare < max(pod.cores, 1e-9):
-                    spare = max(0.0, spare)
-                    found[node.name] = Note(
-                        "little-headroom",
-                        f"hindmost: the primary tenant uses {load:.0%} of {cores:g} cores and reserves"
-                        f" {self.reserve:.0%}; {spare:.2g} cores are free, the pod requests {pod.cores:g}",
-                        {
-                            "load": load,
-                            "cores": cores,
-                            "reserve": self.reserve,
-                            "have": spare,
-                            "need": pod.cores,
-                        },
-                    )
+        """Refuse classified nodes that cannot spare what the pod requests; hold the only one that can."""
+        found: dict[str, Note] = {}
+        if not pod.is_batch:
+            return found
+        rooms, found = self._rooms(pod, nodes, self._held_now(pod))
+        for room in rooms:
+            spare = (1.0 - self.reserve - room.load - room.batch) * room.cores
+            if spare < max(pod.cores, 1e-9):
+                spare = max(0.0, spare)
+                found[room.node.name] = Note(
+                    "little-headroom",
+                    f"hindmost: the primary tenant uses {room.load:.0%} of {room.cores:g} cores and reserves"
+                    f" {self.reserve:.0%}, batch pods request {room.batch:.0%}; {spare:.2g} cores are free, the pod"
+                    f" requests {pod.cores:g}",
+                    {
+                        "load": room.load,
+                        "cores": room.cores,
+                        "reserve": self.reserve,
+                        "batch": room.batch,
+                        "have": spare,
+                        "need": pod.cores,
+                    },
+                )
+        left = [node.name for node in nodes if node.name not in found]
+        if len(left) == 1:  # a scheduler asks for no scores of one node
+            self._hold(pod, left[0])
         return found
 
     def scores(self, pod: Pod, nodes: Sequence[Node]) -> dict[str, int]:
-        """Score the nodes of the job's classes by their headroom; others get nothing."""
+        """Score the nodes of the job's classes by their headroom, others get nothing; hold the best one."""
+        if not pod.is_batch:
+            return {}
         known, length = self.known.now(), self.length(pod)
-        ours = [node for node in nodes if node.name in known.of]
-        picked = self._picked(pod, length, ours, known)
+        rooms, _ = self._rooms(pod, nodes, {})  # pods of a job that come together get the same scores
+        picked = self._picked(pod, length, rooms, known)
         found = {}
-        for node in ours:
-            one = known.node(node.name)
-            if known.of[node.name] in picked or not picked:
-                left = 1.0 - self.reserve - history(length, one, _load(node, one))
-                found[node.name] = max(1, round(MOST_SCORE * left / (1.0 - self.reserve)))
+        for room in rooms:
+            if room.at in picked or not picked:
+                past = history(length, known.document["classes"][room.at], room.load)
+                left = 1.0 - self.reserve - past - room.batch
+                found[room.node.name] = max(1, round(MOST_SCORE * left / (1.0 - self.reserve)))
+        if found:
+            self._hold(pod, max(found, key=lambda name: found[name]))
         return found
+
+    def _hold(self, pod: Pod, node: str) -> None:
+        with self._lock:
+            self._held[pod.uid or pod.name] = _Held(node, pod.cores, self.clock() + HOLD_S)
+
+    def _bound(self) -> dict[str, Pod]:
+        return self.cluster.bound() if self.cluster else {}
+
+    def _held_now(self, pod: Pod) -> dict[str, _Held]:
+        """Return the holds of other pods that are in force, by uid."""
+        bound = self._bound()
+        with self._lock:
+            now = self.clock()
+            self._held = {uid: one for uid, one in self._held.items() if one.until > now and uid not in bound}
+            return {uid: one for uid, one in self._held.items() if uid != (pod.uid or pod.name)}
+
+    def _rooms(
+        self, pod: Pod, nodes: Sequence[Node], held: Mapping[str, _Held]
+    ) -> tuple[list[_Room], dict[str, Note]]:
+        """Look at the nodes that have a class, and refuse those whose utilisation is no share."""
+        known, batch = self.known.now(), dict[str, float]()
+        for one in (*(other for uid, other in self._bound().items() if uid != pod.uid), *held.values()):
+            batch[one.node] = batch.get(one.node, 0.0) + one.cores
+        rooms, bad = [], {}
+        self.blind += any(node.cores is None for node in nodes) and self.cluster is None
+        for named in nodes:
+            at = known.of.get(named.name)
+            if at is None:
+                continue
+            node = (self.cluster.node(named.name) if self.cluster else None) or named
+            said = node.annotations.get(UTILISATION)
+            load = known.document["classes"][at]["mean"] if said is None else share_of(said)
+            cores = node.cores or self.cores
+            if load is None or load > 1.0:
+                bad[named.name] = bad_share(node, UTILISATION, str(said))
+            else:
+                rooms.append(_Room(named, at, cores, load, batch.get(named.name, 0.0) / cores))
+        return rooms, bad
 
     def length(self, pod: Pod) -> Length:
         """How long the pod's job is: as it says, as its last run was, or medium."""
@@ -156,20 +245,24 @@ class LengthJudge:
         return "short" if last < short else "long" if last > long else "medium"
 
     def gauges(self) -> dict[str, float]:
-        """What ``/metrics`` shows of the files."""
+        """What ``/metrics`` shows of the files, and of the API server."""
         unreadable = self.known.unreadable + (self.runs.unreadable if self.runs else 0)
         known = self.known.now()
-        return {
-            "classes": len(known.document["classes"]),
-            "nodes": len(known.of),
-            "files_unreadable_total": unreadable,
+        found = {
+            "classes": float(len(known.document["classes"])),
+            "nodes": float(len(known.of.by_name)),
+            "files_unreadable_total": float(unreadable),
+            "blind_questions_total": float(self.blind),
         }
+        if self.cluster:
+            found |= {"pods": float(len(self.cluster.bound())), "api_failures_total": float(self.cluster.failures)}
+        return found
 
-    def _picked(self, pod: Pod, length: Length, ours: Sequence[Node], known: Known) -> set[int]:
+    def _picked(self, pod: Pod, length: Length, rooms: Sequence[_Room], known: Known) -> set[int]:
         """Draw the classes of the pod's job among those of the nodes, by the job's name."""
         loads: dict[int, list[float]] = {}
-        for node in ours:
-            loads.setdefault(known.of[node.name], []).append(_load(node, known.node(node.name)))
+        for room in rooms:
+            loads.setdefault(room.at, []).append(room.load)
         # A class without a node among these has nothing to give.
         now = {
             at: sum(loads[at]) / len(loads[at]) if at in loads else 1.0
@@ -193,11 +286,6 @@ def _job(pod: Pod) -> str:
     return pod.said("hindmost/job") or pod.name
 
 
-def _load(node: Node, known: Class) -> float:
-    said = cores_of(node.annotations.get("hindmost/utilisation"))
-    return known["mean"] if said is None else min(1.0, said)
-
-
 def history(length: Length, known: Class, now: float) -> float:
     """Utilisation that a job of a length must reckon with (section 4.2.1)."""
     return max(now, {"short": now, "medium": known["mean"], "long": known["peak"]}[length])
@@ -211,24 +299,29 @@ def labels_text(classes: Classes) -> str:
     UsageError
         A server's name is no name of a node.
     """
-    lines = ["#!/bin/sh", "# Classes of nodes, by hindmost harvest kubernetes-config.", "set -eu"]
+    lines = ["#!/bin/sh", "# Classes of nodes, by hindmost harvest kubernetes-config.", "failed="]
     for one in classes["tenants"]:
         if one["class"] is None:
             continue
         for host in one["servers"]:
-            if not HOST.fullmatch(host):
+            if not NODE.fullmatch(host):
                 raise UsageError(
                     "bad-value",
                     f"{host!r} of {one['name']} is not a node name",
-                    hint="use the nodes' names in the traces",
+                    hint="use the nodes' names in the traces: small letters, digits, - and .",
                     key="server",
                     value=host,
                     name=one["name"],
                 )
             lines.append(
                 f"kubectl label node {host} --overwrite hindmost/class={one['class']}"
-                f" hindmost/pattern={one['pattern']}"
+                f' hindmost/pattern={one["pattern"]} || failed="$failed {host}"'
             )
+    lines += [
+        '[ -z "$failed" ] && exit',
+        'echo "hindmost: these nodes were not labelled:$failed" >&2',
+        "exit 1",
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -238,5 +331,5 @@ def scheduler_text(url: str) -> str:
         "# For kube-scheduler --config, by hindmost harvest kubernetes-config.\n"
         "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nextenders:\n"
         f"- urlPrefix: {url}\n  filterVerb: filter\n  prioritizeVerb: prioritize\n  weight: 5\n"
-        "  nodeCacheCapable: false\n  ignorable: true\n  httpTimeout: 2s\n"
+        "  nodeCacheCapable: true\n  ignorable: true\n  httpTimeout: 2s\n"
     )

@@ -1,7 +1,8 @@
 """What Kubernetes asks and is told: a scheduler extender, whatever judges; see `extender` and `serving`."""
 
+from hindmost.kubernetes.cluster import Cluster
 from hindmost.kubernetes.extender import Judge, Node, Pod, filtered, prioritised, read_question
 from hindmost.kubernetes.serving import Extender
 from hindmost.kubernetes.watched import Watched
 
-__all__ = ["Extender", "Judge", "Node", "Pod", "Watched", "filtered", "prioritised", "read_question"]
+__all__ = ["Cluster", "Extender", "Judge", "Node", "Pod", "Watched", "filtered", "prioritised", "read_question"]

@@ -11,13 +11,18 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypedDict
+
+import msgspec
 
 from hindmost.errors import ArgumentError
 from hindmost.notes import Note
 
 MOST_SCORE = 10
 """``extender/v1.MaxExtenderPriority``; the scheduler multiplies it with the extender's weight."""
+PREFIX = "hindmost/"
+"""Of our labels, annotations and resources."""
+SHARE = re.compile(r"([0-9]+(?:\.[0-9]+)?)(%?)")
 QUANTITY = re.compile(r"([0-9.]+(?:[eE][+-]?[0-9]+)?)(m|k|M|G|Ki|Mi|Gi)?")
 UNITS = {"m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9, "Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30}
 
@@ -41,16 +46,36 @@ class Node:
 
 @dataclass(frozen=True)
 class Pod:
-    """A pod that waits for a node; ``cores`` is the sum that its containers request."""
+    """A pod that waits for a node, or runs on one.
+
+    Attributes
+    ----------
+    cores : float
+        What the scheduler counts: containers and sidecars, or the largest init container, and the overhead.
+    uid : str
+        Of the API server; empty where nobody says.
+    managed : bool
+        Whether it requests a resource ``hindmost/...``.
+    node : str
+        Where it runs; empty while it waits, and once it has ended.
+    """
 
     name: str
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
     cores: float = 0.0
+    uid: str = ""
+    managed: bool = False
+    node: str = ""
 
     def said(self, key: str) -> str | None:
         """What a label, or else an annotation, says."""
         return self.labels.get(key, self.annotations.get(key))
+
+    @property
+    def is_batch(self) -> bool:
+        """Whether it says by a label, an annotation or a request that it is batch work of ours."""
+        return self.managed or any(key.startswith(PREFIX) for key in (*self.labels, *self.annotations))
 
 
 @dataclass(frozen=True)
@@ -72,6 +97,47 @@ class Judge(Protocol):
         """Give each node 0 to `MOST_SCORE`, higher where the pod fits better."""
 
 
+class _Meta(TypedDict, total=False):
+    name: str
+    labels: dict[str, str] | None
+    annotations: dict[str, str] | None
+
+
+class _Status(TypedDict, total=False):
+    allocatable: dict[str, str | int | float] | None
+
+
+class _Node(TypedDict, total=False):
+    metadata: _Meta
+    status: _Status | None
+
+
+_NODE = msgspec.json.Decoder(_Node)
+"""What is read of a node; the rest is most of it."""
+
+
+def decode_question(body: bytes) -> dict[str, Any]:
+    """Decode ``ExtenderArgs``, its nodes left as they came: five thousand are 60 MB, and go back unchanged.
+
+    Raises
+    ------
+    msgspec.DecodeError
+        It is no JSON object.
+    RecursionError
+        It is nested too deeply.
+    """
+    raw = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
+    return {key: _decode_nodes(one) if key.lower() == "nodes" else msgspec.json.decode(one) for key, one in raw.items()}
+
+
+def _decode_nodes(body: msgspec.Raw) -> dict[str, Any] | None:
+    raw = msgspec.json.decode(body, type=dict[str, msgspec.Raw] | None)
+    return raw and {
+        key: msgspec.json.decode(one, type=list[msgspec.Raw] | None if key.lower() == "items" else Any)
+        for key, one in raw.items()
+    }
+
+
 def read_question(document: object) -> Question:
     """Read ``ExtenderArgs``.
 
@@ -88,11 +154,11 @@ def read_question(document: object) -> Question:
     if isinstance(names, list):
         if not all(isinstance(name, str) for name in names):
             raise Unreadable("a name in NodeNames is not a string", "NodeNames")
-        return Question(_pod(pod), [Node(name) for name in names], None)
+        return Question(read_pod(pod), [Node(name) for name in names], None)
     items = _any_case(nodes, "items") if isinstance(nodes, dict) else None
     if not isinstance(items, list):
         raise Unreadable("there are neither NodeNames nor Nodes with items", "Nodes")
-    return Question(_pod(pod), [_node(one) for one in items], nodes)
+    return Question(read_pod(pod), [read_node(one) for one in items], nodes)
 
 
 def filtered(judge: Judge, question: Question) -> dict[str, Any]:
@@ -131,6 +197,21 @@ def cores_of(quantity: object) -> float | None:
         return None
 
 
+def share_of(text: str) -> float | None:
+    """Read a share ("0.5", "50%"); None where it is none."""
+    found = SHARE.fullmatch(text)
+    return None if found is None else float(found[1]) / (100.0 if found[2] else 1.0)
+
+
+def bad_share(node: Node, key: str, text: str) -> Note:
+    """Make the reason for a node whose label or annotation is no share."""
+    return Note(
+        "bad-share",
+        f"hindmost: {key} of {node.name} is {text}; it must be a share like 0.5 or 50%",
+        {"node": node.name, "key": key, "value": text},
+    )
+
+
 def _any_case(document: Mapping[str, Any], key: str) -> Any:  # noqa: ANN401 (JSON)
     if key in document:
         return document[key]
@@ -142,17 +223,64 @@ def _meta(document: Mapping[str, Any]) -> tuple[str, dict[str, str], dict[str, s
     name = meta.get("name") or meta.get("generateName")
     if not isinstance(name, str):
         raise Unreadable("a pod or a node has no name", "name")
-    return name, meta.get("labels") or {}, meta.get("annotations") or {}
+    labels, annotations = meta.get("labels") or {}, meta.get("annotations") or {}
+    if not all(isinstance(one, str) for pairs in (labels, annotations) for one in (*pairs, *pairs.values())):
+        raise Unreadable(f"a label or an annotation of {name} is not a string", "labels")
+    return name, labels, annotations
 
 
-def _node(document: object) -> Node:
+def read_node(document: object) -> Node:
+    """Read a node.
+
+    Raises
+    ------
+    Unreadable
+        It is none, or has no name.
+    """
+    if isinstance(document, msgspec.Raw):
+        document = _NODE.decode(document)
     if not isinstance(document, dict):
         raise Unreadable("a node is not an object", "Nodes")
     allocatable = (document.get("status") or {}).get("allocatable") or {}
     return Node(*_meta(document), cores_of(allocatable.get("cpu")))
 
 
-def _pod(document: dict[str, Any]) -> Pod:
-    containers = (document.get("spec") or {}).get("containers") or []
-    wanted = [((one.get("resources") or {}).get("requests") or {}).get("cpu", 0) for one in containers]
-    return Pod(*_meta(document), sum(cores_of(one) or 0.0 for one in wanted))
+def read_pod(document: dict[str, Any]) -> Pod:
+    """Read a pod.
+
+    Raises
+    ------
+    Unreadable
+        It has no name.
+    """
+    spec, meta = document.get("spec") or {}, document.get("metadata") or {}
+    containers = [*(spec.get("containers") or []), *(spec.get("initContainers") or [])]
+    asked = [(one.get("resources") or {}).get("requests") or {} for one in containers]
+    ended = (document.get("status") or {}).get("phase") in {"Succeeded", "Failed"}
+    return Pod(
+        *_meta(document),
+        cores=_requested(spec),
+        uid=str(meta.get("uid") or f"{meta.get('namespace', '')}/{meta.get('name', '')}"),
+        managed=any(key.startswith(PREFIX) for requests in asked for key in requests),
+        node="" if ended else str(spec.get("nodeName") or ""),
+    )
+
+
+def _requested(spec: Mapping[str, Any]) -> float:
+    """Sum up what a pod requests, as ``k8s.io/component-helpers/resource`` does: init containers run before the
+    others and one after the other, beside the sidecars (``restartPolicy: Always``) that began before them."""
+    sidecars = most = 0.0
+    for one in spec.get("initContainers") or []:
+        if one.get("restartPolicy") == "Always":
+            sidecars += _cpu(one)
+            most = max(most, sidecars)
+        else:
+            most = max(most, sidecars + _cpu(one))
+    whole = max(most, sidecars + sum(_cpu(one) for one in spec.get("containers") or []))
+    of_pod = ((spec.get("resources") or {}).get("requests") or {}).get("cpu")
+    overhead = cores_of((spec.get("overhead") or {}).get("cpu", 0)) or 0.0
+    return (whole if of_pod is None else cores_of(of_pod) or 0.0) + overhead
+
+
+def _cpu(container: Mapping[str, Any]) -> float:
+    return cores_of(((container.get("resources") or {}).get("requests") or {}).get("cpu", 0)) or 0.0

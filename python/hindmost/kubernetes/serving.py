@@ -6,7 +6,7 @@ goes on as if there were no extender, which is what an operator wants of one tha
 
 from __future__ import annotations
 
-import json
+import re
 import threading
 import time
 from collections import Counter
@@ -14,7 +14,9 @@ from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from hindmost.kubernetes.extender import Judge, Unreadable, filtered, prioritised, read_question
+import msgspec
+
+from hindmost.kubernetes.extender import Judge, Unreadable, decode_question, filtered, prioritised, read_question
 
 MOST_BYTES = 256 << 20
 """Five thousand whole nodes are about 60 MB."""
@@ -24,7 +26,8 @@ REQUEST_S = 30.0
 """A request takes no longer, however steadily it drips in."""
 CONNECTIONS = 64
 """A scheduler has a few; a connection beyond is closed."""
-PIECE = 1 << 16
+PIECE = 1 << 20
+LENGTH = re.compile(r"[0-9]{1,18}")
 
 
 class Extender:
@@ -94,8 +97,8 @@ class Extender:
     def answer(self, verb: str, body: bytes) -> tuple[int, object]:
         """Answer a question: the status, and the document."""
         try:
-            question = read_question(json.loads(body))
-        except (ValueError, AttributeError, TypeError) as error:
+            question = read_question(decode_question(body))
+        except Exception as error:  # whatever the body is
             self.count("unreadable")
             if not isinstance(error, Unreadable):
                 error = Unreadable(f"the body cannot be read: {error}")
@@ -168,10 +171,11 @@ def _handler(extender: Extender) -> type[BaseHTTPRequestHandler]:
         def do_POST(self) -> None:
             verb = self.path.strip("/").rpartition("/")[2]
             length = self.headers.get("Content-Length", "")
-            if not length.isdigit() or int(length) > MOST_BYTES:
+            if not LENGTH.fullmatch(length) or int(length) > MOST_BYTES:
                 self.close_connection = True
+                extender.count("unreadable")
                 wrong = f"the body has {length or 'unknown'} bytes; at most {MOST_BYTES} are read"
-                self._json(413 if length.isdigit() else 411, _error("bad-question", wrong, most=MOST_BYTES))
+                self._json(413 if LENGTH.fullmatch(length) else 411, _error("bad-question", wrong, most=MOST_BYTES))
                 return
             body = self._body(int(length))
             if body is None:
@@ -212,7 +216,7 @@ def _handler(extender: Extender) -> type[BaseHTTPRequestHandler]:
                 self._json(404, _error("unknown-name", wrong, value=verb, known=["filter", "prioritize"]))
 
         def _json(self, status: int, document: Any) -> None:  # noqa: ANN401 (JSON)
-            self._send(status, json.dumps(document).encode(), "application/json")
+            self._send(status, msgspec.json.encode(document), "application/json")
 
         def _send(self, status: int, body: bytes, kind: str) -> None:
             self.send_response(status)

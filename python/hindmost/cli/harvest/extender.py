@@ -17,6 +17,10 @@ def extender(
     runs: Annotated[
         Path | None, option(TARGET, "RUNS.csv", "Past runs (job,duration_s): how long jobs are.")
     ] = None,
+    api: Annotated[
+        str | None,
+        option(TARGET, "URL", "API server by kubectl proxy: load and cores of nodes, and pods that they have."),
+    ] = None,
     reserve: Annotated[
         float, option(PROCEDURE, "SHARE", "Share of a node's cores that primary tenants keep.")
     ] = 1.0 / 3.0,
@@ -24,13 +28,16 @@ def extender(
 ) -> int:
     """Answer kube-scheduler (filter, prioritize) by class and length of job (algorithm 1), until Ctrl-C.
 
-    Pods say what they are by labels: hindmost/job, hindmost/length (short, medium, long), hindmost/wants
-    (cores at once). Files are read anew when they change; a torn one leaves the last good one in force. Also
-    /healthz, and /metrics for Prometheus.
+    Only pods are judged that say what they are by labels: hindmost/job, hindmost/length (short, medium, long),
+    hindmost/wants (cores at once). Without --api, the extender does not know which pods run on a node, nor the load
+    of a node that the scheduler only names. Files are read anew when they change; a torn one leaves the last good
+    one in force. Also /healthz, and /metrics for Prometheus.
     """
+    from contextlib import nullcontext
+
     from hindmost.errors import UsageError
     from hindmost.harvest.kubernetes import LengthJudge, read_known, read_runs
-    from hindmost.kubernetes import Watched
+    from hindmost.kubernetes import Cluster, Watched
 
     if not 0.0 <= reserve < 1.0 or not cores > 0.0:
         raise UsageError(
@@ -42,5 +49,14 @@ def extender(
             value=reserve if not 0.0 <= reserve < 1.0 else cores,
         )
     past = None if runs is None else Watched(runs, read_runs)
-    judge = LengthJudge(Watched(classes, read_known), past, reserve, cores)
-    return answered(judge, listen, port, judge.gauges, "hindmost_harvest")
+    if api is not None and not api.startswith("http://"):
+        raise UsageError(
+            "bad-value",
+            f"--api {api}: use the http:// address of kubectl proxy",
+            hint="--api http://127.0.0.1:8001",
+            option="--api",
+            value=api,
+        )
+    with nullcontext() if api is None else Cluster(api) as cluster:
+        judge = LengthJudge(Watched(classes, read_known), past, reserve, cores, cluster=cluster)
+        return answered(judge, listen, port, judge.gauges, "hindmost_harvest")

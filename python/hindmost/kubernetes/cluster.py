@@ -1,0 +1,110 @@
+"""Nodes and bound pods as the API server has them, by list and watch.
+
+A scheduler that keeps nodes itself names them to an extender and says nothing more, and no scheduler says which
+pods a node has. ``kubectl proxy`` speaks for us: no key is handled here.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from http.client import HTTPConnection, HTTPException
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+
+from hindmost.kubernetes.extender import Node, Pod, Unreadable, read_node, read_pod
+
+AGAIN_S = 1.0
+"""Between a watch that ended or failed and the next list."""
+SILENCE_S = 600.0
+"""API servers end a watch after five to ten minutes."""
+KINDS: dict[str, Callable[[Any], Node | Pod]] = {"nodes": read_node, "pods": read_pod}
+
+
+class Cluster:
+    """A mirror of the API server at a URL; a context, during which it follows.
+
+    Attributes
+    ----------
+    failures : int
+        Lists and watches that ended by an error.
+    """
+
+    def __init__(self, url: str) -> None:
+        place = urlsplit(url)
+        self._at, self._base = place.netloc, place.path.rstrip("/")
+        self._kept: dict[str, dict[str, Any]] = {kind: {} for kind in KINDS}
+        self._lock = threading.Lock()
+        self._open: dict[str, HTTPConnection] = {}
+        self._ended = threading.Event()
+        self.failures = 0
+
+    def __enter__(self) -> Cluster:
+        """Begin to follow nodes and pods."""
+        for kind in KINDS:
+            threading.Thread(target=self._follow, args=(kind,), daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Stop to follow."""
+        self._ended.set()
+        for connection in list(self._open.values()):
+            with suppress(OSError):
+                connection.close()
+
+    def node(self, name: str) -> Node | None:
+        """Return a node; None where the API server has none of that name, or was not heard yet."""
+        with self._lock:
+            return self._kept["nodes"].get(name)
+
+    def bound(self) -> dict[str, Pod]:
+        """Return the batch pods that have a node and have not ended, by uid."""
+        with self._lock:
+            return dict(self._kept["pods"])
+
+    def _follow(self, kind: str) -> None:
+        while not self._ended.is_set():
+            try:
+                self._watch(kind, self._list(kind))
+            except (OSError, HTTPException, msgspec.MsgspecError, Unreadable, AttributeError, KeyError, TypeError):
+                self.failures += 1
+            self._ended.wait(AGAIN_S)
+
+    def _list(self, kind: str) -> str:
+        found = msgspec.json.decode(self._get(kind, "").read())
+        kept: dict[str, Any] = {}
+        for document in found["items"]:
+            _note(kept, KINDS[kind](document), gone=False)
+        with self._lock:
+            self._kept[kind] = kept
+        return str(found["metadata"]["resourceVersion"])
+
+    def _watch(self, kind: str, version: str) -> None:
+        for line in self._get(kind, f"?watch=1&resourceVersion={version}"):
+            event = msgspec.json.decode(line)
+            if event["type"] == "ERROR":  # the version is too old: list again
+                return
+            if event["type"] != "BOOKMARK":
+                one = KINDS[kind](event["object"])
+                with self._lock:
+                    _note(self._kept[kind], one, gone=event["type"] == "DELETED")
+
+    def _get(self, kind: str, query: str) -> Any:  # noqa: ANN401 (a reply that is read by lines, or whole)
+        connection = self._open[kind] = HTTPConnection(self._at, timeout=SILENCE_S)
+        connection.request("GET", f"{self._base}/api/v1/{kind}{query}")
+        reply = connection.getresponse()
+        if reply.status != 200:
+            raise HTTPException(f"{reply.status} {reply.reason}")
+        return reply
+
+
+def _note(kept: dict[str, Any], one: Node | Pod, *, gone: bool) -> None:
+    """Keep a node, or a batch pod that is bound; forget what is gone."""
+    key = one.uid if isinstance(one, Pod) else one.name
+    if gone or (isinstance(one, Pod) and not (one.node and one.is_batch)):
+        kept.pop(key, None)
+    else:
+        kept[key] = one
