@@ -5,6 +5,7 @@ import math
 import re
 import subprocess
 import zlib
+from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 from xml.etree import ElementTree
@@ -26,6 +27,7 @@ from hindmost.harvest import (
     select,
     simulate,
 )
+from hindmost.harvest.decisions import first_full
 from hindmost.harvest.hadoop import tenants_text, topology_text, yarn_texts
 from hindmost.harvest.hosts import HostTable
 
@@ -290,6 +292,19 @@ def test_blocks_are_on_different_tenants_and_environments(classes):
     assert all(len({owner[server]["environment"] for server in one["servers"]}) == 3 for one in blocks)
     with raises(UsageError, "unknown-name", value="nobody"):
         place(classes, 1, writers=["nobody"])
+
+
+def test_blocks_fill_no_tenant_beyond_its_space_and_are_on_two_racks(classes):
+    owner = {server: one for one in classes["tenants"] for server in one["servers"]}
+    blocks = place(classes, 60, block_space=1.0)  # of four tenants with 20 each
+    count = Counter(owner[server]["name"] for one in blocks for server in one["servers"])
+    assert count == {"web": 20, "ads": 20, "crawl": 20, "test": 20}
+    assert all(len({owner[s]["racks"][s] for s in one["servers"]}) == 2 for one in blocks[:20])
+    classes["tenants"][0]["space"] = 2.0
+    name, share = first_full(classes, place(classes, 3000))
+    assert name == classes["tenants"][0]["name"]
+    assert share < 0.25
+    assert first_full(classes, []) is None
 
 
 def test_thresholds_are_learnt_from_past_runs(classes):

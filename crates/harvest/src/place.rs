@@ -231,28 +231,12 @@ impl Placer {
         }
         None
     }
-
-    /// How far replicas keep the rules: the least level at which all of them could have been placed.
-    pub fn level_of(&self, servers: &[u32]) -> u8 {
-        let mut level = 0;
-        for at in 1..servers.len() {
-            let (present, server) = (&servers[..at], servers[at]);
-            let Some(tenant) = self.tenant_of(server) else { continue };
-            let cell = self.grid.cell_of[tenant as usize];
-            while level < LEVELS - 1 {
-                let (open, n) = self.open_cells(level, present);
-                if open[..n].contains(&cell) && self.may(level, tenant, present) {
-                    break;
-                }
-                level += 1;
-            }
-        }
-        level
-    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use proptest::prelude::*;
 
     use super::*;
@@ -289,7 +273,6 @@ mod tests {
                 let found = block(&placer, 3, &mut random);
                 assert!(found.iter().all(|choice| choice.level == 0));
                 let servers: Vec<u32> = found.iter().map(|choice| choice.server).collect();
-                assert_eq!(placer.level_of(&servers), 0);
                 for of in [|cell: u8| cell / 3, |cell: u8| cell % 3] {
                     let mut seen: Vec<u8> = servers.iter().map(|&s| of(placer.cell_of(s).unwrap())).collect();
                     seen.sort_unstable();
@@ -345,7 +328,6 @@ mod tests {
             .collect();
         assert_eq!(levels, [3, 4, 4]);
         assert_eq!(soft.choose(&[0, 1, 2, 3, 4, 5], false, &mut random, |_| true), None);
-        assert_eq!(soft.level_of(&[0, 1]), 4);
         let hard = world(2, 3, Rules { soft: false, ..Rules::default() });
         assert_eq!(hard.choose(&[0], false, &mut random, |_| true), None);
         assert!(hard.choose(&[], false, &mut random, |_| true).is_some());
@@ -362,6 +344,27 @@ mod tests {
     }
 
     proptest! {
+        /// Whatever is full or gone, cells with it: no other choice would have more environments.
+        #[test]
+        fn replicas_are_in_as_many_environments_as_usable_servers_have(
+            tenants in 3_u32..40, replicas in 1_usize..6, seed: u64, full in 0_u8..9, gone: u64,
+            repair: bool, space: bool,
+        ) {
+            let weigh = if space { Weigh::Space } else { Weigh::Tenants };
+            let placer = world(tenants, 3, Rules { weigh, ..Rules::default() });
+            let usable = |server: u32| placer.cell_of(server) != Some(full) && gone >> (server % 64) & 1 == 0;
+            let environment = |server: u32| placer.tenant_of(server).unwrap() / 2;
+            let possible: HashSet<u32> = (0..tenants * 3).filter(|&s| usable(s)).map(environment).collect();
+            let mut present = Vec::new();
+            let mut random = Sequence::new(seed);
+            while present.len() < replicas {
+                let Some(choice) = placer.choose(&present, repair, &mut random, usable) else { break };
+                present.push(choice.server);
+            }
+            let found: HashSet<u32> = present.iter().map(|&server| environment(server)).collect();
+            prop_assert_eq!(found.len(), possible.len().min(replicas));
+        }
+
         #[test]
         fn no_server_twice_and_none_that_is_not_usable(
             tenants in 1_u32..30, servers in 1_u32..6, replicas in 1_usize..8, seed: u64, hole in 0_u32..200,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
@@ -89,14 +90,18 @@ def place(
     replicas: int = 3,
     writers: Sequence[str] = (),
     rules: Mapping[str, Any] | None = None,
+    block_space: float = 0.0,
     seed: int = 1,
 ) -> list[PlacedBlock]:
-    """Place blocks on servers (algorithm 2).
+    """Place blocks on servers (algorithm 2), as many on a rack as HDFS allows where racks are known.
 
     Parameters
     ----------
     writers : sequence of str
         Servers that write, in turn; without them a block may begin anywhere.
+    block_space : float
+        Space that a replica takes, in the unit of the tenants' space: a tenant that is full gets no more. 0: space
+        is not counted.
     rules : mapping, optional
         ``weigh`` ("tenants" or "space"), ``repair`` ("row" or "strict"), ``grid``, ``soft``.
 
@@ -117,6 +122,8 @@ def place(
             value=unknown[0],
         )
     environments = {name: at for at, name in enumerate(dict.fromkeys(one["environment"] for one in known))}
+    racks = {server: rack.strip("/") for one in known for server, rack in one["racks"].items()}
+    rack_numbers = {rack: at for at, rack in enumerate(dict.fromkeys(racks.values()))}
     asked = {
         "tenants": [
             {
@@ -128,6 +135,8 @@ def place(
             }
             for one in known
         ],
+        "racks": [rack_numbers.get(racks.get(name, ""), len(rack_numbers)) for name in names] if racks else [],
+        "block_space": block_space,
         "rules": dict(rules or {}),
         "replicas": replicas,
         "writers": [number[writers[at % len(writers)]] if writers else None for at in range(blocks)],
@@ -137,3 +146,21 @@ def place(
     return [
         {"servers": [names[server] for server in one["servers"]], "level": one["level"]} for one in placed
     ]
+
+
+def first_full(classes: Classes, blocks: Sequence[PlacedBlock]) -> tuple[str, float] | None:
+    """Return the tenant that is full first if placement goes on as in these blocks, and when.
+
+    Returns
+    -------
+    tuple or None
+        Its name, and the share of all space, 0 to 1, that is in use by then; 1 where all are full at once. None
+        without blocks.
+    """
+    owner = {server: one["name"] for one in classes["tenants"] for server in one["servers"]}
+    space = {one["name"]: one["space"] for one in classes["tenants"] if one["class"] is not None}
+    count = Counter(owner[server] for block in blocks for server in block["servers"])
+    if not count:
+        return None
+    name = min(count, key=lambda one: space[one] / count[one])
+    return name, min(1.0, space[name] / count[name] * count.total() / sum(space.values()))

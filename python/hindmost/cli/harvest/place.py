@@ -18,6 +18,9 @@ def place(
     weigh: Annotated[
         Literal["tenants", "space"], option(PROCEDURE, None, "Draw tenants alike, or by their space.")
     ] = "tenants",
+    block_space: Annotated[
+        float, option(TARGET, "SPACE", "Space that a replica takes, in the unit of tenants.csv; 0: not counted.")
+    ] = 0.0,
     hard: Annotated[
         bool, switch(PROCEDURE, "Rather no replica than two in one environment.", "--hard")
     ] = False,
@@ -28,6 +31,7 @@ def place(
     from hindmost.errors import UsageError
     from hindmost.harvest import load_classes
     from hindmost.harvest import place as placed
+    from hindmost.harvest.decisions import first_full
     from hindmost.report.harvest.terminal import render_blocks
 
     if blocks < 1 or not 1 <= replicas <= 16:
@@ -39,9 +43,11 @@ def place(
             value=blocks if blocks < 1 else replicas,
         )
     loaded = load_classes(classes)
-    found = placed(loaded, blocks, replicas=replicas, rules={"weigh": weigh, "soft": not hard}, seed=seed)
+    rules = {"weigh": weigh, "soft": not hard}
+    found = placed(loaded, blocks, replicas=replicas, rules=rules, block_space=block_space, seed=seed)
+    full = first_full(loaded, found)
     if json_:
-        print(json.dumps({"blocks": found}))
+        print(json.dumps({"blocks": found, "first_full": full}))
     else:
-        print(render_blocks(loaded, found, replicas), end="")
+        print(render_blocks(loaded, found, replicas, full), end="")
     return Exit.DONE

@@ -86,8 +86,10 @@ def render_simulation(found: HarvestSimulation, who: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def render_blocks(classes: Classes, blocks: Sequence[PlacedBlock], replicas: int) -> str:
-    """Say how many tenants and environments blocks have, and where rules gave way."""
+def render_blocks(
+    classes: Classes, blocks: Sequence[PlacedBlock], replicas: int, full: tuple[str, float] | None
+) -> str:
+    """Say how many tenants blocks have, where rules gave way, and which tenant is full first, and when."""
     tenant = {server: one for one in classes["tenants"] for server in one["servers"]}
     diversity = Counter(len({tenant[server]["name"] for server in one["servers"]}) for one in blocks)
     lines = [f"{len(blocks)} blocks of {replicas} replicas"]
@@ -97,8 +99,10 @@ def render_blocks(classes: Classes, blocks: Sequence[PlacedBlock], replicas: int
     lines += [f"{count:9} {LEVELS[level]}" for level, count in sorted(levels.items())]
     short = sum(len(one["servers"]) < replicas for one in blocks)
     if short:
-        lines += ["", f"{short} blocks have fewer replicas: no server was left that the rules allow"]
+        lines += ["", f"{short} blocks have fewer replicas: no server was left that rules, racks and space allow"]
     fullest = Counter(server for one in blocks for server in one["servers"]).most_common(1)[0]
     mean = sum(len(one["servers"]) for one in blocks) / len(tenant)
     lines += ["", f"fullest server: {fullest[0]} with {fullest[1]} replicas; {mean:.3g} on average"]
+    if full:
+        lines += [f"first full tenant: {full[0]}, when {full[1]:.0%} of all space is in use"]
     return "\n".join(lines) + "\n"
