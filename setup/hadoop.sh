@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The plug-ins for Hadoop: setup/hadoop.sh build | lint | tez | golden | parts | policy | read TENANTS [SITE...] | hdfs [DATA_NODES] [BLOCKS] | replay TENANTS SECONDS ARM... | yarn | test | search PORT DOCUMENTS [LOAD_FILE]
+# The plug-ins for Hadoop: setup/hadoop.sh build | lint | tez | golden | parts | policy | contract | read TENANTS [SITE...] | hdfs [DATA_NODES] [BLOCKS] | replay TENANTS SECONDS ARM... | yarn | test | search PORT DOCUMENTS [LOAD_FILE]
 #
 # Maven fetches Hadoop once (150 MB). Each step has hard limits: a JVM that Hadoop's threads keep alive is killed.
 set -uo pipefail
@@ -66,6 +66,19 @@ lint() {
   return 1
 }
 
+# contract: Hadoop's own tests of its default placement policy, on ours, under a file of tenants that knows no host.
+contract() {
+  build contract || return
+  local text='# hindmost.harvest.tenants/1\ntenant\tt\te\t0\t0\t1\t-1\nhost\tnobody\tt\n'
+  # The checksum of gzip is the one that the file ends with.
+  printf "${text}end\t%s\n" "$(printf "$text" | gzip -c | tail -c 8 | od -An -N4 -tx4 --endian=little | tr -d ' ')" \
+    >"$work/tenants"
+  printf '<configuration><property><name>hindmost.harvest.tenants.file</name><value>%s</value></property></configuration>' \
+    "$work/tenants" >"$work/conf/hdfs-site.xml"
+  class_path="contract/$target/classes:$target/classes:$work/conf:$(cat "contract/$target/classpath")"
+  main 120 org.apache.hadoop.hdfs.server.blockmanagement.ContractMain
+}
+
 # main LIMIT CLASS ARGUMENTS...: one main class, its warnings only where it failed. The limit is processor time, which a
 # busy host does not use up; one that waits and does nothing has ten times as long, 560 s at most, or HADOOP_PATIENCE.
 main() {
@@ -76,7 +89,7 @@ main() {
   (
     ulimit -c 0 -S -t "$limit"
     exec timeout -k 5 "$patience" "${JVM[@]}" \
-      -cp "$target/classes:$target/test-classes:$work/conf:$(cat "$target/classpath")" "$class" "$@"
+      -cp "${class_path-$target/classes:$target/test-classes:$work/conf:$(cat "$target/classpath")}" "$class" "$@"
   ) 2>"$work/said"
   status=$?
   [ $status = 0 ] && return
@@ -102,10 +115,11 @@ why=$(missing)
 [ "${1-}" = search ] || [ "${1-}" = lint ] || build . || exit 1
 case ${1-} in
   build) ;;
-  lint) status=0; for module in . search tez; do lint "$module" || status=1; done; exit "$status" ;;
+  lint) status=0; for module in . search tez contract; do lint "$module" || status=1; done; exit "$status" ;;
   tez) build tez ;;
   golden) main 30 GoldenMain ;;
   parts) main 30 PartsMain ;;
+  contract) contract ;;
   policy) main 30 org.apache.hadoop.hdfs.server.blockmanagement.PolicyMain ;;
   read) shift; main 30 ReadMain "$@" ;;
   hdfs) shift; main 180 HdfsMini "$work" "$@" ;;
@@ -113,5 +127,5 @@ case ${1-} in
   yarn) main 150 YarnMini ;;
   search) shift; search "$@" ;;
   test) main 30 GoldenMain && main 30 PartsMain && main 180 HdfsMini "$work" 9 60 ;;
-  *) die "usage: setup/hadoop.sh build | lint | tez | golden | parts | policy | read TENANTS [SITE...] | hdfs [DATA_NODES] [BLOCKS] | replay TENANTS SECONDS ARM... | yarn | test | search PORT DOCUMENTS [LOAD_FILE]" ;;
+  *) die "usage: setup/hadoop.sh build | lint | tez | golden | parts | policy | contract | read TENANTS [SITE...] | hdfs [DATA_NODES] [BLOCKS] | replay TENANTS SECONDS ARM... | yarn | test | search PORT DOCUMENTS [LOAD_FILE]" ;;
 esac

@@ -71,6 +71,7 @@ def classes():
 def test_java_decides_as_the_engine_does_and_reads_what_python_writes(classes, tmp_path):
     said("golden")
     said("parts")
+    said("policy")
     folder = tmp_path / "conf"
     yarn = yarn_texts(
         "/run/primary/%h.load", 0.25, 5000, installed=folder, heartbeats=True, queues={"root.nightly": "long"}
@@ -106,6 +107,11 @@ def test_nobody_runs_half_a_build_nor_an_old_one(classes, tmp_path):
     source.write_text(source.read_text().replace("%d hosts", "%d servers"))
     os.utime(source, (0, 0))  # as an archive's file, older than what was built of another
     assert read_by_four() == {"9 tenants, 18 servers"}
+
+
+@pytest.mark.nightly
+def test_where_no_tenant_is_known_hadoops_own_tests_of_placement_hold():
+    assert numbers(said("contract").splitlines()[-1])[0] > 40
 
 
 @pytest.mark.nightly
