@@ -106,8 +106,13 @@ def test_the_script_finds_the_hierarchy_that_has_cpusets(tmp_path, mounts, group
     script = tmp_path / SCRIPT
     script.write_text(script_for(3).replace("/proc/", f"{tmp_path}/proc/").replace("/run/", f"{tmp_path}/"))
     done = subprocess.run(["sh", str(script), "43", "41"], check=False, capture_output=True, text=True)
-    assert (done.returncode, done.stderr.rpartition(":")[2].split()) == (1, ["43"])  # it is gone, and 41 is moved
-    assert not any(line.startswith("43 ") for line in (tmp_path / "hindmost-beside.back").read_text().splitlines())
+    assert (done.returncode, done.stderr.rpartition(":")[2].split()) == (
+        1,
+        ["43"],
+    )  # it is gone, and 41 is moved
+    assert not any(
+        line.startswith("43 ") for line in (tmp_path / "hindmost-beside.back").read_text().splitlines()
+    )
     top = tmp_path / "cgroup" / used
     group = top / "hindmost-beside"
     assert (group / "cpuset.cpus").read_text() == "3\n"

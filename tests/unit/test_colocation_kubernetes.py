@@ -87,7 +87,10 @@ def test_a_node_says_how_busy_its_servers_are_and_what_they_bear(judge):
         assert judge.scores(pod("memory"), odd) == {}
         (note,) = judge.refused(pod("memory"), odd).values()
         ((key, value),) = said.items()
-        assert (note.code, note.values) == ("bad-share", {"node": "d", "key": f"hindmost/{key}", "value": value})
+        assert (note.code, note.values) == (
+            "bad-share",
+            {"node": "d", "key": f"hindmost/{key}", "value": value},
+        )
 
 
 def test_strictly_what_cards_cannot_tell_is_refused_as_well(judge):

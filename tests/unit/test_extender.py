@@ -251,7 +251,9 @@ def test_pods_that_were_sent_to_a_node_leave_less_for_the_next(classes):
     assert passed(20, node) == 2  # the first pod, which may ask again
     assert passed(1, node, Node("nobody")) == 2
     now[0] = 31.0
-    judge.scores(Pod("other", BATCH, cores=3.0), [node, Node("web-0", annotations={"hindmost/utilisation": "0.6"})])
+    judge.scores(
+        Pod("other", BATCH, cores=3.0), [node, Node("web-0", annotations={"hindmost/utilisation": "0.6"})]
+    )
     assert judge.refused(Pod("p", BATCH, cores=3.0), [node])["crawl-0"].values["batch"] == pytest.approx(0.25)
 
 
@@ -272,13 +274,23 @@ def test_a_pod_requests_what_the_scheduler_counts(spec, cores):
         cpu, policy = one if isinstance(one, tuple) else (one, None)
         return {"resources": {"requests": {"cpu": cpu}}, "restartPolicy": policy}
 
-    whole = {key: [container(one) for one in value] if isinstance(value, list) else value for key, value in spec.items()}
+    whole = {
+        key: [container(one) for one in value] if isinstance(value, list) else value
+        for key, value in spec.items()
+    }
     assert read_pod({"metadata": {"name": "p"}, "spec": whole}).cores == cores
 
 
 @pytest.mark.parametrize(
     ("length", "body"),
-    [("\u00b2", b""), ("+2", b"{}"), ("", b""), ("9" * 15, b""), (None, b"[" * 200_000), (None, b'{"Pod": "\\ud800"}')],
+    [
+        ("\u00b2", b""),
+        ("+2", b"{}"),
+        ("", b""),
+        ("9" * 15, b""),
+        (None, b"[" * 200_000),
+        (None, b'{"Pod": "\\ud800"}'),
+    ],
 )
 def test_whatever_is_sent_is_answered_and_counted(judge, length, body):
     with Extender(judge) as server:
@@ -293,7 +305,10 @@ def test_whatever_is_sent_is_answered_and_counted(judge, length, body):
 
 def test_a_node_is_known_by_any_of_its_names(judge):
     full = "0.9"
-    nodes = [Node(name, annotations={"hindmost/utilisation": full}) for name in ("WEB-0", "web-1.example.com", "web-9")]
+    nodes = [
+        Node(name, annotations={"hindmost/utilisation": full})
+        for name in ("WEB-0", "web-1.example.com", "web-9")
+    ]
     assert set(judge.refused(Pod("p", BATCH), nodes)) == {"WEB-0", "web-1.example.com"}
 
 
@@ -302,8 +317,12 @@ def api_server():
     """A fake API server: lists, then a watch of what is put into its queue."""
     events: queue.Queue = queue.Queue()
     kept = {
-        "nodes": [{"metadata": {"name": "web-0", "annotations": {"hindmost/utilisation": "10%"}},
-                   "status": {"allocatable": {"cpu": "6"}}}],
+        "nodes": [
+            {
+                "metadata": {"name": "web-0", "annotations": {"hindmost/utilisation": "10%"}},
+                "status": {"allocatable": {"cpu": "6"}},
+            }
+        ],
         "pods": [],
     }
 
@@ -313,7 +332,9 @@ def api_server():
             self.send_response(200)
             self.end_headers()
             if not query:
-                self.wfile.write(json.dumps({"metadata": {"resourceVersion": "7"}, "items": kept[kind]}).encode())
+                self.wfile.write(
+                    json.dumps({"metadata": {"resourceVersion": "7"}, "items": kept[kind]}).encode()
+                )
             while kind == "pods" and "resourceVersion=7" in query:
                 event = events.get()
                 if event is None:
@@ -355,7 +376,9 @@ def test_bound_pods_and_named_nodes_are_as_the_api_server_has_them(classes, api_
         whole = (1 - 1 / 3 - 0.1) * 6
         assert have() == pytest.approx(whole)
         events.put({"type": "ADDED", "object": pod("a")})
-        events.put({"type": "ADDED", "object": {**pod("b"), "metadata": {"name": "b", "uid": "b"}}})  # no batch work
+        events.put(
+            {"type": "ADDED", "object": {**pod("b"), "metadata": {"name": "b", "uid": "b"}}}
+        )  # no batch work
         events.put({"type": "BOOKMARK", "object": {}})
         events.put({"type": "MODIFIED", "object": pod("c")})
         assert seen(lambda: set(cluster.bound()) == {"a", "c"})
@@ -388,7 +411,9 @@ def test_quantities_of_processors_are_read_and_nonsense_is_none():
 
 def test_the_script_labels_all_nodes_that_it_can_and_says_which_it_could_not(classes, tmp_path):
     kubectl, script = tmp_path / "kubectl", tmp_path / "labels.sh"
-    kubectl.write_text(f'#!/bin/sh\necho "$3" >> {tmp_path}/asked\n[ "$3" != web-0 ] && [ "$3" != crawl-1 ]\n')
+    kubectl.write_text(
+        f'#!/bin/sh\necho "$3" >> {tmp_path}/asked\n[ "$3" != web-0 ] && [ "$3" != crawl-1 ]\n'
+    )
     kubectl.chmod(0o755)
     script.write_text(labels_text(DOCUMENT))
     env = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
@@ -408,7 +433,18 @@ def test_labels_and_the_schedulers_file_are_written_and_odd_names_refused(classe
     assert sum("kubectl label node" in line for line in lines) == 5
     assert any("web-1 --overwrite hindmost/class=0" in line for line in lines)
     assert "ignorable: true" in config.read_text()
-    for odd in ("web 0; rm -rf /", "node_1", "NodeA", "n" * 64, "-x", "a..b", "a-", "a.", "n." * 130 + "n", ""):
+    for odd in (
+        "web 0; rm -rf /",
+        "node_1",
+        "NodeA",
+        "n" * 64,
+        "-x",
+        "a..b",
+        "a-",
+        "a.",
+        "n." * 130 + "n",
+        "",
+    ):
         document["tenants"][0]["servers"] = ["web-1", odd]
         with raises(UsageError, "bad-value", key="server", value=odd):
             labels_text(document)

@@ -362,8 +362,18 @@ def test_config_for_hadoop_is_whole_and_replaces_at_once(folder, classes, capsys
 
 
 def owned(racks: dict[str, str]) -> dict:
-    tenant = {"name": "web", "environment": "a", "servers": list(racks), "reimages": 0.0, "peak": 0.5, "space": 1.0}
-    return {"classes": [], "tenants": [tenant | {"racks": {host: rack for host, rack in racks.items() if rack}, "class": 0}]}
+    tenant = {
+        "name": "web",
+        "environment": "a",
+        "servers": list(racks),
+        "reimages": 0.0,
+        "peak": 0.5,
+        "space": 1.0,
+    }
+    return {
+        "classes": [],
+        "tenants": [tenant | {"racks": {host: rack for host, rack in racks.items() if rack}, "class": 0}],
+    }
 
 
 def test_the_topology_script_knows_a_host_by_all_its_names_and_addresses(tmp_path):
@@ -373,7 +383,13 @@ def test_the_topology_script_knows_a_host_by_all_its_names_and_addresses(tmp_pat
         " nine) echo 10.0.0.9 nine;; *) exit 2;; esac\n"
     )
     getent.chmod(0o755)
-    racks = {"web-1": "r1", "Db.example.com": "/r2/", "mail.one.org": "/r3", "mail.two.org": "r4", "10.0.0.9": "/r5"}
+    racks = {
+        "web-1": "r1",
+        "Db.example.com": "/r2/",
+        "mail.one.org": "/r3",
+        "mail.two.org": "r4",
+        "10.0.0.9": "/r5",
+    }
     script.write_text(topology_text(owned(racks)))
     expected = {
         "web-1": "/r1", "WEB-1": "/r1", "web-1.example.com.": "/r1", "10.0.0.1": "/r1",

@@ -161,7 +161,7 @@ group=$top/hindmost-beside
 if [ "${{1-}}" = undo ]; then
   [ -d "$group" ] || exit 0
   for pid in $(cat "$group/cgroup.procs"); do
-    # A process that was started in the group goes where the first one came from, or to the top if that is gone.
+    # A process that was started in the group goes where the first one came from; to the top if that is gone.
     old=$(sed -n "s/^$pid //p" "$back")
     [ -n "$old" ] || old=$(sed -n '1s/^[0-9]* //p' "$back")
     [ -d "$top$old" ] || old=

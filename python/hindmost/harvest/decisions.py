@@ -100,8 +100,8 @@ def place(
     writers : sequence of str
         Servers that write, in turn; without them a block may begin anywhere.
     block_space : float
-        Space that a replica takes, in the unit of the tenants' space: a tenant that is full gets no more. 0: space
-        is not counted.
+        Space that a replica takes, in the unit of the tenants' space: a tenant that is full gets no more. 0:
+        space is not counted.
     rules : mapping, optional
         ``weigh`` ("tenants" or "space"), ``repair`` ("row" or "strict"), ``grid``, ``soft``.
 
@@ -135,7 +135,9 @@ def place(
             }
             for one in known
         ],
-        "racks": [rack_numbers.get(racks.get(name, ""), len(rack_numbers)) for name in names] if racks else [],
+        "racks": [rack_numbers.get(racks.get(name, ""), len(rack_numbers)) for name in names]
+        if racks
+        else [],
         "block_space": block_space,
         "rules": dict(rules or {}),
         "replicas": replicas,
@@ -154,8 +156,7 @@ def first_full(classes: Classes, blocks: Sequence[PlacedBlock]) -> tuple[str, fl
     Returns
     -------
     tuple or None
-        Its name, and the share of all space, 0 to 1, that is in use by then; 1 where all are full at once. None
-        without blocks.
+        Its name, and the share of all space, 0 to 1, that is in use by then. None without blocks.
     """
     owner = {server: one["name"] for one in classes["tenants"] for server in one["servers"]}
     space = {one["name"]: one["space"] for one in classes["tenants"] if one["class"] is not None}

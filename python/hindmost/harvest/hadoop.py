@@ -84,14 +84,14 @@ def tenants_text(classes: Classes) -> str:
 def topology_text(classes: Classes) -> str:
     """Write the script that Hadoop asks for racks (``net.topology.script.file.name``).
 
-    HDFS asks by address, YARN by name. The script knows all names of a host, and asks ``getent`` whose an address
-    is. A host that it does not know gets a default rack, as deep as the others, and a line on standard error.
+    HDFS asks by address, YARN by name. The script knows all names of a host, and asks ``getent`` whose an
+    address is. An unknown host gets a default rack, as deep as the others, and a line on standard error.
 
     Raises
     ------
     UsageError
-        A name of a host or rack is none, some hosts have a rack and others none, or racks differ in depth, which
-        Hadoop refuses.
+        A name of a host or rack is none, some hosts have a rack and others none, or racks differ in depth,
+        which Hadoop refuses.
     """
     servers = [host for one in classes["tenants"] for host in one["servers"]]
     named = {host: rack for one in classes["tenants"] for host, rack in one["racks"].items()}
@@ -130,10 +130,14 @@ def topology_text(classes: Classes) -> str:
     full = [name for name in table.by_name if label_of(name) != name]
     # A case takes the first pattern that fits: full names stand before short ones with any domain.
     patterns = {
-        name: f"{name}|{label}" if table.by_label[label := label_of(name)] and label not in table.by_name else name
+        name: f"{name}|{label}"
+        if table.by_label[label := label_of(name)] and label not in table.by_name
+        else name
         for name in full
     } | {
-        name: name if is_address(name) else f"{name}|{name}.*" for name in table.by_name if label_of(name) == name
+        name: name if is_address(name) else f"{name}|{name}.*"
+        for name in table.by_name
+        if label_of(name) == name
     }
     cases = "".join(
         f"    {pattern}) echo /{'/'.join(table.by_name[name])} ;;\n" for name, pattern in patterns.items()

@@ -1,7 +1,7 @@
 """Hosts by name, whichever of its names is used; ``HostNames`` of ``hadoop/`` has the same rules.
 
-Letter case and a final dot do not matter. A short name stands for the one full name that begins with it, and a
-full name for its short one; two full names are two hosts. Addresses are taken as they are.
+Letter case and a final dot do not matter. A short name stands for the one full name that begins with it, and
+a full name for its short one; two full names are two hosts. Addresses are taken as they are.
 """
 
 from __future__ import annotations

@@ -123,8 +123,8 @@ class LengthJudge:
     """Algorithm 1 as a scheduler asks it.
 
     Only pods that say they are batch work (`Pod.is_batch`) are judged. Nodes are refused on which the primary
-    tenant, its reserve and batch pods leave less than the pod requests. A class is drawn for each job, the same for
-    all of its pods, and its nodes score by what they have left.
+    tenant, its reserve and batch pods leave less than the pod requests. A class is drawn for each job, the
+    same for all of its pods, and its nodes score by what they have left.
 
     Attributes
     ----------
@@ -162,8 +162,8 @@ class LengthJudge:
                 found[room.node.name] = Note(
                     "little-headroom",
                     f"hindmost: the primary tenant uses {room.load:.0%} of {room.cores:g} cores and reserves"
-                    f" {self.reserve:.0%}, batch pods request {room.batch:.0%}; {spare:.2g} cores are free, the pod"
-                    f" requests {pod.cores:g}",
+                    f" {self.reserve:.0%}, batch pods request {room.batch:.0%}; {spare:.2g} cores are free,"
+                    f" the pod requests {pod.cores:g}",
                     {
                         "load": room.load,
                         "cores": room.cores,
@@ -255,7 +255,10 @@ class LengthJudge:
             "blind_questions_total": float(self.blind),
         }
         if self.cluster:
-            found |= {"pods": float(len(self.cluster.bound())), "api_failures_total": float(self.cluster.failures)}
+            found |= {
+                "pods": float(len(self.cluster.bound())),
+                "api_failures_total": float(self.cluster.failures),
+            }
         return found
 
     def _picked(self, pod: Pod, length: Length, rooms: Sequence[_Room], known: Known) -> set[int]:

@@ -5,4 +5,14 @@ from hindmost.kubernetes.extender import Judge, Node, Pod, filtered, prioritised
 from hindmost.kubernetes.serving import Extender
 from hindmost.kubernetes.watched import Watched
 
-__all__ = ["Cluster", "Extender", "Judge", "Node", "Pod", "Watched", "filtered", "prioritised", "read_question"]
+__all__ = [
+    "Cluster",
+    "Extender",
+    "Judge",
+    "Node",
+    "Pod",
+    "Watched",
+    "filtered",
+    "prioritised",
+    "read_question",
+]

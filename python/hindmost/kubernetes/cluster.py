@@ -1,7 +1,7 @@
 """Nodes and bound pods as the API server has them, by list and watch.
 
-A scheduler that keeps nodes itself names them to an extender and says nothing more, and no scheduler says which
-pods a node has. ``kubectl proxy`` speaks for us: no key is handled here.
+A scheduler that keeps nodes itself names them to an extender and says nothing more, and no scheduler says
+which pods a node has. ``kubectl proxy`` speaks for us: no key is handled here.
 """
 
 from __future__ import annotations
@@ -69,7 +69,15 @@ class Cluster:
         while not self._ended.is_set():
             try:
                 self._watch(kind, self._list(kind))
-            except (OSError, HTTPException, msgspec.MsgspecError, Unreadable, AttributeError, KeyError, TypeError):
+            except (
+                OSError,
+                HTTPException,
+                msgspec.MsgspecError,
+                Unreadable,
+                AttributeError,
+                KeyError,
+                TypeError,
+            ):
                 self.failures += 1
             self._ended.wait(AGAIN_S)
 

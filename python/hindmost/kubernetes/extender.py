@@ -127,7 +127,10 @@ def decode_question(body: bytes) -> dict[str, Any]:
         It is nested too deeply.
     """
     raw = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
-    return {key: _decode_nodes(one) if key.lower() == "nodes" else msgspec.json.decode(one) for key, one in raw.items()}
+    return {
+        key: _decode_nodes(one) if key.lower() == "nodes" else msgspec.json.decode(one)
+        for key, one in raw.items()
+    }
 
 
 def _decode_nodes(body: msgspec.Raw) -> dict[str, Any] | None:
@@ -267,8 +270,11 @@ def read_pod(document: dict[str, Any]) -> Pod:
 
 
 def _requested(spec: Mapping[str, Any]) -> float:
-    """Sum up what a pod requests, as ``k8s.io/component-helpers/resource`` does: init containers run before the
-    others and one after the other, beside the sidecars (``restartPolicy: Always``) that began before them."""
+    """Sum up what a pod requests, as ``k8s.io/component-helpers/resource`` does.
+
+    Init containers run before the others and one after the other, beside the sidecars
+    (``restartPolicy: Always``) that began before them.
+    """
     sidecars = most = 0.0
     for one in spec.get("initContainers") or []:
         if one.get("restartPolicy") == "Always":

@@ -16,7 +16,14 @@ from typing import Any
 
 import msgspec
 
-from hindmost.kubernetes.extender import Judge, Unreadable, decode_question, filtered, prioritised, read_question
+from hindmost.kubernetes.extender import (
+    Judge,
+    Unreadable,
+    decode_question,
+    filtered,
+    prioritised,
+    read_question,
+)
 
 MOST_BYTES = 256 << 20
 """Five thousand whole nodes are about 60 MB."""
@@ -175,7 +182,9 @@ def _handler(extender: Extender) -> type[BaseHTTPRequestHandler]:
                 self.close_connection = True
                 extender.count("unreadable")
                 wrong = f"the body has {length or 'unknown'} bytes; at most {MOST_BYTES} are read"
-                self._json(413 if LENGTH.fullmatch(length) else 411, _error("bad-question", wrong, most=MOST_BYTES))
+                self._json(
+                    413 if LENGTH.fullmatch(length) else 411, _error("bad-question", wrong, most=MOST_BYTES)
+                )
                 return
             body = self._body(int(length))
             if body is None:

@@ -19,7 +19,9 @@ def extender(
     ] = None,
     api: Annotated[
         str | None,
-        option(TARGET, "URL", "API server by kubectl proxy: load and cores of nodes, and pods that they have."),
+        option(
+            TARGET, "URL", "API server by kubectl proxy: load and cores of nodes, and pods that they have."
+        ),
     ] = None,
     reserve: Annotated[
         float, option(PROCEDURE, "SHARE", "Share of a node's cores that primary tenants keep.")
@@ -28,10 +30,10 @@ def extender(
 ) -> int:
     """Answer kube-scheduler (filter, prioritize) by class and length of job (algorithm 1), until Ctrl-C.
 
-    Only pods are judged that say what they are by labels: hindmost/job, hindmost/length (short, medium, long),
-    hindmost/wants (cores at once). Without --api, the extender does not know which pods run on a node, nor the load
-    of a node that the scheduler only names. Files are read anew when they change; a torn one leaves the last good
-    one in force. Also /healthz, and /metrics for Prometheus.
+    Only pods are judged that say what they are by labels: hindmost/job, hindmost/length (short, medium,
+    long), hindmost/wants (cores at once). Without --api, the extender does not know which pods run on a node,
+    nor the load of a node that the scheduler only names. Files are read anew when they change; a torn one
+    leaves the last good one in force. Also /healthz, and /metrics for Prometheus.
     """
     from contextlib import nullcontext
 

@@ -19,7 +19,8 @@ def place(
         Literal["tenants", "space"], option(PROCEDURE, None, "Draw tenants alike, or by their space.")
     ] = "tenants",
     block_space: Annotated[
-        float, option(TARGET, "SPACE", "Space that a replica takes, in the unit of tenants.csv; 0: not counted.")
+        float,
+        option(TARGET, "SPACE", "Space that a replica takes, in the unit of tenants.csv; 0: not counted."),
     ] = 0.0,
     hard: Annotated[
         bool, switch(PROCEDURE, "Rather no replica than two in one environment.", "--hard")

@@ -99,7 +99,10 @@ def render_blocks(
     lines += [f"{count:9} {LEVELS[level]}" for level, count in sorted(levels.items())]
     short = sum(len(one["servers"]) < replicas for one in blocks)
     if short:
-        lines += ["", f"{short} blocks have fewer replicas: no server was left that rules, racks and space allow"]
+        lines += [
+            "",
+            f"{short} blocks have fewer replicas: no server was left that rules, racks and space allow",
+        ]
     fullest = Counter(server for one in blocks for server in one["servers"]).most_common(1)[0]
     mean = sum(len(one["servers"]) for one in blocks) / len(tenant)
     lines += ["", f"fullest server: {fullest[0]} with {fullest[1]} replicas; {mean:.3g} on average"]
