@@ -112,10 +112,10 @@ def turn(folder: Path, program: str, cycle: int, seconds: float, cpus: str) -> N
     clone = home / f"clone-{cycle}.toml"
     hindmost("clone", "fit", *logs, home / f"log-{cycle}-0", "--same-host", "--name", program, "--out", clone)
     hindmost(
-        "synth",
-        "verify",
-        clone,
+        "compare",
         target,
+        "--clone",
+        clone,
         "--pairs",
         "2",
         "--duration",

@@ -12,11 +12,11 @@ mkdir -p "$to"
 # Server and client on a processor each: with few cores whatever the server does beside its work stands in its way.
 apart='--server-cpus 0 --client-cpus 1 --clients 1'
 # Levels are in turns, so what the host takes from all of them alike needs no round to be set aside.
-short="--duration ${DURATION:-2s} --warmup 500ms --rounds ${ROUNDS:-8} --remake ${REMAKE:-0} --quiet"
+short="--duration ${DURATION:-2s} --warmup 500ms --pairs ${ROUNDS:-8} --remake ${REMAKE:-0} --quiet"
 
 # 6. memcached at a high rate: requests are best batched, by an interval rather than by Nagle's algorithm.
 if [ "$which" = all ] || [ "$which" = batching ]; then
-  hindmost batching memcached --rate "${HIGH:-60k}" --connections 2 $apart $short --out "$to/batching" || true
+  hindmost compare memcached --batch auto --rate "${HIGH:-60k}" --connections 2 $apart $short --out "$to/batching" || true
 fi
 
 # 7. memcached's LRU maintainer on few cores, with more stored than there is room for: on or off, or behind the workers;
@@ -24,17 +24,17 @@ fi
 if [ "$which" = all ] || [ "$which" = lru ]; then
   target='memcached?memory_mib=16'
   load="--rate $rate --workload $here/evictions.json $apart"
-  try() { hindmost trial "$target" $load $short "$@" || true; }
+  try() { hindmost compare "$target" $load $short "$@" || true; }
   hindmost measure "$target" $load --duration 2s --runs 2 --remake 0 --trace --quiet --out "$to/traced" || true
-  try --knob 'argument = "-o no_lru_maintainer"' --levels off,on --out "$to/lru-off"
-  try --knob 'schedule = "mc-lrumaint"' --levels found,nice:19 --out "$to/lru-behind"
-  try --knob 'pinning = true' --levels free,each --out "$to/lru-wrong-knob"
+  try --set 'argument = "-o no_lru_maintainer" = off,on' --out "$to/lru-off"
+  try --set 'schedule = "mc-lrumaint" = found,nice:19' --out "$to/lru-behind"
+  try --set 'pinning = true = free,each' --out "$to/lru-wrong-knob"
 fi
 
 # 8. Apache: each process's threads on a processor of their own, with many threads and with few.
 if [ "$which" = all ] || [ "$which" = pinning ]; then
   for workers in 25 5; do
-    hindmost trial "apache?workers=$workers" --rate "${WEB:-2k}" --clients 1 --connections 4 $short \
-      --knob 'pinning = true' --levels free,process --out "$to/pinning-$workers" || true
+    hindmost compare "apache?workers=$workers" --rate "${WEB:-2k}" --clients 1 --connections 4 $short \
+      --set 'pinning = true = free,process' --out "$to/pinning-$workers" || true
   done
 fi

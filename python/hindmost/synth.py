@@ -219,7 +219,7 @@ def verify(
     frames: Library | None = None,
     **options: Any,  # noqa: ANN401 (options of measure)
 ) -> VerificationResult:
-    """Show whether a clone is as slow as its original, as ``hindmost clone verify`` does.
+    """Show whether a clone is as slow as its original, as ``hindmost compare --clone`` does.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""``hindmost clone verify``: a slower clone is told from its original, which is not told from itself; and what a request
+"""``hindmost compare --clone``: a slower clone is told from its original, which is not told from itself; and what a request
 cost when it was logged stands beside the ratio."""
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ def truth(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def verify(study: Path, *words: object) -> dict[str, Any]:
+def verify(study: Path, model: Path, original: Path, *words: object) -> dict[str, Any]:
     """The document of one verification, whatever its verdict; pairs that the host spoiled were made again, or cost it."""
-    answer = finish(start("clone", "verify", *words, *SHORT, "--json", "--out", study), study, 180.0)
+    answer = finish(start("compare", original, "--clone", model, *words, *SHORT, "--json", "--out", study), study, 180.0)
     assert answer.out, answer.err
     document: dict[str, Any] = json.loads(answer.out)
     return document

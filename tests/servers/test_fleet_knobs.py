@@ -152,11 +152,9 @@ def test_what_a_killed_worker_left_set_is_put_back_by_the_next_study_and_told(tw
 def test_a_trial_of_a_knob_sets_the_servers_machine(two, tmp_path):
     study_file(two, tmp_path)
     words = (
-        "--knob",
-        'knob = "tcp_idle_slow_start"',
-        "--levels",
-        "on,off",
-        "--rounds",
+        "--set",
+        "tcp_idle_slow_start=on,off",
+        "--pairs",
         "6",
         "--rate",
         "500",
@@ -174,7 +172,7 @@ def test_a_trial_of_a_knob_sets_the_servers_machine(two, tmp_path):
         "off",
     )
     with watched(two) as (there, here):
-        answer = hindmost("trial", "memcached", *words, *more, "--out", tmp_path / "study")
+        answer = hindmost("compare", "memcached", *words, *more, "--out", tmp_path / "study")
     assert answer.code in (0, 4, 6), answer.err
     assert there == {"0", "1"}
     assert len(here) == 1

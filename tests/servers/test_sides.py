@@ -105,11 +105,11 @@ def test_a_search_for_an_interval_that_is_ended_leaves_nothing_and_goes_on(
     number: signal.Signals, few: Path, household: Household, tmp_path: Path
 ) -> None:
     study = tmp_path / "study"
-    load = ("--rate", "2k", "--intervals", "1ms", "--rounds", 2, "--warmup", "0.1s", "--duration", "0.4s")
-    words = ("batching", SERVER % 20, *load, *OPTIONS, "--workload", few)
-    first = ended_in_the_middle(words, number, study, household, f"hindmost batching --resume {study}")
+    load = ("--rate", "2k", "--batch", "1ms", "--pairs", 2, "--warmup", "0.1s", "--duration", "0.4s")
+    words = ("compare", SERVER % 20, *load, *OPTIONS, "--workload", few)
+    first = ended_in_the_middle(words, number, study, household, f"hindmost compare {study}")
     assert not (study / "batching.json").exists()
-    again = hindmost("batching", "--resume", study, "--quiet", "--json", study=study)
+    again = hindmost("compare", study, "--quiet", "--json", study=study)
     assert again.code in (0, 4), again.err
     assert len(finished(study)) == 6, "two rounds of none, Nagle's and one interval"
     assert first <= finished(study)
@@ -130,9 +130,9 @@ def test_a_trial_that_is_ended_leaves_the_setting_as_it_was_and_goes_on(
     exclusive("compaction")
     study, found = tmp_path / "study", now()
     other = str(int(found) + 1)
-    load = ("--rate", "2k", "--rounds", 6, "--warmup", "0.1s", "--duration", "0.2s", "--by", "mean", *OPTIONS)
-    words = ("trial", SERVER % 20, *load, "--workload", few, "--out", study, "--knob", 'knob = "compaction"')
-    process = start(*words, "--levels", f"{found},{other}")
+    load = ("--rate", "2k", "--pairs", 6, "--warmup", "0.1s", "--duration", "0.2s", "--by", "mean", *OPTIONS)
+    words = ("compare", SERVER % 20, *load, "--workload", few, "--out", study)
+    process = start(*words, "--set", f"compaction={found},{other}")
     try:
         wait_for(lambda: now() == other, "a run with the setting changed")
         os.killpg(process.pid, number)
@@ -144,9 +144,9 @@ def test_a_trial_that_is_ended_leaves_the_setting_as_it_was_and_goes_on(
             assert now() == found
             return
         answer.assert_error(130, "interrupted")
-        assert f"hint: hindmost trial --resume {study}" in answer.err
+        assert f"hint: hindmost compare {study}" in answer.err
         assert now() == found
-        again = hindmost("trial", "--resume", study, "--quiet", "--json", study=study)
+        again = hindmost("compare", study, "--quiet", "--json", study=study)
     finally:
         SETTING.write_text(found)
     assert again.code in (0, 4), again.err

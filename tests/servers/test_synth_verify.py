@@ -1,4 +1,4 @@
-"""``hindmost clone verify`` against real servers: whole whatever the host does, resumed, refused, killed.
+"""``hindmost compare --clone`` against real servers: whole whatever the host does, resumed, refused, killed.
 
 That a slower clone is told from its original, which takes a calm host, is settled by
 ``test_clone_against_original.py`` beside this folder.
@@ -23,7 +23,7 @@ VERDICTS = {"equivalent": 0, "different": 3, "open": 4}
 
 
 def begin(study, double, target, *more):
-    return start("clone", "verify", double, target, *SHORT, *more, "--out", study)
+    return start("compare", target, "--clone", double, *SHORT, *more, "--out", study)
 
 
 @pytest.fixture(scope="module")

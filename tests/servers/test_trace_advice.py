@@ -40,10 +40,10 @@ def test_the_printed_line_tries_what_the_trace_advises_against_a_program_in_the_
         trials = [one["trial"] for one in traced.result["advice"] if one.get("trial")]
         (line,) = {trial for trial in trials if "schedule = true" in trial}
         words = shlex.split(line)
-        assert words[:4] == ["hindmost", "trial", "memcached", "--rate"]
+        assert words[:4] == ["hindmost", "compare", "memcached", "--rate"]
         study = tmp_path / "study"
         short = (
-            "--rounds",
+            "--pairs",
             "6",
             "--duration",
             "0.3s",
@@ -58,5 +58,7 @@ def test_the_printed_line_tries_what_the_trace_advises_against_a_program_in_the_
         tried = hindmost(*words[1:], *short, *where, "--out", study, "--json", "--quiet", study=study)
     assert tried.code in (0, 4), tried.err
     document = tried.result
-    assert [one["level"] for one in document["levels"]] == words[words.index("--levels") + 1].split(",")
+    assert [one["level"] for one in document["levels"]] == words[words.index("--set") + 1].rpartition(" = ")[
+        2
+    ].split(",")
     assert all(len(one["values_us"]["mean"]) >= 6 or document["aside"] for one in document["levels"])

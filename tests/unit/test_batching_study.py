@@ -95,7 +95,7 @@ def test_the_page_draws_the_figures_of_the_paper(made):
 
 
 def test_a_study_that_goes_on_keeps_what_it_has(made):
-    with raises(UsageError, "bad-value", option="--rounds", value=1, least=2):
+    with raises(UsageError, "bad-value", option="--pairs", value=1, least=2):
         reopened(made[0], 1)
     before = {path: path.stat().st_mtime_ns for path in made[0].glob("*/runs/*/run.json")}
     assert len(before) == 12
@@ -114,7 +114,7 @@ def test_usual_intervals_hold_two_to_thirty_two_requests_of_a_connection():
         ({"rate": None}, {}, "missing-argument", {"option": "--rate"}),
         ({"rate": "1k,1000"}, {}, "bad-value", {"option": "--rate", "value": "1k,1000"}),
         ({"rate": "1k", "closed": True}, {}, "conflicting-options", {"option": "--closed"}),
-        ({"rate": "1k"}, {"intervals": "1ms,nagle"}, "bad-value", {"option": "--intervals", "most": 50}),
+        ({"rate": "1k"}, {"intervals": "1ms,nagle"}, "bad-value", {"option": "--batch", "most": 50}),
         ({"rate": "1k"}, {"by": "p98"}, "unknown-name", {"option": "--by", "value": "p98"}),
         ({"rate": "1k"}, {"intervals": "3s"}, "bad-value", {"key": "batching.interval.seconds"}),
     ],

@@ -126,7 +126,7 @@ def test_a_kind_of_a_later_version_is_refused_by_name():
     ("manifest", "again"),
     [
         ({"kind": "attribution"}, "hindmost attribute folder"),
-        ({"verification": {}}, "hindmost clone verify folder"),
+        ({"verification": {}}, "hindmost compare folder"),
     ],
 )
 def test_resuming_a_study_of_another_kind_is_refused_with_the_right_command(manifest, again):
@@ -154,7 +154,7 @@ def test_no_plain_runs_are_made_inside_a_verification(verification, capsys):
     for words in (["measure", "--resume"], ["measure", "--runs", "9", "--resume"], ["attribute"]):
         err = refused(verification, capsys, *words, verification.folder)
         assert "wrong-study-kind" in err
-        assert f"hindmost clone verify {verification.folder}" in err
+        assert f"hindmost compare {verification.folder}" in err
     assert sorted(verification.folder.glob("**/run.json")) == runs
 
 
@@ -163,7 +163,7 @@ def test_a_part_of_a_study_is_not_gone_on_with_alone(verification, capsys):
         part = verification.folder / "0.2" / who
         err = refused(Study.open(part), capsys, "measure", "--resume", part, "--runs", "9")
         assert "part-of-study" in err
-        assert f"hindmost clone verify {verification.folder}" in err
+        assert f"hindmost compare {verification.folder}" in err
 
 
 def test_a_verification_is_reported_from_its_folder_alone(made_verification, verification, capsys):
@@ -199,7 +199,7 @@ def test_a_verification_without_a_whole_pair_says_how_to_make_one(verification, 
     code, out, err = told(capsys, "study", "report", verification.folder)
     assert (code, out) == (1, "")
     assert "no-finished-runs" in err
-    assert f"hindmost clone verify {verification.folder}" in err
+    assert f"hindmost compare {verification.folder}" in err
 
 
 def test_a_verification_goes_on_from_its_folder_and_makes_only_what_is_missing(verification, capsys):

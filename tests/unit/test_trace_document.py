@@ -375,15 +375,15 @@ def test_advice_follows_the_culprit_of_the_variance_and_says_what_it_would_be_wo
     assert not [one for one in others if one["stage"] == "tcp_to_read"]
     said = render_trace(document, width=100, color=False)
     rate = document["service"]["rate_per_s"]
-    (line,) = [line for line in said.splitlines() if "no_lru_maintainer\"'" in line]
-    words = shlex.split(line[line.index("hindmost trial") :])
-    assert words[:4] == ["hindmost", "trial", "memcached", "--rate"]
+    (line,) = [line for line in said.splitlines() if "no_lru_maintainer\" =" in line]
+    words = shlex.split(line[line.index("hindmost compare") :])
+    assert words[:4] == ["hindmost", "compare", "memcached", "--rate"]
     assert float(words[4]) == pytest.approx(rate, rel=0.05)
-    assert words[5:] == ["--knob", 'argument = "-o no_lru_maintainer"', "--levels", "off,on"]
+    assert words[5:] == ["--set", 'argument = "-o no_lru_maintainer" = off,on']
     other = replace(REQUEST, server=replace(REQUEST.server, name="ours"))
     unknown = document_of(other, {**traced(), "who": held_up()}, {})["advice"]
     assert unknown[0]["knob"] == 'schedule = "mc-lrumaint"'
-    assert unknown[0]["trial"].startswith("hindmost trial TARGET --rate RATE --knob 'schedule")
+    assert unknown[0]["trial"].startswith("hindmost compare TARGET --rate RATE --set 'schedule")
     assert document_of(REQUEST, traced(), {})["advice"][0]["code"] == "trace-threads"
 
 

@@ -168,9 +168,9 @@ def test_of_many_levels_that_change_nothing_few_trials_prove_one_better():
 
 def test_the_more_levels_the_more_rounds_decide_and_too_few_are_refused():
     assert [allowed(levels).least for levels in (1, 2, 5, 8)] == [6, 7, 8, 9]
-    with raises(UsageError, "bad-value", option="--rounds", value=7, least=8) as refused:
+    with raises(UsageError, "bad-value", option="--pairs", value=7, least=8) as refused:
         allowed(5).checked(7)
-    assert refused.value.hint == "--rounds 10"
+    assert refused.value.hint == "--pairs 10"
 
 
 def test_beside_the_best_present_state_the_next_best_is_shown():
@@ -274,7 +274,7 @@ def test_what_cannot_be_tried_is_refused_before_anything_runs(made, tmp_path):
         opened(ask, "pinning = true", "free,each", out=tmp_path / "a")
     synth = MeasureRequest(target="synth", rate="1k")
     for rounds, by, levels, refine, code, option in [
-        (5, "p99", "free,0", 0, "bad-value", "--rounds"),
+        (5, "p99", "free,0", 0, "bad-value", "--pairs"),
         (8, "p98.5", "free,0", 0, "unknown-name", "--by"),
         (8, "p99", "free,0", 1, "conflicting-options", "--refine"),
         (20, "p99", "0,1", 7, "bad-value", "--refine"),
@@ -285,5 +285,5 @@ def test_what_cannot_be_tried_is_refused_before_anything_runs(made, tmp_path):
         opened(synth, "cpus = true", "free,nowhere", 8, "p99", tmp_path / "b")
     assert refused.value.fields["value"] == "nowhere"
     assert not (tmp_path / "b").exists()
-    with raises(UsageError, "bad-value", option="--rounds", value=3, least=6):
+    with raises(UsageError, "bad-value", option="--pairs", value=3, least=6):
         reopened(made[0], 3)

@@ -80,12 +80,13 @@ def _run(words: Sequence[str], *, as_json: bool) -> int:
 
 def refuse_old_name(words: Sequence[str]) -> None:
     """Refuse a command that was renamed, and name the new one."""
-    old = words[0] if words else ""
-    if new := RENAMED.get(old):
-        line = shlex.join(["hindmost", *new.split(), *words[1:]])
-        raise UsageError(
-            "renamed-command", f"`hindmost {old}` is now `hindmost {new}`", hint=line, old=old, new=new
-        )
+    for old in (" ".join(words[:2]), " ".join(words[:1])):
+        if (new := RENAMED.get(old)) is None:
+            continue
+        rest = () if "TARGET" in new or "ORIGINAL" in new else words[1:]
+        line = f"hindmost {new}" + "".join(f" {shlex.quote(word)}" for word in rest)
+        text = f"`hindmost {old}` is now `hindmost {new}`"
+        raise UsageError("renamed-command", text, hint=line, old=old, new=new)
 
 
 def _unraisable(what: sys.UnraisableHookArgs) -> None:

@@ -1,13 +1,15 @@
-"""``hindmost compare``: whether two servers, settings or versions really differ."""
+"""``hindmost compare``: stored studies, targets, levels of a setting, batching, a clone and its original."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
 from hindmost.cli.options import (
+    LOAD,
     OUTPUT,
     PROCEDURE,
     TARGET,
@@ -25,43 +27,148 @@ from hindmost.run.request import MeasureRequest
 
 if TYPE_CHECKING:
     from hindmost.cli.progress import Talk
+    from hindmost.store import Study
     from hindmost.studies.kind import Shown
+
+KINDS = ("comparison", "trial", "batching", "verification")
+"""Kinds of studies that this command makes, and goes on with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arms:
+    """Options that say what is compared, each None where it is not given."""
+
+    live: bool
+    set_: str | None
+    batch: str | None
+    clone: str | None
+    anyway: bool
+    margin: str | None
+    by: str | None
+    refine: int | None
+    keep: bool
+    loads: str | None
+    server_threads: int | None
+    logged: tuple[Path, ...]
+    occupy: str | None
+
+    def given(self) -> dict[str, object]:
+        """The options that were given, by their names on the command line."""
+        named = {"set_": "--set", "server_threads": "--server-threads"}
+        values = {named.get(name, f"--{name}"): getattr(self, name) for name in self.__slots__}
+        return {name: value for name, value in values.items() if value not in (None, False, ())}
+
+
+OWN = {
+    "--live": ("--margin",),
+    "--set": ("--by", "--refine", "--keep"),
+    "--batch": ("--by",),
+    "--clone": ("--loads", "--server-threads", "--logged", "--occupy"),
+    "": ("--margin", "--anyway"),
+}
+"""Options that go with each way to compare; the last is of stored studies."""
 
 
 @takes(
     MeasureRequest,
     before={"server_cpus": "live", "aggregate": "pairs"},
-    without=("target", "runs", "precision", "verify_wire"),
+    without=("target", "runs", "precision", "decide_on", "verify_wire"),
 )
 def compare(
     asked: MeasureRequest,
     *what: Annotated[
-        str, option(TARGET, "STUDY|TARGET", "Folders of studies; with --live, servers as measure takes them.")
+        str, option(TARGET, "STUDY|TARGET", "Folders of studies, or servers as `measure` takes them.")
     ],
-    live: Annotated[
-        bool, switch(TARGET, "Measure the targets now, in rounds of one run each, in an order drawn anew.")
-    ] = False,
+    live: Annotated[bool, switch(TARGET, "Measure the targets now, interleaved in random order.")] = False,
+    set_: Annotated[
+        str | None,
+        Parameter(
+            name="--set",
+            group=TARGET,
+            metavar="SETTING=LEVELS",
+            help="Compare levels of a setting of the target, the present one first: threads=4,1, or"
+            " 'socket = \"busy_poll\"=0,10..160'.",
+        ),
+    ] = None,
+    batch: Annotated[
+        str | None,
+        option(
+            TARGET,
+            "INTERVALS",
+            "Compare intervals at which the client batches requests, like 50us,100us; auto: those that batch"
+            " 2 to 32 requests. No batching and Nagle's algorithm are always included.",
+        ),
+    ] = None,
+    clone: Annotated[
+        str | None,
+        option(TARGET, "CLONE", "Compare a clone (document or application) with the target, its original."),
+    ] = None,
+    loads: Annotated[
+        str | None,
+        option(LOAD, "LIST", "With --clone: loads as shares of the capacity. [default: 20%,50%,70%]"),
+    ] = None,
+    server_threads: Annotated[
+        int | None, whole(TARGET, "Worker threads of both servers with --clone. [default: the document's]")
+    ] = None,
+    logged: Annotated[
+        tuple[Path, ...],
+        option(
+            PROCEDURE, "STUDY", "With --clone: studies in which its logs were made, for costs at that time."
+        ),
+    ] = (),
+    occupy: Annotated[
+        Literal["wall", "cpu"] | None,
+        option(PROCEDURE, None, "With --clone: a service takes CPU time, or wall-clock time. [default: cpu]"),
+    ] = None,
     pairs: Annotated[
-        int | None, whole(PROCEDURE, "Rounds that count, with --live; may be raised later. [default: 10]")
+        int | None,
+        whole(
+            PROCEDURE,
+            "Runs of each arm that count; may be raised later. [default: as many as can decide;"
+            " 10 with --live]",
+        ),
     ] = None,
     margin: Annotated[
-        str | None, option(PROCEDURE, "SHARE", "Ratios within it count as the same. [default: 5%]")
+        str | None, option(PROCEDURE, "SHARE", "Ratios within this margin count as equal. [default: 5%]")
     ] = None,
-    anyway: Annotated[bool, switch(PROCEDURE, "Compare studies that were not loaded alike, too.")] = False,
+    by: Annotated[
+        str | None,
+        option(
+            PROCEDURE,
+            "FIGURE",
+            "Figure that should be low, mean or a percentile. [default: p99 with --set, mean with --batch]",
+        ),
+    ] = None,
+    refine: Annotated[
+        int | None,
+        whole(
+            PROCEDURE,
+            "With --set and numbers: times to try levels between the best and its neighbors. [default: 0]",
+        ),
+    ] = None,
+    keep: Annotated[
+        bool,
+        switch(
+            PROCEDURE,
+            "With --set: leave a host setting at its best level, if that is proven better.",
+            "--keep",
+        ),
+    ] = False,
+    anyway: Annotated[bool, switch(PROCEDURE, "Compare stored studies even if their loads differ.")] = False,
     fail_if: Annotated[
         tuple[str, ...],
         Parameter(
             group=OUTPUT,
             metavar="CHANGE",
             negative="",
-            help="Exit with 3 if a change lies beyond with all of its interval, like 'p99>+5%'.",
+            help="Exit with 3 if the whole interval of a change is beyond this, like 'p99>+5%'.",
         ),
     ] = (),
     out: Annotated[
-        Path | None, option(OUTPUT, "STUDY", "Folder of a live comparison. [default: hindmost-TARGET-TIME]")
+        Path | None, option(OUTPUT, "STUDY", "Folder of new runs. [default: hindmost-TARGET-TIME]")
     ] = None,
     page: Annotated[
-        Path | None, option(OUTPUT, "FILE", "Write the page there. [default: into the study, if --live]")
+        Path | None, option(OUTPUT, "FILE", "Write the page there. [default: into a new study]")
     ] = None,
     shared: Shared = False,
     yes: Yes = False,
@@ -70,9 +177,10 @@ def compare(
 ) -> int:
     """Show whether two servers, settings or versions differ, percentile by percentile.
 
-    Each ratio to the first has an interval over runs; same is what is shown to lie within the margin. Studies
-    are compared as they are stored; with --live, targets are measured in turn, so that what drifts meets all
-    alike. A folder of such a comparison alone goes on with it.
+    Each arm is a stored study, a target (--live), a level of a setting (--set), a batching interval
+    (--batch), or a clone next to its original (--clone). New runs are interleaved in random order, so all
+    arms meet the same conditions. Each ratio has an interval over runs. To go on with an unfinished
+    comparison, name its folder alone.
     """
     from hindmost.cli.outcome import tell
     from hindmost.cli.progress import Talk
@@ -80,55 +188,139 @@ def compare(
 
     keep_private(shared=shared)
     limits = [one.text for one in parse_changes(fail_if)]
+    arms = Arms(
+        live, set_, batch, clone, anyway, margin, by, refine, keep, loads, server_threads, logged, occupy
+    )
     share = None if margin is None else parse_percent(margin, "--margin")
-    if measures := live or _goes_on(what):
-        if anyway:
-            raise UsageError(
-                "conflicting-options",
-                "--anyway is for stored studies; --live loads all targets in the same way",
-                hint="leave out --anyway",
-                option="--anyway",
-                other="--live",
-            )
-        talk = Talk(quiet=quiet, trust=yes)
-        shown = _measured(asked, what, more=(pairs, share, limits, out), talk=(page, talk))
+    talk = Talk(quiet=quiet, trust=yes)
+    way = _way(arms)
+    if kind := _unfinished(what):
+        study = _reopened(asked, Path(what[0]), kind, arms, (pairs, limits, out))
+    elif way == "":
+        _refuse_options_of_runs(asked, pairs=pairs, out=out)
+        return tell(
+            _stored(what, share, limits, page, anyway=anyway), as_json=json_, quiet=quiet, timed=False
+        )
     else:
-        _refuse_options_of_live(asked, pairs=pairs, out=out)
-        shown = _stored(what, share, limits, page, anyway=anyway)
-    return tell(shown, as_json=json_, quiet=quiet, timed=measures)
+        if limits and way != "--live":
+            _conflict("--fail-if", way)
+        study = _opened(asked, what, way, arms, (pairs, share, limits, out))
+    return tell(_made(study, talk, page, keep=keep), as_json=json_, quiet=quiet, timed=True)
 
 
-def _goes_on(what: tuple[str, ...]) -> bool:
-    """Whether what is named is a comparison that was begun."""
+def _way(arms: Arms) -> str:
+    """The option that says what is compared; empty where it is stored studies."""
+    given = arms.given()
+    ways = [name for name in OWN if name in given]
+    if len(ways) > 1:
+        _conflict(ways[1], ways[0])
+    way = ways[0] if ways else ""
+    for name in given:
+        if name != way and name not in OWN[way]:
+            _conflict(name, way or "stored studies")
+    return way
+
+
+def _conflict(option_: str, other: str) -> None:
+    raise UsageError(
+        "conflicting-options",
+        f"{option_} does not go with {other}",
+        hint=f"leave out {option_}",
+        option=option_,
+        other=other,
+    )
+
+
+def _unfinished(what: tuple[str, ...]) -> str:
+    """The kind of the study that is named alone, if this command made it; else nothing."""
     from hindmost.store import Study, name_of
 
     if len(what) != 1 or not (Path(what[0]) / "manifest.json").exists():
-        return False
-    return name_of(Study.open(Path(what[0])).manifest) == "comparison"
+        return ""
+    kind = name_of(Study.open(Path(what[0])).manifest)
+    return kind if kind in KINDS else ""
 
 
-def _measured(
+def _reopened(
+    asked: MeasureRequest,
+    folder: Path,
+    kind: str,
+    arms: Arms,
+    more: tuple[int | None, list[str], Path | None],
+) -> Study:
+    """A study to go on with as it was begun."""
+    from hindmost.studies import batching, comparison, trial, verification
+    from hindmost.studies.begin import refuse_changes
+
+    pairs, limits, out = more
+    own = [name for name in arms.given() if name != "--keep"]
+    changed = [*asked.fixed(), *own, *(["--out"] if out is not None else [])]
+    if kind == "comparison":
+        refuse_changes(changed, f"hindmost compare {folder}; --pairs and --fail-if may change")
+        return comparison.reopened(folder, pairs, limits)
+    changed += ["--fail-if"] if limits else []
+    refuse_changes(changed, f"hindmost compare {folder}; --pairs may change")
+    if kind == "verification":
+        return verification.reopened(folder, pairs)
+    return trial.reopened(folder, pairs) if kind == "trial" else batching.reopened(folder, pairs)
+
+
+def _opened(
     asked: MeasureRequest,
     what: tuple[str, ...],
+    way: str,
+    arms: Arms,
     more: tuple[int | None, float | None, list[str], Path | None],
-    talk: tuple[Path | None, Talk],
-) -> Shown:
-    """Measure targets in turn, or go on with that."""
-    from hindmost.studies.begin import refuse_changes
-    from hindmost.studies.comparison import opened, reopened
+) -> Study:
+    """A new study."""
+    from hindmost.studies import batching, comparison, trial, verification
+
+    pairs, share, limits, out = more
+    if way == "--live":
+        return comparison.opened(what, asked, pairs, share, limits, out)
+    if len(what) != 1:
+        raise UsageError(
+            "missing-argument" if not what else "unexpected-argument",
+            f"{way} compares arms of one target, and {len(what)} are named",
+            hint=f"hindmost compare memcached {way} ...",
+            argument="TARGET",
+        )
+    request = replace(asked, target=what[0])
+    if arms.set_ is not None:
+        setting, levels = trial.parse_setting(arms.set_, request)
+        return trial.opened(request, setting, levels, pairs, arms.by or "p99", out, arms.refine or 0)
+    if arms.batch is not None:
+        intervals = None if arms.batch == "auto" else arms.batch
+        return batching.opened(request, intervals, pairs, arms.by or "mean", out)
+    given = set(asked.fixed())
+    known = {"--connections", "--duration", "--warmup", "--server-cpus", "--seed"}
+    if unknown := sorted(given - known):
+        _conflict(unknown[0], "--clone")
+    return verification.asked_for(
+        str(arms.clone),
+        what[0],
+        threads=arms.server_threads,
+        loads=arms.loads or "20%,50%,70%",
+        logged=arms.logged,
+        pairs=6 if pairs is None else pairs,
+        occupy="wall" if arms.occupy == "wall" else "cpu",
+        out=out,
+        seed=asked.seed,
+        connections=asked.connections,
+        duration=asked.duration if "--duration" in given else "5s",
+        warmup=asked.warmup if "--warmup" in given else "1s",
+        server_cpus=asked.server_cpus,
+        remake=asked.remake or "50%",
+    )
+
+
+def _made(study: Study, talk: Talk, page: Path | None, *, keep: bool) -> Shown:
+    """Make the runs that are missing, and answer."""
+    from hindmost.store import name_of
     from hindmost.studies.kind import carry_out
 
-    pairs, margin, limits, out = more
-    if _goes_on(what):
-        own = {"--margin": margin, "--out": out}
-        refuse_changes(
-            [*asked.fixed(), *(name for name, given in own.items() if given is not None)],
-            f"hindmost compare {what[0]}; --pairs and --fail-if may change",
-        )
-        study = reopened(Path(what[0]), pairs, limits)
-    else:
-        study = opened(what, asked, pairs, margin, limits, out)
-    return carry_out(study, talk[1], talk[0])
+    more = {"keep": keep} if name_of(study.manifest) == "trial" else {}
+    return carry_out(study, talk, page, **more)
 
 
 def _stored(
@@ -149,8 +341,8 @@ def _stored(
     return shown(document, page)
 
 
-def _refuse_options_of_live(asked: MeasureRequest, *, pairs: int | None, out: Path | None) -> None:
-    """Refuse what only runs that are made now can have."""
+def _refuse_options_of_runs(asked: MeasureRequest, *, pairs: int | None, out: Path | None) -> None:
+    """Refuse options of new runs where stored studies are compared."""
     given = asked.fixed() + [
         flag
         for flag, value in (("--remake", asked.remake), ("--pairs", pairs), ("--out", out))

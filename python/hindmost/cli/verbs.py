@@ -54,30 +54,15 @@ VERBS = (
     ),
     Verb(
         "compare",
-        "STUDY STUDY... [OPTIONS]",
-        "Show whether two servers, settings or versions really differ.",
+        "STUDY|TARGET... [OPTIONS]",
+        "Show whether servers, settings or versions differ, and by how much.",
         (
             "compare before after --fail-if 'p99>+5%'",
             "compare --live nginx apache --rate 5k --pairs 10",
-            "compare one two three --margin 10% --page compare.html",
-        ),
-    ),
-    Verb(
-        "trial",
-        "TARGET --knob KNOB --levels LIST [OPTIONS]",
-        "Try one change against the present state, or find a knob's best level.",
-        (
-            "trial memcached --rate 20k --knob 'argument = \"-o no_lru_maintainer\"' --levels off,on",
-            "trial memcached --rate 20k --knob 'socket = \"busy_poll\"' --levels 0,10..160 --by mean",
-        ),
-    ),
-    Verb(
-        "batching",
-        "TARGET --rate RATE [OPTIONS]",
-        "Find the interval at which requests are best batched.",
-        (
-            "batching memcached --rate 100k --connections 4",
-            "batching memcached --rate 20k,40k,80k --intervals 50us,100us,200us --by p99",
+            "compare memcached --set threads=4,1 --rate 20k",
+            "compare memcached --set 'argument = \"-o no_lru_maintainer\" = off,on' --rate 20k",
+            "compare memcached --batch 50us,100us --rate 20k,40k --connections 4",
+            "compare originals/targets/sqlite.toml --clone sqlite.toml",
         ),
     ),
     Verb(
@@ -183,15 +168,6 @@ VERBS = (
                     "clone serve silo --cpus 0",
                     "clone serve xapian --protocol http --address 127.0.0.1:8080 --log truth.csv",
                     "clone serve masstree --integrated --rate 5k --requests 100000 --json",
-                ),
-            ),
-            Verb(
-                "verify",
-                "CLONE ORIGINAL [OPTIONS]",
-                "Show whether a clone is as slow as its original, by paired runs.",
-                (
-                    "clone verify sqlite.toml originals/targets/sqlite.toml",
-                    "clone verify clone.toml memcached --loads 20%,50% --pairs 10",
                 ),
             ),
         ),
@@ -432,6 +408,10 @@ RENAMED = {
     "doctor": "host doctor",
     "knobs": "host knobs",
     "list": "study list",
+    "trial": "compare TARGET --set SETTING=LEVELS",
+    "batching": "compare TARGET --batch INTERVALS",
+    "clone verify": "compare ORIGINAL --clone CLONE",
+    "synth verify": "compare ORIGINAL --clone CLONE",
     "report": "study report",
 }
 """Commands of version 0.1 and what they are called now."""

@@ -15,7 +15,7 @@ _NUMBER = re.compile(r"(-?[0-9]+(?:\.[0-9]+)?)(\s*[^0-9\s]*)")
 
 
 def parse_levels(text: str) -> tuple[str, ...]:
-    """Read ``--levels``: with commas between them, the present state first; ``LOW..HIGH`` stands for five.
+    """Read levels: with commas between them, the present state first; ``LOW..HIGH`` stands for five.
 
     Levels that have commas themselves stand in a list as JSON has it, as they are.
 
@@ -33,9 +33,9 @@ def parse_levels(text: str) -> tuple[str, ...]:
     if not 2 <= len(set(levels)) == len(levels) <= MOST_LEVELS:
         raise UsageError(
             "bad-value",
-            f"--levels {text!r} must be 2 to {MOST_LEVELS} different levels, the present one first",
-            hint="--levels off,on; or 0,10..160 to find the best number",
-            option="--levels",
+            f"levels {text!r} must be 2 to {MOST_LEVELS} different levels, the present one first",
+            hint="off,on; or 0,10..160 to find the best number",
+            option="--set",
             value=text,
             least=2,
             most=MOST_LEVELS,
@@ -115,9 +115,9 @@ def _listed(text: str) -> list[str]:
     except ValueError as error:
         raise UsageError(
             "bad-value",
-            f"--levels {text!r} is not a list: {error}",
-            hint='--levels \'["0", "3,1"]\'',
-            option="--levels",
+            f"levels {text!r} are not a list: {error}",
+            hint='["0", "3,1"]',
+            option="--set",
             value=text,
         ) from None
     return [str(one) for one in found]
@@ -132,9 +132,9 @@ def _range(low: float, high: float) -> list[str]:
     if not 0 < low < high:
         raise UsageError(
             "bad-value",
-            f"--levels {low:g}..{high:g} must rise from a number above 0",
-            hint="--levels 0,10..160",
-            option="--levels",
+            f"levels {low:g}..{high:g} must rise from a number above 0",
+            hint="0,10..160",
+            option="--set",
             value=f"{low:g}..{high:g}",
         )
     return [f"{low * (high / low) ** (step / (STEPS - 1)):.4g}" for step in range(STEPS)]

@@ -1,4 +1,4 @@
-"""What ``hindmost batching`` writes (``hindmost.batching/1``): its types, the source of its JSON Schema.
+"""Result of ``hindmost compare --batch`` (``hindmost.batching/1``): types and source of the JSON Schema.
 
 - A *side* is one way to batch at one rate; ``rates`` has them by rate. Null is infinitely late, or not known.
 - Ratios are to Nagle's algorithm and to none, run by run of the same rounds: below 1 is faster.
@@ -55,7 +55,7 @@ class BatchingRate(TypedDict):
 
 
 class Batching(TypedDict):
-    """The result of ``hindmost batching``.
+    """The result of ``hindmost compare --batch``.
 
     ``aside``: excluded rounds, and why; ``least_rounds``: fewer rounds cannot tell the ways apart.
     """

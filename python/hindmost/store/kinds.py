@@ -10,10 +10,10 @@ GO_ON = {
     "measure": "measure --resume",
     "search": "measure --resume",
     "attribution": "attribute",
-    "verification": "clone verify",
+    "verification": "compare",
     "comparison": "compare",
-    "batching": "batching --resume",
-    "trial": "trial --resume",
+    "batching": "compare",
+    "trial": "compare",
 }
 """Each kind's verb, before the study's folder. `hindmost.studies.kind` has what else there is to a kind."""
 
@@ -33,4 +33,4 @@ def go_on(folder: Path, manifest: Mapping[str, Any]) -> str:
     >>> go_on(Path("study"), {"kind": "attribution"})
     'hindmost attribute study'
     """
-    return f"hindmost {GO_ON.get(name_of(manifest), 'report')} {folder}"
+    return f"hindmost {GO_ON.get(name_of(manifest), 'study report')} {folder}"

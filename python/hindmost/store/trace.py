@@ -204,7 +204,7 @@ class Predicted(TypedDict):
 
 
 class Advice(TypedDict):
-    """A change that could help; ``knob`` and ``levels`` are as ``hindmost trial`` takes them.
+    """A change that could help; ``knob`` and ``levels`` are as ``hindmost compare --set`` takes them.
 
     ``code``: the kind of change. ``also``: other culprits that the same change would help against.
 

@@ -1,4 +1,4 @@
-"""What ``hindmost trial`` writes (``hindmost.trial/1``): its types, the source of its JSON Schema.
+"""What ``hindmost compare --set`` writes (``hindmost.trial/1``): its types, the source of its JSON Schema.
 
 - ``levels``: the present state first; ratios are to it, run by run of the same rounds: below 1 is faster.
 - Null is infinitely late, or not known.
@@ -47,7 +47,7 @@ class Stage(TypedDict):
 
 
 class Trial(TypedDict):
-    """The result of ``hindmost trial``.
+    """The result of ``hindmost compare --set``.
 
     ``verdict``: ``set`` where a level was proven lower than the present one, ``leave`` where every other
     level was proven to lower the figure by less than 5 % if at all. ``best``: the place of the level with the

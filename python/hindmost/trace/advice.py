@@ -2,7 +2,7 @@
 
 Two predictions, told apart: what a culprit was charged with is taken away from every request as it was
 measured (``charged``); and where it was part of the service itself, the queue behind it shortens as
-Pollaczek and Khinchine have it (``queue``). Both hold the rest still. `hindmost trial` finds out.
+Pollaczek and Khinchine have it (``queue``). Both hold the rest still. `hindmost compare --set` finds out.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def _each_once(found: Sequence[Advice]) -> list[Advice]:
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """``knob`` and ``levels`` are as `hindmost trial` takes them, the present state first."""
+    """``knob`` and ``levels`` are as `hindmost compare --set` takes them, the present state first."""
 
     code: str
     change: str
@@ -208,7 +208,7 @@ def _of_stage(stage: Mapping[str, Any], document: Mapping[str, Any], packets: In
         case "read_to_start":
             return _Rule(
                 "batch-at-client",
-                "batch at the clients by an interval: hindmost batching TARGET --rate RATE",
+                "batch at the clients by an interval: hindmost compare TARGET --batch auto --rate RATE",
                 f"requests wait for others of their batch ({batch['mean']:.3g} requests on average)",
             )
         case "tcp_to_read":
@@ -270,7 +270,8 @@ def _trial(rule: _Rule, document: Mapping[str, Any], service: Service | None) ->
     if service is not None:
         rate = f"{float(format(service.workers * service.rate_per_s, '.2g')):.0f}"
     levels = shlex.quote(write_levels(rule.levels))
-    return f"hindmost trial {target} --rate {rate} --knob {shlex.quote(rule.knob)} --levels {levels}"
+    setting = shlex.quote(f"{rule.knob} = {levels}")
+    return f"hindmost compare {target} --rate {rate} --set {setting}"
 
 
 def _predicted(part: Mapping[str, Any], document: Mapping[str, Any], service: Service | None) -> Predicted:

@@ -29,7 +29,7 @@ class Inbound:
 
     @property
     def knob(self) -> str:
-        """As `hindmost trial` takes it."""
+        """As `hindmost compare --set` takes it."""
         return f'knob = "rps@{self.interface}"'
 
 

@@ -21,7 +21,7 @@ from hindmost.studies.rounds import Rounds, check_figure
 SPARE_ROUNDS = 2
 """So many rounds more than can tell the ways apart: some may be disturbed."""
 ALLOWED = Rounds(
-    "--rounds",
+    "--pairs",
     2,
     "one round cannot show how runs vary",
     "leave it out, for as many rounds as can tell the ways apart",
@@ -137,7 +137,7 @@ def usual_intervals(rate: float, connections: int) -> list[float]:
 
 
 def parse_intervals(text: str) -> list[float]:
-    """Read ``--intervals``: times with commas between them, in rising order and each once.
+    """Read ``--batch``: times with commas between them, in rising order and each once.
 
     >>> parse_intervals("2ms,1ms")
     [0.001, 0.002]
@@ -147,9 +147,9 @@ def parse_intervals(text: str) -> list[float]:
     if len(intervals) < len(found) or len(intervals) > MOST_INTERVALS:
         raise UsageError(
             "bad-value",
-            f"--intervals {text!r} is not a list of at most {MOST_INTERVALS} different times",
-            hint="--intervals 50us,100us,200us; none and nagle are always tried",
-            option="--intervals",
+            f"--batch {text!r} is not a list of at most {MOST_INTERVALS} different times",
+            hint="--batch 50us,100us,200us; none and nagle are always tried",
+            option="--batch",
             value=text,
             most=MOST_INTERVALS,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -39,7 +40,7 @@ def allowed(comparisons: int = 1) -> Rounds:
     """
     least = least_pairs(comparisons)
     against = f" when {comparisons} levels are compared with the present state" if comparisons > 1 else ""
-    return Rounds("--rounds", least, f"fewer rounds decide nothing{against}", f"--rounds {least + SPARE}")
+    return Rounds("--pairs", least, f"fewer decide nothing{against}", f"--pairs {least + SPARE}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +104,7 @@ class Asked:
 
     def knob(self, journal: Path = FOLDER) -> Knob:
         """The knob, to be set."""
-        return knob_of(kind_of(self.what, "--knob"), self.what, self.target, journal)
+        return knob_of(kind_of(self.what, "--set"), self.what, self.target, journal)
 
     def manifest(self) -> dict[str, Any]:
         """As a study's manifest keeps it."""
@@ -151,7 +152,7 @@ def opened(
     asked = Asked(plan, what, wanted, by, refine)
     made = asked.knob()
     if plan.server_host is not None:  # that host checks them
-        refuse_words(asked.what, "--knob")
+        refuse_words(asked.what, "--set")
     else:
         for level in asked.levels:
             made.check(level)
@@ -179,16 +180,51 @@ def _check_refining(refine: int, levels: tuple[str, ...]) -> None:
     if refine and numbers_of(levels) is None:
         raise UsageError(
             "conflicting-options",
-            f"--refine {refine} needs numbers of one unit, but --levels are {', '.join(levels)}",
-            hint="--levels 0,10..160, or leave out --refine",
+            f"--refine {refine} needs numbers of one unit, but the levels are {', '.join(levels)}",
+            hint="--set NAME=0,10..160, or leave out --refine",
             option="--refine",
             value=refine,
             levels=list(levels),
         )
 
 
+def parse_setting(text: str, request: MeasureRequest) -> tuple[str, str]:
+    """Read ``--set``: a setting, as a factor of a study file has it, and its levels.
+
+    A bare name is an option of the target, or else a setting of the host.
+
+    Raises
+    ------
+    UsageError
+        There are no levels.
+
+    Examples
+    --------
+    >>> parse_setting("threads=4,1", MeasureRequest(target="memcached"))
+    ('option = "threads"', '4,1')
+    >>> parse_setting("thp=always,never", MeasureRequest(target="memcached"))
+    ('knob = "thp"', 'always,never')
+    >>> parse_setting('socket = "busy_poll" = 0,10..160', MeasureRequest(target="memcached"))
+    ('socket = "busy_poll"', '0,10..160')
+    """
+    if found := re.fullmatch(r'\s*(\w+\s*=\s*(?:"(?:[^"\\]|\\.)*"|true|\d+|\[.*\]|\{.*\}))\s*=\s*(.+)', text):
+        return found[1], found[2]
+    name, equals, levels = (part.strip() for part in text.partition("="))
+    if not (name and equals and levels):
+        raise UsageError(
+            "bad-value",
+            f"--set {text!r} has no levels",
+            hint="--set threads=4,1, the present level first",
+            option="--set",
+            value=text,
+        )
+    target = parse_target(request.target or "")
+    known = {"threads", *target.spec.options} if isinstance(target, Managed) else set()
+    return f'{"option" if name in known else "knob"} = "{name}"', levels
+
+
 def parse_knob(text: str) -> dict[str, Any]:
-    """Read ``--knob``: the keys of a factor in a study file, without name and levels.
+    """Read what ``--set`` changes: the keys of a factor in a study file, without name and levels.
 
     >>> parse_knob('argument = "-o no_lru_maintainer"')
     {'argument': '-o no_lru_maintainer'}
@@ -199,10 +235,10 @@ def parse_knob(text: str) -> dict[str, Any]:
         examples = "; ".join(kind.example.partition(", levels")[0] for kind in list(KINDS.values())[:3])
         raise UsageError(
             "bad-value",
-            f"--knob {text!r} cannot be read: {error}",
+            f"--set {text!r} cannot be read: {error}",
             hint=f"for example {examples}",
-            option="--knob",
+            option="--set",
             value=text,
         ) from None
-    kind_of(found, "--knob")
+    kind_of(found, "--set")
     return dict(found)

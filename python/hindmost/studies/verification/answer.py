@@ -42,7 +42,7 @@ def answer(study: Study) -> Document:
         raise StudyError(
             "no-finished-runs",
             f"{study.folder} holds no finished pair of runs",
-            hint=f"hindmost clone verify {study.folder}",
+            hint=f"hindmost compare {study.folder}",
             path=str(study.folder),
         )
     predicted = predictions(asked, plan_of(study))

@@ -13,7 +13,7 @@ from hindmost.plan import MeasurePlan, parse_percent
 from hindmost.run.readings import plan_of
 from hindmost.run.request import MeasureRequest
 from hindmost.store import Study
-from hindmost.studies.begin import again_with, begin, go_on
+from hindmost.studies.begin import begin, go_on
 from hindmost.studies.kind import refuse_another
 from hindmost.studies.rounds import Rounds
 from hindmost.studies.verification.comparison import Point
@@ -162,9 +162,9 @@ def opened(asked: Asked, plan: MeasurePlan, out: Path | None) -> Study:
     return study
 
 
-def reopened(folder: Path) -> Study:
-    """A verification to go on with as it was begun."""
-    return again_with(folder, "verification", None)
+def reopened(folder: Path, pairs: int | None = None) -> Study:
+    """A verification to go on with as it was begun; only the number of pairs may change."""
+    return ALLOWED.reopened(folder, "verification", pairs)
 
 
 def refuse_unlike(study: Study, asked: Asked, plan: MeasurePlan) -> None:
