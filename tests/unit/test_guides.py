@@ -26,6 +26,7 @@ NOT_RUN = {
     "hindmost watch start memcached": "follows the log of a trace, which is not run here; tests/servers/test_watch.py",
     "hindmost diagnose": "needs a slow server of the reader's: tests/unit/test_diagnosis_procedure.py, benches/sealed.py",
     "python examples/diagnosis/": "puts something wrong with a server, as root, for minutes",
+    "kubectl proxy": "a cluster of the reader's: tests/unit/test_extender.py has its API",
     "hindmost colocate": "needs the reader's programs and root: tests/servers/test_supervise.py and tests/unit/test_colocat*",
     "hindmost attribute": "takes an hour: tests/servers/test_attribute.py runs it; --dry-run is run here",
     "hindmost clone fit": "needs the reader's logs: tests/unit/fitting run it, and the snippet beside it is run here",
