@@ -405,7 +405,10 @@ def test_the_extender_ends_well_by_sigterm(classes):
 
 
 def test_quantities_of_processors_are_read_and_nonsense_is_none():
-    assert [cores_of(text) for text in ("1500m", "2", 4, "0.5")] == [1.5, 2.0, 4.0, 0.5]
+    said = ("1500m", "2", 4, "0.5", "100u", "500000n", "2e-1", "1E1", "1Ti", "1E")
+    assert [cores_of(text) for text in said] == pytest.approx(
+        [1.5, 2.0, 4.0, 0.5, 1e-4, 5e-4, 0.2, 10.0, 2.0**40, 1e18]
+    )
     assert [cores_of(text) for text in ("two", None, "-1", "1.2.3")] == [None] * 4
 
 

@@ -23,8 +23,20 @@ MOST_SCORE = 10
 PREFIX = "hindmost/"
 """Of our labels, annotations and resources."""
 SHARE = re.compile(r"([0-9]+(?:\.[0-9]+)?)(%?)")
-QUANTITY = re.compile(r"([0-9.]+(?:[eE][+-]?[0-9]+)?)(m|k|M|G|Ki|Mi|Gi)?")
-UNITS = {"m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9, "Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30}
+DECIMAL = {
+    "n": 1e-9,
+    "u": 1e-6,
+    "m": 1e-3,
+    "": 1.0,
+    "k": 1e3,
+    "M": 1e6,
+    "G": 1e9,
+    "T": 1e12,
+    "P": 1e15,
+    "E": 1e18,
+}
+UNITS = DECIMAL | {f"{unit}i": 1024.0**power for power, unit in enumerate("KMGTPE", 1)}
+QUANTITY = re.compile(rf"([0-9.]+(?:[eE][+-]?[0-9]+)?)({'|'.join(sorted(UNITS, key=len, reverse=True))})")
 
 
 class Unreadable(ArgumentError):
@@ -195,7 +207,7 @@ def cores_of(quantity: object) -> float | None:
     if not found:
         return None
     try:
-        return float(found[1]) * UNITS.get(found[2] or "", 1.0)
+        return float(found[1]) * UNITS[found[2]]
     except ValueError:
         return None
 

@@ -66,6 +66,7 @@ final class Cluster {
     conf.setInt("dfs.heartbeat.interval", 1);
     conf.setInt("dfs.namenode.heartbeat.recheck-interval", 1000);
     conf.setInt("dfs.namenode.redundancy.interval.seconds", 1);
+    conf.setInt("dfs.namenode.decommission.interval", 1);
     conf.setInt("dfs.replication", REPLICAS);
     conf.setLong("dfs.namenode.fs-limits.min-block-size", 1024);
     return conf;

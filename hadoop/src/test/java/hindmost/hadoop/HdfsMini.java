@@ -20,6 +20,7 @@ import org.apache.hadoop.hdfs.AddBlockFlag;
 import org.apache.hadoop.hdfs.MiniDFSCluster;
 import org.apache.hadoop.hdfs.protocol.DatanodeInfo;
 import org.apache.hadoop.hdfs.server.blockmanagement.BlockManager;
+import org.apache.hadoop.hdfs.server.blockmanagement.DatanodeAdminManager;
 import org.apache.hadoop.hdfs.server.blockmanagement.DatanodeDescriptor;
 import org.apache.hadoop.hdfs.server.blockmanagement.DatanodeStorageInfo;
 import org.apache.hadoop.hdfs.server.blockmanagement.HarvestPlacementPolicy;
@@ -62,6 +63,7 @@ public final class HdfsMini {
     stage("a lost replica is made again on another tenant", this::repair);
     stage("an excess replica goes without costing diversity", this::excess);
     stage("a reimaged node takes replicas again", this::reimage);
+    stage("a decommission ends that leaves fewer environments than replicas", this::decommission);
     stage("a writer that is busy gets no replica, a calm one the first", this::writer);
     stage("a busy node denies, the next replica answers, nothing is corrupt", this::denial);
     stage("a busy node that throttles answers late, others at once", this::ways);
@@ -154,6 +156,22 @@ public final class HdfsMini {
       Check.that(!chosen.contains(before) || before.equals(cluster.descriptor(host)), "who is gone gets no replica");
       return chosen.stream().anyMatch(node -> node == cluster.descriptor(host));
     });
+  }
+
+  /** All nodes of an environment go: the blocks need no more environments than there are. */
+  private void decommission() throws Exception {
+    int tenants = (nodes + 1) / 2;
+    org.apache.hadoop.fs.Path path = reported(tenants);
+    Check.same(tenantsOf(locations(path)), tenants, "tenants of a block with a replica for each");
+    DatanodeAdminManager admin = cluster.manager().getDatanodeManager().getDatanodeAdminManager();
+    List<DatanodeDescriptor> leaving = new ArrayList<>();
+    for (int host = 2 * (tenants - 1); host < nodes; host++) {
+      leaving.add(cluster.descriptor(host));
+    }
+    leaving.forEach(admin::startDecommission);
+    await("the nodes are decommissioned", () -> leaving.stream().allMatch(DatanodeDescriptor::isDecommissioned));
+    leaving.forEach(admin::stopDecommission);
+    await("the block is whole again", cluster::settled);
   }
 
   private void writer() throws Exception {
