@@ -288,7 +288,7 @@ def test_a_pod_requests_what_the_scheduler_counts(spec, cores):
         ("+2", b"{}"),
         ("", b""),
         ("9" * 15, b""),
-        (None, b"[" * 200_000),
+        (None, b'{"Pod": ' + b"[" * 200_000),
         (None, b'{"Pod": "\\ud800"}'),
     ],
 )
@@ -296,7 +296,7 @@ def test_whatever_is_sent_is_answered_and_counted(judge, length, body):
     with Extender(judge) as server:
         connection = http.client.HTTPConnection(server.address, timeout=10)
         connection.putrequest("POST", "/filter")
-        connection.putheader("Content-Length", str(len(body)) if length is None else length.encode())
+        connection.putheader("Content-Length", str(len(body)) if length is None else length.encode("latin-1"))
         connection.endheaders(body)
         assert connection.getresponse().status in {400, 411, 413}
         connection.close()
