@@ -215,8 +215,9 @@ class LengthJudge:
     ) -> tuple[list[_Room], dict[str, Note]]:
         """Look at the nodes that have a class, and refuse those whose utilisation is no share."""
         known, batch = self.known.now(), dict[str, float]()
-        for one in (*(other for uid, other in self._bound().items() if uid != pod.uid), *held.values()):
-            batch[one.node] = batch.get(one.node, 0.0) + one.cores
+        bound = [(one.node, one.cores) for uid, one in self._bound().items() if uid != pod.uid]
+        for name, cores in (*bound, *((one.node, one.cores) for one in held.values())):
+            batch[name] = batch.get(name, 0.0) + cores
         rooms, bad = [], {}
         self.blind += any(node.cores is None for node in nodes) and self.cluster is None
         for named in nodes:
