@@ -30,7 +30,9 @@ def truth(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def verify(study: Path, model: Path, original: Path, *words: object) -> dict[str, Any]:
     """The document of one verification, whatever its verdict; pairs that the host spoiled were made again, or cost it."""
-    answer = finish(start("compare", original, "--clone", model, *words, *SHORT, "--json", "--out", study), study, 180.0)
+    answer = finish(
+        start("compare", original, "--clone", model, *words, *SHORT, "--json", "--out", study), study, 180.0
+    )
     assert answer.out, answer.err
     document: dict[str, Any] = json.loads(answer.out)
     return document

@@ -72,7 +72,6 @@ def test_only_runs_precision_and_remaking_may_change_in_a_study_that_goes_on():
     assert [name for name, one in OPTIONS.items() if one.option.may_change] == [
         "runs",
         "precision",
-        "decide_on",
         "remake",
     ]
     asked = MeasureRequest(runs="3..5", precision="2%", remake="0", server_cpus="0", seed=2)

@@ -375,7 +375,7 @@ def test_advice_follows_the_culprit_of_the_variance_and_says_what_it_would_be_wo
     assert not [one for one in others if one["stage"] == "tcp_to_read"]
     said = render_trace(document, width=100, color=False)
     rate = document["service"]["rate_per_s"]
-    (line,) = [line for line in said.splitlines() if "no_lru_maintainer\" =" in line]
+    (line,) = [line for line in said.splitlines() if 'no_lru_maintainer" =' in line]
     words = shlex.split(line[line.index("hindmost compare") :])
     assert words[:4] == ["hindmost", "compare", "memcached", "--rate"]
     assert float(words[4]) == pytest.approx(rate, rel=0.05)

@@ -71,7 +71,7 @@ OWN = {
 
 @takes(
     MeasureRequest,
-    before={"server_cpus": "live", "aggregate": "pairs"},
+    before={"server_cpus": "live", "stamps": "pairs"},
     without=("target", "runs", "precision", "decide_on", "verify_wire"),
 )
 def compare(

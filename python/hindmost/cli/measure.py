@@ -34,7 +34,7 @@ def measure(
         option(
             LOAD,
             "OBJECTIVE",
-            "Search for the highest rate at which this holds, like 'p99<500us'; starts at --rate.",
+            "Find the highest rate at which this holds, like 'p99<500us'. The search starts at --rate.",
         ),
     ] = None,
     resume: Annotated[
@@ -42,7 +42,7 @@ def measure(
         option(
             PROCEDURE,
             "STUDY",
-            "Go on with this study or search; only --runs, --precision and --remake may change.",
+            "Continue this study or search. Only --runs, --precision and --remake may change.",
         ),
     ] = None,
     out: Annotated[
@@ -57,11 +57,11 @@ def measure(
     verbose: Verbose = False,
     quiet: Annotated[bool, switch(OUTPUT, "No progress.", "--quiet", "-q")] = False,
 ) -> int:
-    """Measure a server's tail latency with the whole Treadmill procedure.
+    """Measure a server's tail latency by Treadmill's procedure.
 
-    Open-loop load from several light clients; warm-up, calibration, measurement; runs against a freshly
-    started server until the interval of every percentile is narrow enough; a verdict on whether the figures
-    can be believed.
+    Several light clients send open-loop load through warm-up, calibration and measurement. Runs are repeated,
+    each on a freshly started server, until the interval of every percentile is narrow enough. A verdict says
+    whether the figures can be trusted.
     """
     from hindmost.cli.gate import files, refuse_unwritable, unmeasured
     from hindmost.cli.outcome import tell
@@ -92,7 +92,7 @@ def measure(
             more = {"require": texts} if limits else {}
             study = begin(fitting(asked.plan(), limits), out, "measure", **more)
         if os.geteuid() == 0 and "://" in (asked.target or "") and not (asked.verify_wire or quiet):
-            say("note[root-not-needed]: to measure a server at a URL takes no rights of root's")
+            say("note[root-not-needed]: measuring a server at a URL does not need root")
         shown = carry_out(study, Talk(quiet=quiet, trust=yes))
     except (TargetError, InstanceError) as error:
         from hindmost.targets.resolve import without_password

@@ -67,7 +67,6 @@ FOR_MEASURE = (
     "io",
     "stamps",
     "sentinel",
-    "aggregate",
     "samples",
     "fleet",
 )

@@ -17,43 +17,48 @@ class CourseOptions:
         Option(
             "Clients",
             "N",
-            "Load instances. [default: one for each processor left for clients]",
+            "Client processes. [default: one for each CPU that the server does not use]",
             least=1,
             most=1024,
         ),
     ] = None
-    threads: Annotated[int, Option("Clients", "N", "Worker threads of each instance.", least=1, most=256)] = 1
+    threads: Annotated[int, Option("Clients", "N", "Worker threads of each client.", least=1, most=256)] = 1
     connections: Annotated[
-        int, Option("Clients", "N", "Connections of all instances together.", least=1, most=100_000)
+        int, Option("Clients", "N", "Connections of all clients together.", least=1, most=100_000)
     ] = 16
     source: Annotated[
         str | None,
         Option(
             "Clients",
             "ADDRESSES",
-            "Own addresses to connect from, in turn: each has 28,000 ports towards one server.",
+            "Local addresses to connect from, in turn. Each has 28,000 ports for one server.",
         ),
     ] = None
     client_cpus: Annotated[
-        str | None, Option("Clients", "CPUS", "Processors of the clients. [default: all but the server's]")
+        str | None,
+        Option("Clients", "CPUS", "CPUs of the clients. [default: all except the server's]"),
     ] = None
     fleet: Annotated[
         str | None,
         Option(
             "Clients",
             "HOSTS",
-            "Load machines: a TOML file that names hosts (SSH), or the address of a Dask scheduler,"
-            " tls://HOST:8786. [default: this one]",
+            "Load hosts: a TOML file that names them (SSH), or the address of a Dask scheduler,"
+            " tls://HOST:8786. [default: this host]",
         ),
     ] = None
     pacing: Annotated[
         Literal["auto", "spin", "sleep"],
-        Option("Clients", "HOW", "How clients wait; auto spins where each has a processor of its own."),
+        Option(
+            "Clients",
+            "HOW",
+            "How clients wait between requests; auto spins if each has its own CPU.",
+        ),
     ] = "auto"
     io: Annotated[
         Literal["epoll", "io_uring"],
         Option(
-            "Clients", "HOW", "How clients ask the kernel; io_uring makes two calls a request (Linux 6.1)."
+            "Clients", "HOW", "System calls that clients use; io_uring makes two per request (Linux 6.1)."
         ),
     ] = "epoll"
     in_flight: Annotated[
@@ -61,9 +66,9 @@ class CourseOptions:
         Option(
             "Clients",
             "N",
-            "Requests in flight on a connection at most, pipelined or in streams of their own; what is due"
-            " beyond waits at the client, its latency counted from when it was due."
-            " [default: as many as come; with --closed: 1]",
+            "Maximum number of requests in flight on a connection, pipelined or in streams. Further requests"
+            " wait in the client; their latency counts from the scheduled time."
+            " [default: unlimited; with --closed: 1]",
             least=1,
             most=4096,
         ),
@@ -73,9 +78,8 @@ class CourseOptions:
         Option(
             "Clients",
             "N",
-            "Requests that each connection carries, one at a time, before it is closed and the next is made;"
-            " the time to connect, with TLS and login, is in latency."
-            " [default: as many as the server lets it]",
+            "Close a connection after this many requests, sent one at a time, and open a new one. Latency"
+            " includes the time to connect, with TLS and login. [default: unlimited]",
             least=1,
             most=2**32 - 1,
         ),
@@ -85,8 +89,8 @@ class CourseOptions:
         Option(
             "Clients",
             "HOW",
-            "Requests due on a connection leave each alone (none), by Nagle's algorithm (nagle), or together"
-            " within an interval, like 100us; latency counts from when each was due.",
+            "Send each request alone (none), by Nagle's algorithm (nagle), or together with others scheduled"
+            " within an interval, like 100us. Latency counts from the scheduled time.",
         ),
     ] = "none"
     quick: Annotated[
@@ -94,7 +98,7 @@ class CourseOptions:
         Option(
             "Procedure",
             None,
-            "A first look in some 15 s: 3 short runs, wide intervals, no precision promised.",
+            "Take a first look in about 15 s: 3 short runs with wide intervals.",
         ),
     ] = False
     runs: Annotated[
@@ -102,7 +106,7 @@ class CourseOptions:
         Option(
             "Procedure",
             "MIN..MAX",
-            "Runs at least and at most, or just 5. [default: 10..30; 5..8 with --find-rate]",
+            "Minimum and maximum number of runs, or a fixed number. [default: 10..30; 5..8 with --find-rate]",
             may_change=True,
         ),
     ] = None
@@ -111,27 +115,21 @@ class CourseOptions:
         Option(
             "Procedure",
             "SHARE",
-            "Stop when each percentile's interval is within this share of its value. [default: 5%]",
+            "Stop when each interval's half-width is at most this share of the value. [default: 5%]",
             may_change=True,
         ),
     ] = None
     decide_on: Annotated[
         Literal["isolated", "raw"],
-        Option(
-            "Procedure",
-            "LATENCY",
-            "Where interference was seen, isolated latency decides whether the study is valid; raw: latency"
-            " decides always.",
-            may_change=True,
-        ),
+        Option("Procedure", "LATENCY", "Latency that decides the verdict if there was interference."),
     ] = "isolated"
     remake: Annotated[
         str | None,
         Option(
             "Procedure",
             "SHARE",
-            "Set aside runs that the host disturbed, and make so many more again, as a share of those asked"
-            " for; 0: all runs count. [default: 50%]",
+            "Exclude runs with interference and repeat up to this share of the requested runs. 0 counts all"
+            " runs. [default: 50%]",
             may_change=True,
         ),
     ] = None
@@ -140,24 +138,12 @@ class CourseOptions:
         "auto"
     )
     quantiles: Annotated[str, Option("Procedure", "LIST", "Percentiles to report.")] = "50,95,99,99.9"
-    aggregate: Annotated[
-        Literal["mean", "median"],
-        Option("Procedure", "HOW", "How the percentiles of a run's instances make the run's."),
-    ] = "mean"
-    over_runs: Annotated[
-        Literal["median", "mean"],
-        Option(
-            "Procedure",
-            "HOW",
-            "What intervals over runs are about: the median (what a run is like), or their mean.",
-        ),
-    ] = "median"
     stamps: Annotated[
         str,
         Option(
             "Procedure",
             "EVERY|off",
-            "Wire latency by the kernel's stamps of one request in so many, or none.",
+            "Measure wire latency by kernel time stamps of one request in this many.",
         ),
     ] = "16"
     sentinel: Annotated[
@@ -165,8 +151,7 @@ class CourseOptions:
         Option(
             "Procedure",
             "HOW",
-            "A thread on the server's processors that sees when others have them, for calm latency; it takes"
-            " up to 2 % of them.",
+            "Run a thread on the server's CPUs that detects interference there. It uses up to 2 % of them.",
         ),
     ] = "auto"
     verify_wire: Annotated[
@@ -174,7 +159,7 @@ class CourseOptions:
         Option(
             "Procedure",
             None,
-            "Capture packets beside each run (tcpdump) and lay our latencies beside theirs.",
+            "Capture packets during each run (tcpdump) and compare our latencies with theirs.",
         ),
     ] = False
     trace: Annotated[
@@ -182,10 +167,15 @@ class CourseOptions:
         Option(
             "Procedure",
             None,
-            "Follow the server's requests through the kernel beside each run: stages, and who held them up.",
+            "Trace the server's requests during each run: stages, and threads that delay them.",
         ),
     ] = False
     samples: Annotated[
         int,
-        Option("Output", "N", "Single requests kept of each run, beside the worst 1000.", most=10_000_000),
+        Option(
+            "Output",
+            "N",
+            "Random requests to store of each run, besides the slowest 1000.",
+            most=10_000_000,
+        ),
     ] = 20_000

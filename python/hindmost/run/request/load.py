@@ -29,45 +29,43 @@ class LoadOptions:
         Option(
             "Target",
             "HOW",
-            "Which of several servers (HOST:PORT,HOST:PORT) a request goes to: in turn, or by its key as"
-            " libmemcached decides.",
+            "How requests are spread over several servers (HOST:PORT,HOST:PORT): in turn, or by key as in"
+            " libmemcached.",
         ),
     ] = "round-robin"
     ca: Annotated[
         Path | None,
-        Option(
-            "Target", "FILE", "TLS: CAs that may have issued the server's certificate. [default: this host's]"
-        ),
+        Option("Target", "FILE", "TLS: certificates of accepted CAs. [default: this host's]"),
     ] = None
-    cert: Annotated[Path | None, Option("Target", "FILE", "TLS: our certificate, for servers that ask.")] = (
-        None
-    )
-    key: Annotated[Path | None, Option("Target", "FILE", "TLS: the private key of --cert.")] = None
+    cert: Annotated[
+        Path | None, Option("Target", "FILE", "TLS: client certificate, if the server wants one.")
+    ] = None
+    key: Annotated[Path | None, Option("Target", "FILE", "TLS: private key of --cert.")] = None
     sni: Annotated[
         str | None,
-        Option("Target", "NAME", "TLS: the name that its certificate must hold. [default: TARGET's host]"),
+        Option("Target", "NAME", "TLS: name in the server's certificate. [default: TARGET's host]"),
     ] = None
     insecure: Annotated[bool, Option("Target", None, "TLS: do not verify the server's certificate.")] = False
     resumption: Annotated[
         Literal["on", "off"],
-        Option("Target", "HOW", "TLS: whether connections made anew take up earlier sessions."),
+        Option("Target", "HOW", "TLS: resume sessions on new connections."),
     ] = "on"
     user: Annotated[
-        str | None, Option("Target", "NAME", "Who logs in: redis, PostgreSQL. [default: as TARGET says]")
+        str | None, Option("Target", "NAME", "User name for redis or PostgreSQL. [default: as in TARGET]")
     ] = None
     password: Annotated[
         str | None,
-        Option("Target", "WHERE", "The password: env:VARIABLE or file:PATH; no document holds it."),
+        Option("Target", "WHERE", "Password, as env:VARIABLE or file:PATH. It is never stored."),
     ] = None
     database: Annotated[
         str | None, Option("Target", "NAME", "Number (redis) or name (PostgreSQL) of the database.")
     ] = None
     server_cpus: Annotated[
-        str | None, Option("Target", "CPUS", "Processors of a server that is started here, like 0 or 0-3.")
+        str | None, Option("Target", "CPUS", "CPUs of a server that is started here, like 0 or 0-3.")
     ] = None
     rate: Annotated[
         str | None,
-        Option("Load", "RATE", "Requests a second of all clients together, like 50k. [default: 10k]"),
+        Option("Load", "RATE", "Requests per second of all clients together, like 50k. [default: 10k]"),
     ] = None
     workload: Annotated[
         Path | None,
@@ -87,7 +85,7 @@ class LoadOptions:
         Option(
             "Load",
             "TEXT|@FILE",
-            "HTTP body of every request, or message of WebSocket; a text may have fields like {{int:1..1000}}"
+            "HTTP body of every request, or WebSocket message. Text may contain fields like {{int:1..1000}}"
             " or {{uuid}}.",
         ),
     ] = None
@@ -101,15 +99,19 @@ class LoadOptions:
     ] = ()
     requests: Annotated[
         Path | None,
-        Option("Load", "FILE", "HTTP requests of a vegeta targets file, an OpenAPI document or a HAR file."),
+        Option(
+            "Load",
+            "FILE",
+            "HTTP requests from a HAR file, an OpenAPI document or vegeta targets.",
+        ),
     ] = None
     descriptors: Annotated[
         Path | None,
         Option(
             "Load",
             "FILE",
-            "gRPC: descriptors of the protos (protoc --include_imports --descriptor_set_out), by which"
-            " messages written as JSON become bytes.",
+            "gRPC: descriptor set (protoc --include_imports --descriptor_set_out) to encode messages that are"
+            " written as JSON.",
         ),
     ] = None
     accept: Annotated[
@@ -117,8 +119,8 @@ class LoadOptions:
         Option(
             "Load",
             "CODES",
-            "HTTP status codes that are a success, like 2xx,304; 404 and 410 are misses, all others errors."
-            " [default: 2xx]",
+            "HTTP status codes that count as success, like 2xx,304. 404 and 410 count as misses, all others"
+            " as errors. [default: 2xx]",
         ),
     ] = None
     arrivals: Annotated[
@@ -126,7 +128,7 @@ class LoadOptions:
         Option(
             "Load",
             "LAW",
-            f"Law of the gaps between requests, with its parameters, like gamma:shape=2: {', '.join(KINDS)}.",
+            f"Distribution of the gaps between requests, like gamma:shape=2: {', '.join(KINDS)}.",
         ),
     ] = USUAL
     schedule: Annotated[
@@ -134,14 +136,15 @@ class LoadOptions:
         Option(
             "Load",
             "SHAPE",
-            "How the rate changes in each run, about --rate: sine:amplitude=0.5,period=10s, steps:1,3,1,"
+            "How the rate varies around --rate within a run: sine:amplitude=0.5,period=10s, steps:1,3,1,"
             " ramp:1,2, Facebook's var, app or etc, or a CSV file of seconds and rates. [default: constant]",
         ),
     ] = None
     closed: Annotated[
-        bool, Option("Load", None, "Closed loop, to see its bias; without --rate as fast as it goes.")
+        bool,
+        Option("Load", None, "Closed loop, to see its bias. Without --rate, as fast as possible."),
     ] = False
     timeout: Annotated[
-        str, Option("Load", "TIME", "A request without reply for so long counts as infinitely late.")
+        str, Option("Load", "TIME", "A request without a reply after this time has infinite latency.")
     ] = "2s"
-    seed: Annotated[int, Option("Load", "N", "Same seed, same requests.")] = 1
+    seed: Annotated[int, Option("Load", "N", "Random seed of requests and arrivals.")] = 1
