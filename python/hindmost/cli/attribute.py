@@ -12,11 +12,11 @@ from hindmost.exits import Exit
 
 def attribute(
     study: Annotated[
-        Path, option(TARGET, None, "A study file (TOML); or the folder of a study, to go on with it.")
+        Path, option(TARGET, None, "A study file (TOML), or the folder of a study to continue.")
     ],
     *,
     budget: Annotated[
-        str | None, option(PROCEDURE, "TIME", "Time for all runs, like 30m; decides design and blocks.")
+        str | None, option(PROCEDURE, "TIME", "Time for all runs, like 30m. It determines design and blocks.")
     ] = None,
     without: Annotated[
         str | None, option(PROCEDURE, "NAMES", "Factors to leave out, like 'turbo,huge pages'.")
@@ -26,21 +26,21 @@ def attribute(
         option(
             PROCEDURE,
             "SHARE",
-            "Set aside runs that the host disturbed, and make so many more again, as a share of all; 0: all"
-            " runs count. [default: the study file's, or 50%]",
+            "Exclude runs with interference and repeat up to this share of all runs. 0 counts all runs."
+            " [default: the study file's, or 50%]",
         ),
     ] = None,
     dry_run: Annotated[
-        bool, switch(PROCEDURE, "Say what would be run, how long it takes and what it can tell; run nothing.")
+        bool, switch(PROCEDURE, "Print the runs, their duration and their precision; run nothing.")
     ] = False,
     no_confirm: Annotated[
-        bool, switch(PROCEDURE, "No fresh runs of the recommended setting.", "--no-confirm")
+        bool, switch(PROCEDURE, "Do not confirm the recommended setting by new runs.", "--no-confirm")
     ] = False,
     apply: Annotated[
-        bool, switch(PROCEDURE, "Leave the host in the recommended setting, if it was confirmed.")
+        bool, switch(PROCEDURE, "Leave the host in the recommended setting if it is confirmed.")
     ] = False,
     out: Annotated[
-        Path | None, option(OUTPUT, "FOLDER", "Folder of the study; one that exists goes on.")
+        Path | None, option(OUTPUT, "FOLDER", "Folder of the study. An existing study continues.")
     ] = None,
     shared: Shared = False,
     yes: Yes = False,

@@ -45,12 +45,15 @@ Json = Annotated[bool, switch(OUTPUT, "Print the result as JSON.", "--json")]
 """Every view for people has a machine's twin."""
 
 Yes = Annotated[
-    bool, switch(PROCEDURE, "Resume even a study that uses secrets or programs of this host.", "--yes", "-y")
+    bool,
+    switch(
+        PROCEDURE, "Do not ask before a stored study uses secrets or programs of this host.", "--yes", "-y"
+    ),
 ]
 Shared = Annotated[bool, switch(OUTPUT, "Let other users of this host read the study.", "--shared")]
 
 Verbose = Annotated[
-    bool, switch(OUTPUT, "The whole account of load, runs and instrument, as on the page.", "--verbose", "-v")
+    bool, switch(OUTPUT, "Print the full account of load, runs and client.", "--verbose", "-v")
 ]
 
 

@@ -14,8 +14,9 @@ def parser() -> cyclopts.App:
     """All verbs, none of them loaded."""
     app = cyclopts.App(
         name="hindmost",
-        help="A laboratory for tail latency: measures how slow the slowest requests of a server are, and how"
-        " sure that is.",
+        help="Measures the tail latency of servers, explains where it comes from, and shows by experiment"
+        " what reduces it.\n\nStart with `hindmost host doctor`, then `hindmost measure memcached --rate 20k`"
+        " or `hindmost measure http://HOST:PORT/ --rate 100`.",
         version=__version__,
         help_format="plaintext",
         help_formatter=PlainHelp(),

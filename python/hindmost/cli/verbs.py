@@ -44,7 +44,7 @@ VERBS = (
     Verb(
         "measure",
         "TARGET [OPTIONS]",
-        "Measure a server's tail latency, end to end.",
+        "Measure the tail latency of a server, with confidence intervals.",
         (
             "measure memcached --rate 20k",
             "measure memcached://10.0.0.7:11211 --rate 50k --clients 4 --runs 5",
@@ -68,7 +68,7 @@ VERBS = (
     Verb(
         "attribute",
         "STUDY.toml [OPTIONS]",
-        "Find which factors cause the tail, and what to set.",
+        "Find the factors that cause the tail, and the best setting.",
         (
             "attribute examples/attribution/memcached.toml --dry-run",
             "attribute examples/attribution/memcached.toml --budget 30m",
@@ -77,13 +77,13 @@ VERBS = (
     Verb(
         "trace",
         "SERVER [OPTIONS]",
-        "Trace where in a running server's path the variance of latency arises (eBPF).",
+        "Find the stage of the request path where the variance arises, by eBPF.",
         ("trace memcached://127.0.0.1:11211 --duration 30s", "trace 4711 --records requests.parquet --json"),
     ),
     Verb(
         "watch",
         "APPLICATION|COMMAND",
-        "Watch a running application and its host: what happened when it became slow.",
+        "Watch a running application and detect when its latency changes.",
         verbs=(
             Verb(
                 "start",
@@ -113,7 +113,7 @@ VERBS = (
     Verb(
         "diagnose",
         "APPLICATION [OPTIONS]",
-        "Find what makes an application slow now, by experiments that are undone.",
+        "Find the root cause of a slow application by reversible experiments.",
         (
             "diagnose memcached://127.0.0.1:11211 --normal 150us",
             "diagnose memcached://127.0.0.1:11211 --dry-run",
@@ -138,7 +138,7 @@ VERBS = (
             Verb(
                 "simulate",
                 "CLONE [OPTIONS]",
-                "Predict a clone's latency by simulating its queues.",
+                "Predict the latency of a clone by simulating its queues.",
                 (
                     "clone simulate xapian --utilisation 70%",
                     "clone simulate clone.toml --rate 5k --threads 4",
@@ -147,7 +147,7 @@ VERBS = (
             Verb(
                 "sweep",
                 "CLONE [OPTIONS]",
-                "Predict latency against load for many designs, or find one.",
+                "Predict latency against load for many designs, or find the best one.",
                 (
                     "clone sweep silo --vary threads=1,2,4 --out sweep.html",
                     "clone sweep xapian --vary 'service[1].law.median_us=900..1800:4' --utilisation 50%,70%",
@@ -157,13 +157,13 @@ VERBS = (
             Verb(
                 "show",
                 "CLONE [OPTIONS]",
-                "Print a clone document, and what follows from it.",
+                "Print a clone document and its capacity.",
                 ("clone show xapian", "clone show silo > mine.toml"),
             ),
             Verb(
                 "serve",
                 "CLONE [OPTIONS]",
-                "Serve a clone: a real server that spends its time as the document says.",
+                "Serve a clone: run a real server with its timing.",
                 (
                     "clone serve silo --cpus 0",
                     "clone serve xapian --protocol http --address 127.0.0.1:8080 --log truth.csv",
@@ -175,7 +175,7 @@ VERBS = (
     Verb(
         "colocate",
         "COMMAND",
-        "Who may share a machine: rulers, profiles, predictions with a margin.",
+        "Find batch jobs that may share a machine without hurting the tail.",
         verbs=(
             Verb(
                 "rulers",
@@ -275,7 +275,7 @@ VERBS = (
     Verb(
         "harvest",
         "COMMAND",
-        "Where in a data center batch work and its data may go, by history.",
+        "Place batch work and its data in a data center by history.",
         verbs=(
             Verb(
                 "classify",
@@ -344,14 +344,14 @@ VERBS = (
                     Verb(
                         "list",
                         "[OPTIONS]",
-                        "List what can be set on this host, and what it is set to.",
+                        "List the settings of this host and their values.",
                         ("host knobs list", "host knobs list --all"),
                     ),
-                    Verb("get", "NAME [OPTIONS]", "Show one knob.", ("host knobs get thp",)),
+                    Verb("get", "NAME [OPTIONS]", "Show a setting.", ("host knobs get thp",)),
                     Verb(
                         "set",
                         "NAME VALUE [OPTIONS]",
-                        "Set a knob, after what was found is in the journal.",
+                        "Set a value, after the old one is in the journal.",
                         ("host knobs set thp never", "host knobs set rps@eth0 3"),
                     ),
                     Verb(
@@ -372,7 +372,7 @@ VERBS = (
             Verb(
                 "list",
                 "[FOLDER] [OPTIONS]",
-                "List the studies in a folder with their verdicts, and their trend over time.",
+                "List the studies in a folder with verdicts and trends.",
                 ("study list", "study list nightly --page nightly/index.html"),
             ),
             Verb(

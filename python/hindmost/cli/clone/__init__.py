@@ -1,1 +1,1 @@
-"""``hindmost clone``: doubles of servers. One file a verb, each loaded when it is called."""
+"""``hindmost clone``: models of a server's timing."""

@@ -19,32 +19,32 @@ def fit(
         option(
             TARGET,
             None,
-            "Logs of a server (CSV, Parquet), at several loads or of 1, 2, 4 threads; a study.",
+            "Logs of a server (CSV, Parquet), at several loads or with 1, 2, 4 threads; or a study.",
         ),
     ],
     *,
     column: Annotated[
-        str | None, option(TARGET, "NAME", "The column of service times, if it is no server's log.")
+        str | None, option(TARGET, "NAME", "Column of service times, if the file is not a server's log.")
     ] = None,
     unit: Annotated[
         Literal["ns", "us", "ms", "s"] | None,
-        option(TARGET, "UNIT", "Its unit, where its name does not end with it."),
+        option(TARGET, "UNIT", "Unit of the column, if its name does not end with it."),
     ] = None,
     threads: Annotated[
-        int | None, whole(TARGET, "Worker threads of the clone; those in the log otherwise.")
+        int | None, whole(TARGET, "Worker threads of the clone. [default: those in the log]")
     ] = None,
     demand: Annotated[
         Literal["auto", "cpu", "wall"],
-        option(PROCEDURE, "TIME", "Which time of a server's log is the demand."),
+        option(PROCEDURE, "TIME", "Time in a server's log that is the demand."),
     ] = "auto",
     same_host: Annotated[
         bool,
-        switch(PROCEDURE, "The clone will run where the log was made: leave out what the host took."),
+        switch(PROCEDURE, "The clone will run on the host of the log: exclude interference from the model."),
     ] = False,
-    name: Annotated[str | None, option(OUTPUT, "NAME", "What it is a clone of.")] = None,
-    out: Annotated[Path | None, option(OUTPUT, "CLONE.toml", "Where the clone is written.")] = None,
+    name: Annotated[str | None, option(OUTPUT, "NAME", "Name of the server.")] = None,
+    out: Annotated[Path | None, option(OUTPUT, "CLONE.toml", "Write the clone to this file.")] = None,
     page: Annotated[
-        Path | None, option(OUTPUT, "PAGE.html", "Where a page with the figures is written.")
+        Path | None, option(OUTPUT, "PAGE.html", "Write a page with charts to this file.")
     ] = None,
     json_: Json = False,
 ) -> int:

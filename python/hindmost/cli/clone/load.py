@@ -8,16 +8,14 @@ from typing import Annotated
 from hindmost.cli.options import LOAD, PROCEDURE, option, switch, whole
 from hindmost.errors import UsageError
 
-Requests = Annotated[int, whole(PROCEDURE, "Requests that count; a tenth as many before them do not.")]
-Seed = Annotated[int, whole(PROCEDURE, "Seed of all random numbers.")]
+Requests = Annotated[int, whole(PROCEDURE, "Requests to count, after a tenth as many that are not counted.")]
+Seed = Annotated[int, whole(PROCEDURE, "Random seed.")]
 ArrivalsOf = Annotated[
     str,
-    option(
-        LOAD, "LAW", "Law of the gaps between requests, like deterministic or gamma:shape=2, as of measure."
-    ),
+    option(LOAD, "LAW", "Distribution of the gaps between requests, like deterministic or gamma:shape=2."),
 ]
 Backlog = Annotated[
-    bool, switch(LOAD, "Take a rate above the capacity: the queue then grows all the time.", "--backlog")
+    bool, switch(LOAD, "Allow a rate above the capacity, where the queue grows without end.", "--backlog")
 ]
 
 

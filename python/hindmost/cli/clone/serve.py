@@ -17,40 +17,40 @@ if TYPE_CHECKING:
 
 
 def serve(
-    clone: Annotated[str, option(TARGET, None, "A document (.toml or .json), or an application's name.")],
+    clone: Annotated[
+        str, option(TARGET, None, "A clone document (.toml or .json), or the name of an application.")
+    ],
     *,
-    protocol: Annotated[Literal["memcached", "http"], option(TARGET, None, "What it speaks.")] = "memcached",
-    address: Annotated[str, option(TARGET, "HOST:PORT", "Where it listens; port 0 takes a free one.")] = (
-        "127.0.0.1:0"
-    ),
-    threads: Annotated[int | None, whole(TARGET, "Worker threads, instead of the document's.")] = None,
-    cpus: Annotated[
-        str | None, option(TARGET, "LIST", "Processors of the threads, in turn, like 0-3.")
-    ] = None,
+    protocol: Annotated[Literal["memcached", "http"], option(TARGET, None, "Protocol.")] = "memcached",
+    address: Annotated[
+        str, option(TARGET, "HOST:PORT", "Address to listen on; port 0 takes a free port.")
+    ] = ("127.0.0.1:0"),
+    threads: Annotated[int | None, whole(TARGET, "Worker threads. [default: the document's]")] = None,
+    cpus: Annotated[str | None, option(TARGET, "LIST", "CPUs of the threads, in turn, like 0-3.")] = None,
     idle: Annotated[
-        Literal["block", "spin"], option(TARGET, None, "A thread without a request sleeps, or polls.")
+        Literal["block", "spin"], option(TARGET, None, "How an idle thread waits: sleep, or poll.")
     ] = "block",
     occupy: Annotated[
-        Literal["wall", "cpu"], option(TARGET, None, "A service takes so much time, or so much CPU time.")
+        Literal["wall", "cpu"], option(TARGET, None, "A service takes wall-clock time, or CPU time.")
     ] = "wall",
-    seed: Annotated[int, whole(PROCEDURE, "Seed of all random numbers.")] = 1,
+    seed: Annotated[int, whole(PROCEDURE, "Random seed.")] = 1,
     integrated: Annotated[
-        bool, switch(LOAD, "Without sockets: requests are made in the process.", "--integrated")
+        bool, switch(LOAD, "Create requests in the process, without sockets.", "--integrated")
     ] = False,
     rate: Annotated[
-        str | None, option(LOAD, "RATE", "With --integrated: requests a second. [default: back to back]")
+        str | None, option(LOAD, "RATE", "With --integrated: requests per second. [default: back to back]")
     ] = None,
     arrivals: ArrivalsOf = "exponential",
-    requests: Annotated[int, whole(LOAD, "With --integrated: so many.")] = 100_000,
+    requests: Annotated[int, whole(LOAD, "With --integrated: number of requests.")] = 100_000,
     log: Annotated[
-        Path | None, option(OUTPUT, "FILE", "Write the truth about each request here (CSV).")
+        Path | None, option(OUTPUT, "FILE", "Write the true times of each request to this CSV file.")
     ] = None,
     certificate: Annotated[
-        bool, switch(OUTPUT, "Only say how far a spin can be trusted on this host.", "--certificate")
+        bool, switch(OUTPUT, "Only measure how exactly this host can spin.", "--certificate")
     ] = False,
     json_: Json = False,
 ) -> int:
-    """Serve a clone: a real server that spends its time as the document says.
+    """Serve a clone: run a real server whose timing follows the document.
 
     It ends with Ctrl-C, and then prints its account: the true service and queueing times, against which what
     a client claims can be checked, and what this host took away. With --json, both are one JSON object.

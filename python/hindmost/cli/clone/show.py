@@ -12,11 +12,13 @@ from hindmost.exits import Exit
 
 
 def show(
-    clone: Annotated[str, option(TARGET, None, "A document (.toml or .json), or an application's name.")],
+    clone: Annotated[
+        str, option(TARGET, None, "A clone document (.toml or .json), or the name of an application.")
+    ],
     *,
     json_: Json = False,
 ) -> int:
-    """Print a clone document, and what follows from it.
+    """Print a clone document and its capacity.
 
     The document goes to standard output, as a file to start from; what follows from it to standard error.
     With --json, both are one JSON object, every default filled in.

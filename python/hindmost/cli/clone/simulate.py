@@ -11,21 +11,23 @@ from hindmost.exits import Exit
 
 
 def simulate(
-    clone: Annotated[str, option(TARGET, None, "A document (.toml or .json), or an application's name.")],
+    clone: Annotated[
+        str, option(TARGET, None, "A clone document (.toml or .json), or the name of an application.")
+    ],
     *,
-    rate: Annotated[str | None, option(LOAD, "RATE", "Requests a second, like 5k.")] = None,
+    rate: Annotated[str | None, option(LOAD, "RATE", "Requests per second, like 5k.")] = None,
     utilisation: Annotated[
-        str | None, option(LOAD, "SHARE", "Instead: share of the capacity. [default: 70%]")
+        str | None, option(LOAD, "SHARE", "Share of the capacity, instead of a rate. [default: 70%]")
     ] = None,
     arrivals: ArrivalsOf = "exponential",
     backlog: Backlog = False,
-    threads: Annotated[int | None, whole(TARGET, "Worker threads, instead of the document's.")] = None,
+    threads: Annotated[int | None, whole(TARGET, "Worker threads. [default: the document's]")] = None,
     quantiles: Annotated[str, option(LOAD, "LIST", "Percentiles.")] = "50,95,99,99.9",
     requests: Requests = 1_000_000,
     seed: Seed = 1,
     json_: Json = False,
 ) -> int:
-    """Print the latency that a clone document predicts, with its intervals.
+    """Predict the latency of a clone, with intervals.
 
     A queue simulator in the engine: exact where theory has an answer. Requests of one seed are the same ones
     that `hindmost clone serve` meets.

@@ -19,38 +19,42 @@ if TYPE_CHECKING:
 
 
 def sweep(
-    clone: Annotated[str, option(TARGET, None, "A document (.toml or .json), or an application's name.")],
+    clone: Annotated[
+        str, option(TARGET, None, "A clone document (.toml or .json), or the name of an application.")
+    ],
     *,
     vary: Annotated[
         list[str] | None,
-        option(TARGET, "PATH=VALUES", "A parameter and its values; may be given several times."),
+        option(TARGET, "PATH=VALUES", "Parameter and its values; may be repeated."),
     ] = None,
     together: Annotated[
         bool,
-        switch(TARGET, "Vary the parameters together, not in all combinations.", "--together"),
+        switch(TARGET, "Vary the parameters together instead of in all combinations.", "--together"),
     ] = False,
-    rate: Annotated[str | None, option(LOAD, "RATES", "Requests a second: 1k,2k or 1k..9k:5.")] = None,
+    rate: Annotated[str | None, option(LOAD, "RATES", "Requests per second, like 1k,2k or 1k..9k:5.")] = None,
     utilisation: Annotated[
-        str | None, option(LOAD, "SHARES", "Instead: shares of the capacity. [default: 10%..90%:9]")
+        str | None, option(LOAD, "SHARES", "Shares of the capacity, instead of rates. [default: 10%..90%:9]")
     ] = None,
     arrivals: ArrivalsOf = "exponential",
     find: Annotated[
-        str | None, option(LOAD, "OBJECTIVE", "Search for the last value at which p99<500us holds.")
+        str | None, option(LOAD, "OBJECTIVE", "Find the last value at which this holds, like p99<500us.")
     ] = None,
     by: Annotated[
         str | None,
         option(
-            LOAD, "PARAMETER", "With --find: rate, threads, service (a factor), or a path. [default: rate]"
+            LOAD,
+            "PARAMETER",
+            "With --find: parameter to vary: rate, threads, service (a factor), or a path. [default: rate]",
         ),
     ] = None,
-    between: Annotated[str | None, option(LOAD, "LOW..HIGH", "With --find: where to search.")] = None,
+    between: Annotated[str | None, option(LOAD, "LOW..HIGH", "With --find: range to search.")] = None,
     requests: Requests = 100_000,
     fleet: Annotated[
         str | None,
-        option(LOAD, "HOSTS", "Machines that simulate: a TOML file of hosts, or a Dask scheduler's address."),
+        option(LOAD, "HOSTS", "Hosts that simulate: a TOML file, or the address of a Dask scheduler."),
     ] = None,
     seed: Seed = 1,
-    out: Annotated[Path | None, option(OUTPUT, "PAGE.html", "Where the page is written.")] = None,
+    out: Annotated[Path | None, option(OUTPUT, "PAGE.html", "Write the page to this file.")] = None,
     json_: Json = False,
 ) -> int:
     """Predict latency against load for many designs of a clone.

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from hindmost.run.request import MeasureRequest
 
 TARGET_HELP = (
-    "Of the network interfaces, judge the one that leads there: a running server (memcached://HOST:PORT,"
-    " redis://HOST:PORT, http://HOST:PORT/PATH), which is asked who it is; a preset or a target file, which"
-    " is not started. [default: all but loopback]"
+    "Check the network interface that leads to this target: a running server (memcached://HOST:PORT,"
+    " redis://HOST:PORT, http://HOST:PORT/PATH), a preset or a target file. [default: all interfaces except"
+    " loopback]"
 )
 
 
@@ -26,23 +26,21 @@ def doctor(
     *,
     ca: Annotated[
         Path | None,
-        option(
-            TARGET, "FILE", "TLS: CAs that may have issued the server's certificate. [default: this host's]"
-        ),
+        option(TARGET, "FILE", "TLS: certificates of accepted CAs. [default: this host's]"),
     ] = None,
     cert: Annotated[
-        Path | None, option(TARGET, "FILE", "TLS: our certificate, for servers that ask.")
+        Path | None, option(TARGET, "FILE", "TLS: client certificate, if the server wants one.")
     ] = None,
-    key: Annotated[Path | None, option(TARGET, "FILE", "TLS: the private key of --cert.")] = None,
+    key: Annotated[Path | None, option(TARGET, "FILE", "TLS: private key of --cert.")] = None,
     sni: Annotated[
         str | None,
-        option(TARGET, "NAME", "TLS: the name that its certificate must hold. [default: TARGET's host]"),
+        option(TARGET, "NAME", "TLS: name in the server's certificate. [default: TARGET's host]"),
     ] = None,
     insecure: Annotated[bool, switch(TARGET, "TLS: do not verify the server's certificate.")] = False,
-    spin: Annotated[str, option(OUTPUT, "TIME", "How long to spin for the noise floor.")] = "1s",
+    spin: Annotated[str, option(OUTPUT, "TIME", "Time to spin on each CPU to find the noise floor.")] = "1s",
     json_: Json = False,
 ) -> int:
-    """List what on this host will distort a measurement, each marked fine, mind or unfit.
+    """Check this host for everything that distorts a measurement.
 
     With a target, one of the lines says who stamps packets on the way to it. Exits with 5 if something
     makes the host unfit.

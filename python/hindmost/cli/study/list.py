@@ -12,11 +12,11 @@ from hindmost.exits import Exit
 
 def list_(
     folder: Annotated[
-        Path, option(TARGET, None, "Where to look; studies within studies are parts.")
+        Path, option(TARGET, None, "Folder to search. Studies inside a study are its parts.")
     ] = Path(),
     *,
     page: Annotated[
-        Path | None, option(OUTPUT, "FILE", "Write an index page there, with links and trends over time.")
+        Path | None, option(OUTPUT, "FILE", "Write an index page with links and trends to this file.")
     ] = None,
     json_: Json = False,
 ) -> int:

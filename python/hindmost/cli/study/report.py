@@ -14,7 +14,9 @@ from hindmost.exits import Exit
 
 
 def report(
-    study: Annotated[Path, option(TARGET, None, "The study's folder, or a file of hindmost diagnose --out.")],
+    study: Annotated[
+        Path, option(TARGET, None, "Folder of a study, or a file of `hindmost diagnose --out`.")
+    ],
     *,
     require: Require = (),
     junit: Junit = None,
@@ -22,7 +24,7 @@ def report(
     json_: Json = False,
     verbose: Verbose = False,
 ) -> int:
-    """Build the page and the table again from a study's stored runs, or hold them against limits.
+    """Print the table and write the page of a stored study again, or check it against limits.
 
     Nothing is measured and no server is needed. The exit code is that of the limits that are required here;
     without any it is 0 where the answer could be shown. The page of a diagnosis goes beside its file.

@@ -19,7 +19,7 @@ def get(
     journal: Journal = FOLDER,
     json_: Json = False,
 ) -> int:
-    """Show one knob: its value, its choices, what it does."""
+    """Show a setting: its value, its choices, its effect."""
     every = knobs(journal)
     knob = every[known(name, list(every))]
     print(json.dumps({"schema": SCHEMA_NAME, "knobs": [knob]}) if json_ else f"{name}  {described(knob)}")

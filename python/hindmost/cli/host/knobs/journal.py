@@ -10,4 +10,4 @@ from hindmost.knobs.journal import FOLDER
 
 __all__ = ["FOLDER", "Journal"]
 
-Journal = Annotated[Path, option(OUTPUT, "FOLDER", "Where the journal of changed settings lies.")]
+Journal = Annotated[Path, option(OUTPUT, "FOLDER", "Folder of the journal of changed settings.")]

@@ -16,11 +16,13 @@ from hindmost.store.knobs import SCHEMA_NAME
 
 def list_(
     *,
-    all_: Annotated[bool, switch(OUTPUT, "Also those that cannot be set here, and why.", "--all")] = False,
+    all_: Annotated[
+        bool, switch(OUTPUT, "Include settings that this host lacks, with the reason.", "--all")
+    ] = False,
     journal: Journal = FOLDER,
     json_: Json = False,
 ) -> int:
-    """List what can be set on this host, and what it is set to.
+    """List the settings of this host and their values.
 
     What was changed by Hindmost is marked with what was found before. Then what a study file writes for the
     other kinds of knobs, which are set for a run only.

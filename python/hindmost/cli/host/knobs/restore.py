@@ -13,7 +13,7 @@ from hindmost.store.knobs import SCHEMA_NAME
 
 
 def restore(*, journal: Journal = FOLDER, json_: Json = False) -> int:
-    """Put back everything that was changed, the last change first.
+    """Restore everything that was changed, the last change first.
 
     What a running study holds is left to it. Exits with 1 if something was not put back; that stays in the
     journal.

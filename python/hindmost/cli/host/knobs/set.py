@@ -16,12 +16,12 @@ from hindmost.store.knobs import SCHEMA_NAME
 
 def set_(
     name: Annotated[str, option(TARGET, None, "The knob.")],
-    value: Annotated[str, option(TARGET, None, "What it is to be.")],
+    value: Annotated[str, option(TARGET, None, "New value.")],
     *,
     journal: Journal = FOLDER,
     json_: Json = False,
 ) -> int:
-    """Set a knob, after what was found is in the journal.
+    """Set a value, after the old one is in the journal.
 
     It stays so until it is put back: hindmost host knobs restore. Settings do not outlive a boot.
     """
