@@ -244,6 +244,18 @@ def test_only_what_was_due_in_the_window_counts_and_an_empty_queue_is_not_waited
     assert probe.asked == 2
 
 
+def test_a_window_without_any_answer_after_others_is_slow_and_several_are_an_error(clock):
+    probe = Steady(clock)
+    probe.latency_us = 300
+    windows = Windows(probe, 0.95, 0.05, 0.0)
+    windows.measure()
+    probe.take = lambda: ([], 3, 0)
+    assert [windows.measure(), windows.measure()] == pytest.approx([2_050_000.0] * 2)
+    assert (windows.taken, windows.unanswered) == (3, 2)
+    with raises(TargetError, "no-answers", window_s=0.05, failed=3):
+        windows.measure()
+
+
 def test_a_window_without_any_answer_is_an_error(clock):
     class Silent:
         def take(self):

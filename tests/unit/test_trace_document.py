@@ -24,7 +24,7 @@ from hindmost.report.trace.terminal import render_trace
 from hindmost.stats.stages import STAGES
 from hindmost.store.schema import schemas
 from hindmost.trace.able import unable
-from hindmost.trace.advice import advice
+from hindmost.trace.advice import Service, advice
 from hindmost.trace.begun import Function
 from hindmost.trace.document import document_of
 from hindmost.trace.groups import _groups
@@ -38,7 +38,7 @@ COUNTS = dict.fromkeys(
     [
         *("seen", "done", "no_arrival", "ring_full", "ambiguous", "closed", "silent", "before", "unframed"),
         *("unreadable", "parts_late", "stamp_missing", "records_lost", "connections", "batched"),
-        *("not_begun", "astray"),
+        *("not_begun", "astray", "arrived", "datagrams"),
     ],
     0,
 )
@@ -385,6 +385,75 @@ def test_advice_follows_the_culprit_of_the_variance_and_says_what_it_would_be_wo
     assert unknown[0]["knob"] == 'schedule = "mc-lrumaint"'
     assert unknown[0]["trial"].startswith("hindmost compare TARGET --rate RATE --set 'schedule")
     assert document_of(REQUEST, traced(), {})["advice"][0]["code"] == "trace-threads"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a file is mounted over another: only root can")
+def test_a_function_s_file_is_the_one_that_the_server_sees(tmp_path):
+    ours, theirs = tmp_path / "program", tmp_path / "other"
+    ours.write_text("ours")
+    theirs.write_text("theirs")
+    script = f"mount --bind {theirs} {ours} && echo ready && exec sleep 60"
+    with subprocess.Popen(["unshare", "--mount", "sh", "-c", script], stdout=subprocess.PIPE) as server:
+        try:
+            if server.stdout.readline() != b"ready\n":
+                pytest.skip("namespaces cannot be made here")
+            of_server = Function.parse(f"{ours}:go", Server("x", server.pid, 1, "http"))
+            assert of_server.file.read_text() == "theirs"
+            own = Function.parse(f"{ours}:go", Server("x", os.getpid(), 1, "http"))
+            assert own == Function(ours, "go")
+        finally:
+            server.kill()
+
+
+def advised(who: dict | None, used: dict | None = None, mean_us: tuple[float, ...] = ()) -> list[str]:
+    """Codes of what is advised where the culprit has most of the variance."""
+    document = document_of(REQUEST, {**traced(), "who": who}, {}, used)
+    for stage, mean in zip(document["all"]["stages"], mean_us, strict=False):
+        stage["mean_us"]["value"] = mean
+    service = Service(1, 4000.0, 12.0, 9.0, 2000.0) if used else None
+    return [one["code"] for one in advice(document, service)]
+
+
+@pytest.mark.parametrize(
+    ("culprit", "code"),
+    [
+        ({"cause": "blocked", "name": "timer", "relation": "interrupt"}, "remove-sleep"),
+        ({"cause": "wake", "name": "timer", "relation": "interrupt"}, "remove-sleep"),
+        ({"cause": "wake", "name": "network or disk", "relation": "interrupt"}, "measure-upstream"),
+        ({"cause": "lock", "name": "mc-lrumaint", "relation": "own"}, "maintenance-lock"),
+        ({"cause": "lock", "name": "mc-worker", "relation": "own"}, "fewer-threads"),
+    ],
+)
+def test_what_the_server_waits_for_decides_the_advice(culprit, code):
+    who = held_up()
+    who["culprits"][0] |= {"stage": "start_to_response", **culprit}
+    assert advised(who)[0] == code
+
+
+def test_no_profiler_is_advised_for_a_server_that_sleeps_and_no_trace_by_a_trace_of_who():
+    asleep = (1.0, 1.0, 1.0, 2000.0, 1.0)
+    assert "profile-server" in advised(None)
+    assert "profile-server" not in advised(None, {9: 16_000 * 12_000}, asleep)
+    assert "trace-threads" in advised(None, {9: 16_000 * 12_000}, asleep)
+    assert "trace-threads" not in advised(held_up())
+
+
+def test_responses_that_wait_for_an_acknowledgement_and_page_faults_are_named():
+    assert "no-delay" not in advised(None)
+    held_back = document_of(REQUEST, traced(), {})
+    held_back["all"]["stages"][4]["mean_us"]["value"] = 40_000.0
+    held_back["all"]["stages"][4]["share_of_variance"] = {"value": 0.9}
+    assert advice(held_back, None)[0]["code"] == "no-delay"
+    faulting = held_up()
+    faulting["threads"][0]["page_faults"] = 20_000 * 400
+    assert "fewer-faults" in advised(faulting)
+
+
+def test_the_variance_of_service_is_of_the_same_time_as_its_mean():
+    service = document_of(REQUEST, traced(), {}, {9: 16_000 * 12_000})["service"]
+    stages = document_of(REQUEST, traced(), {})["all"]["stages"][3:]
+    assert service["occupied_us"] == pytest.approx(sum(stage["mean_us"]["value"] for stage in stages))
+    assert service["c2"] == pytest.approx(service["variance_us2"] / service["occupied_us"] ** 2)
 
 
 def test_what_one_trial_would_try_is_advised_once_and_names_all_whom_it_is_about():

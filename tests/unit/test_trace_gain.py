@@ -25,8 +25,8 @@ def waited(services: list[tuple[float, float]]) -> float:
 def test_the_predicted_gain_is_that_of_the_simulated_queue(cause: str) -> None:
     own = OFTEN * HELD_US
     variance = OFTEN * (1 - OFTEN) * HELD_US**2
-    # A thread that waits for a processor uses none; one that is interrupted is charged with it.
-    service = Service(1, RATE, WORK_US + (own if cause == "interrupt" else 0.0), variance)
+    # A thread that waits for a processor uses none; it is occupied all the same.
+    service = Service(1, RATE, WORK_US, variance, WORK_US + own)
     behind = 9_000.0  # of waiting in the queue: with the culprit taken away as it was charged, it stays
     latency = {"mean_us": {"value": 500.0}, "variance_us2": {"value": behind + variance}}
     part = {
@@ -48,6 +48,6 @@ def test_the_predicted_gain_is_that_of_the_simulated_queue(cause: str) -> None:
 def test_what_is_no_part_of_the_service_shortens_no_queue() -> None:
     latency = {"mean_us": {"value": 500.0}, "variance_us2": {"value": 9e3}}
     part = {"stage": "tcp_to_read", "cause": "run_queue", "mean_us": {"value": 9.0}, "sd_without_us": 50.0}
-    found = _predicted(part, {"all": {"latency": latency}}, Service(1, RATE, WORK_US, 9e3))
+    found = _predicted(part, {"all": {"latency": latency}}, Service(1, RATE, WORK_US, 9e3, WORK_US))
     assert found["queue_us"] is None
     assert found["mean_us"] == [500.0, 491.0]

@@ -133,6 +133,18 @@ def test_waits_for_the_kernels_own_threads_ask_nobody_to_stop_them():
     assert "isolcpus" in reason.hint
 
 
+def test_a_kernel_thread_that_took_more_than_any_process_is_the_one_that_is_named():
+    kernel = neighbour("ksoftirqd/1", kernel=True, pid=9, on_cpu_ns=180_000_000)
+    small = neighbour("rustc", on_cpu_ns=28_000_000)
+    runs = beside(small, kernel)
+    assert taken(evidence(runs=runs)).top.name == "ksoftirqd/1"
+    hint = reasons(runs=runs)["run-delay"].hint
+    assert "isolcpus" in hint
+    assert "-p 77`" not in hint
+    small["on_cpu_ns"] = 90_000_000
+    assert "-p 77`" in reasons(runs=runs)["run-delay"].hint
+
+
 def test_waits_for_nobody_known_say_so():
     reason = reasons(runs=beside())["run-delay"]
     assert reason.values["neighbors"] == []

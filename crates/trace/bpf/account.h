@@ -21,7 +21,9 @@ enum count {
 	BATCHED,        /* batches of several requests */
 	NOT_BEGUN,      /* requests of which the function that begins them told nothing */
 	ASTRAY,         /* its calls that begin none */
-	COUNTS = 17,
+	ARRIVED,        /* segments that arrived on connections that are followed */
+	DATAGRAMS,      /* UDP to the same port, which is not followed */
+	COUNTS = 19,
 };
 
 /* The vector whose moments are summed: five stages, then the size of the batch. */

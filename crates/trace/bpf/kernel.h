@@ -28,7 +28,7 @@ enum bpf_map_type {
 };
 enum { BPF_ANY = 0, BPF_F_NO_PREALLOC = 1, BPF_SK_STORAGE_GET_F_CREATE = 1 };
 enum { BPF_LOCAL_STORAGE_GET_F_CREATE = 1, BPF_RB_NO_WAKEUP = 1 };
-enum { IPPROTO_TCP = 6, TCP_CLOSE = 7, TCP_LISTEN = 10, RCV_SHUTDOWN = 1, MSG_PEEK = 2 };
+enum { IPPROTO_TCP = 6, IPPROTO_UDP = 17, TCP_CLOSE = 7, TCP_LISTEN = 10, RCV_SHUTDOWN = 1, MSG_PEEK = 2 };
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 

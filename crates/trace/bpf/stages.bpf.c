@@ -105,8 +105,11 @@ static __attribute__((noinline)) struct connection *follow(struct sock *sk, cons
 SEC("tp_btf/sk_data_ready")
 int BPF_PROG(ready, struct sock *sk)
 {
-	if (!ours(sk))
+	if (!ours(sk)) {
+		if (sk->sk_protocol == IPPROTO_UDP && sk->__sk_common.skc_num == port)
+			count(DATAGRAMS, 1);
 		return 0;
+	}
 	__u64 now = bpf_ktime_get_ns();
 	struct control *is = settings();
 	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
@@ -118,6 +121,7 @@ int BPF_PROG(ready, struct sock *sk)
 		if (!c)
 			return 0;
 	}
+	count(ARRIVED, 1);
 	if (c->arrived - c->taken >= ARRIVALS)
 		return 0; /* its request will be counted under NO_ARRIVAL */
 	struct arrival *a = &c->arrivals[c->arrived & (ARRIVALS - 1)];

@@ -10,12 +10,13 @@
 
 enum what { SWITCH, WOKEN, MIGRATED, SOFTIRQ, HARDIRQ, FAULT };
 enum { PREV_OURS = 1, NEXT_OURS = 2, KERNEL_THREAD = 4 };
+enum { TIMER = 0xffffffff, TIMER_SOFTIRQ = 1 };
 enum { PF_KTHREAD = 0x200000, NR_FUTEX = 202, NO_CALL = 0xffff, PROCESSORS = 1024, SHORT_NS = 500 };
 
 struct moment {
 	__u64 at, since;       /* since: at a switch, when who leaves had come; at a wake-up, when it began */
 	__u32 thread, process; /* whom it is about: at a switch, who leaves */
-	__u32 other;           /* at a switch, who comes; at a wake-up, who woke it (0: an interrupt) */
+	__u32 other;           /* at a switch, who comes; at a wake-up, who woke it (0: an interrupt, TIMER: a timer) */
 	__u16 cpu, call;       /* call: the system call in which it sleeps; an interrupt's number */
 	__u8 what, flags;
 	__u8 state;            /* with which it leaves; 0: it would run on */
@@ -27,6 +28,7 @@ struct moment {
 struct processor {
 	__u64 since, softirq, hardirq;
 	__u32 waiting;
+	__u32 timer; /* a timer runs out here */
 };
 
 struct {
@@ -151,7 +153,10 @@ int BPF_PROG(waking, struct task_struct *task)
 		return 0;
 	struct processor *here = processor(bpf_get_smp_processor_id());
 	w->since = bpf_ktime_get_ns();
-	w->waker = here && (here->softirq || here->hardirq) ? 0 : (__u32)bpf_get_current_pid_tgid();
+	if (here && here->timer)
+		w->waker = TIMER;
+	else
+		w->waker = here && (here->softirq || here->hardirq) ? 0 : (__u32)bpf_get_current_pid_tgid();
 	return 0;
 }
 
@@ -233,8 +238,10 @@ SEC("tp_btf/softirq_entry")
 int BPF_PROG(softirq_begins, unsigned int number)
 {
 	struct processor *here = processor(bpf_get_smp_processor_id());
-	if (here)
+	if (here) {
 		here->softirq = bpf_ktime_get_ns();
+		here->timer = number == TIMER_SOFTIRQ;
+	}
 	return 0;
 }
 
@@ -244,7 +251,7 @@ int BPF_PROG(softirq_ends, unsigned int number)
 	struct processor *here = processor(bpf_get_smp_processor_id());
 	if (here) {
 		__u64 since = here->softirq;
-		here->softirq = 0;
+		here->softirq = here->timer = 0;
 		interrupted(SOFTIRQ, since, number, 0);
 	}
 	return 0;
@@ -269,6 +276,69 @@ int BPF_PROG(hardirq_ends, int number, struct irqaction *action)
 		interrupted(HARDIRQ, since, number, action->name);
 	}
 	return 0;
+}
+
+/* Timers run out within the processor's own timer interrupt, which is no device's and raises no irq_handler_entry. */
+SEC("tp_btf/hrtimer_expire_entry")
+int BPF_PROG(timer_begins)
+{
+	struct processor *here = processor(bpf_get_smp_processor_id());
+	if (here)
+		here->timer = 1;
+	return 0;
+}
+
+SEC("tp_btf/hrtimer_expire_exit")
+int BPF_PROG(timer_ends)
+{
+	struct processor *here = processor(bpf_get_smp_processor_id());
+	if (here)
+		here->timer = 0;
+	return 0;
+}
+
+static inline int vector_begins(void)
+{
+	struct processor *here = processor(bpf_get_smp_processor_id());
+	if (here)
+		here->hardirq = bpf_ktime_get_ns();
+	return 0;
+}
+
+static inline int vector_ends(int vector, const char *name)
+{
+	struct processor *here = processor(bpf_get_smp_processor_id());
+	if (here) {
+		__u64 since = here->hardirq;
+		here->hardirq = 0;
+		interrupted(HARDIRQ, since, vector, name);
+	}
+	return 0;
+}
+
+SEC("tp_btf/local_timer_entry")
+int BPF_PROG(tick_begins, int vector)
+{
+	return vector_begins();
+}
+
+SEC("tp_btf/local_timer_exit")
+int BPF_PROG(tick_ends, int vector)
+{
+	return vector_ends(vector, "timer");
+}
+
+/* What one processor has another do. */
+SEC("tp_btf/call_function_single_entry")
+int BPF_PROG(call_begins, int vector)
+{
+	return vector_begins();
+}
+
+SEC("tp_btf/call_function_single_exit")
+int BPF_PROG(call_ends, int vector)
+{
+	return vector_ends(vector, "processor call");
 }
 
 SEC("tp_btf/page_fault_user")

@@ -41,6 +41,10 @@ pub struct Counts {
     pub not_begun: u64,
     /// Calls of that function that begin no request.
     pub astray: u64,
+    /// Segments that arrived on connections that are followed, read or not.
+    pub arrived: u64,
+    /// UDP datagrams to the same port, which are not followed.
+    pub datagrams: u64,
 }
 
 impl Counts {
@@ -50,10 +54,10 @@ impl Counts {
         self.seen.saturating_sub(over)
     }
 
-    pub(crate) const KEPT: u32 = 17;
+    pub(crate) const KEPT: u32 = 19;
 
     pub(crate) fn of(c: [u64; Self::KEPT as usize]) -> Self {
-        let [seen, done, no_arrival, ring_full, ambiguous, closed, silent, before, unframed, unreadable, parts_late, stamp_missing, records_lost, connections, batched, not_begun, astray] =
+        let [seen, done, no_arrival, ring_full, ambiguous, closed, silent, before, unframed, unreadable, parts_late, stamp_missing, records_lost, connections, batched, not_begun, astray, arrived, datagrams] =
             c;
         Self {
             seen,
@@ -73,6 +77,8 @@ impl Counts {
             batched,
             not_begun,
             astray,
+            arrived,
+            datagrams,
         }
     }
 }

@@ -31,7 +31,7 @@ const PROBES: [(&str, &str); 5] = [
 /// Says when the next request of a batch begins; without the hand-over, when a response was sent.
 const SENT: (&str, &str) = ("sent", "sock_send_length");
 /// Those that follow the scheduler.
-const WHO: [(&str, &str); 9] = [
+const WHO: [(&str, &str); 15] = [
     ("switching", "sched_switch"),
     ("waking", "sched_waking"),
     ("woken", "sched_wakeup"),
@@ -40,6 +40,12 @@ const WHO: [(&str, &str); 9] = [
     ("softirq_ends", "softirq_exit"),
     ("hardirq_begins", "irq_handler_entry"),
     ("hardirq_ends", "irq_handler_exit"),
+    ("timer_begins", "hrtimer_expire_entry"),
+    ("timer_ends", "hrtimer_expire_exit"),
+    ("tick_begins", "local_timer_entry"),
+    ("tick_ends", "local_timer_exit"),
+    ("call_begins", "call_function_single_entry"),
+    ("call_ends", "call_function_single_exit"),
     ("faulting", "page_fault_user"),
 ];
 /// Where a server begins a request, by a function of its own.

@@ -92,6 +92,24 @@ CODES: dict[str, Code] = {
     "maintenance-last": Code(
         "The server's maintenance thread delays requests.", "Give it a lower priority than the workers."
     ),
+    "maintenance-lock": Code(
+        "Requests wait for a lock of the server's maintenance thread.",
+        "Let it hold the lock for shorter times, or turn it off.",
+    ),
+    "remove-sleep": Code(
+        "The server sleeps until a timer expires.", "Find the sleep or timeout in its code."
+    ),
+    "measure-upstream": Code(
+        "The server waits for input while it works on a request, such as another server's reply.",
+        "Measure or trace the server that it calls.",
+    ),
+    "no-delay": Code(
+        "Responses wait in the server's TCP for an acknowledgement.",
+        "Set TCP_NODELAY, or write them at once.",
+    ),
+    "fewer-faults": Code(
+        "Page faults take a large part of the server's work.", "Keep memory, or use huge pages."
+    ),
     "pin-threads": Code("Another thread of the server used the CPU.", "Pin each thread to its own CPU."),
     "move-program": Code("Another process used the CPU.", "Move it to other CPUs, or prefer the server."),
     "isolate-cpus": Code("A kernel thread used the CPU.", "Keep kernel threads off the server's CPUs."),
@@ -101,7 +119,7 @@ CODES: dict[str, Code] = {
     "shallow-idle": Code("A sleeping CPU had to wake up first.", "Forbid deep idle states."),
     "batch-at-client": Code("Requests wait for others of their batch.", "Batch at the clients."),
     "trace-threads": Code(
-        "Requests wait before the server reads them; for whom is not known.", "Trace again with `--who`."
+        "Requests wait, or the server sleeps; for whom or what is not known.", "Trace again with `--who`."
     ),
     "split-kinds": Code("Kinds of requests differ more than requests of one kind.", "Serve them separately."),
     "profile-server": Code("The server's own work varies.", "Look into the server with a profiler."),

@@ -227,13 +227,17 @@ class Advice(TypedDict):
 
 
 class Service(TypedDict):
-    """Processor time of the server by request, its variance between start and leaving, by worker."""
+    """CPU time per request, and for how long a request occupies a worker: from its start until it leaves.
+
+    ``variance_us2`` and ``c2``: of ``occupied_us``.
+    """
 
     workers: Count
     rate_per_s: float
     mean_us: float
     variance_us2: float
     c2: float
+    occupied_us: float
 
 
 class Records(TypedDict):

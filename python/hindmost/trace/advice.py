@@ -25,6 +25,14 @@ if TYPE_CHECKING:
 LEAST_SHARE = 0.05
 """Of the variance of latency: what has less is no reason to change anything."""
 MOST = 6
+HELD_BACK_US = 1000.0
+"""From hand-over to the network: what waits so long waits for an acknowledgement, not for the CPU."""
+FAULT_US = 0.25
+"""That a page fault takes at least."""
+FAULTS_SHARE = 0.1
+"""Of the server's work on a request, from which page faults are named."""
+ASLEEP = 0.5
+"""Share of the server's work on a request below which it does not compute for most of it."""
 MAINTENANCE = re.compile(r"lru|maint|crawler|assoc|slab|bio_|gc|compact|flush|evict|jemalloc", re.IGNORECASE)
 """Names of threads that look after a server's own data."""
 NO_GAIN = "no setting of the host makes this work more even"
@@ -32,7 +40,7 @@ NO_GAIN = "no setting of the host makes this work more even"
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """What a request costs a worker: processor time by request, and how it varies.
+    """How long a request occupies a worker, asleep or not.
 
     Attributes
     ----------
@@ -40,13 +48,17 @@ class Service:
         Threads that share the load.
     rate_per_s : float
         Requests of one worker.
-    mean_us, variance_us2 : float
+    mean_us : float
+        CPU time per request.
+    variance_us2, occupied_us : float
+        Of the time from the beginning of a request until its response left, and its mean.
     """
 
     workers: int
     rate_per_s: float
     mean_us: float
     variance_us2: float
+    occupied_us: float
 
 
 def advice(
@@ -70,7 +82,7 @@ def advice(
             found.append(_candidate(rule, part, document, service))
     covered = {one["stage"] for one in found}
     for stage in document["all"]["stages"]:
-        rule = _of_stage(stage, document, packets)
+        rule = _of_stage(stage, document, service, packets)
         if rule is not None and stage["stage"] not in covered and share_of(stage) >= LEAST_SHARE:
             found.append(_candidate(rule, {**stage, "cause": None, "who": None}, document, service))
     found.sort(key=lambda one: -one["share_of_variance"])
@@ -110,6 +122,27 @@ def _of_culprit(
     server = document["server"]["name"]
     if is_ours(who):
         return None
+    if who["name"] == "timer" and cause in ("blocked", "wake") and part["stage"] != "tcp_to_read":
+        return _Rule(
+            "remove-sleep",
+            "find the sleep or timeout in the server's code (strace -f -k -p PID shows where)",
+            "the server slept until a timer expired",
+        )
+    if cause == "wake" and part["stage"] == "start_to_response" and who["relation"] in ("interrupt", "other"):
+        return _Rule(
+            "measure-upstream",
+            "measure or trace the server that it calls",
+            "after reading a request, the server waited for input, such as the reply of another server",
+        )
+    if cause == "lock" and who["relation"] == "own" and MAINTENANCE.search(name):
+        off = server == "memcached" and "lru" in name
+        return _Rule(
+            "maintenance-lock",
+            f"let {name} hold its lock for shorter times, or turn it off",
+            f"requests waited for a lock that the server's own maintenance ({name}) held",
+            'argument = "-o no_lru_maintainer"' if off else None,
+            ("off", "on") if off else (),
+        )
     if cause == "lock" and who["relation"] != "interrupt":  # a wait that ran out of time
         return _Rule(
             "fewer-threads",
@@ -198,8 +231,13 @@ def _take_in_elsewhere(why: str, packets: Inbound | None) -> _Rule:
     )
 
 
-def _of_stage(stage: Mapping[str, Any], document: Mapping[str, Any], packets: Inbound | None) -> _Rule | None:
-    batch = document["all"]["batch"]
+def _of_stage(
+    stage: Mapping[str, Any],
+    document: Mapping[str, Any],
+    service: Service | None,
+    packets: Inbound | None,
+) -> _Rule | None:
+    batch, mean_us = document["all"]["batch"], stage["mean_us"]["value"]
     match stage["stage"]:
         case "network_to_tcp":
             return _take_in_elsewhere(
@@ -211,7 +249,7 @@ def _of_stage(stage: Mapping[str, Any], document: Mapping[str, Any], packets: In
                 "batch at the clients by an interval: hindmost compare TARGET --batch auto --rate RATE",
                 f"requests wait for others of their batch ({batch['mean']:.3g} requests on average)",
             )
-        case "tcp_to_read":
+        case "tcp_to_read" if document["who"] is None:
             return _Rule(
                 "trace-threads",
                 "trace again with --who, which shows for whom requests wait before the server reads them",
@@ -223,6 +261,28 @@ def _of_stage(stage: Mapping[str, Any], document: Mapping[str, Any], packets: In
                 "serve kinds of requests by separate servers; " + NO_GAIN,
                 "kinds of requests differ more than requests of one kind",
             )
+        case "response_to_network" if mean_us >= HELD_BACK_US:
+            return _Rule(
+                "no-delay",
+                "set TCP_NODELAY, or write each response at once",
+                "responses waited in the server's TCP, as the second of two small writes does until the"
+                " client has acknowledged the first (Nagle's algorithm)",
+            )
+        case "start_to_response" if _faults(document) * FAULT_US >= FAULTS_SHARE * mean_us:
+            return _Rule(
+                "fewer-faults",
+                "keep memory instead of returning it to the kernel (for glibc MALLOC_TRIM_THRESHOLD_ and"
+                " MALLOC_MMAP_THRESHOLD_), or use huge pages",
+                f"the server has {_faults(document):.0f} page faults per request",
+            )
+        case "start_to_response" if _sleeps(stage, document, service):
+            if document["who"] is not None:
+                return None
+            return _Rule(
+                "trace-threads",
+                "trace again with --who, which shows what the server waits for",
+                "the server sleeps for most of the time that it works on a request",
+            )
         case "start_to_response":
             return _Rule(
                 "profile-server",
@@ -230,6 +290,20 @@ def _of_stage(stage: Mapping[str, Any], document: Mapping[str, Any], packets: In
                 "the variance arises in the server's own work on a request",
             )
     return None
+
+
+def _faults(document: Mapping[str, Any]) -> float:
+    """Page faults of the server's threads by request; 0 where it is not known."""
+    who = document["who"]
+    return 0.0 if who is None else sum(one["page_faults"] for one in who["threads"]) / who["requests"]
+
+
+def _sleeps(stage: Mapping[str, Any], document: Mapping[str, Any], service: Service | None) -> bool:
+    """Whether a CPU profiler would not see most of what varies in the server's own work."""
+    if document["who"] is None:
+        return service is not None and service.mean_us < ASLEEP * stage["mean_us"]["value"]
+    parts = [part for part in document["who"]["parts"] if part["stage"] == stage["stage"]]
+    return max(parts, key=share_of, default={"cause": "running"})["cause"] != "running"
 
 
 def share_of(part: Mapping[str, Any]) -> float:
@@ -290,8 +364,7 @@ def _predicted(part: Mapping[str, Any], document: Mapping[str, Any], service: Se
     # A part of the service: what it adds to the variance, as if it were independent of the rest.
     less = max(0.0, latency["variance_us2"]["value"] - part["sd_without_us"] ** 2)
     less = min(less, service.variance_us2)
-    # An interrupt is in the thread's processor time; while it waits, it has none, and is taken all the same.
-    whole = service.mean_us + (0.0 if part["cause"] == "interrupt" else own)
+    whole = service.occupied_us
     rest = max(whole - own, 0.0)
     now = sojourn_us(service.rate_per_s, whole, service.variance_us2)
     then = sojourn_us(service.rate_per_s, rest, service.variance_us2 - less)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,7 +57,8 @@ class Function:
                 value=text,
             )
         if path:
-            if not Path(path).is_file():
+            found = _seen_by(server, Path(path).absolute())
+            if not found.is_file():
                 raise UsageError(
                     "no-such-file",
                     f"--probe-e4: there is no file {path}",
@@ -64,7 +66,7 @@ class Function:
                     option="--probe-e4",
                     path=path,
                 )
-            return cls(Path(path).absolute(), name)
+            return cls(found, name)
         if server.pid is None:
             raise UsageError(
                 "needs-root",
@@ -74,6 +76,15 @@ class Function:
                 name=server.name,
             )
         return cls(Path(f"/proc/{server.pid}/exe"), name)
+
+
+def _seen_by(server: Server, path: Path) -> Path:
+    """The file that the server knows by this path: in a container it is another one than ours."""
+    own = Path(f"/proc/{server.pid}/root") / path.relative_to("/")
+    with contextlib.suppress(OSError):
+        if own.is_file() and not (path.is_file() and own.samefile(path)):
+            return own
+    return path
 
 
 def _apart(text: str) -> tuple[str, str]:

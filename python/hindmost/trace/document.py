@@ -113,7 +113,8 @@ def document_of(
             "rate_per_s": service.rate_per_s,
             "mean_us": service.mean_us,
             "variance_us2": service.variance_us2,
-            "c2": service.variance_us2 / service.mean_us**2,
+            "occupied_us": service.occupied_us,
+            "c2": service.variance_us2 / service.occupied_us**2,
         },
         "cost": traced["cost"],
         "notes": [],
@@ -130,7 +131,7 @@ def document_of(
 def _service(
     traced: Mapping[str, Any], used_ns: Mapping[int, int], whole: Decomposition, connections: int
 ) -> Service | None:
-    """Processor time by request; threads with a hundredth of it or more are the workers.
+    """CPU time per request; threads with a hundredth of it or more are the workers.
 
     Where one of so many connections is followed, all are taken to have as many requests.
     """
@@ -143,7 +144,8 @@ def _service(
     rate = traced["counts"]["seen"] / (traced["followed_ns"] / 1e9) * connections
     workers = max(1, workers)  # all who served have ended
     mean_us = total / 1e3 / (rate * traced["lasted_ns"] / 1e9)
-    return Service(workers, rate / workers, mean_us, max(0.0, float(own.sum())))
+    occupied_us = sum(stage.mean_us.value for stage in whole.stages[3:])
+    return Service(workers, rate / workers, mean_us, max(0.0, float(own.sum())), occupied_us)
 
 
 def _ended(used_ns: Mapping[int, int]) -> list[Note]:

@@ -225,6 +225,9 @@ class Running:
                 port=server.port,
                 seen=counts["seen"],
                 unframed=counts["unframed"],
+                unreadable=counts["unreadable"],
+                arrived=counts["arrived"],
+                datagrams=counts["datagrams"],
                 protocol=server.protocol,
             )
         return document_of(self.request, traced, {**self._threads, **server.threads()}, used, looks)
@@ -235,5 +238,18 @@ def _hint(counts: Mapping[str, int]) -> str:
         return (
             "--protocol exchange counts all bytes that are read before a reply as one request (also TLS);"
             " --protocol length:OFFSET,WIDTH is for a protocol with a length field"
+        )
+    if counts["unreadable"]:
+        return (
+            f"{counts['unreadable']} reads used several buffers (readv, recvmsg) or io_uring, into which the"
+            " trace cannot look; --protocol exchange needs no look: it counts all bytes read before a reply"
+            " as one request"
+        )
+    if counts["datagrams"]:
+        return f"{counts['datagrams']} UDP datagrams arrived; the trace follows TCP alone"
+    if counts["arrived"] and not counts["before"]:
+        return (
+            f"{counts['arrived']} segments arrived that the server did not read by a system call that the"
+            " trace sees: it cannot follow splice between sockets, nor a server that hangs"
         )
     return "put load on the server: hindmost measure ... in another terminal"

@@ -8,7 +8,7 @@
 
 use std::collections::VecDeque;
 
-use super::history::{History, Off, Sleep, Span, INTERRUPT};
+use super::history::{History, Off, Sleep, Span, INTERRUPT, TIMER};
 use super::names::{Names, Relation};
 use crate::layout::Record;
 
@@ -57,14 +57,16 @@ impl Charge {
 pub struct Faceless {
     pub unknown: u32,
     pub interrupt: u32,
+    pub timer: u32,
 }
 
 impl Faceless {
     pub fn new(names: &mut Names) -> Self {
         Self {
             unknown: names.number("unknown", 0, Relation::Unknown),
-            // It is not told which one: the network's card, a timer that ran out, a disk.
-            interrupt: names.number("network, timer or disk", 0, Relation::Interrupt),
+            // It is not told which one: the network's card, a disk.
+            interrupt: names.number("network or disk", 0, Relation::Interrupt),
+            timer: names.number("timer", 0, Relation::Interrupt),
         }
     }
 }
@@ -124,6 +126,7 @@ impl Split<'_> {
     fn sleep(&mut self, why: Sleep, waker: u32, begin: u64, end: u64, hops: u32) {
         let known = match waker {
             INTERRUPT => self.others.interrupt,
+            TIMER => self.others.timer,
             _ => self.history.name(waker).unwrap_or(self.others.unknown),
         };
         let of_server = self.history.threads.contains_key(&waker);

@@ -10,6 +10,8 @@ const KEPT: usize = 1 << 14;
 
 /// In place of the thread that woke another one.
 pub const INTERRUPT: u32 = 0;
+/// A timer that ran out.
+pub const TIMER: u32 = u32::MAX;
 
 /// Why a thread sleeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +34,7 @@ pub enum Off {
     Queue { cpu: u16 },
     /// It was being woken, and not yet on this processor's queue: a processor that slept has to be told first.
     Woken { cpu: u16 },
-    /// It slept until this thread woke it; [`INTERRUPT`]: no thread did.
+    /// It slept until this thread woke it; [`INTERRUPT`], [`TIMER`]: no thread did.
     Sleep { why: Sleep, waker: u32 },
 }
 

@@ -1,5 +1,6 @@
 //! Requests of which it is known who held them up.
 
+use super::history::TIMER;
 use super::moment::What;
 use super::*;
 
@@ -93,7 +94,26 @@ fn a_wait_behind_another_process_is_charged_to_it_by_name() {
         ("tcp_to_read", "run_queue", "backup", 20),
         ("tcp_to_read", "run_queue", "compiler", 28),
         ("tcp_to_read", "running", "", 10),
-        ("tcp_to_read", "wake", "network, timer or disk", 2),
+        ("tcp_to_read", "wake", "network or disk", 2),
+    ];
+    assert_eq!(all, expected.map(|(s, c, w, us)| (s, c, w.to_owned(), us)));
+}
+
+#[test]
+fn a_sleep_that_a_timer_ends_is_the_timer_s_whoever_ran_then() {
+    const NANOSLEEP: u16 = 230;
+    let moments = [
+        switch(0, 110, (1, "worker"), 200, 1, NANOSLEEP, 0),
+        woken(150, 1, TIMER),
+        switch(110, 152, (200, "busy"), 1, 0, 0xffff, 0),
+    ];
+    let all = found(&moments, [99, 100, 105, 105, 170, 171]);
+    let expected = [
+        ("response_to_network", "running", "", 1),
+        ("start_to_response", "blocked", "timer", 40),
+        ("start_to_response", "run_queue", "busy", 2),
+        ("start_to_response", "running", "", 23),
+        ("tcp_to_read", "running", "", 5),
     ];
     assert_eq!(all, expected.map(|(s, c, w, us)| (s, c, w.to_owned(), us)));
 }
@@ -136,7 +156,7 @@ fn locks_faults_and_interrupts_within_a_request_are_told_apart() {
     let expected = [
         ("start_to_response", "interrupt", "softirq NET_RX", 3),
         ("start_to_response", "lock", "lru", 8),
-        ("start_to_response", "page_fault", "network, timer or disk", 20),
+        ("start_to_response", "page_fault", "network or disk", 20),
         ("start_to_response", "run_queue", "idle", 1),
         ("start_to_response", "run_queue", "lru", 1),
         ("start_to_response", "running", "", 26),
@@ -255,7 +275,7 @@ fn who_wakes_a_thread_is_named_or_said_to_be_unknown() {
     let charged = |who: &str| ("start_to_response", "blocked", who.to_owned(), 30);
     assert_eq!(of_waker(200), charged("client"));
     assert_eq!(of_waker(300), charged("unknown"));
-    assert_eq!(of_waker(NET), charged("network, timer or disk"));
+    assert_eq!(of_waker(NET), charged("network or disk"));
 }
 
 #[test]

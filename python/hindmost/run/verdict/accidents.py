@@ -66,6 +66,13 @@ def keep_off(e: Evidence, neighbours: Sequence[Neighbour]) -> str:
     clients = {thread["cpu"] for run in e.runs for one in run.instances for thread in one.result["threads"]}
     where = ",".join(str(cpu) for cpu in sorted(cpu for cpu in clients if cpu is not None))
     programs = [one for one in neighbours if not one.kernel]
+    if neighbours and neighbours[0].kernel:
+        most = (
+            f"{neighbours[0].name} is a kernel thread: see `hindmost host doctor`; isolcpus= at boot keeps"
+            " most away"
+        )
+        rest = [one for one in programs if one.share > limits.DELAYED]
+        return f"{most}; and {keep_off(e, rest)}" if rest else most
     shared = f"the server shares CPU {where} with the client: {A_PROCESSOR_EACH}"
     if programs and programs[0].server:
         return shared
@@ -79,8 +86,6 @@ def keep_off(e: Evidence, neighbours: Sequence[Neighbour]) -> str:
         hint = f"`ps -o pid,psr,pcpu,args -p {pid}`, then stop it, or keep it off CPU {where} (taskset -acp)"
         both = any(one.server and one.share > limits.DELAYED for one in programs)
         return f"{hint}; and {shared}" if both else hint
-    if neighbours:
-        return "these are kernel threads: see `hindmost host doctor`; booting with isolcpus= keeps most away"
     return "`top -H -o %CPU` shows what runs now; then `hindmost host doctor`"
 
 

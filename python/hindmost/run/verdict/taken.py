@@ -16,7 +16,7 @@ class Taken:
     """Interference on the busiest CPU in use, averaged over runs.
 
     ``hypervisor`` and ``programs`` are fractions of wall time; ``quota``: fraction of cgroup quota periods in
-    which a client was stopped. ``top``: the process that took most.
+    which a client was stopped. ``top``: the process or kernel thread that took most.
     """
 
     hypervisor: float
@@ -33,9 +33,10 @@ class Taken:
     def text(self) -> str:
         """Who used how much, the largest first; empty where nothing exceeds its limit."""
         who = f" ({self.top.name}, pid {self.top.pid})" if self.top else ""
+        others = "kernel threads" if self.top and self.top.kernel else "other processes"
         parts = [
             (self.hypervisor, f"the hypervisor used {percent(self.hypervisor)}"),
-            (self.programs, f"other processes{who} used {percent(self.programs)}"),
+            (self.programs, f"{others}{who} used {percent(self.programs)}"),
         ]
         found = [text for share, text in sorted(parts, reverse=True) if share > limits.STEAL_MIND]
         text = f"{listed(found)} of a CPU in use" if found else ""
@@ -57,12 +58,12 @@ class Taken:
 def taken(e: Evidence, *, whole: bool = True) -> Taken:
     """Measure interference in all runs that were made, or (not `whole`) in the runs that count."""
     runs = (e.made or e.runs) if whole else e.runs
-    programs = [one for one in instrument.neighbours(runs) if not (one.kernel or one.server or one.tracer)]
+    others = [one for one in instrument.neighbours(runs) if not (one.server or one.tracer)]
     return Taken(
         instrument.over(runs, instrument.stolen) or 0.0,
         instrument.over(runs, instrument.kept_off) or 0.0,
         instrument.over(runs, instrument.throttled) or 0.0,
-        programs[0] if programs else None,
+        others[0] if others else None,
     )
 
 

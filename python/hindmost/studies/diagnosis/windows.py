@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 
 PATIENCE_S = 2.0
 """For answers to what was due in a window; later ones count with the age that they then have."""
-DRAIN_S = 1.0
+DRAIN_S = 2.0
 """For what queued before a change, so that the window after it is not about the one before."""
+MOST_SILENT = 3
+"""Windows in a row without any answer after which the application counts as dead."""
 PAUSE_S = 0.01
 
 
@@ -39,6 +41,8 @@ class Windows:
         Length, and what is left out before: queues must drain after each change.
     taken, unanswered : int
         Windows so far, and those of them in which not one request was answered in time.
+    silent : int
+        Windows without any answer since the last answer.
     longest_us : float
         The longest quantile of a window that had no bound on harm, so of what waits anyhow.
     moves : Moves or None
@@ -57,6 +61,7 @@ class Windows:
     settle_s: float
     taken: int = 0
     unanswered: int = 0
+    silent: int = 0
     longest_us: float = 0.0
     moves: Moves | None = None
     moved: NDArray[np.float64] | None = None
@@ -74,7 +79,7 @@ class Windows:
             time.sleep(PAUSE_S)
 
     def measure(self, most_us: float = math.inf) -> float:
-        """The quantile of what is due from now on, microseconds.
+        """The quantile of what is due from now on, microseconds; where nothing is answered, the time waited.
 
         Parameters
         ----------
@@ -84,7 +89,7 @@ class Windows:
         Raises
         ------
         TargetError
-            Nothing was answered.
+            Nothing was answered, in the first window or in several in a row.
         Gone
             ``harmful-experiment``: a request has waited for longer than `most_us`.
         """
@@ -112,9 +117,10 @@ class Windows:
             time.sleep(PAUSE_S)
         self.taken += 1
         self.unanswered += not taken
+        self.silent = 0 if taken or waiting else self.silent + 1
         if waiting:
             taken.append((oldest, _engine.monotonic_ns() - max(oldest, begin)))
-        if not taken:
+        if self.silent and (self.silent == self.taken or self.silent >= MOST_SILENT):
             raise TargetError(
                 "no-answers",
                 f"the application answered no request in {self.window_s:g} s ({errors} failed)",
@@ -122,7 +128,8 @@ class Windows:
                 window_s=self.window_s,
                 failed=errors,
             )
-        found_us = float(np.quantile([latency / 1e3 for _, latency in taken], self.quantile))
+        latencies = [latency / 1e3 for _, latency in taken] or [1e6 * (self.window_s + PATIENCE_S)]
+        found_us = float(np.quantile(latencies, self.quantile))
         if math.isinf(most_us):
             self.longest_us = max(self.longest_us, found_us)
         return found_us
