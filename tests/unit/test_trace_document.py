@@ -435,7 +435,7 @@ def test_no_profiler_is_advised_for_a_server_that_sleeps_and_no_trace_by_a_trace
     assert "profile-server" in advised(None)
     assert "profile-server" not in advised(None, {9: 16_000 * 12_000}, asleep)
     assert "trace-threads" in advised(None, {9: 16_000 * 12_000}, asleep)
-    assert "trace-threads" not in advised(held_up())
+    assert "trace-threads" not in advised({**held_up(), "culprits": []})
 
 
 def test_responses_that_wait_for_an_acknowledgement_and_page_faults_are_named():

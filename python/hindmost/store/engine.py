@@ -691,6 +691,8 @@ class TraceCounts(TypedDict):
     batched: Count
     not_begun: Count
     astray: Count
+    arrived: Count
+    datagrams: Count
 
 
 class Watched(TypedDict):

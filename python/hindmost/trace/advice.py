@@ -122,7 +122,7 @@ def _of_culprit(
     server = document["server"]["name"]
     if is_ours(who):
         return None
-    if who["name"] == "timer" and cause in ("blocked", "wake") and part["stage"] != "tcp_to_read":
+    if who["name"] == "timer" and cause in ("blocked", "wake"):
         return _Rule(
             "remove-sleep",
             "find the sleep or timeout in the server's code (strace -f -k -p PID shows where)",
