@@ -19,7 +19,7 @@ class Exit(IntEnum):
 
 
 EPILOGUE = """\
-Exit codes: 0 done; 1 error; 2 usage; 3 a --require or --fail-if limit is exceeded;
-4 inconclusive; 5 host unfit; 6 invalid measurement; 130 interrupted.
+Exit codes: 0 done; 1 error; 2 usage; 3 a limit is exceeded; 4 inconclusive;
+5 host unfit; 6 invalid measurement; 130 interrupted.
 """
 """The end of every help page."""
