@@ -25,8 +25,12 @@ pub struct Fit {
 /// Shifts that break ties, relative to the range of the samples; all of them together stay far below the least
 /// difference that a sum of `f64` losses could show.
 const SHIFT: f64 = 1e-10;
-/// A slope, relative to the weight of all samples, that is rounding and no way down.
+/// A slope of the objective, relative to what was summed up for it, that is rounding and no way down.
 const FLAT: f64 = 1e-12;
+/// A slope of a fitted value, relative to the steepest, that is rounding.
+const STILL: f64 = 1e-11;
+/// Samples a cell, on average, up to which the whole line is searched at once.
+const FEW: usize = 4;
 
 /// Fits `x'b` to the `tau`-quantile of the samples, where every sample of cell `c` has row `c` of the design.
 ///
@@ -47,7 +51,7 @@ pub fn fit(cells: &Cells, design: &Matrix, tau: f64) -> Result<Fit, QuantileErro
     let mut walk = Walk::new(cells, design, tau)?;
     // A walk takes some tens of steps for a factorial design, and about as many as samples at the very worst.
     let most = 1_000 + 50 * (cells.len() + design.columns());
-    while walk.step() {
+    while walk.step()? {
         if walk.pivots > most {
             return Err(QuantileError::Pivots(walk.pivots));
         }
@@ -75,13 +79,13 @@ struct Walk<'a> {
     /// `tau` times the weight of each cell.
     wanted: Vec<f64>,
     shift: f64,
-    weight: f64,
     pivots: usize,
     /// Slopes of the fitted values along the direction looked at.
     slopes: Vec<f64>,
 }
 
 /// A sample where the slope turns: how far, and which.
+#[derive(Clone, Copy)]
 struct Turn {
     at: f64,
     cell: usize,
@@ -121,7 +125,6 @@ impl<'a> Walk<'a> {
             below: vec![(0, 0); n],
             wanted: (0..n).map(|cell| tau * cells.total(cell)).collect(),
             shift: SHIFT * (high - low).max(f64::MIN_POSITIVE),
-            weight: order.iter().map(|&cell| cells.total(cell)).sum(),
             pivots: 0,
             slopes: vec![0.0; n],
         };
@@ -167,50 +170,71 @@ impl<'a> Walk<'a> {
     }
 
     /// Goes down the steepest line from here; false where there is none.
-    fn step(&mut self) -> bool {
+    fn step(&mut self) -> Result<bool, QuantileError> {
         let p = self.design.columns();
-        let (mut steepest, mut way) = (-FLAT * self.weight, None);
+        let (gradient, summed) = self.gradient();
+        let (mut steepest, mut way) = (0.0, None);
         for pin in 0..p {
+            let cell = self.pins[pin].0;
             let column: Vec<f64> = (0..p).map(|row| self.basis.row(row)[pin]).collect();
-            for sign in [1.0, -1.0] {
-                let direction: Vec<f64> = column.iter().map(|entry| sign * entry).collect();
-                let slope = self.slope_here(&direction, pin);
-                if slope < steepest {
-                    (steepest, way) = (slope, Some((pin, direction)));
+            let (others, rounding) = (dot(&gradient, &column), magnitude(&summed, &column));
+            for (sign, below) in [(1.0, self.below[cell].0), (-1.0, self.below[cell].1)] {
+                // The pin moves by one, the other pins hold.
+                let own = self.cells.weight(cell, below) - self.wanted[cell];
+                let slope = sign * (others + own);
+                if slope < steepest && slope < -FLAT * (rounding + own.abs()) {
+                    (steepest, way) = (slope, Some((pin, sign)));
                 }
             }
         }
-        let Some((pin, direction)) = way else {
-            return false;
+        let Some((pin, sign)) = way else {
+            return Ok(false);
         };
+        let direction: Vec<f64> = (0..p).map(|row| sign * self.basis.row(row)[pin]).collect();
         self.aim(&direction, pin);
-        let turn = self.line_search();
+        let turn = self.line_search().ok_or(QuantileError::Pivots(self.pivots))?;
         self.pins[pin] = (turn.cell, turn.place);
         self.pivots += 1;
         self.settle();
-        true
+        Ok(true)
+    }
+
+    /// Gradient of the objective without the pins, by coefficient; and the sizes of what was summed up.
+    fn gradient(&self) -> (Vec<f64>, Vec<f64>) {
+        let p = self.design.columns();
+        let (mut gradient, mut summed) = (vec![0.0; p], vec![0.0; p]);
+        for cell in 0..self.cells.len() {
+            let (at_or_below, below) = self.below[cell];
+            if at_or_below != below {
+                continue; // a pin
+            }
+            let excess = self.cells.weight(cell, below) - self.wanted[cell];
+            for (column, entry) in self.design.row(cell).iter().enumerate() {
+                gradient[column] += excess * entry;
+                summed[column] += (excess * entry).abs();
+            }
+        }
+        (gradient, summed)
     }
 
     /// Slopes of all fitted values along a direction, those of the pins that hold exactly zero.
     fn aim(&mut self, direction: &[f64], pin: usize) {
+        let mut fastest = 0.0_f64;
         for cell in 0..self.cells.len() {
             let slope = dot(self.design.row(cell), direction);
-            self.slopes[cell] = if slope.abs() < 1e-11 { 0.0 } else { slope };
+            fastest = fastest.max(slope.abs());
+            self.slopes[cell] = slope;
+        }
+        for slope in &mut self.slopes {
+            if slope.abs() < STILL * fastest {
+                *slope = 0.0;
+            }
         }
         for (other, &(cell, _)) in self.pins.iter().enumerate() {
             if other != pin {
                 self.slopes[cell] = 0.0;
             }
         }
-    }
-
-    /// Slope of the objective on leaving this vertex along a direction.
-    fn slope_here(&mut self, direction: &[f64], pin: usize) -> f64 {
-        self.aim(direction, pin);
-        self.moving().fold(0.0, |sum, cell| {
-            let count = self.counted(cell, 0.0);
-            sum + self.slopes[cell] * (self.cells.weight(cell, count) - self.wanted[cell])
-        })
     }
 
     /// How many samples of a cell lie below its fitted value just beyond `t` along the line: on leaving the vertex, a
@@ -239,12 +263,42 @@ impl<'a> Walk<'a> {
         })
     }
 
-    /// Where the slope of the objective along the line turns from falling to rising: brackets it, then goes through the
-    /// few samples in between.
-    fn line_search(&self) -> Turn {
+    /// Where the slope of the objective along the line turns from falling to rising: brackets it, then selects among
+    /// the few samples in between. `None` where rounding hides it.
+    fn line_search(&self) -> Option<Turn> {
+        let (low, high) = if self.between(0.0, f64::INFINITY) > FEW * self.cells.len() {
+            self.bracket()
+        } else {
+            (0.0, f64::INFINITY)
+        };
+        let mut slope = self.slope_at(low);
+        let mut turns = self.turns(low, high);
+        let mut left = turns.as_mut_slice();
+        while left.len() > 1 {
+            let middle = (left.len() - 1) / 2;
+            left.select_nth_unstable_by(middle, |a, b| a.at.total_cmp(&b.at));
+            let nearer: f64 = left[..=middle].iter().map(|turn| self.bend(turn)).sum();
+            if slope + nearer >= 0.0 {
+                left = &mut left[..=middle];
+            } else {
+                slope += nearer;
+                left = &mut left[middle + 1..];
+            }
+        }
+        left.first().copied()
+    }
+
+    /// How much the slope of the objective rises at a sample.
+    fn bend(&self, turn: &Turn) -> f64 {
+        let weight = self.cells.weight(turn.cell, turn.place + 1) - self.cells.weight(turn.cell, turn.place);
+        self.slopes[turn.cell].abs() * weight
+    }
+
+    /// Two places on the line between which the slope turns, with few samples in between.
+    fn bracket(&self) -> (f64, f64) {
         let mut low = 0.0;
         let mut high = self.first_guess();
-        while self.slope_at(high) < 0.0 {
+        while self.slope_at(high) < 0.0 && high < f64::INFINITY {
             low = high;
             high *= 4.0;
         }
@@ -259,20 +313,7 @@ impl<'a> Walk<'a> {
                 high = middle;
             }
         }
-        let mut slope = self.slope_at(low);
-        let mut turns = self.turns(low, high);
-        turns.sort_by(|a, b| a.at.total_cmp(&b.at));
-        let mut last = None;
-        for turn in turns {
-            let weight =
-                self.cells.weight(turn.cell, turn.place + 1) - self.cells.weight(turn.cell, turn.place);
-            slope += self.slopes[turn.cell].abs() * weight;
-            last = Some(turn);
-            if slope >= 0.0 {
-                break;
-            }
-        }
-        last.expect("the slope turns at a sample, because losses rise without bound")
+        (low, high)
     }
 
     /// A distance along the line to begin with: the fastest cell moves by a millionth of the samples' range.
@@ -337,6 +378,11 @@ fn rank(design: &Matrix, order: &[usize]) -> usize {
 
 fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+/// The size of what a scalar product sums up, where the sizes of one side are known.
+fn magnitude(sizes: &[f64], b: &[f64]) -> f64 {
+    sizes.iter().zip(b).map(|(size, b)| size * b.abs()).sum()
 }
 
 fn product(matrix: &Matrix, vector: &[f64]) -> Vec<f64> {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,11 @@ from hindmost.stats.requests.preprocessing import LARGE, solve_large
 from hindmost.stats.requests.sandwich import cluster_sandwich
 from hindmost.stats.tables import Floats
 
+_CLEAR = 1e-9
+"""Ratio of the eigenvalues of the columns' products beyond which no rank need be found."""
+_NEAR = 1e4
+"""Median residuals within which a sample is near the fit."""
+_ROUNDS = 5
 _TINY = float(np.finfo(np.float64).eps) ** (2 / 3)
 
 
@@ -31,30 +37,48 @@ class Level:
 class Rows:
     """Samples by different rows of the design, ready for any number of levels.
 
+    Columns are fitted from the middle of their values and in units of their range, so neither the zero nor
+    the unit of a covariate matters.
+
     Parameters
     ----------
     x : ndarray, shape (n, features)
     y : ndarray, shape (n,)
     weights : ndarray, shape (n,), or None
+        How often each sample counts; those of weight 0 are left out.
     intercept : bool
         Put a column of ones in front.
+    names : list of str
+        Of the features, for messages.
+
+    Raises
+    ------
+    ArgumentError
+        If columns depend on each other.
     """
 
-    def __init__(self, x: Floats, y: Floats, weights: Floats | None, intercept: bool) -> None:
-        rows, self.cell_of = _cells(x)
-        self.design = np.column_stack([np.ones(len(rows)), rows]) if intercept else rows
-        self.weights = weights
+    def __init__(
+        self, x: Floats, y: Floats, weights: Floats | None, intercept: bool, names: Sequence[str] = ()
+    ) -> None:
+        names = [*(["(Intercept)"] if intercept else []), *names]
+        self._counted = np.ones(len(y), dtype=bool) if weights is None else weights > 0.0
+        rows, self.cell_of = _cells(x[self._counted])
+        self.weights = None if weights is None else weights[self._counted]
+        self.design, self._back = _conditioned(
+            np.column_stack([np.ones(len(rows)), rows]) if intercept else rows
+        )
+        _refuse_dependent(self.design, names)
         # Numbers of the size of their scatter: y + 1e12 is fitted as y is.
-        self._level = float(np.median(y)) if intercept and np.isfinite(y).all() else 0.0
+        y = y[self._counted]
+        self._level = float(np.median(y)) if intercept else 0.0
         self.y = y - self._level
-        self.cells = _engine.QuantileCells(self.y, self.cell_of, len(rows), weights)
+        self._cells = _engine.QuantileCells(self.y, self.cell_of, len(rows), self.weights)
         self._first = np.eye(self.design.shape[1])[0] if intercept else np.zeros(self.design.shape[1])
 
     def fit(self, tau: float, clusters: npt.NDArray[Any] | None) -> Level:
         """Fit one level."""
         solution = self._solve(tau)
-        fitted = (self.design @ solution)[self.cell_of]
-        rest = self.y - fitted
+        rest = self._rest(solution)
         weight = 1.0 if self.weights is None else self.weights
         scores: Floats = np.asarray((tau - (rest <= 0.0)) * weight, np.float64)
         objective = math.fsum((rest * (tau - (rest < 0.0)) * weight).tolist())
@@ -62,18 +86,25 @@ class Rows:
         density = self._densities(mass, tau)
         if clusters is not None:
             covariance, degrees = _clustered(
-                scores, self.weights, self.cell_of, clusters, self.design, density
+                scores, self.weights, self.cell_of, clusters[self._counted], self.design, density, self._back
             )
         else:
-            own = None if self.weights is None else self.weights**2
-            squares = np.bincount(self.cell_of, own, minlength=len(self.design))
             bread = _inverse((self.design.T * (mass * density)) @ self.design)
-            covariance = bread @ (tau * (1.0 - tau) * (self.design.T * squares) @ self.design) @ bread
+            meat = tau * (1.0 - tau) * (self.design.T * mass) @ self.design
+            covariance = self._back @ bread @ meat @ bread @ self._back.T
             degrees = np.full(self.design.shape[1], math.inf)
-        return Level(solution + self._level * self._first, objective, covariance, degrees)
+        return Level(self._back @ solution + self._level * self._first, objective, covariance, degrees)
+
+    def _rest(self, solution: Floats) -> Floats:
+        return np.asarray(self.y - (self.design @ solution)[self.cell_of], dtype=np.float64)
 
     def _solve(self, tau: float) -> Floats:
-        """By the cells' own quantiles where the design is saturated, by heaps where rows are many."""
+        """By the cells' own quantiles where the design is saturated, else near the fit first.
+
+        A sample far from the fit counts by its side alone, so it is drawn near: one of 1e9 among others of
+        100 would leave nothing of the digits that tell those apart. If no such sample changed sides, that is
+        the optimum of the samples as they are.
+        """
         if not 0.0 < tau < 1.0:
             raise ArgumentError(
                 "bad-argument",
@@ -82,15 +113,35 @@ class Rows:
                 value=tau,
             )
         count, columns = self.design.shape
-        if count == columns and np.linalg.matrix_rank(self.design) == columns:
-            quantiles = self.cells.quantiles(tau)
-            if all(value is not None for value in quantiles):
-                at = np.array(quantiles, dtype=np.float64)
-                return np.linalg.solve(self.design, at).astype(np.float64)
-        if count >= LARGE and np.linalg.matrix_rank(self.design) == columns:
-            weight = np.ones(len(self.y)) if self.weights is None else self.weights
-            return solve_large(self.design[self.cell_of], self.y, weight, tau, _exact)
-        return np.array(self.cells.fit(self.design.ravel().tolist(), columns, tau)[0])
+        if count == columns:
+            at = np.array(self._cells.quantiles(tau), dtype=np.float64)
+            return np.asarray(np.linalg.solve(self.design, at), dtype=np.float64)
+        solution = np.zeros(columns)
+        for _ in range(_ROUNDS):
+            rest = self._rest(solution)
+            size = np.abs(rest)
+            reach = first = _NEAR * float(np.median(size[size > 0.0])) if size.any() else math.inf
+            while True:
+                step = self._exact(np.clip(rest, -reach, reach), tau)
+                far = size > reach
+                moved = np.abs((self.design @ step)[self.cell_of][far])
+                if not far.any() or moved.max() < reach:
+                    break
+                reach = 2.0 * float(np.median(size[far]))
+            solution = solution + step
+            if reach == first:
+                break
+        return solution
+
+    def _exact(self, y: Floats, tau: float) -> Floats:
+        """Coefficients of samples of like size: by heaps where rows are many."""
+        count, columns = self.design.shape
+        if count >= LARGE:
+            weight = np.ones(len(y)) if self.weights is None else self.weights
+            return solve_large(self.design[self.cell_of], y, weight, tau, _exact)
+        same = np.array_equal(y, self.y)
+        cells = self._cells if same else _engine.QuantileCells(y, self.cell_of, count, self.weights)
+        return np.array(cells.fit(self.design.ravel().tolist(), columns, tau)[0])
 
     def _densities(self, mass: Floats, tau: float) -> Floats:
         """Density of each row's samples at the fit, from fits on either side (Hendricks and Koenker 1992)."""
@@ -113,15 +164,6 @@ def _exact(x: Floats, y: Floats, weight: Floats, tau: float) -> Floats:
 
 def _cells(x: Floats) -> tuple[Floats, npt.NDArray[np.uint32]]:
     """Different rows of x, and for each sample the number of its row."""
-    if not np.isfinite(x).all():
-        row, column = np.argwhere(~np.isfinite(x))[0]
-        raise ArgumentError(
-            "bad-argument",
-            f"X[{row}, {column}] is {x[row, column]}, but must be a finite number",
-            argument="X",
-            line=row,
-            column=column,
-        )
     code = np.zeros(len(x), dtype=np.int64)
     for column in x.T:
         if ((column == 0.0) | (column == 1.0)).all():
@@ -133,6 +175,45 @@ def _cells(x: Floats) -> tuple[Floats, npt.NDArray[np.uint32]]:
             code = np.unique(code, return_inverse=True)[1]
     _, first, cell_of = np.unique(code, return_index=True, return_inverse=True)
     return x[first], cell_of.astype(np.uint32)
+
+
+def _conditioned(design: Floats) -> tuple[Floats, Floats]:
+    """Columns about a value in their middle, in units (powers of two) of their range; and the way back.
+
+    Coefficients of the columns given are the second matrix times those of the columns returned.
+    """
+    low, high = design.min(axis=0), design.max(axis=0)
+    constant = next((k for k in range(len(low)) if low[k] == high[k] != 0.0), None)
+    back = np.eye(len(low))
+    out = design.copy()
+    for k in range(len(low)):
+        if constant not in (None, k) and max(-low[k], high[k]) > 2.0 * (high[k] - low[k]):
+            middle = float(np.partition(design[:, k], len(design) // 2)[len(design) // 2])
+            out[:, k] -= middle
+            back[constant, k] = -middle / low[constant]
+        size = float(np.abs(out[:, k]).max())
+        if size > 0.0:
+            unit = 2.0 ** math.floor(math.log2(size))
+            out[:, k] /= unit
+            back[:, k] /= unit
+    return out, back
+
+
+def _refuse_dependent(design: Floats, names: Sequence[str]) -> None:
+    columns = design.shape[1]
+    if columns == 0 or len(design) == 0:
+        raise ArgumentError("bad-argument", "nothing to fit: no rows, or no columns", argument="X")
+    sizes = np.linalg.eigvalsh(design.T @ design)
+    if sizes[0] > _CLEAR * sizes[-1] or np.linalg.matrix_rank(design) == columns:
+        return
+    place = next(k for k in range(columns) if np.linalg.matrix_rank(design[:, : k + 1]) <= k)
+    raise ArgumentError(
+        "bad-argument",
+        f"column {names[place]} follows from those before it, so its coefficient cannot be told",
+        argument="X",
+        name=names[place],
+        column=place - columns + len(names) - (names[0] == "(Intercept)"),
+    )
 
 
 def _inverse(matrix: Floats) -> Floats:
@@ -148,6 +229,7 @@ def _clustered(
     clusters: npt.NDArray[Any],
     design: Floats,
     density: Floats,
+    back: Floats,
 ) -> tuple[Floats, Floats]:
     """Covariance and degrees of freedom with samples of one cluster belonging together."""
     if clusters.shape != scores.shape:
@@ -163,4 +245,4 @@ def _clustered(
     cell = pieces % len(design)
     mass = np.bincount(piece_of, weights).astype(np.float64)
     score = np.asarray(np.bincount(piece_of, scores), dtype=np.float64)
-    return cluster_sandwich(design[cell], pieces // len(design), mass * density[cell], score)
+    return cluster_sandwich(design[cell], pieces // len(design), mass * density[cell], score, back)

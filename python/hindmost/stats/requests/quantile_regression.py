@@ -108,6 +108,7 @@ class QuantileRegression:
     covariance_: Floats
     degrees_: Floats
     feature_names_in_: list[str]
+    n_features_in_: int
 
     def __init__(
         self,
@@ -128,6 +129,12 @@ class QuantileRegression:
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Settings by name, as scikit-learn asks for them."""
         return {key: getattr(self, key) for key in ("quantile", "fit_intercept", "jitter", "random_state")}
+
+    def __sklearn_tags__(self) -> Any:  # noqa: ANN401
+        """What scikit-learn asks of a regressor."""
+        from sklearn.utils import RegressorTags, Tags, TargetTags  # type: ignore[import-not-found, unused-ignore]
+
+        return Tags("regressor", TargetTags(required=True), regressor_tags=RegressorTags())
 
     def set_params(self, **params: Any) -> QuantileRegression:  # noqa: ANN401
         """Change settings; fit anew afterwards."""
@@ -158,30 +165,40 @@ class QuantileRegression:
         y : array, shape (n,)
             What is explained.
         sample_weight : array, shape (n,), optional
-            A sample of weight 2 counts as two.
+            A sample of weight 2 counts as two, in the fit and in its errors; one of weight 0 is left out.
         clusters : array, shape (n,), optional
             Samples with the same label belong together (one run) and say less than as many apart.
 
         Raises
         ------
         ValueError
-            If shapes do not fit, a value is no finite number, the level is not in (0, 1), or columns depend
-            on each other.
+            If shapes or indices of data frames do not fit, a value is no finite number, a weight is negative,
+            the level is not in (0, 1), or columns depend on each other.
         """
         names = [str(name) for name in getattr(X, "columns", ())]
         x = _table(X)
+        given = {"y": y, "sample_weight": sample_weight, "clusters": clusters}
+        for argument, values in given.items():
+            _refuse_misaligned(X, argument, values)
         samples = _column("y", y, len(x))
-        weights = None if sample_weight is None else _column("sample_weight", sample_weight, len(x))
+        weights = None if sample_weight is None else _weights(sample_weight, len(x))
         labels = None if clusters is None else np.asarray(clusters)
-        if not len(x):
-            raise ArgumentError("bad-argument", "nothing to fit: X has no rows", argument="X")
+        if labels is not None and labels.shape != samples.shape:
+            raise ArgumentError(
+                "bad-argument",
+                f"clusters must have shape {samples.shape}, got {labels.shape}",
+                argument="clusters",
+            )
+        if not len(x) or (weights is not None and not weights.any()):
+            raise ArgumentError("bad-argument", "nothing to fit: X has no rows with a weight", argument="X")
+        self.feature_names_in_ = names or [f"x{i}" for i in range(x.shape[1])]
+        self.n_features_in_ = x.shape[1]
         if self.jitter > 0.0:
             noise = np.random.default_rng(self.random_state).standard_normal(samples.shape)
             samples = samples + self.jitter * samples.std() * noise
-        rows = Rows(x, samples, weights, self.fit_intercept)
+        rows = Rows(x, samples, weights, self.fit_intercept, self.feature_names_in_)
         self._levels: list[Level] = [rows.fit(tau, labels) for tau in self._quantiles]
         self._frame, self._named = (type(X) if names else dict), bool(names)
-        self.feature_names_in_ = names or [f"x{i}" for i in range(x.shape[1])]
         first = int(self.fit_intercept)
         self.coef_ = self._of([one.solution[first:] for one in self._levels])
         self.intercept_ = self._of([float(one.solution[0]) if first else 0.0 for one in self._levels])
@@ -259,7 +276,7 @@ class QuantileRegression:
         samples = _column("y", y, len(predicted))
         weight = np.ones(len(samples))
         if sample_weight is not None:
-            weight = _column("sample_weight", sample_weight, len(samples))
+            weight = _weights(sample_weight, len(samples))
         shares = []
         for tau, fitted in zip(self._quantiles, predicted.reshape(len(samples), -1).T, strict=True):
             constant = Rows(np.empty((len(samples), 0)), samples, weight, True).fit(tau, None).objective
@@ -340,7 +357,45 @@ def _table(X: Any) -> Floats:  # noqa: ANN401
             f"X must have two dimensions, got shape {x.shape}; for one column X.reshape(-1, 1)",
             argument="X",
         )
+    if not np.isfinite(x).all():
+        row, column = (int(place[0]) for place in np.nonzero(~np.isfinite(x)))
+        name = [str(one) for one in getattr(X, "columns", ())][column : column + 1] or [str(column)]
+        raise ArgumentError(
+            "bad-argument",
+            f"X[{row}, {name[0]}] is {x[row, column]}, but must be a finite number",
+            argument="X",
+            line=row,
+            column=column,
+            name=name[0],
+        )
     return x
+
+
+def _weights(values: npt.ArrayLike, rows: int) -> Floats:
+    weights = _column("sample_weight", values, rows)
+    if (weights < 0.0).any():
+        place = int(np.argmin(weights))
+        raise ArgumentError(
+            "bad-argument",
+            f"sample_weight[{place}] is {weights[place]:g}, but must not be negative",
+            argument="sample_weight",
+            line=place,
+            value=float(weights[place]),
+        )
+    return weights
+
+
+def _refuse_misaligned(X: Any, argument: str, values: Any) -> None:  # noqa: ANN401
+    """Refuse what pandas would align by its index: rows are taken in order."""
+    ours, theirs = getattr(X, "index", None), getattr(values, "index", None)
+    equals = getattr(ours, "equals", None)  # lists have an index, too, which is none
+    if equals is not None and hasattr(theirs, "equals") and not equals(theirs):
+        raise ArgumentError(
+            "bad-argument",
+            f"{argument} has another index than X, and rows are taken in order",
+            hint=f"{argument}.loc[X.index]",
+            argument=argument,
+        )
 
 
 def _column(name: str, values: npt.ArrayLike, rows: int) -> Floats:
@@ -348,5 +403,13 @@ def _column(name: str, values: npt.ArrayLike, rows: int) -> Floats:
     if column.shape != (rows,):
         raise ArgumentError(
             "bad-argument", f"{name} must have shape ({rows},), got {column.shape}", argument=name
+        )
+    if not np.isfinite(column).all():
+        place = int(np.argmin(np.isfinite(column)))
+        raise ArgumentError(
+            "bad-argument",
+            f"{name}[{place}] is {column[place]}, but must be a finite number",
+            argument=name,
+            line=place,
         )
     return column

@@ -18,7 +18,7 @@ _NOTHING_LEFT = 1e-8
 
 
 def cluster_sandwich(
-    x: Floats, cluster: npt.NDArray[np.int64], density: Floats, score: Floats
+    x: Floats, cluster: npt.NDArray[np.int64], density: Floats, score: Floats, back: Floats | None = None
 ) -> tuple[Floats, Floats]:
     """Covariance of coefficients, and the degrees of freedom of each.
 
@@ -32,6 +32,8 @@ def cluster_sandwich(
         Samples of the piece (their weight) times the density of each at its fitted value.
     score : ndarray, shape (pieces,)
         Sum over the piece of ``w (tau - [y <= fit])``.
+    back : ndarray, shape (p, p), optional
+        Takes coefficients of `x` to those that are reported.
 
     Returns
     -------
@@ -47,6 +49,7 @@ def cluster_sandwich(
     root = vectors / np.sqrt(sizes)
     # In coordinates in which the bread is the identity.
     z = x @ root
+    root = root if back is None else back @ root
     scores = np.zeros((groups, p))
     np.add.at(scores, cluster, z * score[:, None])
     weight = np.zeros((groups, p, p))
