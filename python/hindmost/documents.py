@@ -1,4 +1,4 @@
-"""How files from elsewhere are read: regular files of a bounded size, JSON and TOML of a bounded depth.
+"""How files from elsewhere are read: regular files of a bounded size, JSON and TOML of a bounded depth, tables.
 
 Anything else (a pipe, a device, a file that never ends) is an ``OSError``, and a document that is nested
 beyond the interpreter's depth an error of its own parser: callers handle both as they handle the usual ones.
@@ -6,17 +6,37 @@ beyond the interpreter's depth an error of its own parser: callers handle both a
 
 from __future__ import annotations
 
+import codecs
 import errno
+import io
 import json
 import os
 import stat
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 MOST_BYTES = 256 << 20
 """More than any document that Hindmost writes, and a fraction of any host's memory."""
 DEEP = "it is nested too deeply"
+
+
+def open_regular(path: Path) -> io.BufferedReader:
+    """Open a regular file.
+
+    Raises
+    ------
+    OSError
+        It cannot be read, or is no regular file.
+    """
+    # A pipe without a writer would be waited for.
+    file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
+    mode = os.fstat(file.fileno()).st_mode
+    if not stat.S_ISREG(mode):
+        file.close()
+        number = errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL
+        raise OSError(number, "it is not a regular file", str(path))
+    return file
 
 
 def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
@@ -33,20 +53,16 @@ def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
     OSError
         It cannot be read, is no regular file, or is larger than `most`.
     """
-    # A pipe without a writer would be waited for.
-    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-        facts = os.fstat(file.fileno())
-        if not stat.S_ISREG(facts.st_mode):
-            number = errno.EISDIR if stat.S_ISDIR(facts.st_mode) else errno.EINVAL
-            raise OSError(number, "it is not a regular file", str(path))
-        if facts.st_size > most:
+    with open_regular(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > most:
             raise OSError(errno.EFBIG, f"it is larger than {most} bytes", str(path))
         # What grows meanwhile is read as it was: room is taken for all that is asked for.
-        return file.read(facts.st_size)
+        return file.read(size)
 
 
 def read_text(path: Path, most: int = MOST_BYTES) -> str:
-    """Read a regular file of UTF-8.
+    """Read a regular file of UTF-8, without the byte order mark that some editors write at its start.
 
     Raises
     ------
@@ -55,7 +71,45 @@ def read_text(path: Path, most: int = MOST_BYTES) -> str:
     UnicodeDecodeError
         It is not UTF-8.
     """
-    return read_bytes(path, most).decode()
+    return read_bytes(path, most).decode("utf-8-sig")
+
+
+def is_name(field: str) -> bool:
+    """Whether a field of a table's first line may name its column; a number with a typing error does not.
+
+    >>> is_name("seconds"), is_name("O"), is_name("1O"), is_name("3.5")
+    (True, False, False, False)
+    """
+    field = field.strip().strip('"')
+    return not (field.startswith(tuple("0123456789+-.")) or set(field) <= set("0123456789OoIl.+-eE"))
+
+
+def open_table(path: Path) -> TextIO:
+    """Open a table that people or their programs wrote, such as a CSV file, to read it line by line.
+
+    UTF-8 with or without a byte order mark, or UTF-16 with one; other bytes are taken as Latin-1.
+
+    Raises
+    ------
+    OSError
+        It cannot be read, or is no regular file.
+    """
+    file = open_regular(path)
+    marked = file.peek(2)[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+    encoding = "utf-16" if marked else "utf-8-sig"
+    return io.TextIOWrapper(file, encoding=encoding, errors=_LATIN_1, newline="")
+
+
+_LATIN_1 = "hindmost-latin-1"
+
+
+def _as_latin_1(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    return error.object[error.start : error.end].decode("latin-1"), error.end
+
+
+codecs.register_error(_LATIN_1, _as_latin_1)
 
 
 def read_kernel(path: Path | str) -> str:

@@ -94,20 +94,21 @@ impl Trace {
     fn parse(&self, text: &str) -> Result<Moments, TraceError> {
         let wrong = |line: usize, what: String| TraceError::Line { file: self.file.clone(), line, what };
         let unit = UNITS.iter().find(|(name, _)| *name == self.unit).map_or(1.0, |(_, seconds)| *seconds);
+        let mut first = None;
         let mut at_s: Vec<f64> = Vec::new();
         for (index, line) in text.lines().enumerate() {
             let line = line.trim();
             if line.is_empty() || line.starts_with('#') {
                 continue;
             }
-            let Some(field) = line.split([',', ';', '\t']).nth(self.column - 1) else {
+            let mut fields = line.split([',', ';', '\t']).map(str::trim);
+            let Some(field) = fields.clone().nth(self.column - 1) else {
                 return Err(wrong(index + 1, format!("`{line}` has no column {}", self.column)));
             };
-            let moment = match field.trim().parse::<f64>() {
-                Ok(moment) if moment.is_finite() => moment * unit,
-                // Names of columns.
-                _ if at_s.is_empty() && index == 0 => continue,
-                _ => return Err(wrong(index + 1, format!("`{}` is no number", field.trim()))),
+            let moment = match Moment::parse(field, unit) {
+                Some(moment) => moment.since(first.get_or_insert(moment)),
+                None if index == 0 && fields.all(is_name) => continue,
+                None => return Err(wrong(index + 1, format!("`{field}` is neither a number nor a date"))),
             };
             if let Some(&before) = at_s.last() {
                 if moment < before {
@@ -118,15 +119,89 @@ impl Trace {
             at_s.push(moment);
         }
         let count = at_s.len();
-        let length = if count < 2 { 0.0 } else { at_s[count - 1] - at_s[0] };
+        let length = at_s.last().copied().unwrap_or_default();
         if length <= 0.0 {
             let what = format!("{count} moments in {length} s are too few for a rate");
             return Err(wrong(text.lines().count(), what));
         }
         let gap = length / (count - 1) as f64;
-        let first = at_s[0];
-        Ok(Moments { rising: at_s.iter().map(|at| (at - first) / gap).collect(), rate_per_s: 1.0 / gap })
+        Ok(Moments { rising: at_s.iter().map(|at| at / gap).collect(), rate_per_s: 1.0 / gap })
     }
+}
+
+/// A moment as it is written: whole units apart from the rest, so that nanoseconds since 1970 keep all their digits.
+#[derive(Clone, Copy)]
+struct Moment {
+    whole: i128,
+    rest: f64,
+    unit_s: f64,
+}
+
+impl Moment {
+    /// A number of units, or a date and time of day such as `2023-11-16 18:17:03.98`, with or without a zone.
+    fn parse(text: &str, unit_s: f64) -> Option<Self> {
+        if let Some(moment) = Self::of_date(text) {
+            return Some(moment);
+        }
+        let digits = text.split('.').next().unwrap_or_default();
+        if let (Ok(whole), Ok(rest)) =
+            (digits.parse::<i128>(), format!("0{}", &text[digits.len()..]).parse::<f64>())
+        {
+            let sign = if text.starts_with('-') { -1.0 } else { 1.0 };
+            return (rest.is_finite() && !text.contains(['e', 'E'])).then_some(Self {
+                whole,
+                rest: sign * rest,
+                unit_s,
+            });
+        }
+        let number = text.parse::<f64>().ok().filter(|one| one.is_finite() && one.abs() < 1e30)?;
+        Some(Self { whole: number.trunc() as i128, rest: number.fract(), unit_s })
+    }
+
+    /// RFC 3339, 5.6, with a blank or a `T` in the middle.
+    fn of_date(text: &str) -> Option<Self> {
+        let (day, time) = text.split_once([' ', 'T', 't'])?;
+        let mut numbers = day.splitn(3, '-').map(str::parse::<i128>);
+        let (year, month, day) = (numbers.next()?.ok()?, numbers.next()?.ok()?, numbers.next()?.ok()?);
+        let end = time.find(['Z', 'z', '+', '-']).unwrap_or(time.len());
+        let (time, zone) = time.split_at(end);
+        let mut parts = time.trim().splitn(3, ':');
+        let (hour, minute, second) =
+            (parts.next()?.parse::<i128>().ok()?, parts.next()?.parse::<i128>().ok()?, parts.next()?);
+        let whole = second.split('.').next()?;
+        let rest: f64 = format!("0{}", &second[whole.len()..]).parse().ok()?;
+        let offset = match zone.strip_prefix(['+', '-']) {
+            None => 0,
+            Some(zone) => {
+                let (hours, minutes) = zone.split_once(':')?;
+                hours.parse::<i128>().ok()? * 3_600 + minutes.parse::<i128>().ok()? * 60
+            }
+        };
+        let offset = if zone.starts_with('-') { -offset } else { offset };
+        if !(1..=12).contains(&month) || !(1..=31).contains(&day) || hour > 24 || minute > 59 {
+            return None;
+        }
+        // Days since 1970 (Hinnant, "chrono-compatible low-level date algorithms").
+        let from_march = if month > 2 { year } else { year - 1 };
+        let (era, within) = (from_march.div_euclid(400), from_march.rem_euclid(400));
+        let days = era * 146_097 + within * 365 + within / 4 - within / 100
+            + (153 * ((month + 9) % 12) + 2) / 5
+            + day
+            - 719_469;
+        let whole = days * 86_400 + hour * 3_600 + minute * 60 + whole.parse::<i128>().ok()? - offset;
+        Some(Self { whole, rest, unit_s: 1.0 })
+    }
+
+    /// Seconds since another moment of the same file.
+    fn since(self, first: &Self) -> f64 {
+        ((self.whole - first.whole) as f64 + (self.rest - first.rest)) * self.unit_s
+    }
+}
+
+/// Whether a field of the first line may be the name of its column; a number with a typing error is none.
+fn is_name(field: &str) -> bool {
+    let of_number = |c: char| c.is_ascii_digit() || "OoIl.+-eE".contains(c);
+    !field.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c)) && !field.chars().all(of_number)
 }
 
 impl Statement for Trace {
@@ -196,6 +271,27 @@ mod tests {
         assert_eq!((plain.rising.clone(), plain.rate_per_s), (vec![0.0, 0.5, 2.0], 1.0));
         let table = trace(2, "ms").parse("id,at\na,10000\nb,10500\nc,12000\n").unwrap();
         assert_eq!(table, plain);
+    }
+
+    #[test]
+    fn nanoseconds_since_1970_keep_their_digits_and_dates_are_moments() {
+        let start = 1_700_000_000_000_000_000_i64;
+        let lines: String = [0, 1_000, 3_000, 9_000].iter().map(|ns| format!("{}\n", start + ns)).collect();
+        let found = trace(1, "ns").parse(&lines).unwrap();
+        let off = |(at, right): (&f64, f64)| (at - right / 3.0).abs();
+        assert!(found.rising.iter().zip([0.0, 1.0, 3.0, 9.0]).map(off).all(|off| off < 1e-12), "{found:?}");
+        let dates = "TIMESTAMP,tokens\n2023-12-31 23:59:59.5,1\n2024-01-01T00:00:00Z,2\n2024-01-01T02:00:01.5+02:00,3\n";
+        let found = trace(1, "ms").parse(dates).unwrap();
+        assert_eq!((found.rising, found.rate_per_s), (vec![0.0, 0.5, 2.0], 1.0));
+        let leap = trace(1, "s").parse("2024-02-29T00:00:00Z\n2024-03-01T00:00:00Z\n").unwrap();
+        assert_eq!(leap.rate_per_s, 1.0 / 86_400.0);
+    }
+
+    #[test]
+    fn a_typing_error_in_the_first_line_is_not_taken_for_a_name() {
+        for text in ["O\n1\n2\n", "1O\n11\n12\n", "x,7\n1,8\n2,9\n"] {
+            assert!(matches!(trace(1, "s").parse(text), Err(TraceError::Line { line: 1, .. })), "{text:?}");
+        }
     }
 
     #[test]

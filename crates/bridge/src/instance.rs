@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use hindmost_load::engine::{self, Controller, Needs, Unattended};
-use hindmost_plan::Plan;
+use hindmost_plan::{HttpRequest, Plan, PlanError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use serde_json::{json, Value};
 
 use crate::fault::{load_error, raise};
 use crate::pipe::Pipe;
@@ -42,6 +43,20 @@ pub fn check_plan(plan: &str) -> PyResult<String> {
     let opened = plan.workload.clone().opened().map_err(|e| load_error(e.into()))?;
     engine::check_protocol(&Plan { workload: opened, ..plan.clone() }).map_err(load_error)?;
     serde_json::to_string(&plan).map_err(|e| raise("plan", &e.to_string()))
+}
+
+/// Requests of HTTP that no plan may hold, of a JSON list of them: JSON text with a list of pairs, the place of each in
+/// the list and the `field` and what it `must` be.
+#[pyfunction]
+pub fn refused_requests(requests: &str) -> PyResult<String> {
+    let fail = |e: serde_json::Error| raise("plan", &e.to_string());
+    let requests: Vec<Value> = serde_json::from_str(requests).map_err(fail)?;
+    let refused = |(at, one)| match HttpRequest::from_value(one) {
+        Err(PlanError::Field { field, must, .. }) => Some(json!([at, {"field": field, "must": must}])),
+        _ => None,
+    };
+    let refused: Vec<Value> = requests.into_iter().enumerate().filter_map(refused).collect();
+    serde_json::to_string(&refused).map_err(fail)
 }
 
 /// What an instance of a plan needs of its host, as JSON text: `files`, `ports`, `memory_bytes`,

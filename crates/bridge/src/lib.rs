@@ -50,7 +50,9 @@ mod _engine {
         topology,
     };
     #[pymodule_export]
-    use super::instance::{check_plan, clean_up, first_request, plan_needs, plan_schema, run_instance};
+    use super::instance::{
+        check_plan, clean_up, first_request, plan_needs, plan_schema, refused_requests, run_instance,
+    };
     #[pymodule_export]
     use super::knobs::{
         check_knob, keep_knob, knobs, left_knobs, promise_folder, promise_steps, recover_knobs,

@@ -47,13 +47,19 @@ pub fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Reads a whole regular file of UTF-8.
+/// Reads a whole regular file of UTF-8, without the byte order mark that some editors write at its start.
 ///
 /// # Errors
-/// As [`read_regular`]; that it is not UTF-8.
+/// As [`read_regular`]; that a line is not UTF-8.
 pub fn read_regular_text(path: &Path) -> io::Result<String> {
-    let mut text = String::new();
-    open_to_read_whole(path)?.take(LARGEST).read_to_string(&mut text)?;
+    let mut text = String::from_utf8(read_regular(path)?).map_err(|e| {
+        let good = &e.as_bytes()[..e.utf8_error().valid_up_to()];
+        let line = 1 + good.iter().filter(|&&byte| byte == b'\n').count();
+        io::Error::new(io::ErrorKind::InvalidData, format!("line {line} is not UTF-8"))
+    })?;
+    if text.starts_with('\u{feff}') {
+        text.drain(..'\u{feff}'.len_utf8());
+    }
     Ok(text)
 }
 
@@ -146,4 +152,25 @@ pub fn is_of_kernel(file: &File) -> bool {
     const MAGICS: [u64; 4] = [0x9fa0, 0x6265_6572, 0x0027_e0eb, 0x6367_7270];
     #[allow(clippy::cast_sign_loss, reason = "numbers of types of file systems fit into 32 bits")]
     fstatfs(file).is_ok_and(|facts| MAGICS.contains(&(facts.f_type as u64 & 0xffff_ffff)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_has_no_byte_order_mark_and_a_line_of_other_bytes_is_named() {
+        let file = std::env::temp_dir().join(format!("hindmost-text-{}", std::process::id()));
+        let read = |bytes: &[u8]| {
+            std::fs::write(&file, bytes).unwrap();
+            read_regular_text(&file)
+        };
+        assert_eq!(read(b"\xef\xbb\xbfk1\n\xef\xbb\xbf").unwrap(), "k1\n\u{feff}");
+        let refused = read(b"a\nK\xf6ln\n").unwrap_err();
+        assert_eq!(
+            (refused.kind(), refused.to_string().contains("line 2")),
+            (io::ErrorKind::InvalidData, true)
+        );
+        std::fs::remove_file(file).unwrap();
+    }
 }

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 from hindmost.cli.options import LOAD, option
+from hindmost.cli.streams import say
 from hindmost.exits import Exit
 
 
@@ -25,5 +26,7 @@ def workload(
     from hindmost.plan.workload import named_workloads
 
     named = str(source) in named_workloads()
-    print(json.dumps(load_workload(source) if named else read_requests(source), indent=2))
+    found, notes = (load_workload(source), ()) if named else read_requests(source)
+    say(*(f"note[{one.code}]: {one}" for one in notes))
+    print(json.dumps(found, indent=2))
     return Exit.DONE

@@ -57,6 +57,18 @@ CODES = {
     "short-trace": Code(
         "A trace of arrivals is shorter than a run.", "Shorten the run, lower the rate, or repeat the trace."
     ),
+    # Requests that another tool wrote
+    "other-host": Code(
+        "A request in a file goes to another host than most.", "Measure that host in a study of its own."
+    ),
+    "requests-left-out": Code(
+        "Some requests in a file cannot be sent as they are, and are left out.",
+        "See what is left with `hindmost workload FILE`.",
+    ),
+    "requests-counted-together": Code(
+        "Requests have more names than results can keep apart, so they are counted by method.",
+        'Give them fewer names: "name" in the workload file.',
+    ),
     # Designs of experiments
     "design-too-large": Code(
         "A design has more cells than can be run.", "Use fewer factors, or screen them first."

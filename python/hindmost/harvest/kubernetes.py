@@ -21,6 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from hindmost.documents import open_table
 from hindmost.errors import UsageError
 from hindmost.harvest.classes import load_classes, read_error
 from hindmost.harvest.decisions import Length, select
@@ -51,7 +52,7 @@ def read_runs(path: Path) -> dict[str, float]:
     """
     found: dict[str, float] = {}
     try:
-        with path.open(encoding="utf-8", newline="") as file:
+        with open_table(path) as file:
             for number, row in enumerate(csv.DictReader(file), 2):
                 found[row["job"]] = float(row["duration_s"])
                 if not 0.0 <= found[row["job"]] < float("inf"):

@@ -252,7 +252,7 @@ def load_study_file(path: Path) -> StudyFile:
                 path=str(path),
                 limit=LARGEST_BYTES,
             )
-        text = data.decode()
+        text = data.decode("utf-8-sig")
         return read_study(parse_toml(text), f"study file {path}", Written(text, toml=True, path=str(path)))
     except OSError as error:
         raise UsageError(

@@ -98,6 +98,9 @@ class MeasurePlan(BaseModel):
     verify_wire: bool = Field(default=False, description="a packet capture beside each run")
     trace: bool = Field(default=False, description="a trace of the server's stages beside each run")
     workload: dict[str, Any] = {"kind": "key-value"}
+    notes: tuple[dict[str, Any], ...] = Field(
+        default=(), description="what of the file of requests is not in the workload"
+    )
     tls: Tls | None = Field(default=None, description="how connections are secured")
     login: Login | None = Field(default=None, description="who the client is, where the server asks")
     endpoints: tuple[str, ...] = Field(default=(), description="all servers, where there are several")

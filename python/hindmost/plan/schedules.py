@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from hindmost.documents import read_text
+from hindmost.documents import is_name, read_text
 from hindmost.errors import UsageError
 from hindmost.names import nearest
 from hindmost.plan.units import parse_duration
@@ -139,7 +139,7 @@ def read_schedule(file: Path) -> Points:
         try:
             at, rate = (float(part) for part in line.split(","))
         except ValueError:
-            if number == 1:
+            if number == 1 and all(map(is_name, line.split(","))):
                 continue
             raise _wrong(file, number, f"{line!r} is not SECONDS,RATE") from None
         if not (math.isfinite(at) and math.isfinite(rate) and rate >= 0.0):

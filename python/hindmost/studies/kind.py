@@ -219,6 +219,8 @@ def _confirm(study: Study, talk: Talk) -> None:
     """Ask before a stored study, which may be another's, sends what is ours or runs a program of its own."""
     if study.fresh:
         trust(study.manifest)
+        for note in study.manifest.get("plan", {}).get("notes", ()):
+            talk.warn(f"note[{note['code']}]: {note['text']}")
     if not (named := untrusted(study.manifest)):
         return
     target, names = str(study.manifest["plan"].get("target")), ", ".join(named)

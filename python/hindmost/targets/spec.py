@@ -321,7 +321,7 @@ def load_target_file(path: str | Path) -> TargetSpec:
             limit=MAX_TARGET_FILE_BYTES,
         )
     try:
-        return parse_target_toml(data.decode(), str(path), path.resolve().parent)
+        return parse_target_toml(data.decode("utf-8-sig"), str(path), path.resolve().parent)
     except UnicodeDecodeError as error:
         raise UsageError(
             "bad-file",

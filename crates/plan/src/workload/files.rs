@@ -49,6 +49,18 @@ impl Http {
 }
 
 impl HttpRequest {
+    /// Reads one request by itself, such as another tool's, its files included.
+    ///
+    /// # Errors
+    /// [`PlanError`], whose field is one of the request's.
+    pub fn from_value(value: serde_json::Value) -> Result<Self, PlanError> {
+        let mut one: Self = serde_json::from_value(value)
+            .map_err(|e| refuse("request", e.to_string(), "a request of HTTP"))?;
+        one.check("request", ".path")?;
+        one.read_files("request", None)?;
+        Ok(one)
+    }
+
     fn read_files(&mut self, field: &str, data: Option<&Data>) -> Result<(), PlanError> {
         check_template(format!("{field}.path"), &self.path, data)?;
         for (name, value) in &self.headers {
@@ -147,6 +159,17 @@ mod tests {
         let (field, value) =
             refused(json!({"kind": "http", "requests": [{"headers": {"Cookie": "s3cret {{x}}"}}]}));
         assert!(field.ends_with("headers.Cookie") && !value.contains("s3cret"), "{field} {value}");
+    }
+
+    #[test]
+    fn another_tools_request_is_refused_by_its_field() {
+        let refused = |one: Value| HttpRequest::from_value(one).unwrap_err().told().0.to_owned();
+        assert_eq!(refused(json!({"method": "CONNECT"})), "request.method");
+        assert_eq!(refused(json!({"path": "x"})), "request.path");
+        assert_eq!(refused(json!({"headers": {"A": "b\r\nC: d"}})), "request.headers.A");
+        assert_eq!(refused(json!({"body": "{{string:9999999}}"})), "request.body");
+        assert_eq!(refused(json!({"headers": {"A": 1}})), "request");
+        assert!(HttpRequest::from_value(json!({"method": "GET", "body": {"hex": "ff"}})).is_ok());
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Requests of HTTP.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -144,9 +145,9 @@ impl HttpRequest {
 
 impl Http {
     /// All requests, the short form written out.
-    pub fn all(&self) -> Vec<HttpRequest> {
+    pub fn all(&self) -> Cow<'_, [HttpRequest]> {
         if !self.requests.is_empty() {
-            return self.requests.clone();
+            return Cow::Borrowed(&self.requests);
         }
         let get = |path: &String| HttpRequest {
             name: Some("get".to_owned()),
@@ -155,7 +156,7 @@ impl Http {
         };
         match &self.paths {
             Some(paths) => paths.iter().map(get).collect(),
-            None => vec![get(&"/".to_owned())],
+            None => Cow::Owned(vec![get(&"/".to_owned())]),
         }
     }
 

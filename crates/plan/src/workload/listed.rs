@@ -1,5 +1,7 @@
 //! Lists of weighted requests.
 
+use std::collections::HashSet;
+
 /// One request of a list, as far as counting goes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Listed {
@@ -11,11 +13,6 @@ pub struct Listed {
 
 /// The names in a list, each once, in their order: a kind's place here is its number.
 pub fn kinds(list: &[Listed]) -> Vec<String> {
-    let mut names: Vec<String> = Vec::new();
-    for one in list {
-        if !names.contains(&one.kind) {
-            names.push(one.kind.clone());
-        }
-    }
-    names
+    let mut known = HashSet::new();
+    list.iter().filter(|one| known.insert(&one.kind)).map(|one| one.kind.clone()).collect()
 }

@@ -1,6 +1,6 @@
 //! What is wrong with lists of requests, by field.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::http::{Http, HttpRequest};
 use super::listed::{kinds, Listed};
@@ -66,12 +66,11 @@ impl Http {
         };
         check_list(if short { "workload.paths" } else { "workload.requests" }, &self.listed())?;
         let all = self.all();
+        let mut named = HashMap::new();
         for (index, one) in all.iter().enumerate() {
             one.check(&at(index), if short { "" } else { ".path" })?;
-            let alike = |other: &&HttpRequest| {
-                other.called() == one.called() && (other.method != one.method || other.accept != one.accept)
-            };
-            if all[..index].iter().any(|other| alike(&other)) {
+            let first = *named.entry(one.called()).or_insert(one);
+            if first.method != one.method || first.accept != one.accept {
                 let must =
                     "another name: requests of one name have the same method and accept the same codes";
                 return Err(refuse(format!("{}.name", at(index)), format!("{:?}", one.called()), must));
@@ -89,7 +88,7 @@ impl Http {
 }
 
 impl HttpRequest {
-    fn check(&self, field: &str, path: &str) -> Result<(), PlanError> {
+    pub(super) fn check(&self, field: &str, path: &str) -> Result<(), PlanError> {
         if self.method.is_empty() || !self.method.bytes().all(is_token) || self.method == "CONNECT" {
             let must = "a method such as GET or POST, and not CONNECT";
             return Err(refuse(format!("{field}.method"), format!("{:?}", self.method), must));
@@ -174,8 +173,9 @@ pub fn check_alike<T: PartialEq>(
     named: &[(&str, T)],
     must: &'static str,
 ) -> Result<(), PlanError> {
+    let mut first = HashMap::new();
     for (at, (name, told)) in named.iter().enumerate() {
-        if named[..at].iter().any(|(other, by)| other == name && by != told) {
+        if *first.entry(name).or_insert(told) != told {
             return Err(refuse(format!("{field}[{at}].name"), format!("{name:?}"), must));
         }
     }

@@ -13,11 +13,15 @@ from hindmost.exits import Exit
 
 def classify(
     traces: Annotated[
-        Path, option(TARGET, None, "A folder: CSV, Parquet, Azure's or Bitbrains' files; tenants.csv.")
+        Path, option(TARGET, None, "A folder: CSV, Parquet, or files of Azure, Alibaba or Bitbrains; tenants.csv.")
     ],
     *,
     slot: Annotated[
         str | None, option(PROCEDURE, "DURATION", "Length of a slot. [default: the usual gap]")
+    ] = None,
+    format_: Annotated[
+        str | None,
+        option(PROCEDURE, "NAME", "Format of the traces. [default: that of each file's first line]"),
     ] = None,
     classes: Annotated[
         str, option(PROCEDURE, "P,C,U", "Classes of periodic, constant and unpredictable tenants, at most.")
@@ -66,7 +70,8 @@ def classify(
         periodic_share=periodic_share,
         classes=(int(counts[0]), int(counts[1]), int(counts[2])),
     )
-    found = classified(read_traces(traces, slot_s=None if slot is None else parse_duration(slot)), settings)
+    slot_s = None if slot is None else parse_duration(slot)
+    found = classified(read_traces(traces, slot_s=slot_s, format_=format_), settings)
     if out is not None:
         install(out.parent, {out.name: json.dumps(found, allow_nan=False, indent=1)})
     print(json.dumps(found, allow_nan=False) if json_ else render_classes(found), end="\n" if json_ else "")

@@ -1,14 +1,17 @@
 """Formats of utilisation traces, one function each: file in, readings out.
 
-=============  ====================================================================================
-format         told by
-=============  ====================================================================================
-``azure``      no header; time in s, VM, lowest, highest and average CPU in percent (Azure V1, V2)
-``bitbrains``  a header with ``CPU usage [%]``, fields by ``;``; a file a VM, named after it
-``columns``    CSV or Parquet with columns ``time`` (s), ``server`` and ``cpu`` (0 to 1) or ``cpu_percent``
-=============  ====================================================================================
+================  ====================================================================================
+format            its rows
+================  ====================================================================================
+``azure``         no header; time in s, VM, lowest, highest and average CPU in percent (Azure V1, V2)
+``alibaba-2017``  no header; time in s, machine, CPU, memory and disk in percent, three load averages
+``alibaba-2018``  no header; machine, time in s, CPU in percent, six more numbers
+``bitbrains``     a header with ``CPU usage [%]``, fields by ``;``; a file a VM, named after it
+``columns``       CSV or Parquet with columns ``time`` (s), ``server`` and ``cpu`` (0 to 1) or ``cpu_percent``
+================  ====================================================================================
 
-Parquet is read where it is compressed by snappy, or not at all.
+A file is of the format whose number of fields, numbers and names its first line has; where none fits, it is
+refused. Parquet is read where it is compressed by snappy, or not at all.
 """
 
 from __future__ import annotations
@@ -16,10 +19,11 @@ from __future__ import annotations
 import csv
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from hindmost.documents import open_table
 from hindmost.errors import UsageError
 
 if TYPE_CHECKING:
@@ -40,22 +44,60 @@ class Readings(NamedTuple):
     cpu: np.ndarray
 
 
-def read_file(path: Path) -> Readings:
-    """Read one file in the format that its first line tells."""
+def read_file(path: Path, name: str | None = None) -> Readings:
+    """Read one file.
+
+    Parameters
+    ----------
+    path : Path
+    name : str, optional
+        Its format, one of `FORMATS`; that of its first line where it is not given.
+
+    Raises
+    ------
+    UsageError
+        It has no known format, or a row is not of it; with the line.
+    """
     if path.suffix == ".parquet":
         return _parquet(path)
-    with path.open(encoding="utf-8", errors="replace") as file:
-        head = file.readline()
-    for told, read in FORMATS:
-        if told(head):
-            return read(path)
+    return (FORMATS[name] if name else _format_of(path)).read(path)
+
+
+def line_of(path: Path, time_s: float) -> int | None:
+    """The first line of a file, or row of a Parquet file, with this time."""
+    if path.suffix == ".parquet":
+        return int((_parquet(path).times == time_s).argmax()) + 1
+    with open_table(path) as file:
+        for number, line in enumerate(file, 1):
+            if any(_number(field.strip()) == time_s for field in re.split("[,;]", line)[:2]):
+                return number
+    return None
+
+
+def _format_of(path: Path) -> Format:
+    with open_table(path) as file:
+        head = file.readline().strip()
+    fields = [field.strip() for field in head.split(",")]
+    for one in FORMATS.values():
+        if one.fits(head, fields):
+            return one
+    if len(fields) in (19, 20) and all(map(_is_number, fields[:5])):
+        raise UsageError(
+            "unsupported",
+            f"{path} looks like Google's task_usage of 2011, which has a row for each task, not for each server",
+            hint="add up the CPU rates of a machine's tasks, and write time,server,cpu",
+            path=str(path),
+            line=1,
+            known=list(FORMATS),
+        )
     raise UsageError(
         "bad-file",
-        f"{path} is not a trace: its first line is {head.strip()[:80]!r}",
-        hint="use the columns time,server,cpu (0 to 1), or files of Azure or Bitbrains as published",
+        f"{path} is not a trace in a known format: its first line is {head[:80]!r}",
+        hint=f"use the columns time,server,cpu (0 to 1), or name its format: --format {', '.join(FORMATS)}",
         path=str(path),
         line=1,
-        value=head.strip()[:80],
+        value=head[:80],
+        known=list(FORMATS),
     )
 
 
@@ -72,13 +114,30 @@ def _number(text: str) -> float:
     return float(text) if _is_number(text) else math.nan
 
 
-def _gathered(rows: Iterator[tuple[str, str, float]], path: Path) -> Readings:
+def _gathered(rows: Iterable[tuple[int, str, str, float]], path: Path) -> Readings:
+    """Readings of rows: their line, time, server and load.
+
+    Raises
+    ------
+    UsageError
+        If a time is not a number; names the line.
+    """
     import numpy as np
 
     number: dict[str, int] = {}
     times, of, cpu = [], [], []
-    for time, server, load in rows:
-        times.append(_number(time))
+    for line, time, server, load in rows:
+        if not math.isfinite(at := _number(time)):
+            raise UsageError(
+                "bad-file",
+                f"{path}:{line}: the time {time[:40]!r} is not a number of seconds",
+                hint="write times in seconds, or correct the line",
+                path=str(path),
+                line=line,
+                key="time",
+                value=time[:40],
+            )
+        times.append(at)
         of.append(number.setdefault(server, len(number)))
         cpu.append(load)
     found = Readings(np.array(times), np.array(of, dtype=np.int64), list(number), np.array(cpu))
@@ -92,56 +151,87 @@ def _checked(found: Readings, path: Path) -> Readings:
         raise UsageError(
             "few-readings", f"{path} has no readings", hint="check the file", path=str(path), have=0
         )
-    wrong = np.flatnonzero(~np.isfinite(found.times))
-    if len(wrong):
-        raise UsageError(
-            "bad-file",
-            f"{path}: {len(wrong)} of {len(found.times)} times are not numbers of seconds",
-            hint="write times in seconds",
-            path=str(path),
-            key="time",
-            wrong=len(wrong),
-        )
     return found
 
 
-def _azure(path: Path) -> Readings:
-    def rows() -> Iterator[tuple[str, str, float]]:
-        with path.open(encoding="utf-8", newline="") as file:
-            for row in csv.reader(file):
-                if len(row) > 4:  # a torn last line has fewer
-                    yield row[0], row[1], 0.01 * _number(row[4])
+def _rows(path: Path, fields: int) -> Iterator[tuple[int, list[str]]]:
+    """Rows with their lines; a torn last line, which has fewer fields, is left out.
 
-    return _gathered(rows(), path)
+    Raises
+    ------
+    UsageError
+        If a row before the last has fewer fields; names the line.
+    """
+    with open_table(path) as file:
+        table = csv.reader(file)
+        torn = 0
+        try:
+            for row in table:
+                if torn:
+                    raise UsageError(
+                        "bad-file",
+                        f"{path}:{torn} has fewer than {fields} fields",
+                        hint="correct or remove the line",
+                        path=str(path),
+                        line=torn,
+                        need=fields,
+                    )
+                if len(row) >= fields:
+                    yield table.line_num, row
+                elif row:
+                    torn = table.line_num
+        except csv.Error as error:
+            raise UsageError(
+                "bad-file",
+                f"{path}:{table.line_num}: {error}",
+                hint="correct or remove the line",
+                path=str(path),
+                line=table.line_num,
+            ) from None
+
+
+def _by_place(time: int, server: int, percent: int, fields: int) -> Callable[[Path], Readings]:
+    """A reader of files without a header, by the places of their fields."""
+
+    def read(path: Path) -> Readings:
+        rows = _rows(path, fields)
+        return _gathered(((at, row[time], row[server], 0.01 * _number(row[percent])) for at, row in rows), path)
+
+    return read
 
 
 def _bitbrains(path: Path) -> Readings:
-    def rows() -> Iterator[tuple[str, str, float]]:
-        with path.open(encoding="utf-8", newline="") as file:
+    def rows() -> Iterator[tuple[int, str, str, float]]:
+        with open_table(path) as file:
             names = [name.strip() for name in file.readline().split(";")]
+            if "CPU usage [%]" not in names:
+                raise UsageError(
+                    "bad-file",
+                    f"{path} has no column CPU usage [%]; its columns are {', '.join(names)[:200]}",
+                    hint="give a file of Bitbrains as published",
+                    path=str(path),
+                    line=1,
+                    key="CPU usage [%]",
+                )
             column = names.index("CPU usage [%]")
-            for line in file:
+            for at, line in enumerate(file, 2):
                 fields = line.split(";")
                 if len(fields) > column:
-                    yield fields[0].strip(), path.stem, 0.01 * _number(fields[column].strip())
+                    yield at, fields[0].strip(), path.stem, 0.01 * _number(fields[column].strip())
 
     return _gathered(rows(), path)
 
 
 def _columns(path: Path) -> Readings:
-    with path.open(encoding="utf-8", newline="") as file:
-        table = csv.reader(file)
-        names = [name.strip() for name in next(table)]
-        time, server, load = _named(names, path)
-        at = [names.index(name) for name in (time, server, load)]
-        scale = LOADS[load]
-
-        def rows() -> Iterator[tuple[str, str, float]]:
-            for row in table:
-                if len(row) > max(at):
-                    yield row[at[0]], row[at[1]], scale * _number(row[at[2]])
-
-        return _gathered(rows(), path)
+    rows = _rows(path, 1)
+    names = [name.strip() for name in next(rows)[1]]
+    time, server, load = _named(names, path)
+    at = [names.index(name) for name in (time, server, load)]
+    scale = LOADS[load]
+    read = (
+        (line, row[at[0]], row[at[1]], scale * _number(row[at[2]])) for line, row in rows if len(row) > max(at)
+    )
+    return _gathered(read, path)
 
 
 def _parquet(path: Path) -> Readings:
@@ -193,9 +283,32 @@ def _named(names: list[str], path: Path) -> tuple[str, str, str]:
     return found[0], found[1], found[2]
 
 
-FORMATS: tuple[tuple[Callable[[str], bool], Callable[[Path], Readings]], ...] = (
-    (lambda head: "CPU usage [%]" in head and ";" in head, _bitbrains),
-    (lambda head: head.count(",") >= 4 and _is_number(head.split(",")[0]), _azure),
-    (lambda head: any(name in [part.strip() for part in head.split(",")] for name in TIMES), _columns),
-)
-"""The registry: what tells a format by its first line, and its reader."""
+class Format(NamedTuple):
+    """What tells a format by its first line and that line's fields, and its reader."""
+
+    fits: Callable[[str, list[str]], bool]
+    read: Callable[[Path], Readings]
+
+
+def _numbers(fields: Sequence[str], count: int, *places: int) -> bool:
+    """Whether there are so many fields, and numbers or nothing at these places."""
+    return len(fields) == count and all(not fields[at] or _is_number(fields[at]) for at in places)
+
+
+FORMATS = {
+    "azure": Format(
+        lambda _, fields: _numbers(fields, 5, 0, 2, 3, 4) and not _is_number(fields[1]),
+        _by_place(0, 1, 4, 5),
+    ),
+    "alibaba-2017": Format(
+        lambda _, fields: _numbers(fields, 8, *range(2, 8)) and fields[0].isdecimal() and fields[1].isdecimal(),
+        _by_place(0, 1, 2, 8),
+    ),
+    "alibaba-2018": Format(
+        lambda _, fields: _numbers(fields, 9, *range(1, 9)) and not _is_number(fields[0]),
+        _by_place(1, 0, 2, 9),
+    ),
+    "bitbrains": Format(lambda head, _: "CPU usage [%]" in head and ";" in head, _bitbrains),
+    "columns": Format(lambda _, fields: any(name in fields for name in TIMES), _columns),
+}
+"""The registry."""

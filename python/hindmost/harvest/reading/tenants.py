@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from hindmost.documents import open_table
 from hindmost.errors import UsageError
 
 NAMES = ("tenants.csv", "vmtable.csv")
@@ -58,7 +59,7 @@ def _table(path: Path) -> dict[str, Tenant]:
     owner: dict[str, Tenant] = {}
     tenants: dict[str, Tenant] = {}
     rates: dict[str, list[float]] = {}
-    with path.open(encoding="utf-8", newline="") as file:
+    with open_table(path) as file:
         rows = csv.DictReader(file)
         names = list(rows.fieldnames or ())
         missing = {"server", "tenant"} - set(names)
@@ -140,7 +141,7 @@ def _azure(path: Path) -> dict[str, Tenant]:
 
 
 def _rows(path: Path) -> Iterator[list[str]]:
-    with path.open(encoding="utf-8", newline="") as file:
+    with open_table(path) as file:
         for number, row in enumerate(csv.reader(file), 1):
             if len(row) <= max(AZURE_COLUMNS):
                 raise UsageError(

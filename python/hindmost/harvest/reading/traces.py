@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hindmost.errors import UsageError
-from hindmost.harvest.reading.formats import Readings, read_file
+from hindmost.harvest.reading.formats import FORMATS, Readings, line_of, read_file
 from hindmost.harvest.reading.tenants import NAMES, Tenant, read_tenants
+from hindmost.names import nearest
 
 if TYPE_CHECKING:
     import numpy as np
@@ -43,7 +44,9 @@ class Traces:
     balance: dict[str, float] = field(default_factory=dict)
 
 
-def read_traces(folder: Path | str, *, slot_s: float | None = None) -> Traces:
+def read_traces(
+    folder: Path | str, *, slot_s: float | None = None, format_: str | None = None
+) -> Traces:
     """Read a folder of traces; servers of one tenant are averaged slot by slot.
 
     Parameters
@@ -53,6 +56,9 @@ def read_traces(folder: Path | str, *, slot_s: float | None = None) -> Traces:
         ``vmtable.csv``; without these, each server is a tenant of its own.
     slot_s : float, optional
         Length of a slot in seconds; the usual gap between readings where it is not given.
+    format_ : str, optional
+        Format of all files that are not Parquet: one of `hindmost.harvest.reading.formats.FORMATS`. That of its
+        first line for each file where it is not given.
 
     Raises
     ------
@@ -84,11 +90,22 @@ def read_traces(folder: Path | str, *, slot_s: float | None = None) -> Traces:
             option="--slot",
             value=slot_s,
         )
+    if format_ is not None and format_ not in FORMATS:
+        raise UsageError(
+            "unknown-name",
+            f"--format {format_} is not a known format{nearest(format_, FORMATS)}",
+            hint=f"--format {' or '.join(FORMATS)}",
+            option="--format",
+            name=format_,
+            known=list(FORMATS),
+        )
     owner = read_tenants(folder)
-    read = [read_file(path) for path in paths]
+    read = [read_file(path, format_) for path in paths]
+    _refuse_stray_times(paths, read)
     slot = _usual_gap(read) if slot_s is None else slot_s
     start = min(float(one.times.min()) for one in read)
-    slots = 1 + max(round((float(one.times.max()) - start) / slot) for one in read)
+    at = [_slots_of(one, start, slot) for one in read]
+    slots = 1 + max(int(one.max()) for one in at)
     names: dict[str, int] = {}
     tenants: list[Tenant] = []
     unowned: set[str] = set()
@@ -124,10 +141,9 @@ def read_traces(folder: Path | str, *, slot_s: float | None = None) -> Traces:
         )
     sums, counts = np.zeros(len(tenants) * slots), np.zeros(len(tenants) * slots)
     cells = []
-    for one, row in zip(read, rows, strict=True):
-        at = np.rint((one.times - start) / slot).astype(np.int64)
+    for one, row, place in zip(read, rows, at, strict=True):
         good = np.isfinite(one.cpu) & (one.cpu >= 0) & (row[one.of] >= 0)
-        cell = row[one.of[good]] * slots + at[good]
+        cell = row[one.of[good]] * slots + place[good]
         sums += np.bincount(cell, one.cpu[good], len(sums))
         counts += np.bincount(cell, minlength=len(sums))
         cells.append((good, cell))
@@ -150,6 +166,64 @@ def _balance(
             own[server] = own.get(server, 0.0) + float(mine)
             shared[server] = shared.get(server, 0.0) + float(ours)
     return {server: own[server] / ours if (ours := shared[server]) > 0.0 else 1.0 for server in own}
+
+
+def _slots_of(one: Readings, start: float, slot: float) -> np.ndarray:
+    """The slot of each reading, counted from 0.
+
+    Readings of a server have a common offset within their slots; around it they are rounded, so that a server that
+    is read in the middle of slots has a reading in each.
+    """
+    import numpy as np
+
+    places = (one.times - start) / slot
+    turns = np.exp(2j * np.pi * places)
+    sums = np.bincount(one.of, turns.real, len(one.servers)), np.bincount(one.of, turns.imag, len(one.servers))
+    offset = np.arctan2(sums[1], sums[0]) / (2 * np.pi) % 1.0
+    offset[offset > 0.75] -= 1.0  # a little early
+    return np.maximum(np.rint(places - offset[one.of]), 0.0).astype(np.int64)
+
+
+STRAY_SHARE = 0.01
+"""Fewer readings than this, apart from all others by more than these span together, have a wrong time."""
+
+
+def _refuse_stray_times(paths: Sequence[Path], read: Sequence[Readings]) -> None:
+    """Refuse a few readings that lie far from all others: they would stretch the window.
+
+    Raises
+    ------
+    UsageError
+        Names file, line and server of the first.
+    """
+    import numpy as np
+
+    times = np.sort(np.concatenate([one.times for one in read]))
+    gaps = np.diff(times)
+    if not len(gaps):
+        return
+    widest = int(gaps.argmax())
+    below, above = times[: widest + 1], times[widest + 1 :]
+    few, many = (below, above) if len(below) < len(above) else (above, below)
+    if len(few) > STRAY_SHARE * len(times) or gaps[widest] <= many[-1] - many[0]:
+        return
+    stray = float(few[0])
+    for path, one in zip(paths, read, strict=True):
+        found = np.flatnonzero(one.times == stray)
+        if len(found):
+            line, server = line_of(path, stray), one.servers[one.of[found[0]]]
+            raise UsageError(
+                "bad-file",
+                f"{path}:{line}: the time {stray:.10g} s of {server} is {gaps[widest] / 86_400:.0f} days away from"
+                f" the other readings; they are {(many[-1] - many[0]) / 86_400:.3g} days long",
+                hint="correct or remove the line",
+                path=str(path),
+                line=line,
+                key="time",
+                value=stray,
+                name=server,
+                wrong=len(few),
+            )
 
 
 def _usual_gap(read: Sequence[Readings]) -> float:

@@ -8,28 +8,32 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from hindmost.documents import parse_json, read_bytes
+from hindmost.documents import parse_json, read_text
 from hindmost.errors import UsageError
-from hindmost.plan.http import called
+from hindmost.notes import Note
 from hindmost.plan.sources.har import from_har
 from hindmost.plan.sources.openapi import from_openapi
 from hindmost.plan.sources.place import Place
-from hindmost.plan.sources.vegeta import from_vegeta
+from hindmost.plan.sources.vegeta import from_vegeta, from_vegeta_list
 
 __all__ = ["read_requests"]
 
 _LARGEST_BYTES = 256 << 20
-_MOST_KINDS = 60
-"""Names of requests whose figures are kept apart: the engine takes 64."""
 
 
-def read_requests(path: Path) -> dict[str, Any]:
+def read_requests(path: Path) -> tuple[dict[str, Any], tuple[Note, ...]]:
     """Read a file of requests, whichever tool wrote it, as a workload of kind ``http``.
+
+    Returns
+    -------
+    workload : dict
+    notes : tuple of Note
+        Which entries were left out and why; which are counted together.
 
     Raises
     ------
     UsageError
-        If it cannot be read, is none of these, or holds no request; names the line where there is one.
+        If the file cannot be read, is none of these, or holds no request that can be sent; names the place.
     """
     place = Place(path)
     try:
@@ -41,7 +45,7 @@ def read_requests(path: Path) -> dict[str, Any]:
                 limit=_LARGEST_BYTES,
                 **place.fields(),
             )
-        text = read_bytes(path, _LARGEST_BYTES).decode("utf-8-sig")
+        text = read_text(path, _LARGEST_BYTES)
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise UsageError(
@@ -52,19 +56,12 @@ def read_requests(path: Path) -> dict[str, Any]:
         ) from None
     document = _document(path, text, place)
     if isinstance(document, dict) and "log" in document:
-        requests = from_har(document, place)
-    elif isinstance(document, dict) and ("openapi" in document or "swagger" in document):
-        requests = from_openapi(document, place)
-    else:
-        requests = from_vegeta(text, path.absolute().parent, place)
-    if not requests:
-        raise UsageError(
-            "bad-file",
-            f"{place} holds no request",
-            hint="see hindmost measure --help, --requests",
-            **place.fields(),
-        )
-    return {"kind": "http", "requests": _counted(requests)}
+        return from_har(document, place).workload()
+    if isinstance(document, dict) and ("openapi" in document or "swagger" in document):
+        return from_openapi(document, place).workload()
+    if isinstance(document, list):
+        return from_vegeta_list(document, place).workload()
+    return from_vegeta(text, path.absolute().parent, place).workload()
 
 
 _DEEPEST = 200
@@ -91,32 +88,8 @@ def _document(path: Path, text: str, place: Place) -> object:
             **place.fields(),
         )
     if written_as_yaml:
-        try:
-            yaml: Any = import_module("yaml")
-        except ImportError:
-            raise UsageError(
-                "missing-library",
-                f"{place} is YAML, which needs PyYAML",
-                hint="pip install pyyaml, or write it as JSON",
-                name="PyYAML",
-                **place.fields(),
-            ) from None
-        try:
-            # An alias of an alias of an alias grows without end; OpenAPI has references instead.
-            if any(isinstance(one, yaml.AliasToken) for one in yaml.scan(text, Loader=yaml.SafeLoader)):
-                raise yaml.YAMLError("an alias (*name)")
-            return yaml.safe_load(text)
-        except (yaml.YAMLError, RecursionError) as error:
-            mark = getattr(error, "problem_mark", None)
-            line = None if mark is None else mark.line + 1
-            why = getattr(error, "problem", None) or str(error) or "not YAML"
-            raise UsageError(
-                "bad-file",
-                f"{place.at(line)}: {why}",
-                hint="write an OpenAPI document",
-                **place.at(line).fields(),
-            ) from None
-    if not text.lstrip().startswith("{"):
+        return _parse_yaml(text, place)
+    if not text.lstrip().startswith(("{", "[")):
         return None
     try:
         return parse_json(text)
@@ -131,22 +104,55 @@ def _document(path: Path, text: str, place: Place) -> object:
         return None
 
 
-def _counted(requests: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Requests that are alike once, with their number as weight; names by method where there are too many."""
-    alike: dict[str, dict[str, Any]] = {}
-    for one in requests:
-        known = alike.setdefault(json.dumps(one, sort_keys=True), one | {"weight": 0})
-        known["weight"] += 1
-    found = list(alike.values())
-    named = {called(one) for one in found}
-    if len(named) > _MOST_KINDS:
-        return [one | {"name": one["method"].lower(), **_accepted(one, found)} for one in found]
-    return found
+_ALIAS = re.compile(r"[\s\[{,:-]\*[^\s*]")
+"""What may be an alias; whether it is one, only a scan of the whole document tells."""
+_CORE = (
+    ("bool", r"true|True|TRUE|false|False|FALSE", "tTfF"),
+    ("int", r"[-+]?[0-9]+|0x[0-9a-fA-F]+", "-+0123456789"),
+    ("float", r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)", "-+.0123456789"),
+    ("null", r"~|null|Null|NULL|", "~nN\0"),
+    ("merge", "<<", "<"),
+)
+"""The core schema of YAML 1.2 (10.3), which OpenAPI asks for: dates, ``no`` and ``12:30`` are text."""
 
 
-def _accepted(one: dict[str, Any], every: list[dict[str, Any]]) -> dict[str, Any]:
-    """What all requests of one method accept, where any says it: those of one name accept the same."""
-    alike = [other.get("accept", ["2xx"]) for other in every if other["method"] == one["method"]]
-    if all(codes == alike[0] for codes in alike):
-        return {}
-    return {"accept": sorted({code for codes in alike for code in codes}, key=str)}
+def _parse_yaml(text: str, place: Place) -> object:
+    try:
+        yaml: Any = import_module("yaml")
+    except ImportError:
+        raise UsageError(
+            "missing-library",
+            f"{place} is YAML, which needs PyYAML",
+            hint="pip install pyyaml, or write it as JSON",
+            name="PyYAML",
+            **place.fields(),
+        ) from None
+    base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+    class Loader(base):  # type: ignore[misc]
+        yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012
+
+        def construct_yaml_int(self, node: Any) -> int:  # noqa: ANN401
+            value = self.construct_scalar(node)
+            return int(value, 16) if value.startswith("0x") else int(value)
+
+    for tag, pattern, first in _CORE:
+        Loader.add_implicit_resolver(
+            f"tag:yaml.org,2002:{tag}", re.compile(rf"(?:{pattern})$"), ["" if c == "\0" else c for c in first]
+        )
+    Loader.add_constructor("tag:yaml.org,2002:int", Loader.construct_yaml_int)
+    try:
+        # An alias of an alias of an alias grows without end; OpenAPI has references instead.
+        if _ALIAS.search(text) and any(isinstance(one, yaml.AliasToken) for one in yaml.scan(text, Loader=base)):
+            raise yaml.YAMLError("an alias (*name)")
+        return yaml.load(text, Loader=Loader)  # noqa: S506 (a SafeLoader)
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        mark = getattr(error, "problem_mark", None)
+        line = None if mark is None else mark.line + 1
+        why = getattr(error, "problem", None) or str(error) or "not YAML"
+        raise UsageError(
+            "bad-file",
+            f"{place.at(line)}: {why}",
+            hint="write an OpenAPI document",
+            **place.at(line).fields(),
+        ) from None

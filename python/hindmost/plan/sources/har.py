@@ -3,72 +3,118 @@
 from __future__ import annotations
 
 import base64
-from collections import Counter
+import re
 from dataclasses import replace
+from functools import partial
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote_plus, urlencode
 
 from hindmost.errors import UsageError
 from hindmost.plan.http import quoted
 from hindmost.plan.secrets import literal
+from hindmost.plan.sources.entries import (
+    OWN_HEADERS,
+    Entries,
+    LeftOut,
+    Request,
+    body_of,
+    method_of,
+    multipart,
+    split_url,
+)
 from hindmost.plan.sources.place import Place
-from hindmost.plan.sources.vegeta import path_of
 
-_OWN = ("host", "content-length", "connection", "transfer-encoding", "accept-encoding", "keep-alive", "te")
+_OWN = (*OWN_HEADERS, "host", "accept-encoding", "keep-alive", "te")
 """Headers of the browser's own connection; those of caches would make replies without bodies."""
 _CACHE = ("if-none-match", "if-modified-since")
+_ENCODED = re.compile(r"(?:[^%]|%[0-9A-Fa-f]{2})*")
 
 
-def from_har(document: dict[str, Any], place: Place) -> list[dict[str, Any]]:
-    """Read the requests to the host that most of them go to.
+def from_har(document: dict[str, Any], place: Place) -> Entries:
+    """Read all entries.
 
     Raises
     ------
     UsageError
-        If an entry has not the shape that the format asks for; names its number.
+        If the document has no list of entries.
     """
-    try:
-        entries = document["log"]["entries"]
-        hosts = Counter(urlsplit(one["request"]["url"]).netloc for one in entries)
-    except (KeyError, TypeError, AttributeError) as error:
+    log = document["log"]
+    listed = log.get("entries") if isinstance(log, dict) else None
+    if not isinstance(listed, list):
         raise UsageError(
             "bad-file",
-            f"{place} is not a HAR file: {error!r}",
+            f"{place} is not a HAR file: it has no list log.entries",
             hint="log.entries holds the requests",
+            key="log.entries",
             **place.fields(),
-        ) from None
-    if not hosts:
-        return []
-    most = hosts.most_common(1)[0][0]
-    found = []
-    for at, one in enumerate(entries):
-        request = one["request"]
-        if urlsplit(request["url"]).netloc == most:
-            found.append(_request(request, replace(place, entry=at + 1)))
-    return found
+        )
+    entries = Entries(place, "give a HAR file as a browser saves it")
+    for at, one in enumerate(listed, 1):
+        entries.read(replace(place, entry=at), partial(_request, one))
+    return entries
 
 
-def _request(request: dict[str, Any], place: Place) -> dict[str, Any]:
-    try:
-        found: dict[str, Any] = {"method": request["method"], "path": path_of(request["url"], place)}
-        headers: dict[str, str] = {}
-        for one in request.get("headers", []):
-            name = str(one["name"])
-            if not name.startswith(":") and name.lower() not in (*_OWN, *_CACHE):
-                other = next((key for key in headers if key.lower() == name.lower()), None)
-                together = f"{headers[other]}, {one['value']}" if other else str(one["value"])
-                headers[other or name] = together
-        if headers:
-            found["headers"] = {name: literal(quoted(value)) for name, value in headers.items()}
-        if (text := request.get("postData", {}).get("text")) is not None:
-            if request["postData"].get("encoding") == "base64":
-                text = base64.b64decode(text).decode("utf-8")
-            found["body"] = quoted(text)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise UsageError(
-            "bad-file",
-            f"{place} is not a request: {error!r}",
-            hint="give a HAR file as a browser saves it",
-            **place.fields(),
-        ) from None
-    return found
+def _request(entry: dict[str, Any]) -> tuple[str, Request]:
+    request = entry["request"]
+    host, path = split_url(request["url"])
+    found: Request = {"method": method_of(request["method"]), "path": path}
+    headers = _headers(request)
+    body = _body(request, headers)
+    if headers:
+        found["headers"] = {name: literal(quoted(value)) for name, value in headers.items()}
+    if body is not None:
+        found["body"] = body
+    return host, found
+
+
+def _headers(request: dict[str, Any]) -> dict[str, str]:
+    headers: dict[str, str] = {}
+    names: dict[str, str] = {}
+    for one in request.get("headers") or []:
+        name, value = str(one["name"]), str(one.get("value") or "")
+        if name.startswith(":") or name.lower() in (*_OWN, *_CACHE):
+            continue
+        known = names.setdefault(name.lower(), name)
+        between = "; " if known.lower() == "cookie" else ", "
+        headers[known] = f"{headers[known]}{between}{value}" if known in headers else value
+    if "cookie" not in names and (cookies := request.get("cookies")):
+        headers["Cookie"] = "; ".join(f"{one['name']}={one['value']}" for one in cookies)
+    return headers
+
+
+def _body(request: dict[str, Any], headers: dict[str, str]) -> str | dict[str, str] | None:
+    """The body; adds its Content-Type to `headers` where they have none."""
+    data = request.get("postData") or {}
+    text, params = data.get("text"), data.get("params") or []
+    kind = next((value for name, value in headers.items() if name.lower() == "content-type"), None)
+    if kind is None and (kind := data.get("mimeType")) and (text or params):
+        headers["Content-Type"] = kind
+    if text and data.get("encoding") == "base64":
+        return body_of(base64.b64decode(text))
+    if text:
+        return quoted(text)
+    if params:
+        return _form(params, str(kind or ""))
+    if (request.get("bodySize") or 0) > 0:
+        raise LeftOut(f"its body of {request['bodySize']} bytes is not in the file")
+    return None if text is None else ""
+
+
+def _form(params: list[dict[str, Any]], kind: str) -> str:
+    if any(one.get("fileName") and one.get("value") is None for one in params):
+        raise LeftOut("the file that it sends is not in the document")
+    values = [(str(one["name"]), str(one.get("value") or "")) for one in params]
+    if kind.startswith("multipart/form-data"):
+        boundary = re.search(r'boundary="?([^";\s]+)', kind)
+        if boundary is None:
+            raise LeftOut("its multipart form has no boundary")
+        parts = [
+            (name, quoted(value), one.get("fileName"), one.get("contentType"))
+            for (name, value), one in zip(values, params, strict=True)
+        ]
+        return multipart(parts, boundary[1])
+    # Some tools write names and values as they are sent, others as they were typed.
+    every = "".join(text for pair in values for text in pair)
+    if "%" in every and _ENCODED.fullmatch(every):
+        values = [(unquote_plus(name), unquote_plus(value)) for name, value in values]
+    return quoted(urlencode(values))

@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A file of requests, or one of its lines or entries.
+    """A file of requests, or one of its lines, entries or operations.
 
     >>> str(Place(Path("shop.har"), entry=3)), Place(Path("targets.txt")).at(2).fields()
     ('file of requests shop.har, entry 3', {'path': 'targets.txt', 'line': 2})
@@ -18,11 +18,17 @@ class Place:
     path: Path
     line: int | None = None
     entry: int | None = None
+    operation: str | None = None
 
     def __str__(self) -> str:
-        line = "" if self.line is None else f", line {self.line}"
-        entry = "" if self.entry is None else f", entry {self.entry}"
-        return f"file of requests {self.path}{line}{entry}"
+        within = f", {self.within}" if self.within else ""
+        return f"file of requests {self.path}{within}"
+
+    @property
+    def within(self) -> str:
+        """The line, entry or operation; empty for the whole file."""
+        known = {"line": self.line, "entry": self.entry, "operation": self.operation}
+        return ", ".join(f"{name} {value}" for name, value in known.items() if value is not None)
 
     def at(self, line: int | None) -> Place:
         """Return a line of the same file."""
@@ -30,5 +36,10 @@ class Place:
 
     def fields(self) -> dict[str, Any]:
         """Return the fields of an error about this place."""
-        found = {"path": str(self.path), "line": self.line, "entry": self.entry}
+        found = {
+            "path": str(self.path),
+            "line": self.line,
+            "entry": self.entry,
+            "operation": self.operation,
+        }
         return {name: value for name, value in found.items() if value is not None}

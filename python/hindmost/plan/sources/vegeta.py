@@ -1,114 +1,118 @@
-"""Targets of ``vegeta``, as HTTP format or JSON lines (https://github.com/tsenart/vegeta, "-format").
+"""Targets of ``vegeta``, as HTTP format or JSON (https://github.com/tsenart/vegeta, "-format").
 
 In the HTTP format a target is a line with method and URL, lines with headers below it, and perhaps a line
-``@FILE`` with its body; targets stand apart by empty lines.
+``@FILE`` with its body; targets stand apart by empty lines. In JSON a target is an object: one in each line, or
+all of them in one list.
 """
 
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 import re
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
-from hindmost.errors import UsageError
 from hindmost.plan.http import quoted
 from hindmost.plan.secrets import literal
+from hindmost.plan.sources.entries import (
+    METHODS,
+    OWN_HEADERS,
+    Entries,
+    LeftOut,
+    Request,
+    body_of,
+    method_of,
+    split_url,
+)
 from hindmost.plan.sources.place import Place
 
-_START = re.compile(r"([A-Z]+)\s+(\S+)$")
+_START = re.compile(r"([A-Za-z]+)\s+(\S+)$")
 _HINT = "a target is METHOD URL, then lines NAME: VALUE, then perhaps @FILE"
+_JSON_HINT = 'one target per line: {"method": "GET", "url": "http://..."}'
 
 
-def from_vegeta(text: str, folder: Path, place: Place) -> list[dict[str, Any]]:
-    """Read all targets, whose files lie beside theirs.
-
-    Raises
-    ------
-    UsageError
-        Names the line that is none.
-    """
+def from_vegeta(text: str, folder: Path, place: Place) -> Entries:
+    """Read all targets, whose files lie beside theirs."""
     if text.lstrip().startswith("{"):
-        lines = [(at, line) for at, line in enumerate(text.splitlines(), 1) if line.strip()]
-        return [_json(line, place.at(at)) for at, line in lines]
-    found: list[dict[str, Any]] = []
-    within = False
-    for at, line in enumerate(text.splitlines(), 1):
-        line, here = line.strip(), place.at(at)
-        if not line:
-            within = False
-        elif line.startswith("#"):
+        entries = Entries(place, _JSON_HINT)
+        for at, line in enumerate(text.splitlines(), 1):
+            if line.strip():
+                entries.read(place.at(at), partial(_of_line, line))
+        return entries
+    entries = Entries(place, _HINT)
+    target: list[str] = []
+    began = 1
+    for at, line in enumerate([*text.splitlines(), ""], 1):
+        line = line.strip()
+        if target and (_begins(line) or not line):
+            entries.read(place.at(began), partial(_of_lines, target, folder, began))
+            target = []
+        if line and not line.startswith("#"):
+            began = at if not target else began
+            target.append(line)
+        elif target and line:
+            target.append("#")
+    return entries
+
+
+def from_vegeta_list(targets: Sequence[Any], place: Place) -> Entries:
+    """Read a list of targets in JSON."""
+    entries = Entries(place, _JSON_HINT)
+    for at, target in enumerate(targets, 1):
+        entries.read(replace(place, entry=at), partial(_of_json, target))
+    return entries
+
+
+def _begins(line: str) -> bool:
+    start = _START.match(line)
+    return start is not None and (start[1].isupper() or start[1].upper() in METHODS)
+
+
+def _of_lines(lines: Sequence[str], folder: Path, began: int) -> tuple[str, Request]:
+    start = _START.match(lines[0])
+    if start is None or not _begins(lines[0]):
+        raise LeftOut(f"{lines[0][:40]!r} does not begin a target", value=lines[0][:40])
+    host, path = split_url(start[2])
+    found: Request = {"method": method_of(start[1]), "path": path}
+    for at, line in enumerate(lines[1:], began + 1):
+        name, colon, value = line.partition(":")
+        if line.startswith("#"):
             continue
-        elif start := _START.match(line):
-            found.append({"method": start[1], "path": path_of(start[2], here)})
-            within = True
-        elif not within:
-            raise UsageError(
-                "bad-file",
-                f"{here}: {line[:40]!r} does not begin a target",
-                hint=_HINT,
-                value=line[:40],
-                **here.fields(),
-            )
-        elif line.startswith("@"):
+        if line.startswith("@"):
             file = (folder / line[1:]).absolute()
             if not file.is_file():
-                raise UsageError(
-                    "no-such-file",
-                    f"{here}: there is no file {file}",
-                    hint=_HINT,
-                    name=str(file),
-                    **here.fields(),
-                )
-            found[-1]["body"] = {"file": str(file)}
+                raise LeftOut(f"there is no file {file}", "no-such-file", line=at, name=str(file))
+            found["body"] = {"file": str(file)}
+        elif not colon:
+            raise LeftOut(f"{name[:40]!r} is not a header", line=at, value=name[:40])
         else:
-            name, colon, value = line.partition(":")
-            if not colon:
-                raise UsageError(
-                    "bad-file",
-                    f"{here}: {name[:40]!r} is not a header",
-                    hint=_HINT,
-                    value=name[:40],
-                    **here.fields(),
-                )
-            found[-1].setdefault("headers", {})[name.strip()] = literal(quoted(value.strip()))
-    return found
+            _add_header(found, name.strip(), value.strip())
+    return host, found
 
 
-def _json(line: str, place: Place) -> dict[str, Any]:
-    try:
-        target = json.loads(line)
-        found: dict[str, Any] = {"method": target["method"], "path": path_of(target["url"], place)}
-        if header := target.get("header"):
-            found["headers"] = {name: literal(quoted(", ".join(values))) for name, values in header.items()}
-        if body := target.get("body"):
-            found["body"] = quoted(base64.b64decode(body, validate=True).decode("utf-8"))
-    except (ValueError, KeyError, TypeError, AttributeError, binascii.Error) as error:
-        raise UsageError(
-            "bad-file",
-            f"{place} is not a target in vegeta's JSON format: {error!r}",
-            hint='{"method": "GET", "url": "http://..."}',
-            **place.fields(),
-        ) from None
-    return found
+def _of_line(line: str) -> tuple[str, Request]:
+    return _of_json(json.loads(line))
 
 
-def path_of(url: str, place: Place) -> str:
-    """The path of a URL with its query, as a template; its host is that of the target measured.
+def _of_json(target: dict[str, Any]) -> tuple[str, Request]:
+    host, path = split_url(target["url"])
+    found: Request = {"method": method_of(target["method"]), "path": path}
+    for name, values in (target.get("header") or {}).items():
+        _add_header(found, name, values if isinstance(values, str) else ", ".join(values))
+    if body := target.get("body"):
+        found["body"] = body_of(base64.b64decode(body, validate=True))
+    return host, found
 
-    >>> path_of("http://a:1/x?y=1#z", Place(Path("targets.txt")))
-    '/x?y=1'
-    """
-    parts = urlsplit(url)
-    if not (parts.scheme in ("http", "https") and parts.netloc) and not url.startswith("/"):
-        raise UsageError(
-            "bad-file",
-            f"{place}: {url[:60]!r} is not an HTTP URL",
-            hint=_HINT,
-            value=url[:60],
-            **place.fields(),
-        )
-    return quoted((parts.path or "/") + (f"?{parts.query}" if parts.query else ""))
+
+def _add_header(request: Request, name: str, value: str) -> None:
+    """Add a header; of those that are given twice, the values make one list."""
+    if name.lower() in OWN_HEADERS:
+        return
+    headers = request.setdefault("headers", {})
+    known = next((other for other in headers if other.lower() == name.lower()), name)
+    value = literal(quoted(value))
+    headers[known] = f"{headers[known]}, {value}" if known in headers else value

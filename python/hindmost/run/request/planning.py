@@ -51,7 +51,8 @@ def plan_of(asked: MeasureRequest) -> MeasurePlan:
             argument="TARGET",
         )
     target = parse_target(asked.target)
-    workload = conceal(workload_of(asked, target))
+    workload, notes = workload_of(asked, target)
+    workload = conceal(workload)
     hosts = _hosts(asked, target)
     places = (
         allot(
@@ -106,6 +107,7 @@ def plan_of(asked: MeasureRequest) -> MeasurePlan:
         verify_wire=asked.verify_wire,
         trace=asked.trace,
         workload=workload,
+        notes=tuple(one.document() for one in notes),
         tls=tls_of(asked, target),
         login=login_of(asked, target),
         source=sources_of(asked.source, target),

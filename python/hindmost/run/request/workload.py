@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from hindmost.errors import UsageError
+from hindmost.notes import Note
 from hindmost.plan import http, load_workload
 from hindmost.plan.codes import parse_codes
 from hindmost.plan.grpc import with_calls
@@ -19,8 +20,10 @@ OF_HTTP = ("accept", "method", "body", "header", "requests")
 """Options that say something of requests of HTTP."""
 
 
-def workload_of(asked: MeasureRequest, target: Attached | Managed) -> dict[str, Any]:
-    """The workload.
+def workload_of(
+    asked: MeasureRequest, target: Attached | Managed
+) -> tuple[dict[str, Any], tuple[Note, ...]]:
+    """The workload, and notes on what of its source is not in it.
 
     Raises
     ------
@@ -55,18 +58,19 @@ def workload_of(asked: MeasureRequest, target: Attached | Managed) -> dict[str, 
             options=[one, other],
         )
     workload = mix.workload(target.path) if asked.workload is None else load_workload(asked.workload)
+    notes: tuple[Note, ...] = ()
+    if asked.requests is not None and mix.name == "http":
+        workload, notes = read_requests(asked.requests)
     if given:
         workload = (
             _of_http(asked, workload, target.path) if mix.name == "http" else _of_messages(asked, workload)
         )
-    return _of_grpc(asked, workload) if target.protocol == "grpc" else workload
+    return (_of_grpc(asked, workload) if target.protocol == "grpc" else workload), notes
 
 
 def _of_http(asked: MeasureRequest, workload: dict[str, Any], path: str) -> dict[str, Any]:
     """A workload with what the options for HTTP say."""
-    if asked.requests is not None:
-        workload = read_requests(asked.requests)
-    elif asked.method is not None or asked.body is not None:
+    if asked.method is not None or asked.body is not None:
         workload = http.one_request(path, asked.method, asked.body)
     if asked.header:
         workload = http.with_headers(workload, http.parse_headers(asked.header))

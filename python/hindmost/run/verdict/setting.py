@@ -53,6 +53,9 @@ def host(e: Evidence) -> Iterator[Reason]:
 
 def method(e: Evidence) -> Iterator[Reason]:
     """Limits of the method."""
+    for note in e.plan.notes:
+        hint = "`hindmost workload FILE` prints what is sent"
+        yield Reason(note["code"], "note", note["text"], hint, values=note["values"])
     if not e.target["managed"]:
         yield Reason(
             "not-restarted",

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hindmost import _engine
+from hindmost.documents import is_name
 from hindmost.errors import UsageError
 from hindmost.models.fit.bins import Floats, Ints
 from hindmost.models.fit.reading.log import digest
@@ -89,7 +90,7 @@ class TextTable(Table):
                 skiprows=self.first_line - 1,
                 usecols=places,
                 ndmin=2,
-                encoding="utf-8",
+                encoding="utf-8-sig",
             )
         except UnicodeDecodeError:
             raise _no_text(self.path) from None
@@ -210,7 +211,7 @@ def open_table(path: Path) -> Table:
     line = head.decode("utf-8-sig", errors="replace").splitlines()[0].strip()
     delimiter = next((mark for mark in (",", ";", "\t") if mark in line), None)
     cells = [cell.strip().strip('"') for cell in (line.split(delimiter) if delimiter else line.split())]
-    if not any(re.match(r"^[^\W\d]", cell) for cell in cells):
+    if not any(map(is_name, cells)):
         return TextTable(path, tuple(str(place + 1) for place in range(len(cells))), 1, delimiter)
     return TextTable(path, tuple(cells), 2, delimiter)
 

@@ -1,0 +1,245 @@
+"""Entries of a file that another tool wrote: those that can be requested, and why each other one is left out."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import string
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from hindmost import _engine
+from hindmost.errors import UsageError
+from hindmost.notes import Note
+from hindmost.plan.http import called, quoted
+from hindmost.plan.sources.place import Place
+
+Request = dict[str, Any]
+METHODS = ("GET", "PUT", "POST", "DELETE", "OPTIONS", "HEAD", "PATCH", "TRACE")
+OWN_HEADERS = ("content-length", "connection", "transfer-encoding")
+"""Headers that the engine writes itself."""
+_MOST_KINDS = 64
+"""Names of requests that the engine counts apart."""
+_LONGEST_NAME = 120
+"""Bytes of a request's name."""
+_FIRST = 3
+"""Entries left out that a note shows."""
+_MISSHAPEN = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError)
+"""What reading raises where an entry does not have the shape that its format asks for."""
+
+
+class LeftOut(Exception):
+    """Why one entry is left out: a code and fields, as in an error."""
+
+    def __init__(self, text: str, code: str = "bad-file", **fields: object) -> None:
+        super().__init__(text)
+        self.code, self.fields = code, fields
+
+
+@dataclass
+class Entries:
+    """What a file holds, entry by entry.
+
+    Parameters
+    ----------
+    place : Place
+        The file.
+    hint : str
+        What an entry looks like.
+    """
+
+    place: Place
+    hint: str
+    _read: list[tuple[Place, str, Request]] = field(default_factory=list)
+    _left_out: dict[Place, LeftOut] = field(default_factory=dict)
+
+    def read(self, place: Place, make: Callable[[], tuple[str, Request]]) -> None:
+        """Read the entry at `place`; `make` returns its host (empty: any) and the request."""
+        try:
+            host, request = make()
+            json.dumps(request, ensure_ascii=False).encode()  # half a surrogate pair is no text
+        except LeftOut as why:
+            self.leave_out(place, why)
+        except _MISSHAPEN as error:
+            self.leave_out(place, LeftOut(f"it does not have the shape of a request: {error!r}"[:200]))
+        else:
+            self._read.append((place, host, request))
+
+    def leave_out(self, place: Place, why: LeftOut) -> None:
+        """Leave out the entry at `place`."""
+        self._left_out.setdefault(place, why)
+
+    def workload(self) -> tuple[dict[str, Any], tuple[Note, ...]]:
+        """Return the workload of all requests to the most frequent host, and notes on what is not in it.
+
+        Raises
+        ------
+        UsageError
+            If no entry is left; names the first and says why.
+        """
+        total = len(self._read) + len(self._left_out)
+        requests = self._accepted(self._of_one_host())
+        if not requests:
+            raise self._nothing()
+        requests, together = _count(requests)
+        notes = [self._note(total)] if self._left_out else []
+        return {"kind": "http", "requests": requests}, (*notes, *together)
+
+    def _of_one_host(self) -> list[tuple[Place, Request]]:
+        hosts = Counter(host for _, host, _ in self._read if host)
+        most = hosts.most_common(1)[0][0] if hosts else ""
+        kept = []
+        for place, host, request in self._read:
+            if host in ("", most):
+                kept.append((place, request))
+            else:
+                self.leave_out(place, LeftOut(f"it goes to {host}, most go to {most}", "other-host", name=host))
+        return kept
+
+    def _accepted(self, read: list[tuple[Place, Request]]) -> list[Request]:
+        """The requests that the engine accepts."""
+        refused = json.loads(_engine.refused_requests(json.dumps([request for _, request in read])))
+        for index, refusal in refused:
+            why = f"its {refusal['field']} must be {refusal['must']}"
+            self.leave_out(read[index][0], LeftOut(why, key=refusal["field"]))
+        gone = {index for index, _ in refused}
+        return [request for index, (_, request) in enumerate(read) if index not in gone]
+
+    def _nothing(self) -> UsageError:
+        if not self._left_out:
+            text = f"{self.place} holds no request"
+            return UsageError("bad-file", text, hint=self.hint, **self.place.fields())
+        place, why = self._first()[0]
+        return UsageError(
+            why.code, f"{place}: {why}", hint=self.hint, **{**place.fields(), **why.fields}
+        )
+
+    def _first(self) -> list[tuple[Place, LeftOut]]:
+        """What was left out, in the order of the file."""
+
+        def order(one: tuple[Place, LeftOut]) -> int:
+            return one[0].line or one[0].entry or 0
+
+        return sorted(self._left_out.items(), key=order)
+
+    def _note(self, total: int) -> Note:
+        first = self._first()
+        shown = "; ".join(f"{place.within}: {why}" for place, why in first[:_FIRST])
+        more = "; ..." if len(first) > _FIRST else ""
+        values = {
+            "path": str(self.place.path),
+            "count": len(first),
+            "of": total,
+            "codes": dict(Counter(why.code for _, why in first)),
+            "first": [
+                {**place.fields(), "code": why.code, "why": str(why), **why.fields}
+                for place, why in first[:_FIRST]
+            ],
+        }
+        text = f"{len(first)} of {total} requests in {self.place.path} were left out: {shown}{more}"
+        return Note("requests-left-out", text, values)
+
+
+def method_of(text: object) -> str:
+    """Return the method as it is sent; the usual ones are in capitals."""
+    if not isinstance(text, str) or not text:
+        raise LeftOut("it has no method")
+    return text.upper() if text.upper() in METHODS else text
+
+
+def split_url(url: object) -> tuple[str, str]:
+    """Return the host of an HTTP URL, and its path with the query as a template.
+
+    >>> split_url("http://A:1/x?y=1#z"), split_url("/x y")
+    (('a:1', '/x?y=1'), ('', '/x%20y'))
+    """
+    shown = str(url).partition("?")[0][:60]
+    if not isinstance(url, str):
+        raise LeftOut(f"{shown!r} is not a URL", value=shown)
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname or "", parts.port
+    except ValueError:
+        raise LeftOut(f"{shown!r} is not a URL", value=shown) from None
+    if not (parts.scheme in ("http", "https") and host) and (not url.startswith("/") or host):
+        raise LeftOut(f"{shown!r} is not an HTTP URL", value=shown)
+    if port not in (None, {"http": 80, "https": 443}.get(parts.scheme)):
+        host = f"{host}:{port}"
+    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    # What a browser encodes: all but the printable letters of ASCII.
+    return host, quoted(quote(path, safe=string.punctuation))
+
+
+def body_of(data: bytes) -> str | dict[str, str]:
+    """Return a body: a template of its text, or its bytes where they are not UTF-8."""
+    try:
+        return quoted(data.decode())
+    except UnicodeDecodeError:
+        return {"hex": data.hex()}
+
+
+def multipart(parts: Sequence[tuple[str, str, str | None, str | None]], boundary: str) -> str:
+    """Return a body of ``multipart/form-data`` (RFC 7578).
+
+    Parameters
+    ----------
+    parts : sequence of (name, value, file name or None, content type or None)
+        Values are templates.
+    boundary : str
+    """
+    text = ""
+    for name, value, file, kind in parts:
+        names = f'form-data; name="{_escape(name)}"' + ("" if file is None else f'; filename="{_escape(file)}"')
+        about = "" if kind is None else f"Content-Type: {kind}\r\n"
+        text += f"--{boundary}\r\nContent-Disposition: {quoted(names)}\r\n{about}\r\n{value}\r\n"
+    return f"{text}--{boundary}--\r\n"
+
+
+def _escape(name: str) -> str:
+    return name.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _count(requests: list[Request]) -> tuple[list[Request], list[Note]]:
+    """Requests that are alike once, with their number as weight; names that the engine can count by."""
+    alike: dict[str, Request] = {}
+    for one in requests:
+        known = alike.setdefault(json.dumps(one, sort_keys=True), one | {"weight": 0})
+        known["weight"] += 1
+    found = list(alike.values())
+    methods: dict[str, set[str]] = defaultdict(set)
+    for one in found:
+        methods[called(one)].add(one["method"])
+    for one in found:
+        if len(methods[called(one)]) > 1:
+            one.pop("name", None)
+        if len((name := called(one)).encode()) > _LONGEST_NAME:
+            digest = hashlib.sha256(name.encode()).hexdigest()[:8]
+            one["name"] = f"{name.encode()[: _LONGEST_NAME - 9].decode(errors='ignore')}~{digest}"
+    names = {called(one) for one in found}
+    notes = []
+    if len(names) > _MOST_KINDS:
+        for one in found:
+            one["name"] = one["method"].lower()
+        text = (
+            f"results count requests by method: they have {len(names)} names, and at most {_MOST_KINDS}"
+            " are counted apart"
+        )
+        notes.append(Note("requests-counted-together", text, {"have": len(names), "limit": _MOST_KINDS}))
+    _accept_alike(found)
+    return found, notes
+
+
+def _accept_alike(requests: list[Request]) -> None:
+    """Requests of one name accept the codes that any of them accepts."""
+    named: dict[str, list[Request]] = defaultdict(list)
+    for one in requests:
+        named[called(one)].append(one)
+    for group in named.values():
+        accepted = [one.get("accept", ["2xx"]) for one in group]
+        if any(codes != accepted[0] for codes in accepted):
+            every = sorted({code for codes in accepted for code in codes}, key=str)
+            for one in group:
+                one["accept"] = every
