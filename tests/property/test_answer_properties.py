@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hindmost import Histogram, MeasurePlan
 from hindmost.run import figures
-from hindmost.run.figures import Totals, run_figures
+from hindmost.run.figures import read_figures
 from hindmost.run.readings import InstanceReading, microseconds
 from hindmost.store import RunRecord
 from hindmost.studies.measure import pictures
@@ -57,10 +57,10 @@ def readings(draw):
 
 
 def figured(instances, plan=PLAN):
-    totals = Totals()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(figures, "read_instances", lambda _: instances)
-        return run_figures(RunRecord(1, SimpleNamespace(), {}), plan, totals), totals
+        run = read_figures(RunRecord(1, SimpleNamespace(), {}), plan)
+        return run, run.totals
 
 
 @given(st.lists(readings(), min_size=1, max_size=3))

@@ -12,7 +12,7 @@ import pytest
 from factorials import PATIENCE_S, attribute, factor, read, study_file
 from measuring import Answer, finish, need, need_two_processors, start, wait_for
 
-from hindmost.run.figures import Totals, run_figures
+from hindmost.run.stored import run_figures
 from hindmost.run.readings import plan_of
 from hindmost.store import Study
 
@@ -48,7 +48,7 @@ def medians(planted, cell):
     """P50 of every run of a cell in microseconds, also of those that the host disturbed."""
     part = Study.open(planted.folder / "1-low" / cell)
     plan = plan_of(part)
-    return [run_figures(run, plan, Totals()).values["latency"]["p50"] for run in part.runs()]
+    return [run_figures(run, plan).values["latency"]["p50"] for run in part.runs()]
 
 
 def test_a_stopped_study_goes_on_with_its_finished_runs(planted):

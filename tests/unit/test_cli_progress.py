@@ -56,6 +56,17 @@ def test_a_log_has_one_line_a_run_with_the_time_that_remains():
     assert numbers(out.getvalue()) == ["1", "99", "70", "8.1", "36", "8.8"]
 
 
+def test_a_log_has_a_line_every_ten_seconds_of_a_run_and_one_before_a_long_measurement():
+    out = io.StringIO()
+    shown = made(out)
+    shown.run_begins(1, 10, 30)
+    for at in range(1, 26):
+        shown.moment(Moment("warm-up", float(at), 1000))
+    assert [numbers(line)[3] for line in out.getvalue().splitlines()] == ["10", "20"]
+    shown.moment(Moment("measure", 25.0, 1000))
+    assert numbers(out.getvalue().splitlines()[-1])[3:] == ["25.0", "10.5"]
+
+
 def test_an_unknown_width_is_left_out():
     out = io.StringIO()
     first_run(out, half_width=float("inf"))

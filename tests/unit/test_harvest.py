@@ -113,10 +113,51 @@ def check_format(tmp_path, name: str, text: str, servers: list[str], first: floa
             0.932,
         ),
         ("any.csv", "timestamp,vm,cpu_percent\n0,x,50\n60,x,NA\n", ["x"], 0.5),
+        ("marked.csv", "\ufefftime,server,cpu\n0,x,0.5\n60,x,0.5\n", ["x"], 0.5),
+        ("server_usage.csv", "39600,1,20.5,50.1,90.0,3,3,3\n39900,1,20,50,90,3,3,3\n", ["1"], 0.205),
+        ("machine_usage.csv", "m_1,0,7,87,,,43,33,8\nm_1,10,8,87,,,43,33,8\n", ["m_1"], 0.07),
     ],
 )
 def test_formats_are_told_by_their_first_line(tmp_path, name, text, servers, first):
     check_format(tmp_path, name, text, servers, first)
+
+
+def test_a_format_is_forced_where_no_check_fits(tmp_path):
+    (tmp_path / "a.csv").write_text("0,17,1,2,3\n300,17,1,2,3\n")
+    with raises(UsageError, "bad-file", line=1):
+        read_traces(tmp_path)
+    assert read_traces(tmp_path, format_="azure").cpu[0, 0] == pytest.approx(0.03)
+    with raises(UsageError, "unknown-name", name="azur"):
+        read_traces(tmp_path, format_="azur")
+
+
+def test_tasks_of_google_are_not_taken_for_servers(tmp_path):
+    (tmp_path / "part-00000-of-00500.csv").write_text(",".join(["600000000", "900000000", *["1"] * 18]) + "\n")
+    with raises(UsageError, "unsupported", line=1):
+        read_traces(tmp_path)
+
+
+def test_readings_in_the_middle_of_slots_have_a_slot_each(tmp_path):
+    jitter = np.random.default_rng(1).integers(-2, 3, 50)
+    rows = [f"{k * 300},a,0.2\n{k * 300 + 150 + late},b,0.4" for k, late in enumerate(jitter)]
+    (tmp_path / "a.csv").write_text("\n".join(["time,server,cpu", *rows]) + "\n")
+    traces = read_traces(tmp_path)
+    assert traces.cpu.shape == (2, 50)
+    assert np.isfinite(traces.cpu).all()
+
+
+def test_a_stray_time_is_refused_by_its_line_and_server(tmp_path):
+    rows = [f"{k * 300},vm{server},1,2,30" for k in range(20) for server in range(10)]
+    rows.insert(7, "-618364800,vm1,1,2,30")
+    (tmp_path / "r.csv").write_text("\n".join(rows) + "\n")
+    with raises(UsageError, "bad-file", line=8, key="time", value=-618364800.0, name="vm1"):
+        read_traces(tmp_path)
+
+
+def test_latin_1_is_read_in_tenants_and_in_traces(tmp_path):
+    (tmp_path / "t.csv").write_bytes(b"time,server,cpu\n0,h\xf6,0.2\n300,h\xf6,0.2\n")
+    (tmp_path / "tenants.csv").write_bytes("\ufeffserver,tenant\n".encode() + b"h\xf6,K\xf6ln\n")
+    assert [one.name for one in read_traces(tmp_path).tenants] == ["K\xf6ln"]
 
 
 @pytest.mark.parametrize("compression", ["uncompressed", "snappy"])
@@ -229,7 +270,7 @@ def test_fewer_tenants_than_cells_hold_blocks_as_far_apart_as_they_can(tmp_path,
         ({"a.csv": "time,server,cpu\n"}, "few-readings", "a.csv", {"have": 0}),
         ({"a.csv": "time,server,load\n0,a,1\n"}, "bad-file", "a.csv", {"key": "load"}),
         ({"a.csv": "time,server,cpu\n0,a,1\n"}, "few-readings", None, {"have": 1, "need": 2}),
-        ({"a.csv": "time,server,cpu\n0,a,1\nsoon,a,1\n"}, "bad-file", "a.csv", {"key": "time", "wrong": 1}),
+        ({"a.csv": "time,server,cpu\n0,a,1\nsoon,a,1\n"}, "bad-file", "a.csv", {"key": "time", "line": 3, "value": "soon"}),
         (
             {"a.csv": "time,server,cpu\n0,a,1\n1,a,1\n", "tenants.csv": "server,tenant\nb,t\n"},
             "no-owner",

@@ -28,8 +28,15 @@ Content-Type: application/json
 
 
 def read(tmp_path: Path, name: str, text: str) -> list[dict]:
+    requests, notes = read_with_notes(tmp_path, name, text)
+    assert notes == {}
+    return requests
+
+
+def read_with_notes(tmp_path: Path, name: str, text: str) -> tuple[list[dict], dict[str, dict]]:
+    """The requests, and the values of notes by their codes."""
     (tmp_path / name).write_text(text)
-    workload = read_requests(tmp_path / name)
+    workload, notes = read_requests(tmp_path / name)
     plan = {
         "schema": "hindmost.plan/1",
         "seed": 1,
@@ -38,7 +45,15 @@ def read(tmp_path: Path, name: str, text: str) -> list[dict]:
         "workload": workload,
     }
     _engine.check_plan(json.dumps(plan))  # the engine takes what is read
-    return workload["requests"]
+    return workload["requests"], {one.code: dict(one.values) for one in notes}
+
+
+def left_out(notes: dict[str, dict]) -> list[tuple]:
+    """Where each entry stands that a note shows, and the code of why."""
+    return [
+        (one.get("line") or one.get("entry") or one.get("operation"), one["code"])
+        for one in notes["requests-left-out"]["first"]
+    ]
 
 
 def test_targets_of_vegeta_are_requests_and_those_that_are_alike_have_their_number_as_weight(tmp_path: Path):
@@ -60,18 +75,34 @@ def test_targets_of_vegeta_in_json_have_their_bodies_in_base64(tmp_path: Path):
 @pytest.mark.parametrize(
     ("text", "code", "fields"),
     [
-        ("GET http://h/\n\nX: y\n", "bad-file", {"line": 3, "value": "X: y"}),
+        ("X: y\n", "bad-file", {"line": 1, "value": "X: y"}),
         ("GET http://h/\nnonsense\n", "bad-file", {"line": 2, "value": "nonsense"}),
         ("POST http://h/\n@absent.json\n", "no-such-file", {"line": 2}),
         ("GET ftp://h/\n", "bad-file", {"line": 1, "value": "ftp://h/"}),
         ('{"method": "GET"}\n', "bad-file", {"line": 1}),
+        ("GET http://[bad/x\n", "bad-file", {"line": 1, "value": "http://[bad/x"}),
         ("", "bad-file", {"line": None}),
     ],
 )
-def test_a_wrong_line_is_refused_by_its_number(tmp_path: Path, text: str, code: str, fields: dict):
+def test_a_file_with_no_request_is_refused_by_its_first_wrong_line(tmp_path: Path, text: str, code: str, fields: dict):
     (tmp_path / "targets.txt").write_text(text)
     with raises(UsageError, code, path=str(tmp_path / "targets.txt"), **fields):
         read_requests(tmp_path / "targets.txt")
+
+
+def test_a_wrong_target_is_left_out_by_its_line_and_the_others_are_read(tmp_path: Path):
+    text = "GET http://h/a\n\n# odd\nX: y\n\nget http://h/b\n\nPOST http://h/c\nnonsense\nA: b\n\nGET http://i/\n"
+    requests, notes = read_with_notes(tmp_path, "targets.txt", text)
+    assert [(one["method"], one["path"]) for one in requests] == [("GET", "/a"), ("GET", "/b")]
+    assert left_out(notes) == [(4, "bad-file"), (9, "bad-file"), (12, "other-host")]
+    assert (notes["requests-left-out"]["count"], notes["requests-left-out"]["of"]) == (3, 5)
+
+
+def test_targets_in_json_may_stand_in_a_list_and_bodies_may_be_binary(tmp_path: Path):
+    targets = [{"method": "POST", "url": "http://h/", "body": "//79", "header": {"A": "12"}}, 7]
+    (one,), notes = read_with_notes(tmp_path, "targets.json", json.dumps(targets))
+    assert (one["body"], one["headers"]) == ({"hex": "fffefd"}, {"A": "12"})
+    assert left_out(notes) == [(2, "bad-file")]
 
 
 def entry(url: str, method: str = "GET", **more: object) -> dict:
@@ -83,13 +114,80 @@ def entry(url: str, method: str = "GET", **more: object) -> dict:
     return {"request": {"method": method, "url": url, "headers": headers, **more}}
 
 
+def read_har(tmp_path: Path, *entries: dict) -> tuple[list[dict], dict[str, dict]]:
+    return read_with_notes(tmp_path, "a.har", json.dumps({"log": {"version": "1.2", "entries": list(entries)}}))
+
+
+ODD = [
+    entry("wss://shop/live", ""),
+    entry("data:image/png;base64,AAAA"),
+    entry("http://[bad/x"),
+    entry("https://shop/odd", "GE T"),
+    entry("https://shop/\ud800"),
+    entry("https://shop/upload", "POST", postData={"mimeType": "text/plain"}, bodySize=9),
+    {"request": None},
+    7,
+]
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_an_odd_entry_of_a_har_file_is_left_out_and_the_others_are_read(tmp_path: Path, odd):
+    requests, notes = read_har(tmp_path, entry("https://shop/a"), odd)
+    assert ([one["path"] for one in requests], left_out(notes)) == (["/a"], [(2, "bad-file")])
+
+
+def form(kind: str, *pairs: tuple[str, str], **more: object) -> dict:
+    params = [{"name": name, "value": value, **more} for name, value in pairs]
+    return {"mimeType": kind, "params": params}
+
+
+FORM = "application/x-www-form-urlencoded"
+
+
+@pytest.mark.parametrize(
+    ("data", "body"),
+    [
+        (None, None),
+        (form(FORM, ("a b", "100 %"), ("c", "")), "a+b=100+%25&c="),
+        (form(FORM, ("f%5B1%5D", "x%26y")), "f%5B1%5D=x%26y"),
+        ({"encoding": "base64", "text": "/+8="}, {"hex": "ffef"}),
+        ({"encoding": "base64", "text": base64.b64encode(b"{{a").decode()}, "{{{{a"),
+        (
+            form("multipart/form-data; boundary=xx", ("a", "1"), contentType="text/plain"),
+            '--xx\r\nContent-Disposition: form-data; name="a"\r\nContent-Type: text/plain\r\n\r\n1\r\n--xx--\r\n',
+        ),
+    ],
+)
+def test_a_har_body_is_sent_as_it_was(tmp_path: Path, data, body):
+    (one,), notes = read_har(tmp_path, entry("https://shop/", "POST", postData=data))
+    assert (one.get("body"), notes) == (body, {})
+    kind = (data or {}).get("mimeType")
+    assert one["headers"].get("Content-Type") == kind
+
+
+def test_headers_of_a_har_file_are_joined_as_their_names_ask(tmp_path: Path):
+    headers = [{"name": name, "value": value} for name, value in (("Cookie", "a=1"), ("cookie", "b=2"))]
+    headers += [{"name": "X", "value": "1"}, {"name": "x", "value": "2"}, {"name": "Content-Length", "value": "9"}]
+    (both, none, only), _ = read_har(
+        tmp_path,
+        {"request": {"method": "get", "url": "https://shop/a b?c=é", "headers": headers}},
+        {"request": {"method": "GET", "url": "https://shop:443/n", "headers": None}},
+        {"request": {"method": "GET", "url": "https://shop/c", "cookies": [{"name": "s", "value": "1"}]}},
+    )
+    assert both["headers"] == {"Cookie": "a=1; b=2", "X": "1, 2"}
+    assert (both["method"], both["path"]) == ("GET", "/a%20b?c=%C3%A9")
+    assert "headers" not in none
+    assert only["headers"] == {"Cookie": "s=1"}
+
+
 def test_requests_of_a_har_file_are_those_to_its_most_frequent_host(tmp_path: Path):
     entries = [
         entry("https://shop/a"),
         entry("https://elsewhere/pixel.gif"),
         entry("https://shop/b?c=d", "POST", postData={"mimeType": "text/plain", "text": "hello"}),
     ]
-    first, second = read(tmp_path, "shop.har", json.dumps({"log": {"version": "1.2", "entries": entries}}))
+    (first, second), notes = read_har(tmp_path, *entries)
+    assert left_out(notes) == [(2, "other-host")]
     assert (first["path"], first["headers"]) == ("/a", {"A": "b"})
     assert (second["method"], second["path"], second["body"]) == ("POST", "/b?c=d", "hello")
 
@@ -131,6 +229,184 @@ def test_operations_of_an_openapi_document_are_requests_with_values_of_their_sch
     assert json.loads(body) == {"id": "u", "tags": [1], "owner": {"name": 'A "B"'}}
 
 
+def openapi(operations: dict, **more: object) -> str:
+    """A document with these GET operations by path."""
+    paths = {path: {"get": {"responses": {"200": {}}, **one}} for path, one in operations.items()}
+    return json.dumps({"openapi": "3.0.3", "paths": paths, **more})
+
+
+def query(schema: object, **more: object) -> dict:
+    return {"parameters": [{"name": "q", "in": "query", "required": True, "schema": schema, **more}]}
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        ({"type": "integer", "minimum": None}, "{{int:1..1000}}"),
+        ({"type": "integer", "maximum": -5}, "{{int:-1004..-5}}"),
+        ({"type": "integer", "maximum": 1e400}, "{{int:1..1000}}"),
+        ({"type": "number", "minimum": 0.01, "maximum": 1.7976931348623157e308}, "{{int:1..999}}"),
+        ({"type": "number", "minimum": 0.25, "maximum": 0.75}, "0.5"),
+        ({"type": "integer", "minimum": 0, "exclusiveMinimum": True, "maximum": 9}, "{{int:1..9}}"),
+        ({"type": "integer", "exclusiveMinimum": 3, "exclusiveMaximum": 9}, "{{int:4..8}}"),
+        ({"type": "integer", "minimum": 7, "multipleOf": 5}, "10"),
+        ({"type": "string", "minLength": 0, "maxLength": 2147483647}, "{{string:1..64}}"),
+        ({"type": "string", "maxLength": 5}, "{{string:5..5}}"),
+        ({"type": "string", "format": "ipv4"}, "192.0.2.1"),
+        (True, "{{string:8..8}}"),
+        ({"type": "array", "items": {"enum": ["a b"]}}, "a%20b"),
+        ({"allOf": [{"type": "integer"}, {"minimum": 3, "maximum": 4}]}, "{{int:3..4}}"),
+    ],
+)
+def test_a_value_keeps_to_the_bounds_of_its_schema(tmp_path: Path, schema, value):
+    (one,) = read(tmp_path, "api.json", openapi({"/a": query(schema)}))
+    assert one["path"] == f"/a?q={value}"
+
+
+@pytest.mark.parametrize(
+    ("odd", "code"),
+    [
+        (query({"type": "integer", "minimum": "abc"}), "bad-file"),
+        (query({"type": "integer", "minimum": 5, "maximum": 4}), "bad-file"),
+        (query({"type": "string", "minLength": 9_999_999}), "bad-file"),
+        (query({"$ref": "other.yaml#/A"}), "unsupported"),
+        (query({"$ref": "#/not/there"}), "bad-file"),
+        (query({"type": "array", "items": {"type": "object"}}), "unsupported"),
+        (query([]), "bad-file"),
+        ({"requestBody": {"content": {"application/xml": {"schema": {"type": "object"}}}}}, "unsupported"),
+        ({"parameters": {"q": 1}}, "bad-file"),
+        (7, "bad-file"),
+    ],
+)
+def test_an_odd_operation_is_left_out_and_the_others_are_read(tmp_path: Path, odd, code):
+    document = json.loads(openapi({"/ok": {}}))
+    document["paths"]["/odd"] = {"get": odd}
+    requests, notes = read_with_notes(tmp_path, "api.json", json.dumps(document))
+    assert ([one["path"] for one in requests], left_out(notes)) == (["/ok"], [("GET /odd", code)])
+
+
+def test_a_path_parameter_that_is_not_described_leaves_its_operation_out(tmp_path: Path):
+    _, notes = read_with_notes(tmp_path, "api.json", openapi({"/ok": {}, "/{id}": {}}))
+    assert left_out(notes) == [("GET /{id}", "bad-file")]
+
+
+@pytest.mark.parametrize(
+    ("kind", "media", "sent", "body"),
+    [
+        (FORM, {"schema": {"properties": {"a": {"enum": ["x y"]}, "b": {"type": "boolean"}}}}, FORM,
+         "a=x%20y&b={{choice:true|false}}"),
+        ("application/xml", {"example": "<a/>"}, "application/xml", "<a/>"),
+        ("text/plain", {}, "text/plain", "{{string:8..8}}"),
+        ("application/json", {"schema": {"properties": {"a": False, "b": {"readOnly": True}, "c": {"const": 1}}}},
+         "application/json", '{ "c":1 }'),
+        ("multipart/form-data", {"schema": {"properties": {"f": {"format": "binary"}}}},
+         "multipart/form-data; boundary=hindmost-boundary",
+         '--hindmost-boundary\r\nContent-Disposition: form-data; name="f"; filename="file"\r\n\r\n'
+         "{{string:8..8}}\r\n--hindmost-boundary--\r\n"),
+    ],
+)  # fmt: skip
+def test_a_body_is_written_in_its_media_type(tmp_path: Path, kind, media, sent, body):
+    (one,) = read(tmp_path, "api.json", openapi({"/a": {"requestBody": {"content": {kind: media}}}}))
+    assert (one["body"], one["headers"]["Content-Type"]) == (body, sent)
+
+
+def test_parameters_stand_where_they_belong_and_in_their_style(tmp_path: Path):
+    parameters = [
+        {"name": "s", "in": "cookie", "required": True, "example": "1"},
+        {"name": "l", "in": "query", "required": True, "example": [1, 2]},
+        {"name": "c", "in": "query", "required": True, "example": [1, 2], "explode": False},
+        {"name": "d", "in": "query", "required": True, "example": {"k": 1}, "style": "deepObject"},
+        {"name": "p", "in": "path", "required": True, "schema": {"example": "a/b"}},
+    ]
+    (one,) = read(tmp_path, "api.json", openapi({"/{p}": {"parameters": parameters}}))
+    assert one["path"] == "/a%2Fb?l=1&l=2&c=1,2&d%5Bk%5D=1"
+    assert one["headers"] == {"Cookie": "s=1"}
+
+
+def test_a_form_of_swagger_2_is_sent(tmp_path: Path):
+    form = {"parameters": [{"name": "a", "in": "formData", "type": "string", "default": "b"}], "responses": {}}
+    document = {"swagger": "2.0", "basePath": "/v1", "paths": {"/a": {"post": form}}}
+    (one,) = read(tmp_path, "api.json", json.dumps(document))
+    assert (one["path"], one["body"], one["headers"]) == ("/v1/a", "a=b", {"Content-Type": FORM})
+
+
+@pytest.mark.parametrize(
+    ("servers", "path"),
+    [
+        ([{"url": "https://{h}:{p}/{b}", "variables": {"h": {"default": "a"}, "p": {"default": "1"},
+                                                       "b": {"default": "v2"}}}], "/v2/a"),
+        ([{"url": "{s}://h/ds/", "variables": {"s": {"enum": ["https"]}}}], "/ds/a"),
+        ([], "/a"),
+        ([{"url": "http://[::1/x"}], None),
+        ([{"url": "https://[{ip}]/v"}], None),
+        ({"url": "/v"}, None),
+        (["/v"], None),
+    ],
+)  # fmt: skip
+def test_the_path_of_the_server_comes_first(tmp_path: Path, servers, path):
+    text = openapi({"/a": {}}, servers=servers)
+    if path is None:
+        (tmp_path / "api.json").write_text(text)
+        with raises(UsageError, "bad-file", key="servers"):
+            read_requests(tmp_path / "api.json")
+    else:
+        assert [one["path"] for one in read(tmp_path, "api.json", text)] == [path]
+
+
+def test_yaml_is_read_as_openapi_asks_dates_and_no_are_text(tmp_path: Path):
+    pytest.importorskip("yaml")
+    text = """\
+openapi: 3.0.0
+paths:
+  /a:
+    get:
+      parameters:
+        - {name: d, in: query, required: true, example: 2020-01-31}
+        - {name: t, in: query, required: true, example: 2020-01-31T10:00:00Z}
+        - {name: n, in: query, required: true, schema: {enum: [NO, YES]}}
+        - {name: s, in: query, required: true, example: 12:30}
+        - {name: i, in: query, required: true, example: 010}
+      responses: {200: {}, 3XX: {}}
+"""
+    (one,) = read(tmp_path, "api.yaml", text)
+    assert one["path"] == "/a?d=2020-01-31&t=2020-01-31T10%3A00%3A00Z&n=NO&s=12%3A30&i=10"
+    assert one["accept"] == [200, "3xx"]
+
+
+def test_operations_of_one_name_are_called_by_method_and_path(tmp_path: Path):
+    one = {"operationId": "same", "responses": {"200": {}}}
+    document = {"openapi": "3.0.0", "paths": {"/a": {"get": one, "post": one}, "/b": {"get": one}}}
+    assert not any("name" in request for request in read(tmp_path, "api.json", json.dumps(document)))
+
+
+def test_a_name_too_long_for_results_is_cut_and_stays_its_own(tmp_path: Path):
+    long = "x" * 200
+    requests, _ = read_har(tmp_path, entry(f"https://shop/{long}a"), entry(f"https://shop/{long}b"))
+    assert len({one["name"] for one in requests}) == 2
+
+
+@pytest.mark.parametrize("name", ["a.json", "a.har", "a.yaml", "a.txt"])
+def test_deep_nesting_is_refused(tmp_path: Path, name: str):
+    (tmp_path / name).write_text('{"log":' + "[" * 100_000)
+    with raises(UsageError, "bad-file"):
+        read_requests(tmp_path / name)
+
+
+def test_a_schema_that_holds_itself_ends(tmp_path: Path):
+    node = {"allOf": [{"$ref": "#/components/schemas/N"}], "properties": {"n": {"$ref": "#/components/schemas/N"}}}
+    body = {"requestBody": {"content": {"application/json": {"schema": node}}}}
+    text = openapi({"/ok": {}, "/a": body}, components={"schemas": {"N": node}})
+    requests, _ = read_with_notes(tmp_path, "api.json", text)
+    assert requests[0]["path"] == "/ok"
+
+
+@pytest.mark.parametrize("name", ["targets.txt", "targets.json"])
+def test_a_byte_order_mark_is_no_part_of_the_first_request(tmp_path: Path, name: str):
+    text = "GET http://h/" if name.endswith("txt") else '{"method":"GET","url":"http://h/"}'
+    (one,) = read(tmp_path, name, "\ufeff" + text)
+    assert one["path"] == "/"
+
+
 def test_a_reference_that_leads_nowhere_is_told(tmp_path: Path):
     document = {"openapi": "3.1.0", "paths": {"/": {"get": {"$ref": "#/not/there"}}}}
     (tmp_path / "api.json").write_text(json.dumps(document))
@@ -140,6 +416,7 @@ def test_a_reference_that_leads_nowhere_is_told(tmp_path: Path):
 
 def test_more_names_than_the_engine_keeps_apart_are_counted_by_method(tmp_path: Path):
     lines = "\n\n".join(f"{'GET' if n % 2 else 'PUT'} http://h/{n}" for n in range(100))
-    requests = read(tmp_path, "targets.txt", lines)
+    requests, notes = read_with_notes(tmp_path, "targets.txt", lines)
     assert len(requests) == 100
+    assert notes["requests-counted-together"] == {"have": 100, "limit": 64}
     assert {one["name"] for one in requests} == {"get", "put"}

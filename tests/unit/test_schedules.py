@@ -49,6 +49,14 @@ def test_a_sine_swings_about_its_mean() -> None:
     assert math.fsum(rate for _, rate in points[1:]) / (len(points) - 1) == pytest.approx(1.0)
 
 
+@pytest.mark.parametrize("start", ["\ufeff", "\ufeffsecond,rate\n"])
+def test_a_byte_order_mark_is_no_part_of_the_first_point(tmp_path: Path, start: str) -> None:
+    file = tmp_path / "rates.csv"
+    file.write_text(f"{start}0,100\n10,100\n10,300\n20,300\n")
+    points, rate = parse_schedule(str(file), 10.0)
+    assert (points, rate) == (((0.0, 100.0), (10.0, 100.0), (10.0, 300.0), (20.0, 300.0)), 200.0)
+
+
 def test_a_file_gives_its_own_rate_unless_another_is_asked_for(tmp_path: Path) -> None:
     file = tmp_path / "rates.csv"
     file.write_text("second,rate\n5,1000\n\n# noon\n7,3000\n")
@@ -71,6 +79,8 @@ def test_a_file_gives_its_own_rate_unless_another_is_asked_for(tmp_path: Path) -
         ("0,1\n2,-1\n", 2),  # a negative rate
         ("0,1\n", 1),  # only one time
         ("0,0\n5,0\n", 2),  # no load at all
+        ("O,100\n10,100\n10,300\n", 1),  # a typing error is no name of a column
+        ("0;100\n10,100\n20,100\n", 1),
     ],
 )
 def test_a_wrong_schedule_file_is_refused_by_line(tmp_path: Path, text: str, line: int) -> None:

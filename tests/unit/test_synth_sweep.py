@@ -40,6 +40,8 @@ def found(question, load=None, clone=None, **more):
 
 def test_values_are_read_as_they_are_written():
     assert parse_vary("threads=1..4").values == (1, 2, 3, 4)
+    counted = parse_vary("threads=1..10:10").values
+    assert (counted, {type(one) for one in counted}) == (tuple(range(1, 11)), {int})
     assert parse_vary("a=1,2.5,shared").values == (1, 2.5, "shared")
     assert parse_vary("a=10..20:3").values == (10.0, 15.0, 20.0)
 

@@ -1,5 +1,6 @@
 //! Histograms and their files.
 
+use std::borrow::Cow;
 use std::io::BufReader;
 use std::path::PathBuf;
 
@@ -10,85 +11,135 @@ use pyo3::types::PyBytes;
 
 use crate::fault::raise;
 
-/// A latency distribution in nanoseconds.
+/// A latency distribution in nanoseconds. Packed, it takes a few kilobytes and every question a little longer.
 #[pyclass(module = "hindmost._engine")]
 #[derive(Clone, Default)]
-pub struct Histogram(ours::Histogram);
+pub struct Histogram(State);
+
+#[derive(Clone)]
+enum State {
+    Open(ours::Histogram),
+    Packed(Vec<u8>),
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self::Open(ours::Histogram::new())
+    }
+}
+
+impl Histogram {
+    fn open(&self) -> Cow<'_, ours::Histogram> {
+        match &self.0 {
+            State::Open(histogram) => Cow::Borrowed(histogram),
+            State::Packed(bytes) => Cow::Owned(ours::Histogram::unpack(bytes).expect("it was packed here")),
+        }
+    }
+
+    fn open_mut(&mut self) -> &mut ours::Histogram {
+        if let State::Packed(_) = self.0 {
+            self.0 = State::Open(self.open().into_owned());
+        }
+        match &mut self.0 {
+            State::Open(histogram) => histogram,
+            State::Packed(_) => unreachable!("it was opened"),
+        }
+    }
+}
 
 #[pymethods]
 impl Histogram {
+    /// An empty one, or what `pack` wrote.
     #[new]
-    fn new() -> Self {
-        Self::default()
+    #[pyo3(signature = (packed=None))]
+    fn new(packed: Option<&[u8]>) -> PyResult<Self> {
+        let Some(bytes) = packed else { return Ok(Self::default()) };
+        if ours::Histogram::unpack(bytes).is_none() {
+            return Err(PyValueError::new_err("these bytes are no packed histogram"));
+        }
+        Ok(Self(State::Packed(bytes.to_vec())))
+    }
+
+    /// Gives its memory back until it is recorded or merged into; its bytes.
+    fn pack<'py>(&mut self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        if let State::Open(histogram) = &self.0 {
+            self.0 = State::Packed(histogram.pack());
+        }
+        match &self.0 {
+            State::Packed(bytes) => PyBytes::new(py, bytes),
+            State::Open(_) => unreachable!("it was packed"),
+        }
     }
 
     #[pyo3(signature = (value, count=1))]
     fn record(&mut self, value: u64, count: u64) {
-        self.0.record_n(value, count);
+        self.open_mut().record_n(value, count);
     }
 
     fn add_censored(&mut self, count: u64) {
-        self.0.add_censored(count);
+        self.open_mut().add_censored(count);
     }
 
     /// Merged with itself, a histogram holds everything twice, as with an equal one.
     fn merge(this: &Bound<'_, Self>, other: &Bound<'_, Self>) -> PyResult<()> {
         if this.is(other) {
-            let twin = this.try_borrow()?.0.clone();
-            this.try_borrow_mut()?.0.merge(&twin);
+            let twin = this.try_borrow()?.open().into_owned();
+            this.try_borrow_mut()?.open_mut().merge(&twin);
         } else {
-            this.try_borrow_mut()?.0.merge(&other.try_borrow()?.0);
+            this.try_borrow_mut()?.open_mut().merge(&other.try_borrow()?.open());
         }
         Ok(())
     }
 
     #[getter]
     fn count(&self) -> u64 {
-        self.0.count()
+        self.open().count()
     }
 
     #[getter]
     fn censored(&self) -> u64 {
-        self.0.censored()
+        self.open().censored()
     }
 
     #[getter]
     fn min(&self) -> Option<u64> {
-        self.0.min()
+        self.open().min()
     }
 
     #[getter]
     fn max(&self) -> Option<u64> {
-        self.0.max()
+        self.open().max()
     }
 
     #[getter]
     fn mean(&self) -> Option<f64> {
-        self.0.mean()
+        self.open().mean()
     }
 
     /// Nanoseconds, `inf` where the rank is among the censored, `None` when empty.
     fn quantile(&self, q: f64) -> PyResult<Option<f64>> {
         let quantile = ours::Quantile::new(q)
             .ok_or_else(|| PyValueError::new_err(format!("a quantile lies between 0 and 1, not at {q}")))?;
-        Ok(self.0.quantile(quantile).map(|v| v.finite().map_or(f64::INFINITY, |nanos| nanos as f64)))
+        Ok(self.open().quantile(quantile).map(|v| v.finite().map_or(f64::INFINITY, |nanos| nanos as f64)))
     }
 
     fn count_above(&self, value: u64) -> u64 {
-        self.0.count_above(value)
+        self.open().count_above(value)
     }
 
     /// Lower edges, upper edges (inclusive) and counts of all bins in use, each as native u64 bytes.
     fn bins<'py>(&self, py: Python<'py>) -> [Bound<'py, PyBytes>; 3] {
+        let histogram = self.open();
         let pick = |part: fn(&ours::Bin) -> u64| {
-            let bytes: Vec<u8> = self.0.bins().flat_map(|bin| part(&bin).to_ne_bytes()).collect();
+            let bytes: Vec<u8> = histogram.bins().flat_map(|bin| part(&bin).to_ne_bytes()).collect();
             PyBytes::new(py, &bytes)
         };
         [pick(|bin| bin.low), pick(|bin| bin.high), pick(|bin| bin.count)]
     }
 
     fn __repr__(&self) -> String {
-        format!("Histogram(count={}, censored={})", self.0.count(), self.0.censored())
+        let histogram = self.open();
+        format!("Histogram(count={}, censored={})", histogram.count(), histogram.censored())
     }
 }
 
@@ -103,7 +154,12 @@ pub fn read_hlog(py: Python<'_>, path: PathBuf) -> PyResult<Vec<Interval>> {
         let file = hindmost_sys::file::open_regular(&path).map_err(|e| fail(&e))?;
         let log = ours::hlog::read(BufReader::new(file)).map_err(|e| fail(&e))?;
         let convert = |i: ours::hlog::Interval| {
-            (i.tag.map(|tag| tag.as_str().to_owned()), i.start_s, i.end_s, Histogram(i.histogram))
+            (
+                i.tag.map(|tag| tag.as_str().to_owned()),
+                i.start_s,
+                i.end_s,
+                Histogram(State::Open(i.histogram)),
+            )
         };
         Ok(log.intervals.into_iter().map(convert).collect())
     })

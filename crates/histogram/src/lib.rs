@@ -26,6 +26,7 @@ mod bounded;
 mod histogram;
 pub mod hlog;
 mod layout;
+mod packed;
 mod quantile;
 mod sample;
 mod summary;

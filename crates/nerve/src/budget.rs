@@ -27,6 +27,8 @@ pub struct Cost {
     pub period: u32,
 }
 
+/// Samples from the first reading to the second at most: the first opens files, and says little of what others cost.
+const LONGEST_AT_FIRST: u32 = 16;
 /// Beyond this a collector is as good as off; it is still read, so that the budget learns when it became cheap.
 const LONGEST: u32 = 640;
 /// How much of the last reading goes into the mean: several readings, so that one preemption sheds nothing.
@@ -59,12 +61,27 @@ impl Budget {
         sample == 0 || (sample + which as u64) % u64::from(self.shares[which].period) == 0
     }
 
-    pub(crate) fn spent(&mut self, which: usize, ns: u64) {
+    /// Takes note of a reading. A costly first one puts off the second; once that has told the cost, the collector is
+    /// read as often as it was asked for, or as often as the budget has room for.
+    pub(crate) fn spent(&mut self, which: usize, ns: u64) -> Option<Shed> {
+        let (allowed, fair) = (self.allowed, self.allowed / self.shares.len() as f64);
         let share = &mut self.shares[which];
         if !std::mem::replace(&mut share.has_begun, true) {
-            return;
+            while ns as f64 / f64::from(share.period) > fair && share.period < LONGEST_AT_FIRST {
+                share.period *= 2;
+            }
+            return None;
         }
-        share.cost += if share.cost == 0.0 { ns as f64 } else { SMOOTHING * (ns as f64 - share.cost) };
+        if share.cost > 0.0 {
+            share.cost += SMOOTHING * (ns as f64 - share.cost);
+            return None;
+        }
+        (share.cost, share.period) = (ns as f64, share.asked);
+        while self.total() > allowed && self.shares[which].period < LONGEST {
+            self.shares[which].period *= 2;
+        }
+        let share = &self.shares[which];
+        (share.period > share.asked).then(|| share.shed())
     }
 
     /// What each costs.
@@ -96,7 +113,13 @@ impl Budget {
             share.period /= 2;
             share
         };
-        Some(Shed { name: changed.name, period: changed.period, cost_us: (changed.cost / 1e3) as u64 })
+        Some(changed.shed())
+    }
+}
+
+impl Share {
+    fn shed(&self) -> Shed {
+        Shed { name: self.name, period: self.period, cost_us: (self.cost / 1e3) as u64 }
     }
 }
 
@@ -104,14 +127,36 @@ impl Budget {
 mod tests {
     use super::*;
 
-    fn of(costs: &[u64], allowed: u64) -> Budget {
-        let names = ["one", "two", "three"];
-        let mut budget = Budget::new(allowed, costs.iter().enumerate().map(|(at, _)| (names[at], 1)));
-        for (at, cost) in costs.iter().enumerate() {
-            budget.spent(at, 1_000_000_000);
-            budget.spent(at, *cost);
+    const NAMES: [&str; 3] = ["one", "two", "three"];
+
+    fn begun(count: usize, allowed: u64) -> Budget {
+        let mut budget = Budget::new(allowed, NAMES[..count].iter().map(|&name| (name, 1)));
+        for at in 0..count {
+            assert_eq!(budget.spent(at, 1_000_000_000), None);
         }
         budget
+    }
+
+    /// Collectors that were cheap, and then cost this much.
+    fn of(costs: &[u64], allowed: u64) -> Budget {
+        let mut budget = begun(costs.len(), allowed);
+        for (at, cost) in costs.iter().enumerate() {
+            assert_eq!(budget.spent(at, 1), None);
+            budget.shares[at].cost = *cost as f64;
+        }
+        budget
+    }
+
+    #[test]
+    fn costly_collectors_begin_slowly_and_never_exceed_the_budget_once_their_cost_is_known() {
+        let mut budget = begun(3, 200_000);
+        let periods = |budget: &Budget| budget.costs().iter().map(|one| one.period).collect::<Vec<_>>();
+        assert_eq!(periods(&budget), [LONGEST_AT_FIRST; 3]);
+        assert_eq!(budget.spent(0, 10_000), None);
+        assert_eq!(budget.spent(1, 900_000), Some(Shed { name: "two", period: 8, cost_us: 900 }));
+        assert_eq!(budget.spent(2, 50_000), None);
+        assert_eq!(periods(&budget), [1, 8, 1]);
+        assert!(budget.total() <= 200_000.0);
     }
 
     #[test]

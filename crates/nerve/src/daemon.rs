@@ -13,7 +13,7 @@ use hindmost_sys::this_thread;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::budget::{Budget, Cost};
+use crate::budget::{Budget, Cost, Shed};
 use crate::collect::{
     App, Calls, Cgroup, Collector, Costly, Interrupts, Load, Members, Neighbours, Network, Places, Pressure,
     Sockets, Speed, Whose,
@@ -277,18 +277,14 @@ impl Daemon<'_> {
             if self.budget.due(which, self.samples) {
                 told.extend(self.collectors[which].read(&mut self.values));
                 let done = this_thread::cpu_time_ns();
-                self.budget.spent(which, done - begun);
+                told.extend(self.budget.spent(which, done - begun).map(|shed| self.told_shed(&shed)));
                 begun = done;
             }
         }
         self.take_latency(now)?;
         if self.samples % SLOW == SLOW - 1 {
             if let Some(shed) = self.budget.adjust() {
-                let text = format!(
-                    "{} read every {} samples: a reading costs {} us, the budget is {} us a second",
-                    shed.name, shed.period, shed.cost_us, self.asked.budget_us
-                );
-                told.push(json!({"budget": text, "collector": shed.name, "period": shed.period}));
+                told.push(self.told_shed(&shed));
             }
         }
         for event in told {
@@ -307,6 +303,14 @@ impl Daemon<'_> {
             this_thread::cpu_time_ns() - cpu_before + self.spare.as_ref().map_or(0, |spare| spare.cpu_ns);
         self.samples += 1;
         Ok(())
+    }
+
+    fn told_shed(&self, shed: &Shed) -> serde_json::Value {
+        let text = format!(
+            "{} read every {} samples: a reading costs {} us, the budget is {} us a second",
+            shed.name, shed.period, shed.cost_us, self.asked.budget_us
+        );
+        json!({"budget": text, "collector": shed.name, "period": shed.period})
     }
 
     fn cpu_of_source(&self) -> u64 {

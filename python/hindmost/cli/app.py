@@ -17,12 +17,14 @@ from typing import Any, TextIO, cast
 import cyclopts
 
 from hindmost.cli.parser import parser
+from hindmost.cli.steps import show_step
 from hindmost.cli.streams import CLOSED, say, silence
 from hindmost.cli.usage import explained
 from hindmost.cli.verbs import RENAMED, following, spelled_out
 from hindmost.errors import HindmostError, Interrupted, UsageError
 from hindmost.escapes import Plain
 from hindmost.exits import Exit
+from hindmost.progress import show_steps
 
 app = parser()
 
@@ -42,10 +44,12 @@ def run(argv: Sequence[str] | None = None) -> int:
     words = spelled_out(sys.argv[1:] if argv is None else argv)
     mask = os.umask(0o077)
     os.umask(mask)
+    show_steps(None if {"--quiet", "-q"} & set(words) else show_step)
     try:
         with contextlib.redirect_stdout(cast("TextIO", Plain(sys.stdout))):
             return _run(words, as_json="--json" in words)
     finally:
+        show_steps(None)
         os.umask(mask)  # a study's is narrower
 
 

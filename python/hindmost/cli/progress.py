@@ -10,6 +10,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, TextIO
 
+from hindmost.cli.steps import CLEAR, LINE_S
 from hindmost.cli.streams import say
 from hindmost.fleet import Moment
 from hindmost.notes import Note
@@ -22,8 +23,6 @@ from hindmost.stats import Decision
 if TYPE_CHECKING:
     from hindmost.studies.attribution import AttributionPlan, Step
 
-CLEAR = "\r\x1b[2K"
-"""Begin the terminal's line anew."""
 STORED_S = 0.2
 """A run over so soon was stored before."""
 LONG_S = 5.0
@@ -85,11 +84,12 @@ class Progress:
         self._run_began = 0.0
         self._run_seconds: list[float] = []
         self._slow = False
+        self._shown_s = 0.0
 
     def run_begins(self, number: int, least: int, most: int) -> None:
         """Report that a run begins."""
         self._number, self._least, self._most = number, least, most
-        self._run_began = time.monotonic()
+        self._run_began, self._shown_s = time.monotonic(), 0.0
         self._line(f"{_PHASES['start']} ...")
 
     def moment(self, moment: Moment) -> None:
@@ -99,15 +99,16 @@ class Progress:
         if storing and moment.elapsed_s >= LONG_S and not self._slow:
             self._slow = True  # once a study: it is the same in each of its runs
             self.say(f'run {self._number}: {text} so far; a workload with fewer "keys" starts sooner')
-        if not self._live:
-            return
+        measured_s = self._plan.calibration_s + self._plan.duration_s
         if moment.phase == "measure":  # one line for all of it: drawing could disturb a client
-            seconds = self._plan.calibration_s + self._plan.duration_s
-            self._line(f"warm after {moment.elapsed_s:.1f} s; measuring for {seconds:g} s")
-        elif storing:
+            text = f"warm after {moment.elapsed_s:.1f} s; measuring for {measured_s:g} s"
+        elif not storing:
+            text = f"{_PHASES[moment.phase]}, {moment.elapsed_s:.0f} s, {moment.replies:,} replies"
+        if self._live:
             self._line(text)
-        else:
-            self._line(f"{_PHASES[moment.phase]}, {moment.elapsed_s:.0f} s, {moment.replies:,} replies")
+        elif moment.elapsed_s + (measured_s if moment.phase == "measure" else 0.0) - self._shown_s >= LINE_S:
+            self._shown_s = moment.elapsed_s
+            self.say(f"run {self._number} of {self._least}..{self._most}: {text}")
 
     def run_ended(self, figures: RunFigures, decision: Decision, aside: Note | None) -> None:
         """Report that a run is stored."""

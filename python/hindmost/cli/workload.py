@@ -9,6 +9,7 @@ from typing import Annotated
 from hindmost.cli.options import LOAD, option
 from hindmost.cli.streams import say
 from hindmost.exits import Exit
+from hindmost.progress import step
 
 
 def workload(
@@ -26,7 +27,8 @@ def workload(
     from hindmost.plan.workload import named_workloads
 
     named = str(source) in named_workloads()
-    found, notes = (load_workload(source), ()) if named else read_requests(source)
+    with step(f"reading {source}"):
+        found, notes = (load_workload(source), ()) if named else read_requests(source)
     say(*(f"note[{one.code}]: {one}" for one in notes))
     print(json.dumps(found, indent=2))
     return Exit.DONE

@@ -13,6 +13,7 @@ from hindmost import _engine
 from hindmost.documents import read_json
 from hindmost.errors import UsageError
 from hindmost.harvest.reading import Traces
+from hindmost.progress import step
 from hindmost.store.harvest import Classes, ClassifiedTenant
 
 SCHEMA = "hindmost.classes/1"
@@ -56,7 +57,8 @@ class Settings:
 def engine(kind: str, document: object) -> Any:  # noqa: ANN401 (JSON)
     """Ask the engine a question about harvesting."""
     try:
-        return json.loads(_engine.harvest(kind, json.dumps(document)))
+        with step(f"harvest {kind}"):
+            return json.loads(_engine.harvest(kind, json.dumps(document)))
     except _engine.EngineError as error:
         raise UsageError(error.args[0], error.args[1], hint="correct the settings") from None
 
@@ -86,7 +88,8 @@ def classify(traces: Traces, settings: Settings | None = None) -> Classes:
     servers = [float(max(1, len(tenant.servers))) for tenant in traces.tenants]
     asked = json.dumps(dataclasses.asdict(settings))
     try:
-        found = json.loads(_engine.harvest_classify(cpu.reshape(-1), cpu.shape[1], servers, asked))
+        with step(f"classifying {len(servers):,} tenants"):
+            found = json.loads(_engine.harvest_classify(cpu.reshape(-1), cpu.shape[1], servers, asked))
     except _engine.EngineError as error:
         raise UsageError(
             error.args[0],

@@ -9,6 +9,7 @@ from hindmost import _engine
 from hindmost.errors import UsageError
 from hindmost.harvest.classes import engine
 from hindmost.harvest.reading import Traces
+from hindmost.progress import step
 from hindmost.store.harvest import HarvestSimulation
 
 SCHEMA = "hindmost.harvest-simulation/1"
@@ -189,16 +190,10 @@ def _replayed(kind: Kind, document: dict[str, Any], traces: Traces) -> dict[str,
         "balance": [traces.balance.get(server, 1.0) for server in servers],
     }
     cpu = np.ascontiguousarray(traces.cpu[good], dtype=np.float64)
+    asked = kind, json.dumps(document), json.dumps(inventory), cpu.reshape(-1), (cpu.shape[1], traces.slot_s)
     try:
-        answer: dict[str, float | None] = json.loads(
-            _engine.harvest_replay(
-                kind,
-                json.dumps(document),
-                json.dumps(inventory),
-                cpu.reshape(-1),
-                (cpu.shape[1], traces.slot_s),
-            )
-        )
+        with step(f"simulating {kind}"):
+            answer: dict[str, float | None] = json.loads(_engine.harvest_replay(*asked))
     except _engine.EngineError as error:
         hint = "--setting days=1, or traces of a longer time" if error.args[0] == "harvest-long" else None
         raise UsageError(error.args[0], error.args[1], hint=hint, settings=_settings(document)) from None

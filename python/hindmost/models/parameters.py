@@ -39,8 +39,8 @@ class Vary:
 def parse_vary(text: str) -> Vary:
     """Read ``PATH=VALUE,VALUE,...``; ``1..9`` are whole numbers, ``10..50:5`` five values, evenly.
 
-    >>> parse_vary("threads=1,2,4").values, parse_vary("load.time=0..1:3").values
-    ((1, 2, 4), (0.0, 0.5, 1.0))
+    >>> parse_vary("threads=1..4:4").values, parse_vary("load.time=0..1:3").values
+    ((1, 2, 3, 4), (0, 0.5, 1))
     """
     path, _, listed = text.partition("=")
     values = tuple(
@@ -71,7 +71,7 @@ def _values(text: str, part: str) -> Iterator[Value]:
             isinstance(value, float) and not math.isfinite(value)
         ):
             raise _bad_vary(part, f"--vary {text!r}: {part!r} is neither a number nor a word")
-        yield value
+        yield _plain(value)
         return
     try:
         low, high, count = float(found[1]), float(found[2]), int(found[3] or 0)
@@ -80,7 +80,7 @@ def _values(text: str, part: str) -> Iterator[Value]:
     if not count and low == int(low) and high == int(high) and low < high <= low + MOST_VALUES:
         yield from range(int(low), int(high) + 1)
     elif 2 <= count <= MOST_VALUES and low < high:
-        yield from (low + (high - low) * step / (count - 1) for step in range(count))
+        yield from (_plain(low + (high - low) * step / (count - 1)) for step in range(count))
     else:
         raise _bad_vary(
             part,
@@ -88,6 +88,12 @@ def _values(text: str, part: str) -> Iterator[Value]:
             " or FIRST..LAST:COUNT",
             "--vary 'service[0].law.median_us=100..400:4'",
         )
+
+
+def _plain(value: Value) -> Value:
+    """A whole number as an integer: some parameters take no other, and all take these."""
+    whole = isinstance(value, float) and value.is_integer() and abs(value) < 2**53
+    return int(value) if whole else value
 
 
 def _bad_vary(value: str, message: str, hint: str = "--vary threads=1,2,4") -> UsageError:
@@ -185,7 +191,7 @@ def changes(document: Mapping[str, Any], setting: Mapping[str, Value]) -> dict[s
             out["/order/regimes"] = _scaled(document, float(value))
             continue
         keys = _keys(path)
-        out[_pointer(keys)] = value
+        out[_pointer(keys)] = _plain(value)
         if keys[-1] in _EITHER:
             other = [*keys[:-1], _EITHER[str(keys[-1])]]
             siblings: Any = document

@@ -14,6 +14,7 @@ from hindmost.errors import Interrupted, UsageError
 from hindmost.laws import USUAL, Written
 from hindmost.models.document import Clone, load_clone
 from hindmost.models.refusals import refusal
+from hindmost.progress import step
 from hindmost.stats.series.sectioning import section_interval
 from hindmost.store.estimates import bounds
 from hindmost.store.predictions import Interval, Prediction, Simulation
@@ -177,7 +178,7 @@ def run_points(
     UsageError
         A point makes no sense; then none is run.
     """
-    with engine_errors():
+    with engine_errors(), step("simulating the clone"):
         answers = json.loads(_engine.simulate(clone.text, design.text(points), progress))["points"]
     return [_outcome(answer) for answer in answers]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ from hindmost import documents
 from hindmost.errors import UsageError
 
 _SHORT = 1 << 16
+_COMPACT = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False)
+_NOT_IN_NAMES = re.compile(r"[,\s\x00-\x1f\x7f-\x9f]")
 
 
 def one_request(path: str, method: str | None, body: str | None) -> dict[str, Any]:
@@ -177,7 +180,12 @@ def called(request: dict[str, Any]) -> str:
     'post:/a'
     """
     made = f"{request.get('method', 'GET').lower()}:{request.get('path', '/').partition('?')[0]}"
-    return str(request.get("name") or "".join("_" if c == "," or c.isspace() else c for c in made))
+    return str(request.get("name") or plain_name(made))
+
+
+def plain_name(text: str) -> str:
+    """A name that a log of histograms can have in a tag: without commas, blanks and control characters."""
+    return _NOT_IN_NAMES.sub("_", text)
 
 
 def quoted(text: str) -> str:
@@ -191,4 +199,4 @@ def quoted(text: str) -> str:
 
 def as_json(value: object) -> str:
     """A body of JSON, in one line."""
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    return _COMPACT.encode(value)

@@ -1,8 +1,7 @@
 """The figures of a run, and what all runs add up to.
 
-A run's histograms take some ten megabytes, so each run is read, boiled down to figures, and let go; only
-the latency histogram of each instance stays, because who owns the slowest requests can be told only when
-the threshold is known.
+A run's histograms take some ten megabytes, so each run is read, boiled down to figures, and let go. The
+distributions that stay are packed: who owns the slowest requests can be told only when the threshold is known.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from hindmost._engine import Histogram
 from hindmost.plan import MeasurePlan
@@ -41,6 +40,42 @@ from hindmost.store.types import Counts
 Values = dict[str, float]
 SECTIONS = 10
 """The engine keeps so many sections of the measurement apart (`SECTIONS` in crates/load)."""
+
+
+@dataclass(slots=True)
+class Totals:
+    """Distributions of a run's clients, or of several runs, merged."""
+
+    whole: dict[What, Histogram] = field(default_factory=lambda: {what: Histogram() for what in WHATS})
+    outstanding: Histogram = field(default_factory=Histogram)
+    writes: Histogram = field(default_factory=Histogram)
+    endpoints: dict[int, Histogram] = field(default_factory=dict)
+
+    def add(self, instances: Iterable[InstanceReading]) -> None:
+        """Merge one run's instances."""
+        for one in instances:
+            for what in WHATS:
+                self.whole[what].merge(one.whole(what))
+            self.outstanding.merge(one.outstanding)
+            self.writes.merge(one.writes)
+            self._merge_endpoints(one.endpoints)
+
+    def merge(self, other: Totals) -> None:
+        """Add those of another run."""
+        for what in WHATS:
+            self.whole[what].merge(other.whole[what])
+        self.outstanding.merge(other.outstanding)
+        self.writes.merge(other.writes)
+        self._merge_endpoints(other.endpoints)
+
+    def pack(self) -> None:
+        """Give memory back."""
+        for one in (*self.whole.values(), self.outstanding, self.writes, *self.endpoints.values()):
+            one.pack()
+
+    def _merge_endpoints(self, others: Mapping[int, Histogram]) -> None:
+        for at, latency in others.items():
+            self.endpoints.setdefault(at, Histogram()).merge(latency)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,43 +133,15 @@ class RunFigures:
     latency: Histogram
     calm: RunCalm | None = None
     sections: dict[str, list[float]] = field(default_factory=dict)
+    totals: Totals = field(default_factory=Totals)
 
 
-@dataclass(slots=True)
-class Totals:
-    """Distributions merged over runs and instances, for contrast and for pictures."""
-
-    whole: dict[What, Histogram] = field(default_factory=lambda: {what: Histogram() for what in WHATS})
-    outstanding: Histogram = field(default_factory=Histogram)
-    writes: Histogram = field(default_factory=Histogram)
-    endpoints: dict[int, Histogram] = field(default_factory=dict)
-
-    def add(self, instances: Iterable[InstanceReading]) -> None:
-        """Merge one run's instances."""
-        for one in instances:
-            for what in WHATS:
-                self.whole[what].merge(one.whole(what))
-            self.outstanding.merge(one.outstanding)
-            self.writes.merge(one.writes)
-            self._merge_endpoints(one.endpoints)
-
-    def merge(self, other: Totals) -> None:
-        """Add those of another run."""
-        for what in WHATS:
-            self.whole[what].merge(other.whole[what])
-        self.outstanding.merge(other.outstanding)
-        self.writes.merge(other.writes)
-        self._merge_endpoints(other.endpoints)
-
-    def _merge_endpoints(self, others: Mapping[int, Histogram]) -> None:
-        for at, latency in others.items():
-            self.endpoints.setdefault(at, Histogram()).merge(latency)
-
-
-def run_figures(run: RunRecord, plan: MeasurePlan, totals: Totals) -> RunFigures:
-    """Read a run, boil it down, and add it to the totals."""
+def read_figures(run: RunRecord, plan: MeasurePlan) -> RunFigures:
+    """Read the files of a run and boil them down."""
     instances = read_instances(run)
+    totals = Totals()
     totals.add(instances)
+    totals.pack()
     how, levels = plan.aggregate, plan.quantiles
     kinds = [kind for kind in instances[0].result["kinds"] if _counts(instances, kind)["due"]]
 
@@ -149,6 +156,8 @@ def run_figures(run: RunRecord, plan: MeasurePlan, totals: Totals) -> RunFigures
     each = [_instance(one, plan) for one in instances]
     sections = {label(level): _sections(instances, level, how) for level in levels}
     sections["mean"] = _sections(instances, None, how)
+    latency = merged(one.whole("latency") for one in instances)
+    latency.pack()
     return RunFigures(
         number=run.number,
         record=run.record,
@@ -158,7 +167,7 @@ def run_figures(run: RunRecord, plan: MeasurePlan, totals: Totals) -> RunFigures
         counts=_counts(instances, None),
         kind_counts={kind: _counts(instances, kind) for kind in kinds},
         instances=each,
-        latency=merged(one.whole("latency") for one in instances),
+        latency=latency,
         calm=run_calm(
             run.folder,
             run.record,
@@ -168,6 +177,7 @@ def run_figures(run: RunRecord, plan: MeasurePlan, totals: Totals) -> RunFigures
             [{name: alone.estimate for name, alone in one.alone.items()} for one in each],
         ),
         sections=sections,
+        totals=totals,
     )
 
 
@@ -210,7 +220,14 @@ def _instance(one: InstanceReading, plan: MeasurePlan) -> InstanceFigures:
     alone = (
         {label(level): _alone(one, level) for level in plan.quantiles} if one.whole("latency").count else {}
     )
-    return InstanceFigures(one.result, values, one.whole("latency"), arrivals_of(one, plan), alone)
+    one.whole("latency").pack()
+    return InstanceFigures(_result(one.result), values, one.whole("latency"), arrivals_of(one, plan), alone)
+
+
+def _result(result: InstanceResult) -> InstanceResult:
+    """The result without its long lists, which figures are made of."""
+    threads = [{name: value for name, value in one.items() if name != "away"} for one in result["threads"]]
+    return cast(InstanceResult, {**result, "threads": threads, "raw_gaps_ns": []})
 
 
 def _alone(one: InstanceReading, level: float) -> RunInterval:

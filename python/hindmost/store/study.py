@@ -211,24 +211,12 @@ class Study:
 
     def runs(self) -> list[RunRecord]:
         """All finished runs, in order."""
-        found = []
-        for folder in sorted(self.folder.glob("runs/[0-9]*")):
-            try:
-                record = read_json(folder / "run.json")
-                if not (
-                    isinstance(record, dict) and record.get("schema") == RUN_SCHEMA and "target" in record
-                ):
-                    raise ValueError(f"run.json is not a complete {RUN_SCHEMA}")
-            except (OSError, ValueError) as error:
-                raise StudyError(
-                    "unreadable-file" if isinstance(error, PermissionError) else "damaged-run",
-                    f"cannot read run {folder.name}: {error}",
-                    hint=_repair(error, folder),
-                    path=str(folder / "run.json"),
-                    run=int(folder.name),
-                ) from None
-            found.append(RunRecord(int(folder.name), folder, record))
-        return found
+        return [_run(folder) for folder in sorted(self.folder.glob("runs/[0-9]*"))]
+
+    def run(self, number: int) -> RunRecord | None:
+        """A finished run; None if there is none of this number."""
+        folder = self.folder / "runs" / f"{number:04d}"
+        return _run(folder) if folder.is_dir() else None
 
     @contextmanager
     def new_run(self, number: int) -> Iterator[tuple[Path, dict[str, Any]]]:
@@ -268,6 +256,22 @@ class Study:
                 raise
             failed.append(error.message.partition(";")[0])
             return path
+
+
+def _run(folder: Path) -> RunRecord:
+    try:
+        record = read_json(folder / "run.json")
+        if not (isinstance(record, dict) and record.get("schema") == RUN_SCHEMA and "target" in record):
+            raise ValueError(f"run.json is not a complete {RUN_SCHEMA}")
+    except (OSError, ValueError) as error:
+        raise StudyError(
+            "unreadable-file" if isinstance(error, PermissionError) else "damaged-run",
+            f"cannot read run {folder.name}: {error}",
+            hint=_repair(error, folder),
+            path=str(folder / "run.json"),
+            run=int(folder.name),
+        ) from None
+    return RunRecord(int(folder.name), folder, record)
 
 
 _TOLERATED: ContextVar[list[str] | None] = ContextVar("tolerated", default=None)

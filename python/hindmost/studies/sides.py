@@ -10,15 +10,10 @@ from functools import cache
 from pathlib import Path
 
 from hindmost.notes import Note
-from hindmost.run.figures import Totals, run_figures
 from hindmost.run.readings import plan_of
 from hindmost.run.soundness import Soundness, soundness
-from hindmost.store import RunRecord, Study
-
-
-def stored_run(study: Study, number: int) -> RunRecord | None:
-    """The run of a round, if it is there."""
-    return next((run for run in study.runs() if run.number == number), None)
+from hindmost.run.stored import run_figures
+from hindmost.store import Study
 
 
 def judged(study: Study, number: int, against: Mapping[str, float] | None = None) -> Soundness:
@@ -45,9 +40,7 @@ def unsound_rounds(
 def _judged(folder: Path, number: int, against: tuple[tuple[str, float], ...] | None) -> Soundness:
     """A stored run never changes, and to read one takes a tenth of a second."""
     study = Study.open(folder)
-    run = stored_run(study, number)
+    run = study.run(number)
     assert run is not None
     plan = plan_of(study)
-    return soundness(
-        run_figures(run, plan, Totals()), plan, against=None if against is None else dict(against)
-    )
+    return soundness(run_figures(run, plan), plan, against=None if against is None else dict(against))

@@ -11,6 +11,7 @@ from hindmost.cli.options import OUTPUT, PROCEDURE, TARGET, Json, option, switch
 from hindmost.cli.streams import say
 from hindmost.errors import UsageError
 from hindmost.exits import Exit
+from hindmost.progress import step
 
 
 def fit(
@@ -69,16 +70,18 @@ def fit(
     for flag, place in (("--out", out), ("--page", page)):
         if place is not None:
             need_folder(flag, place)
-    logs, way = read_logs(log, column, unit)
-    fitted = fit_clone(
-        *logs,
-        name=name,
-        threads=threads,
-        of=demand,
-        disturbed=not same_host,
-        way=way,
-    )
-    result = account(fitted)
+    with step("reading the logs"):
+        logs, way = read_logs(log, column, unit)
+    with step("fitting the clone"):
+        fitted = fit_clone(
+            *logs,
+            name=name,
+            threads=threads,
+            of=demand,
+            disturbed=not same_host,
+            way=way,
+        )
+        result = account(fitted)
     text = clone_text(fitted.clone)
     if out is not None:
         out.write_text(json.dumps(fitted.clone.document) if out.suffix == ".json" else text, encoding="utf-8")

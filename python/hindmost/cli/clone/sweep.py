@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,6 +12,7 @@ from hindmost.cli.clone.load import ArrivalsOf, Requests, Seed, need_folder
 from hindmost.cli.options import LOAD, OUTPUT, TARGET, Json, option, switch
 from hindmost.cli.streams import say
 from hindmost.exits import Exit
+from hindmost.progress import step
 
 if TYPE_CHECKING:
     from hindmost.models.batch import Elsewhere
@@ -72,7 +72,11 @@ def sweep(
     check_counts(requests, seed)
     if out is not None:
         need_folder("--out", out)
-    with _elsewhere(fleet) as elsewhere:
+    with _elsewhere(fleet) as elsewhere, step("simulating design points") as shown:
+
+        def progress(done: int, count: int) -> None:
+            shown.done, shown.of = done, count
+
         document = swept(
             load_clone(clone),
             [parse_vary(one) for one in vary or []],
@@ -83,7 +87,7 @@ def sweep(
             by=by,
             between=between,
             design=Design(requests=requests, seed=seed, arrivals=parse_law(arrivals)),
-            progress=None if json_ else _progress(),
+            progress=progress,
             elsewhere=elsewhere,
         )
     if out is not None:
@@ -108,14 +112,3 @@ def _elsewhere(fleet: str | None) -> Iterator[Elsewhere | None]:
 
     with computing(fleet, WORK, lambda note: say(f"note[{note.code}]: {note}")) as machines:
         yield machines
-
-
-def _progress() -> Callable[[int, int], None] | None:
-    if not sys.stderr.isatty():
-        return None
-
-    def told(done: int, count: int) -> None:
-        end = "\n" if done >= count else ""
-        say(f"{done:,} of {count:,} design points", head="\r", end=end)
-
-    return told

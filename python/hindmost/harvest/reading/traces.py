@@ -11,6 +11,7 @@ from hindmost.errors import UsageError
 from hindmost.harvest.reading.formats import FORMATS, Readings, line_of, read_file
 from hindmost.harvest.reading.tenants import NAMES, Tenant, read_tenants
 from hindmost.names import nearest
+from hindmost.progress import counted
 
 if TYPE_CHECKING:
     import numpy as np
@@ -100,7 +101,7 @@ def read_traces(
             known=list(FORMATS),
         )
     owner = read_tenants(folder)
-    read = [read_file(path, format_) for path in paths]
+    read = [read_file(path, format_) for path in counted("reading traces", paths)]
     _refuse_stray_times(paths, read)
     slot = _usual_gap(read) if slot_s is None else slot_s
     start = min(float(one.times.min()) for one in read)

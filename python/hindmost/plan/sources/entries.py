@@ -6,7 +6,7 @@ import hashlib
 import json
 import string
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -25,6 +25,7 @@ _MOST_KINDS = 64
 """Names of requests that the engine counts apart."""
 _LONGEST_NAME = 120
 """Bytes of a request's name."""
+_ENCODER = json.JSONEncoder(sort_keys=True, ensure_ascii=False)
 _FIRST = 3
 """Entries left out that a note shows."""
 _MISSHAPEN = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError)
@@ -53,20 +54,21 @@ class Entries:
 
     place: Place
     hint: str
-    _read: list[tuple[Place, str, Request]] = field(default_factory=list)
+    _read: list[tuple[Place, str, str, Request]] = field(default_factory=list)
     _left_out: dict[Place, LeftOut] = field(default_factory=dict)
 
     def read(self, place: Place, make: Callable[[], tuple[str, Request]]) -> None:
         """Read the entry at `place`; `make` returns its host (empty: any) and the request."""
         try:
             host, request = make()
-            json.dumps(request, ensure_ascii=False).encode()  # half a surrogate pair is no text
+            written = _ENCODER.encode(request)
+            written.encode()  # half a surrogate pair is no text
         except LeftOut as why:
             self.leave_out(place, why)
         except _MISSHAPEN as error:
             self.leave_out(place, LeftOut(f"it does not have the shape of a request: {error!r}"[:200]))
         else:
-            self._read.append((place, host, request))
+            self._read.append((place, host, written, request))
 
     def leave_out(self, place: Place, why: LeftOut) -> None:
         """Leave out the entry at `place`."""
@@ -81,32 +83,32 @@ class Entries:
             If no entry is left; names the first and says why.
         """
         total = len(self._read) + len(self._left_out)
-        requests = self._accepted(self._of_one_host())
-        if not requests:
+        alike: dict[str, list[Place]] = {}
+        found: dict[str, Request] = {}
+        for place, written, request in self._of_one_host():
+            alike.setdefault(written, []).append(place)
+            found[written] = request
+        for index, refusal in json.loads(_engine.refused_requests(f"[{','.join(alike)}]")):
+            why = f"its {refusal['field'].removeprefix('request.')} must be {refusal['must']}"
+            written = list(alike)[index]
+            for place in alike[written]:
+                self.leave_out(place, LeftOut(why, key=refusal["field"]))
+            del found[written]
+        if not found:
             raise self._nothing()
-        requests, together = _count(requests)
+        requests = [request | {"weight": len(alike[written])} for written, request in found.items()]
+        together = _name(requests)
         notes = [self._note(total)] if self._left_out else []
         return {"kind": "http", "requests": requests}, (*notes, *together)
 
-    def _of_one_host(self) -> list[tuple[Place, Request]]:
-        hosts = Counter(host for _, host, _ in self._read if host)
+    def _of_one_host(self) -> Iterator[tuple[Place, str, Request]]:
+        hosts = Counter(host for _, host, _, _ in self._read if host)
         most = hosts.most_common(1)[0][0] if hosts else ""
-        kept = []
-        for place, host, request in self._read:
+        for place, host, written, request in self._read:
             if host in ("", most):
-                kept.append((place, request))
+                yield place, written, request
             else:
                 self.leave_out(place, LeftOut(f"it goes to {host}, most go to {most}", "other-host", name=host))
-        return kept
-
-    def _accepted(self, read: list[tuple[Place, Request]]) -> list[Request]:
-        """The requests that the engine accepts."""
-        refused = json.loads(_engine.refused_requests(json.dumps([request for _, request in read])))
-        for index, refusal in refused:
-            why = f"its {refusal['field']} must be {refusal['must']}"
-            self.leave_out(read[index][0], LeftOut(why, key=refusal["field"]))
-        gone = {index for index, _ in refused}
-        return [request for index, (_, request) in enumerate(read) if index not in gone]
 
     def _nothing(self) -> UsageError:
         if not self._left_out:
@@ -202,44 +204,41 @@ def _escape(name: str) -> str:
     return name.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
 
 
-def _count(requests: list[Request]) -> tuple[list[Request], list[Note]]:
-    """Requests that are alike once, with their number as weight; names that the engine can count by."""
-    alike: dict[str, Request] = {}
-    for one in requests:
-        known = alike.setdefault(json.dumps(one, sort_keys=True), one | {"weight": 0})
-        known["weight"] += 1
-    found = list(alike.values())
+def _name(requests: list[Request]) -> list[Note]:
+    """Give requests names that results can count them by; note where that hides which is which."""
     methods: dict[str, set[str]] = defaultdict(set)
-    for one in found:
+    for one in requests:
         methods[called(one)].add(one["method"])
-    for one in found:
-        if len(methods[called(one)]) > 1:
-            one.pop("name", None)
-        if len((name := called(one)).encode()) > _LONGEST_NAME:
-            digest = hashlib.sha256(name.encode()).hexdigest()[:8]
-            one["name"] = f"{name.encode()[: _LONGEST_NAME - 9].decode(errors='ignore')}~{digest}"
-    names = {called(one) for one in found}
-    notes = []
-    if len(names) > _MOST_KINDS:
-        for one in found:
-            one["name"] = one["method"].lower()
-        text = (
-            f"results count requests by method: they have {len(names)} names, and at most {_MOST_KINDS}"
-            " are counted apart"
-        )
-        notes.append(Note("requests-counted-together", text, {"have": len(names), "limit": _MOST_KINDS}))
-    _accept_alike(found)
-    return found, notes
-
-
-def _accept_alike(requests: list[Request]) -> None:
-    """Requests of one name accept the codes that any of them accepts."""
     named: dict[str, list[Request]] = defaultdict(list)
     for one in requests:
-        named[called(one)].append(one)
+        if len(methods[name := called(one)]) > 1:
+            one.pop("name", None)
+            name = called(one)
+        if len(name.encode()) > _LONGEST_NAME:
+            digest = hashlib.sha256(name.encode()).hexdigest()[:8]
+            name = f"{name.encode()[: _LONGEST_NAME - 9].decode(errors='ignore')}~{digest}"
+            one["name"] = name
+        named[name].append(one)
+    notes = []
+    if len(named) > _MOST_KINDS:
+        text = (
+            f"results count requests by method: they have {len(named)} names, and at most {_MOST_KINDS}"
+            " are counted apart"
+        )
+        notes.append(Note("requests-counted-together", text, {"have": len(named), "limit": _MOST_KINDS}))
+        named.clear()
+        for one in requests:
+            one["name"] = one["method"].lower()
+            named[one["name"]].append(one)
     for group in named.values():
-        accepted = [one.get("accept", ["2xx"]) for one in group]
-        if any(codes != accepted[0] for codes in accepted):
-            every = sorted({code for codes in accepted for code in codes}, key=str)
-            for one in group:
-                one["accept"] = every
+        _accept_alike(group)
+    return notes
+
+
+def _accept_alike(group: list[Request]) -> None:
+    """Requests of one name accept the codes that any of them accepts."""
+    accepted = [one.get("accept", ["2xx"]) for one in group]
+    if any(codes != accepted[0] for codes in accepted):
+        every = sorted({code for codes in accepted for code in codes}, key=str)
+        for one in group:
+            one["accept"] = every

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import re
-from dataclasses import replace
 from functools import partial
 from typing import Any
 from urllib.parse import unquote_plus, urlencode
@@ -50,7 +49,7 @@ def from_har(document: dict[str, Any], place: Place) -> Entries:
         )
     entries = Entries(place, "give a HAR file as a browser saves it")
     for at, one in enumerate(listed, 1):
-        entries.read(replace(place, entry=at), partial(_request, one))
+        entries.read(Place(place.path, entry=at), partial(_request, one))
     return entries
 
 

@@ -9,13 +9,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
 from hindmost.errors import UsageError
-from hindmost.plan.http import as_json, quoted
+from hindmost.plan.http import as_json, plain_name, quoted
 from hindmost.plan.secrets import literal
 from hindmost.plan.sources.entries import METHODS, Entries, LeftOut, Request, multipart
 from hindmost.plan.sources.place import Place
@@ -44,6 +43,8 @@ _FORMATS = {
     "uri": "https://example.org/{{string:8}}",
     "byte": "aGluZG1vc3Q=",
 }
+_COMPOSED = frozenset({"allOf", "oneOf", "anyOf"})
+_EXAMPLES = frozenset({"example", "examples", "default", "const"})
 _PATH_PARAMETER = re.compile(r"\{([^{}]+)\}")
 Value = str | list[str] | dict[str, str]
 """A parameter's value in templates: one, several, or several with names."""
@@ -65,7 +66,7 @@ def from_openapi(document: dict[str, Any], place: Place) -> Entries:
     for path, item in paths.items():
         if str(path).startswith("x-"):
             continue
-        at = replace(place, operation=str(path))
+        at = Place(place.path, operation=str(path))
         try:
             item = reader.resolved(item or {})
         except LeftOut as why:
@@ -73,7 +74,7 @@ def from_openapi(document: dict[str, Any], place: Place) -> Entries:
             continue
         for method in METHODS:
             if method.lower() in item:
-                at = replace(place, operation=f"{method} {path}")
+                at = Place(place.path, operation=f"{method} {path}")
                 entries.read(at, partial(reader.request, str(path), method, item))
     return entries
 
@@ -156,7 +157,7 @@ class _Reader:
             written += ("&" if "?" in written else "?") + "&".join(query)
         found: Request = {"method": method, "path": written}
         if called := operation.get("operationId"):
-            found["name"] = "".join("_" if c == "," or c.isspace() or not c.isprintable() else c for c in str(called))
+            found["name"] = plain_name(str(called))
         body = operation.get("requestBody")
         kinds = operation.get("consumes") or self.document.get("consumes") or []
         if whole is not None:
@@ -242,16 +243,18 @@ class _Reader:
         """A schema with what it is composed of: all of ``allOf``, the first of ``oneOf`` and ``anyOf``."""
         self.count()
         schema = self.resolved(schema)
+        if depth > _DEEPEST or _COMPOSED.isdisjoint(schema):
+            return schema
         parts = [
             *(schema.get("allOf") or []),
             *(schema.get("oneOf") or [])[:1],
             *(schema.get("anyOf") or [])[:1],
         ]
-        if not parts or depth > _DEEPEST:
-            return schema
         found: dict[str, Any] = {}
-        own = {name: value for name, value in schema.items() if name not in ("allOf", "oneOf", "anyOf")}
+        own = {name: value for name, value in schema.items() if name not in _COMPOSED}
         for part in (*(self.whole(one, depth + 1) for one in parts), own):
+            if part is not own and len(parts) + bool(own) > 1:  # an example of a part is none of the whole
+                part = {name: value for name, value in part.items() if name not in _EXAMPLES}
             together = {**(found.get("properties") or {}), **(part.get("properties") or {})}
             found = {**found, **part, **({"properties": together} if together else {})}
         return found
@@ -305,10 +308,6 @@ class _Reader:
 
     def value(self, schema: Any, depth: int = 0) -> str:  # noqa: ANN401 (whatever stands in the document)
         """Return JSON that a schema allows, as a template."""
-        self.count()
-        schema = self.resolved(schema)
-        if (example := _example(schema)) is not None:
-            return quoted(as_json(example))
         schema = self.whole(schema)
         if (example := _example(schema)) is not None:
             return quoted(as_json(example))

@@ -11,7 +11,6 @@ import base64
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -63,7 +62,7 @@ def from_vegeta_list(targets: Sequence[Any], place: Place) -> Entries:
     """Read a list of targets in JSON."""
     entries = Entries(place, _JSON_HINT)
     for at, target in enumerate(targets, 1):
-        entries.read(replace(place, entry=at), partial(_of_json, target))
+        entries.read(Place(place.path, entry=at), partial(_of_json, target))
     return entries
 
 

@@ -17,9 +17,9 @@ from hindmost._engine import Histogram
 from hindmost.design import Cell
 from hindmost.notes import Note, most_common
 from hindmost.run.calm import RunCalm, judged
-from hindmost.run.figures import Totals, run_figures
 from hindmost.run.readings import plan_of
 from hindmost.run.soundness import soundness
+from hindmost.run.stored import run_figures
 from hindmost.store import Study
 from hindmost.studies.attribution.attempts import GIVEN_UP, Attempts
 
@@ -165,8 +165,9 @@ class Readings:
 
     def _read(self, part: Study, number: int) -> tuple[RunValues, bool]:
         plan = plan_of(part)
-        run = next(run for run in part.runs() if run.number == number)
-        figures = run_figures(run, plan, Totals())
+        run = part.run(number)
+        assert run is not None
+        figures = run_figures(run, plan)
         found = soundness(figures, plan)
         overloaded = found.kind == "short" and found.by != "client"
         measured = RunValues(

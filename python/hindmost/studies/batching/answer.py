@@ -16,8 +16,9 @@ from hindmost.plan.batching import Batching, batching_text
 from hindmost.plan.units import format_us
 from hindmost.report.common import numbers
 from hindmost.run.batches import batches
-from hindmost.run.figures import RunFigures, Totals, run_figures
+from hindmost.run.figures import RunFigures, Totals
 from hindmost.run.readings import plan_of
+from hindmost.run.stored import run_figures
 from hindmost.stats import Middle, contrasts, least_pairs, over_runs
 from hindmost.store import Study, now_utc
 from hindmost.store import batching as documents
@@ -26,7 +27,7 @@ from hindmost.studies.batching.asked import Asked, name_of_side
 from hindmost.studies.comparison.runs import unsound
 from hindmost.studies.kind import again
 from hindmost.studies.measure import pictures
-from hindmost.studies.sides import stored_run, unsound_rounds
+from hindmost.studies.sides import unsound_rounds
 
 MARGIN = 0.05
 LEAST_ROUNDS = 2
@@ -69,7 +70,7 @@ def answer(study: Study) -> documents.Batching:
     # Where none counts, all are shown, and the headline says so.
     counted = rounds or made
     rates = [_rate(asked, rate, parts, counted) for rate in asked.rates]
-    target = stored_run(next(iter(parts.values())), counted[-1])
+    target = next(iter(parts.values())).run(counted[-1])
     assert target is not None
     document: documents.Batching = {
         "schema": "hindmost.batching/1",
@@ -133,13 +134,12 @@ def _read(asked: Asked, side: tuple[float, Batching], study: Study, counted: Seq
     columns: Columns = {}
     runs, spread = [], []
     for number in counted:
-        stored = stored_run(study, number)
+        stored = study.run(number)
         assert stored is not None
-        own = Totals()
-        run = run_figures(stored, plan, own)
-        totals.merge(own)
+        run = run_figures(stored, plan)
+        totals.merge(run.totals)
         runs.append(run)
-        spread.append(_cv(own.whole["service"]) or math.nan)
+        spread.append(_cv(run.totals.whole["service"]) or math.nan)
         values = run.values["latency"] | {"sd": _sd(run.latency) / 1e3}
         for name, value in values.items():
             columns.setdefault(name, []).append(value)

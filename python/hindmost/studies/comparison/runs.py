@@ -8,7 +8,7 @@ from hindmost.plan import MeasurePlan
 from hindmost.run.making import make_run
 from hindmost.store import Study
 from hindmost.studies.comparison.sides import SERVERS_OWN
-from hindmost.studies.sides import judged, stored_run
+from hindmost.studies.sides import judged
 from hindmost.targets import Attached, Managed
 
 
@@ -39,7 +39,7 @@ class SideRuns:
 
     def has(self, number: int) -> bool:
         """Whether the run of this round is stored."""
-        return stored_run(self.study, number) is not None
+        return self.study.run(number) is not None
 
     def make(self, number: int) -> None:
         """Make it."""

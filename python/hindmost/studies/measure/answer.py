@@ -13,16 +13,18 @@ from hindmost._engine import Histogram
 from hindmost.notes import Note
 from hindmost.plan import MeasurePlan
 from hindmost.plan.units import label
+from hindmost.progress import counted
 from hindmost.run import verdict
 from hindmost.run.batches import batches
 from hindmost.run.capacity import saturation
 from hindmost.run.connections import codes, codes_by_kind, connections
 from hindmost.run.endpoints import endpoints
-from hindmost.run.figures import InstanceFigures, RunFigures, Totals, Values, run_figures, summed
+from hindmost.run.figures import InstanceFigures, RunFigures, Totals, Values, summed
 from hindmost.run.proof import proof_of
 from hindmost.run.readings import CONNECT, HANDSHAKE, HELD, IDEAL, WHATS, What, microseconds, plan_of
 from hindmost.run.self_diagnosis import self_diagnosis
 from hindmost.run.set_aside import Parted, parted, spent
+from hindmost.run.stored import run_figures
 from hindmost.run.verdict.alone import NOBODY, reasons_of_run
 from hindmost.stats import (
     Decision,
@@ -163,11 +165,10 @@ def answer(study: Study) -> documents.Measure:
 
 def _read(study: Study, plan: MeasurePlan) -> tuple[list[RunFigures], Totals]:
     """All runs, and what those that count add up to."""
-    each = {stored.number: Totals() for stored in study.runs()}
-    made = [run_figures(stored, plan, each[stored.number]) for stored in study.runs()]
+    made = [run_figures(stored, plan) for stored in counted(f"reading the runs of {study.folder.name}", study.runs())]
     totals = Totals()
     for run in parted(made, plan).counted:
-        totals.merge(each[run.number])
+        totals.merge(run.totals)
     return made, totals
 
 

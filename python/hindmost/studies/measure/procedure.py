@@ -9,12 +9,14 @@ from typing import Protocol
 from hindmost.fleet import HERE, Fleet, Moment
 from hindmost.notes import Note
 from hindmost.plan import MeasurePlan
+from hindmost.progress import counted
 from hindmost.run.calm import RunCalm, judged
 from hindmost.run.capacity import fell_short
-from hindmost.run.figures import RunFigures, Totals, run_figures
+from hindmost.run.figures import RunFigures
 from hindmost.run.limits import SHORT_RUNS
 from hindmost.run.making import make_run
 from hindmost.run.set_aside import set_aside, spent
+from hindmost.run.stored import run_figures
 from hindmost.stats import Decision
 from hindmost.store import Study
 from hindmost.studies.measure.answer import rule_of
@@ -115,14 +117,16 @@ class Procedure:
             return self._decided(values, calm, short, aside), why
 
         decision = self.rule.decide(values)
-        for finished in self.study.runs():
-            decision, _ = look(run_figures(finished, self.plan, Totals()))
+        for finished in counted("reading finished runs", self.study.runs()):
+            decision, _ = look(run_figures(finished, self.plan))
         number = max((run.number for run in self.study.runs()), default=0)  # one may have been moved away
         while not decision.stop:
             number += 1
             self.observer.run_begins(number, *self.plan.runs)
             make_run(self.study, number, self.plan, self.target, look=self.observer.moment, fleet=self.fleet)
-            figures = run_figures(self.study.runs()[-1], self.plan, Totals())
+            made = self.study.run(number)
+            assert made is not None
+            figures = run_figures(made, self.plan)
             decision, why = look(figures)
             self.observer.run_ended(figures, decision, why)
         return decision

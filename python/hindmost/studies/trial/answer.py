@@ -14,8 +14,9 @@ from hindmost._engine import Histogram
 from hindmost.errors import StudyError
 from hindmost.notes import Note
 from hindmost.report.common import numbers
-from hindmost.run.figures import Totals, run_figures
+from hindmost.run.figures import Totals
 from hindmost.run.readings import plan_of
+from hindmost.run.stored import run_figures
 from hindmost.stats import compare_runs, over_runs
 from hindmost.store import Study, now_utc
 from hindmost.store import trial as documents
@@ -24,7 +25,7 @@ from hindmost.studies.comparison.asked import MARGIN
 from hindmost.studies.comparison.runs import unsound
 from hindmost.studies.kind import again
 from hindmost.studies.measure import pictures
-from hindmost.studies.sides import stored_run, unsound_rounds
+from hindmost.studies.sides import unsound_rounds
 from hindmost.studies.trial.asked import Asked
 from hindmost.studies.trial.sides import STAGE, name_of
 
@@ -176,9 +177,10 @@ def _column(study: Study, rounds: Sequence[int]) -> Column:
     plan, totals = plan_of(study), Totals()
     columns: dict[str, list[float]] = {}
     for number in rounds:
-        stored = stored_run(study, number)
+        stored = study.run(number)
         assert stored is not None
-        run = run_figures(stored, plan, totals)
+        run = run_figures(stored, plan)
+        totals.merge(run.totals)
         for name, value in {**run.values["latency"], "sd": _sd_us(run.latency)}.items():
             columns.setdefault(name, []).append(value)
     return Column(tuple(rounds), columns, totals.whole["latency"])

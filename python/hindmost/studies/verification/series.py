@@ -15,7 +15,7 @@ from hindmost.plan import MeasurePlan
 from hindmost.run.making import make_run
 from hindmost.store import Study
 from hindmost.store.predictions import Prediction
-from hindmost.studies.sides import judged, stored_run, unsound_rounds
+from hindmost.studies.sides import judged, unsound_rounds
 from hindmost.studies.verification.draws import DRAWS, draw_ratios_of_log, stored
 from hindmost.targets import Attached, Managed
 
@@ -64,7 +64,7 @@ class Series:
 
     def has(self, number: int) -> bool:
         """Whether the run of this pair is stored."""
-        return stored_run(self.study, number) is not None
+        return self.study.run(number) is not None
 
     def make(self, number: int) -> None:
         """Make it, with draws of its own; of a clone, keep what its draws did."""
@@ -90,7 +90,7 @@ class Series:
         return stored(self.study.folder / DRAWS)
 
     def _counted(self, number: int) -> int:
-        run = stored_run(self.study, number)
+        run = self.study.run(number)
         assert run is not None
         results = [read_json(file) for file in sorted(run.folder.glob("instance-*.json"))]
         return sum(one["counts"]["due"] for one in results)

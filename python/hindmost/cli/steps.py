@@ -1,0 +1,25 @@
+"""Long steps on standard error: a line that renews itself on a terminal, a line every ten seconds elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from threading import Event
+
+from hindmost.cli.streams import say
+from hindmost.progress import Step
+
+CLEAR = "\r\x1b[2K"
+"""Begin the terminal's line anew."""
+SLOW_S, LINE_S, LIVE_S = 2.0, 10.0, 0.5
+"""A step that takes longer is shown; then so often, without a terminal and on one."""
+
+
+def show_step(step: Step, ended: threading.Event) -> None:
+    """Show a step once it has taken 2 s: on a terminal in one line that renews itself, elsewhere every 10 s."""
+    live = sys.stderr.isatty()
+    wait = SLOW_S
+    while not ended.wait(wait):
+        wait = LIVE_S if live else LINE_S
+        say(f"{step} ..." if live else str(step), head=CLEAR if live else "", end="" if live else "\n")
+    if live and wait != SLOW_S:
+        say("", head=CLEAR, end="")
