@@ -142,6 +142,6 @@ def test_documents_of_other_tools_name_no_secret(tmp_path):
     openapi.write_text(json.dumps({"openapi": "3.0.0", "paths": {"/x": operation}}))
     vegeta.write_text("GET http://h/x\nX-Id: file:/etc/shadow\n")
     for path, said in ((har, "file:/etc/shadow"), (openapi, "env:HOME"), (vegeta, "file:/etc/shadow")):
-        workload = read_requests(path)
+        workload, _ = read_requests(path)
         assert secrets.references(workload) == set(), path
         assert said in json.dumps(secrets.reveal(secrets.conceal(workload))), path

@@ -4,6 +4,7 @@ import copy
 import json
 import math
 import shutil
+from pathlib import Path
 
 import jsonschema
 import pytest
@@ -15,7 +16,8 @@ import hindmost
 from hindmost import Histogram, MeasurePlan
 from hindmost.errors import StudyError
 from hindmost.report.measure import render_page, render_terminal
-from hindmost.run import figures, readings
+from hindmost.run import figures, readings, stored
+from hindmost.store import Study
 from hindmost.store.schema import schemas
 from hindmost.studies.measure import pictures
 from hindmost.studies.measure.answer import answer, rule_of
@@ -163,7 +165,37 @@ def test_the_same_seed_asks_the_same_requests(made_study, study):
     assert first == [1, 2]
 
 
-def test_unanswered_requests_make_what_they_reach_infinitely_late(study, monkeypatch):
+def without_figures(study, folder: Path) -> Study:
+    """A copy of a study whose runs are read anew."""
+    return Study.open(shutil.copytree(study.folder, folder, ignore=shutil.ignore_patterns(stored.FILE)))
+
+
+def test_figures_beside_a_run_are_those_of_its_files_and_of_no_others(study, tmp_path, monkeypatch):
+    own = without_figures(study, tmp_path / "own")
+    plan = readings.plan_of(own)
+    reads = []
+    read = stored.read_figures
+    monkeypatch.setattr(stored, "read_figures", lambda *given: reads.append(1) or read(*given))
+    run = own.run(1)
+    first, again = (stored.run_figures(run, plan) for _ in range(2))
+    assert len(reads) == 1
+    assert first.latency.bins() == again.latency.bins()
+    assert [one.latency.count for one in first.instances] == [one.latency.count for one in again.instances]
+    for name in ("values", "kind_values", "within", "counts", "sections", "record"):
+        assert getattr(first, name) == getattr(again, name), name
+    stored.run_figures(run, plan.model_copy(update={"quantiles": (0.9,)}))
+    assert len(reads) == 2, "the plan asks for other quantiles"
+    stored.run_figures(run, plan.model_copy(update={"runs": (3, 9)}))
+    assert len(reads) == 3, "figures of the other quantiles are there now"
+    stored.run_figures(run, plan.model_copy(update={"runs": (4, 9)}))
+    assert len(reads) == 3, "how many runs are made changes no run"
+    rewrite(run.folder / "instance-0.json", {"reconnects": 7})
+    assert stored.run_figures(run, plan).instances[0].result["reconnects"] == 7
+    (run.folder / stored.FILE).write_bytes(b"nonsense")
+    assert stored.run_figures(run, plan).number == 1
+
+
+def test_unanswered_requests_make_what_they_reach_infinitely_late(study, tmp_path, monkeypatch):
     read = readings.read_instances
 
     def unanswered(run):
@@ -173,7 +205,7 @@ def test_unanswered_requests_make_what_they_reach_infinitely_late(study, monkeyp
         return instances
 
     monkeypatch.setattr(figures, "read_instances", unanswered)
-    found = answer(study)
+    found = answer(without_figures(study, tmp_path / "own"))
     p50, p99 = found["latency_us"]["p50"], found["latency_us"]["p99"]
     assert math.isfinite(p50["value"])
     assert p50["censored_runs"] == 0

@@ -22,6 +22,8 @@ def workload(
 
     Headers stand in it as they stand in the source, those that log in too: mind who may read the file.
     """
+    import msgspec
+
     from hindmost.plan import load_workload
     from hindmost.plan.sources import read_requests
     from hindmost.plan.workload import named_workloads
@@ -30,5 +32,5 @@ def workload(
     with step(f"reading {source}"):
         found, notes = (load_workload(source), ()) if named else read_requests(source)
     say(*(f"note[{one.code}]: {one}" for one in notes))
-    print(json.dumps(found, indent=2))
+    print(msgspec.json.format(json.dumps(found), indent=2))
     return Exit.DONE
