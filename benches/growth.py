@@ -1,6 +1,7 @@
 """Time and memory against size, of what reads files and stored runs: ``python benches/growth.py [NAME ...]``.
 
-Each figure comes from a process of its own, at four sizes. Where time grows faster than size, something is not linear.
+Each figure comes from a process of its own, at four sizes. Where time grows faster than size, something is not
+linear.
 """
 
 from __future__ import annotations
@@ -37,7 +38,9 @@ def main() -> int:
             with tempfile.TemporaryDirectory() as folder:
                 command = [sys.executable, __file__, name, "--one", str(size), "--folder", folder]
                 try:
-                    told = subprocess.run(command, capture_output=True, timeout=asked.limit, check=True).stdout
+                    told = subprocess.run(
+                        command, capture_output=True, timeout=asked.limit, check=True
+                    ).stdout
                     found = json.loads(told.splitlines()[-1])
                     print(f"{name:18}{size:9,}{found['seconds']:9.2f}{found['mb']:7.0f}", flush=True)
                 except subprocess.TimeoutExpired:
@@ -53,13 +56,19 @@ def measure(name: str, size: int, folder: Path) -> int:
     with redirect_stdout(StringIO()):
         step()
     seconds = time.process_time() - began
-    print(json.dumps({"seconds": seconds, "mb": (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024}))
+    print(
+        json.dumps(
+            {"seconds": seconds, "mb": (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024}
+        )
+    )
     return 0
 
 
 def _har(size: int, folder: Path) -> Callable[[], object]:
     headers = [{"name": "Accept", "value": "text/html"}]
-    entries = [{"request": {"method": "GET", "url": f"http://h/{n}", "headers": headers}} for n in range(size)]
+    entries = [
+        {"request": {"method": "GET", "url": f"http://h/{n}", "headers": headers}} for n in range(size)
+    ]
     return _workload(folder / "a.har", json.dumps({"log": {"entries": entries}}))
 
 
@@ -71,7 +80,9 @@ def _openapi(size: int, folder: Path) -> Callable[[], object]:
 
 
 def _vegeta(size: int, folder: Path) -> Callable[[], object]:
-    return _workload(folder / "a.txt", "\n\n".join(f"GET http://h/{n}\nAccept: text/html" for n in range(size)))
+    return _workload(
+        folder / "a.txt", "\n\n".join(f"GET http://h/{n}\nAccept: text/html" for n in range(size))
+    )
 
 
 def _workload(path: Path, text: str) -> Callable[[], object]:

@@ -1,4 +1,4 @@
-"""How files from elsewhere are read: regular files of a bounded size, JSON and TOML of a bounded depth, tables.
+"""How files from elsewhere are read: regular files of a bounded size, JSON and TOML of a bounded depth.
 
 Anything else (a pipe, a device, a file that never ends) is an ``OSError``, and a document that is nested
 beyond the interpreter's depth an error of its own parser: callers handle both as they handle the usual ones.

@@ -1,4 +1,4 @@
-"""Steps that take long: what each does and how far it is. The command line shows them; elsewhere they are silent."""
+"""Long steps: what each does and how far it is. The command line shows them; elsewhere they are silent."""
 
 from __future__ import annotations
 

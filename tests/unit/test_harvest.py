@@ -132,7 +132,9 @@ def test_a_format_is_forced_where_no_check_fits(tmp_path):
 
 
 def test_tasks_of_google_are_not_taken_for_servers(tmp_path):
-    (tmp_path / "part-00000-of-00500.csv").write_text(",".join(["600000000", "900000000", *["1"] * 18]) + "\n")
+    (tmp_path / "part-00000-of-00500.csv").write_text(
+        ",".join(["600000000", "900000000", *["1"] * 18]) + "\n"
+    )
     with raises(UsageError, "unsupported", line=1):
         read_traces(tmp_path)
 
@@ -270,7 +272,12 @@ def test_fewer_tenants_than_cells_hold_blocks_as_far_apart_as_they_can(tmp_path,
         ({"a.csv": "time,server,cpu\n"}, "few-readings", "a.csv", {"have": 0}),
         ({"a.csv": "time,server,load\n0,a,1\n"}, "bad-file", "a.csv", {"key": "load"}),
         ({"a.csv": "time,server,cpu\n0,a,1\n"}, "few-readings", None, {"have": 1, "need": 2}),
-        ({"a.csv": "time,server,cpu\n0,a,1\nsoon,a,1\n"}, "bad-file", "a.csv", {"key": "time", "line": 3, "value": "soon"}),
+        (
+            {"a.csv": "time,server,cpu\n0,a,1\nsoon,a,1\n"},
+            "bad-file",
+            "a.csv",
+            {"key": "time", "line": 3, "value": "soon"},
+        ),
         (
             {"a.csv": "time,server,cpu\n0,a,1\n1,a,1\n", "tenants.csv": "server,tenant\nb,t\n"},
             "no-owner",

@@ -84,7 +84,9 @@ def test_targets_of_vegeta_in_json_have_their_bodies_in_base64(tmp_path: Path):
         ("", "bad-file", {"line": None}),
     ],
 )
-def test_a_file_with_no_request_is_refused_by_its_first_wrong_line(tmp_path: Path, text: str, code: str, fields: dict):
+def test_a_file_with_no_request_is_refused_by_its_first_wrong_line(
+    tmp_path: Path, text: str, code: str, fields: dict
+):
     (tmp_path / "targets.txt").write_text(text)
     with raises(UsageError, code, path=str(tmp_path / "targets.txt"), **fields):
         read_requests(tmp_path / "targets.txt")
@@ -115,7 +117,9 @@ def entry(url: str, method: str = "GET", **more: object) -> dict:
 
 
 def read_har(tmp_path: Path, *entries: dict) -> tuple[list[dict], dict[str, dict]]:
-    return read_with_notes(tmp_path, "a.har", json.dumps({"log": {"version": "1.2", "entries": list(entries)}}))
+    return read_with_notes(
+        tmp_path, "a.har", json.dumps({"log": {"version": "1.2", "entries": list(entries)}})
+    )
 
 
 ODD = [
@@ -167,7 +171,11 @@ def test_a_har_body_is_sent_as_it_was(tmp_path: Path, data, body):
 
 def test_headers_of_a_har_file_are_joined_as_their_names_ask(tmp_path: Path):
     headers = [{"name": name, "value": value} for name, value in (("Cookie", "a=1"), ("cookie", "b=2"))]
-    headers += [{"name": "X", "value": "1"}, {"name": "x", "value": "2"}, {"name": "Content-Length", "value": "9"}]
+    headers += [
+        {"name": "X", "value": "1"},
+        {"name": "x", "value": "2"},
+        {"name": "Content-Length", "value": "9"},
+    ]
     (both, none, only), _ = read_har(
         tmp_path,
         {"request": {"method": "get", "url": "https://shop/a b?c=é", "headers": headers}},
@@ -324,7 +332,10 @@ def test_parameters_stand_where_they_belong_and_in_their_style(tmp_path: Path):
 
 
 def test_a_form_of_swagger_2_is_sent(tmp_path: Path):
-    form = {"parameters": [{"name": "a", "in": "formData", "type": "string", "default": "b"}], "responses": {}}
+    form = {
+        "parameters": [{"name": "a", "in": "formData", "type": "string", "default": "b"}],
+        "responses": {},
+    }
     document = {"swagger": "2.0", "basePath": "/v1", "paths": {"/a": {"post": form}}}
     (one,) = read(tmp_path, "api.json", json.dumps(document))
     assert (one["path"], one["body"], one["headers"]) == ("/v1/a", "a=b", {"Content-Type": FORM})
@@ -393,7 +404,10 @@ def test_deep_nesting_is_refused(tmp_path: Path, name: str):
 
 
 def test_a_schema_that_holds_itself_ends(tmp_path: Path):
-    node = {"allOf": [{"$ref": "#/components/schemas/N"}], "properties": {"n": {"$ref": "#/components/schemas/N"}}}
+    node = {
+        "allOf": [{"$ref": "#/components/schemas/N"}],
+        "properties": {"n": {"$ref": "#/components/schemas/N"}},
+    }
     body = {"requestBody": {"content": {"application/json": {"schema": node}}}}
     text = openapi({"/ok": {}, "/a": body}, components={"schemas": {"N": node}})
     requests, _ = read_with_notes(tmp_path, "api.json", text)

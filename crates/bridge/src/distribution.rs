@@ -118,9 +118,13 @@ impl Histogram {
 
     /// Nanoseconds, `inf` where the rank is among the censored, `None` when empty.
     fn quantile(&self, q: f64) -> PyResult<Option<f64>> {
-        let quantile = ours::Quantile::new(q)
-            .ok_or_else(|| PyValueError::new_err(format!("a quantile lies between 0 and 1, not at {q}")))?;
-        Ok(self.open().quantile(quantile).map(|v| v.finite().map_or(f64::INFINITY, |nanos| nanos as f64)))
+        quantile(&self.open(), q)
+    }
+
+    /// The same of several levels.
+    fn quantiles(&self, levels: Vec<f64>) -> PyResult<Vec<Option<f64>>> {
+        let histogram = self.open();
+        levels.into_iter().map(|q| quantile(&histogram, q)).collect()
     }
 
     fn count_above(&self, value: u64) -> u64 {
@@ -141,6 +145,12 @@ impl Histogram {
         let histogram = self.open();
         format!("Histogram(count={}, censored={})", histogram.count(), histogram.censored())
     }
+}
+
+fn quantile(histogram: &ours::Histogram, q: f64) -> PyResult<Option<f64>> {
+    let level = ours::Quantile::new(q)
+        .ok_or_else(|| PyValueError::new_err(format!("a quantile lies between 0 and 1, not at {q}")))?;
+    Ok(histogram.quantile(level).map(|v| v.finite().map_or(f64::INFINITY, |nanos| nanos as f64)))
 }
 
 /// One interval: tag, start and end in seconds, histogram.

@@ -1,9 +1,9 @@
-"""Long steps on standard error: a line that renews itself on a terminal, a line every ten seconds elsewhere."""
+"""Long steps on standard error: a line that renews itself on a terminal, one every ten seconds elsewhere."""
 
 from __future__ import annotations
 
 import sys
-from threading import Event
+import threading
 
 from hindmost.cli.streams import say
 from hindmost.progress import Step
@@ -15,7 +15,7 @@ SLOW_S, LINE_S, LIVE_S = 2.0, 10.0, 0.5
 
 
 def show_step(step: Step, ended: threading.Event) -> None:
-    """Show a step once it has taken 2 s: on a terminal in one line that renews itself, elsewhere every 10 s."""
+    """Show a step that takes over 2 s: on a terminal in one line that renews itself, elsewhere every 10 s."""
     live = sys.stderr.isatty()
     wait = SLOW_S
     while not ended.wait(wait):

@@ -1,7 +1,8 @@
 """The figures of a run, and what all runs add up to.
 
 A run's histograms take some ten megabytes, so each run is read, boiled down to figures, and let go. The
-distributions that stay are packed: who owns the slowest requests can be told only when the threshold is known.
+distributions that stay are packed: who owns the slowest requests can be told only when the threshold is
+known.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Figures of a run, kept in its folder: reading them takes a fiftieth of reading its histograms anew.
 
-They belong to the files of the run and to what of the plan decides them, by a hash; where these have changed, the
-figures are made again.
+They belong to the files of the run and to what of the plan decides them, by a hash; where these have changed,
+the figures are made again.
 """
 
 from __future__ import annotations

@@ -13,7 +13,8 @@ from hindmost.exits import Exit
 
 def classify(
     traces: Annotated[
-        Path, option(TARGET, None, "A folder: CSV, Parquet, or files of Azure, Alibaba or Bitbrains; tenants.csv.")
+        Path,
+        option(TARGET, None, "A folder: CSV, Parquet, or files of Azure, Alibaba or Bitbrains; tenants.csv."),
     ],
     *,
     slot: Annotated[

@@ -84,7 +84,7 @@ def _format_of(path: Path) -> Format:
     if len(fields) in (19, 20) and all(map(_is_number, fields[:5])):
         raise UsageError(
             "unsupported",
-            f"{path} looks like Google's task_usage of 2011, which has a row for each task, not for each server",
+            f"{path} looks like Google's task_usage of 2011: a row for each task, not for each server",
             hint="add up the CPU rates of a machine's tasks, and write time,server,cpu",
             path=str(path),
             line=1,
@@ -145,7 +145,6 @@ def _gathered(rows: Iterable[tuple[int, str, str, float]], path: Path) -> Readin
 
 
 def _checked(found: Readings, path: Path) -> Readings:
-    import numpy as np
 
     if not len(found.times):
         raise UsageError(
@@ -195,7 +194,9 @@ def _by_place(time: int, server: int, percent: int, fields: int) -> Callable[[Pa
 
     def read(path: Path) -> Readings:
         rows = _rows(path, fields)
-        return _gathered(((at, row[time], row[server], 0.01 * _number(row[percent])) for at, row in rows), path)
+        return _gathered(
+            ((at, row[time], row[server], 0.01 * _number(row[percent])) for at, row in rows), path
+        )
 
     return read
 
@@ -229,7 +230,9 @@ def _columns(path: Path) -> Readings:
     at = [names.index(name) for name in (time, server, load)]
     scale = LOADS[load]
     read = (
-        (line, row[at[0]], row[at[1]], scale * _number(row[at[2]])) for line, row in rows if len(row) > max(at)
+        (line, row[at[0]], row[at[1]], scale * _number(row[at[2]]))
+        for line, row in rows
+        if len(row) > max(at)
     )
     return _gathered(read, path)
 
@@ -301,7 +304,9 @@ FORMATS = {
         _by_place(0, 1, 4, 5),
     ),
     "alibaba-2017": Format(
-        lambda _, fields: _numbers(fields, 8, *range(2, 8)) and fields[0].isdecimal() and fields[1].isdecimal(),
+        lambda _, fields: (
+            _numbers(fields, 8, *range(2, 8)) and fields[0].isdecimal() and fields[1].isdecimal()
+        ),
         _by_place(0, 1, 2, 8),
     ),
     "alibaba-2018": Format(

@@ -45,9 +45,7 @@ class Traces:
     balance: dict[str, float] = field(default_factory=dict)
 
 
-def read_traces(
-    folder: Path | str, *, slot_s: float | None = None, format_: str | None = None
-) -> Traces:
+def read_traces(folder: Path | str, *, slot_s: float | None = None, format_: str | None = None) -> Traces:
     """Read a folder of traces; servers of one tenant are averaged slot by slot.
 
     Parameters
@@ -58,8 +56,8 @@ def read_traces(
     slot_s : float, optional
         Length of a slot in seconds; the usual gap between readings where it is not given.
     format_ : str, optional
-        Format of all files that are not Parquet: one of `hindmost.harvest.reading.formats.FORMATS`. That of its
-        first line for each file where it is not given.
+        Format of all files but Parquet: one of `hindmost.harvest.reading.formats.FORMATS`. That of each file's
+        first line where it is not given.
 
     Raises
     ------
@@ -172,17 +170,21 @@ def _balance(
 def _slots_of(one: Readings, start: float, slot: float) -> np.ndarray:
     """The slot of each reading, counted from 0.
 
-    Readings of a server have a common offset within their slots; around it they are rounded, so that a server that
-    is read in the middle of slots has a reading in each.
+    Readings of a server have a common offset within their slots; around it they are rounded, so that a server
+    that is read in the middle of slots has a reading in each.
     """
     import numpy as np
 
     places = (one.times - start) / slot
     turns = np.exp(2j * np.pi * places)
-    sums = np.bincount(one.of, turns.real, len(one.servers)), np.bincount(one.of, turns.imag, len(one.servers))
+    sums = (
+        np.bincount(one.of, turns.real, len(one.servers)),
+        np.bincount(one.of, turns.imag, len(one.servers)),
+    )
     offset = np.arctan2(sums[1], sums[0]) / (2 * np.pi) % 1.0
     offset[offset > 0.75] -= 1.0  # a little early
-    return np.maximum(np.rint(places - offset[one.of]), 0.0).astype(np.int64)
+    found: np.ndarray = np.maximum(np.rint(places - offset[one.of]), 0.0).astype(np.int64)
+    return found
 
 
 STRAY_SHARE = 0.01
@@ -215,8 +217,8 @@ def _refuse_stray_times(paths: Sequence[Path], read: Sequence[Readings]) -> None
             line, server = line_of(path, stray), one.servers[one.of[found[0]]]
             raise UsageError(
                 "bad-file",
-                f"{path}:{line}: the time {stray:.10g} s of {server} is {gaps[widest] / 86_400:.0f} days away from"
-                f" the other readings; they are {(many[-1] - many[0]) / 86_400:.3g} days long",
+                f"{path}:{line}: the time {stray:.10g} s of {server} is {gaps[widest] / 86_400:.0f} days away"
+                f" from the other readings; they are {(many[-1] - many[0]) / 86_400:.3g} days long",
                 hint="correct or remove the line",
                 path=str(path),
                 line=line,

@@ -109,7 +109,11 @@ _ALIAS = re.compile(r"[\s\[{,:-]\*[^\s*]")
 _CORE = (
     ("bool", r"true|True|TRUE|false|False|FALSE", "tTfF"),
     ("int", r"[-+]?[0-9]+|0x[0-9a-fA-F]+", "-+0123456789"),
-    ("float", r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)", "-+.0123456789"),
+    (
+        "float",
+        r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)",
+        "-+.0123456789",
+    ),
     ("null", r"~|null|Null|NULL|", "~nN\0"),
     ("merge", "<<", "<"),
 )
@@ -138,14 +142,18 @@ def _parse_yaml(text: str, place: Place) -> object:
 
     for tag, pattern, first in _CORE:
         Loader.add_implicit_resolver(
-            f"tag:yaml.org,2002:{tag}", re.compile(rf"(?:{pattern})$"), ["" if c == "\0" else c for c in first]
+            f"tag:yaml.org,2002:{tag}",
+            re.compile(rf"(?:{pattern})$"),
+            ["" if c == "\0" else c for c in first],
         )
     Loader.add_constructor("tag:yaml.org,2002:int", Loader.construct_yaml_int)
     try:
         # An alias of an alias of an alias grows without end; OpenAPI has references instead.
-        if _ALIAS.search(text) and any(isinstance(one, yaml.AliasToken) for one in yaml.scan(text, Loader=base)):
+        if _ALIAS.search(text) and any(
+            isinstance(one, yaml.AliasToken) for one in yaml.scan(text, Loader=base)
+        ):
             raise yaml.YAMLError("an alias (*name)")
-        return yaml.load(text, Loader=Loader)  # noqa: S506 (a SafeLoader)
+        return yaml.load(text, Loader=Loader)
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         mark = getattr(error, "problem_mark", None)
         line = None if mark is None else mark.line + 1

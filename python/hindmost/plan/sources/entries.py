@@ -1,15 +1,18 @@
-"""Entries of a file that another tool wrote: those that can be requested, and why each other one is left out."""
+"""Entries of a file that another tool wrote: those that can be sent, and why each other one is left out."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 import string
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, urlsplit
+
+import msgspec
 
 from hindmost import _engine
 from hindmost.errors import UsageError
@@ -25,7 +28,9 @@ _MOST_KINDS = 64
 """Names of requests that the engine counts apart."""
 _LONGEST_NAME = 120
 """Bytes of a request's name."""
-_ENCODER = json.JSONEncoder(sort_keys=True, ensure_ascii=False)
+_ENCODER = msgspec.json.Encoder(order="sorted")
+_PLAIN = re.compile(r"https?://([a-z0-9.-]+)(/[!\"$-z|}~]*)")
+"""A URL in which nothing has to be escaped and nothing left out."""
 _FIRST = 3
 """Entries left out that a note shows."""
 _MISSHAPEN = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError)
@@ -54,15 +59,14 @@ class Entries:
 
     place: Place
     hint: str
-    _read: list[tuple[Place, str, str, Request]] = field(default_factory=list)
+    _read: list[tuple[Place, str, bytes, Request]] = field(default_factory=list)
     _left_out: dict[Place, LeftOut] = field(default_factory=dict)
 
     def read(self, place: Place, make: Callable[[], tuple[str, Request]]) -> None:
         """Read the entry at `place`; `make` returns its host (empty: any) and the request."""
         try:
             host, request = make()
-            written = _ENCODER.encode(request)
-            written.encode()  # half a surrogate pair is no text
+            written = _ENCODER.encode(request)  # half a surrogate pair is no text
         except LeftOut as why:
             self.leave_out(place, why)
         except _MISSHAPEN as error:
@@ -83,14 +87,15 @@ class Entries:
             If no entry is left; names the first and says why.
         """
         total = len(self._read) + len(self._left_out)
-        alike: dict[str, list[Place]] = {}
-        found: dict[str, Request] = {}
+        alike: dict[bytes, list[Place]] = {}
+        found: dict[bytes, Request] = {}
         for place, written, request in self._of_one_host():
             alike.setdefault(written, []).append(place)
             found[written] = request
-        for index, refusal in json.loads(_engine.refused_requests(f"[{','.join(alike)}]")):
+        order = list(alike)
+        for index, refusal in json.loads(_engine.refused_requests(f"[{b','.join(alike).decode()}]")):
             why = f"its {refusal['field'].removeprefix('request.')} must be {refusal['must']}"
-            written = list(alike)[index]
+            written = order[index]
             for place in alike[written]:
                 self.leave_out(place, LeftOut(why, key=refusal["field"]))
             del found[written]
@@ -101,23 +106,23 @@ class Entries:
         notes = [self._note(total)] if self._left_out else []
         return {"kind": "http", "requests": requests}, (*notes, *together)
 
-    def _of_one_host(self) -> Iterator[tuple[Place, str, Request]]:
+    def _of_one_host(self) -> Iterator[tuple[Place, bytes, Request]]:
         hosts = Counter(host for _, host, _, _ in self._read if host)
         most = hosts.most_common(1)[0][0] if hosts else ""
         for place, host, written, request in self._read:
             if host in ("", most):
                 yield place, written, request
             else:
-                self.leave_out(place, LeftOut(f"it goes to {host}, most go to {most}", "other-host", name=host))
+                self.leave_out(
+                    place, LeftOut(f"it goes to {host}, most go to {most}", "other-host", name=host)
+                )
 
     def _nothing(self) -> UsageError:
         if not self._left_out:
             text = f"{self.place} holds no request"
             return UsageError("bad-file", text, hint=self.hint, **self.place.fields())
         place, why = self._first()[0]
-        return UsageError(
-            why.code, f"{place}: {why}", hint=self.hint, **{**place.fields(), **why.fields}
-        )
+        return UsageError(why.code, f"{place}: {why}", hint=self.hint, **{**place.fields(), **why.fields})
 
     def _first(self) -> list[tuple[Place, LeftOut]]:
         """What was left out, in the order of the file."""
@@ -158,6 +163,8 @@ def split_url(url: object) -> tuple[str, str]:
     >>> split_url("http://A:1/x?y=1#z"), split_url("/x y")
     (('a:1', '/x?y=1'), ('', '/x%20y'))
     """
+    if isinstance(url, str) and (plain := _PLAIN.fullmatch(url)):
+        return plain[1], plain[2]
     shown = str(url).partition("?")[0][:60]
     if not isinstance(url, str):
         raise LeftOut(f"{shown!r} is not a URL", value=shown)
@@ -194,7 +201,9 @@ def multipart(parts: Sequence[tuple[str, str, str | None, str | None]], boundary
     """
     text = ""
     for name, value, file, kind in parts:
-        names = f'form-data; name="{_escape(name)}"' + ("" if file is None else f'; filename="{_escape(file)}"')
+        names = f'form-data; name="{_escape(name)}"' + (
+            "" if file is None else f'; filename="{_escape(file)}"'
+        )
         about = "" if kind is None else f"Content-Type: {kind}\r\n"
         text += f"--{boundary}\r\nContent-Disposition: {quoted(names)}\r\n{about}\r\n{value}\r\n"
     return f"{text}--{boundary}--\r\n"

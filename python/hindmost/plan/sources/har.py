@@ -85,7 +85,9 @@ def _body(request: dict[str, Any], headers: dict[str, str]) -> str | dict[str, s
     """The body; adds its Content-Type to `headers` where they have none."""
     data = request.get("postData") or {}
     text, params = data.get("text"), data.get("params") or []
-    kind = next((value for name, value in headers.items() if name.lower() == "content-type"), None)
+    kind: str | None = next(
+        (value for name, value in headers.items() if name.lower() == "content-type"), None
+    )
     if kind is None and (kind := data.get("mimeType")) and (text or params):
         headers["Content-Type"] = kind
     if text and data.get("encoding") == "base64":

@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, cast
 from urllib.parse import quote, unquote, urlsplit
 
 from hindmost.errors import UsageError
@@ -22,8 +22,8 @@ from hindmost.plan.sources.place import Place
 _DEEPEST = 8
 """Schemas within schemas that are written out; one may hold itself."""
 _MOST_VALUES = 20_000
-"""Of one request: a schema of ten lines that refers to itself ten times on each level would have more than memory
-holds."""
+"""Of one request: a schema of ten lines that refers to itself ten times on each level would have more than
+memory holds."""
 _MOST_IN_ALL = 2_000_000
 """Values of all requests together."""
 _LARGEST = 2**53
@@ -105,6 +105,7 @@ class _Reader:
             return {}
         if not isinstance(one, dict):
             raise LeftOut(f"{str(one)[:40]!r} stands in place of an object", value=str(one)[:40])
+        one = cast("dict[str, Any]", one)
         for _ in range(_DEEPEST):
             if "$ref" not in one:
                 return one
@@ -182,7 +183,9 @@ class _Reader:
         why = LeftOut("its body has no media type", key="requestBody")
         for kind in sorted(content, key=lambda one: "json" not in one):
             try:
-                return self.written("application/json" if kind == "*/*" else kind, self.resolved(content[kind]))
+                return self.written(
+                    "application/json" if kind == "*/*" else kind, self.resolved(content[kind])
+                )
             except LeftOut as refused:
                 why = refused
         raise why
@@ -242,15 +245,16 @@ class _Reader:
     def whole(self, schema: Any, depth: int = 0) -> dict[str, Any]:  # noqa: ANN401 (whatever stands there)
         """A schema with what it is composed of: all of ``allOf``, the first of ``oneOf`` and ``anyOf``."""
         self.count()
-        schema = self.resolved(schema)
-        if depth > _DEEPEST or _COMPOSED.isdisjoint(schema):
-            return schema
+        found = self.resolved(schema)
+        if depth > _DEEPEST or _COMPOSED.isdisjoint(found):
+            return found
+        schema = found
         parts = [
             *(schema.get("allOf") or []),
             *(schema.get("oneOf") or [])[:1],
             *(schema.get("anyOf") or [])[:1],
         ]
-        found: dict[str, Any] = {}
+        found = {}
         own = {name: value for name, value in schema.items() if name not in _COMPOSED}
         for part in (*(self.whole(one, depth + 1) for one in parts), own):
             if part is not own and len(parts) + bool(own) > 1:  # an example of a part is none of the whole
@@ -316,7 +320,8 @@ class _Reader:
             if depth > _DEEPEST:
                 return "{ }"
             pairs = [
-                f"{quoted(as_json(name))}:{self.value(one, depth + 1)}" for name, one in self.properties(schema)
+                f"{quoted(as_json(name))}:{self.value(one, depth + 1)}"
+                for name, one in self.properties(schema)
             ]
             return "{ " + ",".join(pairs) + " }"
         if kind == "array":
@@ -357,14 +362,20 @@ def _in_query(name: str, parameter: dict[str, Any], value: Value) -> list[str]:
     if isinstance(value, str):
         return [f"{quote(name)}={value}"]
     style = parameter.get("style") or parameter.get("collectionFormat") or ""
-    between = {"spaceDelimited": "%20", "ssv": "%20", "pipeDelimited": "%7C", "pipes": "%7C", "tsv": "%09"}.get(
-        style, ","
-    )
+    between = {
+        "spaceDelimited": "%20",
+        "ssv": "%20",
+        "pipeDelimited": "%7C",
+        "pipes": "%7C",
+        "tsv": "%09",
+    }.get(style, ",")
     apart = bool(parameter.get("explode", style in ("", "form", "deepObject", "multi")))
     if "schema" not in parameter and "type" in parameter and style != "multi":  # Swagger 2.0
         apart = False
     if isinstance(value, list):
-        return [f"{quote(name)}={one}" for one in value] if apart else [f"{quote(name)}={between.join(value)}"]
+        return (
+            [f"{quote(name)}={one}" for one in value] if apart else [f"{quote(name)}={between.join(value)}"]
+        )
     if style == "deepObject":
         return [f"{quote(name)}%5B{quote(key)}%5D={one}" for key, one in value.items()]
     if apart:
@@ -407,7 +418,9 @@ def _bound(schema: dict[str, Any], name: str) -> float | None:
     try:
         bound = float(value)
     except (TypeError, ValueError):
-        raise LeftOut(f"{name} is {str(value)[:40]!r}, not a number", key=name, value=str(value)[:40]) from None
+        raise LeftOut(
+            f"{name} is {str(value)[:40]!r}, not a number", key=name, value=str(value)[:40]
+        ) from None
     return bound if abs(bound) < _LARGEST else None
 
 

@@ -1,8 +1,8 @@
 """Targets of ``vegeta``, as HTTP format or JSON (https://github.com/tsenart/vegeta, "-format").
 
 In the HTTP format a target is a line with method and URL, lines with headers below it, and perhaps a line
-``@FILE`` with its body; targets stand apart by empty lines. In JSON a target is an object: one in each line, or
-all of them in one list.
+``@FILE`` with its body; targets stand apart by empty lines. In JSON a target is an object: one in each line,
+or all of them in one list.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def from_vegeta(text: str, folder: Path, place: Place) -> Entries:
         entries = Entries(place, _JSON_HINT)
         for at, line in enumerate(text.splitlines(), 1):
             if line.strip():
-                entries.read(place.at(at), partial(_of_line, line))
+                entries.read(Place(place.path, line=at), partial(_of_line, line))
         return entries
     entries = Entries(place, _HINT)
     target: list[str] = []
@@ -48,7 +48,7 @@ def from_vegeta(text: str, folder: Path, place: Place) -> Entries:
     for at, line in enumerate([*text.splitlines(), ""], 1):
         line = line.strip()
         if target and (_begins(line) or not line):
-            entries.read(place.at(began), partial(_of_lines, target, folder, began))
+            entries.read(Place(place.path, line=began), partial(_of_lines, target, folder, began))
             target = []
         if line and not line.startswith("#"):
             began = at if not target else began

@@ -9,11 +9,11 @@ from hindmost.escapes import plain
 
 def clean(value: Any) -> Any:  # noqa: ANN401 - JSON in, JSON out
     """Copy any document with strings that are safe to print, and null for what is not a number."""
+    if isinstance(value, float):
+        return None if value != value else value  # NaN
     if isinstance(value, str):
         return plain(value)
-    if isinstance(value, float):
-        return None if math.isnan(value) else value
-    if isinstance(value, Mapping):
+    if isinstance(value, dict | Mapping):
         return {plain(str(key)): clean(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [clean(item) for item in value]

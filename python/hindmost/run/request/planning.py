@@ -107,7 +107,7 @@ def plan_of(asked: MeasureRequest) -> MeasurePlan:
         verify_wire=asked.verify_wire,
         trace=asked.trace,
         workload=workload,
-        notes=tuple(one.document() for one in notes),
+        notes=tuple(dict(one.document()) for one in notes),
         tls=tls_of(asked, target),
         login=login_of(asked, target),
         source=sources_of(asked.source, target),

@@ -20,9 +20,7 @@ OF_HTTP = ("accept", "method", "body", "header", "requests")
 """Options that say something of requests of HTTP."""
 
 
-def workload_of(
-    asked: MeasureRequest, target: Attached | Managed
-) -> tuple[dict[str, Any], tuple[Note, ...]]:
+def workload_of(asked: MeasureRequest, target: Attached | Managed) -> tuple[dict[str, Any], tuple[Note, ...]]:
     """The workload, and notes on what of its source is not in it.
 
     Raises

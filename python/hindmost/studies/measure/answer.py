@@ -148,7 +148,7 @@ def answer(study: Study) -> documents.Measure:
             "service": pictures.curve(totals.whole["service"]),
             "slip": pictures.curve(totals.whole["slip"]),
         },
-        "per_run_curves": [{"run": run.number, **pictures.curve(run.latency, 120)} for run in made],
+        "per_run_curves": pictures.run_curves(made),
         "instrument": self_diagnosis(plan, runs, reasons),
         "outstanding": pictures.outstanding(totals.outstanding, plan),
         "series": [pictures.series(run, plan) for run in made],
@@ -165,7 +165,10 @@ def answer(study: Study) -> documents.Measure:
 
 def _read(study: Study, plan: MeasurePlan) -> tuple[list[RunFigures], Totals]:
     """All runs, and what those that count add up to."""
-    made = [run_figures(stored, plan) for stored in counted(f"reading the runs of {study.folder.name}", study.runs())]
+    made = [
+        run_figures(stored, plan)
+        for stored in counted(f"reading the runs of {study.folder.name}", study.runs())
+    ]
     totals = Totals()
     for run in parted(made, plan).counted:
         totals.merge(run.totals)

@@ -16,6 +16,8 @@ from hindmost.store import measure as documents
 
 SHARE_LEVELS = (0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999)
 MOST_WINDOWS = 240
+RUN_POINTS, ALL_POINTS = 120, 12_000
+"""Points of a run's curve, and of those of all runs: a thousand curves in a picture need fewer of each."""
 
 
 def curve(histogram: Histogram, points: int = 400) -> documents.Curve:
@@ -24,10 +26,16 @@ def curve(histogram: Histogram, points: int = 400) -> documents.Curve:
     if n == 0:
         return {"q": [], "us": []}
     levels = 1.0 - 10.0 ** -np.linspace(0.0, math.log10(max(n, 10)), points)
-    values = [histogram.quantile(float(level)) for level in levels]
+    values = histogram.quantiles(levels.tolist())
     us = [None if v is None or math.isinf(v) else round(v / 1e3, 4) for v in values]
     kept = [(q, v) for level, v in zip(levels, us, strict=True) if (q := round(float(level), 9)) < 1.0]
     return {"q": [q for q, _ in kept], "us": [v for _, v in kept]}
+
+
+def run_curves(runs: Sequence[RunFigures]) -> list[documents.RunCurve]:
+    """The curve of each run."""
+    points = max(10, min(RUN_POINTS, ALL_POINTS // max(1, len(runs))))
+    return [{"run": run.number, **curve(run.latency, points)} for run in runs]
 
 
 def outstanding(histogram: Histogram, plan: MeasurePlan) -> documents.Outstanding | None:
