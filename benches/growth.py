@@ -1,7 +1,6 @@
 """Time and memory against size, of what reads files and stored runs: ``python benches/growth.py [NAME ...]``.
 
-Each figure comes from a process of its own, at four sizes. Where time grows faster than size, something is not
-linear.
+Each figure comes from a process of its own, at four sizes. Time that grows faster than size is a fault.
 """
 
 from __future__ import annotations

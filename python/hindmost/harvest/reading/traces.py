@@ -56,7 +56,7 @@ def read_traces(folder: Path | str, *, slot_s: float | None = None, format_: str
     slot_s : float, optional
         Length of a slot in seconds; the usual gap between readings where it is not given.
     format_ : str, optional
-        Format of all files but Parquet: one of `hindmost.harvest.reading.formats.FORMATS`. That of each file's
+        Format of all files but Parquet, of `hindmost.harvest.reading.formats.FORMATS`; that of each file's
         first line where it is not given.
 
     Raises

@@ -85,17 +85,15 @@ def _body(request: dict[str, Any], headers: dict[str, str]) -> str | dict[str, s
     """The body; adds its Content-Type to `headers` where they have none."""
     data = request.get("postData") or {}
     text, params = data.get("text"), data.get("params") or []
-    kind: str | None = next(
-        (value for name, value in headers.items() if name.lower() == "content-type"), None
-    )
-    if kind is None and (kind := data.get("mimeType")) and (text or params):
+    kind = next((value for name, value in headers.items() if name.lower() == "content-type"), "")
+    if not kind and (text or params) and (kind := str(data.get("mimeType") or "")):
         headers["Content-Type"] = kind
     if text and data.get("encoding") == "base64":
         return body_of(base64.b64decode(text))
     if text:
         return quoted(text)
     if params:
-        return _form(params, str(kind or ""))
+        return _form(params, kind)
     if (request.get("bodySize") or 0) > 0:
         raise LeftOut(f"its body of {request['bodySize']} bytes is not in the file")
     return None if text is None else ""

@@ -105,10 +105,9 @@ class _Reader:
             return {}
         if not isinstance(one, dict):
             raise LeftOut(f"{str(one)[:40]!r} stands in place of an object", value=str(one)[:40])
-        one = cast("dict[str, Any]", one)
         for _ in range(_DEEPEST):
             if "$ref" not in one:
-                return one
+                return cast("dict[str, Any]", one)
             key = str(one["$ref"])
             if not key.startswith("#"):
                 raise LeftOut(f"it refers to another file, {key}", "unsupported", key=key)
