@@ -108,23 +108,9 @@ pub enum LoadError {
         /// What the last attempt to connect said.
         reason: String,
     },
-    /// The server closes its connections again and again.
-    #[error("the server closed {closed} connections while it answered {replies} requests: a keep-alive connection cannot be measured")]
-    Closing {
-        /// Connections closed.
-        closed: u64,
-        /// Requests answered.
-        replies: u64,
-    },
     /// Bytes that are not of the protocol.
     #[error(transparent)]
     Garbage(#[from] Garbage),
-    /// Bytes that answer nothing.
-    #[error("the server sent {bytes} bytes when no request was outstanding")]
-    Unasked {
-        /// How many.
-        bytes: usize,
-    },
     /// The keys could not be stored.
     #[error("storing the keys failed after {stored} of {keys}: {reason}")]
     Preload {
@@ -195,8 +181,7 @@ impl LoadError {
             Self::OpenFiles { .. } => "open-files",
             Self::Ports { .. } | Self::PortsUsedUp { .. } => "ports",
             Self::ServerGone { .. } => "server-gone",
-            Self::Closing { .. } => "closing",
-            Self::Garbage(_) | Self::Unasked { .. } => "garbage",
+            Self::Garbage(_) => "garbage",
             Self::Preload { .. } => "preload",
             Self::CleanUp { .. } => "clean-up",
             Self::Pin { .. } => "pin",

@@ -1,11 +1,13 @@
 //! DNS over UDP (RFC 1035): a question a datagram. What a reply says is its response code; its records are passed
 //! over.
 
+use std::borrow::Cow;
+
 use hindmost_plan::{Dns as Queries, Plan, Workload};
 
 use super::ids::{Ids, IN_FLIGHT};
 use super::{Garbage, Outcome, Parsed, Protocol, Rest};
-use crate::transport::DATAGRAM_LENGTH;
+use crate::transport::{DATAGRAM_LENGTH, LONGEST_DATAGRAM};
 use crate::workload::{Kind, List, Request, Template};
 
 /// A header, in either direction (4.1.1).
@@ -18,20 +20,45 @@ const CLASS_IN: [u8; 2] = [0, 1];
 /// The pseudo-record that says how long a reply may be (RFC 6891, 6.1.2): root, OPT, size, nothing more.
 const OPT: [u8; 3] = [0, 0, 41];
 
-/// Response codes by number (IANA, DNS RCODEs).
-const CODES: [&str; 11] = [
-    "NOERROR", "FORMERR", "SERVFAIL", "NXDOMAIN", "NOTIMP", "REFUSED", "YXDOMAIN", "YXRRSET", "NXRRSET",
-    "NOTAUTH", "NOTZONE",
+/// Response codes by number (IANA, DNS RCODEs); empty where none is assigned.
+const CODES: [&str; 24] = [
+    "NOERROR",
+    "FORMERR",
+    "SERVFAIL",
+    "NXDOMAIN",
+    "NOTIMP",
+    "REFUSED",
+    "YXDOMAIN",
+    "YXRRSET",
+    "NXRRSET",
+    "NOTAUTH",
+    "NOTZONE",
+    "DSOTYPENI",
+    "",
+    "",
+    "",
+    "",
+    "BADVERS",
+    "BADKEY",
+    "BADTIME",
+    "BADMODE",
+    "BADNAME",
+    "BADALG",
+    "BADTRUNC",
+    "BADCOOKIE",
 ];
-const NO_ERROR: u8 = 0;
-const NO_NAME: u8 = 3;
+const NO_ERROR: u16 = 0;
+const NO_NAME: u16 = 3;
+/// The highest response code that is told from others.
+const MOST_CODE: u16 = CUT - 1;
 /// Of a reply's code, beside the response code: its records did not fit.
-const CUT: u16 = 1 << 4;
+const CUT: u16 = 1 << 8;
 
 /// What results call a reply's code.
 pub fn code_name(code: u16) -> String {
-    let name =
-        CODES.get(usize::from(code & 15)).map_or_else(|| format!("RCODE{}", code & 15), |&name| name.into());
+    let rcode = code & MOST_CODE;
+    let name = CODES.get(usize::from(rcode)).filter(|name| !name.is_empty());
+    let name = name.map_or_else(|| format!("RCODE{rcode}"), |&name| name.into());
     if code & CUT == 0 {
         name
     } else {
@@ -41,10 +68,45 @@ pub fn code_name(code: u16) -> String {
 
 /// What a reply with that response code says.
 pub const fn outcome_of(code: u16) -> Outcome {
-    match code as u8 & 15 {
+    match code & MOST_CODE {
         NO_ERROR => Outcome::Hit,
         NO_NAME => Outcome::Miss,
         _ => Outcome::Error,
+    }
+}
+
+/// The response code of a whole message, with the bits that its OPT record adds (RFC 6891, 6.1.3). A message that breaks
+/// off has those of its header.
+fn response_code(message: &[u8]) -> u16 {
+    let low = message.get(3).map_or(0, |flags| u16::from(flags & 15));
+    (extended(message).unwrap_or(0) << 4 | low).min(MOST_CODE)
+}
+
+fn extended(message: &[u8]) -> Option<u16> {
+    let two = |at: usize| message.get(at..at + 2).map(|two| u16::from_be_bytes([two[0], two[1]]));
+    let mut at = HEADER;
+    for _ in 0..two(4)? {
+        at = behind_name(message, at)? + 4;
+    }
+    for _ in 0..u32::from(two(6)?) + u32::from(two(8)?) + u32::from(two(10)?) {
+        let fields = behind_name(message, at)?;
+        if message.get(at..fields + 2)? == OPT {
+            return message.get(fields + 4).map(|&high| high.into());
+        }
+        at = fields + 10 + usize::from(two(fields + 8)?);
+    }
+    None
+}
+
+/// Where the name that begins at `at` ends.
+fn behind_name(message: &[u8], mut at: usize) -> Option<usize> {
+    loop {
+        match *message.get(at)? {
+            0 => return Some(at + 1),
+            // A pointer ends it (4.1.4).
+            0xc0.. => return Some(at + 2),
+            length => at += 1 + usize::from(length),
+        }
     }
 }
 
@@ -95,31 +157,48 @@ impl Dns {
 /// Beside a name: a length in front, the root behind, type and class.
 const FRAME: usize = 1 + 1 + 2 + 2;
 
-/// Turns a name in text from `from` on, with a byte of room in front of it, into labels with their lengths.
+/// Turns a name in text from `from` on, with a byte of room in front of it, into labels with their lengths. `\.` is a dot
+/// within a label, `\DDD` a byte (RFC 1035, 5.1). The plan has checked that the name fits.
 fn label(out: &mut Vec<u8>, from: usize) {
-    let mut end = out.len();
-    if out.last() == Some(&b'.') && end > from + 1 {
-        end -= 1;
-        out.truncate(end);
-    }
-    let mut length = 0;
-    for at in (from..end).rev() {
-        if at == from || out[at] == b'.' {
-            out[at] = length;
-            length = 0;
+    let (mut read, mut written, mut start) = (from + 1, from + 1, from);
+    while let Some(&byte) = out.get(read) {
+        read += 1;
+        if byte == b'.' {
+            out[start] = (written - start - 1) as u8;
+            start = written;
         } else {
-            length += 1;
+            out[written] = byte;
+            if byte == b'\\' {
+                (out[written], read) = escaped(out, read);
+            }
         }
+        written += 1;
     }
     // The root is the empty name; others end with it.
-    if end > from + 1 {
+    let ends = written == start + 1;
+    out[start] = (written - start - 1) as u8;
+    out.truncate(if ends && start == from + 1 && out[from] == 0 { start } else { written });
+    if !ends {
         out.push(0);
+    }
+}
+
+/// The byte that an escape stands for, which begins behind its backslash at `at`, and where it ends.
+fn escaped(text: &[u8], at: usize) -> (u8, usize) {
+    match *text.get(at..).unwrap_or_default() {
+        [a @ b'0'..=b'9', b @ b'0'..=b'9', c @ b'0'..=b'9', ..] => {
+            let digit = |digit: u8| u32::from(digit - b'0');
+            ((100 * digit(a) + 10 * digit(b) + digit(c)) as u8, at + 3)
+        }
+        [byte, ..] => (byte, at + 1),
+        [] => (b'\\', at),
     }
 }
 
 impl Protocol for Dns {
     const PROTOCOL: hindmost_wire::Protocol = hindmost_wire::Protocol::Dns;
-    const MAX_HEAD: usize = DATAGRAM_LENGTH + HEADER;
+    /// The response code may stand in the last record.
+    const MAX_HEAD: usize = DATAGRAM_LENGTH + LONGEST_DATAGRAM;
     const TAGGED: bool = true;
     const BOUNDED: bool = true;
     const LOSSY: bool = true;
@@ -183,11 +262,14 @@ impl Protocol for Dns {
         if length < HEADER || head[4] & REPLY == 0 {
             return Err(Garbage::new::<Self>(kind, bytes));
         }
+        let Some(message) = bytes.get(DATAGRAM_LENGTH..DATAGRAM_LENGTH + length) else {
+            return Ok(Parsed::More);
+        };
         let cut = if head[4] & TRUNCATED == 0 { 0 } else { CUT };
-        let code = u16::from(head[5] & 15);
+        let code = response_code(message);
         Ok(Parsed::Reply {
-            head: head.len(),
-            rest: Rest::Bytes { left: (length - HEADER) as u64, end: b"" },
+            head: DATAGRAM_LENGTH + length,
+            rest: Rest::NOTHING,
             outcome: outcome_of(code),
             closes: false,
             code: code | cut,
@@ -195,9 +277,8 @@ impl Protocol for Dns {
         })
     }
 
-    fn complaint(head: &[u8]) -> &[u8] {
-        let code = head.get(5).map_or(0, |flags| flags & 15);
-        CODES.get(usize::from(code)).map_or(b"an unassigned response code", |name| name.as_bytes())
+    fn complaint(head: &[u8]) -> Cow<'_, [u8]> {
+        code_name(response_code(head.get(DATAGRAM_LENGTH..).unwrap_or_default())).into_bytes().into()
     }
 }
 
@@ -273,7 +354,52 @@ mod tests {
             };
             assert_eq!((code_name(code), tag), (name.to_owned(), 7));
         }
-        assert_eq!(Dns::complaint(&reply(7, [0x81, 0x82], 0)), b"SERVFAIL");
+        assert_eq!(&*Dns::complaint(&reply(7, [0x81, 0x82], 0)), b"SERVFAIL");
+    }
+
+    /// A reply with a question, an answer that points to its name, and an OPT record.
+    fn extended_reply(high: u8, low: u8) -> Vec<u8> {
+        let header = [0, 7, 0x81, 0x80 | low, 0, 1, 0, 1, 0, 0, 0, 1];
+        let question = b"\x01a\x07example\0\0\x01\0\x01";
+        let answer = b"\xc0\x0c\0\x01\0\x01\0\0\0\x3c\0\x04\x7f\0\0\x01";
+        let opt = [0, 0, 41, 4, 208, high, 0, 0, 0, 0, 0];
+        let message = [&header[..], question, answer, &opt].concat();
+        [&(message.len() as u16).to_be_bytes()[..], &message].concat()
+    }
+
+    #[test]
+    fn response_codes_have_the_bits_of_the_opt_record() {
+        let codec = Dns::new(&plan("dns"));
+        for (high, low, outcome, name) in [
+            (0, 0, Outcome::Hit, "NOERROR"),
+            (1, 0, Outcome::Error, "BADVERS"),
+            (1, 7, Outcome::Error, "BADCOOKIE"),
+            (1, 3, Outcome::Error, "BADMODE"),
+            (2, 0, Outcome::Error, "RCODE32"),
+            (255, 15, Outcome::Error, "RCODE255"),
+        ] {
+            let bytes = extended_reply(high, low);
+            check_reply(&codec, Kind(0), &bytes, outcome);
+            assert_eq!(&*Dns::complaint(&bytes), name.as_bytes());
+        }
+        // A message that breaks off has what its header says.
+        let whole = &extended_reply(1, 7)[2..];
+        for end in HEADER..whole.len() - 6 {
+            assert_eq!(response_code(&whole[..end]), 7, "{end}");
+        }
+    }
+
+    #[test]
+    fn escapes_are_bytes_of_their_label() {
+        for (name, expected) in [
+            ("a\\.b.example", &b"\x03a.b\x07example\0"[..]),
+            ("\\001\\002.example.", b"\x02\x01\x02\x07example\0"),
+            ("a\\\\b\\ c", b"\x05a\\b c\0"),
+            ("\\046.x", b"\x01.\x01x\0"),
+        ] {
+            let codec = codec(json!({"kind": "dns", "queries": [{"name": name}]}));
+            assert!(asked(&codec, 0)[14..].starts_with(expected), "{name}");
+        }
     }
 
     #[test]

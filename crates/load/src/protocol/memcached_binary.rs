@@ -1,5 +1,7 @@
 //! memcached's binary protocol: Get and Set (memcached's wiki, "Binary Protocol Revamped").
 
+use std::borrow::Cow;
+
 use hindmost_plan::Plan;
 
 use super::items::Items;
@@ -104,8 +106,8 @@ impl Protocol for MemcachedBinary {
         Ok(Parsed::reply(HEADER + words, rest, outcome))
     }
 
-    fn complaint(head: &[u8]) -> &[u8] {
-        &head[HEADER..]
+    fn complaint(head: &[u8]) -> Cow<'_, [u8]> {
+        head[HEADER..].into()
     }
 }
 
@@ -167,6 +169,6 @@ mod tests {
         Reader::new::<MemcachedBinary>()
             .next(&codec, &mut (), Kind::SET, &bytes, |head| told.extend_from_slice(head))
             .unwrap();
-        assert_eq!(told, b"Too large.");
+        assert_eq!(&*MemcachedBinary::complaint(&told), b"Too large.");
     }
 }

@@ -1,6 +1,8 @@
 //! memcached's text protocol over UDP (protocol.txt of memcached, "UDP protocol"): a request a datagram, a reply in one
 //! or more, each behind a header of eight bytes. A reply is whole when all its datagrams have come, in whatever order.
 
+use std::borrow::Cow;
+
 use hindmost_plan::Plan;
 
 use super::ids::{Ids, IN_FLIGHT};
@@ -170,8 +172,8 @@ impl Protocol for MemcachedUdp {
         Ok(Parsed::Reply { head, rest, outcome, closes: false, code: 0, tag })
     }
 
-    fn complaint(head: &[u8]) -> &[u8] {
-        head.get(BEFORE..).unwrap_or_default()
+    fn complaint(head: &[u8]) -> Cow<'_, [u8]> {
+        head.get(BEFORE..).unwrap_or_default().into()
     }
 }
 
@@ -227,7 +229,7 @@ mod tests {
             check_reply(&codec, Kind::GET, &datagram(7, 0, 1, body), outcome);
         }
         let error = datagram(7, 0, 1, b"ERROR\r\n");
-        assert_eq!(MemcachedUdp::complaint(&error), b"ERROR\r\n");
+        assert_eq!(&*MemcachedUdp::complaint(&error), b"ERROR\r\n");
     }
 
     #[test]

@@ -35,6 +35,8 @@ mod rest;
 mod starts;
 mod ws;
 
+use std::borrow::Cow;
+
 use hindmost_plan::Plan;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -190,9 +192,18 @@ pub trait Protocol: Send {
     /// [`Garbage`] when the bytes cannot be a reply.
     fn read(&self, session: &mut Self::Session, kind: Kind, bytes: &[u8]) -> Result<Parsed, Garbage>;
 
-    /// The words of an error, of which `head` is the head: what people are shown.
-    fn complaint(head: &[u8]) -> &[u8] {
-        head
+    /// Whether `bytes`, for which no request asked, mean nothing and may stand before a reply.
+    fn is_padding(_bytes: &[u8]) -> bool {
+        false
+    }
+
+    /// All of what began with a [`Parsed::Reply`] or [`Parsed::Aside`] has come; `rest` has seen what followed its head.
+    #[inline]
+    fn ended(&self, _session: &mut Self::Session, _rest: &Rest) {}
+
+    /// The words of an error, of which `head` is the head, or what [`Rest::pass`] kept: what people are shown.
+    fn complaint(head: &[u8]) -> Cow<'_, [u8]> {
+        head.into()
     }
 }
 
@@ -339,6 +350,10 @@ mod tests {
     fn replies<P: Protocol>(codec: &P, kind: Kind, pieces: &[&[u8]]) -> (Vec<Reply>, Result<(), Garbage>) {
         let (mut reader, mut replies, mut length) = (Reader::new::<P>(), Vec::new(), 0);
         let session = &mut codec.session();
+        if P::ANSWERS && !P::TAGGED {
+            // What comes would answer no request.
+            codec.write(session, Request { kind, item: 0, value_bytes: 0 }, 0, &mut Vec::new());
+        }
         for piece in pieces {
             let mut rest = *piece;
             while !rest.is_empty() {

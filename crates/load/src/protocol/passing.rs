@@ -16,6 +16,15 @@ pub struct Misplaced {
     pub at: usize,
 }
 
+/// So much is kept of an error that stands behind the head of a reply.
+const WORDS: usize = 512;
+
+/// Appends `bytes` to `words` as far as they have room.
+pub fn keep(words: &mut Vec<u8>, bytes: &[u8]) {
+    let room = words.capacity().min(WORDS).saturating_sub(words.len());
+    words.extend_from_slice(&bytes[..bytes.len().min(room)]);
+}
+
 /// Passes over the `left` bytes that are still to come, of which the last are `end`.
 #[inline]
 pub fn pass_bytes(left: &mut u64, end: &[u8], piece: &[u8]) -> Result<Passed, Misplaced> {

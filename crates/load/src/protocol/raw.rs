@@ -90,7 +90,7 @@ impl Protocol for Raw {
         };
         let up_to = |most: usize| {
             let mut rest = ending.rest();
-            let passed = rest.pass(&bytes[..bytes.len().min(most)]).ok()?;
+            let passed = rest.pass(&bytes[..bytes.len().min(most)], &mut Vec::new()).ok()?;
             (passed.whole || passed.bytes == most).then_some((passed.bytes, rest, passed.whole))
         };
         let Some((head, rest, whole)) = up_to(ending.decides) else { return Ok(Parsed::More) };

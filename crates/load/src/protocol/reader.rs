@@ -7,7 +7,8 @@ use crate::workload::Kind;
 /// is never longer than [`Protocol::MAX_HEAD`].
 #[derive(Debug)]
 pub struct Reader {
-    /// The start of a reply, too short to tell. Never grows beyond its first capacity.
+    /// The start of a reply, too short to tell; once its head is known, the words of an error that follow it. Never grows
+    /// beyond its first capacity.
     head: Vec<u8>,
     /// The reply whose head is known, while it is not whole.
     tail: Option<Tail>,
@@ -59,14 +60,19 @@ impl Reader {
         self.head.is_empty() && self.tail.is_none()
     }
 
+    /// Whether the head of a reply has come, and not all that follows it.
+    pub fn is_in_reply(&self) -> bool {
+        self.tail.is_some_and(|tail| tail.reply.is_some())
+    }
+
     /// The stream has ended: the reply that is whole by that, if it is one.
     pub fn end(&mut self) -> Option<Reply> {
         self.tail.take_if(|tail| tail.rest == Rest::UntilClosed)?.reply
     }
 
     /// The reply to a request of `kind` that ends in `bytes`, which follow those of earlier calls.
-    /// `None`: all of them are taken and it is not whole. What a reply with an error
-    /// says is shown to `error`.
+    /// `None`: all of them are taken and it is not whole. A reply with an error is shown to `error`, as
+    /// [`Protocol::complaint`] takes it.
     ///
     /// # Errors
     /// [`Garbage`] when the bytes cannot be a reply; nothing that follows means anything then.
@@ -89,19 +95,25 @@ impl Reader {
                 },
             };
             let body = &bytes[at + head..];
-            let passed = tail.rest.pass(body).map_err(|wrong| Garbage::new::<P>(kind, &body[wrong.at..]))?;
+            let passed = tail
+                .rest
+                .pass(body, &mut self.head)
+                .map_err(|wrong| Garbage::new::<P>(kind, &body[wrong.at..]))?;
             if !passed.whole {
                 self.tail = Some(tail);
                 return Ok(None);
             }
             at += head + passed.bytes;
+            codec.ended(session, &tail.rest);
             if let Some(reply) = tail.reply {
                 let outcome = tail.rest.outcome().unwrap_or(reply.outcome);
                 if outcome == Outcome::Error && reply.outcome != Outcome::Error {
-                    error(b"an error behind the start of the reply");
+                    error(&self.head);
                 }
+                self.head.clear();
                 return Ok(Some(Reply { taken: at, outcome, ..reply }));
             }
+            self.head.clear();
             if at == bytes.len() {
                 return Ok(None);
             }
@@ -128,7 +140,7 @@ impl Reader {
         match codec.read(session, kind, start)? {
             Parsed::Reply { head, rest, outcome, closes, code, tag } => {
                 if outcome == Outcome::Error {
-                    error(P::complaint(&start[..head]));
+                    error(&start[..head]);
                 }
                 self.head.clear();
                 let reply = Reply { taken: 0, outcome, closes, code, tag, refused: false };

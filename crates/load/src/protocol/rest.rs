@@ -35,15 +35,15 @@ impl Rest {
     pub const NOTHING: Self = Self::Bytes { left: 0, end: b"" };
 
     /// Passes over what belongs to the reply at the start of `piece`: all of the piece if the reply
-    /// is not whole then.
+    /// is not whole then. The start of an error in it is appended to `words`, as far as they have room.
     #[inline]
-    pub fn pass(&mut self, piece: &[u8]) -> Result<Passed, Misplaced> {
+    pub fn pass(&mut self, piece: &[u8], words: &mut Vec<u8>) -> Result<Passed, Misplaced> {
         match self {
             Self::Bytes { left, end } => pass_bytes(left, end, piece),
             Self::UntilClosed => Ok(Passed { bytes: piece.len(), whole: false }),
             Self::Chunks(chunks) => chunks.pass(piece),
-            Self::Elements(elements) => elements.pass(piece),
-            Self::Messages(messages) => messages.pass(piece),
+            Self::Elements(elements) => elements.pass(piece, words),
+            Self::Messages(messages) => messages.pass(piece, words),
             Self::Delimited(delimited) => Ok(delimited.pass(piece)),
         }
     }
@@ -67,7 +67,7 @@ mod tests {
         let mut rest = Rest::Bytes { left: 7, end: b"\r\nE\n" };
         let mut taken = 0;
         for piece in pieces {
-            match rest.pass(piece) {
+            match rest.pass(piece, &mut Vec::new()) {
                 Ok(Passed { bytes, whole: true }) => return assert_eq!(Some(taken + bytes), expected),
                 Ok(Passed { bytes, whole: false }) => taken += bytes,
                 Err(_) => return assert_eq!(None, expected, "{pieces:?}"),
@@ -90,7 +90,7 @@ mod tests {
     #[test]
     fn nothing_is_whole_at_once() {
         let mut rest = Rest::NOTHING;
-        assert_eq!(rest.pass(b"next"), Ok(Passed { bytes: 0, whole: true }));
-        assert_eq!(rest.pass(b""), Ok(Passed { bytes: 0, whole: true }));
+        assert_eq!(rest.pass(b"next", &mut Vec::new()), Ok(Passed { bytes: 0, whole: true }));
+        assert_eq!(rest.pass(b"", &mut Vec::new()), Ok(Passed { bytes: 0, whole: true }));
     }
 }

@@ -23,7 +23,7 @@ pub use stamped::Stamped;
 pub use stamps::{Segment, Sent, Source, Stamp, Stamper};
 pub use tcp::Tcp;
 pub use tls::{try_handshake, Credentials, Tls, TlsProblem};
-pub use udp::{Udp, LENGTH as DATAGRAM_LENGTH};
+pub use udp::{Udp, LENGTH as DATAGRAM_LENGTH, LONGEST as LONGEST_DATAGRAM};
 pub use uring::Uring;
 
 /// What a connection is ready for.

@@ -26,7 +26,7 @@ pub const LENGTH: usize = 2;
 const TOGETHER: usize = 16;
 /// The longest datagram that is taken, so that as many fit into one read of the engine. DNS has at most 4096 bytes where
 /// it is well set up (RFC 6891, 6.2.5), memcached 1400.
-const LONGEST: usize = 16 * 1024 - LENGTH;
+pub const LONGEST: usize = 16 * 1024 - LENGTH;
 /// Room for datagrams that arrive while replies are taken, as far as the host allows (`net.core.rmem_max`): the kernel
 /// drops what has none, and nobody sends it again.
 const RECEIVE_BUFFER: libc::c_int = 4 << 20;

@@ -73,11 +73,13 @@ impl Template {
                 Field::Uuid => Piece::Uuid { purpose },
                 Field::Letters(low, high) => Piece::Letters { low, high, purpose },
                 Field::Sequence(first) => Piece::Sequence { first },
-                Field::Choice(texts) => {
-                    Piece::Choice { texts: texts.iter().map(|one| escaped(one, escape)).collect(), purpose }
-                }
+                Field::Choice(texts) => Piece::Choice {
+                    texts: texts.iter().map(|one| escape.apply(one).into_bytes()).collect(),
+                    purpose,
+                },
                 Field::Column(at) => {
-                    let values = rows.map(|rows| rows.column(at).map(|one| escaped(one, escape)).collect());
+                    let values =
+                        rows.map(|rows| rows.column(at).map(|one| escape.apply(one).into_bytes()).collect());
                     Piece::Column { values: values.unwrap_or_default() }
                 }
             });
@@ -222,28 +224,6 @@ fn spread<const N: usize>(
     }
 }
 
-fn escaped(text: &str, escape: Escape) -> Vec<u8> {
-    match escape {
-        Escape::Raw => text.as_bytes().to_vec(),
-        Escape::Json => {
-            let quoted = serde_json::Value::from(text).to_string();
-            quoted.as_bytes()[1..quoted.len() - 1].to_vec()
-        }
-        Escape::Url => {
-            let mut out = Vec::new();
-            for &byte in text.as_bytes() {
-                // "Unreserved" in RFC 3986, 2.3.
-                if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-                    out.push(byte);
-                } else {
-                    let _ = write!(out, "%{byte:02X}");
-                }
-            }
-            out
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use hindmost_plan::Listed;
@@ -328,9 +308,9 @@ mod tests {
 
     #[test]
     fn texts_are_escaped_for_where_they_stand() {
-        assert_eq!(escaped("a b/ü\"", Escape::Url), b"a%20b%2F%C3%BC%22");
-        assert_eq!(escaped("a\"\n", Escape::Json), b"a\\\"\\n");
-        assert_eq!(escaped("a b", Escape::Raw), b"a b");
+        assert_eq!(Escape::Url.apply("a b/ü\"").as_bytes(), b"a%20b%2F%C3%BC%22");
+        assert_eq!(Escape::Json.apply("a\"\n").as_bytes(), b"a\\\"\\n");
+        assert_eq!(Escape::Raw.apply("a b").as_bytes(), b"a b");
     }
 
     #[test]

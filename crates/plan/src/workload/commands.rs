@@ -90,6 +90,41 @@ impl Command {
     }
 }
 
+/// Each command of a request has exactly one reply, without waiting for another client, and leaves its connection as it
+/// found it (redis.io, "Commands").
+fn check_replies(commands: &[Vec<String>]) -> Result<(), &'static str> {
+    let mut in_transaction = false;
+    for words in commands {
+        let words: Vec<String> = words.iter().map(|word| word.to_ascii_uppercase()).collect();
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let blocks_at = |option| words.windows(2).any(|two| two == [option, "0"]);
+        match words[..] {
+            ["SUBSCRIBE" | "PSUBSCRIBE" | "SSUBSCRIBE" | "UNSUBSCRIBE" | "PUNSUBSCRIBE" | "SUNSUBSCRIBE", ..]
+            | ["MONITOR" | "SYNC" | "PSYNC", ..] => {
+                return Err("commands with one reply each: this one is answered by any number of messages");
+            }
+            ["CLIENT", "REPLY", ..] => return Err("commands that leave replies on"),
+            ["QUIT" | "SHUTDOWN", ..] => return Err("commands that leave the connection open"),
+            ["BLPOP" | "BRPOP" | "BZPOPMIN" | "BZPOPMAX" | "BLMOVE" | "BRPOPLPUSH", .., "0"]
+            | ["BLMPOP" | "BZMPOP", "0", ..]
+            | ["WAIT", _, "0"]
+            | ["WAITAOF", _, _, "0"] => {
+                return Err("commands that end: with a timeout of 0 this one may wait for ever");
+            }
+            ["XREAD" | "XREADGROUP", ..] if blocks_at("BLOCK") => {
+                return Err("commands that end: with BLOCK 0 this one may wait for ever");
+            }
+            ["MULTI"] => in_transaction = true,
+            ["EXEC" | "DISCARD" | "RESET"] => in_transaction = false,
+            _ => {}
+        }
+    }
+    if in_transaction {
+        return Err("commands with EXEC or DISCARD behind MULTI, in the same request");
+    }
+    Ok(())
+}
+
 impl Commands {
     /// Names and weights of all requests.
     pub fn listed(&self) -> Vec<Listed> {
@@ -104,6 +139,11 @@ impl Commands {
             let commands = one.command.commands();
             if commands.is_empty() || commands.iter().any(Vec::is_empty) {
                 return Err(refuse(format!("workload.commands[{at}].command"), "empty", "at least one word"));
+            }
+            if let Err(must) = check_replies(&commands) {
+                let named: Vec<String> = commands.iter().map(|words| words.join(" ")).collect();
+                let value = format!("{:?}", named.join("; "));
+                return Err(refuse(format!("workload.commands[{at}].command"), value, must));
             }
             let alike = |other: &&Command| {
                 other.called() == one.called() && other.command.commands().len() != commands.len()
@@ -132,6 +172,45 @@ impl Commands {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn commands_whose_replies_cannot_be_told_apart_are_refused() {
+        let refused = |command: serde_json::Value| {
+            let one = serde_json::json!({"commands": [{"command": "GET k"}, {"command": command}]});
+            let commands: Commands = serde_json::from_value(one).unwrap();
+            commands.check().err().map(|refused| refused.told().0.to_owned())
+        };
+        for command in [
+            "SUBSCRIBE a b c",
+            "subscribe a",
+            "MONITOR",
+            "CLIENT REPLY OFF",
+            "client reply skip",
+            "QUIT",
+            "BLPOP k 0",
+            "BLMOVE a b LEFT RIGHT 0",
+            "BZMPOP 0 1 k MIN",
+            "XREAD BLOCK 0 STREAMS s $",
+            "WAIT 1 0",
+            "MULTI",
+        ] {
+            let field = Some("workload.commands[1].command".to_owned());
+            assert_eq!(refused(command.into()), field, "{command}");
+        }
+        for command in [
+            "BLPOP k 1",
+            "CLIENT ID",
+            "XREAD BLOCK 10 STREAMS s 0",
+            "PUBLISH c MONITOR",
+            "SET k 0",
+            "HELLO 3",
+            "LPUSH l 0",
+        ] {
+            assert_eq!(refused(command.into()), None, "{command}");
+        }
+        assert_eq!(refused(serde_json::json!([["MULTI"], ["INCR", "n"], ["EXEC"]])), None);
+        assert!(refused(serde_json::json!([["MULTI"], ["INCR", "n"]])).is_some());
+    }
+
     use super::*;
 
     #[test]

@@ -38,6 +38,8 @@ pub struct Rows {
     pub columns: Vec<String>,
     /// The values of all rows, row by row.
     values: Vec<String>,
+    /// The line of the file in which each row begins.
+    lines: Vec<u64>,
 }
 
 impl Rows {
@@ -55,11 +57,11 @@ impl Rows {
             csv::ReaderBuilder::new().flexible(true).trim(csv::Trim::Headers).from_reader(text.as_bytes());
         let columns: Vec<String> =
             reader.headers().map_err(|e| e.to_string())?.iter().map(str::to_owned).collect();
-        let mut values = Vec::new();
+        let (mut values, mut lines) = (Vec::new(), Vec::new());
         for record in reader.records() {
             let record = record.map_err(|e| e.to_string())?;
+            let line = record.position().map_or(0, csv::Position::line);
             if record.len() != columns.len() {
-                let line = record.position().map_or(0, csv::Position::line);
                 return Err(format!(
                     "line {line} has {} columns, and the first line names {}",
                     record.len(),
@@ -67,16 +69,27 @@ impl Rows {
                 ));
             }
             values.extend(record.iter().map(str::to_owned));
+            lines.push(line);
         }
         if values.is_empty() {
             return Err("it has no row below the names of its columns".to_owned());
         }
-        Ok(Self { columns, values })
+        Ok(Self { columns, values, lines })
     }
 
     /// How many rows there are.
     pub fn count(&self) -> usize {
         self.values.len() / self.columns.len().max(1)
+    }
+
+    /// The line of the file in which a row begins.
+    pub fn line(&self, row: usize) -> u64 {
+        self.lines[row]
+    }
+
+    /// The value of a column in a row.
+    pub fn value(&self, row: usize, column: usize) -> &str {
+        &self.values[row * self.columns.len() + column]
     }
 
     /// The values of one column, row by row.

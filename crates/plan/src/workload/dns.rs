@@ -7,9 +7,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::data::{Data, Order};
-use super::files::check_template;
+use super::files::{check_template, check_texts};
 use super::listed::Listed;
 use super::refusals::check_list;
+use super::template::Escape;
 use crate::error::{refuse, PlanError};
 
 /// Questions of DNS. Names are templates, with fields such as `{{int:1..1000}}` or `{{data.NAME}}`.
@@ -52,34 +53,87 @@ pub struct DnsQuery {
     pub called: Option<String>,
 }
 
-macro_rules! types {
-    ($( $name:ident = $number:literal ),+ $(,)?) => {
-        /// Types of records by number (IANA, DNS parameters).
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-        #[serde(rename_all = "UPPERCASE")]
-        #[allow(missing_docs)]
-        pub enum DnsType {
-            #[default]
-            $( $name = $number ),+
-        }
+/// A type of record: its name, such as `AAAA`, or `TYPE65` (RFC 3597).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct DnsType(u16);
 
-        impl DnsType {
-            const ALL: &[(&str, Self)] = &[$( (stringify!($name), Self::$name) ),+];
-        }
-    };
-}
+/// Types of records by number (IANA, DNS parameters).
+const TYPES: [(&str, u16); 53] = [
+    ("A", 1),
+    ("NS", 2),
+    ("CNAME", 5),
+    ("SOA", 6),
+    ("NULL", 10),
+    ("PTR", 12),
+    ("HINFO", 13),
+    ("MX", 15),
+    ("TXT", 16),
+    ("RP", 17),
+    ("AFSDB", 18),
+    ("SIG", 24),
+    ("KEY", 25),
+    ("AAAA", 28),
+    ("LOC", 29),
+    ("SRV", 33),
+    ("NAPTR", 35),
+    ("KX", 36),
+    ("CERT", 37),
+    ("DNAME", 39),
+    ("APL", 42),
+    ("DS", 43),
+    ("SSHFP", 44),
+    ("IPSECKEY", 45),
+    ("RRSIG", 46),
+    ("NSEC", 47),
+    ("DNSKEY", 48),
+    ("DHCID", 49),
+    ("NSEC3", 50),
+    ("NSEC3PARAM", 51),
+    ("TLSA", 52),
+    ("SMIMEA", 53),
+    ("HIP", 55),
+    ("CDS", 59),
+    ("CDNSKEY", 60),
+    ("OPENPGPKEY", 61),
+    ("CSYNC", 62),
+    ("ZONEMD", 63),
+    ("SVCB", 64),
+    ("HTTPS", 65),
+    ("SPF", 99),
+    ("NID", 104),
+    ("L32", 105),
+    ("L64", 106),
+    ("LP", 107),
+    ("EUI48", 108),
+    ("EUI64", 109),
+    ("TKEY", 249),
+    ("IXFR", 251),
+    ("ANY", 255),
+    ("URI", 256),
+    ("CAA", 257),
+    ("DLV", 32769),
+];
 
-types! {
-    A = 1, Ns = 2, Cname = 5, Soa = 6, Ptr = 12, Hinfo = 13, Mx = 15, Txt = 16, Aaaa = 28, Srv = 33, Naptr = 35,
-    Ds = 43, Dnskey = 48, Tlsa = 52, Svcb = 64, Https = 65, Any = 255, Caa = 257,
+impl JsonSchema for DnsType {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "DnsType".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "description": "A type of record: its name, such as `AAAA`, or `TYPE65` (RFC 3597).",
+            "type": "string",
+        })
+    }
 }
 
 /// A reply that fits into a packet on any usual way (DNS Flag Day 2020).
 const USUAL_EDNS: u16 = 1232;
 /// The longest datagram that is taken.
 const MOST_EDNS: u16 = 16_000;
-/// The longest name in text (RFC 1035, 2.3.4, less its root and the length in front), and the longest label.
-const LONGEST_NAME: usize = 253;
+/// The longest name in a message, with the lengths of its labels, and the longest label (RFC 1035, 2.3.4).
+const LONGEST_NAME: usize = 255;
 const LONGEST_LABEL: usize = 63;
 
 impl Default for Dns {
@@ -99,7 +153,7 @@ impl Default for Dns {
 impl Default for DnsQuery {
     /// A name that every resolver knows (RFC 6761, 6.3).
     fn default() -> Self {
-        Self { name: "localhost".to_owned(), kind: DnsType::A, weight: 1.0, called: None }
+        Self { name: "localhost".to_owned(), kind: DnsType(1), weight: 1.0, called: None }
     }
 }
 
@@ -111,15 +165,34 @@ fn is_random(order: &Order) -> bool {
 impl DnsType {
     /// Its number.
     pub const fn number(self) -> u16 {
-        self as u16
+        self.0
     }
 
-    fn name(self) -> &'static str {
-        Self::ALL.iter().find(|(_, kind)| *kind == self).map_or("", |(name, _)| name)
+    fn name(self) -> String {
+        let known = TYPES.iter().find(|(_, number)| *number == self.0);
+        known.map_or_else(|| format!("TYPE{}", self.0), |(name, _)| (*name).to_owned())
     }
+}
 
-    fn named(text: &str) -> Option<Self> {
-        Self::ALL.iter().find(|(name, _)| name.eq_ignore_ascii_case(text)).map(|&(_, kind)| kind)
+impl TryFrom<String> for DnsType {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let upper = text.to_ascii_uppercase();
+        let known = TYPES.iter().find(|(name, _)| *name == upper).map(|&(_, number)| number);
+        // A transfer of a zone is no question of a datagram.
+        let numbered =
+            || upper.strip_prefix("TYPE")?.parse().ok().filter(|&number| number > 0 && number != 252);
+        known.or_else(numbered).map(Self).ok_or_else(|| {
+            let names: Vec<&str> = TYPES.iter().map(|&(name, _)| name).collect();
+            format!("the type {text:?} is neither `TYPE` with a number nor one of {}", names.join(", "))
+        })
+    }
+}
+
+impl From<DnsType> for String {
+    fn from(of: DnsType) -> Self {
+        of.name()
     }
 }
 
@@ -136,7 +209,7 @@ impl Dns {
 
     /// The same as a list of weights and kinds.
     pub fn listed(&self) -> Vec<Listed> {
-        let kind = |one: &DnsQuery| one.called.clone().unwrap_or_else(|| one.kind.name().to_uppercase());
+        let kind = |one: &DnsQuery| one.called.clone().unwrap_or_else(|| one.kind.name());
         self.all().iter().map(|one| Listed { kind: kind(one), weight: one.weight }).collect()
     }
 
@@ -145,7 +218,9 @@ impl Dns {
             data.read()?;
         }
         for (at, one) in self.queries.iter().enumerate() {
-            check_template(format!("workload.queries[{at}].name"), &one.name, self.data.as_ref())?;
+            let field = format!("workload.queries[{at}].name");
+            check_template(field.clone(), &one.name, self.data.as_ref())?;
+            check_texts(&field, &one.name, self.data.as_ref(), Escape::Raw, check_name)?;
         }
         if let Some(file) = &self.file {
             let lines = read(file).map_err(|why| {
@@ -159,7 +234,7 @@ impl Dns {
 
     pub(crate) fn check(&self) -> Result<(), PlanError> {
         check_list("workload.queries", &self.listed())?;
-        for (at, one) in self.queries.iter().enumerate() {
+        for (at, one) in self.queries.iter().enumerate().filter(|(_, one)| !one.name.contains("{{")) {
             if let Err(must) = check_name(&one.name) {
                 return Err(refuse(format!("workload.queries[{at}].name"), format!("{:?}", one.name), must));
             }
@@ -173,18 +248,51 @@ impl Dns {
     }
 }
 
-/// A name without fields has labels that fit.
+/// A name in text has labels that fit (RFC 1035, 5.1: `\.` is a dot within a label, `\DDD` a byte).
 fn check_name(name: &str) -> Result<(), String> {
-    let name = name.strip_suffix('.').unwrap_or(name);
-    if name.contains("{{") || name.is_empty() {
+    if name == "." {
         return Ok(());
     }
-    if name.len() > LONGEST_NAME {
-        return Err(format!("at most {LONGEST_NAME} bytes long"));
+    let (mut label, mut whole) = (0, 1);
+    let mut rest = name.as_bytes();
+    while let Some((&byte, after)) = rest.split_first() {
+        rest = after;
+        if byte == b'.' {
+            check_label(label)?;
+            (label, whole) = (0, whole + label + 1);
+            continue;
+        }
+        label += 1;
+        if byte == b'\\' {
+            let digits = after.iter().take(3).take_while(|digit| digit.is_ascii_digit());
+            let (count, number) = digits.fold((0, 0), |(n, all), &d| (n + 1, 10 * all + u32::from(d - b'0')));
+            rest = match (count, number) {
+                (3, 0..=255) => &after[3..],
+                (0, _) if !after.is_empty() => &after[1..],
+                _ => {
+                    return Err(
+                        "a name whose escapes are `\\DDD`, a byte up to 255, or `\\` and a character".into()
+                    )
+                }
+            };
+        }
     }
-    match name.split('.').find(|label| label.is_empty() || label.len() > LONGEST_LABEL) {
-        Some(label) => Err(format!("of labels of 1 to {LONGEST_LABEL} bytes, and one has {}", label.len())),
-        None => Ok(()),
+    if label > 0 || whole == 1 {
+        check_label(label)?;
+        whole += label + 1;
+    }
+    if whole > LONGEST_NAME {
+        return Err(format!(
+            "a name of at most {LONGEST_NAME} bytes with the lengths of its labels, and it has {whole}"
+        ));
+    }
+    Ok(())
+}
+
+fn check_label(bytes: usize) -> Result<(), String> {
+    match bytes {
+        1..=LONGEST_LABEL => Ok(()),
+        _ => Err(format!("a name of labels of 1 to {LONGEST_LABEL} bytes, and one has {bytes}")),
     }
 }
 
@@ -192,11 +300,13 @@ fn read(file: &Path) -> Result<Vec<DnsQuery>, String> {
     parse(&hindmost_sys::file::read_regular_text(file).map_err(|e| e.to_string())?)
 }
 
-/// Lines of a name and a type; empty ones and comments, behind `;` or `#`, are passed over.
+/// Lines of a name and a type; empty ones and comments, behind `;` or `#` that no `\\` escapes, are passed over.
 fn parse(text: &str) -> Result<Vec<DnsQuery>, String> {
     let mut all = Vec::new();
     for (at, line) in text.lines().enumerate() {
-        let line = line.split([';', '#']).next().unwrap_or_default().trim();
+        let begins = |at: &usize| !line[..*at].ends_with('\\');
+        let comment = line.match_indices([';', '#']).map(|(at, _)| at).find(begins);
+        let line = line[..comment.unwrap_or(line.len())].trim();
         if line.is_empty() {
             continue;
         }
@@ -205,12 +315,8 @@ fn parse(text: &str) -> Result<Vec<DnsQuery>, String> {
         let (Some(name), Some(kind), None) = (words.next(), words.next(), words.next()) else {
             return Err(wrong(format!("{line:?} is not a name and a type")));
         };
-        let known = || {
-            let names: Vec<String> = DnsType::ALL.iter().map(|(name, _)| name.to_uppercase()).collect();
-            wrong(format!("the type {kind:?} is none of {}", names.join(", ")))
-        };
-        let kind = DnsType::named(kind).ok_or_else(known)?;
-        check_name(name).map_err(|must| wrong(format!("the name {name:?} must be {must}")))?;
+        let kind = kind.to_owned().try_into().map_err(wrong)?;
+        check_name(name).map_err(|must| wrong(format!("{name:?} must be {must}")))?;
         all.push(DnsQuery { name: name.to_owned(), kind, ..DnsQuery::default() });
     }
     if all.is_empty() {
@@ -254,7 +360,55 @@ mod tests {
             let dns: Dns = serde_json::from_value(workload).unwrap();
             assert_eq!(dns.check().unwrap_err().told().0, field);
         }
-        let unknown = serde_json::from_value::<Dns>(json!({"queries": [{"type": "AAA"}]})).unwrap_err();
-        assert!(unknown.to_string().contains("`AAAA`"), "{unknown}");
+        assert!(serde_json::from_value::<Dns>(json!({"queries": [{"type": "AAA"}]})).is_err());
+    }
+
+    #[test]
+    fn types_have_names_or_numbers() {
+        for (text, number, name) in
+            [("aaaa", 28, "AAAA"), ("TYPE65", 65, "HTTPS"), ("type4711", 4711, "TYPE4711")]
+        {
+            let found = DnsType::try_from(text.to_owned()).unwrap();
+            assert_eq!((found.number(), String::from(found)), (number, name.to_owned()));
+        }
+        for text in ["", "TYPE", "TYPE0", "TYPE65536", "AXFR", "TYPE252"] {
+            assert!(DnsType::try_from(text.to_owned()).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn names_are_counted_as_they_are_sent() {
+        let long = |label: usize, of: usize| vec!["a".repeat(label); of].join(".");
+        for name in [".", "a", "a.", "a\\.b.c", "\\001\\255", &long(63, 1), &long(62, 4), "a\\;b"] {
+            assert_eq!(check_name(name), Ok(()), "{name}");
+        }
+        for name in ["", "..", ".a", "a..b", "a\\", "a\\25", "a\\256", &long(64, 1), &long(63, 4)] {
+            assert!(check_name(name).is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_cell_that_makes_no_name_is_told_by_file_line_and_column() {
+        let folder = std::env::temp_dir().join(format!("hindmost-dns-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let file = folder.join("names.csv");
+        for (cell, is_name) in [
+            ("ab", true),
+            ("a.b", true),
+            ("\"\"", false),
+            ("a..b", false),
+            (&"y".repeat(70), false),
+            (&"y".repeat(300), false),
+        ] {
+            std::fs::write(&file, format!("id,name\n1,ok\n2,{cell}\n")).unwrap();
+            let queries = json!({
+                "queries": [{"name": "{{data.name}}.example"}], "data": {"file": file},
+            });
+            let mut dns: Dns = serde_json::from_value(queries).unwrap();
+            let told = dns.read_files().map_err(|refused| refused.told().1.to_owned());
+            assert_eq!(told.is_ok(), is_name, "{cell}");
+            assert!(told.err().is_none_or(|told| told.contains("names.csv, line 3, column name")), "{cell}");
+        }
+        std::fs::remove_dir_all(folder).unwrap();
     }
 }

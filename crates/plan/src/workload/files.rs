@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::data::{Data, Rows};
 use super::http::{Body, Http, HttpRequest};
-use super::template::parts;
+use super::template::{parts, Escape, TemplatePart};
 use crate::error::{refuse, PlanError};
 
 /// The largest text of a template: it is written anew for each request.
@@ -29,6 +29,38 @@ pub(super) fn check_template(field: String, text: &str, data: Option<&Data>) -> 
     parts(text, columns).map(|_| ()).map_err(|must| refuse(field, shown(), must))
 }
 
+/// Whether every text that `text` can come to is one that `check` takes; it says what it would take instead. Data is told
+/// by file, line and columns.
+pub(super) fn check_texts(
+    field: &str,
+    text: &str,
+    data: Option<&Data>,
+    usual: Escape,
+    check: impl Fn(&str) -> Result<(), String>,
+) -> Result<(), PlanError> {
+    let rows = data.and_then(|data| data.rows.as_deref());
+    let Ok(parts) = parts(text, rows.map(|rows| &rows.columns[..])) else { return Ok(()) };
+    let columns: Vec<usize> = parts.iter().filter_map(|part| part.bare_column(usual)).collect();
+    let choices = parts.iter().map(TemplatePart::choices).max().unwrap_or(1);
+    for choice in 0..choices {
+        for row in 0..rows.filter(|_| !columns.is_empty()).map_or(1, Rows::count) {
+            let value = |column| rows.map_or("", |rows| rows.value(row, column));
+            let longest: String = parts.iter().map(|part| part.longest(choice, value, usual)).collect();
+            let Err(must) = check(&longest) else { continue };
+            let shown: String = longest.chars().take(60).collect();
+            return Err(match data.zip(rows).filter(|_| !columns.is_empty()) {
+                Some((data, rows)) => {
+                    let names: Vec<&str> = columns.iter().map(|&at| rows.columns[at].as_str()).collect();
+                    let place = format!("{}, line {}", data.file.display(), rows.line(row));
+                    refuse("workload.data", format!("{place}, column {}: {shown:?}", names.join(", ")), must)
+                }
+                None => refuse(field.to_owned(), format!("{shown:?}"), must),
+            });
+        }
+    }
+    Ok(())
+}
+
 impl Http {
     pub(super) fn read_files(&mut self) -> Result<(), PlanError> {
         if let Some(data) = &mut self.data {
@@ -36,16 +68,40 @@ impl Http {
         }
         let data = self.data.as_ref();
         for (name, value) in &self.headers {
-            check_template(format!("workload.headers.{name}"), value, data).map_err(|e| e.of_secret(name))?;
+            check_header("workload", name, value, data)?;
         }
         for path in self.paths.iter().flatten() {
-            check_template("workload.paths".to_owned(), path, data)?;
+            check_path("workload.paths", path, data)?;
         }
         for (index, one) in self.requests.iter_mut().enumerate() {
             one.read_files(&format!("workload.requests[{index}]"), data)?;
         }
         Ok(())
     }
+}
+
+/// A header whose value stays one line, whatever is filled in (RFC 9110, 5.5).
+fn check_header(of: &str, name: &str, value: &str, data: Option<&Data>) -> Result<(), PlanError> {
+    let field = format!("{of}.headers.{name}");
+    let line = |text: &str| match text.chars().any(|c| c.is_control() && c != '\t') {
+        true => Err(format!("text without line ends and control characters where {name} is filled in")),
+        false => Ok(()),
+    };
+    check_template(field.clone(), value, data)
+        .and_then(|()| check_texts(&field, value, data, Escape::Raw, line))
+        .map_err(|e| e.of_secret(name))
+}
+
+/// A path that stays one word, whatever is filled in (RFC 9112, 3.2).
+fn check_path(field: &str, path: &str, data: Option<&Data>) -> Result<(), PlanError> {
+    let word = |text: &str| match text.starts_with(['/', '*']) && text.bytes().all(|b| b.is_ascii_graphic()) {
+        true => Ok(()),
+        false => Err("a path that starts with `/` and holds neither spaces nor control characters: \
+                      leave out `|raw`"
+            .to_owned()),
+    };
+    check_template(field.to_owned(), path, data)?;
+    check_texts(field, path, data, Escape::Url, word)
 }
 
 impl HttpRequest {
@@ -62,9 +118,9 @@ impl HttpRequest {
     }
 
     fn read_files(&mut self, field: &str, data: Option<&Data>) -> Result<(), PlanError> {
-        check_template(format!("{field}.path"), &self.path, data)?;
+        check_path(&format!("{field}.path"), &self.path, data)?;
         for (name, value) in &self.headers {
-            check_template(format!("{field}.headers.{name}"), value, data).map_err(|e| e.of_secret(name))?;
+            check_header(field, name, value, data)?;
         }
         let of = || format!("{field}.body");
         let read = match &self.body {

@@ -4,9 +4,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::data::Data;
-use super::files::check_template;
+use super::files::{check_template, check_texts};
 use super::listed::Listed;
 use super::refusals::check_list;
+use super::template::Escape;
 use crate::error::{refuse, PlanError};
 
 /// Statements of SQL, as often as their weights say.
@@ -95,7 +96,14 @@ impl Sql {
         let data = self.data.as_ref();
         for (at, one) in self.statements.iter().enumerate() {
             if one.parameters.is_none() {
-                check_template(format!("workload.statements[{at}].sql"), &one.sql, data)?;
+                let field = format!("workload.statements[{at}].sql");
+                check_template(field.clone(), &one.sql, data)?;
+                // A zero byte ends a query (PostgreSQL 15, 55.7).
+                let whole = |text: &str| match text.contains('\0') {
+                    true => Err("text without zero bytes".to_owned()),
+                    false => Ok(()),
+                };
+                check_texts(&field, &one.sql, data, Escape::Raw, whole)?;
             }
             for value in one.parameters.iter().flatten() {
                 check_template(format!("workload.statements[{at}].parameters"), value, data)?;

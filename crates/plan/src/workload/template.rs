@@ -1,5 +1,7 @@
 //! Texts with fields, such as `/users/{{int:1..1000}}`: what they are made of, and what is wrong with them.
 
+use std::fmt::Write;
+
 use super::nearest::nearest;
 
 /// What a field begins and ends with.
@@ -18,6 +20,52 @@ pub enum TemplatePart {
     Literal(String),
     /// A field, another text in each request.
     Field(Field, Option<Escape>),
+}
+
+impl TemplatePart {
+    /// The column that it is, unless its values are percent-encoded, which may stand anywhere.
+    pub(super) fn bare_column(&self, usual: Escape) -> Option<usize> {
+        match self {
+            Self::Field(Field::Column(at), escape) if escape.unwrap_or(usual) != Escape::Url => Some(*at),
+            _ => None,
+        }
+    }
+
+    /// Between how many texts it chooses.
+    pub(super) fn choices(&self) -> usize {
+        match self {
+            Self::Field(Field::Choice(texts), _) => texts.len(),
+            _ => 1,
+        }
+    }
+
+    /// The longest text that it can come to where `value` has the columns of a row and choices take number `choice`.
+    pub(super) fn longest<'v>(
+        &self,
+        choice: usize,
+        value: impl Fn(usize) -> &'v str,
+        usual: Escape,
+    ) -> String {
+        let (field, escape) = match self {
+            Self::Literal(text) => return text.clone(),
+            Self::Field(field, escape) => (field, escape.unwrap_or(usual)),
+        };
+        match field {
+            Field::Int(low, high) => {
+                let (low, high) = (low.to_string(), high.to_string());
+                if low.len() > high.len() {
+                    low
+                } else {
+                    high
+                }
+            }
+            Field::Hex(digits) | Field::Letters(_, digits) => "0".repeat(*digits as usize),
+            Field::Uuid => "0".repeat(36),
+            Field::Sequence(_) => u64::MAX.to_string(),
+            Field::Choice(texts) => escape.apply(&texts[choice.min(texts.len() - 1)]),
+            Field::Column(at) => escape.apply(value(*at)),
+        }
+    }
 }
 
 /// A field of a template.
@@ -49,6 +97,29 @@ pub enum Escape {
     Json,
     /// `{{data.NAME|raw}}`: as it is.
     Raw,
+}
+
+impl Escape {
+    /// `text` as it is written.
+    pub fn apply(self, text: &str) -> String {
+        match self {
+            Self::Raw => text.to_owned(),
+            Self::Json => {
+                let quoted = serde_json::Value::from(text).to_string();
+                quoted[1..quoted.len() - 1].to_owned()
+            }
+            // "Unreserved" in RFC 3986, 2.3.
+            Self::Url => text.bytes().fold(String::new(), |mut out, byte| {
+                if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+                    out.push(byte.into());
+                } else {
+                    // Writing to a String cannot fail.
+                    let _ = write!(out, "%{byte:02X}");
+                }
+                out
+            }),
+        }
+    }
 }
 
 /// Takes a template apart. `{{{{` stands for two braces that open no field.

@@ -8,7 +8,7 @@ use hindmost_plan::Plan;
 use crate::engine::hot_path::opening::Attempt;
 use crate::engine::hot_path::Worker;
 use crate::engine::state::connection::State;
-use crate::protocol::{Protocol, Refusal};
+use crate::protocol::{quote, Protocol, Refusal};
 use crate::transport::{Peers, Stamped, TlsProblem};
 use crate::LoadError;
 
@@ -53,18 +53,18 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
                         Attempt::Open => self.join(one.slot),
                         Attempt::Failed(e) => return Err(self.not_connected(peers, one.slot, e)),
                     }
+                    self.check_heard(peers, one.slot)?;
                     until = self.clock.now() + PATIENCE;
                 } else if P::ANSWERS && one.readable {
                     self.receive(one.slot)?;
-                    if !self.connections.is_open(one.slot) {
-                        return Err(self.not_connected(peers, one.slot, ErrorKind::ConnectionReset.into()));
-                    }
+                    self.check_heard(peers, one.slot)?;
                 } else if one.readable {
                     let why = match self.transport.read(one.slot, &mut self.scratch) {
                         // The server says something about TLS, such as how to take the session up again.
                         Err(e) if e.kind() == ErrorKind::WouldBlock => continue,
-                        // Nothing was asked: it hangs up, or says first that it is full (redis).
-                        Ok(_) => ErrorKind::ConnectionReset.into(),
+                        Ok(0) => ErrorKind::ConnectionReset.into(),
+                        // Nothing was asked: it says why it will not serve (redis, memcached, HTTP 503).
+                        Ok(n) => io::Error::other(quote("it said", &self.scratch[..n])),
                         Err(e) => e,
                     };
                     self.connections.hung_up();
@@ -74,6 +74,18 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         }
         self.connections.sort_usable();
         Ok(())
+    }
+
+    /// Whether `slot`, on which nothing was asked, was not closed over what the server said.
+    fn check_heard(&self, peers: &Peers, slot: u32) -> Result<(), LoadError> {
+        if self.connections[slot].state != State::Down {
+            return Ok(());
+        }
+        let why = match self.tally.first_unreadable.as_str() {
+            "" => ErrorKind::ConnectionReset.into(),
+            words => io::Error::other(format!("it said {words:?}")),
+        };
+        Err(self.not_connected(peers, slot, why))
     }
 
     /// Why not all connections could be opened: our limits, the server's, or it is not there at all.

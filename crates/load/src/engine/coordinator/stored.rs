@@ -225,7 +225,8 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         let (mut answered, mut hits) = (0, 0);
         while !bytes.is_empty() {
             let mut refused = None;
-            let error = |head: &[u8]| refused = Some(String::from_utf8_lossy(head).into_owned());
+            let error =
+                |head: &[u8]| refused = Some(String::from_utf8_lossy(&P::complaint(head)).into_owned());
             let Connection { session, tags, .. } = connection;
             let reply = lane.reader.next(&self.codec, session, errand.kind(), bytes, error)?;
             if let Some(text) = refused {

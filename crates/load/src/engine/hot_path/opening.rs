@@ -44,6 +44,9 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
             let result = self.take_replies(slot, &scratch[left], self.clock.now());
             self.scratch = scratch;
             result?;
+            if !self.connections.is_open(slot) {
+                return Ok(Attempt::UnderWay);
+            }
         }
         Ok(Attempt::Open)
     }

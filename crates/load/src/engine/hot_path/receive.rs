@@ -10,7 +10,7 @@ use crate::engine::state::request::Ending;
 use crate::engine::state::stamping::Arrived;
 use crate::protocol::{Outcome, Protocol, Reply};
 use crate::record::Status;
-use crate::transport::{Ready, Stamp, Stamped};
+use crate::transport::{Ready, Stamp, Stamped, DATAGRAM_LENGTH};
 use crate::workload::Kind;
 use crate::LoadError;
 
@@ -93,13 +93,36 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
             let kind = match connection.pending.front() {
                 Some(oldest) => oldest.kind,
                 None if P::ANSWERS || P::TAGGED => Kind::GET,
-                None => return Err(LoadError::Unasked { bytes: bytes.len() }),
+                None if P::is_padding(bytes) => break,
+                None => {
+                    self.tally.note_unreadable(bytes);
+                    return self.break_off(slot, now);
+                }
             };
             let tally = &mut self.tally;
-            let error = |head: &[u8]| tally.note_error(head);
             let Connection { reader, session, tags, pending, .. } = connection;
-            let Some(reply) = reader.next(&self.codec, session, kind, bytes, error)? else {
-                break;
+            let idle = !P::TAGGED && pending.is_empty();
+            let error = |head: &[u8]| tally.note_reply::<P>(head, idle);
+            let piece = if P::LOSSY { datagram(bytes) } else { bytes };
+            let reply = match reader.next(&self.codec, session, kind, piece, error) {
+                Ok(Some(reply)) => reply,
+                // An error that closes the connection may be all that it says.
+                Ok(None) if idle && reader.is_in_reply() => return self.break_off(slot, now),
+                Ok(None) if piece.len() < bytes.len() => {
+                    bytes = &bytes[piece.len()..];
+                    continue;
+                }
+                Ok(None) => break,
+                Err(garbage) => {
+                    self.tally.note_unreadable(garbage.to_string().as_bytes());
+                    if !P::LOSSY {
+                        return self.break_off(slot, now);
+                    }
+                    self.tally.unreadable += 1;
+                    reader.reset();
+                    bytes = &bytes[piece.len()..];
+                    continue;
+                }
             };
             let unasked = if P::TAGGED { !tags.was_given(reply.tag) } else { pending.is_empty() };
             if P::LOSSY && unasked {
@@ -109,7 +132,8 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
                 continue;
             }
             if (P::ANSWERS || P::TAGGED) && unasked {
-                return Err(LoadError::Unasked { bytes: bytes.len() });
+                self.tally.note_unreadable(bytes);
+                return self.break_off(slot, now);
             }
             bytes = &bytes[reply.taken..];
             if P::REFUSAL.is_some() && reply.refused && self.ask_refused_again(slot, reply.tag) {
@@ -166,4 +190,10 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
             self.end(slot, pending, ending);
         }
     }
+}
+
+/// The first datagram of `bytes`, with its length in front.
+fn datagram(bytes: &[u8]) -> &[u8] {
+    let Some(length) = bytes.first_chunk::<DATAGRAM_LENGTH>() else { return bytes };
+    bytes.get(..DATAGRAM_LENGTH + usize::from(u16::from_be_bytes(*length))).unwrap_or(bytes)
 }

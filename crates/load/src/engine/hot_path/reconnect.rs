@@ -10,7 +10,7 @@ use super::worker::Worker;
 use crate::engine::state::connection::Connection;
 use crate::engine::state::failure::Failure;
 use crate::engine::state::request::{Ending, Pending};
-use crate::protocol::Protocol;
+use crate::protocol::{Protocol, Refusal};
 use crate::record::Status;
 use crate::transport::{Ready, Stamped};
 use crate::LoadError;
@@ -44,6 +44,9 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
     #[cold]
     pub(super) fn refused(&mut self, slot: u32, error: io::Error, now: Nanos) -> Result<(), LoadError> {
         let kind = error.kind();
+        if let Some(refusal) = error.get_ref().and_then(|inner| inner.downcast_ref::<Refusal>()) {
+            self.tally.note_error(refusal.to_string().as_bytes());
+        }
         self.recorder.refused(self.tried_for(slot));
         self.connections.refused(slot, error, now);
         self.connections.down.push(slot);
@@ -92,6 +95,30 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         if P::MAY_CLOSE && self.turns.on {
             self.repeat_turn(slot);
         }
+        self.lose_requests(slot);
+        self.disconnect(slot, now, reason)
+    }
+
+    /// The server sent on `slot` what answers no request, or is no reply in the protocol: what follows means nothing.
+    /// The request that it would have answered has failed. The connection is closed and made again.
+    #[cold]
+    pub(super) fn break_off(&mut self, slot: u32, now: Nanos) -> Result<(), LoadError> {
+        self.tally.unreadable += 1;
+        self.end_batch(slot, now);
+        if P::MAY_CLOSE && !P::TAGGED {
+            if let Some(pending) = self.connections[slot].pending.pop_front() {
+                self.drop_lost(slot, pending);
+            }
+            self.leave_unanswered(slot);
+        } else {
+            self.lose_requests(slot);
+        }
+        self.close(slot, now, "the server sent what is no reply".into());
+        self.check_gone(now)
+    }
+
+    /// What is pending on `slot` is lost, but for what the server said that it leaves alone.
+    fn lose_requests(&mut self, slot: u32) {
         let Connection { pending, tags, session, .. } = &self.connections[slot];
         let left_alone = self.codec.leaves(session).map_or(0, |below| tags.at_or_above(below));
         for _ in left_alone..pending.len() {
@@ -99,7 +126,6 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
             self.drop_lost(slot, pending);
         }
         self.leave_unanswered(slot);
-        self.disconnect(slot, now, reason)
     }
 
     /// A request that will have no answer.
@@ -116,18 +142,20 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         // Of several servers, it need not be all that close.
         let one = self.connections.servers() == 1;
         let begins = P::MAY_CLOSE && one && !self.turns.on && self.tally.closes_each(slots);
-        if !self.turns.on && !begins && self.tally.closes_too_often(slots) {
-            return Err(LoadError::Closing { closed: self.tally.closings, replies: self.tally.replies });
-        }
-        self.end_waiting(slot);
-        self.transport.close(slot);
-        self.turns.parted(slot);
-        self.connections.closed(slot, now, reason);
+        self.close(slot, now, reason);
         if begins {
             self.turns.forced = true;
             self.begin_turns();
         }
         self.check_gone(now)
+    }
+
+    fn close(&mut self, slot: u32, now: Nanos, reason: Failure) {
+        let pause = !self.turns.on && self.connections[slot].answered == 0;
+        self.end_waiting(slot);
+        self.transport.close(slot);
+        self.turns.parted(slot);
+        self.connections.closed(slot, now, pause, reason);
     }
 
     /// Tries all broken connections again.

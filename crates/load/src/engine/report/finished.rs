@@ -3,7 +3,7 @@
 use hindmost_clock::Clock;
 use hindmost_host::counters::ThreadSpan;
 
-use super::result::{Datagrams, Unhandled};
+use super::result::{Datagrams, Unhandled, Unreadable};
 use super::shares::Shares;
 use crate::engine::hot_path::Worker;
 use crate::engine::state::away::Away;
@@ -21,6 +21,7 @@ pub struct Finished {
     /// Of it, in rounds that sent or received something, sleep not counted.
     pub busy_ns: u64,
     pub first_error: String,
+    pub unreadable: Unreadable,
     pub reconnects: u64,
     pub resent: u64,
     pub by_turns: bool,
@@ -45,6 +46,10 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
             recorder: self.recorder,
             span,
             busy_ns: self.tally.busy_ns,
+            unreadable: Unreadable {
+                count: self.tally.unreadable,
+                first: Some(self.tally.first_unreadable).filter(|first| !first.is_empty()),
+            },
             first_error: self.tally.first_error,
             reconnects: self.tally.closings,
             resent: self.tally.resent,

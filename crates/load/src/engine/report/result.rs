@@ -22,7 +22,8 @@ use crate::stop::Ended;
 /// The schema name that every instance result carries.
 pub const SCHEMA: &str = "hindmost.instance/1";
 
-const LATER: [&str; 15] = [
+const LATER: [&str; 16] = [
+    "unreadable",
     "datagrams",
     "unhandled",
     "endpoints",
@@ -97,6 +98,8 @@ pub struct InstanceResult {
     pub resent: u64,
     /// Requests that the server said it had not worked on; absent where it has no words for that.
     pub unhandled: Option<Unhandled>,
+    /// What the server sent that answers nothing.
+    pub unreadable: Unreadable,
     /// What became of datagrams, beside what was answered; absent of connections.
     pub datagrams: Option<Datagrams>,
     /// One entry a worker.
@@ -146,6 +149,17 @@ pub struct Unhandled {
     pub refused: u64,
     /// Streams above the last one of its farewell (GOAWAY; RFC 9113, 6.8).
     pub left_alone: u64,
+}
+
+/// What the server sent that is no reply, or that no request had asked for, from the start of the load on: an error page
+/// on an idle connection, `-ERR max number of clients reached`. The connection is closed and made again, and the request
+/// that it would have answered is an error without reply; a datagram is dropped.
+#[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
+pub struct Unreadable {
+    /// How often.
+    pub count: u64,
+    /// How the first of it starts.
+    pub first: Option<String>,
 }
 
 /// What datagrams can come to, from the start of the load on.

@@ -13,7 +13,7 @@ use super::finished::Finished;
 use super::host::{HostReading, HostSeen};
 use super::result::{
     Calibration, CodeCount, Datagrams, EndpointReport, InstanceResult, Memory, ThreadReport, Unhandled,
-    SCHEMA,
+    Unreadable, SCHEMA,
 };
 use super::stamps::StampReport;
 use crate::protocol::{
@@ -49,6 +49,7 @@ pub fn summarise(
     let mut stamps = Vec::new();
     let mut datagrams: Option<Datagrams> = None;
     let mut unhandled: Option<Unhandled> = None;
+    let mut unreadable = Unreadable::default();
     for (thread, one) in plan.threads.iter().zip(finished) {
         let span = one.span;
         threads.push(ThreadReport {
@@ -66,6 +67,8 @@ pub fn summarise(
         });
         reconnects += one.reconnects;
         resent += one.resent;
+        unreadable.count += one.unreadable.count;
+        unreadable.first = unreadable.first.or(one.unreadable.first);
         by_turns |= one.by_turns;
         if let Some(more) = one.datagrams {
             let sum = datagrams.get_or_insert_with(Datagrams::default);
@@ -123,6 +126,7 @@ pub fn summarise(
         reconnects,
         resent,
         unhandled,
+        unreadable,
         datagrams,
         threads,
         steal_share: seen.steal_share,

@@ -240,14 +240,15 @@ impl<S> Connections<S> {
     }
 
     /// An open connection is closed, to be made again in the next round: this one may still hold an event of the old
-    /// connection under the same slot.
-    pub fn closed(&mut self, slot: u32, now: Nanos, reason: Failure) {
+    /// connection under the same slot. With a `pause` where it answered nothing: a server that closes whatever it accepts
+    /// would be asked without end.
+    pub fn closed(&mut self, slot: u32, now: Nanos, pause: bool, reason: Failure) {
         self.last_failure = reason;
         self.take(slot);
         self.open -= 1;
         self[slot].reset(State::Down);
         self.down.push(slot);
-        self.retry_at = now;
+        self.retry_at = self.retry_at.min(if pause { now + RETRY } else { now });
     }
 
     /// Since when there has been no connection, if the worker has seen that for too long: [`GONE`], or [`UNANSWERED`]; where
@@ -346,7 +347,7 @@ mod tests {
     #[test]
     fn only_open_connections_are_picked() {
         let mut connections = connections(3);
-        connections.closed(1, Nanos(5), "reset".into());
+        connections.closed(1, Nanos(5), false, "reset".into());
         let mut picked: Vec<u32> = (0..100).filter_map(|_| connections.pick(0)).collect();
         picked.sort_unstable();
         picked.dedup();
@@ -376,7 +377,7 @@ mod tests {
         assert_eq!(picked, [1, 3]);
         for slot in picked {
             assert!(!connections.is_down(1));
-            connections.closed(slot, Nanos(5), "reset".into());
+            connections.closed(slot, Nanos(5), false, "reset".into());
         }
         assert!(connections.is_down(1) && !connections.is_down(0) && connections.any_usable());
         assert_eq!((connections.pick(1), connections.gone_since(Nanos(5) + GONE, false)), (None, None));
@@ -394,9 +395,9 @@ mod tests {
     #[test]
     fn a_server_is_gone_when_no_connection_has_been_open_for_a_quarter_of_a_second() {
         let mut connections = connections(2);
-        connections.closed(0, Nanos(100), "reset".into());
+        connections.closed(0, Nanos(100), false, "reset".into());
         assert_eq!(connections.gone_since(Nanos(100), false), None, "one is left");
-        connections.closed(1, Nanos(200), "reset".into());
+        connections.closed(1, Nanos(200), false, "reset".into());
         let mut now = Nanos(200);
         assert_eq!(look_until(&mut connections, &mut now, Nanos(199) + GONE, false), None);
         assert_eq!(look_until(&mut connections, &mut now, Nanos(200) + GONE, false), Some(Nanos(200)));
@@ -407,7 +408,7 @@ mod tests {
     #[test]
     fn a_worker_that_was_kept_from_running_has_not_seen_that_the_server_is_gone() {
         let mut connections = connections(1);
-        connections.closed(0, Nanos(200), "reset".into());
+        connections.closed(0, Nanos(200), false, "reset".into());
         for stall in 0..10 {
             assert_eq!(connections.gone_since(Nanos(200) + Nanos(GONE.0 * stall), false), None);
         }
@@ -432,7 +433,7 @@ mod tests {
         let states = |connections: &Connections| [0, 1].map(|endpoint| connections.refuses(endpoint));
         for slot in [1, 3] {
             connections.take(slot);
-            connections.closed(slot, Nanos(5), "closed as asked for".into());
+            connections.closed(slot, Nanos(5), false, "closed as asked for".into());
         }
         assert_eq!(states(&connections), [false, false], "closed is not refused");
         connections.refused(1, refusal(), Nanos(6));
@@ -450,7 +451,7 @@ mod tests {
     #[test]
     fn a_server_that_refuses_at_the_end_has_died() {
         let mut connections = connections(1);
-        connections.closed(0, Nanos(100), "reset".into());
+        connections.closed(0, Nanos(100), false, "reset".into());
         assert_eq!(connections.gone_since(Nanos(100), false), None);
         assert_eq!(connections.refused_since(), None, "nobody has tried again");
         connections.refused(0, refusal(), Nanos(110));

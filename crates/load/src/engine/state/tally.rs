@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use hindmost_clock::Nanos;
 
 use crate::engine::control::Progress;
+use crate::protocol::Protocol;
 use crate::record::WindowRecorder;
 
 /// A server that closes more than one connection for every so many replies does not keep them alive ...
@@ -37,6 +38,10 @@ pub struct Tally {
     pub refused_since: Option<Nanos>,
     /// Time in rounds that sent or received something.
     pub busy_ns: u64,
+    /// Times that the server sent what is no reply, or what no request had asked for.
+    pub unreadable: u64,
+    /// The start of the first of these.
+    pub first_unreadable: String,
     /// The first line of the first error that the server answered with.
     pub first_error: String,
     windows: WindowRecorder,
@@ -59,6 +64,8 @@ impl Tally {
             refused: 0,
             refused_since: None,
             busy_ns: 0,
+            unreadable: 0,
+            first_unreadable: String::with_capacity(256),
             first_error: String::with_capacity(256),
             windows: WindowRecorder::default(),
             window,
@@ -92,10 +99,25 @@ impl Tally {
     /// Keeps the first line of the first error.
     #[cold]
     pub fn note_error(&mut self, head: &[u8]) {
+        keep_first_line(&mut self.first_error, head);
+    }
+
+    /// Keeps the words of a reply that is an error, or answers nothing, if they are the first.
+    #[cold]
+    pub fn note_reply<P: Protocol>(&mut self, head: &[u8], unasked: bool) {
         if self.first_error.is_empty() {
-            let line = head.split(|&b| b == b'\r' || b == b'\n').next().unwrap_or(head);
-            self.first_error.push_str(&String::from_utf8_lossy(&line[..line.len().min(ERROR_BYTES)]));
+            self.note_error(&P::complaint(head));
         }
+        if unasked && self.first_unreadable.is_empty() {
+            self.note_unreadable(&P::complaint(head));
+        }
+    }
+
+    /// Keeps the first line of the first bytes that are no reply, which are an error, too.
+    #[cold]
+    pub fn note_unreadable(&mut self, bytes: &[u8]) {
+        keep_first_line(&mut self.first_unreadable, bytes);
+        self.note_error(bytes);
     }
 
     /// Whether a window is over.
@@ -113,6 +135,13 @@ impl Tally {
         }
         progress.sent.store(self.sent, Ordering::Relaxed);
         progress.replies.store(self.replies, Ordering::Relaxed);
+    }
+}
+
+fn keep_first_line(kept: &mut String, bytes: &[u8]) {
+    if kept.is_empty() {
+        let line = bytes.split(|&b| b == b'\r' || b == b'\n').next().unwrap_or(bytes);
+        kept.push_str(&String::from_utf8_lossy(&line[..line.len().min(ERROR_BYTES)]));
     }
 }
 

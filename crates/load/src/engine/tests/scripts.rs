@@ -85,7 +85,7 @@ proptest! {
                     prop_assert!(row.done_ns == 0 || row.done_ns >= row.sent_ns);
                 }
             }
-            Err(LoadError::ServerGone { .. } | LoadError::Closing { .. }) => {}
+            Err(LoadError::ServerGone { .. }) => {}
             Err(e) => prop_assert!(false, "{}", e),
         }
     }

@@ -3,18 +3,21 @@
 mod requests;
 
 use hindmost_plan::{Codes, HttpRequest, Plan, Workload};
-use httparse::Status;
+use httparse::{Error, Header, ParserConfig, Response, Status};
 
 use self::requests::Written;
 use super::chunks::Chunks;
 use super::{number, Garbage, Outcome, Parsed, Protocol, Rest};
 use crate::workload::{Kind, List, Request};
 
-/// More header fields than any server sends that one would measure.
-const MAX_HEADERS: usize = 96;
+/// Header fields that are parsed without asking for memory.
+const USUAL_HEADERS: usize = 96;
 
 /// Status codes lie below this (RFC 9110, 15); what is not is an error.
 pub const CODES: usize = 600;
+
+/// The server speaks another protocol behind this reply.
+const SWITCHING: u16 = 101;
 
 /// The codec. The requests are compiled once, one for each of the list.
 pub struct Http {
@@ -87,14 +90,19 @@ impl Protocol for Http {
         self.kinds.get(usize::from(kind.0)).is_none_or(|one| one.idempotent)
     }
 
+    /// Empty lines, which some servers send behind a body.
+    fn is_padding(bytes: &[u8]) -> bool {
+        bytes.iter().all(|byte| b"\r\n".contains(byte))
+    }
+
     fn read(&self, (): &mut (), kind: Kind, bytes: &[u8]) -> Result<Parsed, Garbage> {
         // Tests ask for kinds that the list does not have.
         let answered = &self.kinds[usize::from(kind.0).min(self.kinds.len() - 1)];
         let mut at = 0;
         loop {
             match answered.reply(&bytes[at..]).map_err(|NotHttp| Garbage::new::<Self>(kind, &bytes[at..]))? {
-                // An interim reply (RFC 9110, 15.2): the one that counts follows it.
-                Parsed::Reply { head, code: 100..=199, .. } => at += head,
+                // An interim reply (RFC 9110, 15.2): the one that counts follows it, unless the server changes the protocol.
+                Parsed::Reply { head, code: 100 | 102..=199, .. } => at += head,
                 Parsed::Reply { head, rest, outcome, closes, code, tag } => {
                     return Ok(Parsed::Reply { head: at + head, rest, outcome, closes, code, tag });
                 }
@@ -102,6 +110,17 @@ impl Protocol for Http {
             }
         }
     }
+}
+
+/// What servers get wrong in headers, and what clients forgive (RFC 9112, 5.1 and 5.2).
+fn forgiving() -> ParserConfig {
+    let mut config = ParserConfig::default();
+    config
+        .allow_spaces_after_header_name_in_responses(true)
+        .allow_obsolete_multiline_headers_in_responses(true)
+        .allow_multiple_spaces_in_response_status_delimiters(true)
+        .ignore_invalid_headers_in_responses(true);
+    config
 }
 
 impl Http {
@@ -152,9 +171,24 @@ impl Answered {
 
     /// The first reply in `bytes`.
     fn reply(&self, bytes: &[u8]) -> Result<Parsed, NotHttp> {
-        let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
-        let mut response = httparse::Response::new(&mut headers);
-        let Status::Complete(head) = response.parse(bytes).map_err(|_| NotHttp)? else {
+        let mut headers = [httparse::EMPTY_HEADER; USUAL_HEADERS];
+        match self.reply_with(bytes, &mut headers) {
+            Err(Error::TooManyHeaders) => self.reply_of_many(bytes),
+            other => other,
+        }
+        .map_err(|_| NotHttp)
+    }
+
+    /// The same with as many headers as there are lines.
+    #[cold]
+    fn reply_of_many(&self, bytes: &[u8]) -> Result<Parsed, Error> {
+        let lines = bytes.iter().filter(|&&b| b == b'\n').count();
+        self.reply_with(bytes, &mut vec![httparse::EMPTY_HEADER; lines])
+    }
+
+    fn reply_with<'a>(&self, bytes: &'a [u8], headers: &mut [Header<'a>]) -> Result<Parsed, Error> {
+        let mut response = Response::new(headers);
+        let Status::Complete(head) = forgiving().parse_response(&mut response, bytes)? else {
             return Ok(Parsed::More);
         };
         let code = response.code.unwrap_or(0);
@@ -162,11 +196,13 @@ impl Answered {
         let (mut close, mut keep) = (false, response.version != Some(0));
         for header in response.headers.iter() {
             if header.name.eq_ignore_ascii_case("content-length") {
-                let stated = number(header.value.trim_ascii()).ok_or(NotHttp)?;
-                if length.is_some_and(|length| length != stated) {
-                    return Err(NotHttp);
+                // The same value several times is one (RFC 9110, 8.6).
+                for stated in header.value.split(|&b| b == b',') {
+                    let stated = number(stated.trim_ascii()).ok_or(Error::HeaderValue)?;
+                    if length.replace(stated).is_some_and(|length| length != stated) {
+                        return Err(Error::HeaderValue);
+                    }
                 }
-                length = Some(stated);
             } else if header.name.eq_ignore_ascii_case("transfer-encoding") {
                 coding = Some(header.value);
             } else if header.name.eq_ignore_ascii_case("connection") {
@@ -183,7 +219,7 @@ impl Answered {
             (_, Some(_), _) | (_, None, None) => Rest::UntilClosed,
         };
         let outcome = self.outcome(code);
-        let closes = close || !keep || rest == Rest::UntilClosed;
+        let closes = close || !keep || rest == Rest::UntilClosed || code == SWITCHING;
         Ok(Parsed::Reply { head, rest, outcome, closes, code, tag: 0 })
     }
 }
@@ -243,6 +279,42 @@ mod tests {
         ] {
             check_reply(&codec, Kind::GET, reply, outcome);
         }
+    }
+
+    #[test]
+    fn what_servers_get_wrong_in_headers_is_forgiven_where_it_has_one_meaning() {
+        let codec = Http::new(&plan("http"));
+        let many: String = (0..2_000).map(|n| format!("X-{n}: v\r\n")).collect();
+        for headers in [
+            &*many,
+            "Content-Length: 2, 2\r\n",
+            "Content-Length: 2\r\n",
+            "X-Long: a\r\n b\r\n",
+            "Server : old\r\n",
+            ": no name\r\n",
+            "X-Name: caf\u{e9}\r\n",
+        ] {
+            let reply = format!("HTTP/1.1 200 OK\r\n{headers}Content-Length: 2\r\n\r\nhi");
+            let cut = [&reply.as_bytes()[..20], &reply.as_bytes()[20..]];
+            let mut reader = Reader::new::<Http>();
+            assert_eq!(reader.next(&codec, &mut (), Kind::GET, cut[0], |_| ()).unwrap(), None);
+            let found = reader.next(&codec, &mut (), Kind::GET, cut[1], |_| ()).unwrap().unwrap();
+            assert_eq!((found.taken, found.code), (cut[1].len(), 200), "{headers:.40}");
+        }
+        for headers in ["Content-Length: 2, 3\r\n", "Content-Length: 3\r\n", "Content-Length: +2\r\n"] {
+            let reply = format!("HTTP/1.1 200 OK\r\n{headers}Content-Length: 2\r\n\r\nhi");
+            assert!(codec.read(&mut (), Kind::GET, reply.as_bytes()).is_err(), "{headers}");
+        }
+    }
+
+    #[test]
+    fn a_server_that_changes_the_protocol_has_answered_and_closes() {
+        let codec = Http::new(&plan("http"));
+        let reply = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n";
+        let Ok(Parsed::Reply { code, closes, outcome, .. }) = codec.read(&mut (), Kind::GET, reply) else {
+            panic!()
+        };
+        assert_eq!((code, closes, outcome), (101, true, Outcome::Error));
     }
 
     #[test]

@@ -15,6 +15,8 @@ mod requests;
 mod resets;
 mod session;
 
+use std::borrow::Cow;
+
 use hindmost_plan::{Plan, Workload};
 
 use self::frames::{Frame, HEAD, MOST};
@@ -147,11 +149,12 @@ impl<const GRPC: bool> Protocol for Streams<GRPC> {
         self.frame(session, bytes).map_err(|Wrong| Garbage::new::<Self>(kind, bytes))
     }
 
-    fn complaint(head: &[u8]) -> &[u8] {
+    fn complaint(head: &[u8]) -> Cow<'_, [u8]> {
         if head.get(3) != Some(&frames::RST_STREAM) {
-            return if GRPC { grpc::complaint(head) } else { b"a status that the workload does not accept" };
+            return if GRPC { grpc::complaint(head) } else { b"a status that the workload does not accept" }
+                .into();
         }
-        resets::words(frames::number(head.get(HEAD..).unwrap_or_default())).as_bytes()
+        resets::words(frames::number(head.get(HEAD..).unwrap_or_default())).as_bytes().into()
     }
 }
 

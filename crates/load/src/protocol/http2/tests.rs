@@ -266,7 +266,7 @@ fn calls_end_with_the_status_in_their_trailers() {
         vec![(1, Outcome::Hit, 0), (0, Outcome::Error, 14), (2, Outcome::Miss, 5), (3, Outcome::Error, 2)];
     assert_eq!(replies(&codec, 4, &[&stream]), Ok(expected.clone()));
     assert_eq!(replies(&codec, 4, &stream.chunks(1).collect::<Vec<_>>()), Ok(expected));
-    let told = |head: &[u8]| String::from_utf8_lossy(Grpc::complaint(head)).into_owned();
+    let told = |head: &[u8]| String::from_utf8_lossy(&Grpc::complaint(head)).into_owned();
     assert_eq!(told(&frame(frames::HEADERS, last, 1, b"\x00\x0bgrpc-status\x0214")), "UNAVAILABLE");
     assert!(told(&frame(frames::HEADERS, last, 1, b"\x88")).contains("grpc-status"));
 }

@@ -1,7 +1,7 @@
 //! What PostgreSQL answers: messages up to the one that says that it is ready for the next query (PostgreSQL 15,
 //! "Frontend/Backend Protocol", 55.2 and 55.7). They are passed over as they arrive.
 
-use crate::protocol::passing::{Misplaced, Passed};
+use crate::protocol::passing::{keep, Misplaced, Passed};
 use crate::protocol::Outcome;
 
 /// A message's type, and its length.
@@ -49,6 +49,8 @@ pub struct Messages {
     rows: bool,
     none: bool,
     failed: bool,
+    /// The transaction that the connection is in has failed: it takes nothing but its end.
+    pub aborted: bool,
 }
 
 impl Messages {
@@ -61,8 +63,8 @@ impl Messages {
         }
     }
 
-    /// Passes over what belongs to them at the start of `piece`.
-    pub fn pass(&mut self, piece: &[u8]) -> Result<Passed, Misplaced> {
+    /// Passes over what belongs to them at the start of `piece`; the fields of an error are appended to `words`.
+    pub fn pass(&mut self, piece: &[u8], words: &mut Vec<u8>) -> Result<Passed, Misplaced> {
         let mut at = 0;
         loop {
             if self.held < HEADER as u8 {
@@ -76,7 +78,7 @@ impl Messages {
                 (self.of, self.left) = header(self.header).ok_or(Misplaced { at: at - 1 })?;
             }
             let here = (self.left as usize).min(piece.len() - at);
-            self.look(&piece[at..at + here]);
+            self.look(&piece[at..at + here], words);
             self.left -= here as u32;
             at += here;
             if self.left > 0 {
@@ -89,12 +91,17 @@ impl Messages {
         }
     }
 
-    /// Keeps the last bytes of a command's tag.
-    fn look(&mut self, piece: &[u8]) {
-        if self.of == b'C' {
-            for &byte in &piece[piece.len().saturating_sub(self.last.len())..] {
-                self.last = [self.last[1], self.last[2], byte];
+    /// Keeps the last bytes of a command's tag, the status of the transaction, and the first error.
+    fn look(&mut self, piece: &[u8], words: &mut Vec<u8>) {
+        match (self.of, piece) {
+            (b'C', _) => {
+                for &byte in &piece[piece.len().saturating_sub(self.last.len())..] {
+                    self.last = [self.last[1], self.last[2], byte];
+                }
             }
+            (b'E', _) if !self.failed => keep(words, piece),
+            (b'Z', &[status]) => self.aborted = status == b'E',
+            _ => {}
         }
     }
 
@@ -124,7 +131,7 @@ pub mod tests {
         for step in [1, 2, 3, bytes.len()] {
             let (mut passing, mut taken, mut found) = (Messages::default(), 0, None);
             for piece in bytes.chunks(step) {
-                let Ok(passed) = passing.pass(piece) else { break };
+                let Ok(passed) = passing.pass(piece, &mut Vec::new()) else { break };
                 taken += passed.bytes;
                 if passed.whole {
                     assert_eq!(taken, bytes.len());
@@ -156,7 +163,7 @@ pub mod tests {
     #[test]
     fn what_no_query_is_answered_with_is_misplaced() {
         for bytes in [&b"HTTP/1.1 200"[..], b"G\0\0\0\x05x", b"D\0\0\0\x03", b"D\xff\0\0\0"] {
-            assert!(Messages::default().pass(bytes).is_err(), "{bytes:?}");
+            assert!(Messages::default().pass(bytes, &mut Vec::new()).is_err(), "{bytes:?}");
         }
     }
 }

@@ -6,11 +6,13 @@ mod opening;
 mod scram;
 mod written;
 
+use std::borrow::Cow;
+
 use hindmost_plan::{Plan, Workload};
 
 use self::messages::{header, HEADER};
-use self::opening::{Login, Session};
-use self::written::Written;
+use self::opening::{told, Login, Session};
+use self::written::{begins_transaction, Written};
 use super::{Garbage, Opening, Outcome, Parsed, Protocol, Refusal, Rest};
 use crate::workload::{Kind, List, Request};
 
@@ -23,7 +25,12 @@ pub struct Postgresql {
     written: Vec<Written>,
     /// What prepares the statements; empty where none is to be.
     prepare: Vec<u8>,
+    /// A statement begins a transaction.
+    transactions: bool,
 }
+
+/// Ends a failed transaction.
+const ROLLBACK: &[u8] = b"Q\0\0\0\x0dROLLBACK\0";
 
 /// The most bytes that a request of `sql` has.
 pub fn largest_statement(sql: &hindmost_plan::Sql) -> usize {
@@ -35,6 +42,9 @@ impl Protocol for Postgresql {
     const PROTOCOL: hindmost_wire::Protocol = hindmost_wire::Protocol::Postgresql;
     /// What is said before the first row, and errors with all their fields.
     const MAX_HEAD: usize = 16 * 1024;
+
+    /// Notices, settings and notifications may come at any time.
+    const ANSWERS: bool = true;
 
     type Session = Session;
 
@@ -54,6 +64,7 @@ impl Protocol for Postgresql {
             list: List::new(plan.seed, &sql.listed(), sql.data.as_ref()),
             written: all().map(|(at, one)| Written::new(at, one, sql.data.as_ref())).collect(),
             prepare: written::preparation(all()),
+            transactions: sql.statements.iter().any(|one| begins_transaction(&one.sql)),
         }
     }
 
@@ -73,18 +84,47 @@ impl Protocol for Postgresql {
     }
 
     #[inline]
-    fn write(&self, _: &mut Session, request: Request, _: u32, out: &mut Vec<u8>) {
+    fn write(&self, session: &mut Session, request: Request, _: u32, out: &mut Vec<u8>) {
+        session.unanswered += 1;
         let values = self.list.values(request.item);
         self.written[self.list.which(values)].write(values, out);
     }
 
+    /// A request behind one that leaves a failed transaction would fail with it.
+    fn takes_turns(&self) -> bool {
+        self.transactions
+    }
+
+    fn ended(&self, session: &mut Session, rest: &Rest) {
+        let Rest::Messages(messages) = rest else { return };
+        session.answered(messages.aborted);
+    }
+
+    fn answer(&self, session: &mut Session, out: &mut Vec<u8>) {
+        if session.is_to_roll_back() && out.capacity() - out.len() >= ROLLBACK.len() {
+            out.extend_from_slice(ROLLBACK);
+            session.rolls_back();
+        }
+    }
+
     /// The head ends behind an error that is the first thing said, so that its words are known; else before whatever
     /// may be long.
-    fn read(&self, _: &mut Session, kind: Kind, bytes: &[u8]) -> Result<Parsed, Garbage> {
+    fn read(&self, session: &mut Session, kind: Kind, bytes: &[u8]) -> Result<Parsed, Garbage> {
         let mut at = 0;
         loop {
             let Some(&next) = bytes[at..].first_chunk::<HEADER>() else { return Ok(Parsed::More) };
             let (of, length) = header(next).ok_or_else(|| Garbage::new::<Self>(kind, &bytes[at..]))?;
+            if at == 0 && matches!(of, b'A' | b'N' | b'S') {
+                return Ok(Parsed::Aside {
+                    head: HEADER,
+                    rest: Rest::Bytes { left: length.into(), end: b"" },
+                });
+            }
+            if at == 0 && session.is_rolled_back_next() {
+                let mut messages = Messages::default();
+                messages.pass(&next, &mut Vec::new()).map_err(|_| Garbage::new::<Self>(kind, bytes))?;
+                return Ok(Parsed::Aside { head: HEADER, rest: Rest::Messages(messages) });
+            }
             let end = at + HEADER + length as usize;
             let short = matches!(of, b'1' | b'2' | b'3' | b'n' | b'N' | b'S' | b'E') && end < Self::MAX_HEAD;
             if short && bytes.len() < end {
@@ -93,7 +133,9 @@ impl Protocol for Postgresql {
             if !short || of == b'E' {
                 let head = if short { end } else { at + HEADER };
                 let mut messages = Messages::default();
-                let passed = messages.pass(&bytes[..head]).map_err(|_| Garbage::new::<Self>(kind, bytes))?;
+                let passed = messages
+                    .pass(&bytes[..head], &mut Vec::new())
+                    .map_err(|_| Garbage::new::<Self>(kind, bytes))?;
                 debug_assert_eq!(passed.bytes, head);
                 let outcome = if of == b'E' { Outcome::Error } else { messages.outcome() };
                 return Ok(Parsed::reply(head, Rest::Messages(messages), outcome));
@@ -102,10 +144,8 @@ impl Protocol for Postgresql {
         }
     }
 
-    fn complaint(head: &[u8]) -> &[u8] {
-        // The fields of the error that ends the head; that which starts with M is its message.
-        let message = head.split(|&b| b == 0).rev().find_map(|field| field.strip_prefix(b"M"));
-        message.unwrap_or(head)
+    fn complaint(head: &[u8]) -> Cow<'_, [u8]> {
+        told(head).into_bytes().into()
     }
 }
 
@@ -150,6 +190,56 @@ mod tests {
         }
     }
 
+    /// How many replies `bytes` hold, and the words of errors, on the connection of `session`.
+    fn heard(codec: &Postgresql, session: &mut Session, bytes: &[u8]) -> (usize, String) {
+        let (mut replies, mut words) = (0, String::new());
+        let (mut reader, mut rest) = (Reader::new::<Postgresql>(), bytes);
+        loop {
+            let tell =
+                |said: &[u8]| words = String::from_utf8_lossy(&Postgresql::complaint(said)).into_owned();
+            let Some(reply) = reader.next(codec, session, Kind(0), rest, tell).unwrap() else { break };
+            rest = &rest[reply.taken..];
+            replies += 1;
+        }
+        (replies, words)
+    }
+
+    fn ask(codec: &Postgresql, session: &mut Session) {
+        codec.write(session, Request { kind: Kind(0), item: 0, value_bytes: 0 }, 0, &mut Vec::new());
+    }
+
+    #[test]
+    fn what_the_server_says_at_any_time_answers_no_request() {
+        let codec = Postgresql::new(&plan("postgresql"));
+        let mut session = codec.session();
+        let asides =
+            [(b'N', &b"SWARNING\0Mhi\0\0"[..]), (b'S', b"TimeZone\0UTC\0"), (b'A', b"\0\0\0\x01c\0p\0")];
+        assert_eq!(heard(&codec, &mut session, &reply(&asides)), (0, String::new()));
+        ask(&codec, &mut session);
+        let whole = [&reply(&asides)[..], &reply(&[(b'C', b"SELECT 1\0"), READY]), &reply(&asides)].concat();
+        assert_eq!(heard(&codec, &mut session, &whole), (1, String::new()));
+    }
+
+    #[test]
+    fn a_failed_transaction_is_rolled_back_before_the_next_request() {
+        let codec = Postgresql::new(&plan("postgresql"));
+        let (mut session, mut out) = (codec.session(), Vec::with_capacity(64));
+        ask(&codec, &mut session);
+        let failed =
+            [(b'C', &b"BEGIN\0"[..]), (b'E', b"SERROR\0VERROR\0C22012\0Mdivision by zero\0\0"), (b'Z', b"E")];
+        let (replies, words) = heard(&codec, &mut session, &reply(&failed));
+        assert_eq!((replies, &*words), (1, "ERROR 22012: division by zero"));
+        codec.answer(&mut session, &mut out);
+        assert_eq!(out, b"Q\0\0\0\x0dROLLBACK\0");
+        codec.answer(&mut session, &mut out);
+        assert_eq!(out.len(), 14, "once");
+        ask(&codec, &mut session);
+        let rolled_back = reply(&[(b'C', b"ROLLBACK\0"), READY, (b'C', b"SELECT 1\0"), READY]);
+        assert_eq!(heard(&codec, &mut session, &rolled_back).0, 1);
+        codec.answer(&mut session, &mut out);
+        assert_eq!(out.len(), 14);
+    }
+
     #[test]
     fn an_error_is_told_by_its_message() {
         let codec = Postgresql::new(&plan("postgresql"));
@@ -157,6 +247,6 @@ mod tests {
         let bytes = reply(&[(b'2', b""), ERROR, READY]);
         let tell = |words: &[u8]| told.extend_from_slice(words);
         Reader::new::<Postgresql>().next(&codec, &mut Session::default(), Kind(0), &bytes, tell).unwrap();
-        assert_eq!(told, b"relation \"x\" does not exist");
+        assert_eq!(&*Postgresql::complaint(&told), b"ERROR 42P01: relation \"x\" does not exist");
     }
 }

@@ -23,6 +23,12 @@ pub struct Session {
     scram: Option<Scram>,
     /// The statements have been sent to be prepared.
     asked: bool,
+    /// Requests without a whole reply.
+    pub unanswered: u32,
+    /// The last whole reply left a failed transaction.
+    aborted: bool,
+    /// A ROLLBACK was sent: so many replies come before its own.
+    rollback: Option<u32>,
 }
 
 /// Appends a message of type `of` with what `body` appends.
@@ -59,6 +65,32 @@ impl Session {
             }
             out.push(0);
         });
+    }
+
+    /// A reply is whole, which left a failed transaction or not.
+    pub fn answered(&mut self, aborted: bool) {
+        self.aborted = aborted;
+        if self.is_rolled_back_next() {
+            self.rollback = None;
+            return;
+        }
+        self.unanswered = self.unanswered.saturating_sub(1);
+        self.rollback = self.rollback.map(|before| before - 1);
+    }
+
+    /// Whether the transaction has failed, and nobody has ended it yet.
+    pub fn is_to_roll_back(&self) -> bool {
+        self.aborted && self.rollback.is_none()
+    }
+
+    /// A ROLLBACK is sent, behind all requests so far.
+    pub fn rolls_back(&mut self) {
+        self.rollback = Some(self.unanswered);
+    }
+
+    /// Whether the next reply is that to a ROLLBACK.
+    pub fn is_rolled_back_next(&self) -> bool {
+        self.rollback == Some(0)
     }
 
     /// Takes one message of the server's. `statements` is what prepares them, with a `Sync` behind, or nothing.
@@ -170,13 +202,16 @@ fn answer(password: &[u8], out: &mut Vec<u8>) {
     });
 }
 
-/// What an `ErrorResponse` says: its severity, its SQLSTATE and its message.
-pub fn told(body: &[u8]) -> String {
-    let field = |of: u8| {
-        let found = body.split(|&b| b == 0).find_map(|field| field.strip_prefix(&[of]));
+/// What an `ErrorResponse` says, with or without its header: its severity, its SQLSTATE and its message.
+pub fn told(error: &[u8]) -> String {
+    let field = |of: u8, is_one: fn(usize) -> bool| {
+        let fields = error.split(|&b| b == 0).filter(|field| is_one(field.len()));
+        let found = fields.filter_map(|field| field.strip_prefix(&[of])).next();
         String::from_utf8_lossy(found.unwrap_or_default()).into_owned()
     };
-    format!("{} {}: {}", field(b'S'), field(b'C'), field(b'M'))
+    let severity = Some(field(b'V', |_| true)).filter(|found| !found.is_empty());
+    let severity = severity.unwrap_or_else(|| field(b'S', |_| true));
+    format!("{} {}: {}", severity, field(b'C', |length| length == 6), field(b'M', |_| true))
 }
 
 #[cfg(test)]

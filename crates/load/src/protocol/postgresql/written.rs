@@ -18,6 +18,19 @@ const EXECUTE: &[u8] = b"E\0\0\0\x09\0\0\0\0\0S\0\0\0\x04";
 /// Results come as texts, as they do by simple queries.
 const AS_TEXTS: &[u8] = &[0, 0];
 
+/// Whether one of the commands of `sql` begins a transaction.
+pub fn begins_transaction(sql: &str) -> bool {
+    let begins = |command: &str| {
+        let mut words = command.split_whitespace().map(str::to_ascii_uppercase);
+        match words.next().as_deref() {
+            Some("BEGIN") => true,
+            Some("START") => words.next().as_deref() == Some("TRANSACTION"),
+            _ => false,
+        }
+    };
+    sql.split(';').any(begins)
+}
+
 fn name(at: usize) -> String {
     format!("s{at}")
 }

@@ -1,7 +1,7 @@
 //! Replies of RESP2 and RESP3 as they pass by: nested arrays, maps, sets and pushes need no stack, since how many
 //! elements are still to come is one number (redis.io, "Redis serialization protocol specification").
 
-use crate::protocol::passing::{pass_bytes, Misplaced, Passed};
+use crate::protocol::passing::{keep, pass_bytes, Misplaced, Passed};
 use crate::protocol::Outcome;
 
 /// No reply has more elements; with fewer, sums of nested ones cannot overflow.
@@ -38,12 +38,28 @@ pub struct Elements {
     top: bool,
     /// The worst that was said so far.
     outcome: Outcome,
+    /// The first error passes.
+    telling: bool,
 }
 
 impl Elements {
     /// `replies` in a row, at least one.
     pub const fn of(replies: u32) -> Self {
-        Self { at: At::Type, replies: replies - 1, left: 1, begun: false, top: false, outcome: Outcome::Hit }
+        let outcome = Outcome::Hit;
+        Self {
+            at: At::Type,
+            replies: replies - 1,
+            left: 1,
+            begun: false,
+            top: false,
+            outcome,
+            telling: false,
+        }
+    }
+
+    /// One that answers nothing: a push.
+    pub const fn aside() -> Self {
+        Self { begun: true, ..Self::of(1) }
     }
 
     /// What they say: an error anywhere is an error, and nothing in place of a reply is a miss.
@@ -51,13 +67,16 @@ impl Elements {
         self.outcome
     }
 
-    /// Passes over what belongs to them at the start of `piece`.
-    pub fn pass(&mut self, piece: &[u8]) -> Result<Passed, Misplaced> {
+    /// Passes over what belongs to them at the start of `piece`; the first error among them is appended to `words`.
+    pub fn pass(&mut self, piece: &[u8], words: &mut Vec<u8>) -> Result<Passed, Misplaced> {
         let mut at = 0;
         while at < piece.len() {
             if let At::Bulk { left } = &mut self.at {
                 let Passed { bytes, whole } = pass_bytes(left, b"\r\n", &piece[at..])
                     .map_err(|wrong| Misplaced { at: at + wrong.at })?;
+                if self.telling {
+                    keep(words, &piece[at..at + bytes]);
+                }
                 at += bytes;
                 if !whole {
                     break;
@@ -65,8 +84,12 @@ impl Elements {
                 self.at = At::Type;
             } else {
                 self.step(piece[at]).ok_or(Misplaced { at })?;
+                if self.telling {
+                    keep(words, &piece[at..=at]);
+                }
                 at += 1;
             }
+            self.telling &= self.at != At::Type;
             if self.at == At::Type && self.is_whole() {
                 return Ok(Passed { bytes: at, whole: true });
             }
@@ -136,7 +159,10 @@ impl Elements {
         self.begun |= self.top;
         self.left -= u64::from(!aside);
         match of {
-            b'-' | b'!' if self.begun => self.outcome = Outcome::Error,
+            b'-' | b'!' if self.begun => {
+                self.telling = self.outcome != Outcome::Error;
+                self.outcome = Outcome::Error;
+            }
             b'_' => self.is_nothing(),
             _ => {}
         }
@@ -165,7 +191,7 @@ mod tests {
         for step in [1, 2, 3, bytes.len()] {
             let (mut elements, mut taken, mut found) = (Elements::of(replies), 0, None);
             for piece in bytes.chunks(step) {
-                let Ok(passed) = elements.pass(piece) else { break };
+                let Ok(passed) = elements.pass(piece, &mut Vec::new()) else { break };
                 taken += passed.bytes;
                 if passed.whole {
                     found = Some((taken, elements.outcome()));
@@ -229,7 +255,7 @@ mod tests {
             b":1\rx",
         ] {
             let mut elements = Elements::of(1);
-            assert!(elements.pass(bytes).is_err(), "{:?}", String::from_utf8_lossy(bytes));
+            assert!(elements.pass(bytes, &mut Vec::new()).is_err(), "{:?}", String::from_utf8_lossy(bytes));
         }
     }
 }

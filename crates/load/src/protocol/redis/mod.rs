@@ -44,6 +44,8 @@ impl Protocol for Redis {
     const PROTOCOL: hindmost_wire::Protocol = hindmost_wire::Protocol::Redis;
     /// Bulk headers are short; error lines are not, and may quote arguments.
     const MAX_HEAD: usize = 4096;
+    /// Pushes of RESP3 may come at any time.
+    const ANSWERS: bool = true;
 
     /// Replies that the opening still waits for.
     type Session = u8;
@@ -124,9 +126,15 @@ impl Protocol for Redis {
     fn read(&self, _: &mut u8, kind: Kind, bytes: &[u8]) -> Result<Parsed, Garbage> {
         let Some(end) = line_end(bytes) else { return Ok(Parsed::More) };
         let garbage = || Garbage::new::<Self>(kind, bytes);
+        if bytes[0] == b'>' {
+            let mut push = Elements::aside();
+            let passed = push.pass(&bytes[..end], &mut Vec::new()).map_err(|_| garbage())?;
+            let rest = if passed.whole { Rest::NOTHING } else { Rest::Elements(push) };
+            return Ok(Parsed::Aside { head: passed.bytes, rest });
+        }
         if let Requests::Commands { replies, .. } = &self.requests {
             let mut elements = Elements::of(replies.get(usize::from(kind.0)).copied().unwrap_or(1));
-            let passed = elements.pass(&bytes[..end]).map_err(|_| garbage())?;
+            let passed = elements.pass(&bytes[..end], &mut Vec::new()).map_err(|_| garbage())?;
             let rest = if passed.whole { Rest::NOTHING } else { Rest::Elements(elements) };
             return Ok(Parsed::reply(end, rest, elements.outcome()));
         }
@@ -206,6 +214,20 @@ mod tests {
         }
         let too_long = Reader::new::<Redis>().next(&codec, &mut 0, Kind::GET, b"$1\r\nab\r\n", |_| ());
         assert_eq!(too_long.unwrap_err().start, "b\r\n");
+    }
+
+    #[test]
+    fn pushes_answer_nothing() {
+        let push = b">2\r\n+invalidate\r\n*1\r\n$1\r\nk\r\n";
+        for codec in [Redis::new(&plan("redis")), commands(&json!([{"command": "GET k"}]))] {
+            let mut reader = Reader::new::<Redis>();
+            for piece in push.chunks(3) {
+                assert_eq!(reader.next(&codec, &mut 0, Kind(0), piece, |_| ()).unwrap(), None);
+            }
+            assert!(reader.is_fresh());
+            let found = reader.next(&codec, &mut 0, Kind(0), b"$1\r\nv\r\n", |_| ()).unwrap().unwrap();
+            assert_eq!(found.outcome, Outcome::Hit);
+        }
     }
 
     #[test]

@@ -49,7 +49,7 @@ impl Greeting {
 
     /// One reply at the start of `bytes`, of `left`.
     pub fn step(left: &mut u8, bytes: &[u8]) -> Result<Opening, Refusal> {
-        let passed = Elements::of(1).pass(bytes);
+        let passed = Elements::of(1).pass(bytes, &mut Vec::new());
         let foreign = |_| Refusal::Protocol(quote("it does not speak redis's protocol: it answered", bytes));
         let passed = passed.map_err(foreign)?;
         if !passed.whole {

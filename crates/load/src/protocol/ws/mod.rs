@@ -8,6 +8,7 @@ mod opening;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use hindmost_plan::{Escape, Message, Messages, Plan, Workload};
@@ -82,6 +83,14 @@ impl Ws {
         let first = frame.opcode != opcode::CONTINUATION;
         if first == session.begun.is_some() {
             return garbage();
+        }
+        if session.waiting == 0 {
+            // Servers may speak first: a greeting, a push.
+            session.begun = (!frame.fin).then_some(Outcome::Hit);
+            return Ok(Parsed::Aside {
+                head: frame.header,
+                rest: Rest::Bytes { left: frame.length, end: b"" },
+            });
         }
         let Some(starts) = self.replies.get(usize::from(kind.0)) else { return garbage() };
         let most = |most: usize| frame.header + frame.length.min(most as u64) as usize;
@@ -223,30 +232,41 @@ impl Protocol for Ws {
         Ok(Parsed::Aside { head, rest: Rest::NOTHING })
     }
 
-    fn complaint(head: &[u8]) -> &[u8] {
+    fn complaint(head: &[u8]) -> Cow<'_, [u8]> {
         match Frame::read(head) {
-            Some(Ok(Frame { opcode: opcode::CLOSE, header, .. })) => farewell(&head[header..]),
-            Some(Ok(frame)) => &head[frame.header..],
-            _ => head,
+            Some(Ok(Frame { opcode: opcode::CLOSE, header, .. })) => {
+                farewell(&head[header..]).into_bytes().into()
+            }
+            Some(Ok(frame)) => head[frame.header..].into(),
+            _ => head.into(),
         }
     }
 }
 
-/// What a server says that closes (RFC 6455, 7.4.1).
-fn farewell(carried: &[u8]) -> &'static [u8] {
+/// What a server says that closes (RFC 6455, 7.4.1): the meaning of its code, and its reason.
+fn farewell(carried: &[u8]) -> String {
+    let reason = String::from_utf8_lossy(carried.get(2..).unwrap_or_default());
+    let meaning = meaning(carried);
+    if reason.is_empty() {
+        return meaning.to_owned();
+    }
+    format!("{meaning}: {reason}")
+}
+
+fn meaning(carried: &[u8]) -> &'static str {
     match carried.first_chunk().map(|&code| u16::from_be_bytes(code)) {
-        None => b"the server closed, without a code",
-        Some(1000) => b"the server closed: 1000 normal closure",
-        Some(1001) => b"the server closed: 1001 going away",
-        Some(1002) => b"the server closed: 1002 protocol error",
-        Some(1003) => b"the server closed: 1003 unacceptable data",
-        Some(1007) => b"the server closed: 1007 no such text",
-        Some(1008) => b"the server closed: 1008 policy violation",
-        Some(1009) => b"the server closed: 1009 message too big",
-        Some(1010) => b"the server closed: 1010 extension missing",
-        Some(1011) => b"the server closed: 1011 internal error",
-        Some(1012) => b"the server closed: 1012 service restart",
-        Some(1013) => b"the server closed: 1013 try again later",
-        Some(_) => b"the server closed, with a code of its own",
+        None => "the server closed, without a code",
+        Some(1000) => "the server closed: 1000 normal closure",
+        Some(1001) => "the server closed: 1001 going away",
+        Some(1002) => "the server closed: 1002 protocol error",
+        Some(1003) => "the server closed: 1003 unacceptable data",
+        Some(1007) => "the server closed: 1007 no such text",
+        Some(1008) => "the server closed: 1008 policy violation",
+        Some(1009) => "the server closed: 1009 message too big",
+        Some(1010) => "the server closed: 1010 extension missing",
+        Some(1011) => "the server closed: 1011 internal error",
+        Some(1012) => "the server closed: 1012 service restart",
+        Some(1013) => "the server closed: 1013 try again later",
+        Some(_) => "the server closed, with a code of its own",
     }
 }

@@ -107,6 +107,7 @@ fn replies_are_told_apart_however_they_arrive() {
     }
     let long = frame(FIN | opcode::BINARY, &vec![0; 70_000]);
     let mut session = codec.session();
+    ask(&codec, &mut session);
     let found = Reader::new::<Ws>().next(&codec, &mut session, Kind(0), &long, |_| ()).unwrap().unwrap();
     assert_eq!((found.taken, found.outcome), (long.len(), Outcome::Hit));
 }
@@ -137,7 +138,7 @@ fn pings_are_answered_and_a_farewell_is_told_by_its_code() {
     let mut session = codec.session();
     let read = |session: &mut Session, bytes: &[u8]| {
         let mut words = Vec::new();
-        let tell = |said: &[u8]| words.extend_from_slice(said);
+        let tell = |said: &[u8]| words.extend_from_slice(&Ws::complaint(said));
         let found = Reader::new::<Ws>().next(&codec, session, Kind(0), bytes, tell).unwrap();
         (found, String::from_utf8(words).unwrap())
     };
@@ -151,7 +152,7 @@ fn pings_are_answered_and_a_farewell_is_told_by_its_code() {
     let (reply, words) = read(&mut session, &frame(FIN | opcode::CLOSE, b"\x03\xf3oops"));
     let reply = reply.unwrap();
     assert_eq!((reply.outcome, reply.closes), (Outcome::Error, true));
-    assert!(words.contains("1011"), "{words}");
+    assert!(words.contains("1011") && words.ends_with("oops"), "{words}");
 
     codec.begin(&mut session, &mut Vec::new());
     assert_eq!(read(&mut session, &frame(FIN | opcode::CLOSE, b"")).0, None, "nobody waits for a reply");
@@ -169,11 +170,23 @@ fn we_take_leave_with_a_normal_closure() {
     assert_eq!(carried(&out), (FIN | opcode::CLOSE, 1000_u16.to_be_bytes().to_vec()));
 }
 
+#[test]
+fn what_the_server_says_unasked_is_passed_over() {
+    let codec = codec(json!({"kind": "messages"}));
+    let mut session = codec.session();
+    let greeting =
+        [frame(opcode::TEXT, b"wel"), frame(FIN, b"come"), frame(FIN | opcode::TEXT, b"news")].concat();
+    assert_eq!(read(&codec, &mut session, &greeting), (None, String::new()));
+    ask(&codec, &mut session);
+    assert_eq!(read(&codec, &mut session, &frame(FIN | opcode::TEXT, b"reply")).0, Some(Outcome::Hit));
+}
+
 /// What `codec` makes of frames that come one after the other, with the words of an error.
 fn read(codec: &Ws, session: &mut Session, bytes: &[u8]) -> (Option<Outcome>, String) {
     let (mut reader, mut words, mut last, mut rest) = (Reader::new::<Ws>(), Vec::new(), None, bytes);
-    while let Some(reply) =
-        reader.next(codec, session, Kind(0), rest, |said| words.extend_from_slice(said)).unwrap()
+    while let Some(reply) = reader
+        .next(codec, session, Kind(0), rest, |said| words.extend_from_slice(&Ws::complaint(said)))
+        .unwrap()
     {
         last = Some(reply.outcome);
         rest = &rest[reply.taken..];
@@ -189,6 +202,7 @@ fn ask(codec: &Ws, session: &mut Session) {
 fn a_session_goes_on_behind_a_message_in_fragments_and_forgets_one_that_was_cut_off() {
     let codec = codec(json!({"kind": "messages", "requests": [{"error": "ERR"}]}));
     let mut session = codec.session();
+    (0..3).for_each(|_| ask(&codec, &mut session));
     let two = [frame(opcode::TEXT, b"o"), frame(FIN, b"k"), frame(FIN | opcode::TEXT, b"ERR what it was")];
     assert_eq!(
         read(&codec, &mut session, &two.concat()),
@@ -198,6 +212,7 @@ fn a_session_goes_on_behind_a_message_in_fragments_and_forgets_one_that_was_cut_
     read(&codec, &mut session, &frame(FIN | opcode::CLOSE, b""));
     codec.begin(&mut session, &mut Vec::new());
     assert_eq!(codec.leaves(&session), None, "nobody has said goodbye on this one");
+    ask(&codec, &mut session);
     assert_eq!(read(&codec, &mut session, &frame(FIN | opcode::TEXT, b"whole")).0, Some(Outcome::Hit));
 }
 
