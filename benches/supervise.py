@@ -27,9 +27,10 @@ from pathlib import Path
 from hindmost.targets.ports import pick_free_port
 
 LOAD = """
-import sys, time
+import json, sys, time
 from hindmost import _engine
-probe = _engine.Prober(sys.argv[1], "memcached", float(sys.argv[2]))
+asked = {"address": sys.argv[1], "protocol": "memcached", "rate": float(sys.argv[2])}
+probe = _engine.Prober(json.dumps(asked))
 while True:
     time.sleep(0.1)
     probe.take()

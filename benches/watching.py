@@ -147,7 +147,9 @@ def moved(pairs: int, window_s: float, rate: float) -> str:
         sampler = stack.enter_context(
             child(*watch(str(server.pid), "--probe", "0", "--ring", ring, "--size", "1"))
         )
-        probe = _engine.Prober(f"127.0.0.1:{port}", "memcached", rate)
+        probe = _engine.Prober(
+            json.dumps({"address": f"127.0.0.1:{port}", "protocol": "memcached", "rate": rate})
+        )
         draw = random.Random(1)
         p99: dict[bool, list[float]] = {True: [], False: []}
         for _ in range(pairs):

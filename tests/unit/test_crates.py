@@ -9,10 +9,11 @@ FLOORS: tuple[set[str], ...] = (
     {"table"},
     {"clock"},
     {"arrivals"},
-    {"plan", "clone", "quantile", "host", "nerve", "rulers", "trace", "harvest", "twin"},
+    {"plan", "clone", "quantile", "host", "rulers", "trace", "harvest", "twin"},
     {"knobs", "simulate", "capture"},
     {"synth"},
     {"load"},
+    {"nerve"},
     {"bridge"},
 )
 """A crate uses those of floors below its own."""

@@ -55,7 +55,7 @@ def test_a_quota_that_holds_nobody_back_stays_what_it_is(group):
 
 def scene(pids, **more):
     told = {"work": 0.1, "host_work": 0.1, "rate": 500.0, "normal_rate": math.nan, "network": None}
-    return Scene(pids, load=Load("memcached", "127.0.0.1:1"), **{**told, **more})
+    return Scene(pids, load=Load({"protocol": "memcached", "address": "127.0.0.1:1"}), **{**told, **more})
 
 
 def other(name, *, client):

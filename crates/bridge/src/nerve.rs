@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use hindmost_nerve::{Asked, Kind, Look, NerveError, Probe, COUNTERS};
+use hindmost_nerve::{Asked, Kind, Look, NerveError, Probe, ProbeRequest, COUNTERS};
 use hindmost_sys::signal::stop_flag;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -93,9 +93,10 @@ pub struct Prober(Option<Probe>);
 #[pymethods]
 impl Prober {
     #[new]
-    fn new(py: Python<'_>, address: &str, protocol: &str, rate: f64) -> PyResult<Self> {
-        let place = address.parse().map_err(|_| raise("latency", &format!("{address} is no HOST:PORT")))?;
-        let probe = py.detach(|| Probe::start(place, protocol, rate)).map_err(failed)?;
+    fn new(py: Python<'_>, asked: &str) -> PyResult<Self> {
+        let asked: ProbeRequest =
+            serde_json::from_str(asked).map_err(|error| raise("latency", &error.to_string()))?;
+        let probe = py.detach(|| Probe::start(&asked)).map_err(failed)?;
         Ok(Self(Some(probe)))
     }
 

@@ -22,6 +22,6 @@ pub use budget::Cost;
 pub use counters::{Counter, Kind, COUNTERS};
 pub use daemon::{watch, Asked, Summary};
 pub use error::NerveError;
-pub use latency::{LatencyFrom, Unit, Where};
+pub use latency::{LatencyFrom, ProbeRequest, Unit, Where};
 pub use look::{Look, Probe, Seen};
 pub use ring::{read, Frames};

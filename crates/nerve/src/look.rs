@@ -1,12 +1,11 @@
 //! For whoever experiments: single samples, and every latency of a probe with the moment at which it was due.
 
-use std::net::SocketAddr;
 use std::path::Path;
 
 use crate::collect::{Collector, Members, Whose};
 use crate::counters::Values;
 use crate::daemon::collectors;
-use crate::latency::{Intake, Prober};
+use crate::latency::{Intake, ProbeRequest, Prober};
 use crate::NerveError;
 
 /// Samples of an application and its host, taken when asked for.
@@ -61,8 +60,8 @@ impl Probe {
     ///
     /// # Errors
     /// [`NerveError::Latency`] where the server does not answer.
-    pub fn start(address: SocketAddr, protocol: &str, rate: f64) -> Result<Self, NerveError> {
-        Prober::begin(address, protocol, rate, true).map(Self)
+    pub fn start(asked: &ProbeRequest) -> Result<Self, NerveError> {
+        Prober::start(asked, true).map(Self)
     }
 
     /// What it has seen since it was last asked.

@@ -244,7 +244,7 @@ protocols! { ($)
                 Answer {
                     pattern: r"(HTTP/\d(?:\.\d)? [5-9]\d\d\b.{0,67})",
                     means: Meaning::NotReady {
-                        message: "http://{address}{path} answered '{reply}': it does not serve",
+                        message: "{scheme}://{address}{path} answered '{reply}': it does not serve",
                         hint: "see its log",
                     },
                     shows: Some(Shows::Failing),
@@ -252,16 +252,32 @@ protocols! { ($)
                 Answer {
                     pattern: r"(HTTP/\d(?:\.\d)? (?:404|410)\b.{0,67})",
                     means: Meaning::Refuses {
-                        message: "http://{address}{path} answered '{reply}': every request would be a miss",
-                        hint: "name a page that exists: http://{address}/PATH",
+                        message: "{scheme}://{address}{path} answered '{reply}': every request would be a miss",
+                        hint: "name a page that exists: {scheme}://{address}/PATH",
                     },
                     shows: Some(Shows::Missing),
                 },
                 Answer {
+                    pattern: r"(HTTP/\d(?:\.\d)? 405\b.{0,67})",
+                    means: Meaning::Refuses {
+                        message: "{scheme}://{address}{path} answered '{reply}': every request would be an error",
+                        hint: "name the method that it takes: --method POST --body FILE, or the workload file",
+                    },
+                    shows: Some(Shows::Failing),
+                },
+                Answer {
+                    pattern: r"(HTTP/\d(?:\.\d)? 3\d\d\b.{0,67})",
+                    means: Meaning::Refuses {
+                        message: "{scheme}://{address}{path} answered '{reply}': every request would be an error",
+                        hint: "request {location}, or count the redirection as a success: --accept 2xx,3xx",
+                    },
+                    shows: Some(Shows::Failing),
+                },
+                Answer {
                     pattern: r"(HTTP/\d(?:\.\d)? 4\d\d\b.{0,67})",
                     means: Meaning::Refuses {
-                        message: "http://{address}{path} answered '{reply}': every request would be an error",
-                        hint: "name a page that may be read: http://{address}/PATH",
+                        message: "{scheme}://{address}{path} answered '{reply}': every request would be an error",
+                        hint: "name a page that may be read: {scheme}://{address}/PATH",
                     },
                     shows: Some(Shows::Failing),
                 },

@@ -26,7 +26,6 @@ CODES = {
         "Widen net.ipv4.ip_local_port_range, add --source addresses, or lower --rate or --connections.",
     ),
     "server-gone": Code("The server closed its connections during the load.", "Read the server's log."),
-    "closing": Code("The server closes each connection at once.", "Read the server's log; check its limits."),
     "garbage": Code(
         "A reply does not belong to the protocol.", "Check that this port speaks the protocol of TARGET."
     ),

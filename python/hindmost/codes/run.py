@@ -67,6 +67,10 @@ CODES = {
         "Lower the rate, or look at the server's log.",
     ),
     "errors": Code("The server answered requests with errors.", "Look at the server's log."),
+    "unreadable-replies": Code(
+        "The server sent what is no reply, or what no request had asked for.",
+        "Look at the first bytes, and at the server's log.",
+    ),
     "misses": Code("The server did not have what was requested.", "Request what exists, or add memory."),
     "not-steady": Code("Latency was still changing when the warm-up had to end.", "Use a longer `--warmup`."),
     "above-calibration": Code(

@@ -20,7 +20,6 @@ HINTS = {
     "server-gone": "see server.log in the study's folder, and the server's own log",
     "garbage": "is this port the protocol that TARGET names? "
     + " or ".join(", ".join(f"{name}://" for name in PROTOCOLS).rsplit(", ", 1)),
-    "closing": "does the server take connections at all? see its log (nginx: worker_connections)",
     "preload": "does the server have room for all keys (else fewer keys or smaller values in --workload)"
     " and connections (memcached -c; else fewer --connections), and is it the protocol that TARGET names?",
     "source": "--source with addresses of the server's family; ip -brief address lists this host's",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -42,7 +43,7 @@ def probing(latency: LatencySource, cpu: int | None = None) -> Iterator[_engine.
         )
     before = _threads()
     try:
-        probe = _engine.Prober(asked["address"], asked["protocol"], asked["rate"])
+        probe = _engine.Prober(json.dumps(asked))
     except _engine.EngineError as error:
         raise told(error, value=asked["address"]) from None
     try:

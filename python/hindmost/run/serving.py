@@ -16,7 +16,7 @@ from hindmost.plan.first import first_request
 from hindmost.plan.tls import Tls
 from hindmost.targets import Attached, Managed, ManagedServer, cpu_affinity, greet, local_owner
 
-GONE = ("server-gone", "connect", "closing")
+GONE = ("server-gone", "connect")
 """Codes of an instance whose server did not answer any more."""
 Beside = Callable[[ManagedServer], AbstractContextManager[None]]
 """What is in force while a server that was started here runs, from before the load until after it."""

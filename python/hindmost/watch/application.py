@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hindmost.errors import TargetError, UsageError
-from hindmost.targets import Managed, parse_target
+from hindmost.targets import Attached, Managed, parse_target
 from hindmost.targets.procfs import is_local, local_owner, process_name, split_address
 
 CGROUPS = Path("/sys/fs/cgroup")
@@ -28,6 +28,12 @@ class Application:
         ``HOST:PORT``, where that was named.
     protocol : str or None
         What is spoken there.
+    host : str or None
+        The server's name (http), where that was written.
+    path : str
+        What is requested (http).
+    secured : bool
+        TLS is spoken there.
     """
 
     name: str
@@ -35,6 +41,20 @@ class Application:
     cgroup: str | None = None
     address: str | None = None
     protocol: str | None = None
+    host: str | None = None
+    path: str = "/"
+    secured: bool = False
+
+    def at(self, target: Attached) -> Application:
+        """Return the same application, asked at `target`."""
+        return replace(
+            self,
+            address=target.address,
+            protocol=target.protocol,
+            host=f"[{target.host}]:{target.port}" if ":" in target.host else f"{target.host}:{target.port}",
+            path=target.path,
+            secured=target.secured,
+        )
 
 
 def find_application(text: str) -> Application:
@@ -94,4 +114,4 @@ def _address(text: str) -> Application:
             host=host,
             port=port,
         )
-    return Application(f"{process_name(pid)} ({pid})", pid, address=target.address, protocol=target.protocol)
+    return Application(f"{process_name(pid)} ({pid})", pid).at(target)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import socket
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hindmost.errors import TargetError, UsageError
+from hindmost.errors import UsageError
 from hindmost.plan.units import parse_rate
+from hindmost.targets import Attached, parse_target
 
 if TYPE_CHECKING:
     from hindmost.watch.application import Application
@@ -55,7 +55,7 @@ def latency_from(
     probe : str or None
         A rate, as ``"100/s"``; ``"0"`` or None: no probe.
     address : str, optional
-        ``memcached://HOST:PORT``, where the application was named otherwise.
+        URL of a running server, such as ``http://HOST:PORT/PATH``, where the application was named otherwise.
     log : Path, optional
         An access log.
     log_latency : str
@@ -64,42 +64,48 @@ def latency_from(
     Raises
     ------
     UsageError
-        The protocol cannot be probed, or the place in the log is not valid.
+        The protocol cannot be probed, `address` is no URL, or the place in the log is not valid.
+    TargetError
+        The host in `address` cannot be resolved.
     """
     rate = 0.0 if probe is None or probe == "0" else parse_rate(probe.removesuffix("/s"))
     if log is not None:
         return LatencySource({"log": {"file": str(log), **_place(log_latency)}}, f"the log {log}")
-    where, protocol = application.address, application.protocol
     if address is not None:
-        protocol, _, where = address.partition("://")
+        application = application.at(_running(address))
+    where, protocol = application.address, application.protocol
     if not rate or where is None:
         return None
-    if protocol not in PROBED:
+    if protocol not in PROBED or application.secured or where.startswith("unix:"):
+        spoken = (
+            "TLS" if application.secured else "over Unix sockets" if where.startswith("unix:") else protocol
+        )
         raise UsageError(
             "unknown-name",
-            f"a probe speaks {', '.join(PROBED)}, not {protocol}",
+            f"a probe speaks {', '.join(PROBED)} over TCP, not {spoken}",
             hint="--probe 0, or --log FILE for the server's own access log",
             option="--probe-address",
             value=protocol,
             known=list(PROBED),
         )
-    document = {"address": _numbers(where), "protocol": protocol, "rate": rate}
+    document: dict[str, Any] = {"address": where, "protocol": protocol, "rate": rate}
+    if protocol == "http":
+        document |= {"path": application.path, "host": application.host}
     return LatencySource({"probe": document}, f"a probe of {rate:g} requests a second")
 
 
-def _numbers(address: str) -> str:
-    """The address in numbers: the engine asks no name server."""
-    host, _, port = address.rpartition(":")
-    try:
-        found = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)[0][4]
-        place, number = str(found[0]), int(found[1])
-    except (OSError, ValueError) as error:
-        raise TargetError(
-            "unresolvable" if isinstance(error, OSError) else "bad-value",
-            f"{address} is not an address: {error}",
+def _running(address: str) -> Attached:
+    """Read a URL of a server that runs."""
+    target = parse_target(address) if "://" in address else None
+    if not isinstance(target, Attached):
+        raise UsageError(
+            "bad-value",
+            f"{address!r} is not the URL of a running server",
+            hint="--probe-address http://127.0.0.1:80/health",
+            option="--probe-address",
             value=address,
-        ) from None
-    return f"[{place}]:{number}" if ":" in place else f"{place}:{number}"
+        )
+    return target
 
 
 def _place(text: str) -> dict[str, Any]:

@@ -1,23 +1,50 @@
-//! The opening of one connection, for whoever has the connection: a greeting asks a server who it is before there is a
-//! load.
+//! A plan's protocol on one connection, for whoever has the connection: its opening, which asks a server who it is
+//! before there is a load, and one request at a time, as probes send them.
 
+use hindmost_arrivals::Part;
 use hindmost_plan::Plan;
 
-use super::{Protocol, Reader, Refusal};
+use super::{Garbage, Outcome, Protocol, Reader, Refusal, Reply};
+use crate::random::{stream, Purpose};
+use crate::workload::{Kind, Requests};
 
-/// What is said on a fresh connection in a plan's protocol, until it can carry requests.
+/// What is said on a connection in a plan's protocol, and heard.
 pub struct Dialogue(Box<dyn Speaks>);
+
+/// A whole reply.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// What it says.
+    pub outcome: Outcome,
+    /// The server closes the connection after it.
+    pub closes: bool,
+    /// The words of an error.
+    pub words: Option<String>,
+}
 
 /// A codec with its session.
 trait Speaks: Send + Sync {
     fn begin(&mut self, out: &mut Vec<u8>) -> bool;
     fn hear(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<bool, Refusal>;
+    fn ask(&mut self, out: &mut Vec<u8>);
+    fn answer(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<Option<Answer>, Garbage>;
+    fn end(&mut self) -> Option<Answer>;
 }
 
 struct Speaker<P: Protocol> {
     codec: P,
     session: P::Session,
     reader: Reader,
+    requests: Requests,
+    kind: Kind,
+    tag: u32,
+    words: Option<String>,
+}
+
+impl<P: Protocol> Speaker<P> {
+    fn answered(&mut self, Reply { outcome, closes, .. }: Reply) -> Answer {
+        Answer { outcome, closes, words: self.words.take() }
+    }
 }
 
 impl<P: Protocol + Sync> Speaks for Speaker<P>
@@ -25,11 +52,34 @@ where
     P::Session: Sync,
 {
     fn begin(&mut self, out: &mut Vec<u8>) -> bool {
+        self.reader.reset();
+        (self.tag, self.words) = (0, None);
         self.codec.begin(&mut self.session, out)
     }
 
     fn hear(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<bool, Refusal> {
         Ok(self.reader.opening(&self.codec, &mut self.session, bytes, out)?.is_some())
+    }
+
+    fn ask(&mut self, out: &mut Vec<u8>) {
+        let request = self.requests.draw();
+        self.kind = request.kind;
+        self.codec.write(&mut self.session, request, self.tag, out);
+        out.extend_from_slice(self.codec.tail(request));
+        self.tag += 1;
+    }
+
+    fn answer(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<Option<Answer>, Garbage> {
+        let Self { codec, session, reader, kind, words, .. } = self;
+        let tell = |head: &[u8]| *words = Some(String::from_utf8_lossy(&P::complaint(head)).into_owned());
+        let reply = reader.next(codec, session, *kind, bytes, tell)?;
+        codec.answer(session, out);
+        Ok(reply.map(|reply| self.answered(reply)))
+    }
+
+    fn end(&mut self) -> Option<Answer> {
+        let reply = self.reader.end()?;
+        Some(self.answered(reply))
     }
 }
 
@@ -39,7 +89,10 @@ where
 {
     let codec = P::new(plan);
     let session = codec.session();
-    Dialogue(Box::new(Speaker { codec, session, reader: Reader::new::<P>() }))
+    let random = stream(plan.seed, 0, 0, Purpose::Contents);
+    let requests = Requests::new(plan, Part::WHOLE, random);
+    let (reader, kind, tag, words) = (Reader::new::<P>(), Kind::GET, 0, None);
+    Dialogue(Box::new(Speaker { codec, session, reader, requests, kind, tag, words }))
 }
 
 impl Dialogue {
@@ -48,7 +101,7 @@ impl Dialogue {
         hindmost_wire::with_protocol!(plan.target.protocol, crate::protocol, speaker(plan))
     }
 
-    /// Appends what is said first; whether the connection can carry requests at once.
+    /// A fresh connection: appends what is said first; whether it can carry requests at once.
     pub fn begin(&mut self, out: &mut Vec<u8>) -> bool {
         self.0.begin(out)
     }
@@ -59,5 +112,23 @@ impl Dialogue {
     /// [`Refusal`] in the server's words.
     pub fn hear(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<bool, Refusal> {
         self.0.hear(bytes, out)
+    }
+
+    /// Appends the plan's next request.
+    pub fn ask(&mut self, out: &mut Vec<u8>) {
+        self.0.ask(out);
+    }
+
+    /// Takes what has come of the reply to the last request; the reply, once it is whole.
+    ///
+    /// # Errors
+    /// [`Garbage`] when the bytes cannot be one.
+    pub fn answer(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<Option<Answer>, Garbage> {
+        self.0.answer(bytes, out)
+    }
+
+    /// The server has closed the connection: the reply that is whole by that, if it is one.
+    pub fn end(&mut self) -> Option<Answer> {
+        self.0.end()
     }
 }

@@ -42,7 +42,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use thiserror::Error;
 
-pub use dialogue::Dialogue;
+pub use dialogue::{Answer, Dialogue};
 pub use dns::{code_name, outcome_of, Dns};
 pub use http::{outcome, Http, CODES};
 pub use http2::{reset_name, status_name, status_outcome, Grpc, Http2};

@@ -1,17 +1,17 @@
 //! Where latency comes from: a light probe of our own, or the server's access log.
 
+mod client;
 mod intake;
 mod log;
 mod probe;
-mod talk;
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use serde::Deserialize;
 
 use crate::NerveError;
 
+pub use client::ProbeRequest;
 pub(crate) use intake::Intake;
 pub(crate) use log::Tail;
 pub(crate) use probe::Prober;
@@ -58,14 +58,7 @@ impl Unit {
 #[serde(rename_all = "lowercase")]
 pub enum LatencyFrom {
     /// Requests of our own, at moments that do not depend on the answers.
-    Probe {
-        /// The server.
-        address: SocketAddr,
-        /// `memcached`, `redis` or `http`.
-        protocol: String,
-        /// Requests a second.
-        rate: f64,
-    },
+    Probe(ProbeRequest),
     /// A log to which the server appends a line a request.
     Log {
         /// Its path; may be rotated.
@@ -86,9 +79,7 @@ pub(crate) enum Source {
 impl Source {
     pub(crate) fn start(from: &LatencyFrom) -> Result<Self, NerveError> {
         Ok(match from {
-            LatencyFrom::Probe { address, protocol, rate } => {
-                Self::Probe(Prober::start(*address, protocol, *rate)?)
-            }
+            LatencyFrom::Probe(asked) => Self::Probe(Prober::start(asked, false)?),
             LatencyFrom::Log { file, place, unit } => Self::Log(Tail::open(file, place.clone(), *unit)?),
         })
     }

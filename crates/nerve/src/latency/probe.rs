@@ -6,22 +6,19 @@
 //!  done       |           x  x   x
 //! ```
 
-use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
+use hindmost_load::protocol::Outcome;
 use hindmost_random::{mix, unit};
 use hindmost_sys::clock::monotonic_ns;
 use hindmost_sys::this_thread;
 
-use super::talk::Talk;
+use super::client::{Client, ProbeRequest};
 use super::Intake;
 use crate::NerveError;
 
-/// How long an answer may take before the connection is given up, and the request counted as failed.
-const PATIENCE: Duration = Duration::from_secs(5);
 /// Between attempts to connect.
 const PAUSE_NS: u64 = 200_000_000;
 /// Requests of a stall that are still asked for; older ones are counted as failed.
@@ -39,36 +36,26 @@ pub(crate) struct Prober {
 }
 
 impl Prober {
-    pub(crate) fn start(address: SocketAddr, protocol: &str, rate: f64) -> Result<Self, NerveError> {
-        Self::begin(address, protocol, rate, false)
-    }
-
-    /// The same, keeping each request.
-    pub(crate) fn begin(
-        address: SocketAddr,
-        protocol: &str,
-        rate: f64,
-        each: bool,
-    ) -> Result<Self, NerveError> {
-        let refused = |why: String| NerveError::Latency { from: address.to_string(), why };
-        let talk = Talk::of(protocol, &address.to_string()).ok_or_else(|| {
-            refused(format!("a probe speaks {}, not {protocol}", Talk::PROTOCOLS.join(", ")))
-        })?;
+    /// Of `asked`; keeps `each` request, or their histogram alone.
+    pub(crate) fn start(asked: &ProbeRequest, each: bool) -> Result<Self, NerveError> {
+        let rate = asked.rate;
         if !(0.1..=10_000.0).contains(&rate) {
-            return Err(refused(format!("{rate} requests a second; a probe makes 0.1 to 10000")));
+            return Err(asked.refused(format!("{rate} requests a second; a probe makes 0.1 to 10000")));
         }
         // The first answer now, so that a wrong address is told in the first second.
-        let mut stream = connect(address).map_err(|error| refused(error.to_string()))?;
-        let good = talk.ask(&mut stream, &mut Vec::new()).map_err(|error| refused(error.to_string()))?;
-        if !good {
-            return Err(refused("the server answers the probe with an error".into()));
+        let mut client = Client::new(asked)?;
+        let answer = client.ask().map_err(|error| asked.refused(error))?;
+        if answer.outcome == Outcome::Error {
+            let words = answer.words.unwrap_or_default();
+            let line = words.lines().next().unwrap_or_default();
+            return Err(asked.refused(format!("the server answers the probe with an error: {line}")));
         }
         let shared = Arc::new(Shared { intake: Mutex::new(Intake::new(each)), stop: AtomicBool::new(false) });
         let ours = Arc::clone(&shared);
         let thread = std::thread::Builder::new()
             .name("probe".into())
-            .spawn(move || run(&ours, &talk, address, stream, rate))
-            .map_err(|error| refused(error.to_string()))?;
+            .spawn(move || run(&ours, client, rate))
+            .map_err(|error| asked.refused(error))?;
         Ok(Self { shared, thread: Some(thread) })
     }
 
@@ -90,20 +77,10 @@ impl Drop for Prober {
     }
 }
 
-fn connect(address: SocketAddr) -> std::io::Result<TcpStream> {
-    let stream = TcpStream::connect_timeout(&address, PATIENCE)?;
-    stream.set_nodelay(true)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
-    Ok(stream)
-}
-
-fn run(shared: &Shared, talk: &Talk, address: SocketAddr, stream: TcpStream, rate: f64) {
+fn run(shared: &Shared, mut client: Client, rate: f64) {
     this_thread::make_timers_precise();
     // What the probe waits for a processor would count as the server's.
     let _ = this_thread::make_urgent();
-    let mut stream = Some(stream);
-    let mut room = Vec::new();
     let mut draw = mix(monotonic_ns());
     let mut due = monotonic_ns();
     while !shared.stop.load(Ordering::Relaxed) {
@@ -119,23 +96,18 @@ fn run(shared: &Shared, talk: &Talk, address: SocketAddr, stream: TcpStream, rat
             with(shared, |intake| intake.errors += 1);
             continue;
         }
-        let connected = stream.take().map_or_else(|| connect(address), Ok);
-        let answer = connected.and_then(|mut connection| {
-            let good = talk.ask(&mut connection, &mut room)?;
-            stream = Some(connection);
-            Ok(good)
-        });
+        let answer = client.ask();
         let done = monotonic_ns();
         with(shared, |intake| {
             intake.oldest = 0;
             intake.slip_ns += sent.saturating_sub(due);
             intake.cpu_ns = this_thread::cpu_time_ns();
-            match answer {
-                Ok(true) => intake.record(due, done - due),
-                Ok(false) | Err(_) => intake.errors += 1,
+            match &answer {
+                Ok(answer) if answer.outcome != Outcome::Error => intake.record(due, done - due),
+                Ok(_) | Err(_) => intake.errors += 1,
             }
         });
-        if stream.is_none() {
+        if answer.is_err() {
             this_thread::sleep_until(monotonic_ns() + PAUSE_NS);
         }
     }
@@ -148,9 +120,14 @@ fn with(shared: &Shared, change: impl FnOnce(&mut Intake)) {
 #[cfg(test)]
 mod tests {
     use std::io::{Read, Write};
-    use std::net::TcpListener;
+    use std::net::{SocketAddr, TcpListener};
+    use std::time::Duration;
 
     use super::*;
+
+    fn asked(address: SocketAddr, protocol: &str, rate: f64) -> ProbeRequest {
+        ProbeRequest { address, protocol: protocol.to_owned(), path: None, host: None, rate }
+    }
 
     #[test]
     fn a_stall_counts_for_all_that_were_due_in_it() {
@@ -170,7 +147,7 @@ mod tests {
                 }
             }
         });
-        let prober = Prober::begin(address, "memcached", 500.0, true).unwrap();
+        let prober = Prober::start(&asked(address, "memcached", 500.0), true).unwrap();
         std::thread::sleep(Duration::from_millis(700));
         let seen = prober.take(Intake::new(true));
         drop(prober);
@@ -184,7 +161,13 @@ mod tests {
     #[test]
     fn who_does_not_answer_is_told_at_once() {
         let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        assert!(matches!(Prober::start(free, "memcached", 100.0), Err(NerveError::Latency { .. })));
-        assert!(matches!(Prober::start(free, "gopher", 100.0), Err(NerveError::Latency { .. })));
+        assert!(matches!(
+            Prober::start(&asked(free, "memcached", 100.0), false),
+            Err(NerveError::Latency { .. })
+        ));
+        assert!(matches!(
+            Prober::start(&asked(free, "gopher", 100.0), false),
+            Err(NerveError::Latency { .. })
+        ));
     }
 }

@@ -22,6 +22,9 @@ _SIGNS = {"inconclusive": "?", "invalid": "!"}
 """What stands after a figure that is not valid."""
 SYMMETRIC = 0.25
 """An interval at most this wide, relative to its value, is written as ± its half-width."""
+KEY_VALUE = {"get", "set"}
+"""Kinds of requests that no list names."""
+MOST_KINDS = 10
 MOST = 3
 """At most so many reasons are shown; the page has all of them."""
 
@@ -52,6 +55,7 @@ def render_terminal(
     _head(console, doc)
     _limits(console, doc)
     _quantiles(console, doc, verbose=verbose)
+    _kinds(console, doc)
     if verbose:
         told(console, account(doc))
         _reasons(console, doc)
@@ -135,6 +139,28 @@ def _figure(group: Estimates, label: str) -> tuple[str, str, str]:
     if value > 0.0 and half <= SYMMETRIC * value:
         return text, f"±{numbers.percent(float(f'{half / value:.2g}'))}", sign
     return text, f"{numbers.latency(low)} .. {numbers.latency(high)}", sign
+
+
+def _kinds(console: "Console", doc: Measure) -> None:
+    """Write what became of each request of a list, the most frequent first."""
+    from rich.table import Table
+
+    kinds = sorted(doc["by_kind"].items(), key=lambda one: -one[1]["counts"]["due"])
+    if len(kinds) < 2 or {kind for kind, _ in kinds} == KEY_VALUE:
+        return
+    shown = labels(*(one["latency_us"] for _, one in kinds))
+    out = Table(box=None, pad_edge=False, padding=(0, 1), header_style="bold")
+    out.add_column("latency by request")
+    for name in ("requests", "errors", *shown):
+        out.add_column(name, justify="right", no_wrap=True)
+    for kind, one in kinds[:MOST_KINDS]:
+        counts = (numbers.count(one["counts"][of]) for of in ("due", "errors"))
+        figures = (_figure(one["latency_us"], label) for label in shown)
+        out.add_row(kind, *counts, *(value + sign for value, _, sign in figures))
+    console.print(out)
+    if (more := len(kinds) - MOST_KINDS) > 0:
+        console.print(f"  and {numbers.plural(more, 'more request')}: see the page", style="dim")
+    console.print()
 
 
 def _table_notes(groups: Mapping[str, Estimates], shown: Sequence[str]) -> list[str]:

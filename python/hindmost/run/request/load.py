@@ -65,7 +65,11 @@ class LoadOptions:
     ] = None
     rate: Annotated[
         str | None,
-        Option("Load", "RATE", "Requests per second of all clients together, like 50k. [default: 10k]"),
+        Option(
+            "Load",
+            "RATE",
+            "Requests per second of all clients together, like 50k. [default: 10k; web URLs: 100]",
+        ),
     ] = None
     workload: Annotated[
         Path | None,

@@ -12,6 +12,7 @@ from hindmost.fleet import allot
 from hindmost.laws import LEAST_MEASURED_S, Replay, parse_law, replay_of
 from hindmost.plan import MeasurePlan, parse_duration, parse_quantiles, parse_rate
 from hindmost.plan.batching import parse_batching
+from hindmost.plan.protocols import ENTRIES
 from hindmost.plan.schedules import parse_schedule
 from hindmost.plan.secrets import conceal
 from hindmost.plan.workload import written_workload
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from hindmost.targets import Attached, Managed
 
 DEFAULT_RATE_PER_S = 10_000.0
+WEB_RATE_PER_S = 100.0
+"""Of a web server that somebody else runs, who may not expect a load."""
 
 
 def plan_of(asked: MeasureRequest) -> MeasurePlan:
@@ -76,7 +79,8 @@ def plan_of(asked: MeasureRequest) -> MeasurePlan:
     duration_s = parse_duration(asked.duration, "duration", LEAST_MEASURED_S)
     schedule, own_rate = _schedule(asked, duration_s)
     replay = None if asked.closed else replay_of(arrivals)
-    usual = DEFAULT_RATE_PER_S if replay is None else replay.rate_per_s
+    web = not target.managed and ENTRIES[target.protocol].mix.paths
+    usual = replay.rate_per_s if replay is not None else WEB_RATE_PER_S if web else DEFAULT_RATE_PER_S
     rate = None if asked.closed else own_rate or usual
     plan = MeasurePlan(
         # A URL's password is in no plan: its login has a reference.

@@ -54,6 +54,7 @@ CHECKS: tuple[Callable[[Evidence], Iterator[Reason]], ...] = (
     capacity.shares,
     server.stood_still,
     server.unanswered,
+    server.unreadable,
     sample.precision,
     sample.samples,
     server.steady,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 
 from hindmost.run import limits
-from hindmost.run.connections import codes, failed, lost
+from hindmost.run.connections import codes, connections, failed, lost
 from hindmost.run.standstill import standstills
 from hindmost.run.text import listed, percent
 from hindmost.run.verdict.reason import SERVER_STALLED, Evidence, Reason
@@ -31,7 +32,8 @@ def unanswered(e: Evidence) -> Iterator[Reason]:
             "note",
             f"{percent(late / due)} of requests have infinite latency: {totals['timeouts']} timed out after"
             f" {e.plan.timeout_s:g} s and {totals['unsent']} could not be sent; {which}",
-            "use a lower `--rate`, or see the server's log",
+            "use a lower `--rate`, or see the server's log"
+            + ("; some servers lose pipelined requests: try `--in-flight 1`" if _pipelines(e) else ""),
             brief=f"{percent(late / due)} of requests have infinite latency",
             values={
                 "timeouts": totals["timeouts"],
@@ -53,8 +55,8 @@ def unanswered(e: Evidence) -> Iterator[Reason]:
             "inconclusive" if errors > limits.ERROR_INCONCLUSIVE else "note",
             f"{totals['errors']} requests ({percent(errors)}) failed"
             + (f": {which}" if which else "")
-            + (f"; the server said {said!r}" if said else ""),
-            _about_errors(e),
+            + (f"{',' if which else ':'} the server said {_quoted(said)}" if said else ""),
+            _about_errors(e, said or ""),
             values={
                 "errors": totals["errors"],
                 "share": errors,
@@ -68,13 +70,55 @@ def unanswered(e: Evidence) -> Iterator[Reason]:
         yield _missed(e, misses)
 
 
-def _about_errors(e: Evidence) -> str:
+HINTS = {
+    r"\b(MOVED|ASK) \d+ ": "this server is part of a Redis Cluster, which Hindmost does not follow: name keys"
+    " that this server holds, or measure a server without cluster mode",
+    r"\b(26000|42P05): ": "a connection pooler that shares connections between transactions loses prepared"
+    " statements: connect to PostgreSQL itself, let it share by session, or leave out `parameters`",
+    r"^HTTP/\S+ 405\b": "the server does not take this method for this path: see `--method`",
+    r"max number of clients|[Tt]oo many (open )?(connections|clients)|\b53300: ": "the server has no"
+    " connection left: raise its limit, or use fewer `--connections`",
+}
+"""What to do about what a server says, by a pattern of its words."""
+
+
+def _about_errors(e: Evidence, said: str) -> str:
     """What to do about them; a redirection may be what was wanted."""
-    hint = "see the server's log; errors have no latency, so the rest may look too good"
-    moved = [code for code, one in codes(e.runs).items() if one["outcome"] == "error" and code[0] == "3"]
-    if moved:
+    found = [code for code, one in codes(e.runs).items() if one["outcome"] == "error"]
+    if moved := [code for code in found if code[0] == "3"]:
         return f"request the page that it redirects to, or count it as a success: `--accept 2xx,{moved[0]}`"
-    return hint
+    known = (hint for pattern, hint in HINTS.items() if re.search(pattern, said))
+    return next(known, "see the server's log; errors have no latency, so the rest may look too good")
+
+
+def _quoted(words: str) -> str:
+    """Words of the server, in one clause of a sentence."""
+    return repr(words.replace("; ", ", "))
+
+
+def unreadable(e: Evidence) -> Iterator[Reason]:
+    """Bytes that are no reply, or that no request had asked for."""
+    found = [told for run in e.runs for one in run.instances if (told := one.result.get("unreadable"))]
+    count = sum(one["count"] for one in found)
+    if not count:
+        return
+    first = next((one["first"] for one in found if one["first"]), "")
+    yield Reason(
+        "unreadable-replies",
+        "note",
+        f"{count} times the server sent what is no reply, or what no request had asked for, first"
+        f" {_quoted(first)}; the client closed the connection and made another",
+        _about_errors(e, first),
+        values={"count": count, "first": first},
+    )
+
+
+def _pipelines(e: Evidence) -> bool:
+    """Whether requests that time out may be those behind another on a connection of HTTP/1.1."""
+    found = connections(e.runs)
+    by_turns = e.plan.carried or (found is not None and found["by_turns"])
+    timeouts = any(run.counts["timeouts"] for run in e.runs)
+    return timeouts and e.target.get("protocol") == "http" and e.plan.in_flight != 1 and not by_turns
 
 
 def _missed(e: Evidence, share: float) -> Reason:

@@ -70,7 +70,8 @@ class Served:
     def __init__(self, command: Sequence[str], cpu: int, source: LatencySource, probe_cpu: int) -> None:
         self.command = list(command)
         probe = source.document["probe"]
-        self.address, self.rate = f"{probe['protocol']}://{probe['address']}", float(probe["rate"])
+        path = "" if probe.get("path", "/") == "/" else probe["path"]
+        self.address, self.rate = f"{probe['protocol']}://{probe['address']}{path}", float(probe["rate"])
         self.asked: Asked | None = None
         self._source, self._probe_cpu = source, probe_cpu
         if _listens(str(probe["address"])):

@@ -61,8 +61,8 @@ LEAP = 4.0
 """The next rate is at most so many times beyond those tried: a rate far too high may break what it meets."""
 CONFIRMATIONS = 2
 """Steps at the lower end of the span when the search is over, where no rate near it has held yet."""
-DIED = ("server-gone", "closing")
-"""The engine's words for a server that went away under load."""
+DIED = "server-gone"
+"""The engine's word for a server that went away under load."""
 
 
 class RateSearch:
@@ -150,7 +150,7 @@ class RateSearch:
         words = [getattr(one, "code", None) for one in (error, error.__context__)]
         before = [step for step in self.steps if not step.runs]
         hopeless = bool(before) and len(before) == len(self.steps)  # it never lived through a run
-        if not self.target.managed or hopeless or not set(DIED) & set(words):
+        if not self.target.managed or hopeless or DIED not in words:
             raise error
         return Step(
             rate_per_s=rate,

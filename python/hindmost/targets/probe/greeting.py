@@ -130,7 +130,8 @@ def _identify(
         if tls is None
         else securing.secured(plain, address, tls, entry) as connection,
     ):
-        talk = Talk(connection, address, entry, timeout_s, deadline)
+        scheme = entry.name if tls is None else entry.tls_scheme
+        talk = Talk(connection, address, entry, timeout_s, deadline, scheme)
         if login is not None or entry.framing == "opening":
             talk.begin(entry, login, path, first)
         try:
@@ -150,8 +151,8 @@ def _answer(talk: Talk, ask: Ask, path: str, accept: Codes, first: First | None 
         By what the answer means, or `WrongProtocol` where it is none of those that are known.
     """
     unix = talk.address.startswith("unix:")
-    filled = {"address": "localhost" if unix else talk.address, "path": path}
     own = first if first is not None and first.request else None
+    filled = {"address": "localhost" if unix else talk.address, "path": path}
     question = ask.send.format(**filled).encode("latin-1") if own is None else own.request
     if question:
         talk.ask(question)
@@ -163,8 +164,11 @@ def _answer(talk: Talk, ask: Ask, path: str, accept: Codes, first: First | None 
     if answer.means != "serves" and not accepted(line, accept):
         reply = matched[1].decode("ascii", "backslashreplace")
         if own is not None:
-            raise _refused_first(answer, own, talk.address, reply)
-        raise _problem(answer, {"address": talk.address, "path": path, "reply": reply})
+            raise _refused_first(answer, own, talk, reply)
+        told = {"address": talk.address, "path": path, "reply": reply, "scheme": talk.scheme}
+        if answer.shows and "{location}" in answer.hint:
+            told["location"] = _location(talk.rest(line))
+        raise _problem(answer, told)
     whole = line + b"\r\n" + (talk.rest(line) if ask.versions and ask.send else b"")
     for version in ask.versions:
         if told := re.search(version.pattern.encode(), whole, re.IGNORECASE):
@@ -172,13 +176,20 @@ def _answer(talk: Talk, ask: Ask, path: str, accept: Codes, first: First | None 
     return None
 
 
-def _refused_first(answer: Answer, first: First, address: str, reply: str) -> TargetError:
+def _location(headers: bytes) -> str:
+    """Where a redirection leads, in words."""
+    found = re.search(rb"(?im)^location:[ \t]*([\x21-\x7e]{1,200})", headers)
+    return found[1].decode("ascii") if found else "the page that it redirects to"
+
+
+def _refused_first(answer: Answer, first: First, talk: Talk, reply: str) -> TargetError:
     comes_to = "a miss" if answer.shows == "missing" else "an error"
     problem = TargetError(
         "request-refused",
-        f"{first.method} http://{address}{first.path} answered '{reply}': every request would be {comes_to}",
+        f"{first.method} {talk.scheme}://{talk.address}{first.path} answered '{reply}': every request"
+        f" would be {comes_to}",
         hint="correct --method, --body, --header or the workload file; --accept defines success",
-        address=address,
+        address=talk.address,
         path=first.path,
         reply=reply,
         shows=answer.shows,

@@ -35,9 +35,15 @@ class Talk:
     """One connection and what has to be said about it when it goes wrong."""
 
     def __init__(
-        self, connection: socket.socket, address: str, entry: Entry, timeout_s: float, deadline: float
+        self,
+        connection: socket.socket,
+        address: str,
+        entry: Entry,
+        timeout_s: float,
+        deadline: float,
+        scheme: str,
     ) -> None:
-        self.connection, self.address = connection, address
+        self.connection, self.address, self.scheme = connection, address, scheme
         self.protocol, self.framing = entry.name, entry.framing
         self.timeout_s, self.deadline = timeout_s, deadline
         self.reply, self.opening, self.asked = b"", b"", b""

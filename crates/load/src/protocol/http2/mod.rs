@@ -5,8 +5,8 @@
 //! it                                   SETTINGS                              HEADERS 3 DATA 3  PING  HEADERS 1 ...
 //! ```
 //!
-//! Our windows never close, so that no reply waits for us. A body that the server would have to read some of first
-//! is refused.
+//! Our windows never close, so that no reply waits for us. A body waits where the server's are closed, and the next
+//! request with it.
 
 mod frames;
 mod grpc;
@@ -21,7 +21,7 @@ use hindmost_plan::{Plan, Workload};
 
 use self::frames::{Frame, HEAD, MOST};
 use self::requests::Written;
-use self::session::Session;
+use self::session::{Session, Unsent};
 use super::http::Answered;
 use super::{quote, Garbage, Opening, Outcome, Parsed, Protocol, Refusal, Rest};
 use crate::workload::{Kind, List, Request};
@@ -39,7 +39,6 @@ pub struct Streams<const GRPC: bool> {
     list: List,
     requests: Vec<Written>,
     kinds: Vec<Answered>,
-    largest_body: usize,
 }
 
 /// Bytes that are no frames that a server may send now.
@@ -68,7 +67,6 @@ impl<const GRPC: bool> Protocol for Streams<GRPC> {
         Self {
             list: List::new(plan.seed, &http.listed(), http.data.as_ref()),
             kinds: Answered::all(plan, http),
-            largest_body: requests.iter().map(|one| one.largest().1).max().unwrap_or(0),
             requests,
         }
     }
@@ -107,7 +105,6 @@ impl<const GRPC: bool> Protocol for Streams<GRPC> {
             session.widen(frame, &rest[HEAD..HEAD + frame.length]);
             after += HEAD + frame.length;
         }
-        session.check_body(self.largest_body)?;
         Ok(Opening::Done(after))
     }
 
@@ -118,14 +115,22 @@ impl<const GRPC: bool> Protocol for Streams<GRPC> {
     }
 
     fn in_flight(&self, session: &Session) -> usize {
-        session.in_flight(self.largest_body)
+        session.in_flight()
     }
 
     #[inline]
     fn write(&self, session: &mut Session, request: Request, tag: u32, out: &mut Vec<u8>) {
         let values = self.list.values(request.item);
-        let body = self.requests[self.list.which(values)].write(values, 2 * tag + 1, out);
-        session.push(tag, request.kind, body);
+        let written = &self.requests[self.list.which(values)];
+        let body = written.body(values);
+        if session.takes(body) {
+            written.write(values, body, 2 * tag + 1, out);
+            session.push(tag, request.kind, body);
+        } else {
+            written.write_fields(values, false, 2 * tag + 1, out);
+            session.push_unsent(tag, request, body);
+            self.send_bodies(session, out);
+        }
     }
 
     fn may_repeat(&self, kind: Kind) -> bool {
@@ -138,6 +143,7 @@ impl<const GRPC: bool> Protocol for Streams<GRPC> {
 
     fn answer(&self, session: &mut Session, out: &mut Vec<u8>) {
         session.answer(out);
+        self.send_bodies(session, out);
     }
 
     fn leaves(&self, session: &Session) -> Option<u32> {
@@ -166,6 +172,26 @@ impl<const GRPC: bool> Streams<GRPC> {
             fields + body + HEAD * (2 + body / MOST)
         };
         self.requests.iter().map(of).max().unwrap_or(0)
+    }
+
+    /// Sends of bodies what the server's windows let through, as far as `out` has room.
+    fn send_bodies(&self, session: &mut Session, out: &mut Vec<u8>) {
+        while let Some(Unsent { tag, item, left, open }) = session.unsent() {
+            let room = (out.capacity() - out.len()).saturating_sub(HEAD);
+            let piece = open.min(MOST).min(room);
+            if piece == 0 {
+                return;
+            }
+            let values = self.list.values(item);
+            let mut body = std::mem::take(&mut session.body);
+            body.clear();
+            self.requests[self.list.which(values)].write_body(values, &mut body);
+            let from = body.len() - left;
+            let flags = if piece == left { frames::END_STREAM } else { 0 };
+            Frame::write(frames::DATA, flags, 2 * tag + 1, &body[from..from + piece], out);
+            session.body = body;
+            session.sent(tag, piece);
+        }
     }
 
     /// The first frame of `bytes`.

@@ -98,9 +98,23 @@ impl Written {
         }
     }
 
-    /// Appends the request of `values` as stream `stream`; returns the length of its body.
+    /// How many bytes its body has in the request of `values`.
     #[inline]
-    pub fn write(&self, values: Values, stream: u32, out: &mut Vec<u8>) -> usize {
+    pub fn body(&self, values: Values) -> usize {
+        self.body.length(values)
+    }
+
+    /// Appends the request of `values` as stream `stream`, with its body of so many bytes.
+    #[inline]
+    pub fn write(&self, values: Values, body: usize, stream: u32, out: &mut Vec<u8>) {
+        self.write_fields(values, body == 0, stream, out);
+        if body > 0 {
+            self.write_frames(values, body, stream, out);
+        }
+    }
+
+    /// Appends its fields, which may be all that there is.
+    pub fn write_fields(&self, values: Values, all: bool, stream: u32, out: &mut Vec<u8>) {
         let at = out.len();
         out.extend_from_slice(&[0; HEAD]);
         for piece in &self.head {
@@ -112,18 +126,18 @@ impl Written {
                 }
             }
         }
-        let body = self.body.length(values);
-        let end = if body == 0 { frames::END_STREAM } else { 0 };
+        let end = if all { frames::END_STREAM } else { 0 };
         let length = out.len() - at - HEAD;
         Frame { length, kind: frames::HEADERS, flags: frames::END_HEADERS | end, stream }.put(&mut out[at..]);
-        if body > 0 {
-            self.write_body(values, body, stream, out);
-        }
-        body
+    }
+
+    /// Appends its body, without frames.
+    pub fn write_body(&self, values: Values, out: &mut Vec<u8>) {
+        self.body.write(values, out);
     }
 
     /// The body as frames of at most [`MOST`] bytes: written whole, then moved apart from its end on.
-    fn write_body(&self, values: Values, body: usize, stream: u32, out: &mut Vec<u8>) {
+    fn write_frames(&self, values: Values, body: usize, stream: u32, out: &mut Vec<u8>) {
         let at = out.len();
         let frames = body.div_ceil(MOST);
         out.resize(at + HEAD, 0);

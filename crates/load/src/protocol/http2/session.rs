@@ -3,8 +3,7 @@
 use std::collections::VecDeque;
 
 use super::frames::{self, Frame, USUAL_WINDOW, WIDEST};
-use crate::protocol::Refusal;
-use crate::workload::Kind;
+use crate::workload::{Kind, Request};
 
 /// Streams at once, whatever the server allows: so many are kept track of.
 const STREAMS: usize = 1024;
@@ -24,6 +23,21 @@ pub struct Stream {
     pub status: u16,
     /// Of a call of gRPC, once it is there.
     pub grpc: Option<u16>,
+    /// Which request it is, for what is still to be sent of its body.
+    item: u32,
+    unsent: usize,
+    /// What the server takes of that.
+    window: i64,
+}
+
+/// A body of which the server does not take more at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unsent {
+    pub tag: u32,
+    pub item: u32,
+    /// Bytes left, and how many of them the windows let through.
+    pub left: usize,
+    pub open: usize,
 }
 
 /// What is known of one connection.
@@ -42,37 +56,81 @@ pub struct Session {
     settings: u32,
     pings: Vec<[u8; 8]>,
     leaves: Option<u32>,
+    /// Streams with bodies that are not whole at the server.
+    unsent: u32,
+    /// Those of them whose reply is whole nevertheless.
+    cancelled: Vec<u32>,
     /// Fields that came in more than one frame.
     pub block: Vec<u8>,
+    /// A body that is sent in pieces.
+    pub body: Vec<u8>,
 }
 
 impl Session {
     pub fn new(block: usize) -> Self {
-        Self {
+        let mut session = Self {
             streams: VecDeque::with_capacity(STREAMS),
             pings: Vec::with_capacity(PINGS),
+            cancelled: Vec::with_capacity(STREAMS),
             block: Vec::with_capacity(block),
             ..Self::default()
-        }
+        };
+        session.begin();
+        session
     }
 
     /// A fresh connection.
     pub fn begin(&mut self) {
         self.streams.clear();
         self.pings.clear();
+        self.cancelled.clear();
+        self.unsent = 0;
         (self.next, self.taken, self.settings, self.leaves) = (0, 0, 0, None);
         self.most_streams = u32::MAX;
         self.window = i64::from(USUAL_WINDOW);
         self.stream_window = USUAL_WINDOW;
     }
 
-    /// One more request, whose body has so many bytes.
+    /// Whether the windows let a body of so many bytes through at once.
+    pub fn takes(&self, body: usize) -> bool {
+        body as i64 <= self.window.min(self.stream_window.into())
+    }
+
+    /// One more request, whose body is sent.
     pub fn push(&mut self, tag: u32, kind: Kind, body: usize) {
-        self.next = tag + 1;
         self.window -= body as i64;
+        self.push_unsent(tag, Request { kind, item: 0, value_bytes: 0 }, 0);
+    }
+
+    /// One more request, of whose body so many bytes are to be sent.
+    pub fn push_unsent(&mut self, tag: u32, request: Request, unsent: usize) {
+        let Request { kind, item, .. } = request;
+        self.next = tag + 1;
         if self.streams.len() < STREAMS {
-            self.streams.push_back(Stream { tag, kind, status: 0, grpc: None });
+            let window = self.stream_window.into();
+            self.unsent += u32::from(unsent > 0);
+            self.streams.push_back(Stream { tag, kind, status: 0, grpc: None, item, unsent, window });
         }
+    }
+
+    /// The oldest body of which the windows let something through.
+    pub fn unsent(&self) -> Option<Unsent> {
+        if self.unsent == 0 {
+            return None;
+        }
+        self.streams.iter().filter(|one| one.unsent > 0).find_map(|one| {
+            let open = usize::try_from(one.window.min(self.window)).unwrap_or(0).min(one.unsent);
+            (open > 0).then_some(Unsent { tag: one.tag, item: one.item, left: one.unsent, open })
+        })
+    }
+
+    /// So many more bytes of that body are sent.
+    pub fn sent(&mut self, tag: u32, bytes: usize) {
+        self.window -= bytes as i64;
+        let Some(stream) = self.stream(tag) else { return };
+        stream.unsent -= bytes;
+        stream.window -= bytes as i64;
+        self.unsent -= u32::from(self.stream(tag).is_some_and(|stream| stream.unsent == 0));
     }
 
     fn at(&self, tag: u32) -> Option<usize> {
@@ -89,14 +147,16 @@ impl Session {
 
     /// The reply of that stream is at its end.
     pub fn end(&mut self, tag: u32) {
-        if let Some(at) = self.at(tag) {
-            self.streams.remove(at);
+        let ended = self.at(tag).and_then(|at| self.streams.remove(at));
+        if ended.is_some_and(|stream| stream.unsent > 0) {
+            self.unsent -= 1;
+            self.cancelled.push(tag);
         }
     }
 
-    /// How many requests the connection takes at once, none of which has a body larger than `body`.
-    pub fn in_flight(&self, body: usize) -> usize {
-        if self.leaves.is_some() || self.next >= LAST_TAG || self.window < body as i64 {
+    /// How many requests the connection takes at once: none before the server has taken those that it has.
+    pub fn in_flight(&self) -> usize {
+        if self.leaves.is_some() || self.next >= LAST_TAG || self.unsent > 0 {
             return 0;
         }
         STREAMS.min(self.most_streams as usize)
@@ -115,8 +175,11 @@ impl Session {
 
     /// The server has taken `payload` more bytes.
     pub fn widen(&mut self, frame: Frame, payload: &[u8]) {
+        let more = i64::from(frames::number(payload) & WIDEST);
         if frame.stream == 0 {
-            self.window += i64::from(frames::number(payload) & WIDEST);
+            self.window += more;
+        } else if let Some(stream) = self.stream(frame.stream / 2) {
+            stream.window += more;
         }
     }
 
@@ -138,25 +201,15 @@ impl Session {
             let value = frames::number(&one[2..]);
             match u16::from_be_bytes([one[0], one[1]]) {
                 frames::MAX_CONCURRENT_STREAMS => self.most_streams = value,
-                frames::INITIAL_WINDOW_SIZE => self.stream_window = value,
+                // It changes the windows of all streams, which may fall below 0 (RFC 9113, 6.9.2).
+                frames::INITIAL_WINDOW_SIZE => {
+                    let change = i64::from(value) - i64::from(self.stream_window);
+                    self.streams.iter_mut().for_each(|stream| stream.window += change);
+                    self.stream_window = value;
+                }
                 _ => {}
             }
         }
-    }
-
-    /// Whether a body of so many bytes can be sent at once.
-    ///
-    /// # Errors
-    /// [`Refusal`] if the server would have to read some of it first.
-    pub fn check_body(&self, bytes: usize) -> Result<(), Refusal> {
-        let window = (self.stream_window as usize).min(self.window.max(0) as usize);
-        if bytes > window {
-            return Err(Refusal::Request(format!(
-                "it takes bodies of at most {window} bytes at once over HTTP/2, and one of {bytes} is to be sent: make \
-                 `body` smaller, or send it over HTTP/1.1 (http:// or https://)"
-            )));
-        }
-        Ok(())
     }
 
     /// Appends what the server is still to be told, as far as there is room.
@@ -169,6 +222,10 @@ impl Session {
         while has_room(out) {
             let Some(word) = self.pings.pop() else { break };
             Frame::write(frames::PING, frames::ACK, 0, &word, out);
+        }
+        while has_room(out) {
+            let Some(tag) = self.cancelled.pop() else { break };
+            Frame::write(frames::RST_STREAM, 0, 2 * tag + 1, &[0; 4], out);
         }
         if self.taken >= REPORTED && has_room(out) {
             let taken = std::mem::take(&mut self.taken);
@@ -185,27 +242,56 @@ mod tests {
     fn a_farewell_names_the_last_request_that_is_answered() {
         let mut session = Session::new(0);
         session.begin();
-        assert_eq!((session.leaves(), session.in_flight(0)), (None, STREAMS));
+        assert_eq!((session.leaves(), session.in_flight()), (None, STREAMS));
         // First "no more", with the largest number, then the last stream that was begun: 7, the fourth request.
         for (last, below) in [(WIDEST, 1 << 30), (7, 4), (WIDEST, 4), (0, 0)] {
             session.goodbye(&[last.to_be_bytes(), [0; 4]].concat());
-            assert_eq!((session.leaves(), session.in_flight(0)), (Some(below), 0), "{last}");
+            assert_eq!((session.leaves(), session.in_flight()), (Some(below), 0), "{last}");
         }
         session.begin();
         session.push(LAST_TAG - 1, Kind::GET, 0);
-        assert_eq!((session.leaves(), session.in_flight(0)), (Some(LAST_TAG), 0), "no numbers are left");
+        assert_eq!((session.leaves(), session.in_flight()), (Some(LAST_TAG), 0), "no numbers are left");
+    }
+
+    fn update(session: &mut Session, stream: u32, bytes: u32) {
+        let frame = Frame { length: 4, kind: frames::WINDOW_UPDATE, flags: 0, stream };
+        session.widen(frame, &bytes.to_be_bytes());
     }
 
     #[test]
     fn bodies_wait_until_the_server_has_read() {
         let mut session = Session::new(0);
         session.begin();
-        assert!(session.check_body(65_535).is_ok() && session.check_body(65_536).is_err());
-        session.push(0, Kind::GET, 40_000);
-        assert_eq!((session.in_flight(25_535), session.in_flight(25_536)), (STREAMS, 0));
-        let connection = Frame { length: 4, kind: frames::WINDOW_UPDATE, flags: 0, stream: 0 };
-        session.widen(connection, &1_u32.to_be_bytes());
-        assert_eq!(session.in_flight(25_536), STREAMS);
+        assert!(session.takes(65_535) && !session.takes(65_536));
+        session.push(0, Kind::GET, 65_000);
+        let request = Request { kind: Kind::GET, item: 9, value_bytes: 0 };
+        session.push_unsent(1, request, 1_000);
+        assert_eq!(session.unsent(), Some(Unsent { tag: 1, item: 9, left: 1_000, open: 535 }));
+        session.sent(1, 535);
+        assert_eq!((session.unsent(), session.in_flight()), (None, 0));
+        update(&mut session, 0, 100);
+        assert_eq!(session.unsent().unwrap().open, 100);
+        // The server narrows the windows of all streams below what is sent, then opens this one.
+        update(&mut session, 0, 1 << 20);
+        session.set(&[0, 4, 0, 0, 0, 100]);
+        assert_eq!((session.unsent(), session.takes(101)), (None, false));
+        update(&mut session, 3, 435 + 7);
+        assert_eq!(session.unsent().unwrap().open, 7);
+        session.sent(1, 7);
+        update(&mut session, 3, 1_000);
+        session.sent(1, 458);
+        assert_eq!((session.unsent(), session.in_flight()), (None, STREAMS));
+    }
+
+    #[test]
+    fn a_body_whose_reply_is_whole_is_given_up() {
+        let mut session = Session::new(0);
+        session.begin();
+        session.push_unsent(0, Request { kind: Kind::GET, item: 0, value_bytes: 0 }, 100);
+        session.end(0);
+        let mut out = Vec::with_capacity(100);
+        session.answer(&mut out);
+        assert_eq!((out, session.in_flight()), (b"\0\0\x04\x03\0\0\0\0\x01\0\0\0\0".to_vec(), STREAMS));
     }
 
     #[test]
@@ -222,7 +308,7 @@ mod tests {
         session.answer(&mut rest);
         let expected =
             [&b"\0\0\x08\x06\x01\0\0\0\x0012345678"[..], b"\0\0\x04\x08\0\0\0\0\0\x40\0\0\0"].concat();
-        assert_eq!((rest, session.in_flight(0)), (expected, 5));
+        assert_eq!((rest, session.in_flight()), (expected, 5));
         session.answer(&mut out);
         assert_eq!(out.len(), 9, "nothing is owed any more");
     }

@@ -213,14 +213,26 @@ fn a_connection_opens_with_the_servers_settings_and_takes_as_many_streams_as_the
 }
 
 #[test]
-fn a_body_that_the_server_would_have_to_read_first_is_refused() {
-    let body = "b".repeat(101);
+fn a_body_waits_where_the_windows_of_the_server_are_closed() {
+    let body = "b".repeat(100);
     let codec = codec(json!({"kind": "http", "requests": [{"method": "POST", "body": body}]}));
-    let (mut session, mut out) = (codec.session(), Vec::new());
-    codec.begin(&mut session, &mut out);
-    let said = frame(frames::SETTINGS, 0, 0, b"\0\x04\0\0\0\x64");
-    let refused = codec.opening(&mut session, &said, &mut out).unwrap_err();
-    assert!(matches!(refused, Refusal::Request(_)), "{refused}");
+    let (mut session, mut out) = (codec.session(), Vec::with_capacity(1_000));
+    session.set(b"\0\x04\0\0\0\x1e");
+    codec.write(&mut session, Request { kind: Kind(0), item: 0, value_bytes: 0 }, 0, &mut out);
+    let fields = Frame::of(&out);
+    assert!(fields.kind == frames::HEADERS && !fields.has(frames::END_STREAM));
+    assert_eq!(out[HEAD + fields.length..], frame(frames::DATA, 0, 1, &body.as_bytes()[..30]));
+    assert_eq!(codec.in_flight(&session), 0);
+    let mut reader = Reader::new::<Http2>();
+    for (opens, piece, flags) in [(60_u32, 60, 0), (1 << 20, 10, frames::END_STREAM)] {
+        let update = frame(frames::WINDOW_UPDATE, 0, 1, &opens.to_be_bytes());
+        assert_eq!(reader.next(&codec, &mut session, Kind(0), &update, |_| ()).unwrap(), None);
+        out.clear();
+        codec.answer(&mut session, &mut out);
+        let acknowledged = out.len() - HEAD - piece;
+        assert_eq!(out[acknowledged..], frame(frames::DATA, flags, 1, &body.as_bytes()[..piece]));
+    }
+    assert!(codec.in_flight(&session) > 0);
 }
 
 #[test]

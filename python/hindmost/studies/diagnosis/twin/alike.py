@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hindmost.studies.diagnosis.demand import GREW, Work
-from hindmost.watch import Application, LatencySource, latency_from
+from hindmost.watch import LatencySource
 
 if TYPE_CHECKING:
     from hindmost.studies.diagnosis.asked import DiagnosisRequest
@@ -51,11 +51,8 @@ def look_at(request: DiagnosisRequest, pid: int, windows: Windows) -> Sick:
 
 def source_of(protocol: str, server: ManagedServer, request: DiagnosisRequest) -> LatencySource:
     """Ask the twin as the host's instance is asked."""
-    rate = request.latency.document["probe"]["rate"]
-    there = Application(server.spec.name, server.pid, None, server.address, protocol)
-    source = latency_from(there, probe=f"{rate:g}/s")
-    assert source is not None
-    return source
+    asked = request.latency.document["probe"] | {"protocol": protocol, "address": server.address}
+    return LatencySource({"probe": asked}, request.latency.about)
 
 
 def rate_of(

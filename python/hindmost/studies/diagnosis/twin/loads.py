@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import select
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from hindmost import _engine
 from hindmost.errors import TargetError
@@ -31,7 +33,7 @@ LEAST_RATE = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Requests to an address; `workload` None: those of a probe.
+    """Requests to a server, which a probe asks as `asked` says; `workload` None: those of the probe.
 
     Raises
     ------
@@ -39,8 +41,7 @@ class Load:
         The server does not bear them.
     """
 
-    protocol: str
-    address: str
+    asked: Mapping[str, Any]
     workload: Path | None = None
 
     @contextmanager
@@ -62,9 +63,9 @@ class Load:
         try:
             for _ in range(count):
                 try:
-                    probes.append(_engine.Prober(self.address, self.protocol, rate / count))
+                    probes.append(_engine.Prober(json.dumps({**self.asked, "rate": rate / count})))
                 except _engine.EngineError as error:
-                    raise told(error, value=self.address) from None
+                    raise told(error, value=self.asked["address"]) from None
             yield
         finally:
             for probe in probes:
@@ -73,7 +74,7 @@ class Load:
     @contextmanager
     def _instance(self, rate: float, workload: Path, *, fill: bool) -> Iterator[None]:
         asked = MeasureRequest(
-            target=f"{self.protocol}://{self.address}",
+            target=f"{self.asked['protocol']}://{self.asked['address']}",
             workload=workload,
             rate=f"{rate:g}",
             clients=1,
@@ -83,7 +84,7 @@ class Load:
         plan = asked.plan()
         if not fill:
             plan = plan.model_copy(update={"workload": {**plan.workload, "preload": False}})
-        text = plan.engine_plan(1, 0, self.protocol, self.address, secrets=True)
+        text = plan.engine_plan(1, 0, self.asked["protocol"], self.asked["address"], secrets=True)
         place = Path(tempfile.mkdtemp(prefix="hindmost-twin-"))
         instance = Instance(0, text, place, sorted(os.sched_getaffinity(0)))
         try:

@@ -104,7 +104,7 @@ def _on_twin(
         probe = stack.enter_context(probing(source))
         moves = None if request.normal_metrics is None else Moves(server.pid)
         windows = Windows(probe, request.quantile, request.window_s, request.settle_s, moves=moves)
-        load = Load(asked.target.protocol, server.address, asked.workload)
+        load = Load(source.document["probe"], asked.workload)
         rate = rate_of(asked, request, load, windows, server.pid, sick)
         normal_rate = normal_rate_of(request, rate, sick)
         grew = normal_rate < rate

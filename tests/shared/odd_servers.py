@@ -1,0 +1,253 @@
+"""One server on raw sockets with named behaviours, each odd in a way that real servers are."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import socket
+import socketserver
+import struct
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+Serve = Callable[["Connection"], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """A client's connection, and which of all it is, counted from 0."""
+
+    socket: socket.socket
+    number: int
+    buffer: bytearray = field(default_factory=bytearray)
+
+    def say(self, words: bytes) -> None:
+        """Send all of it."""
+        self.socket.sendall(words)
+
+    def take(self, end: bytes, idle_s: float | None = None) -> bytes | None:
+        """Return the next request, up to and with `end`; None where none comes within `idle_s` seconds."""
+        while end not in self.buffer:
+            self.socket.settimeout(idle_s)
+            try:
+                heard = self.socket.recv(65536)
+            except TimeoutError:
+                return None
+            if not heard:
+                raise ConnectionResetError
+            self.buffer.extend(heard)
+        request, _, rest = bytes(self.buffer).partition(end)
+        self.buffer[:] = rest
+        return request + end
+
+    def exactly(self, count: int) -> bytes:
+        """Return so many bytes."""
+        while len(self.buffer) < count:
+            self.socket.settimeout(None)
+            heard = self.socket.recv(65536)
+            if not heard:
+                raise ConnectionResetError
+            self.buffer.extend(heard)
+        taken = bytes(self.buffer[:count])
+        del self.buffer[:count]
+        return taken
+
+
+@contextmanager
+def odd_server(serve: Serve) -> Iterator[str]:
+    """Serve each connection by `serve`; yield the server's ``IP:PORT``."""
+    numbers = itertools.count()
+
+    class Handler(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            with contextlib.suppress(OSError):
+                serve(Connection(self.request, next(numbers)))
+
+    class Server(socketserver.ThreadingTCPServer):
+        daemon_threads = True
+        request_queue_size = 128
+
+    with Server(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+        yield f"127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+
+
+@contextmanager
+def odd_datagrams(reply: Callable[[bytes, int], bytes]) -> Iterator[str]:
+    """Answer each datagram, counted from 0, by `reply`; yield the server's ``IP:PORT``."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
+        server.bind(("127.0.0.1", 0))
+        server.settimeout(0.05)
+        ended = threading.Event()
+
+        def serve() -> None:
+            numbers = itertools.count()
+            while not ended.is_set():
+                with contextlib.suppress(TimeoutError, ConnectionError):
+                    asked, client = server.recvfrom(65536)
+                    server.sendto(reply(asked, next(numbers)), client)
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield f"127.0.0.1:{server.getsockname()[1]}"
+        ended.set()
+        thread.join()
+
+
+def each(
+    end: bytes, good: bytes, odd: bytes, *, every: int = 10, hello: bytes = b"", closes: bool = False
+) -> Serve:
+    """Answer requests that end with `end` by `good`, and each `every`-th of a connection by `odd`."""
+
+    def serve(connection: Connection) -> None:
+        connection.say(hello)
+        for number in itertools.count(1):
+            connection.take(end)
+            is_odd = number % every == 0
+            connection.say(odd if is_odd else good)
+            if is_odd and closes:
+                return
+
+    return serve
+
+
+def idle(end: bytes, good: bytes, farewell: bytes, idle_s: float = 0.05) -> Serve:
+    """Answer by `good`; say `farewell` and close where no request comes for `idle_s` seconds."""
+
+    def serve(connection: Connection) -> None:
+        while connection.take(end, idle_s) is not None:
+            connection.say(good)
+        connection.say(farewell)
+
+    return serve
+
+
+def full(end: bytes, good: bytes, farewell: bytes, *, carries: int = 10, first: int = 2) -> Serve:
+    """Close after some replies; of connections behind the first ones, say `farewell` to each second at once."""
+
+    def serve(connection: Connection) -> None:
+        if connection.number >= first and connection.number % 2:
+            return connection.say(farewell)
+        for _ in range(carries):
+            connection.take(end)
+            connection.say(good)
+
+    return serve
+
+
+HEAD = b"HTTP/1.1 200 OK\r\n"
+OK = HEAD + b"Content-Length: 2\r\n\r\nok"
+GET = b"\r\n\r\n"
+
+HTTP: dict[str, Serve] = {
+    "408 on idle connections": idle(
+        GET, OK, b"HTTP/1.0 408 Request Time-out\r\nConnection: close\r\n\r\nlate"
+    ),
+    "503 at accept": full(GET, OK, b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n"),
+    "two lengths": each(GET, OK, HEAD + b"Content-Length: 2\r\nContent-Length: 3\r\n\r\nok"),
+    "two lengths in one field": each(GET, OK, HEAD + b"Content-Length: 2, 3\r\n\r\nok"),
+    "a length that is no number": each(GET, OK, HEAD + b"Content-Length: two\r\n\r\nok"),
+    "a chunk end after 204": each(GET, OK, b"HTTP/1.1 204 No Content\r\n\r\n0\r\n\r\n"),
+    "a body after 304": each(GET, OK, b"HTTP/1.1 304 Not Modified\r\n\r\nbody"),
+    "more than was stated": each(GET, OK, OK + b"more"),
+    "a chunk without size": each(GET, OK, HEAD + b"Transfer-Encoding: chunked\r\n\r\nxyz\r\n"),
+    "no HTTP": each(GET, OK, b"SSH-2.0-OpenSSH_9.2\r\n"),
+    "zero bytes": each(GET, OK, bytes(64)),
+    "TLS": each(GET, OK, b"\x15\x03\x01\x00\x02\x02\x28"),
+    "a status that is no number": each(GET, OK, b"HTTP/1.1 OK\r\nContent-Length: 0\r\n\r\n"),
+    "a head without end": each(GET, OK, HEAD + b"X: " + b"y" * 70_000),
+    "another protocol": each(GET, OK, b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n\x81\x02hi"),
+}
+"""Behaviours of HTTP/1.1 servers that cost requests or connections."""
+
+FORGIVEN: dict[str, Serve] = {
+    "two thousand headers": each(GET, OK, HEAD + b"X: v\r\n" * 2000 + b"Content-Length: 2\r\n\r\nok"),
+    "a length twice": each(GET, OK, HEAD + b"Content-Length: 2, 2\r\n\r\nok"),
+    "a folded header": each(GET, OK, HEAD + b"X-Long: a\r\n b\r\nContent-Length: 2\r\n\r\nok"),
+    "a blank before the colon": each(GET, OK, HEAD + b"Server : old\r\nContent-Length: 2\r\n\r\nok"),
+    "a header without name": each(GET, OK, HEAD + b": v\r\nContent-Length: 2\r\n\r\nok"),
+    "empty lines behind a body": each(GET, OK, OK + b"\r\n\r\n"),
+    "early hints": each(GET, OK, b"HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\n" + OK),
+    "trailers": each(GET, OK, HEAD + b"Transfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nX: y\r\n\r\n"),
+    "line feeds alone": each(GET, OK, b"HTTP/1.1 200 OK\nContent-Length: 2\n\nok"),
+    "no reason": each(GET, OK, b"HTTP/1.1 200\r\nContent-Length: 2\r\n\r\nok"),
+}
+"""Behaviours of HTTP/1.1 servers that cost nothing."""
+
+LOOKUP = b"hindmost\r\n"
+VALUE = b"$1\r\nv\r\n"
+REDIS: dict[str, Serve] = {
+    "idle timeout": idle(LOOKUP, VALUE, b"-ERR idle timeout\r\n"),
+    "max number of clients": full(LOOKUP, VALUE, b"-ERR max number of clients reached\r\n"),
+    "two replies": each(LOOKUP, VALUE, VALUE + VALUE),
+    "no RESP": each(LOOKUP, VALUE, b"HTTP/1.1 400 Bad Request\r\n\r\n"),
+    "a bulk of another length": each(LOOKUP, VALUE, b"$1\r\nvwxyz\r\n"),
+    "a negative length": each(LOOKUP, VALUE, b"$-7\r\n"),
+    "closes after each reply": each(LOOKUP, VALUE, VALUE, every=1, closes=True),
+}
+"""Behaviours of Redis; a request ends with `LOOKUP`."""
+
+MISS = b"END\r\n"
+MEMCACHED: dict[str, Serve] = {
+    "too many open connections": full(b"\r\n", MISS, b"ERROR Too many open connections\r\n"),
+    "an error on idle connections": idle(b"\r\n", MISS, b"SERVER_ERROR shutting down\r\n"),
+    "two replies": each(b"\r\n", MISS, MISS + MISS),
+    "a value without its end": each(b"\r\n", MISS, b"VALUE k 0 1\r\nvwxyz\r\nEND\r\n"),
+    "HTTP": each(b"\r\n", MISS, b"HTTP/1.1 400 Bad Request\r\n\r\n"),
+}
+"""Behaviours of memcached."""
+
+
+def message(of: bytes, body: bytes = b"") -> bytes:
+    """Return a message of PostgreSQL's protocol."""
+    return of + struct.pack("!I", len(body) + 4) + body
+
+
+def error(severity: bytes, code: bytes, words: bytes) -> bytes:
+    """Return an ErrorResponse."""
+    return message(b"E", b"S" + severity + b"\0V" + severity + b"\0C" + code + b"\0M" + words + b"\0\0")
+
+
+READY = message(b"Z", b"I")
+ROW = message(b"C", b"SELECT 1\0") + READY
+NOTICE = message(b"N", b"SWARNING\0VWARNING\0C01000\0Mhi\0\0")
+STATUS = message(b"S", b"TimeZone\0UTC\0")
+NOTIFICATION = message(b"A", b"\0\0\0\1channel\0payload\0")
+SQL = b"SELECT 1\0"
+
+
+def postgresql(serve: Serve) -> Serve:
+    """Let a client log in without a password, then serve it."""
+
+    def begin(connection: Connection) -> None:
+        (length,) = struct.unpack("!I", connection.exactly(4))
+        connection.exactly(length - 4)
+        connection.say(message(b"R", bytes(4)) + READY)
+        serve(connection)
+
+    return begin
+
+
+POSTGRESQL: dict[str, Serve] = {
+    "idle session timeout": postgresql(
+        idle(SQL, ROW, error(b"FATAL", b"57P05", b"terminating connection due to idle-session timeout"))
+    ),
+    "shut down": postgresql(
+        each(SQL, ROW, error(b"FATAL", b"57P01", b"terminating connection"), closes=True)
+    ),
+    "two replies": postgresql(each(SQL, ROW, ROW + ROW)),
+    "no message": postgresql(each(SQL, ROW, b"HTTP/1.1 400 Bad Request\r\n\r\n")),
+    "an unknown message": postgresql(each(SQL, ROW, message(b"%", b"x") + ROW)),
+}
+"""Behaviours of PostgreSQL that cost requests or connections."""
+
+ANY_TIME: dict[str, Serve] = {
+    "a notice behind each reply": postgresql(each(SQL, ROW + NOTICE, ROW + NOTICE)),
+    "settings and notifications": postgresql(
+        each(SQL, STATUS + ROW + NOTIFICATION, NOTICE + ROW, hello=STATUS)
+    ),
+}
+"""What PostgreSQL may say at any time."""
