@@ -22,7 +22,7 @@ GETS = {"kind": "key-value", "keys": 10, "get_ratio": 1.0}
 
 def loaded(address: str, protocol: str, workload: Mapping[str, Any], place: Path, **more: Any) -> Result:
     """Load a server for half a second, with 100 requests/s on two connections; the instance's result."""
-    place.mkdir()
+    place.mkdir(parents=True)
     plan = {
         "schema": "hindmost.plan/1",
         "seed": 1,
@@ -79,6 +79,13 @@ def assert_shown(found: Mapping[str, Result], *, all_but: tuple[str, ...] = ()) 
             assert result["first_error"], behaviour
 
 
+def assert_costs_nothing(found: Mapping[str, Result]) -> None:
+    """Each request was answered."""
+    assert_went_on(found)
+    for behaviour, result in found.items():
+        assert (result["counts"]["errors"], result["unreadable"]["count"]) == (0, 0), behaviour
+
+
 def test_odd_http_costs_the_requests_that_it_answers(tmp_path: Path) -> None:
     found = all_loaded(odd_servers.HTTP, "http", {"kind": "http"}, tmp_path)
     assert_shown(found, all_but=("another protocol",))
@@ -90,10 +97,8 @@ def test_odd_http_costs_the_requests_that_it_answers(tmp_path: Path) -> None:
 
 def test_http_that_has_one_meaning_is_taken_for_it(tmp_path: Path) -> None:
     found = all_loaded(odd_servers.FORGIVEN, "http", {"kind": "http"}, tmp_path)
-    assert_went_on(found)
-    for behaviour, result in found.items():
-        assert (result["counts"]["errors"], result["unreadable"]["count"]) == (0, 0), behaviour
-        assert result["codes"].keys() == {"200"}, behaviour
+    assert_costs_nothing(found)
+    assert all(result["codes"].keys() == {"200"} for result in found.values())
 
 
 def test_odd_redis_memcached_and_postgresql_cost_a_connection(tmp_path: Path) -> None:
@@ -114,9 +119,22 @@ def test_odd_redis_memcached_and_postgresql_cost_a_connection(tmp_path: Path) ->
 
 def test_what_postgresql_says_at_any_time_costs_nothing(tmp_path: Path) -> None:
     sql = {"kind": "sql", "statements": [{"sql": "SELECT 1"}]}
-    found = all_loaded(odd_servers.ANY_TIME, "postgresql", sql, tmp_path)
+    assert_costs_nothing(all_loaded(odd_servers.ANY_TIME, "postgresql", sql, tmp_path))
+
+
+def test_what_redis_pushes_costs_nothing(tmp_path: Path) -> None:
+    commands = {"kind": "commands", "commands": [{"command": "GET hindmost"}]}
+    assert_costs_nothing(all_loaded(odd_servers.PUSHED, "redis", commands, tmp_path))
+
+
+def test_odd_http2_and_websockets_cost_a_connection(tmp_path: Path) -> None:
+    assert_shown(all_loaded(odd_servers.HTTP2, "http2", {"kind": "http"}, tmp_path))
+    found = all_loaded(odd_servers.HTTP2_ORDERLY, "http2", {"kind": "http"}, tmp_path / "orderly")
     assert_went_on(found)
-    assert all(one["counts"]["errors"] == one["unreadable"]["count"] == 0 for one in found.values()), found
+    assert all(one["unreadable"]["count"] == one["counts"]["lost"] == 0 for one in found.values())
+    messages = {"kind": "messages", "requests": [{"send": "hello"}]}
+    assert_shown(all_loaded(odd_servers.WEBSOCKET, "ws", messages, tmp_path))
+    assert_costs_nothing(all_loaded(odd_servers.WEBSOCKET_ORDERLY, "ws", messages, tmp_path / "orderly"))
 
 
 def test_datagrams_that_are_no_replies_are_dropped(tmp_path: Path) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
+import hashlib
 import itertools
 import socket
 import socketserver
@@ -190,6 +192,13 @@ REDIS: dict[str, Serve] = {
 }
 """Behaviours of Redis; a request ends with `LOOKUP`."""
 
+PUSH = b">2\r\n+invalidate\r\n*1\r\n$1\r\nk\r\n"
+PUSHED: dict[str, Serve] = {
+    "pushes before replies": each(LOOKUP, PUSH + VALUE, VALUE),
+    "pushes behind replies": each(LOOKUP, VALUE + PUSH, VALUE, hello=PUSH),
+}
+"""What Redis may say at any time in RESP3."""
+
 MISS = b"END\r\n"
 MEMCACHED: dict[str, Serve] = {
     "too many open connections": full(b"\r\n", MISS, b"ERROR Too many open connections\r\n"),
@@ -251,3 +260,89 @@ ANY_TIME: dict[str, Serve] = {
     ),
 }
 """What PostgreSQL may say at any time."""
+
+
+def frame(of: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
+    """Return a frame of HTTP/2."""
+    return len(payload).to_bytes(3) + bytes([of, flags]) + stream.to_bytes(4) + payload
+
+
+DATA, HEADERS, RST_STREAM, SETTINGS, PING, GOAWAY, CONTINUATION = 0, 1, 3, 4, 6, 7, 9
+OF_200 = b"\x88"
+
+
+def http2(odd: Callable[[int], bytes], *, settings: bytes = b"", every: int = 10) -> Serve:
+    """Answer requests of HTTP/2 by 200, and each `every`-th of a connection by `odd` of its stream."""
+
+    def serve(connection: Connection) -> None:
+        connection.exactly(24)
+        connection.say(frame(SETTINGS, 0, 0, settings))
+        asked = 0
+        while True:
+            head = connection.exactly(9)
+            connection.exactly(int.from_bytes(head[:3]))
+            of, flags, stream = head[3], head[4], int.from_bytes(head[5:])
+            if of == SETTINGS and not flags & 1:
+                connection.say(frame(SETTINGS, 1, 0))
+            if of == HEADERS:
+                asked += 1
+                good = frame(HEADERS, 4, stream, OF_200) + frame(DATA, 1, stream, b"ok")
+                connection.say(good if asked % every else odd(stream))
+
+    return serve
+
+
+HTTP2: dict[str, Serve] = {
+    "no frames": http2(lambda _: b"HTTP/1.1 400 Bad Request\r\n\r\n"),
+    "a continuation of nothing": http2(lambda stream: frame(CONTINUATION, 4, stream, OF_200)),
+    "a frame that is too long": http2(lambda stream: b"\xff\xff\xff" + frame(DATA, 1, stream)[3:]),
+    "fields that are none": http2(lambda stream: frame(HEADERS, 5, stream, b"\xff\xff\xff\xff\xff\xff")),
+}
+"""Behaviours of HTTP/2 servers that break a connection."""
+
+HTTP2_ORDERLY: dict[str, Serve] = {
+    "a reset": http2(lambda stream: frame(RST_STREAM, 0, stream, b"\0\0\0\2")),
+    "frames of unknown types": http2(
+        lambda stream: frame(0xBB, 0, stream, b"x") + frame(HEADERS, 5, stream, OF_200)
+    ),
+    "a ping": http2(lambda stream: frame(PING, 0, 0, bytes(8)) + frame(HEADERS, 5, stream, OF_200)),
+    "no streams for a while": http2(
+        lambda stream: frame(SETTINGS, 0, 0, b"\0\3\0\0\0\1") + frame(HEADERS, 5, stream, OF_200)
+    ),
+}
+"""Behaviours of HTTP/2 servers that break no connection."""
+
+
+def websocket(odd: bytes, *, hello: bytes = b"", every: int = 10) -> Serve:
+    """Answer each message by one, and each `every`-th of a connection by `odd`."""
+
+    def serve(connection: Connection) -> None:
+        opening = connection.take(b"\r\n\r\n") or b""
+        key = next(line for line in opening.splitlines() if line.startswith(b"Sec-WebSocket-Key: "))[19:]
+        digest = hashlib.sha1(key + b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11").digest()
+        connection.say(
+            b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            b"Sec-WebSocket-Accept: " + base64.b64encode(digest) + b"\r\n\r\n" + hello
+        )
+        for number in itertools.count(1):
+            head = connection.exactly(2)
+            connection.exactly(4 + (head[1] & 0x7F))
+            connection.say(odd if number % every == 0 else b"\x81\x02ok")
+
+    return serve
+
+
+WEBSOCKET: dict[str, Serve] = {
+    "a masked frame": websocket(b"\x81\x80\0\0\0\0"),
+    "a reserved bit": websocket(b"\xc1\x02ok"),
+    "a continuation of nothing": websocket(b"\x80\x02ok"),
+    "HTTP": websocket(b"HTTP/1.1 400 Bad Request\r\n\r\n"),
+}
+"""Behaviours of WebSocket servers that break a connection."""
+
+WEBSOCKET_ORDERLY: dict[str, Serve] = {
+    "a greeting": websocket(b"\x81\x02ok", hello=b"\x81\x07welcome"),
+    "news behind a reply": websocket(b"\x81\x02ok\x81\x04news"),
+    "a message in pieces": websocket(b"\x01\x01o\x89\x00\x80\x01k"),
+}
+"""Behaviours of WebSocket servers that cost nothing."""

@@ -107,6 +107,42 @@ def test_errors_have_their_codes_and_a_run_with_too_many_does_not_count():
     assert (bad.code, bad.values["errors"]) == ("errors", 2_004)
 
 
+def test_a_servers_words_stand_in_the_first_clause_and_lead_to_a_hint():
+    for words, hint in [
+        ("-MOVED 3999 127.0.0.1:6381", "Redis Cluster"),
+        ('ERROR 26000: prepared statement "s0"; does not exist', "pooler"),
+        ("HTTP/1.1 405 Method Not Allowed", "--method"),
+        ("-ERR max number of clients reached", "--connections"),
+    ]:
+        one = run(1, instances=[instance(0, first_error=words)], counts={"errors": 5_000}, record=TARGET)
+        (found,) = [r for r in unanswered(evidence(runs=[one])) if r.code == "errors"]
+        assert words.replace("; ", ", ") in found.text.partition("; ")[0]
+        assert found.values["first_error"] == words
+        assert hint in (found.hint or "")
+
+
+def test_what_answers_no_request_is_counted_and_shown():
+    told = {"count": 3, "first": "HTTP/1.0 408 Request Time-out"}
+    one = run(
+        1, instances=[instance(0, unreadable=told), instance(1, unreadable={"count": 0, "first": None})]
+    )
+    found = reasons(runs=[one])["unreadable-replies"]
+    assert (found.level, found.values) == ("note", told)
+    assert told["first"] in found.text.partition("; ")[0]
+    assert "unreadable-replies" not in reasons(runs=[run(1)])
+
+
+def test_timeouts_of_pipelined_http_lead_to_one_request_at_a_time():
+    def hints(plan, protocol="http", **more):
+        one = run(1, instances=[instance(0, **more)], counts={"timeouts": 2_000})
+        found = evidence(runs=[one], plan=plan, target={"managed": False, "protocol": protocol})
+        return next(r.hint for r in unanswered(found) if r.code == "unanswered")
+
+    assert "--in-flight 1" in hints({})
+    assert "--in-flight 1" not in hints({"in_flight": 1})
+    assert "--in-flight 1" not in hints({}, "redis")
+
+
 def test_a_redirection_that_was_wanted_can_be_accepted():
     found = {r.code: r for r in unanswered(evidence(runs=[failing(code301=500)]))}
     assert "`--accept 2xx,301`" in (found["errors"].hint or "")

@@ -40,6 +40,20 @@ def test_what_is_asked_for_in_python_is_what_the_command_line_asks_for(monkeypat
     assert plans == [asked.plan()]
 
 
+@pytest.mark.parametrize(
+    ("target", "rate"),
+    [
+        ("synth", 10_000.0),
+        ("memcached://127.0.0.1", 10_000.0),
+        ("http://127.0.0.1/", 100.0),
+        ("grpc://127.0.0.1:1/a.B/C", 100.0),
+    ],
+)
+def test_a_web_server_that_somebody_else_runs_is_loaded_lightly_unless_told_otherwise(target, rate):
+    assert MeasureRequest(target=target).plan().rate_per_s == rate
+    assert MeasureRequest(target=target, rate="7k").plan().rate_per_s == 7_000.0
+
+
 @each_row(
     ("options", "code", "fields"),
     [

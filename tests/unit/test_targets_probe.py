@@ -59,6 +59,7 @@ VALKEY = b"$51\r\n# Server\r\nredis_version:7.2.4\r\nvalkey_version:8.0.1\r\n"
         ("http", [b"HTTP/1.1 200 OK\r\nServer: nginx/1.22.1\r\nA: b\r\n\r\nx"], "nginx/1.22.1"),
         ("http", [b"HTTP/1.0 204 No Content\r\n\r\n"], "HTTP/1.0"),
         ("http", [b"HTTP/1.1 200 OK\r\nA: b\r\n\r\nServer: body"], "HTTP/1.1"),
+        ("http", [b"HTTP/1.1 103 Early Hints\r\nA: b\r\n\r\nHTTP/1.0 200 OK\r\nServer: x\r\n\r\n"], "x"),
     ],
 )
 def test_a_right_server_is_identified_however_its_bytes_arrive(
@@ -100,6 +101,14 @@ def test_a_right_server_is_identified_however_its_bytes_arrive(
         ("http", b"ERROR\r\n", WrongProtocol, "wrong-protocol", {"found": "memcached"}),
         ("http", b"HTTP/1.1 503 Busy\r\n\r\n", NotReady, "server-not-ready", {"shows": "failing"}),
         ("http", b"HTTP/1.1 404 Not Found\r\n\r\n", TargetError, "request-refused", {"shows": "missing"}),
+        (
+            "http",
+            b"HTTP/1.1 302 Found\r\nLocation: /login\r\n\r\n",
+            TargetError,
+            "request-refused",
+            {"shows": "failing", "location": "/login"},
+        ),
+        ("http", b"HTTP/1.1 405 Not Allowed\r\n\r\n", TargetError, "request-refused", {"shows": "failing"}),
         ("http", b"HTTP/1.1 xyz\r\n\r\n", WrongProtocol, "wrong-protocol", {"reply": "HTTP/1.1 xyz"}),
     ],
 )

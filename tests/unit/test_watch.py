@@ -90,9 +90,25 @@ def test_a_place_that_no_log_has_is_refused(place, tmp_path):
 
 def test_a_protocol_that_no_probe_speaks_is_refused():
     known = ["memcached", "redis", "http"]
-    with raises(UsageError, "unknown-name", value="gopher", known=known):
-        latency_from(OWN, probe="100/s", address="gopher://127.0.0.1:70")
+    for address, protocol in [
+        ("postgresql://127.0.0.1:5432", "postgresql"),
+        ("https://127.0.0.1:443", "http"),
+    ]:
+        with raises(UsageError, "unknown-name", value=protocol, known=known):
+            latency_from(OWN, probe="100/s", address=address)
     assert latency_from(OWN, probe="100/s") is None
+
+
+def test_a_probe_asks_for_the_path_and_the_host_that_the_url_names():
+    asked = latency_from(OWN, probe="100/s", address="http://localhost:8080/cart?user=1").document["probe"]
+    assert (asked["path"], asked["host"], asked["protocol"]) == ("/cart?user=1", "localhost:8080", "http")
+    assert asked["address"].endswith(":8080")
+    assert latency_from(OWN, probe="9", address="redis://127.0.0.1:1").document["probe"] == {
+        "address": "127.0.0.1:1", "protocol": "redis", "rate": 9.0,
+    }  # fmt: skip
+    for address in ("127.0.0.1:80", "http", "memcached"):
+        with raises(UsageError, "bad-value", option="--probe-address", value=address):
+            latency_from(OWN, probe="100/s", address=address)
 
 
 def test_the_usual_verb_is_meant_where_none_is_named():

@@ -8,6 +8,7 @@ from typing import Any
 from hindmost.errors import InstanceError
 from hindmost.plan.protocols import PROTOCOLS
 from hindmost.plan.tls import HINTS as TLS_HINTS
+from hindmost.targets.probe.complaints import hint_about
 
 HINTS = {
     "connect": "is the server running and reachable from here? try: hindmost host doctor",
@@ -48,7 +49,8 @@ def failure(index: int, failed: Mapping[str, Any] | None, ended: Mapping[str, An
     if failed:
         code = failed["code"]
         fields = {**failed.get("fields", {}), **host, "client": index}
-        hint = HINTS.get(code, "hindmost host doctor shows this host's limits")
+        known = HINTS.get(code, "hindmost host doctor shows this host's limits")
+        hint = hint_about(failed["message"]) or known
         return InstanceError(code, failed["message"], hint=hint, **fields)
     status, words = ended["status"], ended["words"]
     how = f"was killed by signal {-status}" if status < 0 else f"exited with status {status}"

@@ -271,7 +271,10 @@ pub enum Outcome {
 
 /// Bytes that cannot be a reply of this protocol.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("{protocol} reply to `{request}` {} {start:?}", match .endless {
+#[error("{protocol} reply{} {} {start:?}", match &request[..] {
+    "" => String::new(),
+    name => format!(" to `{name}`"),
+}, match .endless {
     Some(most) => format!("has no end of its head within {most} bytes: it starts with"),
     None => "cannot start with".to_owned(),
 })]
@@ -293,7 +296,7 @@ impl Garbage {
     pub fn new<P: Protocol>(kind: Kind, bytes: &[u8]) -> Self {
         let spoken = P::PROTOCOL.entry();
         let start = String::from_utf8_lossy(&bytes[..bytes.len().min(60)]).into_owned();
-        Self { protocol: spoken.name, kind, request: "request".to_owned(), start, endless: None }
+        Self { protocol: spoken.name, kind, request: String::new(), start, endless: None }
     }
 
     /// Of a head that is longer than it may be.

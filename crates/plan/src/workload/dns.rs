@@ -220,7 +220,7 @@ impl Dns {
         for (at, one) in self.queries.iter().enumerate() {
             let field = format!("workload.queries[{at}].name");
             check_template(field.clone(), &one.name, self.data.as_ref())?;
-            check_texts(&field, &one.name, self.data.as_ref(), Escape::Raw, check_name)?;
+            check_texts(&field, &one.name, self.data.as_ref(), Escape::Raw, false, check_name)?;
         }
         if let Some(file) = &self.file {
             let lines = read(file).map_err(|why| {

@@ -30,12 +30,13 @@ pub(super) fn check_template(field: String, text: &str, data: Option<&Data>) -> 
 }
 
 /// Whether every text that `text` can come to is one that `check` takes; it says what it would take instead. Data is told
-/// by file, line and columns.
+/// by file, line and columns; a text that may be `secret` is not shown.
 pub(super) fn check_texts(
     field: &str,
     text: &str,
     data: Option<&Data>,
     usual: Escape,
+    secret: bool,
     check: impl Fn(&str) -> Result<(), String>,
 ) -> Result<(), PlanError> {
     let rows = data.and_then(|data| data.rows.as_deref());
@@ -48,13 +49,14 @@ pub(super) fn check_texts(
             let longest: String = parts.iter().map(|part| part.longest(choice, value, usual)).collect();
             let Err(must) = check(&longest) else { continue };
             let shown: String = longest.chars().take(60).collect();
+            let shown = if secret { "a value that may be secret".to_owned() } else { format!("{shown:?}") };
             return Err(match data.zip(rows).filter(|_| !columns.is_empty()) {
                 Some((data, rows)) => {
                     let names: Vec<&str> = columns.iter().map(|&at| rows.columns[at].as_str()).collect();
                     let place = format!("{}, line {}", data.file.display(), rows.line(row));
-                    refuse("workload.data", format!("{place}, column {}: {shown:?}", names.join(", ")), must)
+                    refuse("workload.data", format!("{place}, column {}: {shown}", names.join(", ")), must)
                 }
-                None => refuse(field.to_owned(), format!("{shown:?}"), must),
+                None => refuse(field.to_owned(), shown, must),
             });
         }
     }
@@ -87,9 +89,8 @@ fn check_header(of: &str, name: &str, value: &str, data: Option<&Data>) -> Resul
         true => Err(format!("text without line ends and control characters where {name} is filled in")),
         false => Ok(()),
     };
-    check_template(field.clone(), value, data)
-        .and_then(|()| check_texts(&field, value, data, Escape::Raw, line))
-        .map_err(|e| e.of_secret(name))
+    check_template(field.clone(), value, data).map_err(|e| e.of_secret(name))?;
+    check_texts(&field, value, data, Escape::Raw, true, line)
 }
 
 /// A path that stays one word, whatever is filled in (RFC 9112, 3.2).
@@ -101,7 +102,7 @@ fn check_path(field: &str, path: &str, data: Option<&Data>) -> Result<(), PlanEr
             .to_owned()),
     };
     check_template(field.to_owned(), path, data)?;
-    check_texts(field, path, data, Escape::Url, word)
+    check_texts(field, path, data, Escape::Url, false, word)
 }
 
 impl HttpRequest {
@@ -226,6 +227,40 @@ mod tests {
         assert_eq!(refused(json!({"body": "{{string:9999999}}"})), "request.body");
         assert_eq!(refused(json!({"headers": {"A": 1}})), "request");
         assert!(HttpRequest::from_value(json!({"method": "GET", "body": {"hex": "ff"}})).is_ok());
+    }
+
+    #[test]
+    fn a_cell_that_would_begin_another_line_is_refused_by_file_line_and_column() {
+        let folder = std::env::temp_dir().join(format!("hindmost-cells-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let table = folder.join("t.csv");
+        for (cell, in_header, raw_in_path) in
+            [("a", true, true), ("a b", true, false), ("a\r\nX-Evil: 1", false, false), ("a\0", false, false)]
+        {
+            std::fs::write(&table, format!("id,name\n1,ok\n2,\"{cell}\"\n")).unwrap();
+            let header = json!([{"headers": {"X-N": "s3cret {{data.name}}"}}]);
+            let path = json!([{"path": "/{{data.name|raw}}"}]);
+            let encoded = json!([{"path": "/{{data.name}}"}, {"headers": {"X-N": "{{data.name|json}}"}}]);
+            for (requests, accepted) in [(header, in_header), (path, raw_in_path), (encoded, true)] {
+                let workload = json!({"kind": "http", "data": {"file": table}, "requests": requests});
+                let opened = serde_json::from_value::<Workload>(workload).unwrap().opened();
+                let told = opened.map(|_| ()).map_err(|refused| refused.told().1.to_owned());
+                assert_eq!(told.is_ok(), accepted, "{cell:?} {requests}");
+                let placed =
+                    |told: &String| told.contains("t.csv, line 3, column name") && !told.contains("s3cret");
+                assert!(told.as_ref().err().is_none_or(placed), "{told:?}");
+            }
+        }
+        let sql = json!({
+            "kind": "sql", "data": {"file": table}, "statements": [{"sql": "SELECT '{{data.name}}'"}],
+        });
+        assert_eq!(refused(sql).0, "workload.data");
+        let choice = json!({"kind": "http", "requests": [{"path": "/{{choice:a|b c}}"}]});
+        assert!(
+            serde_json::from_value::<Workload>(choice).unwrap().opened().is_ok(),
+            "it is percent-encoded"
+        );
+        std::fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]

@@ -103,7 +103,7 @@ impl Sql {
                     true => Err("text without zero bytes".to_owned()),
                     false => Ok(()),
                 };
-                check_texts(&field, &one.sql, data, Escape::Raw, whole)?;
+                check_texts(&field, &one.sql, data, Escape::Raw, false, whole)?;
             }
             for value in one.parameters.iter().flatten() {
                 check_template(format!("workload.statements[{at}].parameters"), value, data)?;

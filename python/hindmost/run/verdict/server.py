@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator
 
 from hindmost.run import limits
@@ -11,6 +10,7 @@ from hindmost.run.connections import codes, connections, failed, lost
 from hindmost.run.standstill import standstills
 from hindmost.run.text import listed, percent
 from hindmost.run.verdict.reason import SERVER_STALLED, Evidence, Reason
+from hindmost.targets.probe.complaints import hint_about
 
 NAMED = 3
 """At most so many stalls are named in a sentence."""
@@ -70,25 +70,12 @@ def unanswered(e: Evidence) -> Iterator[Reason]:
         yield _missed(e, misses)
 
 
-HINTS = {
-    r"\b(MOVED|ASK) \d+ ": "this server is part of a Redis Cluster, which Hindmost does not follow: name keys"
-    " that this server holds, or measure a server without cluster mode",
-    r"\b(26000|42P05): ": "a connection pooler that shares connections between transactions loses prepared"
-    " statements: connect to PostgreSQL itself, let it share by session, or leave out `parameters`",
-    r"^HTTP/\S+ 405\b": "the server does not take this method for this path: see `--method`",
-    r"max number of clients|[Tt]oo many (open )?(connections|clients)|\b53300: ": "the server has no"
-    " connection left: raise its limit, or use fewer `--connections`",
-}
-"""What to do about what a server says, by a pattern of its words."""
-
-
 def _about_errors(e: Evidence, said: str) -> str:
     """What to do about them; a redirection may be what was wanted."""
     found = [code for code, one in codes(e.runs).items() if one["outcome"] == "error"]
     if moved := [code for code in found if code[0] == "3"]:
         return f"request the page that it redirects to, or count it as a success: `--accept 2xx,{moved[0]}`"
-    known = (hint for pattern, hint in HINTS.items() if re.search(pattern, said))
-    return next(known, "see the server's log; errors have no latency, so the rest may look too good")
+    return hint_about(said) or "see the server's log; errors have no latency, so the rest may look too good"
 
 
 def _quoted(words: str) -> str:

@@ -15,6 +15,7 @@ from hindmost.plan.first import First
 from hindmost.plan.login import Login
 from hindmost.plan.protocols import Entry
 from hindmost.targets.probe import securing
+from hindmost.targets.probe.complaints import hint_about
 from hindmost.targets.probe.problems import HungUp, NotListening, Silent, WrongProtocol
 from hindmost.targets.probe.strangers import match, recognise
 from hindmost.targets.procfs import split_address
@@ -98,7 +99,8 @@ class Talk:
             raise TargetError(
                 "login-refused",
                 f"{entry.called} on {self.address} refuses the login: {words}",
-                hint="name the login: --user NAME, --password env:VARIABLE, --database NAME",
+                hint=hint_about(str(words))
+                or "name the login: --user NAME, --password env:VARIABLE, --database NAME",
                 address=self.address,
                 protocol=entry.name,
                 reply=str(words),
@@ -154,6 +156,11 @@ class Talk:
         if not found:
             raise self.wrong()
         self.reply = rest
+        if self.framing == "headers" and re.match(rb"HTTP/\S+ 1(?!01)\d\d\b", line):
+            # An interim reply (RFC 9110, 15.2): the one that counts follows it.
+            self.rest(line)
+            self.reply = (b"\r\n" + self.reply).partition(b"\r\n\r\n")[2]
+            return self.line()
         return line
 
     def binary(self, header: int, stated: slice, sign: bytes) -> bytes:
