@@ -21,8 +21,6 @@ pub struct Found {
     /// What its trace shows, where there is one.
     #[serde(flatten)]
     pub profile: Option<Profile>,
-    /// Whether both halves of the window show the same pattern as the whole; None where nobody looked.
-    pub stable: Option<bool>,
 }
 
 /// One class of tenants.
@@ -30,6 +28,9 @@ pub struct Found {
 pub struct Class {
     /// How its tenants go on.
     pub pattern: Pattern,
+    /// Mean confidence in their pattern, by servers.
+    #[serde(default)]
+    pub confidence: f64,
     /// Mean of their mean utilisations, by servers.
     pub mean: f64,
     /// Mean of their peaks, by servers.
@@ -51,15 +52,17 @@ pub struct Classified {
     pub slots: usize,
 }
 
-/// Classifies the average servers of tenants: `traces` by rows of `slots`, `servers` of each (a weight).
+/// Classifies the average servers of tenants: `traces` by rows of `slots`, `servers` of each (a weight), and the `peaks`
+/// of their servers, where those are known: servers that are busy in turn have a higher one than their average.
 pub fn classify(
     traces: &[f64],
     slots: usize,
     servers: &[f64],
+    peaks: Option<&[f64]>,
     settings: &Settings,
 ) -> Result<Classified, HarvestError> {
     settings.check()?;
-    if traces.len() != slots * servers.len() {
+    if traces.len() != slots * servers.len() || peaks.is_some_and(|peaks| peaks.len() != servers.len()) {
         return Err(HarvestError::Shape { values: traces.len(), tenants: servers.len(), slots });
     }
     let needed = settings.least_slots() * if settings.stability { 2 } else { 1 };
@@ -75,16 +78,12 @@ pub fn classify(
         .filter(|&i| wholes[i].as_ref().is_some_and(|w| w.missing <= settings.most_missing))
         .collect();
     let rows: Vec<&[f64]> = good.iter().filter_map(|&i| wholes[i].as_ref()).map(|w| &w.values[..]).collect();
-    let profiles = profiles(&spectra, &rows, settings);
-    let stable = settings.stability.then(|| {
-        let half = slots / 2;
-        let spectra = Spectra::new(half);
-        let first: Vec<&[f64]> = rows.iter().map(|row| &row[..half]).collect();
-        let second: Vec<&[f64]> = rows.iter().map(|row| &row[slots - half..]).collect();
-        let parts = [&first, &second].map(|part| self::profiles(&spectra, part, settings));
-        let same = |i: usize| parts.iter().all(|part| part[i].pattern == profiles[i].pattern);
-        (0..rows.len()).map(same).collect::<Vec<bool>>()
-    });
+    let mut profiles = profiles(&spectra, &rows, settings);
+    if let Some(peaks) = peaks {
+        for (profile, &i) in profiles.iter_mut().zip(&good) {
+            profile.peak = peaks[i].clamp(0.0, 1.0);
+        }
+    }
     let weights: Vec<f64> = good.iter().map(|&i| servers[i]).collect();
     let (of, classes) = cluster(&profiles, &weights, settings);
     let mut tenants: Vec<Found> = wholes
@@ -94,13 +93,11 @@ pub fn classify(
             clipped: w.as_ref().map_or(0.0, |w| w.clipped),
             class: None,
             profile: None,
-            stable: None,
         })
         .collect();
     for (at, (&i, profile)) in good.iter().zip(profiles).enumerate() {
         tenants[i].class = Some(of[at]);
         tenants[i].profile = Some(profile);
-        tenants[i].stable = stable.as_ref().map(|stable| stable[at]);
     }
     Ok(Classified { tenants, classes, slots: spectra.slots() })
 }
@@ -111,9 +108,9 @@ fn profiles(spectra: &Spectra, rows: &[&[f64]], settings: &Settings) -> Vec<Prof
         .flat_map_iter(|pair| {
             let (one, other) = (pair[0], pair[pair.len() - 1]);
             let (first, second) = spectra.pair(one, other);
-            let mut both = vec![profile(one, &first, settings)];
+            let mut both = vec![profile(one, (spectra, &first), settings)];
             if pair.len() == 2 {
-                both.push(profile(other, &second, settings));
+                both.push(profile(other, (spectra, &second), settings));
             }
             both
         })
@@ -138,16 +135,25 @@ fn cluster(profiles: &[Profile], servers: &[f64], settings: &Settings) -> (Vec<u
         for (&i, cluster) in own.iter().zip(k_means(&points, k, settings.seed)) {
             of[i] = first + cluster;
             if classes.len() == of[i] {
-                classes.push(Class { pattern, mean: 0.0, peak: 0.0, tenants: 0, servers: 0.0 });
+                classes.push(Class {
+                    pattern,
+                    confidence: 0.0,
+                    mean: 0.0,
+                    peak: 0.0,
+                    tenants: 0,
+                    servers: 0.0,
+                });
             }
             let class = &mut classes[of[i]];
             class.tenants += 1;
             class.servers += servers[i];
+            class.confidence += servers[i] * profiles[i].confidence;
             class.mean += servers[i] * profiles[i].mean;
             class.peak += servers[i] * profiles[i].peak;
         }
     }
     for class in &mut classes {
+        class.confidence /= class.servers;
         class.mean /= class.servers;
         class.peak /= class.servers;
     }
@@ -171,12 +177,12 @@ mod tests {
 
     fn patterns(rows: &[Vec<f64>], settings: &Settings) -> Vec<Found> {
         let slots = rows[0].len();
-        classify(&rows.concat(), slots, &vec![1.0; rows.len()], settings).unwrap().tenants
+        classify(&rows.concat(), slots, &vec![1.0; rows.len()], None, settings).unwrap().tenants
     }
 
     fn of(found: &Found) -> (Pattern, usize) {
         let profile = found.profile.as_ref().unwrap();
-        (profile.pattern, profile.cycles)
+        (profile.pattern, if profile.period > 0.0 { (2160.0 / profile.period).round() as usize } else { 0 })
     }
 
     #[test]
@@ -220,6 +226,58 @@ mod tests {
         }
     }
 
+    /// Noise with a correlation time, in slots; deviation .1.
+    fn red_noise(correlation: f64, seed: u64) -> Vec<f64> {
+        let keep = (-1.0 / correlation).exp();
+        let mut at = 0.0;
+        trace(0.1 * (1.0 - keep * keep).sqrt(), seed, |_| 0.0)
+            .into_iter()
+            .map(|step| {
+                at = keep * at + step;
+                0.5 + at
+            })
+            .collect()
+    }
+
+    #[test]
+    fn noise_that_changes_slowly_is_seldom_periodic() {
+        let settings = Settings { slot_s: Some(1200.0), ..Settings::default() };
+        for hours in [8.0, 20.0, 42.0] {
+            let rows: Vec<_> = (0..100).map(|seed| red_noise(3.0 * hours, seed)).collect();
+            let found = patterns(&rows, &settings);
+            let periodic = found.iter().filter(|one| of(one).0 == Pattern::Periodic).count();
+            assert!(periodic <= 5, "{hours} h: {periodic} of 100");
+        }
+    }
+
+    #[test]
+    fn a_short_daily_peak_is_periodic_and_a_week_is_a_week_in_a_window_of_no_whole_weeks() {
+        let daily = |minutes: f64, seed| {
+            let mut random = Sequence::new(seed);
+            let of = |at: u32| {
+                let busy = (f64::from(at) * 5.0) % 1440.0 < minutes;
+                (if busy { 0.9 } else { 0.2 }) + 0.05 * (random.unit() - 0.5)
+            };
+            (0..31 * 288).map(of).collect::<Vec<f64>>()
+        };
+        let weekly: Vec<f64> = (0..31 * 288)
+            .map(|at| if (at / 288) % 7 < 5 { 0.5 } else { 0.2 + f64::from(at % 5) / 100.0 })
+            .collect();
+        let settings = Settings { stability: true, slot_s: Some(300.0), ..Settings::default() };
+        let found = patterns(&[daily(10.0, 1), daily(20.0, 2), daily(30.0, 3), weekly], &settings);
+        let periods: Vec<f64> =
+            found.iter().map(|one| one.profile.as_ref().unwrap().period.round()).collect();
+        assert_eq!(periods, [288.0, 288.0, 288.0, 7.0 * 288.0]);
+        assert!(found.iter().all(|one| of(one).0 == Pattern::Periodic), "{found:?}");
+    }
+
+    #[test]
+    fn servers_that_are_busy_in_turn_have_their_own_peak() {
+        let rows = trace(0.02, 1, |_| 0.44);
+        let found = classify(&rows, 2160, &[2.0], Some(&[0.7]), &Settings::default()).unwrap();
+        assert!((found.classes[0].peak - 0.7).abs() < 1e-12 && of(&found.tenants[0]).0 == Pattern::Constant);
+    }
+
     #[test]
     fn gaps_and_clock_shifts_leave_a_period_a_period() {
         let mut gaps = trace(0.02, 1, |day| 0.4 + 0.2 * (TAU * day).sin());
@@ -245,8 +303,12 @@ mod tests {
             trace(0.02, 3, |day| if day < 15.0 { 0.4 + 0.3 * (TAU * day).sin() } else { 0.4 }),
         ];
         let settings = Settings { stability: true, ..Settings::default() };
-        let stable: Vec<_> = patterns(&rows, &settings).iter().map(|found| found.stable).collect();
+        let stable: Vec<_> =
+            patterns(&rows, &settings).iter().map(|found| found.profile.as_ref().unwrap().stable).collect();
         assert_eq!(stable, [Some(true), Some(false), Some(false)]);
+        let found = patterns(&rows, &settings);
+        let seen: Vec<Pattern> = found.iter().map(|one| of(one).0).collect();
+        assert_eq!(seen, [Pattern::Periodic, Pattern::Unpredictable, Pattern::Unpredictable]);
     }
 
     #[test]
@@ -260,7 +322,7 @@ mod tests {
             .collect();
         let servers: Vec<f64> = (1..=12).map(f64::from).collect();
         let settings = Settings { classes: [2, 3, 1], ..Settings::default() };
-        let found = classify(&rows.concat(), 2160, &servers, &settings).unwrap();
+        let found = classify(&rows.concat(), 2160, &servers, None, &settings).unwrap();
         assert!((found.classes.iter().map(|c| c.servers).sum::<f64>() - 78.0).abs() < 1e-9);
         assert!(found.classes.is_sorted_by_key(|class| class.pattern) && found.classes.len() == 6);
         for tenant in &found.tenants {
@@ -282,7 +344,7 @@ mod tests {
     fn what_cannot_be_meant_is_refused_with_its_number() {
         let rows = vec![0.5; 64];
         let check = |slots, servers: &[f64], settings: Settings, code: &str| {
-            assert_eq!(classify(&rows, slots, servers, &settings).unwrap_err().code(), code);
+            assert_eq!(classify(&rows, slots, servers, None, &settings).unwrap_err().code(), code);
         };
         check(63, &[1.0], Settings::default(), "harvest-shape");
         check(16, &[1.0; 4], Settings::default(), "harvest-short");

@@ -121,7 +121,8 @@ mod tests {
 
     #[test]
     fn learnt_thresholds_give_each_type_the_work_of_its_class() {
-        let class = |pattern, servers| Class { pattern, mean: 0.5, peak: 0.9, tenants: 1, servers };
+        let class =
+            |pattern, servers| Class { pattern, confidence: 1.0, mean: 0.5, peak: 0.9, tenants: 1, servers };
         let classes = [
             class(Pattern::Periodic, 30.0),
             class(Pattern::Constant, 50.0),

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::settings::Settings;
-use crate::spectrum::mean;
+use crate::spectrum::{mean, Spectra};
 
 /// How a tenant's utilisation goes on.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
@@ -22,37 +22,50 @@ pub enum Pattern {
 pub struct Profile {
     /// Its pattern.
     pub pattern: Pattern,
+    /// How sure the pattern is, from 0 to 1.
+    pub confidence: f64,
     /// Mean utilisation.
     pub mean: f64,
     /// Highest utilisation.
     pub peak: f64,
     /// Standard deviation.
     pub deviation: f64,
-    /// Cycles of the strongest period in the window; 0 where there is none.
-    pub cycles: usize,
-    /// Share of the variance at that period and its harmonics.
+    /// Slots of the strongest period; 0 where there is none.
+    pub period: f64,
+    /// Share of the variance that repeats itself with that period.
     pub share: f64,
+    /// Whether both halves of the window show the pattern; None where nobody looked.
+    pub stable: Option<bool>,
     /// Amplitude by octave of frequency, from one cycle a window: what clustering compares.
     #[serde(skip)]
     pub bands: Vec<f64>,
 }
 
-/// Harmonics of a period that count for it: a daily load is no sine.
-const HARMONICS: usize = 6;
-/// Lines tried as a period's fundamental, and as its harmonics.
+/// Lines tried as a period, its half and its third.
 const CANDIDATES: usize = 12;
+/// A longer period has to explain more by this factor: it explains all that its parts do.
+const CLEARLY: f64 = 1.05;
+const DAY_S: f64 = 86_400.0;
+const WEEK_DAYS: f64 = 7.0;
+/// Of a cycle that is no whole number of slots: later cycles have moments between those of the first.
+const LEAST_BINS: usize = 12;
+/// Parts of the window whose spread tells how sure a constant tenant is.
+const PARTS: usize = 8;
 
-/// The profile of a whole trace with its spectrum.
-pub fn profile(values: &[f64], spectrum: &[f64], settings: &Settings) -> Profile {
-    let variance: f64 = spectrum.iter().sum();
-    let deviation = variance.max(0.0).sqrt();
-    let (cycles, share) = strongest_period(spectrum, variance, settings);
-    let pattern = if deviation < settings.constant_below {
-        Pattern::Constant
-    } else if share >= settings.periodic_share {
-        Pattern::Periodic
+/// The profile of a whole trace with its spectrum, which leaves out the last few slots.
+pub fn profile(values: &[f64], (spectra, spectrum): (&Spectra, &[f64]), settings: &Settings) -> Profile {
+    let deviation = spectrum.iter().sum::<f64>().max(0.0).sqrt();
+    let stretch = values.len() as f64 / spectra.slots() as f64;
+    let period = strongest_period(values, spectrum, stretch, settings);
+    let sure = period.chance <= 1.0 - settings.confidence;
+    let (pattern, confidence) = if deviation < settings.constant_below {
+        (Pattern::Constant, share_of_calm_parts(values, settings.constant_below))
+    } else if period.share < settings.periodic_share {
+        (Pattern::Unpredictable, 1.0)
+    } else if sure {
+        (Pattern::Periodic, 1.0 - period.chance)
     } else {
-        Pattern::Unpredictable
+        (Pattern::Unpredictable, period.chance)
     };
     let mut bands = Vec::new();
     let mut low = 1;
@@ -61,64 +74,200 @@ pub fn profile(values: &[f64], spectrum: &[f64], settings: &Settings) -> Profile
         bands.push(spectrum[low..high].iter().sum::<f64>().sqrt());
         low = high;
     }
-    Profile {
+    let mut found = Profile {
         pattern,
+        confidence,
         mean: mean(values),
         peak: values.iter().copied().fold(0.0, f64::max),
         deviation,
-        cycles,
-        share,
+        period: period.slots,
+        share: period.share,
+        stable: None,
         bands,
+    };
+    if settings.stability {
+        check_halves(&mut found, values, settings);
     }
+    found
 }
 
-/// Cycles of the period that explains most, and the share of variance that it explains.
-///
-/// A line counts only if it stands out from its surroundings: drifts and level shifts have their power at low
-/// frequencies, too, but spread over them.
-fn strongest_period(spectrum: &[f64], variance: f64, settings: &Settings) -> (usize, f64) {
-    let least = settings.least_cycles;
-    if variance <= 0.0 || spectrum.len() <= 2 * least {
-        return (0, 0.0);
+/// What only one half of the window shows may be gone tomorrow: it is unpredictable.
+fn check_halves(found: &mut Profile, values: &[f64], settings: &Settings) {
+    let half = values.len() / 2;
+    let halves = [&values[..half], &values[values.len() - half..]];
+    let deviates = |half: &&[f64]| deviation(half) >= settings.constant_below;
+    let stable = match found.pattern {
+        Pattern::Constant => !halves.iter().any(deviates),
+        Pattern::Unpredictable => halves.iter().all(deviates),
+        Pattern::Periodic => {
+            let least =
+                halves.map(|half| Fold::new(half, found.period).share()).into_iter().fold(1.0, f64::min);
+            if least < settings.periodic_share {
+                found.confidence = 1.0 - least.max(0.0) / settings.periodic_share;
+            }
+            least >= settings.periodic_share
+        }
+    };
+    if !stable {
+        found.pattern = Pattern::Unpredictable;
     }
-    let mut lines: Vec<usize> = (least..spectrum.len()).collect();
-    let strongest = CANDIDATES.min(lines.len());
-    lines.select_nth_unstable_by(strongest - 1, |&a, &b| spectrum[b].total_cmp(&spectrum[a]));
-    let mut best = (0, 0.0);
-    // The strongest first, so that a line's neighbour, which holds it, too, is not taken for it.
-    lines[..strongest].sort_unstable_by(|&a, &b| spectrum[b].total_cmp(&spectrum[a]));
-    for &line in &lines[..strongest] {
-        for part in 1..=3 {
-            let fundamental = line / part;
-            if fundamental < least || line % part != 0 {
-                continue;
-            }
-            let share = explained(spectrum, fundamental) / variance;
-            // Half a frequency has the same lines among its harmonics: it must explain clearly more. A line's
-            // surroundings, thousands of others at high frequencies, are looked at only where that holds.
-            if share > best.1 * 1.05 && stands_out(spectrum, line, settings.prominence) {
-                best = (fundamental, share);
-            }
+    found.stable = Some(stable);
+}
+
+fn deviation(values: &[f64]) -> f64 {
+    let mean = mean(values);
+    (values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / values.len() as f64).sqrt()
+}
+
+/// Share of the window's parts that stay as close to its mean as a constant tenant does.
+fn share_of_calm_parts(values: &[f64], constant_below: f64) -> f64 {
+    let middle = mean(values);
+    let parts = values.chunks_exact(values.len() / PARTS).take(PARTS);
+    let calm = |part: &&[f64]| {
+        let square = part.iter().map(|value| (value - middle).powi(2)).sum::<f64>() / part.len() as f64;
+        square.sqrt() < constant_below
+    };
+    parts.filter(calm).count() as f64 / PARTS as f64
+}
+
+struct Period {
+    slots: f64,
+    share: f64,
+    /// Probability that noise, however slowly it changes, repeats itself as much.
+    chance: f64,
+}
+
+/// The period that explains most of those that are no chance; of chances, the one that explains most.
+fn strongest_period(values: &[f64], spectrum: &[f64], stretch: f64, settings: &Settings) -> Period {
+    let mut best = Period { slots: 0.0, share: 0.0, chance: 1.0 };
+    let mut explained = 0.0;
+    if spectrum.iter().sum::<f64>() <= 0.0 || spectrum.len() <= 2 * settings.least_cycles {
+        return best;
+    }
+    for cycles in frequencies(values.len(), spectrum, stretch, settings) {
+        let fold = Fold::new(values, values.len() as f64 / cycles);
+        let share = fold.share();
+        if share <= best.share * CLEARLY {
+            continue;
+        }
+        let sure = best.chance <= 1.0 - settings.confidence;
+        let before = if sure { explained } else { 0.0 };
+        let chance = chance(&fold, before, spectrum, cycles / stretch);
+        if !sure || chance <= 1.0 - settings.confidence {
+            best = Period { slots: fold.period, share, chance };
+            explained = fold.explained;
         }
     }
     best
 }
 
-/// Variance at a frequency and its harmonics, a line's neighbours with it.
-fn explained(spectrum: &[f64], fundamental: usize) -> f64 {
-    (1..=HARMONICS)
-        .map(|h| h * fundamental)
-        .take_while(|&at| at + 1 < spectrum.len())
-        .map(|at| spectrum[at - 1..=at + 1].iter().sum::<f64>())
-        .sum()
+/// Frequencies worth a look, in cycles a window, the shortest period first: the strongest lines of the spectrum, their
+/// halves and thirds, the day and the week.
+fn frequencies(slots: usize, spectrum: &[f64], stretch: f64, settings: &Settings) -> Vec<f64> {
+    let least = settings.least_cycles as f64 - 0.01;
+    let days = settings.slot_s.map(|slot_s| slots as f64 * slot_s / DAY_S);
+    let mut found: Vec<f64> = days.into_iter().flat_map(|days| [days, days / WEEK_DAYS]).collect();
+    let mut lines: Vec<usize> = (settings.least_cycles.max(1)..spectrum.len() - 1).collect();
+    let strongest = CANDIDATES.min(lines.len());
+    lines.select_nth_unstable_by(strongest - 1, |&a, &b| spectrum[b].total_cmp(&spectrum[a]));
+    for &line in &lines[..strongest] {
+        // A wave between two lines has its power in both.
+        let (below, above) = (spectrum[line - 1].sqrt(), spectrum[line + 1].sqrt());
+        let side = below.max(above) / (below.max(above) + spectrum[line].sqrt());
+        let cycles = stretch * (line as f64 + if above > below { side } else { -side });
+        found.extend((1..=3).map(|part| snapped(cycles / f64::from(part), days)));
+    }
+    found.retain(|&cycles| cycles >= least && cycles <= slots as f64 / 2.0);
+    found.sort_unstable_by(|a, b| b.total_cmp(a));
+    found.dedup_by(|a, b| (*a - *b).abs() < 1e-9);
+    found
 }
 
-/// Whether a line has `prominence` times the power of those around it.
-fn stands_out(spectrum: &[f64], line: usize, prominence: f64) -> bool {
+/// A frequency that the window cannot tell from one that divides the day, or from the week, is that one.
+fn snapped(cycles: f64, days: Option<f64>) -> f64 {
+    let Some(days) = days else { return cycles };
+    let near = |known: f64| (cycles - known).abs() < 0.5;
+    let part = (cycles / days).round() * days;
+    if part > 0.0 && near(part) {
+        part
+    } else if near(days / WEEK_DAYS) {
+        days / WEEK_DAYS
+    } else {
+        cycles
+    }
+}
+
+/// A trace laid over itself, cycle upon cycle.
+struct Fold {
+    period: f64,
+    cycles: f64,
+    /// Moments of the mean cycle over slots of the window: the share of the variance of noise that it would have.
+    used: f64,
+    /// Share of the variance that the mean cycle has.
+    explained: f64,
+}
+
+impl Fold {
+    fn new(values: &[f64], period: f64) -> Self {
+        let whole = (period - period.round()).abs() < 1e-9;
+        let bins = if whole { period.round() as usize } else { (period as usize).max(LEAST_BINS) };
+        let (mut sums, mut counts) = (vec![0.0; bins], vec![0.0; bins]);
+        for (at, &value) in values.iter().enumerate() {
+            let bin = if whole { at % bins } else { ((at as f64 / period).fract() * bins as f64) as usize };
+            sums[bin] += value;
+            counts[bin] += 1.0;
+        }
+        let middle = mean(values);
+        let between: f64 = sums
+            .iter()
+            .zip(&counts)
+            .filter(|(_, &count)| count > 0.0)
+            .map(|(sum, count)| count * (sum / count - middle).powi(2))
+            .sum();
+        let all: f64 = values.iter().map(|value| (value - middle).powi(2)).sum();
+        let explained = if all > 0.0 { (between / all).min(1.0) } else { 0.0 };
+        let used = counts.iter().filter(|&&count| count > 0.0).count();
+        Self {
+            period,
+            cycles: values.len() as f64 / period,
+            used: used as f64 / values.len() as f64,
+            explained,
+        }
+    }
+
+    /// The share that repeats itself: without what the mean of so few cycles of noise has as well.
+    fn share(&self) -> f64 {
+        (self.explained - self.used) / (1.0 - self.used).max(1e-9)
+    }
+}
+
+/// Probability that noise explains as much of what `before` leaves over. Twice the smaller of two tests, times the lines
+/// that a period could have been found at.
+///
+/// The mean cycle: noise that changes slowly has one wave a cycle, whose amplitude and phase are drawn anew from cycle
+/// to cycle. The share that their sum keeps has the distribution Beta(1, cycles - 1). The line: its power against that
+/// of its surroundings, both exponential (F with 2 and 2n degrees), at the fundamental and two harmonics.
+fn chance(fold: &Fold, before: f64, spectrum: &[f64], line: f64) -> f64 {
+    let left = ((1.0 - fold.explained) / (1.0 - before).max(1e-12)).clamp(0.0, 1.0);
+    let cycle = left.powf(fold.cycles - 1.0);
+    let line =
+        (1..=3).map(|h| line_chance(spectrum, (f64::from(h) * line).round() as usize)).fold(1.0, f64::min);
+    let tried = fold.cycles.max(1.0);
+    (2.0 * tried * cycle.min(if before > 0.0 { 1.0 } else { 3.0 * line })).min(1.0)
+}
+
+/// Probability that a line stands so far above those around it.
+fn line_chance(spectrum: &[f64], line: usize) -> f64 {
+    if line < 2 || line + 2 > spectrum.len() - 1 {
+        return 1.0;
+    }
     let low = (line / 2).max(1);
     let high = (line + line / 2 + 1).min(spectrum.len() - 1);
     let (before, after) = (&spectrum[low..(line - 1).max(low)], &spectrum[(line + 2).min(high + 1)..=high]);
-    let around = before.len() + after.len();
-    let power: f64 = before.iter().chain(after).sum();
-    spectrum[line] > prominence * power / around.max(1) as f64
+    let around = (before.len() + after.len()) as f64;
+    let power = before.iter().chain(after).sum::<f64>() / around.max(1.0);
+    if power <= 0.0 {
+        return if spectrum[line] > 0.0 { 0.0 } else { 1.0 };
+    }
+    (1.0 + spectrum[line] / power / around).powf(-around)
 }

@@ -14,13 +14,15 @@ pub struct Settings {
     pub periodic_share: f64,
     /// Cycles that must be seen before a period is believed.
     pub least_cycles: usize,
-    /// Power of a period's line over that of its surroundings.
-    pub prominence: f64,
+    /// Least confidence in a period.
+    pub confidence: f64,
+    /// Seconds of a slot; None where days and weeks mean nothing.
+    pub slot_s: Option<f64>,
     /// Traces with more gaps are left out.
     pub most_missing: f64,
     /// Classes of each pattern, at most; as the paper had them for DC-9.
     pub classes: [usize; 3],
-    /// Whether halves of the window are looked at, too: what they agree on is stable.
+    /// Whether halves of the window are looked at, too: a pattern that one of them lacks is unpredictable.
     pub stability: bool,
     /// Of the clusters' beginnings.
     pub seed: u64,
@@ -32,7 +34,8 @@ impl Default for Settings {
             constant_below: 0.03,
             periodic_share: 0.3,
             least_cycles: 4,
-            prominence: 4.0,
+            confidence: 0.95,
+            slot_s: None,
             most_missing: 0.25,
             classes: [13, 5, 5],
             stability: false,
@@ -58,6 +61,7 @@ impl Settings {
         share("constant_below", self.constant_below)?;
         share("periodic_share", self.periodic_share)?;
         share("most_missing", self.most_missing)?;
+        share("confidence", self.confidence)?;
         if self.classes.contains(&0) {
             return Err(HarvestError::Range { what: "classes", found: 0.0, range: "1 and above" });
         }

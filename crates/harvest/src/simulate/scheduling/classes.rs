@@ -22,7 +22,13 @@ pub(super) fn history(
     let all = world.traces(slots, slot_hours, scaling);
     let traces: Vec<f64> = own.iter().flat_map(|&at| &all[at * slots..(at + 1) * slots]).copied().collect();
     let sizes: Vec<f64> = own.iter().map(|&at| world.tenants[at].servers.len() as f64).collect();
-    let found = classify(&traces, slots, &sizes, &Settings::default())?;
+    let found = classify(
+        &traces,
+        slots,
+        &sizes,
+        None,
+        &Settings { slot_s: Some(slot_hours * 3600.0), ..Settings::default() },
+    )?;
     let mut servers = vec![Vec::new(); found.classes.len()];
     for (&at, tenant) in own.iter().zip(&found.tenants) {
         if let Some(class) = tenant.class {
