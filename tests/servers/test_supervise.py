@@ -98,6 +98,12 @@ def test_what_cannot_be_supervised_is_refused_before_anything_is_started(server,
     assert not flag.exists()
 
 
+def test_a_job_that_fails_gives_its_exit_code(server, capsys):
+    words = ["--promise", EASY, "--window", "200ms", "--json"]
+    assert main(["colocate", "supervise", server[0], "sh -c 'exit 7'", *words]) == 7
+    assert json.loads(capsys.readouterr().out)["job_exit"] == 7
+
+
 @pytest.mark.parametrize("how", ["interrupted", "server-ended"])
 def test_it_ends_with_the_server_and_an_interrupted_one_gives_its_account(server, journal, how):
     words = ["--promise", EASY, "--window", "200ms", "--verbose", "--json"]

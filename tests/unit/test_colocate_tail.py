@@ -43,6 +43,16 @@ def test_exponential_service_grows_by_eq_3_6_and_several_workers_grow_less():
     assert four["M/G/4"][1] < 0.8 * one["M/G/1"][1]
 
 
+def test_figures_of_four_workers_have_intervals_that_hold_the_closed_form():
+    # M/M/4 at load .7, slower by .15: percentiles of P(W + S > t) by Erlang C.
+    found = grown(None, levels=[0.5, 0.99], load=0.7, lost=0.15, workers=4)
+    for (low, high), value, truth in zip(
+        found["intervals"]["M/G/4"], found["models"]["M/G/4"], (0.6826, 0.6146), strict=True
+    ):
+        assert low < value < high
+        assert low - 0.02 < truth < high + 0.02
+
+
 def test_a_queue_without_an_end_has_no_percentile():
     found = grown(None, levels=[0.99], load=0.9, lost=0.2)
     assert {values[0] for values in found["models"].values()} == {None}

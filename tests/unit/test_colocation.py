@@ -1,6 +1,7 @@
 """Predictions of what programs do to each other, their promise, their tail, and what they save."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -302,6 +303,25 @@ def test_a_cluster_is_steered_from_the_command_line(capsys, monkeypatch):
     assert {len(rows) for by in document["levels"].values() for rows in by.values()} == {80}
     text = render_steering(document, width=100, color=False)
     assert all(f"{one['instances']:.2%}" in text for one in document["paper"].values())
+
+
+@pytest.mark.parametrize(("words", "hint"), [(["--load", "50"], "write 50%"), (["--load", "x"], None)])
+def test_a_forgotten_percent_sign_is_told(words, hint, capsys):
+    assert main(["colocate", "tail", *words, "--json"]) == 2
+    error = json.loads(capsys.readouterr().out)
+    assert error["code"] == "bad-value" or hint is None
+    assert hint is None or error["hint"] == hint
+
+
+@pytest.mark.parametrize("option", ["--programs", "--partners", "--splits"])
+def test_the_twin_needs_one_of_everything(option, capsys):
+    assert main(["colocate", "twin", option, "0"]) == 2
+
+
+def test_hints_of_the_twin_name_its_own_options(small):
+    text = render_twin(small | {"promise": small["promise"] | {"least_rate": 0.9}}, width=100, color=False)
+    named = set(re.findall(r"--[a-z]+", text))
+    assert named == {"--programs", "--violations"}
 
 
 def test_profiles_of_the_twin_measure_loss_against_each_ones_own_rate():

@@ -328,6 +328,29 @@ def test_settings_that_others_changed_are_read_back_reported_and_written_again(t
     assert group.restore() == []
 
 
+@GROUPS
+def test_a_job_runs_until_its_last_daemon_has_ended_and_a_signal_is_a_failure(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with (
+        surgery(tmp_path / "j") as surgeon,
+        new_group(tmp_path / "j") as group,
+        running(["/bin/sh", "-c", f"setsid cat {pipe} & exit 3"], group, surgeon) as job,
+    ):
+        wait_for(lambda: not alive(job.pid) or job._top_code() == 3, "the end of the top", LAST_IN_LINE_S)
+        assert job.code() is None
+        pipe.write_text("end")
+        wait_for(lambda: job.code() is not None, "the end of the daemon", LAST_IN_LINE_S)
+        assert job.code() == 3
+    with (
+        surgery(tmp_path / "j") as surgeon,
+        new_group(tmp_path / "j") as group,
+        running(["/bin/sh", "-c", "kill -HUP $$"], group, surgeon) as job,
+    ):
+        wait_for(lambda: job.code() is not None, "the end of a job", LAST_IN_LINE_S)
+        assert job.code() == 128 + signal.SIGHUP
+
+
 KILLED = """
 import os, signal, sys, time
 from pathlib import Path

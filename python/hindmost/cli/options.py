@@ -36,9 +36,16 @@ def whole_number(hint: Any, tokens: Sequence[Any]) -> int:  # noqa: ANN401 (cycl
     return int(text)
 
 
-def whole(group: Group, help: str, metavar: str = "N") -> Parameter:
-    """Declare an option that takes a whole number."""
-    return Parameter(group=group, metavar=metavar, help=help, converter=whole_number)
+def whole(group: Group, help: str, metavar: str = "N", least: int | None = None) -> Parameter:
+    """Declare an option that takes a whole number of at least `least`."""
+
+    def convert(hint: Any, tokens: Sequence[Any]) -> int:  # noqa: ANN401 (cyclopts' types)
+        found = whole_number(hint, tokens)
+        if least is not None and found < least:
+            raise ValueError(f"{found} is below {least}")
+        return found
+
+    return Parameter(group=group, metavar=metavar, help=help, converter=convert)
 
 
 Json = Annotated[bool, switch(OUTPUT, "Print the result as JSON.", "--json")]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +14,10 @@ from hindmost.colocation.profiles import Array
 from hindmost.colocation.tail import LEAST_SERVICES, Queue, block_of, mm1, stretched
 from hindmost.documents import read_text
 from hindmost.errors import UsageError
+from hindmost.stats.estimate import Estimate
+from hindmost.stats.runs.intervals import mean_interval
 
-_REQUESTS = 100_000
+_REPETITIONS = 24
 
 
 def read_services(path: Path) -> Array:
@@ -64,6 +68,8 @@ def grown(
 ) -> dict[str, Any]:
     """Say by what share percentiles grow where a rate is lost, by model; None where a queue never ends.
 
+    Every simulated figure has an interval (95 %) over repetitions, in ``intervals``.
+
     Parameters
     ----------
     service : array or None
@@ -94,25 +100,34 @@ def grown(
             workers=workers,
         )
     rng = np.random.default_rng(seed)
-    service = rng.exponential(size=100_000) if service is None else service
-    at, between = np.array(levels), float(np.mean(service)) / (load * workers)
-    free = Queue.drawn(service, between, requests=_REQUESTS, seed=seed)
-    block = block_of(service)
-    spells = Queue.drawn(service, between, requests=_REQUESTS, block=block, seed=seed)
+    at, block = np.array(levels), 1 if service is None else block_of(service)
+    requests = 100_000 if workers == 1 else 20_000  # several workers are simulated request by request
+    free = _repeated(service, load * workers, 1, requests, rng)
+    spells = free if block == 1 else _repeated(service, load * workers, block, requests, rng)
 
-    def of(queue: Queue, takes: Array) -> list[float | None]:
-        if float(np.mean(takes)) >= between * workers:
+    # Of exponential service the mean over repetitions is known; of a sample, no more than a repetition is.
+    wide = 1.0 if service is None else math.sqrt(_REPETITIONS)
+
+    def of(queue: Queue, takes: Array) -> list[Estimate | None]:
+        if float(np.mean(takes)) * load >= float(np.mean(queue.service)):
             return [None] * len(at)
-        alone = queue.percentiles(at, servers=workers)
-        return [float(one) for one in queue.percentiles(at, takes, workers) / alone - 1]
+        ratios = queue.percentiles(at, takes, workers) / queue.percentiles(at, servers=workers) - 1
+        found = [mean_interval(row) for row in ratios]
+        return [
+            replace(
+                one,
+                low=one.value - wide * (one.value - one.low),
+                high=one.value + wide * (one.high - one.value),
+            )
+            for one in found
+        ]
 
     line = mm1(0.5, load, lost) / mm1(0.5, load) - 1
-    models: dict[str, list[float | None]] = {
-        "M/M/1": [line if np.isfinite(line) else None] * len(at),
-        "M/G/1" if workers == 1 else f"M/G/{workers}": of(free, free.service / (1 - lost)),
-        "regimes": of(spells, spells.service / (1 - lost)),
-    }
+    name = "M/G/1" if workers == 1 else f"M/G/{workers}"
+    models = {name: of(free, free.service / (1 - lost))}
+    models["regimes"] = models[name] if spells is free else of(spells, spells.service / (1 - lost))
     if beside is not None:
+        assert service is not None
         steps = np.linspace(0, 1, 101)
         levels_alone, levels_beside = np.quantile(service, steps), np.quantile(beside, steps)
         models["quantile map"] = of(free, stretched(levels_alone, levels_beside, free.service))
@@ -121,7 +136,31 @@ def grown(
         "load": load,
         "lost": lost,
         "workers": workers,
-        "cv": float(np.std(service) / np.mean(service)),
+        "cv": float(np.std(free.service) / np.mean(free.service)),
         "block": block,
-        "models": models,
+        "models": {"M/M/1": [line if np.isfinite(line) else None] * len(at)}
+        | {name: [None if one is None else one.value for one in found] for name, found in models.items()},
+        "intervals": {
+            name: [None if one is None else [one.low, one.high] for one in found]
+            for name, found in models.items()
+        },
     }
+
+
+def _repeated(
+    service: Array | None, busy: float, block: int, requests: int, rng: np.random.Generator
+) -> Queue:
+    """Repetitions of a queue: each has service times drawn anew, from exponential ones or from a sample.
+
+    The sample is drawn again for each repetition (block bootstrap), so that intervals cover its error, too.
+    """
+    if service is None:
+        sample = rng.exponential(size=(_REPETITIONS, requests))
+    else:
+        again = [_blocks(service, len(service), block, rng) for _ in range(_REPETITIONS)]
+        sample = np.stack([_blocks(one, requests, block, rng) for one in again])
+    return Queue(rng.exponential(sample.mean(axis=1, keepdims=True) / busy, sample.shape), sample)
+
+
+def _blocks(service: Array, count: int, block: int, rng: np.random.Generator) -> Array:
+    return Queue.drawn(service, 1.0, requests=count, block=block, seed=int(rng.integers(1 << 32))).service

@@ -95,7 +95,7 @@ class Queue:
 
     Attributes
     ----------
-    gaps, service : array
+    gaps, service : array, requests or repetitions x requests
         Before each request, and what it takes; in one unit of time.
     """
 
@@ -123,10 +123,10 @@ class Queue:
         return cls(rng.exponential(between, size=requests), drawn)
 
     def percentiles(self, levels: Array, service: Array | None = None, servers: int = 1) -> Array:
-        """Of latency, after a twentieth that begins with an empty queue."""
+        """Of latency, after a twentieth that begins with an empty queue; levels, or levels x repetitions."""
         takes = self.service if service is None else service
         latency = _lindley(self.gaps, takes) if servers == 1 else _workload(self.gaps, takes, servers)
-        found: Array = np.quantile(latency[len(takes) // 20 :], levels)
+        found: Array = np.quantile(latency[..., takes.shape[-1] // 20 :], levels, axis=-1)
         return found
 
 
@@ -160,20 +160,22 @@ def block_of(service: Array) -> int:
 
 def _lindley(gaps: Array, drawn: Array) -> Array:
     """Waits of one server (Lindley 1952), as the running maximum of a random walk."""
-    steps = np.concatenate([[0.0], drawn[:-1] - gaps[1:]])
-    walk = np.cumsum(steps)
-    waits: Array = walk - np.minimum.accumulate(walk)
+    steps = np.zeros_like(drawn)
+    steps[..., 1:] = drawn[..., :-1] - gaps[..., 1:]
+    walk = np.cumsum(steps, axis=-1)
+    waits: Array = walk - np.minimum.accumulate(walk, axis=-1)
     return waits + drawn
 
 
 def _workload(gaps: Array, drawn: Array, servers: int) -> Array:
     """Latency with several servers (Kiefer and Wolfowitz 1955): whoever is free first takes the next."""
-    import heapq
-
-    free = [0.0] * servers
-    latency = np.empty(len(drawn))
-    for at, (when, takes) in enumerate(zip(np.cumsum(gaps).tolist(), drawn.tolist(), strict=True)):
-        end = max(when, free[0]) + takes
-        heapq.heapreplace(free, end)
+    came, takes = np.atleast_2d(np.cumsum(gaps, axis=-1)).T, np.atleast_2d(drawn).T
+    free = np.zeros((takes.shape[1], servers))
+    rows = np.arange(len(free))
+    latency = np.empty(takes.shape)
+    for at, (when, work) in enumerate(zip(came, takes, strict=True)):
+        first = free.argmin(axis=1)
+        end = np.maximum(when, free[rows, first]) + work
+        free[rows, first] = end
         latency[at] = end - when
-    return latency
+    return latency.T.reshape(drawn.shape)

@@ -13,8 +13,8 @@ from hindmost.exits import Exit
 
 def steer(
     *,
-    servers: Annotated[int, whole(PROCEDURE, "Servers of six workers each.")] = 4000,
-    programs: Annotated[int, whole(PROCEDURE, "Random programs on the twin.")] = 28,
+    servers: Annotated[int, whole(PROCEDURE, "Servers of six workers each.", least=1)] = 4000,
+    programs: Annotated[int, whole(PROCEDURE, "Random programs on the twin.", least=1)] = 28,
     load: Annotated[
         str, option(LOAD, "SHARE", "How busy latency-sensitive servers are, for the tail.")
     ] = "50%",
@@ -24,7 +24,7 @@ def steer(
             LOAD, "FILE", "Who serves and what is offered, from a list of pods (CSV). [default: generated]"
         ),
     ] = None,
-    seed: Annotated[int, whole(PROCEDURE, "Of programs and arrivals.")] = 1,
+    seed: Annotated[int, whole(PROCEDURE, "Of programs and arrivals.", least=0)] = 1,
     json_: Json = False,
 ) -> int:
     """Simulate a cluster under four policies (none, random, steered, oracle) at 20 levels of service.

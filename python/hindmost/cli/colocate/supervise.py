@@ -45,8 +45,9 @@ def supervise(
     The job gets only what nobody else wants (cpu.idle), on fewer processors as soon as slow requests use up
     what a window may have of them, and nothing where the promise breaks; it is given back one by one after
     quiet windows. All of it is in the knobs' journal before it is done. A job that is started here ends with
-    this command, also by a kill -9; a running one goes on as it was found. Exit code 3: fewer than 95 % of
-    the windows were within the promise.
+    this command, also by a kill -9; a running one goes on as it was found. A job that leaves daemons behind
+    runs until they end. The exit code is that of a job that fails (128 and more: by a signal); else 3 where
+    fewer than 95 % of the windows were within the promise.
     """
     from hindmost import _engine
     from hindmost.errors import HostUnfit, UsageError
@@ -109,6 +110,8 @@ def supervise(
     else:
         print(render_supervision(document), end="")
     put_files({out: json.dumps(document, indent=1, allow_nan=False) + "\n"})
+    if document["job_exit"] is not None and document["job_exit"] > 0:
+        return document["job_exit"]
     if not document["windows"]:
         return Exit.INCONCLUSIVE
     return Exit.DONE if document["kept"] >= ENOUGH * len(document["windows"]) else Exit.CROSSED

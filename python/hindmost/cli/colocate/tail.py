@@ -23,7 +23,7 @@ def tail(
         Path | None, option(TARGET, "FILE", "Service times beside a job, for the map of quantiles.")
     ] = None,
     quantiles: Annotated[str, option(PROCEDURE, "LIST", "Percentiles.")] = "50,90,99",
-    seed: Annotated[int, whole(PROCEDURE, "Of arrivals and draws.")] = 1,
+    seed: Annotated[int, whole(PROCEDURE, "Of arrivals and draws.", least=0)] = 1,
     json_: Json = False,
 ) -> int:
     """Predict how percentiles of latency grow when a server becomes slower, by several models of its queue.

@@ -11,12 +11,12 @@ from hindmost.exits import Exit
 
 def twin(
     *,
-    programs: Annotated[int, whole(PROCEDURE, "Random programs.")] = 28,
+    programs: Annotated[int, whole(PROCEDURE, "Random programs.", least=1)] = 28,
     partners: Annotated[
-        int | None, whole(PROCEDURE, "Each runs beside so many others. [default: beside all]")
+        int | None, whole(PROCEDURE, "Each runs beside so many others. [default: beside all]", least=1)
     ] = None,
-    splits: Annotated[int, whole(PROCEDURE, "Random halves to learn on and to predict.")] = 100,
-    seed: Annotated[int, whole(PROCEDURE, "Of programs, ticks and splits.")] = 1,
+    splits: Annotated[int, whole(PROCEDURE, "Random halves to learn on and to predict.", least=1)] = 100,
+    seed: Annotated[int, whole(PROCEDURE, "Of programs, ticks and splits.", least=0)] = 1,
     violations: Annotated[
         str, option(PROCEDURE, "SHARE", "Of those admitted, how many may break the limit.")
     ] = "5%",

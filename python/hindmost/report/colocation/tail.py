@@ -14,11 +14,18 @@ def render_tail(document: Mapping[str, Any]) -> str:
         f"{document['lost']:.0%} of the rate lost at load {document['load']:.0%}, "
         + ("one worker" if workers == 1 else f"one queue for {workers} workers")
         + f", service with a coefficient of variation of {document['cv']:.2f}: percentiles grow by",
-        f"{'':<16} " + " ".join(f"{name:>8}" for name in names),
+        f"{'':<16} " + " ".join(f"{name:>24}" for name in names),
     ]
     for model, values in document["models"].items():
-        cells = ("no end" if one is None else f"{one:.1%}" for one in values)
-        lines.append(f"{model:<16} " + " ".join(f"{cell:>8}" for cell in cells))
+        intervals = document["intervals"].get(model, [None] * len(values))
+        cells = (_cell(*one) for one in zip(values, intervals, strict=True))
+        lines.append(f"{model:<16} " + " ".join(f"{cell:>24}" for cell in cells))
     if document["block"] > 1:
         lines.append(f"requests know of each other over {document['block']} of them (regimes)")
     return "\n".join(lines) + "\n"
+
+
+def _cell(value: float | None, interval: tuple[float, float] | None) -> str:
+    if value is None:
+        return "no end"
+    return f"{value:.1%}" if interval is None else f"{value:.1%} [{interval[0]:.1%}, {interval[1]:.1%}]"

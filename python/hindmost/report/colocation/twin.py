@@ -43,7 +43,7 @@ def render_twin(document: Mapping[str, Any], *, width: int | None = None, color:
         printed(
             console,
             f"no rate below {promise['least_rate']:.0%} can be promised by so few programs: one more of them"
-            " could break its limit in all its pairs; hint: --programs, or a higher --rate",
+            " could break its limit in all its pairs; hint: --programs, or a higher --violations",
         )
     printed(console, f"in {document['took_s']:.1f} s")
     return text_of(console)

@@ -60,9 +60,17 @@ class Job:
         self._start = started(pid)
 
     def code(self) -> int | None:
-        """Its exit code; None while it runs, -1 where it was not ours and has ended."""
+        """Its exit code, 128 and more for a signal; None while anything of it runs, -1 where it was not ours.
+
+        A job may leave daemons behind: it runs until the group is empty.
+        """
+        code = self._top_code()
+        return None if code is not None and self.group.members() else code
+
+    def _top_code(self) -> int | None:
         if self._process is not None:
-            return self._process.poll()
+            code = self._process.poll()
+            return code if code is None or code >= 0 else 128 - code
         with contextlib.suppress(Gone):
             if started(self.pid) == self._start:
                 return None
