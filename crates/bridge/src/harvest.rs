@@ -1,8 +1,11 @@
 //! Classes, choice and placement by history.
 
+use hindmost_harvest::traces::{Grid, Reader, Source};
 use hindmost_harvest::{HarvestError, Settings};
 use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
+use pyo3::types::PyByteArray;
+use serde::de::DeserializeOwned;
 
 use crate::fault::raise;
 use crate::quantile::numbers;
@@ -11,20 +14,89 @@ fn harvest_error(error: HarvestError) -> PyErr {
     raise(error.code(), &error.to_string())
 }
 
-/// Classifies traces (float64, by rows of `slots`) of tenants with so many servers; settings and answer as JSON text.
+fn unreadable(error: serde_json::Error) -> PyErr {
+    harvest_error(HarvestError::Unreadable(error.to_string()))
+}
+
+fn parsed<T: DeserializeOwned>(text: &str) -> PyResult<T> {
+    serde_json::from_str(text).map_err(unreadable)
+}
+
+/// Classifies traces (float32, by rows of `slots`) of tenants with so many servers, which have these peaks; settings and
+/// answer as JSON text.
 #[pyfunction]
+#[pyo3(signature = (traces, slots, servers, peaks, settings))]
 pub fn harvest_classify(
     py: Python<'_>,
-    traces: PyBuffer<f64>,
+    traces: PyBuffer<f32>,
     slots: usize,
     servers: Vec<f64>,
+    peaks: Option<Vec<f64>>,
     settings: &str,
 ) -> PyResult<String> {
-    let unreadable = |e: serde_json::Error| harvest_error(HarvestError::Unreadable(e.to_string()));
-    let settings: Settings = serde_json::from_str(settings).map_err(unreadable)?;
+    let settings: Settings = parsed(settings)?;
     let rows = numbers(&traces)?;
-    let found = py.detach(|| hindmost_harvest::classify(rows, slots, &servers, &settings));
+    let found = py.detach(|| hindmost_harvest::classify(rows, slots, &servers, peaks.as_deref(), &settings));
     serde_json::to_string(&found.map_err(harvest_error)?).map_err(unreadable)
+}
+
+/// Utilisation traces from files: `survey` each file, ask for `facts`, then `average`.
+#[pyclass(module = "hindmost._engine")]
+#[derive(Default)]
+pub struct TraceReader {
+    reader: Reader,
+}
+
+#[pymethods]
+impl TraceReader {
+    #[new]
+    fn new() -> Self {
+        Self::default()
+    }
+
+    /// Looks at a file; the file and what it has are JSON.
+    fn survey(&mut self, py: Python<'_>, source: &str) -> PyResult<String> {
+        let source: Source = parsed(source)?;
+        let counted = py.detach(|| self.reader.survey(&source)).map_err(harvest_error)?;
+        serde_json::to_string(&counted).map_err(unreadable)
+    }
+
+    /// Servers, usual gap and window of all files, as JSON; None without a reading.
+    fn facts(&mut self) -> PyResult<Option<String>> {
+        self.reader.facts().map(|facts| serde_json::to_string(&facts).map_err(unreadable)).transpose()
+    }
+
+    /// Averages of tenants (float32, a row of slots each), peaks of servers and their readings outside of the grid, and
+    /// how each server stands to its tenant where `balanced`. `rows` has each server's tenant; `grid` is start and slot in
+    /// seconds, slots, tenants.
+    #[allow(clippy::type_complexity)]
+    fn average<'py>(
+        &self,
+        py: Python<'py>,
+        sources: Vec<String>,
+        rows: Vec<Option<usize>>,
+        grid: (f64, f64, usize, usize),
+        balanced: bool,
+    ) -> PyResult<(Bound<'py, PyByteArray>, Vec<f64>, Vec<u64>, Option<Vec<f64>>)> {
+        let sources = sources.iter().map(|one| parsed(one)).collect::<PyResult<Vec<Source>>>()?;
+        let (start, slot_s, slots, tenants) = grid;
+        let grid = Grid { start, slot_s, slots, tenants };
+        let (found, balance) = py
+            .detach(|| {
+                let found = self.reader.average(&sources, &rows, grid)?;
+                let balance =
+                    balanced.then(|| self.reader.balance(&sources, &rows, grid, &found.cpu)).transpose()?;
+                Ok((found, balance))
+            })
+            .map_err(harvest_error)?;
+        let bytes = PyByteArray::new_with(py, 4 * found.cpu.len(), |into| {
+            for (cell, value) in into.chunks_exact_mut(4).zip(&found.cpu) {
+                cell.copy_from_slice(&value.to_ne_bytes());
+            }
+            Ok(())
+        })?;
+        Ok((bytes, found.peaks, found.outside, balance))
+    }
 }
 
 /// Asks a simulator about servers as they were recorded: traces (float64) by rows, one a tenant, of a

@@ -43,7 +43,7 @@ mod _engine {
     #[pymodule_export]
     use super::fault::EngineError;
     #[pymodule_export]
-    use super::harvest::{harvest, harvest_classify, harvest_replay};
+    use super::harvest::{harvest, harvest_classify, harvest_replay, TraceReader};
     #[pymodule_export]
     use super::host::{
         confine, cpu_counters, doctor, host_facts, monotonic_ns, process_cpu_ns, socket_queues, tcp_counters,

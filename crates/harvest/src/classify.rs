@@ -54,8 +54,8 @@ pub struct Classified {
 
 /// Classifies the average servers of tenants: `traces` by rows of `slots`, `servers` of each (a weight), and the `peaks`
 /// of their servers, where those are known: servers that are busy in turn have a higher one than their average.
-pub fn classify(
-    traces: &[f64],
+pub fn classify<T: Copy + Into<f64> + Sync>(
+    traces: &[T],
     slots: usize,
     servers: &[f64],
     peaks: Option<&[f64]>,
@@ -73,52 +73,54 @@ pub fn classify(
         return Err(HarvestError::Range { what: "servers of a tenant", found, range: "more than 0" });
     }
     let spectra = Spectra::new(slots);
-    let wholes: Vec<Option<Whole>> = traces.par_chunks(slots).map(whole).collect();
-    let good: Vec<usize> = (0..wholes.len())
-        .filter(|&i| wholes[i].as_ref().is_some_and(|w| w.missing <= settings.most_missing))
-        .collect();
-    let rows: Vec<&[f64]> = good.iter().filter_map(|&i| wholes[i].as_ref()).map(|w| &w.values[..]).collect();
-    let mut profiles = profiles(&spectra, &rows, settings);
+    let mut tenants: Vec<Found> =
+        traces.par_chunks(2 * slots).flat_map_iter(|pair| look(pair, slots, &spectra, settings)).collect();
+    let good: Vec<usize> = (0..tenants.len()).filter(|&i| tenants[i].profile.is_some()).collect();
     if let Some(peaks) = peaks {
-        for (profile, &i) in profiles.iter_mut().zip(&good) {
-            profile.peak = peaks[i].clamp(0.0, 1.0);
+        for (tenant, peak) in tenants.iter_mut().zip(peaks) {
+            tenant.profile.iter_mut().for_each(|profile| profile.peak = peak.clamp(0.0, 1.0));
         }
     }
+    let profiles: Vec<&Profile> = good.iter().filter_map(|&i| tenants[i].profile.as_ref()).collect();
     let weights: Vec<f64> = good.iter().map(|&i| servers[i]).collect();
     let (of, classes) = cluster(&profiles, &weights, settings);
-    let mut tenants: Vec<Found> = wholes
+    for (&i, class) in good.iter().zip(of) {
+        tenants[i].class = Some(class);
+    }
+    Ok(Classified { tenants, classes, slots: spectra.slots() })
+}
+
+/// Looks at one trace, or at two with one transform; nothing of them is kept but their profiles.
+fn look<T: Copy + Into<f64>>(pair: &[T], slots: usize, spectra: &Spectra, settings: &Settings) -> Vec<Found> {
+    let wholes: Vec<Option<Whole>> = pair
+        .chunks(slots)
+        .map(|row| whole(&row.iter().map(|&value| value.into()).collect::<Vec<f64>>()))
+        .collect();
+    let good = |w: &&Whole| w.missing <= settings.most_missing;
+    let rows: Vec<&[f64]> = wholes.iter().flatten().filter(good).map(|w| &w.values[..]).collect();
+    let mut profiles = Vec::new();
+    if let (Some(one), Some(other)) = (rows.first(), rows.last()) {
+        let (first, second) = spectra.pair(one, other);
+        profiles = rows
+            .iter()
+            .zip([first, second])
+            .map(|(row, lines)| profile(row, (spectra, &lines), settings))
+            .collect();
+    }
+    let mut profiles = profiles.into_iter();
+    wholes
         .iter()
         .map(|w| Found {
             missing: w.as_ref().map_or(1.0, |w| w.missing),
             clipped: w.as_ref().map_or(0.0, |w| w.clipped),
             class: None,
-            profile: None,
-        })
-        .collect();
-    for (at, (&i, profile)) in good.iter().zip(profiles).enumerate() {
-        tenants[i].class = Some(of[at]);
-        tenants[i].profile = Some(profile);
-    }
-    Ok(Classified { tenants, classes, slots: spectra.slots() })
-}
-
-/// Profiles of rows, two to a transform, on all processors.
-fn profiles(spectra: &Spectra, rows: &[&[f64]], settings: &Settings) -> Vec<Profile> {
-    rows.par_chunks(2)
-        .flat_map_iter(|pair| {
-            let (one, other) = (pair[0], pair[pair.len() - 1]);
-            let (first, second) = spectra.pair(one, other);
-            let mut both = vec![profile(one, (spectra, &first), settings)];
-            if pair.len() == 2 {
-                both.push(profile(other, (spectra, &second), settings));
-            }
-            both
+            profile: w.as_ref().filter(good).and_then(|_| profiles.next()),
         })
         .collect()
 }
 
 /// Classes of each pattern, and the class of every profile.
-fn cluster(profiles: &[Profile], servers: &[f64], settings: &Settings) -> (Vec<usize>, Vec<Class>) {
+fn cluster(profiles: &[&Profile], servers: &[f64], settings: &Settings) -> (Vec<usize>, Vec<Class>) {
     let mut of = vec![0; profiles.len()];
     let mut classes = Vec::new();
     let patterns = [Pattern::Periodic, Pattern::Constant, Pattern::Unpredictable];
@@ -127,7 +129,7 @@ fn cluster(profiles: &[Profile], servers: &[f64], settings: &Settings) -> (Vec<u
         let points: Vec<Vec<f64>> = own
             .iter()
             .map(|&i| {
-                let one = &profiles[i];
+                let one = profiles[i];
                 [one.mean, one.peak].iter().chain(&one.bands).copied().collect()
             })
             .collect();

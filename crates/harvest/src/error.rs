@@ -8,6 +8,9 @@ pub enum HarvestError {
     /// The document is no such JSON.
     #[error("the document cannot be read: {0}")]
     Unreadable(String),
+    /// A file of traces cannot be read.
+    #[error("{0}")]
+    File(String),
     /// Rows and their length do not make the matrix.
     #[error("{values} values are no {tenants} traces of {slots} slots")]
     Shape {
@@ -54,6 +57,7 @@ impl HarvestError {
     pub fn code(&self) -> &'static str {
         match self {
             Self::Unreadable(_) => "harvest-document",
+            Self::File(_) => "harvest-file",
             Self::Shape { .. } => "harvest-shape",
             Self::Short { .. } => "harvest-short",
             Self::Range { .. } => "harvest-range",

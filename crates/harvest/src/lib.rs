@@ -23,6 +23,7 @@ mod sequence;
 mod settings;
 pub mod simulate;
 mod spectrum;
+pub mod traces;
 
 pub use asked::{answer, replay};
 pub use classify::{classify, Class, Classified, Found};

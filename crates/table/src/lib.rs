@@ -7,7 +7,7 @@ mod read;
 mod write;
 
 pub use error::TableError;
-pub use read::{column_kinds, read_integers, read_reals, read_texts};
+pub use read::{column_kinds, read_groups, read_integers, read_reals, read_texts, Rows};
 pub use write::{Group, Writer};
 
 /// Stands for null in a column of integers.

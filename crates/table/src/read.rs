@@ -1,3 +1,4 @@
+use std::collections::HashMap;
 use std::path::Path;
 
 use hindmost_sys::file::open_regular;
@@ -5,7 +6,7 @@ use parquet::basic::Type as Physical;
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{ByteArray, DataType};
 use parquet::errors::ParquetError;
-use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 
 use crate::{TableError, NULL};
 
@@ -46,13 +47,17 @@ pub fn read_integers(path: &Path, names: &[&str]) -> Result<Vec<Vec<i64>>, Table
 /// # Errors
 /// If the file cannot be read, has no such column, or the column holds no numbers.
 pub fn read_reals(path: &Path, names: &[&str]) -> Result<Vec<Vec<f64>>, TableError> {
-    read(path, names, &f64::NAN, |column| match column {
+    read(path, names, &f64::NAN, as_reals)
+}
+
+fn as_reals(column: ColumnReader) -> Option<Records<f64>> {
+    match column {
         ColumnReader::DoubleColumnReader(mut reader) => Some(records(&mut reader, |value| value)),
         ColumnReader::FloatColumnReader(mut reader) => Some(records(&mut reader, f64::from)),
         ColumnReader::Int64ColumnReader(mut reader) => Some(records(&mut reader, |value| value as f64)),
         ColumnReader::Int32ColumnReader(mut reader) => Some(records(&mut reader, f64::from)),
         _ => None,
-    })
+    }
 }
 
 /// Reads columns of texts, in the order of `names`; the empty text for null.
@@ -77,25 +82,78 @@ fn read<T: Clone>(
     values: impl Fn(ColumnReader) -> Option<Records<T>>,
 ) -> Result<Vec<Vec<T>>, TableError> {
     let file = SerializedFileReader::new(open_regular(path)?)?;
-    let schema = file.metadata().file_metadata().schema_descr_ptr();
     let mut columns = vec![Vec::new(); names.len()];
     for group in 0..file.num_row_groups() {
         let group = file.get_row_group(group)?;
         for (name, into) in names.iter().zip(&mut columns) {
-            let at = schema.columns().iter().position(|column| column.name() == *name);
-            let at = at.ok_or_else(|| TableError::MissingColumn((*name).to_owned()))?;
-            let other = || TableError::OtherKind((*name).to_owned());
-            let (values, levels) = values(group.get_column_reader(at)?).ok_or_else(other)??;
-            if group.metadata().column(at).column_descr().max_def_level() == 0 {
-                into.extend(values);
-            } else {
-                let mut values = values.into_iter();
-                let next = |&level: &i16| if level > 0 { values.next() } else { None };
-                into.extend(levels.iter().map(next).map(|value| value.unwrap_or_else(|| null.clone())));
-            }
+            into.extend(column(&*group, name, null, &values)?);
         }
     }
     Ok(columns)
+}
+
+/// One column of a row group.
+fn column<T: Clone>(
+    group: &dyn RowGroupReader,
+    name: &str,
+    null: &T,
+    values: impl Fn(ColumnReader) -> Option<Records<T>>,
+) -> Result<Vec<T>, TableError> {
+    let columns = group.metadata().columns();
+    let at = columns.iter().position(|column| column.column_descr().name() == name);
+    let at = at.ok_or_else(|| TableError::MissingColumn(name.to_owned()))?;
+    let other = || TableError::OtherKind(name.to_owned());
+    let (values, levels) = values(group.get_column_reader(at)?).ok_or_else(other)??;
+    if columns[at].column_descr().max_def_level() == 0 {
+        return Ok(values);
+    }
+    let mut values = values.into_iter();
+    let next = |&level: &i16| if level > 0 { values.next() } else { None };
+    Ok(levels.iter().map(next).map(|value| value.unwrap_or_else(|| null.clone())).collect())
+}
+
+/// Rows of a row group: columns of reals, and one of texts by their number among the different ones.
+pub struct Rows {
+    /// Columns in the order of their names; NaN where a value is null.
+    pub reals: Vec<Vec<f64>>,
+    /// Of each row, the number of its text.
+    pub codes: Vec<u32>,
+    /// The different texts; the empty one stands for null.
+    pub texts: Vec<String>,
+}
+
+/// Reads columns of reals and one of texts, a row group at a time, so that no column is ever whole in memory.
+///
+/// # Errors
+/// If the file cannot be read, has no such column, or a column holds something else.
+pub fn read_groups(
+    path: &Path,
+    reals: &[&str],
+    text: &str,
+    mut each: impl FnMut(Rows),
+) -> Result<(), TableError> {
+    let file = SerializedFileReader::new(open_regular(path)?)?;
+    for group in 0..file.num_row_groups() {
+        let group = file.get_row_group(group)?;
+        let reals = reals.iter().map(|name| column(&*group, name, &f64::NAN, as_reals));
+        let reals = reals.collect::<Result<Vec<_>, _>>()?;
+        let words = column(&*group, text, &ByteArray::new(), |column| match column {
+            ColumnReader::ByteArrayColumnReader(mut reader) => Some(records(&mut reader, |bytes| bytes)),
+            _ => None,
+        })?;
+        let mut known: HashMap<&[u8], u32> = HashMap::new();
+        let mut texts = Vec::new();
+        let mut codes = Vec::with_capacity(words.len());
+        for word in &words {
+            let bytes = if word.is_empty() { &[] } else { word.data() };
+            codes.push(*known.entry(bytes).or_insert_with(|| {
+                texts.push(String::from_utf8_lossy(bytes).into_owned());
+                texts.len() as u32 - 1
+            }));
+        }
+        each(Rows { reals, codes, texts });
+    }
+    Ok(())
 }
 
 fn records<D: DataType, T>(reader: &mut ColumnReaderImpl<D>, convert: impl Fn(D::T) -> T) -> Records<T> {

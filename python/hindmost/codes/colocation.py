@@ -157,6 +157,10 @@ CODES: dict[str, Code] = {
     "few-readings": Code(
         "The traces have too few usable readings for this.", "Record longer traces, or use a longer `--slot`."
     ),
+    "no-whole-trace": Code(
+        "Too much of every trace is missing to tell a pattern.",
+        "Check the clocks of the servers, or use a longer `--slot`.",
+    ),
     "no-owner": Code("No server that has a trace belongs to a tenant.", "List the servers in `tenants.csv`."),
     "too-many-slots": Code(
         "Readings spread over so long a time that one of their clocks must be wrong.",

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from hindmost import _engine
 from hindmost.documents import read_json
-from hindmost.errors import UsageError
+from hindmost.errors import Inconclusive, UsageError
 from hindmost.harvest.reading import Traces
 from hindmost.progress import step
 from hindmost.store.harvest import Classes, ClassifiedTenant
@@ -32,14 +32,14 @@ class Settings:
         Share of the variance that a period with its harmonics must explain. It need not be a day.
     least_cycles
         Cycles that must be seen before a period is believed.
-    prominence
-        Power of a period's line over that of its surroundings.
+    confidence
+        How sure a period must be: one less the probability that noise repeats itself as much.
     most_missing
         Tenants with a larger share of missing slots are left out.
     classes
         Classes of periodic, constant and unpredictable tenants, at most.
     stability
-        Look at both halves of the window, too.
+        Look at both halves of the window, too: a pattern that one of them lacks is unpredictable.
     seed
         Of the clusters' beginnings.
     """
@@ -47,7 +47,7 @@ class Settings:
     constant_below: float = 0.03
     periodic_share: float = 0.3
     least_cycles: int = 4
-    prominence: float = 4.0
+    confidence: float = 0.95
     most_missing: float = 0.25
     classes: tuple[int, int, int] = (13, 5, 5)
     stability: bool = True
@@ -70,6 +70,8 @@ def classify(traces: Traces, settings: Settings | None = None) -> Classes:
     ------
     UsageError
         Traces are too short for the cycles asked for, or a setting is out of range.
+    Inconclusive
+        Too much of every trace is missing.
 
     Examples
     --------
@@ -84,12 +86,14 @@ def classify(traces: Traces, settings: Settings | None = None) -> Classes:
     import numpy as np
 
     settings = settings or Settings()
-    cpu = np.ascontiguousarray(traces.cpu, dtype=np.float64)
+    cpu = np.ascontiguousarray(traces.cpu, dtype=np.float32)
     servers = [float(max(1, len(tenant.servers))) for tenant in traces.tenants]
-    asked = json.dumps(dataclasses.asdict(settings))
+    asked = json.dumps({**dataclasses.asdict(settings), "slot_s": traces.slot_s})
     try:
         with step(f"classifying {len(servers):,} tenants"):
-            found = json.loads(_engine.harvest_classify(cpu.reshape(-1), cpu.shape[1], servers, asked))
+            found = json.loads(
+                _engine.harvest_classify(cpu.reshape(-1), cpu.shape[1], servers, traces.peaks, asked)
+            )
     except _engine.EngineError as error:
         raise UsageError(
             error.args[0],
@@ -98,7 +102,6 @@ def classify(traces: Traces, settings: Settings | None = None) -> Classes:
             slots=cpu.shape[1],
             settings=dataclasses.asdict(settings),
         ) from None
-    window_s = found["slots"] * traces.slot_s
     tenants: list[ClassifiedTenant] = []
     for tenant, one in zip(traces.tenants, found["tenants"], strict=True):
         periodic = one.get("pattern") == "periodic"
@@ -112,15 +115,25 @@ def classify(traces: Traces, settings: Settings | None = None) -> Classes:
                 "space": tenant.space or float(len(tenant.servers)),
                 "class": one["class"],
                 "pattern": one.get("pattern"),
+                "confidence": one.get("confidence"),
                 "mean": one.get("mean"),
                 "peak": one.get("peak"),
                 "deviation": one.get("deviation"),
-                "period_s": window_s / one["cycles"] if periodic else None,
+                "period_s": one["period"] * traces.slot_s if periodic else None,
                 "share": one.get("share"),
                 "missing": one["missing"],
                 "clipped": one["clipped"],
-                "stable": one["stable"],
+                "stable": one.get("stable"),
             }
+        )
+    left_out = [one["name"] for one in tenants if one["class"] is None]
+    if len(left_out) == len(tenants):
+        raise Inconclusive(
+            "no-whole-trace",
+            f"more than {settings.most_missing:.0%} of every trace is missing, so there is no class",
+            hint="check the clocks of the servers, or use a longer --slot",
+            tenants=len(tenants),
+            most=settings.most_missing,
         )
     return {
         "schema": SCHEMA,
@@ -129,8 +142,10 @@ def classify(traces: Traces, settings: Settings | None = None) -> Classes:
         "settings": dataclasses.asdict(settings),
         "classes": found["classes"],
         "shares": {pattern: _share(tenants, pattern) for pattern in PATTERNS},
-        "left_out": [one["name"] for one in tenants if one["class"] is None],
+        "left_out": left_out,
         "unowned_servers": traces.unowned,
+        "columns": traces.columns,
+        "other_clocks": traces.other_clocks,
         "tenants": tenants,
     }
 

@@ -8,9 +8,10 @@ Pattern = Literal["periodic", "constant", "unpredictable"]
 
 
 class Class(TypedDict):
-    """A class of tenants; mean and peak are those of its servers."""
+    """A class of tenants; confidence in their pattern, mean and peak are means over its servers."""
 
     pattern: Pattern
+    confidence: float
     mean: float
     peak: float
     tenants: int
@@ -28,6 +29,7 @@ ClassifiedTenant = TypedDict(
         "space": float,
         "class": int | None,
         "pattern": Pattern | None,
+        "confidence": float | None,
         "mean": float | None,
         "peak": float | None,
         "deviation": float | None,
@@ -49,8 +51,22 @@ class Share(TypedDict):
     stable: float | None
 
 
+class TraceColumns(TypedDict):
+    """How the columns of files of one format were understood; a column is a name, or a number from 1."""
+
+    format: str
+    files: int
+    time: str
+    server: str
+    load: str
+    unit: Literal["share", "percent"]
+
+
 class Classes(TypedDict):
-    """``hindmost.classes/1``: tenants and their classes."""
+    """``hindmost.classes/1``: tenants and their classes.
+
+    ``other_clocks``: servers whose readings all lie apart from most others', and are left out.
+    """
 
     schema: str
     slot_s: float
@@ -60,6 +76,8 @@ class Classes(TypedDict):
     shares: dict[str, Share]
     left_out: list[str]
     unowned_servers: int
+    columns: list[TraceColumns]
+    other_clocks: list[str]
     tenants: list[ClassifiedTenant]
 
 

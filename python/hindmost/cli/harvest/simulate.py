@@ -75,7 +75,7 @@ def simulate(
             asked[key] = given
     recorded = None
     if traces is not None:
-        recorded = read_traces(traces, slot_s=None if slot is None else parse_duration(slot))
+        recorded = read_traces(traces, slot_s=None if slot is None else parse_duration(slot), balanced=True)
     found = simulated(kind, made, traces=recorded, **asked)
     if json_:
         print(json.dumps(found, allow_nan=False))

@@ -1,4 +1,4 @@
-"""Formats of utilisation traces, one function each: file in, readings out.
+"""Formats of utilisation traces, one row each: which column is what.
 
 ================  ====================================================================================
 format            its rows
@@ -16,18 +16,15 @@ refused. Parquet is read where it is compressed by snappy, or not at all.
 
 from __future__ import annotations
 
-import csv
-import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
+from hindmost import _engine
 from hindmost.documents import open_table
 from hindmost.errors import UsageError
-
-if TYPE_CHECKING:
-    import numpy as np
 
 TIMES = ("time", "time_s", "timestamp")
 SERVERS = ("server", "vm", "host", "machine")
@@ -35,17 +32,35 @@ LOADS = {"cpu": 1.0, "utilisation": 1.0, "utilization": 1.0, "cpu_percent": 0.01
 """Columns of utilisation, and what makes shares of them."""
 
 
-class Readings(NamedTuple):
-    """Of one file: moments in s, which server, utilisation as a share; NaN where the file has no number."""
+class Layout(NamedTuple):
+    """Which columns of a file hold time, server and load.
 
-    times: np.ndarray
-    of: np.ndarray
-    servers: list[str]
-    cpu: np.ndarray
+    Attributes
+    ----------
+    format : str
+        One of `FORMATS`, or ``parquet``.
+    time, server, load : str
+        Names of columns, or their numbers from 1; ``file name`` where each file is a server.
+    scale : float
+        What makes shares of the loads.
+    columns : dict
+        The same for the engine.
+    """
+
+    format: str
+    time: str
+    server: str
+    load: str
+    scale: float
+    columns: dict[str, Any]
+
+    def source(self, path: Path) -> dict[str, Any]:
+        """A file of this layout, as the engine reads it."""
+        return {"path": str(path), "columns": self.columns, "time_scale": 1.0, "load_scale": self.scale}
 
 
-def read_file(path: Path, name: str | None = None) -> Readings:
-    """Read one file.
+def layout_of(path: Path, name: str | None = None) -> Layout:
+    """Find which column of a file is what.
 
     Parameters
     ----------
@@ -56,35 +71,28 @@ def read_file(path: Path, name: str | None = None) -> Readings:
     Raises
     ------
     UsageError
-        It has no known format, or a row is not of it; with the line.
+        It has no known format, or lacks a column.
     """
     if path.suffix == ".parquet":
-        return _parquet(path)
-    return (FORMATS[name] if name else _format_of(path)).read(path)
-
-
-def line_of(path: Path, time_s: float) -> int | None:
-    """The first line of a file, or row of a Parquet file, with this time."""
-    if path.suffix == ".parquet":
-        return int((_parquet(path).times == time_s).argmax()) + 1
-    with open_table(path) as file:
-        for number, line in enumerate(file, 1):
-            if any(_number(field.strip()) == time_s for field in re.split("[,;]", line)[:2]):
-                return number
-    return None
-
-
-def _format_of(path: Path) -> Format:
+        with readable(path):
+            time, server, load = _named([one for one, _ in _engine.parquet_columns(str(path))], path)
+        columns = {"parquet": {"time": time, "server": server, "load": load}}
+        return Layout("parquet", time, server, load, LOADS[load], columns)
     with open_table(path) as file:
         head = file.readline().strip()
+    name = name or _format_of(path, head)
+    return FORMATS[name].layout(name, path, head)
+
+
+def _format_of(path: Path, head: str) -> str:
     fields = [field.strip() for field in head.split(",")]
-    for one in FORMATS.values():
+    for name, one in FORMATS.items():
         if one.fits(head, fields):
-            return one
+            return name
     if len(fields) in (19, 20) and all(map(_is_number, fields[:5])):
         raise UsageError(
             "unsupported",
-            f"{path} looks like Google's task_usage of 2011: a row for each task, not for each server",
+            f"{path} looks like Google's task_usage of 2011, which has a row for each task, not each server",
             hint="add up the CPU rates of a machine's tasks, and write time,server,cpu",
             path=str(path),
             line=1,
@@ -109,143 +117,16 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _number(text: str) -> float:
-    """A reading that is no number is missing, not wrong: collectors write NA, null, nothing."""
-    return float(text) if _is_number(text) else math.nan
-
-
-def _gathered(rows: Iterable[tuple[int, str, str, float]], path: Path) -> Readings:
-    """Readings of rows: their line, time, server and load.
+@contextmanager
+def readable(path: Path) -> Iterator[None]:
+    """Turn what the engine says of a file into an error.
 
     Raises
     ------
     UsageError
-        If a time is not a number; names the line.
     """
-    import numpy as np
-
-    number: dict[str, int] = {}
-    times, of, cpu = [], [], []
-    for line, time, server, load in rows:
-        if not math.isfinite(at := _number(time)):
-            raise UsageError(
-                "bad-file",
-                f"{path}:{line}: the time {time[:40]!r} is not a number of seconds",
-                hint="write times in seconds, or correct the line",
-                path=str(path),
-                line=line,
-                key="time",
-                value=time[:40],
-            )
-        times.append(at)
-        of.append(number.setdefault(server, len(number)))
-        cpu.append(load)
-    found = Readings(np.array(times), np.array(of, dtype=np.int64), list(number), np.array(cpu))
-    return _checked(found, path)
-
-
-def _checked(found: Readings, path: Path) -> Readings:
-
-    if not len(found.times):
-        raise UsageError(
-            "few-readings", f"{path} has no readings", hint="check the file", path=str(path), have=0
-        )
-    return found
-
-
-def _rows(path: Path, fields: int) -> Iterator[tuple[int, list[str]]]:
-    """Rows with their lines; a torn last line, which has fewer fields, is left out.
-
-    Raises
-    ------
-    UsageError
-        If a row before the last has fewer fields; names the line.
-    """
-    with open_table(path) as file:
-        table = csv.reader(file)
-        torn = 0
-        try:
-            for row in table:
-                if torn:
-                    raise UsageError(
-                        "bad-file",
-                        f"{path}:{torn} has fewer than {fields} fields",
-                        hint="correct or remove the line",
-                        path=str(path),
-                        line=torn,
-                        need=fields,
-                    )
-                if len(row) >= fields:
-                    yield table.line_num, row
-                elif row:
-                    torn = table.line_num
-        except csv.Error as error:
-            raise UsageError(
-                "bad-file",
-                f"{path}:{table.line_num}: {error}",
-                hint="correct or remove the line",
-                path=str(path),
-                line=table.line_num,
-            ) from None
-
-
-def _by_place(time: int, server: int, percent: int, fields: int) -> Callable[[Path], Readings]:
-    """A reader of files without a header, by the places of their fields."""
-
-    def read(path: Path) -> Readings:
-        rows = _rows(path, fields)
-        return _gathered(
-            ((at, row[time], row[server], 0.01 * _number(row[percent])) for at, row in rows), path
-        )
-
-    return read
-
-
-def _bitbrains(path: Path) -> Readings:
-    def rows() -> Iterator[tuple[int, str, str, float]]:
-        with open_table(path) as file:
-            names = [name.strip() for name in file.readline().split(";")]
-            if "CPU usage [%]" not in names:
-                raise UsageError(
-                    "bad-file",
-                    f"{path} has no column CPU usage [%]; its columns are {', '.join(names)[:200]}",
-                    hint="give a file of Bitbrains as published",
-                    path=str(path),
-                    line=1,
-                    key="CPU usage [%]",
-                )
-            column = names.index("CPU usage [%]")
-            for at, line in enumerate(file, 2):
-                fields = line.split(";")
-                if len(fields) > column:
-                    yield at, fields[0].strip(), path.stem, 0.01 * _number(fields[column].strip())
-
-    return _gathered(rows(), path)
-
-
-def _columns(path: Path) -> Readings:
-    rows = _rows(path, 1)
-    names = [name.strip() for name in next(rows)[1]]
-    time, server, load = _named(names, path)
-    at = [names.index(name) for name in (time, server, load)]
-    scale = LOADS[load]
-    read = (
-        (line, row[at[0]], row[at[1]], scale * _number(row[at[2]]))
-        for line, row in rows
-        if len(row) > max(at)
-    )
-    return _gathered(read, path)
-
-
-def _parquet(path: Path) -> Readings:
-    import numpy as np
-
-    from hindmost import _engine
-
     try:
-        time, server, load = _named([name for name, _ in _engine.parquet_columns(str(path))], path)
-        reals = [np.frombuffer(one) for one in _engine.read_reals(str(path), [time, load])]
-        words = _engine.read_words(str(path), [server])[0]
+        yield
     except _engine.EngineError as error:
         told = str(error.args[1])  # begins with the path
         if packed := re.search(r"Disabled feature at compile time: (\w+)", told):
@@ -260,11 +141,60 @@ def _parquet(path: Path) -> Readings:
         raise UsageError(
             "bad-file",
             told,
-            hint="use a Parquet file with the columns time, server and cpu",
+            hint="use a file with the columns time, server and cpu",
             path=str(path),
         ) from None
-    servers, of = np.unique(np.array(words), return_inverse=True)
-    return _checked(Readings(reals[0], of, [str(name) for name in servers], LOADS[load] * reals[1]), path)
+
+
+def line_of(path: Path, time_s: float) -> int | None:
+    """The first line of a text file with this time; None of Parquet."""
+    if path.suffix == ".parquet":
+        return None
+    with open_table(path) as file:
+        for number, line in enumerate(file, 1):
+            if any(_is_number(field) and float(field) == time_s for field in re.split("[,;]", line)[:2]):
+                return number
+    return None
+
+
+def _text(
+    delimiter: str, skip: int, time: int, server: int | None, load: int, fields: int, name: str
+) -> dict[str, Any]:
+    text = {"delimiter": delimiter, "skip": skip, "time": time, "server": server, "load": load}
+    return {"text": {**text, "fields": fields, "name": name}}
+
+
+def _by_place(time: int, server: int, percent: int, fields: int) -> Callable[[str, Path, str], Layout]:
+    """Layouts of files without a header, by the places of their fields."""
+
+    def layout(name: str, path: Path, head: str) -> Layout:
+        columns = _text(",", 0, time, server, percent, fields, "")
+        return Layout(name, str(time + 1), str(server + 1), str(percent + 1), 0.01, columns)
+
+    return layout
+
+
+def _bitbrains(name: str, path: Path, head: str) -> Layout:
+    names = [one.strip() for one in head.split(";")]
+    load = "CPU usage [%]"
+    if load not in names:
+        raise UsageError(
+            "bad-file",
+            f"{path} has no column {load}; its columns are {', '.join(names)[:200]}",
+            hint="give a file of Bitbrains as published",
+            path=str(path),
+            line=1,
+            key=load,
+        )
+    columns = _text(";", 1, 0, None, names.index(load), 0, path.stem)
+    return Layout(name, names[0], "file name", load, 0.01, columns)
+
+
+def _columns(name: str, path: Path, head: str) -> Layout:
+    names = [one.strip().strip('"') for one in head.split(",")]
+    time, server, load = _named(names, path)
+    places = [names.index(one) for one in (time, server, load)]
+    return Layout(name, time, server, load, LOADS[load], _text(",", 1, *places, 0, ""))
 
 
 def _named(names: list[str], path: Path) -> tuple[str, str, str]:
@@ -287,10 +217,10 @@ def _named(names: list[str], path: Path) -> tuple[str, str, str]:
 
 
 class Format(NamedTuple):
-    """What tells a format by its first line and that line's fields, and its reader."""
+    """What tells a format by its first line and that line's fields, and its layout."""
 
     fits: Callable[[str, list[str]], bool]
-    read: Callable[[Path], Readings]
+    layout: Callable[[str, Path, str], Layout]
 
 
 def _numbers(fields: Sequence[str], count: int, *places: int) -> bool:

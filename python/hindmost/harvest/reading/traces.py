@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from hindmost import _engine
 from hindmost.errors import UsageError
-from hindmost.harvest.reading.formats import FORMATS, Readings, line_of, read_file
+from hindmost.harvest.reading.formats import FORMATS, Layout, layout_of, line_of, readable
 from hindmost.harvest.reading.tenants import NAMES, Tenant, read_tenants
 from hindmost.names import nearest
-from hindmost.progress import counted
+from hindmost.progress import counted, step
+from hindmost.store.harvest import TraceColumns
 
 if TYPE_CHECKING:
     import numpy as np
 
+STRAY_SHARE = 0.01
+"""Fewer readings than this that lie far from all others, those of their servers too, have a wrong time."""
 MOST_CELLS = 500_000_000
 """Tenants times slots; above it (4 GB) a wrong clock is likelier than a data center."""
 
@@ -28,24 +35,40 @@ class Traces:
     ----------
     tenants : list of Tenant
         In the order of rows.
-    cpu : array of shape (tenants, slots)
+    cpu : array of float32, tenants x slots
         Utilisation of the average server, as a share; NaN where nothing was recorded.
     slot_s : float
         Length of a slot.
     unowned : int
         Servers with a trace and without a tenant, left out.
+    peaks : list of float or None
+        Of each tenant, the 99th percentile over its servers of their highest utilisation: servers that are
+        busy in turn have a higher one than their average.
     balance : dict
         By server, its mean over that of its tenant's average server at the same times; 1 where nobody knows.
+    columns : list of TraceColumns
+        How the columns of files were understood.
+    other_clocks : list of str
+        Servers whose readings all lie apart from most others'; they are left out.
     """
 
     tenants: list[Tenant]
     cpu: np.ndarray
     slot_s: float
     unowned: int = 0
+    peaks: list[float] | None = None
     balance: dict[str, float] = field(default_factory=dict)
+    columns: list[TraceColumns] = field(default_factory=list)
+    other_clocks: list[str] = field(default_factory=list)
 
 
-def read_traces(folder: Path | str, *, slot_s: float | None = None, format_: str | None = None) -> Traces:
+def read_traces(
+    folder: Path | str,
+    *,
+    slot_s: float | None = None,
+    format_: str | None = None,
+    balanced: bool = False,
+) -> Traces:
     """Read a folder of traces; servers of one tenant are averaged slot by slot.
 
     Parameters
@@ -56,8 +79,10 @@ def read_traces(folder: Path | str, *, slot_s: float | None = None, format_: str
     slot_s : float, optional
         Length of a slot in seconds; the usual gap between readings where it is not given.
     format_ : str, optional
-        Format of all files but Parquet, of `hindmost.harvest.reading.formats.FORMATS`; that of each file's
-        first line where it is not given.
+        Format of all files that are not Parquet: one of `hindmost.harvest.reading.formats.FORMATS`. That of
+        its first line for each file where it is not given.
+    balanced : bool
+        Whether `Traces.balance` is needed: it takes one more look at all files.
 
     Raises
     ------
@@ -99,27 +124,38 @@ def read_traces(folder: Path | str, *, slot_s: float | None = None, format_: str
             known=list(FORMATS),
         )
     owner = read_tenants(folder)
-    read = [read_file(path, format_) for path in counted("reading traces", paths)]
-    _refuse_stray_times(paths, read)
-    slot = _usual_gap(read) if slot_s is None else slot_s
-    start = min(float(one.times.min()) for one in read)
-    at = [_slots_of(one, start, slot) for one in read]
-    slots = 1 + max(int(one.max()) for one in at)
+    layouts = [layout_of(path, format_) for path in paths]
+    sources = [json.dumps(layout.source(path)) for path, layout in zip(paths, layouts, strict=True)]
+    reader = _engine.TraceReader()
+    for path, layout, source in counted("reading traces", list(zip(paths, layouts, sources, strict=True))):
+        with readable(path):
+            _check(json.loads(reader.survey(source)), path, layout)
+    facts = json.loads(reader.facts() or "null")
+    slot = _usual_gap(facts) if slot_s is None else slot_s
+    begin, end = facts["window"]
+    other = {one["name"] for one in facts["servers"] if one["last"] < begin or one["first"] > end}
+    servers = [one for one in facts["servers"] if one["name"] not in other]
+    few = sum(one["readings"] for one in servers) - facts["inside"]
+    if 0 < few <= STRAY_SHARE * facts["inside"]:
+        raise _stray_time(paths, servers, (begin, end), few)
+    start = min(one["first"] for one in servers)
+    slots = 1 + max(_last_slot(one, start, slot) for one in servers)
+    rows: list[int | None] = []
     names: dict[str, int] = {}
     tenants: list[Tenant] = []
     unowned: set[str] = set()
-
-    def row_of(server: str) -> int:
+    for one in facts["servers"]:
+        server = one["name"]
         tenant = Tenant(server, server, [server], space=1.0) if owner is None else owner.get(server)
         if tenant is None:
             unowned.add(server)
-            return -1
+        if tenant is None or server in other:
+            rows.append(None)
+            continue
         if tenant.name not in names:
             names[tenant.name] = len(tenants)
             tenants.append(tenant)
-        return names[tenant.name]
-
-    rows = [np.array([row_of(server) for server in one.servers]) for one in read]
+        rows.append(names[tenant.name])
     if not tenants:
         raise UsageError(
             "no-owner",
@@ -138,108 +174,110 @@ def read_traces(folder: Path | str, *, slot_s: float | None = None, format_: str
             slots=slots,
             slot_s=slot,
         )
-    sums, counts = np.zeros(len(tenants) * slots), np.zeros(len(tenants) * slots)
-    cells = []
-    for one, row, place in zip(read, rows, at, strict=True):
-        good = np.isfinite(one.cpu) & (one.cpu >= 0) & (row[one.of] >= 0)
-        cell = row[one.of[good]] * slots + place[good]
-        sums += np.bincount(cell, one.cpu[good], len(sums))
-        counts += np.bincount(cell, minlength=len(sums))
-        cells.append((good, cell))
-    cpu = np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0)
-    return Traces(tenants, cpu.reshape(len(tenants), slots), slot, len(unowned), _balance(read, cells, cpu))
-
-
-def _balance(
-    read: Sequence[Readings], cells: Sequence[tuple[np.ndarray, np.ndarray]], cpu: np.ndarray
-) -> dict[str, float]:
-    """Each server's load over its tenant's at the same times."""
-    import numpy as np
-
-    own: dict[str, float] = {}
-    shared: dict[str, float] = {}
-    for one, (good, cell) in zip(read, cells, strict=True):
-        of, n = one.of[good], len(one.servers)
-        sums = np.bincount(of, one.cpu[good], n), np.bincount(of, cpu[cell], n)
-        for server, mine, ours in zip(one.servers, *sums, strict=True):
-            own[server] = own.get(server, 0.0) + float(mine)
-            shared[server] = shared.get(server, 0.0) + float(ours)
-    return {server: own[server] / ours if (ours := shared[server]) > 0.0 else 1.0 for server in own}
-
-
-def _slots_of(one: Readings, start: float, slot: float) -> np.ndarray:
-    """The slot of each reading, counted from 0.
-
-    Readings of a server have a common offset within their slots; around it they are rounded, so that a server
-    that is read in the middle of slots has a reading in each.
-    """
-    import numpy as np
-
-    places = (one.times - start) / slot
-    turns = np.exp(2j * np.pi * places)
-    sums = (
-        np.bincount(one.of, turns.real, len(one.servers)),
-        np.bincount(one.of, turns.imag, len(one.servers)),
+    with step("averaging traces"), readable(folder):
+        cpu, peaks, _, balance = reader.average(sources, rows, (start, slot, slots, len(tenants)), balanced)
+    own: list[list[float]] = [[] for _ in tenants]
+    for row, peak in zip(rows, peaks, strict=True):
+        if row is not None:
+            own[row].append(peak)
+    return Traces(
+        tenants,
+        np.frombuffer(cpu, dtype=np.float32).reshape(len(tenants), slots),
+        slot,
+        len(unowned),
+        [float(np.quantile(one, 0.99, method="inverted_cdf")) for one in own],
+        {one["name"]: ratio for one, ratio in zip(facts["servers"], balance or (), strict=bool(balance))},
+        _understood(layouts),
+        sorted(other),
     )
-    offset = np.arctan2(sums[1], sums[0]) / (2 * np.pi) % 1.0
-    offset[offset > 0.75] -= 1.0  # a little early
-    found: np.ndarray = np.maximum(np.rint(places - offset[one.of]), 0.0).astype(np.int64)
-    return found
 
 
-STRAY_SHARE = 0.01
-"""Fewer readings than this, apart from all others by more than these span together, have a wrong time."""
-
-
-def _refuse_stray_times(paths: Sequence[Path], read: Sequence[Readings]) -> None:
-    """Refuse a few readings that lie far from all others: they would stretch the window.
+def _check(counted: Mapping[str, Any], path: Path, layout: Layout) -> None:
+    """Refuse a file without readings, or with a row that is none.
 
     Raises
     ------
     UsageError
-        Names file, line and server of the first.
+        Names the line.
     """
-    import numpy as np
-
-    times = np.sort(np.concatenate([one.times for one in read]))
-    gaps = np.diff(times)
-    if not len(gaps):
-        return
-    widest = int(gaps.argmax())
-    below, above = times[: widest + 1], times[widest + 1 :]
-    few, many = (below, above) if len(below) < len(above) else (above, below)
-    if len(few) > STRAY_SHARE * len(times) or gaps[widest] <= many[-1] - many[0]:
-        return
-    stray = float(few[0])
-    for path, one in zip(paths, read, strict=True):
-        found = np.flatnonzero(one.times == stray)
-        if len(found):
-            line, server = line_of(path, stray), one.servers[one.of[found[0]]]
-            raise UsageError(
-                "bad-file",
-                f"{path}:{line}: the time {stray:.10g} s of {server} is {gaps[widest] / 86_400:.0f} days away"
-                f" from the other readings; they are {(many[-1] - many[0]) / 86_400:.3g} days long",
-                hint="correct or remove the line",
-                path=str(path),
-                line=line,
-                key="time",
-                value=stray,
-                name=server,
-                wrong=len(few),
-            )
+    skipped = layout.columns["text"]["skip"] if "text" in layout.columns else 0
+    if not counted["rows"]:
+        raise UsageError(
+            "few-readings", f"{path} has no readings", hint="check the file", path=str(path), have=0
+        )
+    if counted["wrong"] is not None:
+        line, text = counted["wrong"][0] + skipped, counted["wrong"][1]
+        raise UsageError(
+            "bad-file",
+            f"{path}:{line}: the time {text!r} is not a number of seconds",
+            hint="write times in seconds, or correct the line",
+            path=str(path),
+            line=line,
+            key="time",
+            value=text,
+        )
+    if counted["short"] is not None:
+        line, need = counted["short"] + skipped, layout.columns["text"]["fields"]
+        raise UsageError(
+            "bad-file",
+            f"{path}:{line} has fewer than {need} fields",
+            hint="correct or remove the line",
+            path=str(path),
+            line=line,
+            need=need,
+        )
 
 
-def _usual_gap(read: Sequence[Readings]) -> float:
+def _last_slot(server: Mapping[str, Any], start: float, slot: float) -> int:
+    """The slot of a server's last reading: as the engine counts, around the place of the first in its slot."""
+    place = (server["first"] - start) / slot
+    return int((server["last"] - start) / slot - (place - math.floor(place + 0.25)) + 0.5)
+
+
+def _understood(layouts: Sequence[Layout]) -> list[TraceColumns]:
+    """How the columns were understood, each way once."""
+    ways = Counter((one.format, one.time, one.server, one.load, one.scale) for one in layouts)
+    return [
+        {
+            "format": name,
+            "files": files,
+            "time": time,
+            "server": server,
+            "load": load,
+            "unit": "share" if scale == 1.0 else "percent",
+        }
+        for (name, time, server, load, scale), files in ways.items()
+    ]
+
+
+def _stray_time(
+    paths: Sequence[Path], servers: Sequence[Mapping[str, Any]], window: tuple[float, float], few: int
+) -> UsageError:
+    """The error for a few readings that lie far from those of their servers: names file, line and server."""
+    begin, end = window
+    one = next(one for one in servers if one["first"] < begin or one["last"] > end)
+    stray = one["first"] if one["first"] < begin else one["last"]
+    apart = max(begin - stray, stray - end)
+    found = ((path, line) for path in paths if (line := line_of(path, stray)) is not None)
+    path, line = next(found, (paths[0], None))
+    where = path if line is None else f"{path}:{line}"
+    return UsageError(
+        "bad-file",
+        f"{where}: the time {stray:.10g} s of {one['name']} is {apart / 86_400:.0f} days away from the other"
+        f" readings; they are {(end - begin) / 86_400:.3g} days long",
+        hint="correct or remove the line",
+        path=str(path),
+        line=line,
+        key="time",
+        value=stray,
+        name=one["name"],
+        wrong=few,
+    )
+
+
+def _usual_gap(facts: Mapping[str, Any]) -> float:
     """The median gap between a server's readings."""
-    import numpy as np
-
-    gaps = []
-    for one in read:
-        order = np.lexsort((one.times, one.of))
-        apart = np.diff(one.times[order])
-        gaps.append(apart[(np.diff(one.of[order]) == 0) & (apart > 0)])
-    together = np.concatenate(gaps)
-    if not len(together):
+    if facts["gap_s"] is None:
         raise UsageError(
             "few-readings",
             "no server has two readings, so the length of a slot is unknown",
@@ -247,4 +285,4 @@ def _usual_gap(read: Sequence[Readings]) -> float:
             have=1,
             need=2,
         )
-    return float(np.median(together))
+    return float(facts["gap_s"])

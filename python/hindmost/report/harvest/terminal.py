@@ -29,17 +29,22 @@ def render_classes(found: Classes) -> str:
     servers = sum(len(one["servers"]) for one in found["tenants"])
     lines = [
         f"{len(found['tenants'])} tenants, {servers} servers; {days:.3g} days of {found['slot_s']:g} s slots",
+        *(
+            f"{one['files']} files as {one['format']}: time {one['time']}, server {one['server']}, load"
+            f" {one['load']} ({one['unit']})"
+            for one in found["columns"]
+        ),
         "",
         "pattern          tenants  servers  same in both halves",
     ]
     for pattern, share in found["shares"].items():
         stable = "-" if share["stable"] is None else f"{share['stable']:.0%}"
         lines.append(f"{pattern:15} {share['tenants']:8.1%} {share['servers']:8.1%}  {stable:>19}")
-    lines += ["", "class  pattern        tenants  servers   mean   peak"]
+    lines += ["", "class  pattern        tenants  servers   mean   peak  confidence"]
     for number, one in enumerate(found["classes"][:SHOWN]):
         lines.append(
             f"{number:5}  {one['pattern']:13} {one['tenants']:8} {one['servers']:8g} {one['mean']:6.1%}"
-            f" {one['peak']:6.1%}"
+            f" {one['peak']:6.1%} {one['confidence']:11.0%}"
         )
     if len(found["classes"]) > SHOWN:
         lines.append(f"and {len(found['classes']) - SHOWN} more: --json")
@@ -70,6 +75,11 @@ def render_classes(found: Classes) -> str:
         lines += ["", f"{days:.3g} days are a long time: are times in seconds (not ms), and clocks alike?"]
     if len({one["environment"] for one in found["tenants"]}) < ENVIRONMENTS:
         lines += ["", "fewer than 3 environments: three replicas of a block cannot be kept apart"]
+    if found["other_clocks"]:
+        few = ", ".join(found["other_clocks"][:5])
+        lines.append(
+            f"left out, by a clock far from all others: {len(found['other_clocks'])} servers ({few})"
+        )
     if found["unowned_servers"]:
         lines.append(f"left out, of no tenant: {found['unowned_servers']} servers")
     return "\n".join(lines) + "\n"

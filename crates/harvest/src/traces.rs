@@ -1,0 +1,617 @@
+//! Utilisation traces from files, streamed twice: first who is there and when, then the averages of tenants.
+//!
+//! Nothing is kept but a cell for each slot of a tenant, and a few numbers for each server: a data center's month is
+//! tens of gigabytes of text.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::io::Read;
+use std::path::PathBuf;
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::error::HarvestError;
+
+/// Bytes of text that are parsed at once.
+const BLOCK: usize = 4 << 20;
+/// Servers whose readings tell the usual gap.
+const SAMPLED: usize = 64;
+const DAY_S: f64 = 86_400.0;
+const MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// A file, and which of its columns is what.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Source {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Its columns.
+    pub columns: Columns,
+    /// What makes seconds of its times.
+    pub time_scale: f64,
+    /// What makes shares of its loads.
+    pub load_scale: f64,
+}
+
+/// Columns of time, server and load.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Columns {
+    /// Text with a delimiter, by position; `skip` lines at the top are none.
+    Text {
+        /// Between two columns.
+        delimiter: char,
+        /// Lines of the head.
+        skip: usize,
+        /// Position of the time.
+        time: usize,
+        /// Position of the server; None where a file is a server.
+        server: Option<usize>,
+        /// Position of the load.
+        load: usize,
+        /// Fields of a row; the last one may be torn and have fewer.
+        fields: usize,
+        /// Name of the server, where no column has it.
+        name: String,
+    },
+    /// Parquet, by name.
+    Parquet {
+        /// Name of the column of times.
+        time: String,
+        /// Of servers.
+        server: String,
+        /// Of loads.
+        load: String,
+    },
+}
+
+/// A hash of short names; nobody attacks it who could not fill the disk as well.
+#[derive(Default)]
+struct ShortHasher(u64);
+
+impl Hasher for ShortHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        for part in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..part.len()].copy_from_slice(part);
+            self.0 = (self.0.rotate_left(5) ^ u64::from_le_bytes(word)).wrapping_mul(0x517c_c1b7_2722_0a95);
+        }
+    }
+
+    fn finish(&self) -> u64 {
+        self.0 ^ (self.0 >> 32)
+    }
+}
+
+type Names<V> = HashMap<Vec<u8>, V, BuildHasherDefault<ShortHasher>>;
+
+/// What is known of a server after the first look.
+#[derive(Clone, Debug, Serialize)]
+pub struct Seen {
+    /// Its name.
+    pub name: String,
+    /// Earliest time, seconds.
+    pub first: f64,
+    /// Latest time, seconds.
+    pub last: f64,
+    /// Readings.
+    pub readings: u64,
+}
+
+/// What a file has; lines count from 1.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Counted {
+    /// Lines, or rows of a Parquet file.
+    pub lines: u64,
+    /// Rows with all columns.
+    pub rows: u64,
+    /// The first line whose time is no number, and what stands there.
+    pub wrong: Option<(u64, String)>,
+    /// The first line with too few fields that is not the last.
+    pub short: Option<u64>,
+    /// The last line, where it has too few fields.
+    #[serde(skip)]
+    torn: Option<u64>,
+}
+
+impl Counted {
+    /// Counts a row; `line` is its number within the block.
+    fn row(&mut self, line: u64, time: f64, text: &[u8]) {
+        self.rows += 1;
+        self.short = self.short.or(self.torn);
+        if self.wrong.is_none() && !time.is_finite() {
+            self.wrong = Some((line, text_of(&text[..text.len().min(40)])));
+        }
+    }
+
+    /// Adds what follows.
+    fn add(&mut self, next: Self) {
+        let at = |line: u64| self.lines + line;
+        self.short =
+            self.short.or_else(|| (next.rows > 0 || next.torn.is_some()).then_some(self.torn).flatten());
+        self.short = self.short.or(next.short.map(at));
+        self.torn = next.torn.map(at).or(self.torn);
+        self.wrong = self.wrong.take().or(next.wrong.map(|(line, text)| (at(line), text)));
+        self.rows += next.rows;
+        self.lines += next.lines;
+    }
+}
+
+/// What all files have.
+#[derive(Clone, Debug, Serialize)]
+pub struct Facts {
+    /// Servers by first appearance.
+    pub servers: Vec<Seen>,
+    /// Median gap between readings of a server, seconds; None where no server has two.
+    pub gap_s: Option<f64>,
+    /// First and last moment of most readings, seconds: without clocks that are off by more than the window.
+    pub window: (f64, f64),
+    /// Readings within it.
+    pub inside: u64,
+}
+
+/// Averages of tenants.
+#[derive(Debug)]
+pub struct Averages {
+    /// By rows of slots; NaN where nothing was recorded.
+    pub cpu: Vec<f32>,
+    /// Highest load by server; 0 of none.
+    pub peaks: Vec<f64>,
+    /// Readings outside of the window, by server.
+    pub outside: Vec<u64>,
+}
+
+/// Where readings go.
+#[derive(Clone, Copy, Debug)]
+pub struct Grid {
+    /// Start of the first slot, seconds.
+    pub start: f64,
+    /// Length of a slot, seconds.
+    pub slot_s: f64,
+    /// How many.
+    pub slots: usize,
+    /// Rows.
+    pub tenants: usize,
+}
+
+impl Grid {
+    /// The slot of a moment of a server that was first seen at another one. A server that is read in the middle of slots
+    /// has a reading in each: its moments are rounded around where it stands in its first slot.
+    fn slot(&self, time: f64, first: f64) -> Option<usize> {
+        let place = (first - self.start) / self.slot_s;
+        let within = place - (place + 0.25).floor();
+        let at = ((time - self.start) / self.slot_s - within).round();
+        (at >= 0.0 && at < self.slots as f64).then_some(at as usize)
+    }
+}
+
+/// A reading: its server, its slot where that is on the grid, its load.
+type Reading = (u32, Option<usize>, f32);
+
+/// All that was seen.
+#[derive(Default)]
+pub struct Reader {
+    numbers: Names<u32>,
+    servers: Vec<Seen>,
+    days: BTreeMap<i64, (u64, f64, f64)>,
+    times: Vec<Vec<f64>>,
+}
+
+impl Reader {
+    /// Looks at a file: its servers and times.
+    pub fn survey(&mut self, source: &Source) -> Result<Counted, HarvestError> {
+        let mut counted = Counted::default();
+        each_block(source, |block| Piece::of(block, source), |piece| self.add(piece, &mut counted))?;
+        Ok(counted)
+    }
+
+    fn add(&mut self, piece: Piece, counted: &mut Counted) {
+        counted.add(piece.counted);
+        for (at, (name, seen)) in piece.servers.into_iter().enumerate() {
+            let next = self.servers.len() as u32;
+            let number = *self.numbers.entry(name).or_insert(next) as usize;
+            if number == self.servers.len() {
+                self.servers.push(seen);
+            } else {
+                let known = &mut self.servers[number];
+                known.first = known.first.min(seen.first);
+                known.last = known.last.max(seen.last);
+                known.readings += seen.readings;
+            }
+            if number < SAMPLED {
+                self.times.resize_with(self.times.len().max(number + 1), Vec::new);
+                if let Some(times) = piece.times.get(at) {
+                    self.times[number].extend(times);
+                }
+            }
+        }
+        for (day, (count, first, last)) in piece.days {
+            let own = self.days.entry(day).or_insert((0, f64::INFINITY, f64::NEG_INFINITY));
+            *own = (own.0 + count, own.1.min(first), own.2.max(last));
+        }
+    }
+
+    /// What all files have; None where they have no reading.
+    pub fn facts(&mut self) -> Option<Facts> {
+        let mut gaps: Vec<f64> = Vec::new();
+        for times in &mut self.times {
+            times.sort_unstable_by(f64::total_cmp);
+            gaps.extend(times.windows(2).map(|pair| pair[1] - pair[0]).filter(|&gap| gap > 0.0));
+        }
+        gaps.sort_unstable_by(f64::total_cmp);
+        let gap_s =
+            (!gaps.is_empty()).then(|| f64::midpoint(gaps[(gaps.len() - 1) / 2], gaps[gaps.len() / 2]));
+        let (first, last, inside) = main_window(&self.days)?;
+        Some(Facts { servers: self.servers.clone(), gap_s, window: (first, last), inside })
+    }
+
+    /// Averages readings by tenant and slot; `rows` has each server's tenant.
+    pub fn average(
+        &self,
+        sources: &[Source],
+        rows: &[Option<usize>],
+        grid: Grid,
+    ) -> Result<Averages, HarvestError> {
+        let cells = grid.tenants * grid.slots;
+        let (mut sums, mut counts) = (vec![0.0_f32; cells], vec![0_u16; cells]);
+        let (mut peaks, mut outside) = (vec![0.0_f64; rows.len()], vec![0; rows.len()]);
+        for source in sources {
+            let take = |readings: Vec<Reading>| {
+                for (server, slot, load) in readings {
+                    let server = server as usize;
+                    match (slot, rows.get(server).copied().flatten()) {
+                        (Some(slot), Some(row)) => {
+                            let cell = row * grid.slots + slot;
+                            sums[cell] += load;
+                            counts[cell] = counts[cell].saturating_add(1);
+                            peaks[server] = peaks[server].max(f64::from(load));
+                        }
+                        (None, _) => outside[server] += 1,
+                        _ => {}
+                    }
+                }
+            };
+            each_block(source, |block| self.readings(block, source, grid), take)?;
+        }
+        for (sum, &count) in sums.iter_mut().zip(&counts) {
+            *sum = if count > 0 { *sum / f32::from(count) } else { f32::NAN };
+        }
+        Ok(Averages { cpu: sums, peaks, outside })
+    }
+
+    /// Each server's load over that of its tenant at the same moments; 1 where nobody knows.
+    pub fn balance(
+        &self,
+        sources: &[Source],
+        rows: &[Option<usize>],
+        grid: Grid,
+        cpu: &[f32],
+    ) -> Result<Vec<f64>, HarvestError> {
+        let mut sums = vec![(0.0, 0.0); rows.len()];
+        for source in sources {
+            let take = |readings: Vec<Reading>| {
+                for (server, slot, load) in readings {
+                    if let (Some(slot), Some(row)) = (slot, rows[server as usize]) {
+                        let (own, shared) = &mut sums[server as usize];
+                        *own += f64::from(load);
+                        *shared += f64::from(cpu[row * grid.slots + slot]);
+                    }
+                }
+            };
+            each_block(source, |block| self.readings(block, source, grid), take)?;
+        }
+        Ok(sums.into_iter().map(|(own, shared)| if shared > 0.0 { own / shared } else { 1.0 }).collect())
+    }
+
+    /// Server, slot and load of each row that has a load.
+    fn readings(&self, block: &Block, source: &Source, grid: Grid) -> Vec<Reading> {
+        let mut found = Vec::new();
+        block.rows(source, None, |time, name, load| {
+            if load.is_finite() && load >= 0.0 && time.is_finite() {
+                if let Some(&server) = self.numbers.get(name) {
+                    let first = self.servers[server as usize].first;
+                    found.push((server, grid.slot(time, first), load as f32));
+                }
+            }
+        });
+        found
+    }
+}
+
+/// The moments of most readings: days in a row, and others that are no farther away than these are many.
+fn main_window(days: &BTreeMap<i64, (u64, f64, f64)>) -> Option<(f64, f64, u64)> {
+    // First and last day, readings, first and last moment.
+    let mut parts: Vec<(i64, i64, u64, f64, f64)> = Vec::new();
+    for (&day, &(count, first, last)) in days {
+        match parts.last_mut() {
+            Some(part) if day - part.1 <= 1 => *part = (part.0, day, part.2 + count, part.3, last),
+            _ => parts.push((day, day, count, first, last)),
+        }
+    }
+    let main = (0..parts.len()).max_by_key(|&at| parts[at].2)?;
+    let (mut low, mut high) = (main, main);
+    loop {
+        let long = parts[high].1 - parts[low].0 + 1;
+        if high + 1 < parts.len() && parts[high + 1].0 - parts[high].1 <= long {
+            high += 1;
+        } else if low > 0 && parts[low].0 - parts[low - 1].1 <= long {
+            low -= 1;
+        } else {
+            return Some((parts[low].3, parts[high].4, parts[low..=high].iter().map(|part| part.2).sum()));
+        }
+    }
+}
+
+/// What a block has.
+struct Piece {
+    servers: Vec<(Vec<u8>, Seen)>,
+    times: Vec<Vec<f64>>,
+    days: HashMap<i64, (u64, f64, f64)>,
+    counted: Counted,
+}
+
+impl Piece {
+    fn of(block: &Block, source: &Source) -> Self {
+        let mut numbers: Names<u32> = Names::default();
+        let mut found = Self {
+            servers: Vec::new(),
+            times: Vec::new(),
+            days: HashMap::new(),
+            counted: Counted::default(),
+        };
+        let mut day = (i64::MIN, 0, f64::INFINITY, f64::NEG_INFINITY);
+        let mut counted = Counted::default();
+        block.rows(source, Some(&mut counted), |time, name, _| {
+            if !time.is_finite() {
+                return;
+            }
+            let number = if let Some(&number) = numbers.get(name) {
+                number as usize
+            } else {
+                numbers.insert(name.to_vec(), found.servers.len() as u32);
+                let text = String::from_utf8_lossy(name).into_owned();
+                found
+                    .servers
+                    .push((name.to_vec(), Seen { name: text, first: time, last: time, readings: 0 }));
+                found.servers.len() - 1
+            };
+            let seen = &mut found.servers[number].1;
+            (seen.first, seen.last) = (seen.first.min(time), seen.last.max(time));
+            seen.readings += 1;
+            if number < SAMPLED {
+                found.times.resize_with(found.times.len().max(number + 1), Vec::new);
+                found.times[number].push(time);
+            }
+            let today = (time / DAY_S).floor() as i64;
+            if today != day.0 {
+                close_day(&mut found.days, day);
+                day = (today, 0, f64::INFINITY, f64::NEG_INFINITY);
+            }
+            day = (today, day.1 + 1, day.2.min(time), day.3.max(time));
+        });
+        close_day(&mut found.days, day);
+        found.counted = counted;
+        found
+    }
+}
+
+fn close_day(days: &mut HashMap<i64, (u64, f64, f64)>, (day, count, first, last): (i64, u64, f64, f64)) {
+    if count > 0 {
+        let own = days.entry(day).or_insert((0, f64::INFINITY, f64::NEG_INFINITY));
+        *own = (own.0 + count, own.1.min(first), own.2.max(last));
+    }
+}
+
+/// A part of a file that is parsed at once.
+enum Block {
+    Text(Vec<u8>),
+    Rows(hindmost_table::Rows),
+}
+
+impl Block {
+    /// Calls with time (NaN where it is no number), server and load (NaN as well) of each row; counts, where asked.
+    fn rows(&self, source: &Source, counted: Option<&mut Counted>, mut each: impl FnMut(f64, &[u8], f64)) {
+        let mut unasked = Counted::default();
+        let counted = counted.unwrap_or(&mut unasked);
+        match (self, &source.columns) {
+            (Self::Text(bytes), Columns::Text { delimiter, time, server, load, fields: need, name, .. }) => {
+                let last = (*time).max(*load).max(server.unwrap_or(0)).max(need.saturating_sub(1));
+                let mut fields: Vec<&[u8]> = Vec::new();
+                for line in bytes.split_inclusive(|&byte| byte == b'\n') {
+                    counted.lines += 1;
+                    let line = line.strip_suffix(b"\n").unwrap_or(line);
+                    let line = line.strip_suffix(b"\r").unwrap_or(line);
+                    split(line, *delimiter as u8, last, &mut fields);
+                    if fields.len() <= last {
+                        if !line.is_empty() && *need > 0 {
+                            counted.short = counted.short.or(counted.torn);
+                            counted.torn = Some(counted.lines);
+                        }
+                        continue;
+                    }
+                    let at = source.time_scale * number(fields[*time]);
+                    counted.row(counted.lines, at, fields[*time]);
+                    let own = server.map_or(name.as_bytes(), |server| fields[server]);
+                    each(at, own, source.load_scale * number(fields[*load]));
+                }
+            }
+            (Self::Rows(rows), _) => {
+                for (at, &code) in rows.codes.iter().enumerate() {
+                    let time = source.time_scale * rows.reals[0][at];
+                    counted.lines += 1;
+                    counted.row(counted.lines, time, b"null");
+                    each(time, rows.texts[code as usize].as_bytes(), source.load_scale * rows.reals[1][at]);
+                }
+            }
+            (Self::Text(_), Columns::Parquet { .. }) => {}
+        }
+    }
+}
+
+/// UTF-8, or Latin-1 where it is not.
+fn text_of(bytes: &[u8]) -> String {
+    std::str::from_utf8(bytes)
+        .map_or_else(|_| bytes.iter().map(|&byte| char::from(byte)).collect(), str::to_owned)
+}
+
+/// The fields of a line up to the `last` one that is needed; quotes around a field are no part of it.
+fn split<'a>(line: &'a [u8], delimiter: u8, last: usize, fields: &mut Vec<&'a [u8]>) {
+    fields.clear();
+    let mut rest = line;
+    while fields.len() <= last {
+        let quoted = rest.first() == Some(&b'"');
+        let from = if quoted {
+            rest[1..].iter().position(|&byte| byte == b'"').map_or(rest.len(), |at| at + 2)
+        } else {
+            0
+        };
+        let end = rest[from..].iter().position(|&byte| byte == delimiter).map(|at| from + at);
+        let field = &rest[..end.unwrap_or(rest.len())];
+        fields.push(if quoted && field.len() > 1 { &field[1..field.len() - 1] } else { field });
+        match end {
+            Some(end) => rest = &rest[end + 1..],
+            None => break,
+        }
+    }
+}
+
+/// A reading that is no number is missing, not wrong: collectors write NA, null, nothing.
+fn number(field: &[u8]) -> f64 {
+    std::str::from_utf8(field).ok().and_then(|text| text.trim().parse().ok()).unwrap_or(f64::NAN)
+}
+
+/// Reads a file block by block, `work` on all processors, `take` in order.
+fn each_block<T: Send>(
+    source: &Source,
+    work: impl Fn(&Block) -> T + Sync,
+    mut take: impl FnMut(T),
+) -> Result<(), HarvestError> {
+    let unreadable =
+        |error: &dyn std::fmt::Display| HarvestError::File(format!("{}: {error}", source.path.display()));
+    match &source.columns {
+        Columns::Parquet { time, server, load } => {
+            hindmost_table::read_groups(&source.path, &[time, load], server, |rows| {
+                take(work(&Block::Rows(rows)))
+            })
+            .map_err(|error| unreadable(&error))
+        }
+        Columns::Text { skip, .. } => {
+            let mut file = File::open(&source.path).map_err(|error| unreadable(&error))?;
+            let mut rest = Vec::new();
+            let mut begun = false;
+            let mut skip = *skip;
+            loop {
+                let mut blocks = Vec::new();
+                while blocks.len() < 2 * rayon::current_num_threads() {
+                    let mut block = std::mem::take(&mut rest);
+                    let before = block.len();
+                    (&mut file)
+                        .take(BLOCK as u64)
+                        .read_to_end(&mut block)
+                        .map_err(|error| unreadable(&error))?;
+                    let ended = block.len() == before;
+                    if !begun && block.starts_with(MARK) {
+                        block.drain(..MARK.len());
+                    }
+                    begun = true;
+                    if !ended {
+                        let Some(end) = block.iter().rposition(|&byte| byte == b'\n') else {
+                            rest = block;
+                            continue;
+                        };
+                        rest = block.split_off(end + 1);
+                    }
+                    while skip > 0 && !block.is_empty() {
+                        let end =
+                            block.iter().position(|&byte| byte == b'\n').map_or(block.len(), |at| at + 1);
+                        block.drain(..end);
+                        skip -= 1;
+                    }
+                    if !block.is_empty() {
+                        blocks.push(Block::Text(block));
+                    }
+                    if ended {
+                        break;
+                    }
+                }
+                if blocks.is_empty() {
+                    return Ok(());
+                }
+                blocks.par_iter().map(&work).collect::<Vec<T>>().into_iter().for_each(&mut take);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reader(name: &str, text: &[u8], fields: usize) -> (Reader, Source, Counted) {
+        let path = std::env::temp_dir().join(format!("hindmost-traces-{}-{name}", std::process::id()));
+        std::fs::write(&path, text).unwrap();
+        let columns = Columns::Text {
+            delimiter: ',',
+            skip: 1,
+            time: 0,
+            server: Some(1),
+            load: 2,
+            fields,
+            name: String::new(),
+        };
+        let source = Source { path, columns, time_scale: 1.0, load_scale: 0.01 };
+        let mut reader = Reader::default();
+        let counted = reader.survey(&source).unwrap();
+        (reader, source, counted)
+    }
+
+    #[test]
+    fn readings_are_averaged_by_tenant_and_slot_and_the_rest_is_missing() {
+        let text = b"time,server,cpu\n0,a,10\n0,\"b,2\",30\r\n60,a,NA\n60,c,50\n120,a,-1\n120,c,70\n30,d";
+        let (mut reader, source, counted) = reader("average", text, 0);
+        assert_eq!((counted.rows, counted.short, counted.wrong), (6, None, None));
+        let facts = reader.facts().unwrap();
+        let names: Vec<&str> = facts.servers.iter().map(|one| one.name.as_str()).collect();
+        assert_eq!((names, facts.gap_s, facts.window), (vec!["a", "b,2", "c"], Some(60.0), (0.0, 120.0)));
+        let grid = Grid { start: 0.0, slot_s: 60.0, slots: 3, tenants: 2 };
+        let rows = [Some(0), Some(0), Some(1)];
+        let found = reader.average(std::slice::from_ref(&source), &rows, grid).unwrap();
+        let cpu: Vec<String> = found.cpu.iter().map(|value| format!("{value:.2}")).collect();
+        assert_eq!(cpu, ["0.20", "NaN", "NaN", "NaN", "0.50", "0.70"]);
+        let peaks: Vec<String> = found.peaks.iter().map(|value| format!("{value:.2}")).collect();
+        assert_eq!(peaks, ["0.10", "0.30", "0.70"]);
+        let balance = reader.balance(&[source], &rows, grid, &found.cpu).unwrap();
+        assert!((balance[0] - 0.5).abs() < 1e-6 && (balance[2] - 1.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn a_server_that_is_read_in_the_middle_of_slots_has_a_reading_in_each() {
+        let text: String = std::iter::once("head\n".to_owned())
+            .chain((0..50).map(|k| format!("{},a,1\n{},b,1\n", 300 * k, 300 * k + 148 + k % 5)))
+            .collect();
+        let (reader, source, _) = reader("middle", text.as_bytes(), 0);
+        let grid = Grid { start: 0.0, slot_s: 300.0, slots: 50, tenants: 2 };
+        let found = reader.average(&[source], &[Some(0), Some(1)], grid).unwrap();
+        assert!(found.cpu.iter().all(|value| value.is_finite()) && found.outside == [0, 0]);
+    }
+
+    #[test]
+    fn a_row_that_is_none_is_told_by_its_line_and_a_torn_last_one_is_left_out() {
+        let counted = |name, text: &[u8], fields| reader(name, text, fields).2;
+        assert_eq!(counted("wrong", b"h\n0,a,1\nsoon,a,1\n", 0).wrong, Some((2, "soon".to_owned())));
+        assert_eq!(counted("short", b"h\n0,a,1\n0,a\n1,a,1\n", 3).short, Some(2));
+        assert_eq!(counted("torn", b"h\n0,a,1\n0,a", 3).short, None);
+    }
+
+    #[test]
+    fn the_window_is_that_of_most_readings() {
+        let days = |known: &[(i64, u64)]| {
+            let of = |&(day, count): &(i64, u64)| (day, (count, day as f64, day as f64));
+            main_window(&known.iter().map(of).collect()).unwrap()
+        };
+        assert_eq!(days(&[(-7157, 1), (0, 5), (1, 5)]), (0.0, 1.0, 10));
+        assert_eq!(days(&[(0, 5), (1, 5), (3, 5), (4, 1)]), (0.0, 4.0, 16));
+        assert_eq!(days(&[(0, 9), (20_000, 90), (20_001, 90)]), (20_000.0, 20_001.0, 180));
+    }
+}
