@@ -94,6 +94,59 @@ def test_classes_say_pattern_period_shares_and_stability(classes):
     assert classes["shares"]["periodic"] == {"tenants": 0.5, "servers": 0.5, "stable": 1.0}
 
 
+def test_the_columns_are_told_as_they_were_understood(classes, tmp_path):
+    assert classes["columns"] == [
+        {"format": "columns", "files": 1, "time": "time", "server": "server", "load": "cpu", "unit": "share"}
+    ]
+    (tmp_path / "azure").mkdir()
+    (tmp_path / "azure" / "r.csv").write_text("0,a,0,0,20\n300,a,0,0,20\n")
+    assert read_traces(tmp_path / "azure").columns == [
+        {"format": "azure", "files": 1, "time": "1", "server": "2", "load": "5", "unit": "percent"}
+    ]
+
+
+def test_servers_that_are_busy_in_turn_are_constant_and_have_their_own_peak(tmp_path):
+    day = MOMENTS % 86_400 < 43_200
+    servers = {"a-0": np.where(day, 0.7, 0.18), "a-1": np.where(day, 0.18, 0.7)}
+    write_columns(tmp_path / "t.csv", servers)
+    (tmp_path / "tenants.csv").write_text("server,tenant\na-0,a\na-1,a\n")
+    found = classify(read_traces(tmp_path))
+    assert [(one["pattern"], one["peak"]) for one in found["tenants"]] == [("constant", pytest.approx(0.7))]
+    assert found["classes"][0]["peak"] == pytest.approx(0.7)
+
+
+def test_a_server_whose_clock_is_far_off_is_named_and_spoils_no_other(tmp_path):
+    write_columns(tmp_path / "t.csv", {"a": daily(), "b": daily(1.0)})
+    lines = (tmp_path / "t.csv").read_text().splitlines()
+    today = [lines[0]] + [
+        f"{int(row.partition(',')[0]) + 1_700_000_000},{row.partition(',')[2]}" for row in lines[1:]
+    ]
+    off = [f"{at},clock,0.3" for at in MOMENTS]
+    (tmp_path / "t.csv").write_text("\n".join([*today, *off]) + "\n")
+    found = classify(read_traces(tmp_path))
+    assert found["other_clocks"] == ["clock"]
+    assert {one["name"]: one["pattern"] for one in found["tenants"]} == {"a": "periodic", "b": "periodic"}
+    assert found["slots"] == len(MOMENTS)
+
+
+def test_classes_of_nobody_are_not_written(tmp_path, capsys):
+    gaps = np.where(MOMENTS % 7200 < 1800, 0.3, np.nan)
+    write_columns(tmp_path / "t.csv", {"a": gaps})
+    out = tmp_path / "classes.json"
+    words = ["harvest", "classify", str(tmp_path), "--slot", "30m", "--out", str(out)]
+    assert_refused(words, capsys, 4, "no-whole-trace", tenants=1)
+    assert not out.exists()
+
+
+def test_what_only_half_of_the_time_shows_is_unpredictable(tmp_path):
+    late = np.where(MOMENTS < DAYS * 43_200, 0.4, daily() * 1.2)
+    write_columns(tmp_path / "t.csv", {"late": late, "always": daily()})
+    found = {one["name"]: one for one in classify(read_traces(tmp_path))["tenants"]}
+    assert (found["late"]["pattern"], found["late"]["stable"]) == ("unpredictable", False)
+    assert (found["always"]["pattern"], found["always"]["stable"]) == ("periodic", True)
+    assert found["always"]["confidence"] > 0.99
+
+
 def check_format(tmp_path, name: str, text: str, servers: list[str], first: float) -> None:
     (tmp_path / name).write_text(text)
     traces = read_traces(tmp_path)

@@ -97,10 +97,10 @@ fn look<T: Copy + Into<f64>>(pair: &[T], slots: usize, spectra: &Spectra, settin
         .map(|row| whole(&row.iter().map(|&value| value.into()).collect::<Vec<f64>>()))
         .collect();
     let good = |w: &&Whole| w.missing <= settings.most_missing;
-    let rows: Vec<&[f64]> = wholes.iter().flatten().filter(good).map(|w| &w.values[..]).collect();
+    let rows: Vec<&Whole> = wholes.iter().flatten().filter(good).collect();
     let mut profiles = Vec::new();
     if let (Some(one), Some(other)) = (rows.first(), rows.last()) {
-        let (first, second) = spectra.pair(one, other);
+        let (first, second) = spectra.pair(&one.values, &other.values);
         profiles = rows
             .iter()
             .zip([first, second])

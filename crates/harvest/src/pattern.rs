@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::settings::Settings;
-use crate::spectrum::{mean, Spectra};
+use crate::spectrum::{mean, Spectra, Whole};
 
 /// How a tenant's utilisation goes on.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
@@ -45,6 +45,8 @@ pub struct Profile {
 const CANDIDATES: usize = 12;
 /// A longer period has to explain more by this factor: it explains all that its parts do.
 const CLEARLY: f64 = 1.05;
+/// Frequencies that differ by less, in cycles a window, are looked at once.
+const SAME_CYCLES: f64 = 0.05;
 const DAY_S: f64 = 86_400.0;
 const WEEK_DAYS: f64 = 7.0;
 /// Of a cycle that is no whole number of slots: later cycles have moments between those of the first.
@@ -53,10 +55,11 @@ const LEAST_BINS: usize = 12;
 const PARTS: usize = 8;
 
 /// The profile of a whole trace with its spectrum, which leaves out the last few slots.
-pub fn profile(values: &[f64], (spectra, spectrum): (&Spectra, &[f64]), settings: &Settings) -> Profile {
+pub fn profile(whole: &Whole, (spectra, spectrum): (&Spectra, &[f64]), settings: &Settings) -> Profile {
+    let values = &whole.values[..];
     let deviation = spectrum.iter().sum::<f64>().max(0.0).sqrt();
     let stretch = values.len() as f64 / spectra.slots() as f64;
-    let period = strongest_period(values, spectrum, stretch, settings);
+    let period = strongest_period(&whole.known, spectrum, stretch, settings);
     let sure = period.chance <= 1.0 - settings.confidence;
     let (pattern, confidence) = if deviation < settings.constant_below {
         (Pattern::Constant, share_of_calm_parts(values, settings.constant_below))
@@ -86,20 +89,22 @@ pub fn profile(values: &[f64], (spectra, spectrum): (&Spectra, &[f64]), settings
         bands,
     };
     if settings.stability {
-        check_halves(&mut found, values, settings);
+        check_halves(&mut found, whole, settings);
     }
     found
 }
 
 /// What only one half of the window shows may be gone tomorrow: it is unpredictable.
-fn check_halves(found: &mut Profile, values: &[f64], settings: &Settings) {
-    let half = values.len() / 2;
-    let halves = [&values[..half], &values[values.len() - half..]];
+fn check_halves(found: &mut Profile, whole: &Whole, settings: &Settings) {
+    let half = whole.values.len() / 2;
+    let rest = whole.values.len() - half;
+    let halves = [&whole.values[..half], &whole.values[rest..]];
     let deviates = |half: &&[f64]| deviation(half) >= settings.constant_below;
     let stable = match found.pattern {
         Pattern::Constant => !halves.iter().any(deviates),
         Pattern::Unpredictable => halves.iter().all(deviates),
         Pattern::Periodic => {
+            let halves = [&whole.known[..half], &whole.known[rest..]];
             let least =
                 halves.map(|half| Fold::new(half, found.period).share()).into_iter().fold(1.0, f64::min);
             if least < settings.periodic_share {
@@ -138,14 +143,14 @@ struct Period {
 }
 
 /// The period that explains most of those that are no chance; of chances, the one that explains most.
-fn strongest_period(values: &[f64], spectrum: &[f64], stretch: f64, settings: &Settings) -> Period {
+fn strongest_period(known: &[f64], spectrum: &[f64], stretch: f64, settings: &Settings) -> Period {
     let mut best = Period { slots: 0.0, share: 0.0, chance: 1.0 };
     let mut explained = 0.0;
     if spectrum.iter().sum::<f64>() <= 0.0 || spectrum.len() <= 2 * settings.least_cycles {
         return best;
     }
-    for cycles in frequencies(values.len(), spectrum, stretch, settings) {
-        let fold = Fold::new(values, values.len() as f64 / cycles);
+    for cycles in frequencies(known.len(), spectrum, stretch, settings) {
+        let fold = Fold::new(known, known.len() as f64 / cycles);
         let share = fold.share();
         if share <= best.share * CLEARLY {
             continue;
@@ -179,7 +184,7 @@ fn frequencies(slots: usize, spectrum: &[f64], stretch: f64, settings: &Settings
     }
     found.retain(|&cycles| cycles >= least && cycles <= slots as f64 / 2.0);
     found.sort_unstable_by(|a, b| b.total_cmp(a));
-    found.dedup_by(|a, b| (*a - *b).abs() < 1e-9);
+    found.dedup_by(|a, b| (*a - *b).abs() < SAME_CYCLES);
     found
 }
 
@@ -208,31 +213,38 @@ struct Fold {
 }
 
 impl Fold {
-    fn new(values: &[f64], period: f64) -> Self {
+    /// Lays known values over each other; NaN stands for others.
+    fn new(known: &[f64], period: f64) -> Self {
         let whole = (period - period.round()).abs() < 1e-9;
         let bins = if whole { period.round() as usize } else { (period as usize).max(LEAST_BINS) };
-        let (mut sums, mut counts) = (vec![0.0; bins], vec![0.0; bins]);
-        for (at, &value) in values.iter().enumerate() {
-            let bin = if whole { at % bins } else { ((at as f64 / period).fract() * bins as f64) as usize };
-            sums[bin] += value;
-            counts[bin] += 1.0;
+        let mut sums = vec![(0.0, 0.0); bins];
+        let mut all = (0.0, 0.0, 0.0);
+        let mut add = |(sum, count): &mut (f64, f64), value: f64| {
+            if !value.is_nan() {
+                *sum += value;
+                *count += 1.0;
+                all = (all.0 + value, all.1 + value * value, all.2 + 1.0);
+            }
+        };
+        if whole {
+            for cycle in known.chunks(bins) {
+                sums.iter_mut().zip(cycle).for_each(|(bin, &value)| add(bin, value));
+            }
+        } else {
+            let (mut phase, step) = (0.0, 1.0 / period);
+            for &value in known {
+                add(&mut sums[((phase * bins as f64) as usize).min(bins - 1)], value);
+                phase += step;
+                phase -= phase.floor();
+            }
         }
-        let middle = mean(values);
-        let between: f64 = sums
-            .iter()
-            .zip(&counts)
-            .filter(|(_, &count)| count > 0.0)
-            .map(|(sum, count)| count * (sum / count - middle).powi(2))
-            .sum();
-        let all: f64 = values.iter().map(|value| (value - middle).powi(2)).sum();
-        let explained = if all > 0.0 { (between / all).min(1.0) } else { 0.0 };
-        let used = counts.iter().filter(|&&count| count > 0.0).count();
-        Self {
-            period,
-            cycles: values.len() as f64 / period,
-            used: used as f64 / values.len() as f64,
-            explained,
-        }
+        let (sum, squares, count) = all;
+        let middle = sum / count;
+        let used = sums.iter().filter(|bin| bin.1 > 0.0);
+        let between: f64 = used.clone().map(|(sum, count)| count * (sum / count - middle).powi(2)).sum();
+        let variance = squares - sum * middle;
+        let explained = if variance > 1e-12 * squares { (between / variance).min(1.0) } else { 0.0 };
+        Self { period, cycles: count / period, used: used.count() as f64 / count, explained }
     }
 
     /// The share that repeats itself: without what the mean of so few cycles of noise has as well.

@@ -7,6 +7,8 @@ use crate::fft::{smooth, Complex, Fft};
 pub struct Whole {
     /// Utilisation in [0, 1], slot by slot.
     pub values: Vec<f64>,
+    /// The same, with NaN where a slot was missing.
+    pub known: Vec<f64>,
     /// Share of slots that were missing (NaN, infinite or negative).
     pub missing: f64,
     /// Share of slots above 1, which count as 1.
@@ -21,6 +23,8 @@ pub fn whole(raw: &[f64]) -> Option<Whole> {
     let missing = raw.iter().filter(|&&value| !known(value)).count() as f64 / n;
     let clipped = raw.iter().filter(|&&value| value.is_finite() && value > 1.0).count() as f64 / n;
     let mut values: Vec<f64> = raw.iter().map(|&value| value.min(1.0)).collect();
+    let known_values =
+        raw.iter().map(|&value| if known(value) { value.min(1.0) } else { f64::NAN }).collect();
     values[..first].fill(raw[first].min(1.0));
     let mut last = first;
     for at in first + 1..values.len() {
@@ -34,7 +38,7 @@ pub fn whole(raw: &[f64]) -> Option<Whole> {
     }
     let end = values[last];
     values[last + 1..].fill(end);
-    Some(Whole { values, missing, clipped })
+    Some(Whole { values, known: known_values, missing, clipped })
 }
 
 /// Transforms of traces of one length.

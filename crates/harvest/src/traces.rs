@@ -370,7 +370,7 @@ impl Piece {
                 number as usize
             } else {
                 numbers.insert(name.to_vec(), found.servers.len() as u32);
-                let text = String::from_utf8_lossy(name).into_owned();
+                let text = text_of(name);
                 found
                     .servers
                     .push((name.to_vec(), Seen { name: text, first: time, last: time, readings: 0 }));
@@ -413,6 +413,7 @@ impl Block {
     /// Calls with time (NaN where it is no number), server and load (NaN as well) of each row; counts, where asked.
     fn rows(&self, source: &Source, counted: Option<&mut Counted>, mut each: impl FnMut(f64, &[u8], f64)) {
         let mut unasked = Counted::default();
+        let surveyed = counted.is_some(); // which needs no loads
         let counted = counted.unwrap_or(&mut unasked);
         match (self, &source.columns) {
             (Self::Text(bytes), Columns::Text { delimiter, time, server, load, fields: need, name, .. }) => {
@@ -433,7 +434,8 @@ impl Block {
                     let at = source.time_scale * number(fields[*time]);
                     counted.row(counted.lines, at, fields[*time]);
                     let own = server.map_or(name.as_bytes(), |server| fields[server]);
-                    each(at, own, source.load_scale * number(fields[*load]));
+                    let share = if surveyed { f64::NAN } else { source.load_scale * number(fields[*load]) };
+                    each(at, own, share);
                 }
             }
             (Self::Rows(rows), _) => {
@@ -458,27 +460,51 @@ fn text_of(bytes: &[u8]) -> String {
 /// The fields of a line up to the `last` one that is needed; quotes around a field are no part of it.
 fn split<'a>(line: &'a [u8], delimiter: u8, last: usize, fields: &mut Vec<&'a [u8]>) {
     fields.clear();
-    let mut rest = line;
-    while fields.len() <= last {
-        let quoted = rest.first() == Some(&b'"');
-        let from = if quoted {
-            rest[1..].iter().position(|&byte| byte == b'"').map_or(rest.len(), |at| at + 2)
-        } else {
-            0
-        };
-        let end = rest[from..].iter().position(|&byte| byte == delimiter).map(|at| from + at);
-        let field = &rest[..end.unwrap_or(rest.len())];
-        fields.push(if quoted && field.len() > 1 { &field[1..field.len() - 1] } else { field });
-        match end {
-            Some(end) => rest = &rest[end + 1..],
-            None => break,
+    let (mut from, mut quoted) = (0, false);
+    for (at, &byte) in line.iter().enumerate() {
+        if byte == delimiter && !quoted {
+            fields.push(unquoted(&line[from..at]));
+            if fields.len() > last {
+                return;
+            }
+            from = at + 1;
+        } else if byte == b'"' && (quoted || at == from) {
+            quoted = !quoted;
         }
+    }
+    fields.push(unquoted(&line[from..]));
+}
+
+fn unquoted(field: &[u8]) -> &[u8] {
+    match field {
+        [b'"', inner @ .., b'"'] => inner,
+        _ => field,
     }
 }
 
 /// A reading that is no number is missing, not wrong: collectors write NA, null, nothing.
 fn number(field: &[u8]) -> f64 {
-    std::str::from_utf8(field).ok().and_then(|text| text.trim().parse().ok()).unwrap_or(f64::NAN)
+    decimal(field).unwrap_or_else(|| {
+        std::str::from_utf8(field).ok().and_then(|text| text.trim().parse().ok()).unwrap_or(f64::NAN)
+    })
+}
+
+/// A number of few digits: both parts are exact, so their quotient is rounded as the standard library rounds it.
+fn decimal(field: &[u8]) -> Option<f64> {
+    const POWERS: [f64; 16] =
+        [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
+    let (mut whole, mut point) = (0_u64, None);
+    if field.is_empty() || field.len() > POWERS.len() {
+        return None;
+    }
+    for (at, &byte) in field.iter().enumerate() {
+        match byte {
+            b'0'..=b'9' => whole = 10 * whole + u64::from(byte - b'0'),
+            b'.' if point.is_none() && field.len() > 1 => point = Some(field.len() - 1 - at),
+            _ => return None,
+        }
+    }
+    (whole < 1 << 53).then(|| whole as f64 / POWERS[point.unwrap_or(0)])
 }
 
 /// Reads a file block by block, `work` on all processors, `take` in order.

@@ -42,8 +42,6 @@ pub(super) struct Running {
     pub(super) active: usize,
     /// Classes that it may use; all servers where there are none.
     pub(super) classes: Vec<usize>,
-    /// Their servers.
-    pub(super) servers: Vec<u32>,
     /// Seconds that tasks of it have had no server since classes were last chosen; None before that.
     pub(super) waited_s: Option<f64>,
 }
@@ -51,8 +49,7 @@ pub(super) struct Running {
 impl Running {
     /// A job of a kind that came just now.
     pub(super) fn new(kind: usize, since: f64, width: usize) -> Self {
-        let (classes, servers) = (Vec::new(), Vec::new());
-        Self { kind, since, stage: 0, waiting: width, active: 0, classes, servers, waited_s: None }
+        Self { kind, since, stage: 0, waiting: width, active: 0, classes: Vec::new(), waited_s: None }
     }
 }
 

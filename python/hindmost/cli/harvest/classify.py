@@ -39,7 +39,7 @@ def classify(
     """Classify tenants by a month of utilisation: periodic, constant or unpredictable, then K-Means.
 
     Servers are averaged by tenant first (`tenants.csv`: server,tenant,environment,rack,reimages,space).
-    Periodic need not be daily. Both halves of the window are looked at, too: what they agree on is stable.
+    Periodic need not be daily. A pattern that only one half of the window shows is unpredictable.
     """
     from hindmost.errors import UsageError
     from hindmost.harvest import Settings, read_traces
@@ -72,7 +72,7 @@ def classify(
         classes=(int(counts[0]), int(counts[1]), int(counts[2])),
     )
     slot_s = None if slot is None else parse_duration(slot)
-    found = classified(read_traces(traces, slot_s=slot_s, format_=format_), settings)
+    found = classified(read_traces(traces, slot_s=slot_s, format_=format_, balanced=False), settings)
     if out is not None:
         install(out.parent, {out.name: json.dumps(found, allow_nan=False, indent=1)})
     print(json.dumps(found, allow_nan=False) if json_ else render_classes(found), end="\n" if json_ else "")

@@ -67,7 +67,7 @@ def read_traces(
     *,
     slot_s: float | None = None,
     format_: str | None = None,
-    balanced: bool = False,
+    balanced: bool = True,
 ) -> Traces:
     """Read a folder of traces; servers of one tenant are averaged slot by slot.
 
@@ -82,7 +82,7 @@ def read_traces(
         Format of all files that are not Parquet: one of `hindmost.harvest.reading.formats.FORMATS`. That of
         its first line for each file where it is not given.
     balanced : bool
-        Whether `Traces.balance` is needed: it takes one more look at all files.
+        Whether `Traces.balance` is needed: that takes one more look at all files.
 
     Raises
     ------

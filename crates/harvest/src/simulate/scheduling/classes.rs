@@ -70,18 +70,17 @@ pub(super) fn left(
 pub(super) fn choose(
     job: &mut Running,
     length: Length,
-    (rooms, classes): (&[Room], &[Vec<u32>]),
-    free: &[i64],
+    rooms: &[Room],
+    members: &Members,
     cores: u32,
     random: &mut Sequence,
 ) {
-    let now = |(room, own): (&Room, &Vec<u32>)| Room { now: used_now(own, free, cores), ..*room };
-    let rooms: Vec<Room> = rooms.iter().zip(classes).map(now).collect();
+    let now = |(class, room): (usize, &Room)| Room { now: members.used_now(class, cores), ..*room };
+    let rooms: Vec<Room> = rooms.iter().enumerate().map(now).collect();
     let wants = Job { length, wants: job.waiting as f64 };
     for class in select(&wants, &rooms, &Weights::default(), random).unwrap_or_default() {
         if !job.classes.contains(&class) {
             job.classes.push(class);
-            job.servers.extend(&classes[class]);
         }
     }
 }
@@ -92,8 +91,55 @@ pub(super) fn hopeless(classes: &[usize], full: &[bool], all_full: bool) -> bool
     all_full || (!classes.is_empty() && classes.iter().all(|&class| full[class]))
 }
 
-/// Share of a class's cores that nobody more can have: primary tenants', other jobs', the reserve.
-fn used_now(servers: &[u32], free: &[i64], cores: u32) -> f64 {
-    let sum: i64 = servers.iter().map(|&server| free[server as usize].max(0)).sum();
-    1.0 - sum as f64 / (servers.len().max(1) as f64 * f64::from(cores))
+/// The servers of each class, and how many cores of them are free: counted as tasks come, so that a job's question
+/// costs no look at all servers.
+pub(super) struct Members {
+    servers: Vec<Vec<u32>>,
+    class_of: Vec<Option<u32>>,
+    pub(super) free: Vec<i64>,
+}
+
+impl Members {
+    pub(super) fn new(classes: Vec<Vec<u32>>, servers: usize) -> Self {
+        let mut class_of = vec![None; servers];
+        for (class, own) in (0..).zip(&classes) {
+            own.iter().for_each(|&server| class_of[server as usize] = Some(class));
+        }
+        Self { free: vec![0; classes.len()], servers: classes, class_of }
+    }
+
+    /// Counts free cores anew.
+    pub(super) fn count(&mut self, free: &[i64]) {
+        for (sum, own) in self.free.iter_mut().zip(&self.servers) {
+            *sum = own.iter().map(|&server| free[server as usize].max(0)).sum();
+        }
+    }
+
+    /// Counts cores of a server that are no longer free.
+    pub(super) fn take(&mut self, server: usize, cores: usize) {
+        if let Some(class) = self.class_of[server] {
+            self.free[class as usize] -= cores as i64;
+        }
+    }
+
+    /// How many servers some classes have; None of all servers, which no class stands for.
+    pub(super) fn count_of(&self, classes: &[usize]) -> Option<usize> {
+        Some(classes.iter().map(|&class| self.servers[class].len()).sum()).filter(|&count| count > 0)
+    }
+
+    /// A server of some classes by its place among them; of all servers without classes.
+    pub(super) fn at(&self, classes: &[usize], mut place: usize) -> usize {
+        for &class in classes {
+            match self.servers[class].get(place) {
+                Some(&server) => return server as usize,
+                None => place -= self.servers[class].len(),
+            }
+        }
+        place
+    }
+
+    /// Share of a class's cores that nobody more can have: primary tenants', other jobs', the reserve.
+    fn used_now(&self, class: usize, cores: u32) -> f64 {
+        1.0 - self.free[class] as f64 / (self.servers[class].len().max(1) as f64 * f64::from(cores))
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::super::jobs::{kinds, Kind, Running, Task, KINDS};
 use super::super::world::{Scaling, World};
-use super::classes::{choose, history, hopeless, left};
+use super::classes::{choose, history, hopeless, left, Members};
 use super::tasks::{give_way, start, Way};
 use super::{Done, Scheduler, Scheduling};
 use crate::error::HarvestError;
@@ -15,7 +15,7 @@ pub(super) struct Course<'a> {
     world: &'a World,
     asked: &'a Scheduling,
     scaling: Scaling,
-    classes: Vec<Vec<u32>>,
+    members: Members,
     rooms: Vec<Room>,
     /// Tasks that each server may have by its past, by length of job.
     left: [Vec<i64>; 3],
@@ -58,7 +58,7 @@ impl<'a> Course<'a> {
             world,
             asked,
             scaling,
-            classes,
+            members: Members::new(classes, servers),
             rooms,
             left,
             kinds,
@@ -90,13 +90,14 @@ impl<'a> Course<'a> {
             *load = self.scaling.of(self.world.load(tenant, hour));
         }
         (0..self.tasks.len()).for_each(|server| self.yield_to_primary(server, now, counted));
+        self.members.count(&self.free);
         while counted && self.next_arrival <= now {
             self.next_arrival -= (1.0 - self.arrivals.unit()).ln() / self.rate;
             let kind = self.arrivals.below(KINDS);
             self.queue.push(self.jobs.len());
             self.jobs.push(Some(Running::new(kind, now, self.kinds[kind].width)));
         }
-        let mut full = Full { classes: vec![false; self.classes.len()], all: false };
+        let mut full = Full { classes: vec![false; self.rooms.len()], all: false };
         let mut queue = std::mem::take(&mut self.queue);
         queue.retain(|&number| self.goes_on(number, now, &mut full));
         self.queue = queue;
@@ -145,22 +146,22 @@ impl<'a> Course<'a> {
         if asks {
             job.waited_s = Some(0.0);
             if self.asked.scheduler.knows_history() {
-                let among = (&self.rooms[..], &self.classes[..]);
-                choose(job, length, among, &self.free, self.asked.cores, &mut self.placing);
+                choose(job, length, &self.rooms, &self.members, self.asked.cores, &mut self.placing);
             }
         }
         if !hopeless(&job.classes, &full.classes, full.all) {
             let most = (self.asked.cores - self.asked.reserve) as usize;
-            let way = Way { pack: self.asked.scheduler == Scheduler::Aware, most, left: None };
+            let classes = job.classes.clone();
+            let pack = self.asked.scheduler == Scheduler::Aware;
+            let way = Way { pack, most, left: None, among: &classes };
             let mut start = |job: &mut Running, way| {
-                start(job, (number, kind), now, &mut self.tasks, &mut self.free, &mut self.placing, way);
+                let free = (&mut self.free[..], &mut self.members);
+                start(job, (number, kind), now, &mut self.tasks, free, &mut self.placing, way);
             };
             if self.asked.scheduler == Scheduler::Headroom {
                 let by_past = Way { left: Some(&self.left[length as usize]), ..way };
                 start(job, by_past);
-                let own = std::mem::take(&mut job.servers); // of any class
-                start(job, by_past);
-                job.servers = own;
+                start(job, Way { among: &[], ..by_past });
             }
             start(job, way);
             if job.waiting > 0 && job.classes.is_empty() {

@@ -1,6 +1,7 @@
 //! Tasks on servers: who gives way to a primary tenant, and where those go that wait.
 
 use super::super::jobs::{Kind, Running, Task};
+use super::classes::Members;
 use super::Done;
 use crate::sequence::Sequence;
 
@@ -45,6 +46,8 @@ pub(super) struct Way<'a> {
     pub(super) most: usize,
     /// Tasks that each server may have by its past, where that counts.
     pub(super) left: Option<&'a [i64]>,
+    /// Classes whose servers may be used; all servers where there are none.
+    pub(super) among: &'a [usize],
 }
 
 /// Starts waiting tasks wherever there is room.
@@ -53,17 +56,18 @@ pub(super) fn start(
     (number, kind): (usize, &Kind),
     now: f64,
     tasks: &mut [Vec<Task>],
-    free: &mut [i64],
+    (free, members): (&mut [i64], &mut Members),
     random: &mut Sequence,
-    Way { pack, most, left }: Way,
+    Way { pack, most, left, among }: Way,
 ) {
-    let all = if job.servers.is_empty() { free.len() } else { job.servers.len() };
+    let all = members.count_of(among).unwrap_or(free.len());
     let mut place = |job: &mut Running, at: usize, take: &dyn Fn(usize) -> usize| -> usize {
-        let server = job.servers.get(at).map_or(at, |&server| server as usize);
+        let server = members.at(among, at);
         let fits =
             left.map_or(free[server], |left| free[server].min(left[server] - tasks[server].len() as i64));
         let take = take(fits.max(0) as usize).min(job.waiting);
         free[server] -= take as i64;
+        members.take(server, take);
         job.waiting -= take;
         job.active += take;
         let task = || Task { job: number, since: now, end: now + kind.task_s };

@@ -2,7 +2,7 @@
 
 use super::super::jobs::{Kind, Running, Task};
 use super::super::world::{Inventory, Scaling, Traces};
-use super::classes::{choose, history, hopeless, left};
+use super::classes::{choose, history, hopeless, left, Members};
 use super::course::Sums;
 use super::tasks::{give_way, start, Way};
 use super::*;
@@ -40,9 +40,9 @@ fn tasks_go_to_servers_in_proportion_to_their_free_cores_or_fill_the_first_that_
             (0, &kind),
             0.0,
             &mut tasks,
-            &mut free,
+            (&mut free, &mut Members::new(Vec::new(), 2)),
             &mut random,
-            Way { pack, most: 8, left: None },
+            Way { pack, most: 8, left: None, among: &[] },
         );
         assert_eq!((job.waiting, job.active), (0, width));
         assert!((0..2).all(|at| tasks[at].len() as i64 + free[at] == [8, 2][at]));
@@ -61,8 +61,13 @@ fn a_server_takes_no_more_than_its_past_leaves_whatever_it_has_already() {
     let (mut tasks, mut free) = ([Vec::new(), Vec::new()], [8, 8]);
     tasks[0].push(Task { job: 9, since: 0.0, end: 60.0 });
     let mut job = Running::new(0, 0.0, 10);
-    let by_past = Way { pack: false, most: 8, left: Some(&[3, -1]) };
-    start(&mut job, (0, &kind), 0.0, &mut tasks, &mut free, &mut random, by_past);
+    let by_past = Way { pack: false, most: 8, left: Some(&[3, -1]), among: &[0] };
+    let mut members = Members::new(vec![vec![1, 0]], 2);
+    members.count(&free);
+    start(&mut job, (0, &kind), 0.0, &mut tasks, (&mut free, &mut members), &mut random, by_past);
+    let mut counted = Members::new(vec![vec![1, 0]], 2);
+    counted.count(&free);
+    assert_eq!(members.free, counted.free, "counted as tasks come, and anew");
     assert_eq!((job.waiting, tasks[0].len(), tasks[1].len(), free), (8, 3, 0, [6, 8]));
 }
 
@@ -91,13 +96,18 @@ fn a_reserve_counts_as_used_now_on_average_and_at_the_peak() {
 fn a_class_that_is_chosen_again_adds_no_server_twice() {
     let room = Room { pattern: Pattern::Constant, mean: 0.2, peak: 0.2, now: 0.2, capacity: 24.0 };
     let mut job = Running::new(0, 0.0, 1);
+    let mut members = Members::new(vec![vec![0, 1], vec![2, 3]], 4);
+    members.count(&[12; 4]);
     for seed in 0..20 {
-        let classes = [vec![0, 1], vec![2, 3]];
         let mut random = Sequence::new(seed);
-        choose(&mut job, Length::Long, (&[room, room], &classes), &[12; 4], 12, &mut random);
+        choose(&mut job, Length::Long, &[room, room], &members, 12, &mut random);
     }
-    job.servers.sort_unstable();
-    assert_eq!((job.classes.len(), &job.servers[..]), (2, &[0, 1, 2, 3][..]));
+    let mut servers: Vec<usize> = (0..4).map(|at| members.at(&job.classes, at)).collect();
+    servers.sort_unstable();
+    assert_eq!(
+        (job.classes.len(), members.count_of(&job.classes), &servers[..]),
+        (2, Some(4), &[0, 1, 2, 3][..])
+    );
 }
 
 #[test]
