@@ -217,13 +217,10 @@ impl Fold {
     fn new(known: &[f64], period: f64) -> Self {
         let whole = (period - period.round()).abs() < 1e-9;
         let bins = if whole { period.round() as usize } else { (period as usize).max(LEAST_BINS) };
-        let mut sums = vec![(0.0, 0.0); bins];
-        let mut all = (0.0, 0.0, 0.0);
-        let mut add = |(sum, count): &mut (f64, f64), value: f64| {
+        let mut sums = vec![(0.0, 0.0, 0.0); bins];
+        let add = |bin: &mut (f64, f64, f64), value: f64| {
             if !value.is_nan() {
-                *sum += value;
-                *count += 1.0;
-                all = (all.0 + value, all.1 + value * value, all.2 + 1.0);
+                *bin = (bin.0 + value, bin.1 + 1.0, bin.2 + value * value);
             }
         };
         if whole {
@@ -234,14 +231,16 @@ impl Fold {
             let (mut phase, step) = (0.0, 1.0 / period);
             for &value in known {
                 add(&mut sums[((phase * bins as f64) as usize).min(bins - 1)], value);
-                phase += step;
-                phase -= phase.floor();
+                phase += step; // a period is two slots at least
+                phase = if phase >= 1.0 { phase - 1.0 } else { phase };
             }
         }
-        let (sum, squares, count) = all;
+        let total =
+            |all: (f64, f64, f64), bin: &(f64, f64, f64)| (all.0 + bin.0, all.1 + bin.1, all.2 + bin.2);
+        let (sum, count, squares) = sums.iter().fold((0.0, 0.0, 0.0), total);
         let middle = sum / count;
         let used = sums.iter().filter(|bin| bin.1 > 0.0);
-        let between: f64 = used.clone().map(|(sum, count)| count * (sum / count - middle).powi(2)).sum();
+        let between: f64 = used.clone().map(|(sum, count, _)| count * (sum / count - middle).powi(2)).sum();
         let variance = squares - sum * middle;
         let explained = if variance > 1e-12 * squares { (between / variance).min(1.0) } else { 0.0 };
         Self { period, cycles: count / period, used: used.count() as f64 / count, explained }
