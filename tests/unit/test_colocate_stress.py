@@ -9,11 +9,11 @@ from messages import raises
 from rows import each_row
 
 from hindmost.cli import main
-from hindmost.colocation.arrivals import _NEEDED as NEEDED
-from hindmost.colocation.arrivals import WORKERS, generated, of_pods
-from hindmost.colocation.steering import steer
 from hindmost.errors import UsageError
 from hindmost.studies.colocation.stress import stress
+from reproduce.smite.arrivals import _NEEDED as NEEDED
+from reproduce.smite.arrivals import WORKERS, generated, of_pods
+from reproduce.smite.steering import steer
 
 HEAD = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time"
 

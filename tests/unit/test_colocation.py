@@ -10,15 +10,16 @@ from messages import raises
 from hindmost.cli import main
 from hindmost.colocation.bound import question
 from hindmost.colocation.models import Kept, Linear, Zero
-from hindmost.colocation.profiles import Profiles, of_twin
+from hindmost.colocation.profiles import Profiles
 from hindmost.colocation.promise import HeldOut, admission, held_out
 from hindmost.colocation.skill import pairs_of, scores
-from hindmost.colocation.steering import loss_of_tail, steer
 from hindmost.colocation.tail import allowed_loss, mm1, simulated, stretched
-from hindmost.colocation.tco import saving, tornado
 from hindmost.errors import UsageError
-from hindmost.report.colocation.twin import render_steering, render_twin
-from hindmost.studies.colocation import twin
+from reproduce.smite import core
+from reproduce.smite.core import of_core
+from reproduce.smite.steering import loss_of_tail, steer
+from reproduce.smite.tables import render_predictors, render_steering
+from reproduce.smite.tco import saving, tornado
 
 PROCESSOR = {"vendor": "AuthenticAMD", "family": 25, "model": 17, "name": "AMD EPYC"}
 
@@ -205,21 +206,21 @@ def test_an_oracle_breaks_no_promise_and_chance_does():
 
 @pytest.fixture(scope="module")
 def small():
-    return twin.compare(10, splits=5, draws=5, warm=2000, ticks=3000, filled=5000)
+    return core.compare(10, splits=5, draws=5, warm=2000, ticks=3000, filled=5000)
 
 
 def test_the_twin_scores_every_predictor_beside_the_trivial_ones(small):
     names = [one["name"] for one in small["scores"]]
     assert names[:4] == ["zero", "naive mean", "row mean", "sensitivities only"]
     assert {"Eq 3.3", "kept"} <= set(names)
-    text = render_twin(small, width=100, color=False)
+    text = render_predictors(small, width=100, color=False)
     assert all(name in text for name in names)
     assert f"{small['promise']['rate']:.0%}" in text
 
 
 def twin_pairs():
     """What the twin's programs lose to stressors beyond presence, take, and lose to presence and each other."""
-    profiles, lost = twin.run_twin(16, 2, warm=1000, ticks=4000, filled=5000)
+    profiles, lost = core.run_core(16, 2, warm=1000, ticks=4000, filled=5000)
     beyond = 1 - (1 - profiles.sensitivity) / (1 - profiles.presence[:, None])
     return beyond, profiles.contentiousness, profiles.presence, lost
 
@@ -274,32 +275,31 @@ def test_at_most_one_in_twenty_of_those_told_yes_breaks_its_limit(pairs, measure
 
 
 def test_presence_is_what_the_inert_ruler_costs():
-    profiles, lost = twin.run_twin(8, 1, warm=1000, ticks=2000, filled=0)
+    profiles, lost = core.run_core(8, 1, warm=1000, ticks=2000, filled=0)
     assert profiles.presence.mean() > 0.05
     assert "null" not in profiles.rulers
     assert lost.shape == (8, 8)
     with raises(UsageError, "few-programs", have=3):
-        twin.run_twin(3, 1)
+        core.run_core(3, 1)
 
 
 def test_each_runs_beside_a_few_and_only_these_pairs_are_scored():
-    found = twin.compare(16, splits=4, draws=4, warm=500, ticks=1000, filled=2000, partners=6)
+    found = core.compare(16, splits=4, draws=4, warm=500, ticks=1000, filled=2000, partners=6)
     assert 0 < found["promise"]["asked"] < 4 * 25
     assert all(np.isfinite(one["error"]) for one in found["scores"])
 
 
 def test_filled_caches_change_what_a_program_loses():
-    cold, warm = (twin.run_twin(8, 1, warm=0, ticks=2000, filled=filled)[1] for filled in (0, 50_000))
+    cold, warm = (core.run_core(8, 1, warm=0, ticks=2000, filled=filled)[1] for filled in (0, 50_000))
     assert np.abs(cold - warm).mean() > 0.02
 
 
-def test_a_cluster_is_steered_from_the_command_line(capsys, monkeypatch):
-    run = twin.run_twin
+def test_a_cluster_is_steered_by_predictions(monkeypatch):
+    run = core.run_core
     monkeypatch.setattr(
-        twin, "run_twin", lambda programs, seed, ticks: run(programs, seed, warm=500, ticks=1000, filled=0)
+        core, "run_core", lambda programs, seed, ticks: run(programs, seed, warm=500, ticks=1000, filled=0)
     )
-    assert main(["colocate", "steer", "--programs", "10", "--servers", "40", "--json"]) == 0
-    document = json.loads(capsys.readouterr().out)
+    document = core.steering(10, servers=40)
     assert {len(rows) for by in document["levels"].values() for rows in by.values()} == {80}
     text = render_steering(document, width=100, color=False)
     assert all(f"{one['instances']:.2%}" in text for one in document["paper"].values())
@@ -313,13 +313,10 @@ def test_a_forgotten_percent_sign_is_told(words, hint, capsys):
     assert hint is None or error["hint"] == hint
 
 
-@pytest.mark.parametrize("option", ["--programs", "--partners", "--splits"])
-def test_the_twin_needs_one_of_everything(option, capsys):
-    assert main(["colocate", "twin", option, "0"]) == 2
-
-
 def test_hints_of_the_twin_name_its_own_options(small):
-    text = render_twin(small | {"promise": small["promise"] | {"least_rate": 0.9}}, width=100, color=False)
+    text = render_predictors(
+        small | {"promise": small["promise"] | {"least_rate": 0.9}}, width=100, color=False
+    )
     named = set(re.findall(r"--[a-z]+", text))
     assert named == {"--programs", "--violations"}
 
@@ -335,7 +332,7 @@ def test_profiles_of_the_twin_measure_loss_against_each_ones_own_rate():
         "ruler_beside_null": [1.0, 2.0],
         "beside": [[1.5]],
     }
-    profiles, lost = of_twin(matrix)
+    profiles, lost = of_core(matrix)
     assert profiles.presence == pytest.approx([0.1])
     assert profiles.sensitivity == pytest.approx(np.array([[0.5]]))
     assert profiles.contentiousness == pytest.approx(np.array([[0.5]]))

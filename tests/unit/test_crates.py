@@ -9,7 +9,7 @@ FLOORS: tuple[set[str], ...] = (
     {"table"},
     {"clock"},
     {"arrivals"},
-    {"plan", "clone", "quantile", "host", "rulers", "trace", "harvest", "twin"},
+    {"plan", "clone", "quantile", "host", "rulers", "trace", "harvest"},
     {"knobs", "simulate", "capture"},
     {"synth"},
     {"load"},

@@ -27,13 +27,11 @@ mod synth;
 mod table;
 mod tls;
 mod trace;
-mod twin;
 
 use pyo3::prelude::*;
 
 #[pymodule]
 mod _engine {
-    #[pymodule_export]
     #[pymodule_export]
     use super::capture::{capture_exchanges, match_capture};
     #[pymodule_export]
@@ -85,8 +83,6 @@ mod _engine {
     use super::tls::{check_tls, try_tls};
     #[pymodule_export]
     use super::trace::{trace_fault, Trace};
-    #[pymodule_export]
-    use super::twin::twin_matrix;
 
     #[pymodule_init]
     fn init(module: &super::Bound<'_, super::PyModule>) -> super::PyResult<()> {

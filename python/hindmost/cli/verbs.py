@@ -258,18 +258,6 @@ VERBS = (
                     "colocate supervise http://127.0.0.1:80 4711 --promise 'p99<5ms' --probe 400",
                 ),
             ),
-            Verb(
-                "twin",
-                "[OPTIONS]",
-                "Compare predictors on a simulated core whose truth is known.",
-                ("colocate twin", "colocate twin --programs 200 --partners 20 --violations 5%"),
-            ),
-            Verb(
-                "steer",
-                "[OPTIONS]",
-                "Simulate a cluster that is steered by predictions, and what it saves.",
-                ("colocate steer --load 30%", "colocate steer --pods openb_pod_list_default.csv"),
-            ),
         ),
     ),
     Verb(

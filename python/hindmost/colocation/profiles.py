@@ -66,24 +66,6 @@ def _shrunk(values: Array, errors: Array | None) -> Array:
     return shrunk
 
 
-def of_twin(matrix: Mapping[str, Any]) -> tuple[Profiles, Array]:
-    """Profiles and true degradations (victims x companions) of programs on the twin.
-
-    Parameters
-    ----------
-    matrix : dict
-        What the engine's ``twin_matrix`` gave.
-    """
-    solo = np.asarray(matrix["solo"], dtype=float)
-    lost = 1 - np.asarray(matrix["beside_ruler"], dtype=float) / solo[:, None]
-    ruler = np.asarray(matrix["ruler_beside_null"], dtype=float)
-    taken = 1 - np.asarray(matrix["ruler_beside"], dtype=float) / ruler
-    profiles = Profiles(
-        tuple(matrix["programs"]), tuple(matrix["rulers"][1:]), lost[:, 1:], taken[:, 1:], lost[:, 0]
-    )
-    return profiles, 1 - np.asarray(matrix["beside"], dtype=float) / solo[:, None]
-
-
 def of_cards(cards: Sequence[Mapping[str, Any]]) -> Profiles:
     """Profiles of cards ``hindmost.profile/1``, on the rulers that all of them have."""
     axes = [{axis["ruler"]: axis for axis in card["axes"]} for card in cards]

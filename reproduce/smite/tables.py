@@ -8,8 +8,10 @@ from typing import Any
 from hindmost.report.common.console import console_of, printed, text_of
 
 
-def render_twin(document: Mapping[str, Any], *, width: int | None = None, color: bool | None = None) -> str:
-    """Write what `hindmost.studies.colocation.twin.compare` found.
+def render_predictors(
+    document: Mapping[str, Any], *, width: int | None = None, color: bool | None = None
+) -> str:
+    """Write what `reproduce.smite.core.compare` found.
 
     Parameters
     ----------
@@ -52,7 +54,7 @@ def render_twin(document: Mapping[str, Any], *, width: int | None = None, color:
 def render_steering(
     document: Mapping[str, Any], *, width: int | None = None, color: bool | None = None
 ) -> str:
-    """Write what `hindmost.studies.colocation.twin.steering` found.
+    """Write what `reproduce.smite.core.steering` found.
 
     Parameters
     ----------

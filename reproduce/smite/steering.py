@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hindmost.colocation.arrivals import WORKERS, Arrivals, generated
 from hindmost.colocation.profiles import Array
+from reproduce.smite.arrivals import WORKERS, Arrivals, generated
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,25 +1,24 @@
-"""What is claimed of predictions, tried on the twin of a core, where every pair's truth is known."""
+"""Predictors of co-location on a simulated core, where the truth of every pair is known."""
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from hindmost import _engine
-from hindmost.colocation.arrivals import generated, of_pods
 from hindmost.colocation.models import Linear, ours
-from hindmost.colocation.profiles import Array, Profiles, of_twin
+from hindmost.colocation.profiles import Array, Profiles
 from hindmost.colocation.promise import admission
 from hindmost.colocation.skill import known_of, pairs_of, scores
-from hindmost.colocation.steering import loss_of_tail, steer
-from hindmost.colocation.tco import saving, tornado
 from hindmost.errors import UsageError
+from reproduce.simulate import simulate
+from reproduce.smite.arrivals import generated, of_pods
+from reproduce.smite.steering import loss_of_tail, steer
+from reproduce.smite.tco import saving, tornado
 
 FILLED, WARM, TICKS = 100_000, 5_000, 100_000
 """Instructions that fill the caches, ticks before counting, and counted: losses are .015 from those of
@@ -29,11 +28,11 @@ STEERED_TICKS = 20_000
 """Where a cluster is steered: noisier losses, and an answer in a few seconds."""
 LEAST_PROGRAMS = 8
 LIMITS = (0.3, 0.55)
-"""Of the share lost, in what is asked: around what programs of the twin lose (0.42), the hard place."""
+"""Of the share lost, in what is asked: around what its programs lose (0.42), the hard place."""
 TARGETS = np.linspace(0.5, 0.975, 20)
 
 
-def run_twin(
+def run_core(
     programs: int,
     seed: int,
     *,
@@ -48,7 +47,7 @@ def run_twin(
     ----------
     programs, seed : int
     warm, ticks, filled : int
-        Of the twin.
+        Of the simulated core.
     partners : int, optional
         Beside so many others each runs, its next ones; NaN stands for the others. Beside all.
 
@@ -75,7 +74,25 @@ def run_twin(
     }
     if partners is not None:
         asked["partners"] = partners
-    return of_twin(json.loads(_engine.twin_matrix(json.dumps(asked))))
+    return of_core(simulate("hindmost-twin", "measure", asked))
+
+
+def of_core(matrix: Mapping[str, Any]) -> tuple[Profiles, Array]:
+    """Profiles and true losses (victims x companions) of programs on the simulated core.
+
+    Parameters
+    ----------
+    matrix : dict
+        What the simulator gave.
+    """
+    solo = np.asarray(matrix["solo"], dtype=float)
+    lost = 1 - np.asarray(matrix["beside_ruler"], dtype=float) / solo[:, None]
+    ruler = np.asarray(matrix["ruler_beside_null"], dtype=float)
+    taken = 1 - np.asarray(matrix["ruler_beside"], dtype=float) / ruler
+    profiles = Profiles(
+        tuple(matrix["programs"]), tuple(matrix["rulers"][1:]), lost[:, 1:], taken[:, 1:], lost[:, 0]
+    )
+    return profiles, 1 - np.asarray(matrix["beside"], dtype=float) / solo[:, None]
 
 
 def compare(
@@ -100,10 +117,10 @@ def compare(
     draws : int
         Questions: a limit, some known programs, pairs of strangers.
     warm, ticks, filled, partners : int
-        Of the twin (`run_twin`).
+        Of the simulated core (`run_core`).
     """
     begun = time.monotonic()
-    profiles, lost = run_twin(programs, seed, warm=warm, ticks=ticks, filled=filled, partners=partners)
+    profiles, lost = run_core(programs, seed, warm=warm, ticks=ticks, filled=filled, partners=partners)
     found = scores(profiles, lost, splits=splits, seed=seed, noise=0.01)
     return {
         "programs": programs,
@@ -159,7 +176,7 @@ def steering(
     speed: float | None = None,
     pods: str | None = None,
 ) -> dict[str, Any]:
-    """Steer a cluster by predictions learned on the twin, for the mean and for a tail.
+    """Steer a cluster by predictions learned on the simulated core, for the mean and for a tail.
 
     Parameters
     ----------
@@ -168,12 +185,12 @@ def steering(
     load : float
         Of the latency-sensitive servers, for the tail.
     speed : float, optional
-        Of a batch job beside a server; what the twin shows.
+        Of a batch job beside a server; what the simulated core shows.
     pods : str, optional
-        A list of pods (`hindmost.colocation.arrivals`), for who serves and what is offered.
+        A list of pods (`reproduce.smite.arrivals`), for who serves and what is offered.
     """
     begun = time.monotonic()
-    profiles, lost = run_twin(programs, seed, ticks=STEERED_TICKS)
+    profiles, lost = run_core(programs, seed, ticks=STEERED_TICKS)
     order = np.random.default_rng(seed).permutation(programs)
     serving, batch = np.split(order, [max(2, programs // 7)])
     known = pairs_of(batch[: len(batch) // 2 + 2])
