@@ -33,7 +33,6 @@ LOADED = (
     "hindmost.cli.study.report",
     "hindmost.cli.gate",
     "hindmost.cli.clone.serve",
-    "hindmost.cli.clone.verify",
     "hindmost.fleet",
     "hindmost.models.serving",
     "hindmost.run.request.elsewhere",
