@@ -515,6 +515,18 @@ class Unhandled(TypedDict):
     left_alone: Count
 
 
+class Unreadable(TypedDict):
+    """What the server sent that is no reply, or that no request had asked for, from the start of the load
+    on: an error page on an idle connection, `-ERR max number of clients reached`.
+
+    The connection is closed and made again, and the request that it would have answered is an error without
+    reply; a datagram is dropped.
+    """
+
+    count: Count
+    first: str | None
+
+
 class InstanceResult(TypedDict):
     """The result of one instance; its distributions lie beside it in `instance-K.hlog`."""
 
@@ -552,6 +564,7 @@ class InstanceResult(TypedDict):
     stamps: NotRequired[StampReport]
     tcp_before: NotRequired[TcpCounters | None]
     unhandled: NotRequired[Unhandled | None]
+    unreadable: NotRequired[Unreadable]
 
 
 class Knob(TypedDict):
