@@ -79,15 +79,20 @@ struct Walk<'a> {
     /// `tau` times the weight of each cell.
     wanted: Vec<f64>,
     shift: f64,
+    /// Shift of each cell as a whole.
+    shift_of: Vec<f64>,
+    /// Whether there are few samples, so that a line is searched at once.
+    few: bool,
     pivots: usize,
     /// Slopes of the fitted values along the direction looked at.
     slopes: Vec<f64>,
 }
 
-/// A sample where the slope turns: how far, and which.
+/// A sample where the slope turns: how far, how much the slope rises there, and which.
 #[derive(Clone, Copy)]
 struct Turn {
     at: f64,
+    bend: f64,
     cell: usize,
     place: usize,
 }
@@ -95,9 +100,13 @@ struct Turn {
 impl<'a> Walk<'a> {
     fn new(cells: &'a Cells, design: &'a Matrix, tau: f64) -> Result<Self, QuantileError> {
         let n = cells.len();
-        // Full cells first: their quantiles are known best.
+        let samples: usize = (0..n).map(|cell| cells.samples(cell).len()).sum();
+        let few = samples <= FEW * n;
+        // Full cells first: their quantiles are known best. Cells of few samples are taken as they come.
         let mut order: Vec<usize> = (0..n).filter(|&cell| cells.total(cell) > 0.0).collect();
-        order.sort_by(|&a, &b| cells.total(b).total_cmp(&cells.total(a)));
+        if !few {
+            order.sort_by(|&a, &b| cells.total(b).total_cmp(&cells.total(a)));
+        }
         let chosen = independent_rows(design, &order).map_err(|column| QuantileError::Rank {
             rank: rank(design, &order),
             columns: design.columns(),
@@ -116,6 +125,7 @@ impl<'a> Walk<'a> {
         let (low, high) = ends.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), samples| {
             (low.min(samples[0]), high.max(samples[samples.len() - 1]))
         });
+        let shift = SHIFT * (high - low).max(f64::MIN_POSITIVE);
         let mut walk = Self {
             cells,
             design,
@@ -124,7 +134,9 @@ impl<'a> Walk<'a> {
             fitted: vec![0.0; n],
             below: vec![(0, 0); n],
             wanted: (0..n).map(|cell| tau * cells.total(cell)).collect(),
-            shift: SHIFT * (high - low).max(f64::MIN_POSITIVE),
+            shift,
+            shift_of: (0..n).map(|cell| 2.0 * shift * unit(mix(cell as u64))).collect(),
+            few,
             pivots: 0,
             slopes: vec![0.0; n],
         };
@@ -136,8 +148,8 @@ impl<'a> Walk<'a> {
     #[inline]
     fn sample(&self, cell: usize, place: usize) -> f64 {
         let samples = self.cells.samples(cell);
-        let within = place as f64 / samples.len() as f64;
-        samples[place] + self.shift * (within + 2.0 * unit(mix(cell as u64)))
+        let within = if place == 0 { 0.0 } else { self.shift * place as f64 / samples.len() as f64 };
+        samples[place] + (within + self.shift_of[cell])
     }
 
     /// How many samples of a cell lie below `at`.
@@ -154,18 +166,15 @@ impl<'a> Walk<'a> {
         let pinned: Vec<f64> = self.pins.iter().map(|&(cell, place)| self.sample(cell, place)).collect();
         let coefficients = product(&self.basis, &pinned);
         for cell in 0..self.cells.len() {
-            let count = self.cells.samples(cell).len();
-            if let Some(pin) = self.pins.iter().position(|pin| pin.0 == cell) {
-                // Exactly the pinned sample, whatever rounding says.
-                let place = self.pins[pin].1;
-                self.fitted[cell] = pinned[pin];
-                self.below[cell] = (place + 1, place);
-            } else if count > 0 {
-                let fitted = dot(self.design.row(cell), &coefficients);
-                let below = self.count_below(cell, fitted);
-                self.fitted[cell] = fitted;
-                self.below[cell] = (below, below);
-            }
+            let fitted = dot(self.design.row(cell), &coefficients);
+            let below = self.count_below(cell, fitted);
+            self.fitted[cell] = fitted;
+            self.below[cell] = (below, below);
+        }
+        for (&(cell, place), fitted) in self.pins.iter().zip(pinned) {
+            // Exactly the pinned sample, whatever rounding says.
+            self.fitted[cell] = fitted;
+            self.below[cell] = (place + 1, place);
         }
     }
 
@@ -192,7 +201,7 @@ impl<'a> Walk<'a> {
         };
         let direction: Vec<f64> = (0..p).map(|row| sign * self.basis.row(row)[pin]).collect();
         self.aim(&direction, pin);
-        let turn = self.line_search().ok_or(QuantileError::Pivots(self.pivots))?;
+        let turn = self.line_search(steepest).ok_or(QuantileError::Pivots(self.pivots))?;
         self.pins[pin] = (turn.cell, turn.place);
         self.pivots += 1;
         self.settle();
@@ -264,20 +273,19 @@ impl<'a> Walk<'a> {
     }
 
     /// Where the slope of the objective along the line turns from falling to rising: brackets it, then selects among
-    /// the few samples in between. `None` where rounding hides it.
-    fn line_search(&self) -> Option<Turn> {
-        let (low, high) = if self.between(0.0, f64::INFINITY) > FEW * self.cells.len() {
-            self.bracket()
+    /// the few samples in between. `None` where rounding hides it. At the vertex the slope is `steepest`.
+    fn line_search(&self, steepest: f64) -> Option<Turn> {
+        let (mut slope, mut turns) = if self.few {
+            (steepest, self.turns(0.0, f64::INFINITY))
         } else {
-            (0.0, f64::INFINITY)
+            let (low, high) = self.bracket();
+            (self.slope_at(low), self.turns(low, high))
         };
-        let mut slope = self.slope_at(low);
-        let mut turns = self.turns(low, high);
         let mut left = turns.as_mut_slice();
         while left.len() > 1 {
             let middle = (left.len() - 1) / 2;
             left.select_nth_unstable_by(middle, |a, b| a.at.total_cmp(&b.at));
-            let nearer: f64 = left[..=middle].iter().map(|turn| self.bend(turn)).sum();
+            let nearer: f64 = left[..=middle].iter().map(|turn| turn.bend).sum();
             if slope + nearer >= 0.0 {
                 left = &mut left[..=middle];
             } else {
@@ -286,12 +294,6 @@ impl<'a> Walk<'a> {
             }
         }
         left.first().copied()
-    }
-
-    /// How much the slope of the objective rises at a sample.
-    fn bend(&self, turn: &Turn) -> f64 {
-        let weight = self.cells.weight(turn.cell, turn.place + 1) - self.cells.weight(turn.cell, turn.place);
-        self.slopes[turn.cell].abs() * weight
     }
 
     /// Two places on the line between which the slope turns, with few samples in between.
@@ -333,14 +335,16 @@ impl<'a> Walk<'a> {
     }
 
     fn turns(&self, low: f64, high: f64) -> Vec<Turn> {
-        let of = |cell: usize| {
-            self.range(cell, low, high).map(move |place| Turn {
-                at: (self.sample(cell, place) - self.fitted[cell]) / self.slopes[cell],
-                cell,
-                place,
-            })
-        };
-        self.moving().flat_map(of).collect()
+        let mut found = Vec::with_capacity(self.cells.len());
+        for cell in self.moving() {
+            let (fitted, slope) = (self.fitted[cell], self.slopes[cell]);
+            for place in self.range(cell, low, high) {
+                let weight = self.cells.weight(cell, place + 1) - self.cells.weight(cell, place);
+                let at = (self.sample(cell, place) - fitted) / slope;
+                found.push(Turn { at, bend: slope.abs() * weight, cell, place });
+            }
+        }
+        found
     }
 
     fn end(self) -> Fit {
@@ -376,8 +380,17 @@ fn rank(design: &Matrix, order: &[usize]) -> usize {
         .unwrap_or(0)
 }
 
+/// The scalar product, in four sums that do not wait for each other.
 fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
+    let (fours_of_a, fours_of_b) = (a.chunks_exact(4), b.chunks_exact(4));
+    let rest: f64 = fours_of_a.remainder().iter().zip(fours_of_b.remainder()).map(|(a, b)| a * b).sum();
+    let mut sums = [0.0; 4];
+    for (a, b) in fours_of_a.zip(fours_of_b) {
+        for lane in 0..4 {
+            sums[lane] += a[lane] * b[lane];
+        }
+    }
+    (sums[0] + sums[1]) + (sums[2] + sums[3]) + rest
 }
 
 /// The size of what a scalar product sums up, where the sizes of one side are known.

@@ -105,6 +105,10 @@ CODES = {
     "tail-misfit": Code("A law does not have the tail of the samples.", "Nothing to do: it is not chosen."),
     # Notes: order, load, pauses, threads
     "sorted-times": Code("The times are sorted, so the order of requests is unknown.", "Give them unsorted."),
+    "drifting-log": Code(
+        "Service times rise or fall over a log, so the clone has an average of them.",
+        "Log once the server is warm, or for a shorter time.",
+    ),
     "unknown-kind-order": Code(
         "The clone draws kinds independently, so its autocorrelation is not that of the log.",
         "Nothing to do.",

@@ -1,11 +1,16 @@
-"""What a clone document predicts: the engine's queue simulator, and the intervals of what it says."""
+"""What a clone document predicts: the engine's queue simulator, and the intervals of what it says.
+
+The interval of a figure holds what chance does to the simulation and, of a fitted clone, what the log leaves
+open of its parameters (`uncertainty`). Differences between designs of one clone have the first alone.
+"""
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -14,14 +19,19 @@ from hindmost.errors import Interrupted, UsageError
 from hindmost.laws import USUAL, Written
 from hindmost.models.document import Clone, load_clone
 from hindmost.models.refusals import refusal
+from hindmost.models.uncertainty import drawn_changes
 from hindmost.progress import step
 from hindmost.stats.series.sectioning import section_interval
+from hindmost.stats.tables import t_quantile
 from hindmost.store.estimates import bounds
 from hindmost.store.predictions import Interval, Prediction, Simulation
 
 SCHEMA = "hindmost.simulation/1"
 QUANTILES = (0.5, 0.95, 0.99, 0.999)
 SECTIONS = 20
+LEAST_DRAWN = 100_000
+"""Requests of a draw of parameters, where the prediction has as many."""
+
 LEAST_IN_SECTION = 50
 """Shorter sections say nothing of a p99; then there are fewer."""
 
@@ -131,10 +141,43 @@ def simulate(
         point["load"] = {"rate_per_s": rate_per_s}
     elif utilisation is not None:
         point["load"] = {"utilisation": utilisation}
-    found = run_points(clone, [point], design or Design())[0].prediction
+    design = design or Design()
+    found = run_points(clone, [point], design)[0].prediction
     if found["state"] == "above_capacity":
         raise above_capacity(found)
+    if changes := drawn_changes(clone, design.seed):
+        less = replace(
+            design, requests=max(min(design.requests, LEAST_DRAWN), design.requests // len(changes))
+        )
+        points = [point, *({**point, "set": change} for change in changes)]
+        _widen(found, [one.prediction for one in run_points(clone, points, less)])
     return found
+
+
+def _widen(found: Prediction, drawn: Sequence[Prediction]) -> None:
+    """Add to each interval how much the figure differs between draws of the clone's parameters.
+
+    The first of `drawn` has those of the fit. Where the queue of another would grow without end, so may the
+    figure.
+    """
+    fit, *others = drawn
+    done = [one for one in others if one["state"] == "done"]
+    for name, figure in found["latency_us"].items():
+        value = figure["value"]
+        ratios = [
+            math.log(one["latency_us"][name]["value"] / fit["latency_us"][name]["value"]) for one in done
+        ]
+        if figure["low"] is None or figure["high"] is None or not value > 0.0 or len(ratios) < 2:
+            continue
+        half = t_quantile(len(ratios) - 1, 0.975) * math.sqrt(
+            math.fsum(one**2 for one in ratios) / len(ratios)
+        )
+        low = math.hypot(half, math.log(value / figure["low"]))
+        high = math.hypot(half, math.log(figure["high"] / value))
+        ends = bounds(
+            value * math.exp(-low), value * math.exp(high) if len(done) == len(others) else math.inf
+        )
+        found["latency_us"][name] = {"value": value, **ends}
 
 
 def simulated(clone: Clone, load: Mapping[str, float], design: Design) -> Simulation:

@@ -2,7 +2,8 @@
 
 A law is fitted to service times; whether the queue before it is right, too, only waiting shows. So the clone
 meets the arrivals of the log, several times with other random numbers, and each time with as many pauses as
-the count of those in the log allows (few long pauses are known roughly, and are most of a tail). How its
+the count of those in the log allows (few long pauses are known roughly, and are most of a tail), and with
+parameters as another log might have given them. How its
 figures scatter between these is what chance does to a log of that length, if the clone is right: the noise
 floor of the comparison.
 """
@@ -21,6 +22,7 @@ from hindmost.models.fit.pauses.disturbance import Disturbance
 from hindmost.models.fit.pauses.idle import idle_arrivals, stamped_by_others
 from hindmost.models.fit.reading import Log
 from hindmost.models.simulation import Design, run_points
+from hindmost.models.uncertainty import drawn_changes
 from hindmost.notes import Note
 from hindmost.stats.tables import t_quantile
 
@@ -52,7 +54,8 @@ class Row:
     low_us, high_us : float
         95 % interval of the log's figure, by a bootstrap of blocks of its requests.
     chance : float
-        By how much, as a share, the clone's figure differs from one such log to another (95 %).
+        By how much, as a logarithm, the clone's figure differs from one such log to another: all figures
+        together stay within it in 95 % of logs.
     """
 
     name: str
@@ -121,7 +124,11 @@ def own_load(clone: Clone, log: Log, beside_us: float, pauses: Sequence[Disturba
         arrivals=[float(us) for us in moments - moments[0]],
         backlog=True,
     )
-    points = [{"seed": seed, "set": _redrawn(pauses, seed)} for seed in range(1, REPLAYS + 1)]
+    changes = drawn_changes(clone, 1) or [{}] * REPLAYS
+    points = [
+        {"seed": seed, "set": {**change, **_redrawn(pauses, seed)}}
+        for seed, change in enumerate(changes[:REPLAYS], start=1)
+    ]
     told = [one.prediction["latency_us"] for one in run_points(Clone.of(document), points, design)]
     names = ("mean", *(f"p{100 * level:g}" for level in levels))
     blocks = _drawn(latency, levels)
@@ -130,7 +137,11 @@ def own_load(clone: Clone, log: Log, beside_us: float, pauses: Sequence[Disturba
         values = np.array([one[name]["value"] for one in told]) - beside_us
         own = float(_figures(latency, levels)[place])
         logs = np.log(np.maximum(values, 1e-3))
-        chance = float(t_quantile(REPLAYS - 1, 0.975) * logs.std(ddof=1) * np.sqrt(1.0 + 1.0 / REPLAYS))
+        chance = float(
+            t_quantile(REPLAYS - 1, 1.0 - 0.025 / len(names))
+            * logs.std(ddof=1)
+            * np.sqrt(1.0 + 1.0 / REPLAYS)
+        )
         low, high = np.quantile(blocks[:, place], [0.025, 0.975])
         rows.append(Row(name, own, float(low), float(high), float(np.exp(logs.mean())), chance))
     return OwnLoad(log.source, log.utilisation or 0.0, n, tuple(rows))

@@ -18,7 +18,7 @@ from hindmost.models.fit.laws.families import rounded
 from hindmost.models.fit.laws.kinds import LEAST_OF_KIND, Part, laws_by_kind
 from hindmost.models.fit.load import Load, find_load
 from hindmost.models.fit.order.successive import Order, find_order
-from hindmost.models.fit.own_load import OwnLoad, own_load
+from hindmost.models.fit.own_load import MARGIN, OwnLoad, own_load
 from hindmost.models.fit.pauses.found import Pauses, find_pauses
 from hindmost.models.fit.reading import Log, Source, as_logs, joined
 from hindmost.models.fit.threads.locks import find_sharing
@@ -26,6 +26,10 @@ from hindmost.models.fit.threads.sharing import Sharing
 from hindmost.models.fit.turnaround import Turnaround, find_turnaround, stopped_us, without_arrivals
 from hindmost.models.fit.way import find_way
 from hindmost.notes import Note
+from hindmost.stats.runs.order import order_effect
+
+DRIFT_PARTS = 20
+"""Parts of a log, by whose means a drift is told."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +127,8 @@ def fit_clone(
     kinds, by_kind = laws_by_kind(log, base, sample)
     gaps = find_pauses(log, asked)
 
-    draft = Draft([*log.unknown, *asked.notes, *_unknown(logs, order)])
+    drifts = [] if order.sorted_ else _drifts(alike, asked.us)
+    draft = Draft([*log.unknown, *asked.notes, *_unknown(logs, order), *drifts])
     draft.laws(whole, kinds, log.kind)
     draft.turnaround(beside)
     draft.load(load)
@@ -160,6 +165,23 @@ def fit_clone(
         tuple(own_load(there, one, after, parts) for one in (*alike, *logs[1:])),
         tuple(unknown),
     )
+
+
+def _drifts(logs: tuple[Log, ...], us: Floats) -> list[Note]:
+    """Logs whose service times rise or fall from their first request to their last: no clone has that."""
+    notes, ends = [], np.cumsum([one.n for one in logs])
+    for log, times in zip(logs, np.split(us, ends[:-1]), strict=True):
+        means = np.array([part.mean() for part in np.array_split(times, DRIFT_PARTS)])
+        found = order_effect(means)
+        if found is None or not found.drifting or found.slope is None:
+            continue
+        change = float(found.slope) * (DRIFT_PARTS - 1) / float(np.median(means))
+        if abs(change) > MARGIN:
+            text = f"service times change by {change:+.0%} over {log.source}; the clone has their average"
+            notes.append(
+                Note("drifting-log", text, {"source": log.source, "change": change, "p": found.p_value})
+            )
+    return notes
 
 
 def _by_threads(logs: tuple[Log, ...]) -> tuple[tuple[Log, ...], tuple[Log, ...]]:

@@ -149,11 +149,15 @@ def coefficient_ps(
     )
     repeated = bool(counts.max() > 1)
     projection = fit.solution.T @ fit.design.matrix(table.cells).T
+    starts = np.cumsum(counts.astype(np.int64)) - counts.astype(np.int64)
+    of_runs = matrix[table.cell_of]
+    inverse = np.linalg.inv(of_runs.T @ of_runs)
+    solution = inverse @ (of_runs.T @ y)
 
     def studentised(y: Floats, row: Floats) -> Floats:
-        means = y @ member / counts
+        means = np.add.reduceat(y, starts, axis=-1) / counts
         if repeated:
-            squares = y**2 @ member - counts * means**2
+            squares = np.add.reduceat(y**2, starts, axis=-1) - counts * means**2
             pooled = squares.sum(axis=-1, keepdims=True) / (counts.sum() - len(counts))
             own = np.where(counts > 1, squares / np.maximum(counts - 1, 1), pooled) / counts
         else:
@@ -167,8 +171,9 @@ def coefficient_ps(
     for place, column in enumerate(fit.design.columns):
         if not column.term:
             continue
-        without = np.delete(matrix, place, axis=1)[table.cell_of]
-        fitted = without @ np.linalg.lstsq(without, y, rcond=None)[0]
+        # What least squares without this column fit (Frisch and Waugh), without solving anew.
+        others = solution - inverse[place] * (solution[place] / inverse[place, place])
+        fitted = of_runs @ others
         seen = studentised(y, rows[place])
         drawn = studentised(fitted + (y - fitted)[orders], rows[place])
         out.append((column, float((1 + np.count_nonzero(drawn >= seen * (1.0 - 1e-9))) / (1 + draws))))

@@ -20,6 +20,7 @@ _CLEAR = 1e-9
 """Ratio of the eigenvalues of the columns' products beyond which no rank need be found."""
 _NEAR = 1e4
 """Median residuals within which a sample is near the fit."""
+_ROUNDING = 1e-12
 _ROUNDS = 5
 _TINY = float(np.finfo(np.float64).eps) ** (2 / 3)
 
@@ -80,7 +81,9 @@ class Rows:
         solution = self._solve(tau)
         rest = self._rest(solution)
         weight = 1.0 if self.weights is None else self.weights
-        scores: Floats = np.asarray((tau - (rest <= 0.0)) * weight, np.float64)
+        # A sample on the fit lies at or below it, whatever rounding says.
+        sizes = np.abs(self.y) + (np.abs(self.design) @ np.abs(solution))[self.cell_of]
+        scores: Floats = np.asarray((tau - (rest <= _ROUNDING * sizes)) * weight, np.float64)
         objective = math.fsum((rest * (tau - (rest < 0.0)) * weight).tolist())
         mass = np.bincount(self.cell_of, self.weights, minlength=len(self.design)).astype(np.float64)
         density = self._densities(mass, tau)
@@ -139,6 +142,8 @@ class Rows:
         if count >= LARGE:
             weight = np.ones(len(y)) if self.weights is None else self.weights
             return solve_large(self.design[self.cell_of], y, weight, tau, _exact)
+        if len(y) <= 2 * count:
+            return _exact(self.design[self.cell_of], y, self.weights, tau)
         same = np.array_equal(y, self.y)
         cells = self._cells if same else _engine.QuantileCells(y, self.cell_of, count, self.weights)
         return np.array(cells.fit(self.design.ravel().tolist(), columns, tau)[0])
@@ -155,11 +160,14 @@ class Rows:
         return np.where(width > tiny, 2.0 * h / np.maximum(width - tiny, tiny), 0.0)
 
 
-def _exact(x: Floats, y: Floats, weight: Floats, tau: float) -> Floats:
+def _exact(x: Floats, y: Floats, weight: Floats | None, tau: float) -> Floats:
+    """Coefficients of rows that differ; the walk begins at those nearest to a plane of least squares."""
+    rest = y - x @ np.linalg.lstsq(x, y, rcond=None)[0]
+    order = np.argsort(np.abs(rest - np.quantile(rest, tau)))
     cells = _engine.QuantileCells(
-        np.ascontiguousarray(y), np.arange(len(y), dtype=np.uint32), len(y), np.ascontiguousarray(weight)
+        y[order], np.arange(len(y), dtype=np.uint32), len(y), None if weight is None else weight[order]
     )
-    return np.array(cells.fit(np.ascontiguousarray(x).ravel().tolist(), x.shape[1], tau)[0])
+    return np.array(cells.fit(x[order].ravel().tolist(), x.shape[1], tau)[0])
 
 
 def _cells(x: Floats) -> tuple[Floats, npt.NDArray[np.uint32]]:

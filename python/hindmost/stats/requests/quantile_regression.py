@@ -132,7 +132,7 @@ class QuantileRegression:
 
     def __sklearn_tags__(self) -> Any:  # noqa: ANN401
         """What scikit-learn asks of a regressor."""
-        from sklearn.utils import RegressorTags, Tags, TargetTags  # type: ignore[import-not-found, unused-ignore]
+        from sklearn.utils import RegressorTags, Tags, TargetTags  # type: ignore[import-untyped]
 
         return Tags("regressor", TargetTags(required=True), regressor_tags=RegressorTags())
 

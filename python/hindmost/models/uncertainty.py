@@ -1,0 +1,104 @@
+"""How far what a fitted clone predicts depends on which requests its log happened to hold.
+
+A fitted document states the interval of each parameter. The service law is drawn anew: as many requests as
+the log was worth, from the law itself, become an empirical law. What the log was worth follows from the
+interval of the mean service time, which knows that successive requests are alike. Other parameters are drawn
+from their intervals. Each draw meets the same requests as the fit, so figures differ by the parameters alone.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from hindmost.models.document import Clone
+from hindmost.stats.tables import Floats
+
+DRAWS = 16
+MOST = 200_000
+"""Requests drawn for a law; of a log that was worth more, deviations are scaled down."""
+
+Change = dict[str, Any]
+"""JSON pointers to new values."""
+
+
+def drawn_changes(clone: Clone, seed: int) -> list[Change]:
+    """Parameters as other logs of the server might have given them; none of a clone that was not fitted."""
+    stated: dict[str, list[float]] = (clone.document.get("origin") or {}).get("intervals", {})
+    if not stated:
+        return []
+    random = np.random.default_rng(seed)
+    return [_drawn(clone.document, stated, random) for _ in range(DRAWS)]
+
+
+def _drawn(
+    document: Mapping[str, Any], stated: Mapping[str, list[float]], random: np.random.Generator
+) -> Change:
+    changes: Change = {}
+    for name, (low, high) in stated.items():
+        if name.endswith("service.mean_us"):
+            pointer = _pointer(name.removesuffix(".mean_us"))
+            changes[pointer] = _law(_at(document, pointer), math.log(high / low) / 3.92, random)
+        elif "service" not in name and isinstance(value := _at(document, _pointer(name)), float):
+            changes[_pointer(name)] = _between(value, low, high, random)
+    return changes
+
+
+def _law(service: list[dict[str, Any]], error: float, random: np.random.Generator) -> list[dict[str, Any]]:
+    """An empirical law of requests drawn from a law, whose mean then has this relative error."""
+    from hindmost.models.fit.laws.families import Empirical  # fits simulate, too
+
+    weights = np.array([one["weight"] for one in service], dtype=np.float64)
+    laws = [one["law"] for one in service]
+    place = np.searchsorted(np.cumsum(weights)[:-1], np.sort(random.random(MOST)))
+    us = np.concatenate([_times(law, int((place == k).sum()), random) for k, law in enumerate(laws)])
+    worth = max(2.0, float(us.var()) / (float(us.mean()) * max(error, 1e-9)) ** 2)
+    taken = np.sort(random.choice(us, int(min(worth, MOST)), replace=False))
+    found = Empirical.of(taken)
+    if worth > MOST:  # as far from the law as a log of that worth, not as one of `MOST`
+        whole = Empirical.of(np.sort(us))
+        near = np.interp(found.p, whole.p, whole.us)
+        found = Empirical(found.p, near * (found.us / near) ** math.sqrt(MOST / worth))
+    return found.document()
+
+
+def _times(law: Mapping[str, Any], count: int, random: np.random.Generator) -> Floats:
+    """Service times of one component, us."""
+    match law["kind"]:
+        case "lognormal":
+            return np.asarray(law["median_us"] * random.lognormal(0.0, law["sigma_log"], count))
+        case "exponential":
+            return random.exponential(law["mean_us"], count)
+        case "gamma":
+            return random.gamma(law["shape"], law["mean_us"] / law["shape"], count)
+        case "pareto":
+            times = law["least_us"] * random.random(count) ** (-1.0 / law["shape"])
+            return np.asarray(np.minimum(times, law["at_most_us"]))
+        case _:
+            p, us = np.array(law["points"], dtype=np.float64).T
+            return np.asarray(np.interp(random.random(count), p, us))
+
+
+def _between(value: float, low: float, high: float, random: np.random.Generator) -> float:
+    """A normal draw with this 95 % interval, in logarithms of what is positive; within three errors."""
+    step = float(np.clip(random.standard_normal(), -3.0, 3.0)) / 1.96
+    if low > 0.0 and value > 0.0:
+        return float(value * (high / value if step > 0.0 else value / low) ** step)
+    return value + step * (high - value if step > 0.0 else value - low)
+
+
+def _pointer(name: str) -> str:
+    return "/" + re.sub(r"\[(\d+)\]", r"/\1", name).replace(".", "/")
+
+
+def _at(document: Any, pointer: str) -> Any:  # noqa: ANN401 (any value of a document)
+    for key in pointer[1:].split("/"):
+        try:
+            document = document[int(key)] if isinstance(document, list) else document[key]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return document

@@ -1,0 +1,102 @@
+"""What a log leaves open of a clone is in the intervals of what the clone predicts, and a drifting log is named."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from hindmost.models import Clone
+from hindmost.models.fit import fit_clone, read_log
+from hindmost.models.fit.intervals import intervals
+from hindmost.models.fit.laws.choice import Sample
+from hindmost.models.fit.laws.families import Lognormal, Mixture
+from hindmost.models.simulation import Design, simulate
+
+from .planted import back_to_back, by_code
+
+MEDIAN_US, SIGMA = 300.0, 0.5
+DOCUMENT = {
+    "schema": "hindmost.clone/1",
+    "name": "planted",
+    "threads": 1,
+    "service": [{"weight": 1.0, "law": {"kind": "lognormal", "median_us": MEDIAN_US, "sigma_log": SIGMA}}],
+}
+LOAD = 0.7
+DESIGN = Design(requests=20_000)
+
+
+def times(n: int, seed: int) -> np.ndarray:
+    return MEDIAN_US * np.exp(SIGMA * np.random.default_rng(seed).standard_normal(n))
+
+
+def fitted(us: np.ndarray) -> Clone:
+    """The clone of a log, as a fit writes it down."""
+    logs = np.log(us)
+    model = Mixture((1.0,), (Lognormal(float(logs.mean()), float(logs.std())),))
+    stated = {"samples": us.size, "intervals": intervals(Sample.of(us), model, "service")}
+    return Clone.of({**DOCUMENT, "service": model.document(), "origin": stated})
+
+
+def coverage(logs: int, n: int) -> float:
+    """How often the intervals of all figures hold what the planted clone has at the same rate."""
+    truth = Clone.of(DOCUMENT)
+    rate = LOAD / truth.mean_busy_us * 1e6
+    wanted = simulate(truth, rate_per_s=rate, design=Design(requests=1_000_000, seed=99))["latency_us"]
+    hits = []
+    for seed in range(logs):
+        found = simulate(fitted(times(n, seed)), rate_per_s=rate, design=DESIGN)["latency_us"]
+        for name, figure in wanted.items():
+            high = math.inf if found[name]["high"] is None else found[name]["high"]
+            hits.append(found[name]["low"] <= figure["value"] <= high)
+    return float(np.mean(hits))
+
+
+def test_predictions_cover_the_server_that_the_log_is_of() -> None:
+    """Six logs of 2,000 requests, where chance of the simulation alone covers about a third."""
+    assert coverage(6, 2_000) >= 0.8
+
+
+@pytest.mark.nightly
+def test_predictions_cover_in_19_of_20_logs() -> None:
+    """Figures of one log go together: four standard errors as if each log had one."""
+    assert coverage(100, 5_000) >= 0.95 - 4.0 * math.sqrt(0.95 * 0.05 / 100)
+
+
+def test_a_clone_that_was_not_fitted_has_the_chance_of_the_simulation_alone():
+    stated = {"samples": 2_000, "intervals": {"service.mean_us": [310.0, 375.0]}}
+    plain = simulate(Clone.of(DOCUMENT), utilisation=LOAD, design=DESIGN)["latency_us"]["mean"]
+    fitted = simulate(Clone.of({**DOCUMENT, "origin": stated}), utilisation=LOAD, design=DESIGN)
+    mean = fitted["latency_us"]["mean"]
+    assert mean["value"] == plain["value"]
+    assert mean["low"] < plain["low"] / 1.05
+    assert mean["high"] > plain["high"] * 1.05
+
+
+def test_near_its_capacity_a_fitted_clone_may_not_keep_up():
+    stated = {"samples": 2_000, "intervals": {"service.mean_us": [310.0, 375.0]}}
+    clone = Clone.of({**DOCUMENT, "origin": stated})
+    found = simulate(clone, rate_per_s=0.98 / clone.mean_busy_us * 1e6, design=DESIGN)
+    assert found["latency_us"]["p99"]["high"] is None
+    assert found["latency_us"]["p99"]["low"] is not None
+
+
+def test_intervals_of_quantiles_have_a_width_and_cover():
+    model = Mixture((1.0,), (Lognormal(math.log(MEDIAN_US), SIGMA),))
+    hits = 0
+    for seed in range(20):
+        found = intervals(Sample.of(times(4_000, seed)), model, "service", seed=seed)
+        low, high = found["service.p50_us"]
+        assert low < high
+        hits += low <= MEDIAN_US <= high
+    assert hits >= 15  # of 20 at 95 %: fewer in one seed of 10,000
+
+
+def test_a_log_whose_times_double_is_named_and_a_steady_one_is_not(tmp_path):
+    us = times(4_000, 1)
+    doubled = read_log(back_to_back(tmp_path / "doubled.csv", us * np.linspace(1.0, 2.0, us.size)))
+    note = by_code(fit_clone(doubled).unknown)["drifting-log"]
+    assert note.values["change"] == pytest.approx(0.67, abs=0.15)  # of the average, which is 1.5
+    steady = read_log(back_to_back(tmp_path / "steady.csv", us))
+    assert "drifting-log" not in by_code(fit_clone(steady).unknown)
