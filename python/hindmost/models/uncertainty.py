@@ -45,7 +45,9 @@ def _drawn(
             changes[pointer] = _law(_at(document, pointer), math.log(high / low) / 3.92, random)
         elif "service" not in name and isinstance(value := _at(document, _pointer(name)), float):
             changes[_pointer(name)] = _between(value, low, high, random)
-    return changes
+    shares = [pointer for pointer in changes if pointer.endswith("/share")]
+    total = math.fsum(changes[pointer] for pointer in shares)
+    return changes | {pointer: changes[pointer] / total for pointer in shares}
 
 
 def _law(service: list[dict[str, Any]], error: float, random: np.random.Generator) -> list[dict[str, Any]]:
@@ -84,8 +86,8 @@ def _times(law: Mapping[str, Any], count: int, random: np.random.Generator) -> F
 
 
 def _between(value: float, low: float, high: float, random: np.random.Generator) -> float:
-    """A normal draw with this 95 % interval, in logarithms of what is positive; within three errors."""
-    step = float(np.clip(random.standard_normal(), -3.0, 3.0)) / 1.96
+    """A normal draw with this 95 % interval, in logarithms of what is positive; never beyond its ends."""
+    step = float(np.clip(random.standard_normal() / 1.96, -1.0, 1.0))
     if low > 0.0 and value > 0.0:
         return float(value * (high / value if step > 0.0 else value / low) ** step)
     return value + step * (high - value if step > 0.0 else value - low)

@@ -13,6 +13,7 @@ from hindmost.models.fit.intervals import intervals
 from hindmost.models.fit.laws.choice import Sample
 from hindmost.models.fit.laws.families import Lognormal, Mixture
 from hindmost.models.simulation import Design, simulate
+from hindmost.models.uncertainty import drawn_changes
 
 from .planted import back_to_back, by_code
 
@@ -72,6 +73,21 @@ def test_a_clone_that_was_not_fitted_has_the_chance_of_the_simulation_alone():
     assert mean["value"] == plain["value"]
     assert mean["low"] < plain["low"] / 1.05
     assert mean["high"] > plain["high"] * 1.05
+
+
+def test_shares_and_correlations_that_are_drawn_make_sense() -> None:
+    kinds = [{"name": name, "share": 0.5, "service": DOCUMENT["service"]} for name in ("get", "set")]
+    stated = {
+        "kinds[0].share": [0.3, 0.7],
+        "kinds[1].share": [0.3, 0.7],
+        "order.autocorrelation": [0.8, 0.99],
+    }
+    document = {key: value for key, value in DOCUMENT.items() if key != "service"}
+    origin = {"samples": 100, "intervals": stated}
+    clone = Clone.of({**document, "kinds": kinds, "order": {"autocorrelation": 0.95}, "origin": origin})
+    for change in drawn_changes(clone, 1):
+        assert change["/kinds/0/share"] + change["/kinds/1/share"] == pytest.approx(1.0)
+        assert change["/order/autocorrelation"] <= 0.99
 
 
 def test_near_its_capacity_a_fitted_clone_may_not_keep_up():
