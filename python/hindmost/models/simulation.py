@@ -146,9 +146,9 @@ def simulate(
     if found["state"] == "above_capacity":
         raise above_capacity(found)
     if changes := drawn_changes(clone, design.seed):
-        less = replace(
-            design, requests=max(min(design.requests, LEAST_DRAWN), design.requests // len(changes))
-        )
+        traced = not isinstance(design.arrivals, str | dict)
+        fewer = max(min(design.requests, LEAST_DRAWN), design.requests // len(changes))
+        less = design if traced else replace(design, requests=fewer)
         points = [point, *({**point, "set": change} for change in changes)]
         _widen(found, [one.prediction for one in run_points(clone, points, less)])
     return found
@@ -164,11 +164,10 @@ def _widen(found: Prediction, drawn: Sequence[Prediction]) -> None:
     done = [one for one in others if one["state"] == "done"]
     for name, figure in found["latency_us"].items():
         value = figure["value"]
-        ratios = [
-            math.log(one["latency_us"][name]["value"] / fit["latency_us"][name]["value"]) for one in done
-        ]
-        if figure["low"] is None or figure["high"] is None or not value > 0.0 or len(ratios) < 2:
+        if figure["low"] is None or figure["high"] is None or not value > 0.0 or len(done) < 2:
             continue
+        own = fit["latency_us"][name]["value"]
+        ratios = [math.log(one["latency_us"][name]["value"] / own) for one in done]
         half = t_quantile(len(ratios) - 1, 0.975) * math.sqrt(
             math.fsum(one**2 for one in ratios) / len(ratios)
         )
