@@ -191,6 +191,7 @@ impl Collector for Costly {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::counters::UNKNOWN;
 
     #[test]
     fn numbers_of_protocols_stand_below_their_names() {
@@ -198,5 +199,14 @@ mod tests {
         assert_eq!(snmp(text, "Tcp", "RetransSegs"), Some(77));
         assert_eq!(snmp(text, "Udp", "RcvbufErrors"), Some(9));
         assert_eq!(snmp(text, "Udp", "RetransSegs"), None);
+    }
+
+    #[test]
+    fn pressure_that_the_kernel_does_not_tell_is_unknown_and_not_0() {
+        let tree = crate::collect::tree::Tree::new("pressure");
+        tree.write("proc/pressure/cpu", "some avg10=0.00 avg60=0.00 avg300=0.00 total=0\n");
+        let mut values = Values::new();
+        Pressure::new(tree.root()).read(&mut values);
+        assert_eq!([Id::PsiCpu, Id::PsiMemory, Id::PsiIo].map(|id| values.get(id)), [0, UNKNOWN, UNKNOWN]);
     }
 }
