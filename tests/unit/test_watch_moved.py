@@ -55,6 +55,13 @@ def shown(monkeypatch, capsys):
     return show
 
 
+def test_an_outage_is_measured_against_what_was_before_it(shown):
+    change, bootstrap = (shown([False] * 66 + [True] * 10)[0][name] for name in ("change", "bootstrap"))
+    assert (change["kind"], change["minutes"]) == ("anomaly", None)
+    assert change["since_s"] == BEGIN + 67 * BLOCK_S
+    assert 6 < change["low"] < bootstrap["low"] < 8 < bootstrap["high"] < change["high"] < 10
+
+
 @pytest.mark.parametrize("begun", [1, 3, 5])
 def test_an_anomaly_that_has_just_begun_is_not_ranked_until_a_time_that_is_shown(shown, begun):
     document, text = shown([False] * 40 + [True] * begun)

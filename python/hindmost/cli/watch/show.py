@@ -42,8 +42,10 @@ def show(
     autocorrelated latency; drift and what recurs daily are told from anomalies. What moved with the latency
     is company, not cause: it is the order in which `hindmost diagnose` is worth its time.
     """
+    import numpy as np
+
     from hindmost.plan.units import parse_duration
-    from hindmost.stats.series.changes import Detector, interval_by_blocks
+    from hindmost.stats.series.changes import NOW_BLOCKS, Detector, interval_by_blocks
     from hindmost.watch import read_ring
     from hindmost.watch.blocks import judge_ring
     from hindmost.watch.moved import rank_or_wait
@@ -53,7 +55,9 @@ def show(
     detector = Detector(alarms_a_week=alarms, least_ratio=least)
     judged = judge_ring(read, percentile / 100, detector, asked_s)
     ends, values, change = judged.ends, judged.values, judged.change
-    low, high = interval_by_blocks(values)
+    # What has begun is no part of its own baseline.
+    begun = len(values) - NOW_BLOCKS if change.since_s is None else np.searchsorted(ends, change.since_s)
+    low, high = interval_by_blocks(np.concatenate([values[:begun], values[-NOW_BLOCKS:]]))
     moved, wait = rank_or_wait(read, ends, values, judged.block_s)
     document: dict[str, Any] = {
         "schema": "hindmost.ring-view/1",
