@@ -272,3 +272,17 @@ def test_a_refusal_is_said_with_the_reason_and_what_would_help():
     )
     assert why["text"] in text
     assert why["need"] in text
+
+
+def test_each_request_of_a_list_has_a_row_in_the_terminal():
+    document = valid()
+    get, set_ = document["by_kind"]["get"], document["by_kind"]["set"]
+    plain = render_terminal(document, width=120, color=False)
+    document["by_kind"] = {"checkout": set_, "browse": get}
+    shown = render_terminal(document, width=120, color=False)
+    added = [line.split() for line in shown.splitlines() if line not in plain.splitlines()]
+    rows = {words[0]: words[1:] for words in added if words[0] in ("browse", "checkout")}
+    assert list(rows) == ["browse", "checkout"], "the most frequent first"
+    for name, one in (("browse", get), ("checkout", set_)):
+        due, errors = (one["counts"][of] for of in ("due", "errors"))
+        assert "".join(rows[name]).replace(",", "").startswith(f"{due}{errors}")
