@@ -327,19 +327,25 @@ def api_server():
     }
 
     class Handler(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
         def do_GET(self):
             kind, _, query = self.path.rpartition("/")[2].partition("?")
             self.send_response(200)
+            self.send_header("Transfer-Encoding", "chunked")
             self.end_headers()
             if not query:
-                self.wfile.write(
-                    json.dumps({"metadata": {"resourceVersion": "7"}, "items": kept[kind]}).encode()
-                )
+                self.chunk({"metadata": {"resourceVersion": "7"}, "items": kept[kind]})
+                self.wfile.write(b"0\r\n\r\n")
             while kind == "pods" and "resourceVersion=7" in query:
                 event = events.get()
                 if event is None:
                     return
-                self.wfile.write(json.dumps(event).encode() + b"\n")
+                self.chunk(event)
+
+        def chunk(self, document):
+            line = json.dumps(document).encode() + b"\n"
+            self.wfile.write(b"%x\r\n%s\r\n" % (len(line), line))
 
         def log_message(self, *_):
             pass

@@ -6,10 +6,11 @@ which pods a node has. ``kubectl proxy`` speaks for us: no key is handled here.
 
 from __future__ import annotations
 
+import socket
 import threading
-from collections.abc import Callable
-from contextlib import suppress
-from http.client import HTTPConnection, HTTPException
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from http.client import HTTPConnection, HTTPException, HTTPResponse
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -38,22 +39,25 @@ class Cluster:
         self._at, self._base = place.netloc, place.path.rstrip("/")
         self._kept: dict[str, dict[str, Any]] = {kind: {} for kind in KINDS}
         self._lock = threading.Lock()
-        self._open: dict[str, HTTPConnection] = {}
+        self._open: dict[str, socket.socket] = {}
         self._ended = threading.Event()
+        self._threads = [threading.Thread(target=self._follow, args=(kind,), daemon=True) for kind in KINDS]
         self.failures = 0
 
     def __enter__(self) -> Cluster:
         """Begin to follow nodes and pods."""
-        for kind in KINDS:
-            threading.Thread(target=self._follow, args=(kind,), daemon=True).start()
+        for one in self._threads:
+            one.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         """Stop to follow."""
         self._ended.set()
-        for connection in list(self._open.values()):
+        for one in list(self._open.values()):
             with suppress(OSError):
-                connection.close()
+                one.shutdown(socket.SHUT_RDWR)  # a close would wait for the thread that reads
+        for thread in self._threads:
+            thread.join(AGAIN_S)
 
     def node(self, name: str) -> Node | None:
         """Return a node; None where the API server has none of that name, or was not heard yet."""
@@ -82,7 +86,8 @@ class Cluster:
             self._ended.wait(AGAIN_S)
 
     def _list(self, kind: str) -> str:
-        found = msgspec.json.decode(self._get(kind, "").read())
+        with self._get(kind, "") as reply:
+            found = msgspec.json.decode(reply.read())
         kept: dict[str, Any] = {}
         for document in found["items"]:
             _note(kept, KINDS[kind](document), gone=False)
@@ -91,22 +96,26 @@ class Cluster:
         return str(found["metadata"]["resourceVersion"])
 
     def _watch(self, kind: str, version: str) -> None:
-        for line in self._get(kind, f"?watch=1&resourceVersion={version}"):
-            event = msgspec.json.decode(line)
-            if event["type"] == "ERROR":  # the version is too old: list again
-                return
-            if event["type"] != "BOOKMARK":
-                one = KINDS[kind](event["object"])
-                with self._lock:
-                    _note(self._kept[kind], one, gone=event["type"] == "DELETED")
+        with self._get(kind, f"?watch=1&resourceVersion={version}") as reply:
+            for line in reply:
+                event = msgspec.json.decode(line)
+                if event["type"] == "ERROR":  # the version is too old: list again
+                    return
+                if event["type"] != "BOOKMARK":
+                    one = KINDS[kind](event["object"])
+                    with self._lock:
+                        _note(self._kept[kind], one, gone=event["type"] == "DELETED")
 
-    def _get(self, kind: str, query: str) -> Any:  # noqa: ANN401 (a reply that is read by lines, or whole)
-        connection = self._open[kind] = HTTPConnection(self._at, timeout=SILENCE_S)
-        connection.request("GET", f"{self._base}/api/v1/{kind}{query}")
-        reply = connection.getresponse()
-        if reply.status != 200:
-            raise HTTPException(f"{reply.status} {reply.reason}")
-        return reply
+    @contextmanager
+    def _get(self, kind: str, query: str) -> Iterator[HTTPResponse]:
+        with closing(HTTPConnection(self._at, timeout=SILENCE_S)) as connection:
+            connection.connect()
+            self._open[kind] = connection.sock
+            connection.request("GET", f"{self._base}/api/v1/{kind}{query}")
+            with connection.getresponse() as reply:
+                if reply.status != 200:
+                    raise HTTPException(f"{reply.status} {reply.reason}")
+                yield reply
 
 
 def _note(kept: dict[str, Any], one: Node | Pod, *, gone: bool) -> None:
