@@ -76,7 +76,10 @@ pub fn answer(kind: &str, document: &str) -> Result<String, HarvestError> {
                 let (what, range) = ("block space", "0 and above");
                 return Err(HarvestError::Range { what, found: asked.block_space, range });
             }
-            let mut left: Vec<f64> = asked.tenants.iter().map(|tenant| tenant.space).collect();
+            // Replicas that a tenant has room for; a quotient that rounding made too small by its last digit counts.
+            let count = |space: f64| (space / asked.block_space * (1.0 + 1e-12)).floor();
+            let most_of = |space| if asked.block_space > 0.0 { count(space) } else { f64::INFINITY };
+            let mut left: Vec<f64> = asked.tenants.iter().map(|tenant| most_of(tenant.space)).collect();
             let placer = Placer::new(asked.tenants, asked.rules)?;
             let mut random = Sequence::new(asked.seed);
             let most = most_per_rack(asked.replicas, &asked.racks);
@@ -85,9 +88,7 @@ pub fn answer(kind: &str, document: &str) -> Result<String, HarvestError> {
                 .iter()
                 .map(|&writer| {
                     let room = |server: u32| {
-                        placer
-                            .tenant_of(server)
-                            .is_some_and(|tenant| left[tenant as usize] >= asked.block_space)
+                        placer.tenant_of(server).is_some_and(|tenant| left[tenant as usize] >= 1.0)
                     };
                     let fits = |server: u32, present: &[u32]| {
                         let rack = |server: u32| asked.racks.get(server as usize);
@@ -102,7 +103,7 @@ pub fn answer(kind: &str, document: &str) -> Result<String, HarvestError> {
                         fits,
                     );
                     for tenant in block.servers.iter().filter_map(|&server| placer.tenant_of(server)) {
-                        left[tenant as usize] -= asked.block_space;
+                        left[tenant as usize] -= 1.0;
                     }
                     block
                 })
@@ -239,6 +240,10 @@ mod tests {
         assert_eq!(
             place(1000, 2.5, &[]).iter().map(Vec::len).sum::<usize>(),
             (10..22).map(|s| s * 2 / 5).sum::<usize>()
+        );
+        assert_eq!(
+            place(2000, 0.1, &[]).iter().map(Vec::len).sum::<usize>(),
+            (10..22).map(|s| s * 10).sum::<usize>()
         );
         assert!(count(&place(1000, 0.0, &[]), 0) > 10, "space does not count where a replica takes none");
     }
