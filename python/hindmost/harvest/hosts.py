@@ -1,4 +1,4 @@
-"""Hosts by name, whichever of its names is used; ``HostNames`` of ``hadoop/`` has the same rules.
+"""Values by host, found by any name of the host; ``HostNames`` in ``hadoop/`` has the same rules.
 
 Letter case and a final dot do not matter. A short name stands for the one full name that begins with it, and
 a full name for its short one; two full names are two hosts. Addresses are taken as they are.
@@ -69,7 +69,7 @@ class HostTable(Generic[Value]):
         return self.get(host) is not None
 
     def get(self, host: str) -> Value | None:
-        """Return the value of a host; None of an unknown host, or of a short name that several hosts have."""
+        """Return the value of a host; None if it is unknown, or if several hosts have this short name."""
         name = canonical(host)
         if name in self.by_name:
             return self.by_name[name]

@@ -101,7 +101,7 @@ def read_known(path: Path) -> Known:
 
 @dataclass(frozen=True)
 class _Held:
-    """Cores that a pod will have on a node, until it is seen there or its time is over."""
+    """Cores reserved for a pod on a node until the API server shows it bound, or `HOLD_S` have passed."""
 
     node: str
     cores: float
@@ -110,7 +110,7 @@ class _Held:
 
 @dataclass(frozen=True)
 class _Room:
-    """A node that has a class: its cores, its primary tenant's load, and the share that batch pods have."""
+    """A node that has a class: its cores, and the shares that its primary tenant and batch pods use."""
 
     node: Node
     at: int
@@ -155,7 +155,7 @@ class LengthJudge:
         found: dict[str, Note] = {}
         if not pod.is_batch:
             return found
-        rooms, found = self._rooms(pod, nodes, self._held_now(pod))
+        rooms, found = self._rooms(pod, nodes, self._holds_of_others(pod))
         for room in rooms:
             spare = (1.0 - self.reserve - room.load - room.batch) * room.cores
             if spare < max(pod.cores, 1e-9):
@@ -200,12 +200,12 @@ class LengthJudge:
         with self._lock:
             self._held[pod.uid or pod.name] = _Held(node, pod.cores, self.clock() + HOLD_S)
 
-    def _bound(self) -> dict[str, Pod]:
+    def _bound_pods(self) -> dict[str, Pod]:
         return self.cluster.bound() if self.cluster else {}
 
-    def _held_now(self, pod: Pod) -> dict[str, _Held]:
+    def _holds_of_others(self, pod: Pod) -> dict[str, _Held]:
         """Return the holds of other pods that are in force, by uid."""
-        bound = self._bound()
+        bound = self._bound_pods()
         with self._lock:
             now = self.clock()
             self._held = {uid: one for uid, one in self._held.items() if one.until > now and uid not in bound}
@@ -216,7 +216,7 @@ class LengthJudge:
     ) -> tuple[list[_Room], dict[str, Note]]:
         """Look at the nodes that have a class, and refuse those whose utilisation is no share."""
         known, batch = self.known.now(), dict[str, float]()
-        bound = [(one.node, one.cores) for uid, one in self._bound().items() if uid != pod.uid]
+        bound = [(one.node, one.cores) for uid, one in self._bound_pods().items() if uid != pod.uid]
         for name, cores in (*bound, *((one.node, one.cores) for one in held.values())):
             batch[name] = batch.get(name, 0.0) + cores
         rooms, bad = [], {}

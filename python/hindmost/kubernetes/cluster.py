@@ -1,7 +1,7 @@
 """Nodes and bound pods as the API server has them, by list and watch.
 
-A scheduler that keeps nodes itself names them to an extender and says nothing more, and no scheduler says
-which pods a node has. ``kubectl proxy`` speaks for us: no key is handled here.
+A scheduler that caches nodes sends an extender only their names, and no scheduler sends the pods of a node.
+``kubectl proxy`` authenticates: this module handles no credentials.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Cluster:
     Attributes
     ----------
     failures : int
-        Lists and watches that ended by an error.
+        Number of lists and watches that failed.
     """
 
     def __init__(self, url: str) -> None:
@@ -51,7 +51,7 @@ class Cluster:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Stop to follow."""
+        """Stop following."""
         self._ended.set()
         for one in list(self._open.values()):
             with suppress(OSError):
@@ -60,7 +60,7 @@ class Cluster:
             thread.join(AGAIN_S)
 
     def node(self, name: str) -> Node | None:
-        """Return a node; None where the API server has none of that name, or was not heard yet."""
+        """Return a node; None if the API server has none of that name, or has not answered yet."""
         with self._lock:
             return self._kept["nodes"].get(name)
 

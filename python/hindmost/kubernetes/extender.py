@@ -21,7 +21,7 @@ from hindmost.notes import Note
 MOST_SCORE = 10
 """``extender/v1.MaxExtenderPriority``; the scheduler multiplies it with the extender's weight."""
 PREFIX = "hindmost/"
-"""Of our labels, annotations and resources."""
+"""Prefix of the labels, annotations and resources that mark batch work."""
 SHARE = re.compile(r"([0-9]+(?:\.[0-9]+)?)(%?)")
 DECIMAL = {
     "n": 1e-9,
@@ -63,13 +63,14 @@ class Pod:
     Attributes
     ----------
     cores : float
-        What the scheduler counts: containers and sidecars, or the largest init container, and the overhead.
+        Cores that the scheduler counts: of containers and sidecars, or of the largest init container, and of
+        the overhead.
     uid : str
-        Of the API server; empty where nobody says.
+        UID that the API server gave it; empty if unknown.
     managed : bool
         Whether it requests a resource ``hindmost/...``.
     node : str
-        Where it runs; empty while it waits, and once it has ended.
+        Node that it is bound to; empty before that, and after the pod has ended.
     """
 
     name: str
@@ -86,7 +87,7 @@ class Pod:
 
     @property
     def is_batch(self) -> bool:
-        """Whether it says by a label, an annotation or a request that it is batch work of ours."""
+        """Whether a label, an annotation or a requested resource marks it as batch work."""
         return self.managed or any(key.startswith(PREFIX) for key in (*self.labels, *self.annotations))
 
 
@@ -125,7 +126,7 @@ class _Node(TypedDict, total=False):
 
 
 _NODE = msgspec.json.Decoder(_Node)
-"""What is read of a node; the rest is most of it."""
+"""Decodes the few fields of a node that are read."""
 
 
 def decode_question(body: bytes) -> dict[str, Any]:
@@ -213,7 +214,7 @@ def cores_of(quantity: object) -> float | None:
 
 
 def share_of(text: str) -> float | None:
-    """Read a share ("0.5", "50%"); None where it is none."""
+    """Read a share such as "0.5" or "50%". Return None if the text is not a share."""
     found = SHARE.fullmatch(text)
     return None if found is None else float(found[1]) / (100.0 if found[2] else 1.0)
 
@@ -250,7 +251,7 @@ def read_node(document: object) -> Node:
     Raises
     ------
     Unreadable
-        It is none, or has no name.
+        The document is not a node, or the node has no name.
     """
     if isinstance(document, msgspec.Raw):
         document = _NODE.decode(document)
@@ -274,14 +275,14 @@ def read_pod(document: dict[str, Any]) -> Pod:
     ended = (document.get("status") or {}).get("phase") in {"Succeeded", "Failed"}
     return Pod(
         *_meta(document),
-        cores=_requested(spec),
+        cores=_sum_requests(spec),
         uid=str(meta.get("uid") or f"{meta.get('namespace', '')}/{meta.get('name', '')}"),
         managed=any(key.startswith(PREFIX) for requests in asked for key in requests),
         node="" if ended else str(spec.get("nodeName") or ""),
     )
 
 
-def _requested(spec: Mapping[str, Any]) -> float:
+def _sum_requests(spec: Mapping[str, Any]) -> float:
     """Sum up what a pod requests, as ``k8s.io/component-helpers/resource`` does.
 
     Init containers run before the others and one after the other, beside the sidecars
