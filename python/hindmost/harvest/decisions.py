@@ -144,10 +144,10 @@ def place(
         "writers": [number[writers[at % len(writers)]] if writers else None for at in range(blocks)],
         "seed": seed,
     }
-    placed = engine("place", asked)["blocks"]
-    return [
-        {"servers": [names[server] for server in one["servers"]], "level": one["level"]} for one in placed
-    ]
+    placed: list[Any] = engine("place", asked)["blocks"]
+    for one in placed:  # in place: there may be millions
+        one["servers"] = [names[server] for server in one["servers"]]
+    return placed
 
 
 def first_full(classes: Classes, blocks: Sequence[PlacedBlock]) -> tuple[str, float] | None:
