@@ -193,8 +193,8 @@ def _bitbrains(name: str, path: Path, head: str) -> Layout:
 def _columns(name: str, path: Path, head: str) -> Layout:
     names = [one.strip().strip('"') for one in head.split(",")]
     time, server, load = _named(names, path)
-    places = [names.index(one) for one in (time, server, load)]
-    return Layout(name, time, server, load, LOADS[load], _text(",", 1, *places, 0, ""))
+    columns = _text(",", 1, names.index(time), names.index(server), names.index(load), 0, "")
+    return Layout(name, time, server, load, LOADS[load], columns)
 
 
 def _named(names: list[str], path: Path) -> tuple[str, str, str]:

@@ -229,7 +229,7 @@ def _check(counted: Mapping[str, Any], path: Path, layout: Layout) -> None:
 
 
 def _last_slot(server: Mapping[str, Any], start: float, slot: float) -> int:
-    """The slot of a server's last reading, around where the first one stands in its slot, as in the engine."""
+    """The slot of a server's last reading, counted from the place of its first one, as in the engine."""
     place = (server["first"] - start) / slot
     return int((server["last"] - start) / slot - (place - math.floor(place + 0.25)) + 0.5)
 

@@ -165,10 +165,10 @@ def _answer(talk: Talk, ask: Ask, path: str, accept: Codes, first: First | None 
         reply = matched[1].decode("ascii", "backslashreplace")
         if own is not None:
             raise _refused_first(answer, own, talk, reply)
-        told = {"address": talk.address, "path": path, "reply": reply, "scheme": talk.scheme}
+        values = {"address": talk.address, "path": path, "reply": reply, "scheme": talk.scheme}
         if answer.shows and "{location}" in answer.hint:
-            told["location"] = _location(talk.rest(line))
-        raise _problem(answer, told)
+            values["location"] = _location(talk.rest(line))
+        raise _problem(answer, values)
     whole = line + b"\r\n" + (talk.rest(line) if ask.versions and ask.send else b"")
     for version in ask.versions:
         if told := re.search(version.pattern.encode(), whole, re.IGNORECASE):
