@@ -148,7 +148,7 @@ pub fn watch(
         "host": std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim(),
         "boot": std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim(),
         "period_ms": asked.period_ms, "bins_an_octave": BINS_AN_OCTAVE,
-        "probe": matches!(asked.latency, Some(LatencyFrom::Probe { .. })),
+        "probe": matches!(asked.latency, Some(LatencyFrom::Probe(_))),
     });
     let source = asked.latency.as_ref().map(Source::start).transpose()?;
     let shown = Arc::new(Mutex::new(Shown::of(&asked.application)));
