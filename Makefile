@@ -24,7 +24,7 @@ $(shell rm -rf .venv .stamps)
 endif
 endif
 
-.PHONY: help demo check test tested accuracy nightly fuzz originals reproduce wheel bench audit docs golden lint format setup clean
+.PHONY: help demo check test tested accuracy nightly fuzz originals reproduce wheel bench audit docs schemas golden lint format setup clean
 
 help: ## What can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -94,6 +94,9 @@ audit: .stamps/runtime ## Known vulnerabilities, licences and sources of all dep
 
 docs: .stamps/engine .stamps/docs ## The documentation as a site with search, that needs no network: dist/docs/index.html
 	@setup/docs.sh
+
+schemas: .stamps/engine ## JSON Schemas of all formats, into schemas/
+	@$(RUN) python docs/schemas.py schemas
 
 lint: .stamps/engine .stamps/dev ## ruff, mypy, rustfmt, clippy: nothing may be said
 	@setup/system.sh lint

@@ -133,8 +133,8 @@ def _written(choice: Schema) -> str:
 _HEAD = """\
 # Workload files
 
-Generated from the types of `crates/plan/src/workload` by `docs/generate.py`; do not edit. The schema is
-`schemas/workload.schema.json`: name it as `"$schema"`, and an editor completes and checks.
+Generated from the types of `crates/plan/src/workload` by `docs/generate.py`; do not edit. `make schemas`
+writes `schemas/workload.schema.json`: name it as `"$schema"`, and an editor completes and checks.
 
 `hindmost measure TARGET --workload FILE` takes a JSON object, or the name of a published mix (below), or
 a file of Treadmill's. A mistake is told with file, line and the nearest key that is right. `"about"` is

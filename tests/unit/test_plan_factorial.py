@@ -10,7 +10,7 @@ from rows import each_row
 
 from hindmost.errors import UsageError
 from hindmost.knobs import kind_of
-from hindmost.plan.factorial import FOR_MEASURE, json_schema_text, load_study_file
+from hindmost.plan.factorial import FOR_MEASURE, load_study_file
 from hindmost.run.request import MeasureRequest
 
 ROOT = Path(__file__).parents[2]
@@ -72,12 +72,6 @@ def test_a_wrong_file_is_refused_with_key_and_value(tmp_path, before, after, cod
 def test_a_file_that_is_not_there(tmp_path):
     with raises(UsageError, "no-such-file", path=str(tmp_path / "none.toml")):
         load_study_file(tmp_path / "none.toml")
-
-
-def test_the_schema_in_the_tree_is_current():
-    again = "python -m hindmost.plan.factorial > schemas/factorial.schema.json"
-    text = (ROOT / "schemas" / "factorial.schema.json").read_text()
-    assert text == json_schema_text(), f"make it again: {again}"
 
 
 @each_row("path", STUDIES, ids=lambda path: path.stem)

@@ -9,6 +9,12 @@ use serde_json::json;
 
 use crate::fault::raise;
 
+/// The JSON schema of clone documents, as text.
+#[pyfunction]
+pub fn clone_schema() -> String {
+    Document::json_schema()
+}
+
 /// A document's refusal as Python's.
 pub fn clone_error(error: CloneError) -> PyErr {
     raise("clone", &error.to_string())

@@ -35,7 +35,7 @@ mod _engine {
     #[pymodule_export]
     use super::capture::{capture_exchanges, match_capture};
     #[pymodule_export]
-    use super::clone::check_clone;
+    use super::clone::{check_clone, clone_schema};
     #[pymodule_export]
     use super::distribution::{read_hlog, Histogram};
     #[pymodule_export]

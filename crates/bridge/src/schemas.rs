@@ -1,4 +1,4 @@
-//! The shape of the documents that Rust writes, for Python's types and for `schemas/`.
+//! The shape of the documents that Rust writes, for Python's types and JSON Schemas.
 
 use hindmost_host::doctor::Checkup;
 use hindmost_host::sentinel::Watched;

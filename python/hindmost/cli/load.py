@@ -20,9 +20,7 @@ from hindmost.plan.positions import Written, located
 def load(
     plan: Annotated[
         Path,
-        option(
-            TARGET, None, "An engine plan (schemas/plan.schema.json); with --clean-up, a study's folder, too."
-        ),
+        option(TARGET, None, "An engine plan; with --clean-up, also the folder of a study."),
     ],
     *,
     clean_up: Annotated[
@@ -95,7 +93,7 @@ def _read(plan: Path) -> str:
         ) from None
     except UnicodeDecodeError:
         raise UsageError(
-            "bad-file", f"plan {plan} is not JSON", hint="see schemas/plan.schema.json", path=str(plan)
+            "bad-file", f"plan {plan} is not JSON", hint="examples: examples/plans", path=str(plan)
         ) from None
 
 
@@ -115,6 +113,4 @@ def _refusing(plan: Path, text: str) -> Iterator[None]:
             Written(text, toml=False, path=str(plan)),
             fields=getattr(error, "fields", None),
         )
-        raise UsageError(
-            refusal.code, message, hint="see schemas/plan.schema.json", **refusal.fields
-        ) from None
+        raise UsageError(refusal.code, message, hint="examples: examples/plans", **refusal.fields) from None

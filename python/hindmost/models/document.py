@@ -1,7 +1,7 @@
 """Clone documents as files: TOML or JSON, or one of the applications that ship with Hindmost.
 
 What a document may say is defined, and checked, in the engine (``crates/clone``), and
-``schemas/clone.schema.json`` is made from there.
+Its JSON Schema is made from there.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Clone:
     Parameters
     ----------
     document : dict
-        The document with every default filled in, as ``schemas/clone.schema.json`` has it.
+        The document with every default filled in, as its JSON Schema has it.
     mean_busy_us : float
         Mean time that a thread is busy with a request: service, locks held, disturbances of requests.
     stopped_share : float
@@ -124,7 +124,7 @@ class Clone:
             raise UsageError(
                 found.code,
                 found.text,
-                hint="fields and values: schemas/clone.schema.json; an example: hindmost clone show silo",
+                hint="for an example: hindmost clone show silo",
                 **refusal(str(error.args[1]))[1] | found.fields,
             ) from None
         return cls(**checked)

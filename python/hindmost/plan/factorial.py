@@ -24,7 +24,6 @@
     blocks = "10..20"                          # runs of each cell; or budget = "30m"
 
 What a factor may set is up to `hindmost.knobs`; everything else is checked here.
-``python -m hindmost.plan.factorial > schemas/factorial.schema.json`` writes the schema.
 """
 
 from __future__ import annotations
@@ -286,16 +285,10 @@ def read_study(document: object, where: str, written: Written | None = None) -> 
 
 
 def json_schema_text() -> str:
-    """The schema as it is kept in ``schemas/factorial.schema.json``."""
+    """The JSON Schema of study files."""
     schema = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": SCHEMA_NAME,
         **StudyFile.model_json_schema(),
     }
     return json.dumps(schema, indent=2) + "\n"
-
-
-if __name__ == "__main__":
-    import sys
-
-    sys.stdout.write(json_schema_text())

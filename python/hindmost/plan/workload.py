@@ -1,4 +1,4 @@
-"""Workload files: JSON that says what is asked for (``schemas/workload.schema.json``), by path or by name.
+"""Workload files: JSON that says what is asked for, by path or by name.
 
 Those by name stand in ``workloads``: mixes that were published, each with its source in ``about``.
 """

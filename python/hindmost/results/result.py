@@ -27,7 +27,7 @@ class Result(ABC, Generic[Document]):
     Attributes
     ----------
     document : dict
-        What ``--json`` prints: see its schema in ``schemas/``.
+        What ``--json`` prints.
     study : Path or None
         The study's folder; None of what measures nothing (simulations, sweeps, fits).
     """

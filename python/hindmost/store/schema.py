@@ -1,4 +1,4 @@
-"""The JSON Schemas of all documents that Hindmost writes, as kept in ``schemas/``.
+"""The JSON Schemas of all documents that Hindmost writes.
 
 =========================== ==================================  ========================================
 schema                      where                               written by

@@ -1,7 +1,4 @@
-"""What a target file may say: pydantic models, their checks, and the JSON schema made from them.
-
-``python -m hindmost.targets.spec > schemas/target.schema.json`` writes the schema.
-"""
+"""What a target file may say: pydantic models, their checks, and the JSON schema made from them."""
 
 from __future__ import annotations
 
@@ -287,7 +284,7 @@ def load_target_file(path: str | Path) -> TargetSpec:
     Parameters
     ----------
     path : str or Path
-        A TOML file (see ``schemas/target.schema.json``).
+        A TOML file.
 
     Raises
     ------
@@ -365,11 +362,5 @@ def json_schema() -> dict[str, Any]:
 
 
 def json_schema_text() -> str:
-    """The schema as it is kept in ``schemas/target.schema.json``."""
+    """The JSON Schema of target files."""
     return json.dumps(json_schema(), indent=2) + "\n"
-
-
-if __name__ == "__main__":
-    import sys
-
-    sys.stdout.write(json_schema_text())

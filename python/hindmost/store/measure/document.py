@@ -1,7 +1,7 @@
 """The document that ``hindmost measure`` writes as ``result.json``: its types and its JSON Schema.
 
 The document is a plain ``dict`` from end to end (``json.loads`` gives it, the page and the terminal table
-read it); the classes here are its types for the checker and the source of ``schemas/measure.schema.json``.
+read it); the classes here are its types for the checker and the source of its JSON Schema.
 They cost nothing at run time.
 
 Rules that hold everywhere in the document:
