@@ -1,6 +1,6 @@
 //! A histogram as bytes: a few kilobytes for what takes up to 440 KiB of memory.
 
-use crate::{layout, Histogram};
+use crate::Histogram;
 
 impl Histogram {
     /// Writes all that it holds: numbers of seven bits a byte, the lowest first, of a bin how many empty ones lie before
