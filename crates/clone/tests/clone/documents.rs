@@ -1,5 +1,4 @@
 //! What a document may say, and how one that makes no sense is refused.
-
 use hindmost_clone::{CloneError, Document, Program};
 use serde_json::{json, Value};
 
