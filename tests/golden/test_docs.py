@@ -41,7 +41,7 @@ def test_files_named_in_code_exist(page):
     if page.name == "CHANGELOG.md":  # it may speak of what is gone
         return
     text = page.read_text(encoding="utf-8")
-    named = re.findall(r"`((?:crates|python|docs|setup|benches|examples|schemas|tests)/[\w./-]*\w/?)`", text)
+    named = re.findall(r"`((?:crates|python|docs|setup|benches|examples|tests)/[\w./-]*\w/?)`", text)
     missing = [name for name in named if not (ROOT / name).exists()]
     assert not missing
 

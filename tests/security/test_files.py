@@ -74,7 +74,7 @@ def test_hostile_manifests_stop_no_list(tmp_path):
     for number, make in enumerate(MANIFESTS.values()):
         (tmp_path / f"{number}").mkdir()
         study_with(tmp_path / f"{number}", make)
-    command = [sys.executable, "-P", "-c", CODE, "list", str(tmp_path)]
+    command = [sys.executable, "-P", "-c", CODE, "study", "list", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=MOST_S, check=False)
     assert done.returncode in (0, 1)
     assert "Traceback" not in done.stderr

@@ -24,8 +24,9 @@ def test_every_pattern_of_a_greeting_can_be_used(entry: protocols.Entry) -> None
         for answer in ask.answers:
             groups = re.compile(answer.pattern.encode()).groups
             assert groups == (answer.means != "serves"), answer
-            answer.message.format(address="a", path="/", reply="r")
-            answer.hint.format(address="a", path="/", reply="r")
+            told = {"address": "a", "path": "/", "reply": "r", "scheme": "http", "location": "/l"}
+            answer.message.format(**told)
+            answer.hint.format(**told)
         for version in ask.versions:
             assert re.compile(version.pattern.encode()).groups >= 1
 

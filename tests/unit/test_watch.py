@@ -338,7 +338,7 @@ def test_what_the_application_starts_later_is_watched_too(tmp_path):
         ["sh", "-c", "read go; sleep 60; true"], stdin=subprocess.PIPE, start_new_session=True
     ) as application:
         ring = tmp_path / "tree.ring"
-        request = WatchRequest(Application("sh", application.pid), ring, 1 << 20, period_s=0.02)
+        request = WatchRequest(Application("sh", application.pid), ring, 1 << 20, period_s=0.02, budget=1.0)
 
         def go() -> None:
             wait_for(lambda: samples(ring) >= 3)

@@ -8,7 +8,9 @@ impl Histogram {
     pub fn pack(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         let head = [self.censored, self.min, self.max, self.sum as u64, (self.sum >> 64) as u64];
-        head.into_iter().for_each(|number| write(&mut bytes, number));
+        for number in head {
+            write(&mut bytes, number);
+        }
         let used = self.used();
         let mut next = used.start;
         write(&mut bytes, next as u64);

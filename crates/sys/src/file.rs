@@ -54,7 +54,7 @@ pub fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
 pub fn read_regular_text(path: &Path) -> io::Result<String> {
     let mut text = String::from_utf8(read_regular(path)?).map_err(|e| {
         let good = &e.as_bytes()[..e.utf8_error().valid_up_to()];
-        let line = 1 + good.iter().filter(|&&byte| byte == b'\n').count();
+        let line = good.split(|&byte| byte == b'\n').count();
         io::Error::new(io::ErrorKind::InvalidData, format!("line {line} is not UTF-8"))
     })?;
     if text.starts_with('\u{feff}') {

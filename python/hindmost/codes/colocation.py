@@ -55,8 +55,6 @@ CODES: dict[str, Code] = {
         "The known pairs are too few to promise so low a rate of violations, so the bound answers.",
         "Measure more pairs, or accept a higher `--violations`.",
     ),
-    "generated-arrivals": Code("Servers and batch work were generated.", "Use `--pods` for a real list."),
-    "listed-arrivals": Code("Servers and batch work come from a list of pods.", "Nothing."),
     # Programs under measurement
     "program-ended": Code(
         "A program ended while it was being measured.", "Run the command by itself and look at its exit code."
