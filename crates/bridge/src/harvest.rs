@@ -79,8 +79,7 @@ impl TraceReader {
         balanced: bool,
     ) -> PyResult<(Bound<'py, PyByteArray>, Vec<f64>, Vec<u64>, Option<Vec<f64>>)> {
         let sources = sources.iter().map(|one| parsed(one)).collect::<PyResult<Vec<Source>>>()?;
-        let (start, slot_s, slots, tenants) = grid;
-        let grid = Grid { start, slot_s, slots, tenants };
+        let grid = Grid { start: grid.0, slot_s: grid.1, slots: grid.2, tenants: grid.3 };
         let (found, balance) = py
             .detach(|| {
                 let found = self.reader.average(&sources, &rows, grid)?;

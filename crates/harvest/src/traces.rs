@@ -234,14 +234,14 @@ impl Reader {
 
     /// What all files have; None where they have no reading.
     pub fn facts(&mut self) -> Option<Facts> {
-        let mut gaps: Vec<f64> = Vec::new();
+        let mut between: Vec<f64> = Vec::new();
         for times in &mut self.times {
             times.sort_unstable_by(f64::total_cmp);
-            gaps.extend(times.windows(2).map(|pair| pair[1] - pair[0]).filter(|&gap| gap > 0.0));
+            between.extend(times.windows(2).map(|pair| pair[1] - pair[0]).filter(|&gap| gap > 0.0));
         }
-        gaps.sort_unstable_by(f64::total_cmp);
-        let gap_s =
-            (!gaps.is_empty()).then(|| f64::midpoint(gaps[(gaps.len() - 1) / 2], gaps[gaps.len() / 2]));
+        between.sort_unstable_by(f64::total_cmp);
+        let gap_s = (!between.is_empty())
+            .then(|| f64::midpoint(between[(between.len() - 1) / 2], between[between.len() / 2]));
         let (first, last, inside) = main_window(&self.days)?;
         Some(Facts { servers: self.servers.clone(), gap_s, window: (first, last), inside })
     }
@@ -518,7 +518,7 @@ fn each_block<T: Send>(
     match &source.columns {
         Columns::Parquet { time, server, load } => {
             hindmost_table::read_groups(&source.path, &[time, load], server, |rows| {
-                take(work(&Block::Rows(rows)))
+                take(work(&Block::Rows(rows)));
             })
             .map_err(|error| unreadable(&error))
         }

@@ -24,22 +24,22 @@ impl Cgroup {
     /// The group of a process. The root's files are not read: they count the whole host.
     pub(crate) fn of(root: &Path, pid: u32) -> Self {
         let read = |path: &str| hindmost_sys::file::read_kernel(root.join(path)).unwrap_or_default();
-        let (groups, mounts) = (read(&format!("proc/{pid}/cgroup")), mounts(&read("proc/self/mountinfo")));
+        let (groups, mounted) = (read(&format!("proc/{pid}/cgroup")), mounts(&read("proc/self/mountinfo")));
         let (mut hidden, mut in_root) = (false, false);
         let mut find = |controller: Option<&str>| -> Option<PathBuf> {
             let path = path_of(&groups, controller)?;
-            let Some(folder) = folder(root, &mounts, controller, path) else {
+            let Some(place) = folder(root, &mounted, controller, path) else {
                 hidden = true;
                 return None;
             };
             // Only the true root has the first file and lacks the second, also where a namespace calls another one root.
-            let is_root = match controller {
-                Some(_) => folder.join("release_agent").exists(),
-                None => !folder.join("cgroup.events").exists(),
+            let true_root = match controller {
+                Some(_) => place.join("release_agent").exists(),
+                None => !place.join("cgroup.events").exists(),
             };
             // The CPU is shared out by version 1 where that has the controller.
-            in_root |= is_root && (controller == Some("cpu") || path_of(&groups, Some("cpu")).is_none());
-            (!is_root).then_some(folder)
+            in_root |= true_root && (controller == Some("cpu") || path_of(&groups, Some("cpu")).is_none());
+            (!true_root).then_some(place)
         };
         let open = |path: &Option<PathBuf>, file: &str| Source::open(path.as_ref()?.join(file)).ok();
         let (cpu, cpuacct, memory) = (find(Some("cpu")), find(Some("cpuacct")), find(Some("memory")));
@@ -73,7 +73,7 @@ struct Mount {
     place: PathBuf,
 }
 
-/// Mounts of cgroups (proc_pid_mountinfo(5)); of several at one place the last hides the others.
+/// Mounts of cgroups (`proc_pid_mountinfo(5)`); of several at one place the last hides the others.
 fn mounts(text: &str) -> Vec<Mount> {
     let mut found: Vec<Mount> = Vec::new();
     for (mount, source) in text.lines().filter_map(|line| line.split_once(" - ")) {

@@ -35,7 +35,7 @@ impl ProbeRequest {
     /// The protocols that a probe can speak.
     const PROTOCOLS: [&'static str; 3] = ["memcached", "redis", "http"];
 
-    pub(crate) fn refused(&self, why: impl ToString) -> NerveError {
+    pub(crate) fn refused(&self, why: &impl ToString) -> NerveError {
         NerveError::Latency { from: self.address.to_string(), why: why.to_string() }
     }
 
@@ -51,15 +51,15 @@ impl ProbeRequest {
             }),
             other => {
                 let known = Self::PROTOCOLS.join(", ");
-                return Err(self.refused(format!("a probe speaks {known}, not {other}")));
+                return Err(self.refused(&format!("a probe speaks {known}, not {other}")));
             }
         };
         let plan = json!({
             "schema": hindmost_plan::SCHEMA, "seed": 1, "load": {"loop": "closed"}, "workload": workload,
             "target": {"protocol": self.protocol, "address": self.address.to_string()},
         });
-        let plan = Plan::from_json(&plan.to_string()).map_err(|error| self.refused(error))?;
-        let workload = plan.workload.clone().opened().map_err(|error| self.refused(error))?;
+        let plan = Plan::from_json(&plan.to_string()).map_err(|error| self.refused(&error))?;
+        let workload = plan.workload.clone().opened().map_err(|error| self.refused(&error))?;
         Ok(Plan { workload, ..plan })
     }
 }

@@ -40,22 +40,22 @@ impl Prober {
     pub(crate) fn start(asked: &ProbeRequest, each: bool) -> Result<Self, NerveError> {
         let rate = asked.rate;
         if !(0.1..=10_000.0).contains(&rate) {
-            return Err(asked.refused(format!("{rate} requests a second; a probe makes 0.1 to 10000")));
+            return Err(asked.refused(&format!("{rate} requests a second; a probe makes 0.1 to 10000")));
         }
         // The first answer now, so that a wrong address is told in the first second.
         let mut client = Client::new(asked)?;
-        let answer = client.ask().map_err(|error| asked.refused(error))?;
+        let answer = client.ask().map_err(|error| asked.refused(&error))?;
         if answer.outcome == Outcome::Error {
             let words = answer.words.unwrap_or_default();
             let line = words.lines().next().unwrap_or_default();
-            return Err(asked.refused(format!("the server answers the probe with an error: {line}")));
+            return Err(asked.refused(&format!("the server answers the probe with an error: {line}")));
         }
         let shared = Arc::new(Shared { intake: Mutex::new(Intake::new(each)), stop: AtomicBool::new(false) });
         let ours = Arc::clone(&shared);
         let thread = std::thread::Builder::new()
             .name("probe".into())
             .spawn(move || run(&ours, client, rate))
-            .map_err(|error| asked.refused(error))?;
+            .map_err(|error| asked.refused(&error))?;
         Ok(Self { shared, thread: Some(thread) })
     }
 

@@ -99,8 +99,8 @@ fn check_replies(commands: &[Vec<String>]) -> Result<(), &'static str> {
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let blocks_at = |option| words.windows(2).any(|two| two == [option, "0"]);
         match words[..] {
-            ["SUBSCRIBE" | "PSUBSCRIBE" | "SSUBSCRIBE" | "UNSUBSCRIBE" | "PUNSUBSCRIBE" | "SUNSUBSCRIBE", ..]
-            | ["MONITOR" | "SYNC" | "PSYNC", ..] => {
+            ["SUBSCRIBE" | "PSUBSCRIBE" | "SSUBSCRIBE" | "UNSUBSCRIBE" | "PUNSUBSCRIBE" | "SUNSUBSCRIBE"
+            | "MONITOR" | "SYNC" | "PSYNC", ..] => {
                 return Err("commands with one reply each: this one is answered by any number of messages");
             }
             ["CLIENT", "REPLY", ..] => return Err("commands that leave replies on"),

@@ -85,9 +85,12 @@ impl Http {
 /// A header whose value stays one line, whatever is filled in (RFC 9110, 5.5).
 fn check_header(of: &str, name: &str, value: &str, data: Option<&Data>) -> Result<(), PlanError> {
     let field = format!("{of}.headers.{name}");
-    let line = |text: &str| match text.chars().any(|c| c.is_control() && c != '\t') {
-        true => Err(format!("text without line ends and control characters where {name} is filled in")),
-        false => Ok(()),
+    let line = |text: &str| {
+        if text.chars().any(|c| c.is_control() && c != '\t') {
+            Err(format!("text without line ends and control characters where {name} is filled in"))
+        } else {
+            Ok(())
+        }
     };
     check_template(field.clone(), value, data).map_err(|e| e.of_secret(name))?;
     check_texts(&field, value, data, Escape::Raw, true, line)
@@ -95,11 +98,14 @@ fn check_header(of: &str, name: &str, value: &str, data: Option<&Data>) -> Resul
 
 /// A path that stays one word, whatever is filled in (RFC 9112, 3.2).
 fn check_path(field: &str, path: &str, data: Option<&Data>) -> Result<(), PlanError> {
-    let word = |text: &str| match text.starts_with(['/', '*']) && text.bytes().all(|b| b.is_ascii_graphic()) {
-        true => Ok(()),
-        false => Err("a path that starts with `/` and holds neither spaces nor control characters: \
-                      leave out `|raw`"
-            .to_owned()),
+    let word = |text: &str| {
+        if text.starts_with(['/', '*']) && text.bytes().all(|b| b.is_ascii_graphic()) {
+            Ok(())
+        } else {
+            Err("a path that starts with `/` and holds neither spaces nor control characters: \
+              leave out `|raw`"
+                .to_owned())
+        }
     };
     check_template(field.to_owned(), path, data)?;
     check_texts(field, path, data, Escape::Url, false, word)

@@ -99,9 +99,12 @@ impl Sql {
                 let field = format!("workload.statements[{at}].sql");
                 check_template(field.clone(), &one.sql, data)?;
                 // A zero byte ends a query (PostgreSQL 15, 55.7).
-                let whole = |text: &str| match text.contains('\0') {
-                    true => Err("text without zero bytes".to_owned()),
-                    false => Ok(()),
+                let whole = |text: &str| {
+                    if text.contains('\0') {
+                        Err("text without zero bytes".to_owned())
+                    } else {
+                        Ok(())
+                    }
                 };
                 check_texts(&field, &one.sql, data, Escape::Raw, false, whole)?;
             }

@@ -103,7 +103,9 @@ impl Members {
     pub(super) fn new(classes: Vec<Vec<u32>>, servers: usize) -> Self {
         let mut class_of = vec![None; servers];
         for (class, own) in (0..).zip(&classes) {
-            own.iter().for_each(|&server| class_of[server as usize] = Some(class));
+            for &server in own {
+                class_of[server as usize] = Some(class);
+            }
         }
         Self { free: vec![0; classes.len()], servers: classes, class_of }
     }

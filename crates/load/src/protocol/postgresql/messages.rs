@@ -35,6 +35,7 @@ pub fn header(bytes: [u8; HEADER]) -> Option<(u8, u32)> {
 }
 
 /// Messages still to come, up to and with `ReadyForQuery`.
+#[allow(clippy::struct_excessive_bools)] // each is a fact of its own about the stream
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Messages {
     /// A header, as far as it has come.

@@ -205,8 +205,8 @@ fn answer(password: &[u8], out: &mut Vec<u8>) {
 /// What an `ErrorResponse` says, with or without its header: its severity, its SQLSTATE and its message.
 pub fn told(error: &[u8]) -> String {
     let field = |of: u8, is_one: fn(usize) -> bool| {
-        let fields = error.split(|&b| b == 0).filter(|field| is_one(field.len()));
-        let found = fields.filter_map(|field| field.strip_prefix(&[of])).next();
+        let mut parts = error.split(|&b| b == 0).filter(|part| is_one(part.len()));
+        let found = parts.find_map(|part| part.strip_prefix(&[of]));
         String::from_utf8_lossy(found.unwrap_or_default()).into_owned()
     };
     let severity = Some(field(b'V', |_| true)).filter(|found| !found.is_empty());
