@@ -47,11 +47,16 @@ def test_the_document_is_one_that_can_be_loaded(fitted):
     assert "http" not in text.replace("http-equiv", "")
 
 
+def account(err: str) -> str:
+    """What a fit says of the clone, without the lines of steps that took long."""
+    return err[err.index("mine: ") :].strip()
+
+
 def test_without_out_the_same_document_goes_to_standard_output(log, fitted, capsys):
     assert main(["clone", "fit", str(log), "--name", "mine"]) == 0
     said = capsys.readouterr()
     assert said.out == fitted[0].read_text()
-    assert said.err.strip() == fitted[2].strip()
+    assert account(said.err) == account(fitted[2])
 
 
 def test_json_has_everything_that_the_page_shows(log, fitted, capsys):
