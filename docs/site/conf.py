@@ -74,10 +74,10 @@ def python_reference() -> str:
             f"hindmost.{name}" for name in ("measure", "attribute", "compare", "open_study", "list_studies")
         ],
         "Results": [f"hindmost.results.{name}" for name in results.__all__ if name[0].isupper()],
-        "Clones": [f"hindmost.synth.{name}" for name in hindmost.synth.__all__],
+        "Clones": [f"hindmost.clone.{name}" for name in hindmost.clone.__all__],
     }
     told = {name.rpartition(".")[2] for names in groups.values() for name in names}
-    apart = {*told, "synth", "HindmostError"}
+    apart = {*told, "clone", "HindmostError"}
     groups["Parts"] = [f"hindmost.{name}" for name in hindmost.__all__ if name not in apart]
     groups["Errors"] = [
         f"hindmost.errors.{name}"

@@ -47,7 +47,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hindmost import synth
+    from hindmost import clone
     from hindmost._engine import Histogram
     from hindmost.errors import HindmostError
     from hindmost.models import Clone, load_clone
@@ -80,6 +80,7 @@ __all__ = [
     "Vary",
     "answer",
     "attribute",
+    "clone",
     "compare",
     "fit_clone",
     "list_studies",
@@ -93,7 +94,6 @@ __all__ = [
     "render_terminal",
     "simulate",
     "sweep",
-    "synth",
 ]
 
 _HOME = {
@@ -122,7 +122,7 @@ _HOME = {
     "render_terminal": "report.measure",
     "simulate": "models.simulation",
     "sweep": "models.sweep",
-    "synth": "synth",
+    "clone": "clone",
 }
 
 

@@ -30,8 +30,8 @@ def test_the_reference_of_python_has_every_public_name():
     told = re.findall(
         r"^\.\. auto\w+:: hindmost\.(?:\w+\.)*(\w+)$", configuration().python_reference(), re.MULTILINE
     )
-    assert set(hindmost.__all__) - {"synth"} <= set(told)
-    assert set(hindmost.synth.__all__) <= set(told)
+    assert set(hindmost.__all__) - {"clone"} <= set(told)
+    assert set(hindmost.clone.__all__) <= set(told)
 
 
 def test_the_site_asks_no_network_for_anything():

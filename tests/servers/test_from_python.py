@@ -95,7 +95,7 @@ def test_a_study_of_factors_from_python_has_its_effects(tmp_path):
 
 
 def test_a_clone_is_served_for_as_long_as_the_block_lasts():
-    with hindmost.synth.serve("silo") as server:
+    with hindmost.clone.serve("silo") as server:
         host, port = server.address.split(":")
         assert server.target == f"memcached://{server.address}"
         socket.create_connection((host, int(port)), timeout=10).close()
@@ -108,7 +108,7 @@ def test_a_clone_is_verified_from_python(tmp_path):
     clone = hindmost.load_clone("silo")
     file = tmp_path / "clone.json"
     file.write_text(clone.text)
-    found = hindmost.synth.verify(
+    found = hindmost.clone.verify(
         clone,
         f"synth?clone={file}",
         loads="20%",

@@ -159,7 +159,7 @@ def test_requests_that_were_not_stored_and_a_wrong_word_are_errors(opened, tmp_p
     with raises(StudyError, "no-requests", path=str(copied)):
         MeasureResult(opened.document, copied).requests()
     with raises(StudyError, "no-requests"):
-        hindmost.synth.simulate("silo", requests=1_000).requests()
+        hindmost.clone.simulate("silo", requests=1_000).requests()
 
 
 def test_figures_are_those_of_the_page_and_stand_alone():
@@ -236,13 +236,13 @@ def test_a_search_says_the_rate_and_its_steps_by_rate(pl):
 
 
 def test_a_sweep_is_long_and_wide_and_answers(pl):
-    found = hindmost.synth.sweep("silo", {"threads": (1, 2)}, utilisation=[0.3, "60%"], requests=2_000)
+    found = hindmost.clone.sweep("silo", {"threads": (1, 2)}, utilisation=[0.3, "60%"], requests=2_000)
     assert found.points.height == 4
     assert found.latency.height == 4 * 5
     assert found.points["threads"].to_list() == [1, 1, 2, 2]
     assert found.points["load"].to_list() == pytest.approx([0.3, 0.6] * 2)
     assert found.figures
-    asked = hindmost.synth.sweep(
+    asked = hindmost.clone.sweep(
         "xapian", find="p99<10ms", by="threads", between=(1, 16), rate=2_000, requests=5_000
     )
     assert asked.found["by"].to_list() == ["threads"]
@@ -252,8 +252,8 @@ def test_a_sweep_is_long_and_wide_and_answers(pl):
 
 def test_numbers_and_words_ask_for_the_same():
     asked = {"requests": 2_000, "seed": 3}
-    by_number = hindmost.synth.simulate("silo", rate=10_000, **asked)
-    assert by_number.document == hindmost.synth.simulate("silo", rate="10k", **asked).document
+    by_number = hindmost.clone.simulate("silo", rate=10_000, **asked)
+    assert by_number.document == hindmost.clone.simulate("silo", rate="10k", **asked).document
     assert by_number.figures
 
 

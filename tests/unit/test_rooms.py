@@ -60,7 +60,7 @@ MAY: dict[str, set[str]] = {
     },
     "results": {"fleet", "models", "plan", "report", "run", "stats", "store", "studies"},
 }
-"""`cli` and the package's face (`synth.py` is of it) may import all of them."""
+"""`cli` and the package's face (`clone.py` is of it) may import all of them."""
 
 
 def imports(path: Path) -> set[str]:

@@ -12,7 +12,7 @@ from hindmost.store.fit import FitResult as Document
 
 
 class FitResult(Result[Document]):
-    """What `hindmost.synth.fit` returns.
+    """What `hindmost.clone.fit` returns.
 
     Attributes
     ----------

@@ -10,7 +10,7 @@ from hindmost.store.predictions import Interval, Simulation, Sweep
 
 
 class SimulationResult(Result[Simulation]):
-    """What `hindmost.synth.simulate` returns."""
+    """What `hindmost.clone.simulate` returns."""
 
     @property
     def verdict(self) -> str:
@@ -52,7 +52,7 @@ class SimulationResult(Result[Simulation]):
 
 
 class SweepResult(Result[Sweep]):
-    """What `hindmost.synth.sweep` returns."""
+    """What `hindmost.clone.sweep` returns."""
 
     @property
     def verdict(self) -> str:

@@ -9,7 +9,7 @@ from hindmost.store.verification import Verification
 
 
 class VerificationResult(Result[Verification]):
-    """What `hindmost.synth.verify` returns."""
+    """What `hindmost.clone.verify` returns."""
 
     @property
     def verdict(self) -> str:

@@ -1,11 +1,11 @@
 """Doubles of servers, from Python: fit one, simulate it, sweep it, serve it, verify it.
 
-The same as the verbs of ``hindmost clone``; ``import hindmost`` makes it ``hindmost.synth``.
+The same as the verbs of ``hindmost clone``; ``import hindmost`` makes it ``hindmost.clone``.
 
 Examples
 --------
 >>> import hindmost
->>> found = hindmost.synth.sweep("xapian", find="p99<10ms", by="threads", rate=2_000, requests=20_000)
+>>> found = hindmost.clone.sweep("xapian", find="p99<10ms", by="threads", rate=2_000, requests=20_000)
 >>> found.verdict, found.document["found"][0]["side"]
 ('found', 'at_least')
 """
@@ -84,7 +84,7 @@ def fit(
     --------
     >>> import numpy as np, hindmost
     >>> times = np.random.default_rng(1).lognormal(4.0, 0.5, 5_000)
-    >>> found = hindmost.synth.fit(times, unit="us", name="mine")
+    >>> found = hindmost.clone.fit(times, unit="us", name="mine")
     >>> found.clone.name, 55 < found.clone.mean_busy_us < 70
     ('mine', True)
     """
@@ -132,7 +132,7 @@ def simulate(
     Examples
     --------
     >>> import hindmost
-    >>> found = hindmost.synth.simulate("silo", utilisation=0.5, requests=20_000)
+    >>> found = hindmost.clone.simulate("silo", utilisation=0.5, requests=20_000)
     >>> list(found.latency.columns)
     ['quantile', 'value', 'low', 'high']
     """
@@ -307,7 +307,7 @@ def serve(
     Examples
     --------
     >>> import hindmost
-    >>> with hindmost.synth.serve("silo", protocol="http") as server:  # doctest: +SKIP
+    >>> with hindmost.clone.serve("silo", protocol="http") as server:  # doctest: +SKIP
     ...     hindmost.measure(server.target, rate="5k")
     """
     document = _clone(clone, threads)
