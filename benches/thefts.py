@@ -25,8 +25,9 @@ from hindmost import MeasurePlan, MeasureRequest
 from hindmost.fleet import Moment
 from hindmost.run.calm.thefts import Seen, seen
 from hindmost.run.companions import sentinel
-from hindmost.run.figures import RunFigures, Totals, run_figures
+from hindmost.run.figures import RunFigures
 from hindmost.run.making import make_run
+from hindmost.run.stored import run_figures
 from hindmost.store import Study
 from hindmost.targets import parse_target
 
@@ -59,7 +60,7 @@ def made(
         if at_work:
             at_work[0].__exit__(None, None, None)
             theft = at_work[1]
-    return run_figures(study.runs()[-1], plan, Totals()), theft
+    return run_figures(study.runs()[-1], plan), theft
 
 
 def matched(run: RunFigures, plan: MeasurePlan, theft: Theft) -> tuple[int, int, int, int, float]:

@@ -139,7 +139,7 @@ def test_more_load_is_there_while_it_is_in_force_and_one_of_a_workload_until_its
     workload = tmp_path / "w.json"
     workload.write_text('{"kind": "key-value", "keys": 20}')
     with ManagedServer(TARGET.spec) as server:
-        more = MoreLoad("load", Load("memcached", server.address), 100.0, 1_500.0)
+        more = MoreLoad("load", Load({"protocol": "memcached", "address": server.address}), 100.0, 1_500.0)
 
         def connections() -> int:
             lines = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
@@ -155,7 +155,10 @@ def test_more_load_is_there_while_it_is_in_force_and_one_of_a_workload_until_its
         assert connections() > before
         more.give_back()
         assert not more.arrived()
-        with surgery(tmp_path / "j"), Load("memcached", server.address, workload).running(300.0):
+        with (
+            surgery(tmp_path / "j"),
+            Load({"protocol": "memcached", "address": server.address}, workload).running(300.0),
+        ):
             source = latency_from(
                 Application("x", server.pid, None, server.address, "memcached"), probe="50/s"
             )

@@ -15,7 +15,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from xml.etree import ElementTree as Xml
 
-from impostor import impostor, memcached, saying
 from measuring import Answer, Household, finish, hindmost, measure, offspring, start, wait_for
 
 SYNTH = 'synth?service={"kind":"deterministic","mean_us":10}'
@@ -149,8 +148,3 @@ def test_a_server_that_cannot_be_measured_crosses_what_speaks_of_it_and_is_an_er
     broken.write_text('name = "broken"\nprotocol = "http"\ncommand = ["false", "{port}"]\n')
     measure(str(broken), study, *FIVE, "--require", "errors<1%").assert_error(1, "server-failed")
     assert not study.exists() or not list(study.glob("runs/*"))
-    with impostor(memcached(saying(b"\x00nonsense\r\n"))) as address:
-        words = ("--workload", few_keys(tmp_path), "--require", "errors<1%", "--junit", tmp_path / "no.xml")
-        answer = measure(f"memcached://{address}", tmp_path / "nonsense", *FIVE, *words)
-    answer.assert_error(1, "garbage")
-    assert not (tmp_path / "no.xml").exists()

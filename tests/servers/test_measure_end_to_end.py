@@ -24,8 +24,10 @@ from measuring import (
     wait_for,
 )
 
+from hindmost.store.schema import schemas
+
 ROOT = Path(__file__).parents[2]
-SCHEMA = jsonschema.Draft202012Validator(json.loads((ROOT / "schemas" / "measure.schema.json").read_text()))
+SCHEMA = jsonschema.Draft202012Validator(schemas()["measure"])
 FIGURES = (
     "verdict",
     "latency_us",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from importlib import resources
 from pathlib import Path
@@ -20,10 +19,11 @@ from measuring import (
 
 from hindmost.capture import capture_fault
 from hindmost.capture.tcpdump import tcpdump_path
+from hindmost.store.schema import schemas
 
 ROOT = Path(__file__).parents[2]
 NGINX = resources.files("hindmost.targets.presets").joinpath("nginx.toml")
-SCHEMA = jsonschema.Draft202012Validator(json.loads((ROOT / "schemas" / "measure.schema.json").read_text()))
+SCHEMA = jsonschema.Draft202012Validator(schemas()["measure"])
 
 
 @pytest.fixture(scope="module")

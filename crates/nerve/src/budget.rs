@@ -77,7 +77,8 @@ impl Budget {
             return None;
         }
         (share.cost, share.period) = (ns as f64, share.asked);
-        while self.total() > allowed && self.shares[which].period < LONGEST {
+        let costly = |share: &Share| share.cost / f64::from(share.period) > fair && share.period < LONGEST;
+        while self.total() > allowed && costly(&self.shares[which]) {
             self.shares[which].period *= 2;
         }
         let share = &self.shares[which];
