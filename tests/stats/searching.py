@@ -14,7 +14,7 @@ from hindmost.studies.search.judge import StepRun, judge
 from hindmost.studies.search.rates import next_rate
 
 OBJECTIVE = parse_objective("p99<1000us")
-RUNS = (5, 8)
+RUNS = (5, 9)
 START = 10_000.0
 
 

@@ -21,7 +21,7 @@ from hindmost.stats import ObjectiveRule
 from hindmost.studies.search.judge import DISTURBED, StepRule, StepRun, judge, step_run
 
 P99 = parse_objective("p99<500us")
-RUNS = (5, 8)
+RUNS = (5, 9)
 
 
 def made_of(*values: float, kind: Kind = "sound", **more: Any) -> list[StepRun]:
@@ -51,8 +51,8 @@ JUDGED = [
     ("above the limit", made_of(700.0, 705.0, 710.0, 703.0, 707.0), "fails"),
     ("its median below, the interval not", made_of(400.0, 480.0, 520.0, 470.0, 460.0), None),
     ("four tell nothing", made_of(300.0, 300.0, 301.0, 302.0), None),
-    ("one run of eight is off", made_of(300.0, 9e4, 305.0, 310.0, 303.0, 307.0, 308.0, 301.0), "holds"),
-    ("eight runs on either side", made_of(*[480.0, 520.0] * 4), "undecided"),
+    ("one run of nine is off", made_of(300.0, 9e4, 305.0, 310.0, 303.0, 307.0, 308.0, 301.0, 302.0), "holds"),
+    ("ten runs on either side", made_of(*[480.0, 520.0] * 5), "undecided"),
     ("infinitely late, twice", made_of(math.inf, math.inf), "fails"),
     ("one run of a bad host", [*made_of(300.0, 305.0, 310.0, 303.0, 307.0), *host(9e3)], "holds"),
     ("slow by the host's doing alone", [*made_of(300.0), *host(700.0, 705.0, 710.0)], None),
@@ -185,7 +185,7 @@ def test_the_typical_run_decides_where_some_runs_are_off():
         outcome = judge(made, P99, (5, 12)).outcome  # type: ignore[union-attr]
         wrong, held = wrong + (outcome == "fails"), held + (outcome == "holds")
     assert wrong == 0  # .0000 documented
-    assert held > 360  # 98 % documented
+    assert held > 360  # 97 % documented
 
 
 STOLEN = {"server_steal_share": 0.05}

@@ -106,7 +106,7 @@ class CourseOptions:
         Option(
             "Procedure",
             "MIN..MAX",
-            "Minimum and maximum number of runs, or a fixed number. [default: 10..30; 5..8 with --find-rate]",
+            "Minimum and maximum number of runs, or a fixed number. [default: 10..30; 5..9 with --find-rate]",
             may_change=True,
         ),
     ] = None

@@ -6,18 +6,18 @@ moves belief, by as much as it can know (probabilistic bisection: Horstein 1963;
 median of the belief, so that a bound that was set by a wrong answer is approached again, asked again, and
 overcome. The belief is over a grid in the logarithm of the rate; the crossing is the highest rate that holds.
 
-Simulated on M/M/1 curves as ``hindmost measure --find-rate`` does it: 5 to 8 runs a step, over when nine
-tenths of the belief lie within 10 % or 56 runs are used up (``tests/stats/searching.py``; 30 searches each).
+Simulated on M/M/1 curves as ``hindmost measure --find-rate`` does it: 5 to 9 runs a step, over when nine
+tenths of the belief lie within 10 % or 63 runs are used up (``tests/stats/searching.py``; 30 searches each).
 *Spoilt* runs are slower by a Pareto factor, and half of them are not known to be:
 
 ================  ======  ===========  ============  =====================
 runs scatter by   spoilt  span covers  runs (mean)   span within 10 %
 ================  ======  ===========  ============  =====================
-2 %               none    100 %        39            100 %
-5 %               none    100 %        45            100 %
-5 %               10 %    100 %        48            90 %
-15 %              10 %    100 %        61            10 %
-30 %              20 %    97 %         68            0 %
+2 %               none    100 %        40            100 %
+5 %               none    100 %        48            97 %
+5 %               10 %    100 %        50            93 %
+15 %              10 %    97 %         69            7 %
+30 %              20 %    93 %         70            0 %
 ================  ======  ===========  ============  =====================
 """
 

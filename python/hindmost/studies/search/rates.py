@@ -6,7 +6,7 @@
     belief  where the highest rate that holds lies, after all steps so far (`stats.bisection`)
     rate    of the next step: the median of the belief, or its quartiles in turn where steps near the median
             stayed undecided; at most four times what was tried before; over when
-            nine tenths of the belief lie within 10 %, or within 50 % when 56 runs are used up
+            nine tenths of the belief lie within 10 %, or within 50 % when 63 runs are used up
 
 No step is believed for good: where one was wrong, later steps come back to its rate and ask again. A step
 that the host disturbed says nothing and is made again. Where a client was late or busy, its delays only add
@@ -50,7 +50,7 @@ RATIO = 1.10
 """A span of 10 % is narrow enough: simulated, runs that scatter by 15 % rarely tell a narrower one apart."""
 WIDE = 1.5
 WORTH = 7
-"""Steps' worth of runs (a step's most; 56 by default) after which a wide span is enough: where runs scatter
+"""Steps' worth of runs (a step's most; 63 by default) after which a wide span is enough: where runs scatter
 by 15 %, one of 10 % would take three times as many. The span says what is known."""
 AT_MOST = 2 * WORTH
 """Steps' worth of runs, and below it steps, after which a search is over in any case."""

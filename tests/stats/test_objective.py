@@ -1,0 +1,73 @@
+"""Steps of a search at the very limit: how often looking after each run finds what is not there."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+from rows import each_row
+
+from hindmost.plan import parse_objective
+from hindmost.stats.runs.intervals import median_interval
+from hindmost.stats.runs.objective import CONFIDENCE, FIRST_LOOK, ObjectiveRule, tolerated
+from hindmost.studies.search.judge import StepRun, judge
+
+LIMIT = 1_000.0
+OBJECTIVE = parse_objective("p99<1000us")
+PROMISED = (1.0 - CONFIDENCE) / 2.0
+STEPS = 300
+BOUNDS = [(5, 9), (5, 30), (12, 30)]
+
+
+def runs_at_the_limit(most: int) -> np.ndarray:
+    """Run values of `STEPS` steps whose median over runs is the limit itself; shape (steps, runs)."""
+    return LIMIT * np.random.default_rng(most).lognormal(0.0, 0.05, (STEPS, most))
+
+
+def outcome(values: np.ndarray, runs: tuple[int, int]) -> str:
+    made: list[StepRun] = []
+    while (found := judge(made, OBJECTIVE, runs)) is None:
+        made.append(StepRun({"p99": float(values[len(made)])}))
+    return found.outcome
+
+
+@each_row("runs", BOUNDS)
+def test_a_rate_at_the_limit_seldom_holds_and_seldom_fails_however_many_runs_are_allowed(runs):
+    outcomes = [outcome(values, runs) for values in runs_at_the_limit(runs[1])]
+    chance = 3.1 * math.sqrt(PROMISED * (1.0 - PROMISED) / STEPS)
+    for word in ("holds", "fails"):
+        assert outcomes.count(word) / STEPS <= PROMISED + chance, (runs, word)
+
+
+def test_intervals_that_err_in_five_per_cent_of_looks_err_in_an_eighth_of_steps_of_thirty_runs():
+    """The rule before: why the error is spent over the looks."""
+    false = sum(
+        any(median_interval(values[:n], CONFIDENCE).high < LIMIT for n in range(FIRST_LOOK, 31))
+        for values in runs_at_the_limit(30)
+    )
+    assert false / STEPS > 2.0 * PROMISED
+
+
+@each_row("first", [5, 8, 12])
+def test_what_the_looks_spend_is_counted_over_every_sequence_of_runs(first):
+    allowed = tolerated(14, first)
+    sides = np.array(list(product((0, 1), repeat=14))).cumsum(axis=1)
+    assert (sides <= np.array(allowed[1:])).any(axis=1).mean() <= PROMISED
+    assert max(allowed[:first]) == -1
+
+
+def test_a_step_is_decided_the_sooner_the_clearer_it_is():
+    g = np.random.default_rng(3)
+    steps = LIMIT * 0.9 * g.lognormal(0.0, 0.05, (200, 30))
+    rule = ObjectiveRule("p99", LIMIT, 30)
+    looks = [next(n for n in range(1, 31) if rule.holds(values[:n].tolist())) for values in steps]
+    assert np.mean(looks) < 6.0
+    assert [outcome(values, (5, 9)) for values in steps].count("holds") > 190
+
+
+@pytest.mark.parametrize("least", [5, 12])
+def test_more_runs_than_at_most_keep_the_promise_too(least):
+    """Runs are made again, so a step may have more than it was allowed."""
+    assert tolerated(60, least)[:31] == tolerated(30, least)
