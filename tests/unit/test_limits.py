@@ -12,6 +12,7 @@ from rows import each_row
 from hindmost.stats import over_runs
 from hindmost.stats.runs.limit import Bent, judged, stands
 from hindmost.studies.measure.limits import exit_of, held_against
+from hindmost.studies.measure.limits.requests import RequestFigures
 
 AGAIN = "hindmost measure --resume S"
 NEAR = [396.0, 398.0, 400.0, 402.0, 404.0, 399.0, 401.0, 397.0, 403.0, 400.0]
@@ -357,3 +358,45 @@ def test_a_judgement_that_stands_is_that_of_the_truth(truth, noise, bound, bent)
             said = judged(over_runs(shown, "median"), bound, above=above)
             if said != "undecided" and stands(said, bent, above=above):
                 assert judged(over_runs(truth, "median"), bound, above=above) == said
+
+
+def rare(runs: int = 10, *, errors: int = 0, samples: int = 5_000, us: float = 100.0) -> dict[int, Any]:
+    """One request of each run, ``checkout``, beside all that the run made."""
+    counts = {
+        "due": samples,
+        "done": samples - errors,
+        "misses": 0,
+        "errors": errors,
+        "timeouts": 0,
+        "unsent": 0,
+    }
+    latency = {"p50": us / 2, "p99": us, "mean": us / 2}
+    return {n: {"checkout": RequestFigures(latency, counts, samples - errors)} for n in range(1, runs + 1)}
+
+
+@each_row(
+    ("requests", "text", "result", "code"),
+    [
+        (rare(us=100.0), "p99[checkout]<200us", "held", None),  # all requests together: 400 us
+        (rare(us=900.0), "p99[checkout]<500us", "crossed", None),
+        (rare(us=900.0), "mean[checkout]<500us", "held", None),
+        (rare(samples=1_000), "p99[checkout]<200us", "undecided", "few-samples"),
+        (rare(samples=1_000), "p50[checkout]<200us", "held", None),
+        (rare(errors=100), "p99[checkout]<200us", "undecided", "errors"),
+        (rare(errors=100), "failed[checkout]<1%", "crossed", None),
+        (rare(errors=100), "failed<1%", "held", None),
+        (rare(), "p99[browse]<200us", "undecided", "unmeasured-request"),
+        ({}, "p99[checkout]<200us", "undecided", "unmeasured-request"),
+    ],
+)
+def test_a_limit_on_one_request_is_judged_by_its_own_figures(requests, text, result, code):
+    document = measured(NEAR, reason("few-samples", "inconclusive", "p99"), reason("errors"))
+    (one,) = held_against(document, [text], AGAIN, requests)  # type: ignore[arg-type]
+    assert (one["result"], one.get("code")) == (result, code)
+    assert one["figure"] == text.partition("<")[0]
+
+
+def test_what_bends_all_latencies_bends_those_of_one_request():
+    document = measured(NEAR, reason("steal-time"), calm=NEAR)
+    (one,) = held_against(document, ["p99[checkout]<50us"], AGAIN, rare())  # type: ignore[arg-type]
+    assert (one["result"], one["code"], one["blame"]) == ("undecided", "steal-time", "host")

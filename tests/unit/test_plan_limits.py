@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 from messages import raises
 from rows import each_row
@@ -9,6 +11,7 @@ from rows import each_row
 from hindmost.errors import UsageError
 from hindmost.plan import MeasurePlan, parse_term
 from hindmost.plan.limits import fitting, parse_limits
+from hindmost.plan.objective import parse_objective
 
 
 @each_row(
@@ -26,6 +29,9 @@ from hindmost.plan.limits import fitting, parse_limits
         ("misses < 5 %", "misses", 0.05, "share", False),
         ("throughput>49k", "throughput", 49_000.0, "per_s", True),
         ("throughput>=1200/s", "throughput", 1_200.0, "per_s", True),
+        ("p99[checkout]<50ms", "p99[checkout]", 50_000.0, "us", False),
+        ("p99[GET /a?b=[1],<2>] < 5ms", "p99[GET /a?b=[1],<2>]", 5_000.0, "us", False),
+        ("failed[checkout]<1%", "failed[checkout]", 0.01, "share", False),
     ],
 )
 def test_limits_are_read_in_their_unit(text, key, limit, unit, above):
@@ -51,6 +57,9 @@ def test_limits_are_read_in_their_unit(text, key, limit, unit, above):
         ("throughput>-1", "bad-value", {"value": "-1"}),
         ("calm mean<1ms", "unsupported", {"name": "isolated mean"}),
         ("calm errors<1%", "unsupported", {"name": "isolated errors"}),
+        ("isolated p99[checkout]<1ms", "unsupported", {"name": "p99"}),
+        ("throughput[checkout]>10", "unsupported", {"name": "throughput"}),
+        ("p99[]<1ms", "bad-value", {"value": "p99[]<1ms"}),
     ],
 )
 def test_a_limit_without_a_meaning_is_refused(text, code, fields):
@@ -68,6 +77,7 @@ def test_a_limit_without_a_meaning_is_refused(text, code, fields):
         (["isolated p99<1ms", "isolated p95>2ms"], "isolated p99<1ms", "isolated p95>2ms"),
         (["errors<1%", "errors>5%"], "errors<1%", "errors>5%"),
         (["throughput>60k", "throughput<50k"], "throughput<50k", "throughput>60k"),
+        (["p99[a]<1ms,p99[a]>2ms"], "p99[a]<1ms", "p99[a]>2ms"),
     ],
 )
 def test_limits_that_contradict_each_other_are_refused(texts, value, other):
@@ -80,6 +90,7 @@ def test_limits_that_contradict_each_other_are_refused(texts, value, other):
     [
         ["p99<2ms", "p99>1ms"],
         ["p50<1ms", "p99>2ms"],
+        ["p99[a]<1ms", "p99[b]>2ms", "p99>3ms"],
         ["isolated p99<1ms", "p99>2ms"],  # a host may add as much
         ["errors<1%", "unanswered>5%"],
         ["mean<1ms", "p99>2ms", "p99<3ms", "p99<4ms"],
@@ -101,3 +112,18 @@ def test_what_a_plan_cannot_tell_is_refused_before_anything_runs():
     with raises(UsageError, "unmeasured-percentile", name="p99.99", known=known) as caught:
         fitting(plan, parse_limits(["p99.99<5ms"]), stored=True)
     assert "--quantiles" not in (caught.value.hint or "")
+
+
+def test_a_request_that_the_workload_does_not_have_is_refused():
+    listed = [{"path": "/a,b", "name": "checkout"}, {"path": "/c"}]
+    plan = MeasurePlan(target="http://h/", rate_per_s=10.0, workload={"kind": "http", "requests": listed})
+    assert fitting(plan, parse_limits(["p99[checkout]<5ms, errors[get:/c]<1%"])) is plan
+    with raises(UsageError, "unknown-name", option="--require", name="chekout", known=["checkout", "get:/c"]):
+        fitting(plan, parse_limits(["p99[chekout]<5ms"]))
+    assert fitting(plan, parse_limits(["p99[chekout]<5ms"]), stored=True) is plan
+
+
+@each_row("read", [parse_objective, partial(parse_term, what="promise")])
+def test_what_is_no_limit_of_a_measurement_is_about_all_requests(read):
+    with raises(UsageError, "unsupported", name="p99"):
+        read("p99[checkout]<5ms")

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use hindmost_load::engine::{self, Controller, Needs, Unattended};
-use hindmost_plan::{HttpRequest, Plan, PlanError};
+use hindmost_plan::{HttpRequest, Plan, PlanError, Workload};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde_json::{json, Value};
@@ -66,6 +66,13 @@ pub fn plan_needs(plan: &str) -> PyResult<String> {
     let mut plan = Plan::from_json(plan).map_err(|e| load_error(e.into()))?;
     plan.workload = plan.workload.opened().map_err(|e| load_error(e.into()))?;
     serde_json::to_string(&Needs::of(&plan)).map_err(|e| raise("plan", &e.to_string()))
+}
+
+/// The names by which results tell the requests of a workload apart.
+#[pyfunction]
+pub fn request_names(workload: &str) -> PyResult<Vec<String>> {
+    let workload: Workload = serde_json::from_str(workload).map_err(|e| raise("plan", &e.to_string()))?;
+    Ok(workload.opened().map_err(|e| load_error(e.into()))?.kinds())
 }
 
 /// The name and the bytes of a plan's first request, for a look at the server before the load.

@@ -49,7 +49,8 @@ mod _engine {
     };
     #[pymodule_export]
     use super::instance::{
-        check_plan, clean_up, first_request, plan_needs, plan_schema, refused_requests, run_instance,
+        check_plan, clean_up, first_request, plan_needs, plan_schema, refused_requests, request_names,
+        run_instance,
     };
     #[pymodule_export]
     use super::knobs::{

@@ -168,6 +168,9 @@ CODES = {
     # Limits that stay undecided
     "limit-in-interval": Code("The interval of a figure includes the limit.", "Add runs."),
     "no-interval": Code("Too few runs for an interval.", "Add runs."),
+    "unmeasured-request": Code(
+        "No run has a request of the name in a limit.", "Write the name as results show it."
+    ),
     "beyond-limit": Code("A lower percentile is beyond the limit already.", "None needed."),
     "no-isolated-latency": Code(
         "A limit or objective needs isolated latency, which is not known here.", "Do what the hint says."

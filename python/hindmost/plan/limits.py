@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Sequence
 
+from hindmost import _engine
 from hindmost.errors import UsageError
+from hindmost.names import nearest
 from hindmost.plan.measure import MeasurePlan
 from hindmost.plan.term import THROUGHPUT, Term, parse_term
 
@@ -20,7 +24,8 @@ def parse_limits(texts: Sequence[str]) -> tuple[Term, ...]:
     UsageError
         If one cannot be read, or no result could hold them all.
     """
-    terms = tuple(parse_term(part) for text in texts for part in text.split(","))
+    # A comma between brackets belongs to a request's name.
+    terms = tuple(parse_term(part) for text in texts for part in re.split(r",(?![^\[\]]*\])", text))
     for low in (term for term in terms if term.above):
         for high in (term for term in terms if not term.above):
             if _never_below(low, high) and high.limit <= low.limit:
@@ -43,9 +48,12 @@ def fitting(plan: MeasurePlan, terms: Sequence[Term], *, stored: bool = False) -
     Raises
     ------
     UsageError
-        If a percentile is not measured, or more throughput is required than is asked for.
+        If a percentile is not measured, the workload has no request of a name, or more throughput is required
+        than is asked for.
     """
     for term in terms:
+        if term.request is not None and not stored:
+            _refuse_unknown(plan, term, term.request)
         if term.level is not None and term.level not in plan.quantiles:
             names = ",".join(name[1:] for name in plan.labels)
             raise UsageError(
@@ -73,9 +81,29 @@ def fitting(plan: MeasurePlan, terms: Sequence[Term], *, stored: bool = False) -
     return plan
 
 
+def _refuse_unknown(plan: MeasurePlan, term: Term, request: str) -> None:
+    """Refuse a limit on a request that the workload does not have."""
+    try:
+        known = _engine.request_names(json.dumps(plan.workload))
+    except _engine.EngineError:
+        return  # whoever makes the plan says what is wrong with its workload
+    if request not in known:
+        raise UsageError(
+            "unknown-name",
+            f"--require {term.text!r} names a request that the workload does not have"
+            f"{nearest(request, known[:20])}",
+            hint="write the name as results do under by_kind: get:/cart where the list gives none",
+            option="--require",
+            value=term.text,
+            name=request,
+            known=known,
+        )
+
+
 def _never_below(low: Term, high: Term) -> bool:
     """Whether the figure of `high` is never below that of `low`: itself, or a higher percentile."""
     if low.key == high.key:
         return True
-    both = low.level is not None and high.level is not None and low.calm == high.calm
+    same = (low.calm, low.request) == (high.calm, high.request)
+    both = same and low.level is not None and high.level is not None
     return both and (high.level or 0.0) >= (low.level or 0.0)

@@ -43,19 +43,21 @@ class Term:
     """One limit: ``name`` stays below ``limit``, or ``above`` it.
 
     ``limit`` in microseconds; as a fraction for a share; a second for throughput. ``calm``: of calm latency,
-    not of latency itself. ``text``: as it was written.
+    not of latency itself. ``request``: of the requests with this name only. ``text``: as it was written.
     """
 
     name: str
     limit: float
     calm: bool = False
     above: bool = False
+    request: str | None = None
     text: str = field(default="", compare=False)
 
     @property
     def key(self) -> str:
-        """What tells it from all others: ``p99``, ``isolated p99``, ``errors``."""
-        return f"isolated {self.name}" if self.calm else self.name
+        """What tells it from all others: ``p99``, ``isolated p99``, ``errors``, ``p99[checkout]``."""
+        name = self.name if self.request is None else f"{self.name}[{self.request}]"
+        return f"isolated {name}" if self.calm else name
 
     @property
     def is_share(self) -> bool:
@@ -95,6 +97,8 @@ def parse_term(text: str, what: str = "limit", examples: str = EXAMPLES) -> Term
 
     >>> parse_term("isolated p99 < 500us").key, parse_term("throughput>49k").limit
     ('isolated p99', 49000.0)
+    >>> parse_term("p99[get:/cart]<50ms").request
+    'get:/cart'
 
     Parameters
     ----------
@@ -107,8 +111,8 @@ def parse_term(text: str, what: str = "limit", examples: str = EXAMPLES) -> Term
         If it cannot be read, or limits what is not measured.
     """
     # `calm` was its name in 0.1.
-    figure = r"\s*((?:isolated|calm)\s+)?([a-z]+(?:\d{1,3}(?:\.\d+)?)?)"
-    match = re.fullmatch(figure + r"\s*([<>])=?\s*(.+?)\s*", text)
+    figure = r"\s*((?:isolated|calm)\s+)?([a-z]+(?:\d{1,3}(?:\.\d+)?)?)(?:\[(?P<request>.+)\])?"
+    match = re.fullmatch(figure + r"\s*(?P<side>[<>])=?\s*(?P<limit>.+?)\s*", text)
     if match is None:
         raise UsageError(
             "bad-value",
@@ -117,14 +121,14 @@ def parse_term(text: str, what: str = "limit", examples: str = EXAMPLES) -> Term
             name=what,
             value=text.strip(),
         )
-    calm, name, above = match[1] is not None, match[2], match[3] == ">"
+    calm, name, above, request = match[1] is not None, match[2], match["side"] == ">", match["request"]
     if re.fullmatch(r"p\d{1,3}(\.\d+)?", name):
         name = label(parse_quantiles(name)[0])
     elif name == "max":
         raise UsageError(
             "unsupported",
             f"{what} {text.strip()!r}: a maximum grows with the number of requests, so it has no interval",
-            hint=f"use a high percentile: {match[1] or ''}p99.9{match[3]}{match[4]}",
+            hint=f"use a high percentile: {match[1] or ''}p99.9{match['side']}{match['limit']}",
             name="max",
             value=text.strip(),
         )
@@ -146,7 +150,16 @@ def parse_term(text: str, what: str = "limit", examples: str = EXAMPLES) -> Term
             name=f"isolated {name}",
             value=text.strip(),
         )
-    return Term(name, _limit(name, match[4], text), calm, above, text.strip())
+    if request is not None and (calm or name == THROUGHPUT or what != "limit"):
+        raise UsageError(
+            "unsupported",
+            f"{what} {text.strip()!r}: only --require limits single requests, by their latency or by failed,"
+            " errors, unanswered or misses",
+            hint=f"--require 'p99[{request}]<5ms'",
+            name=name,
+            value=text.strip(),
+        )
+    return Term(name, _limit(name, match["limit"], text), calm, above, request, text.strip())
 
 
 def share(name: str, counts: Mapping[str, Any]) -> tuple[int, int]:

@@ -47,7 +47,7 @@ from hindmost.store.types import Target
 from hindmost.studies.kind import again
 from hindmost.studies.measure import calm, pictures
 from hindmost.studies.measure.fleet import fleet_of
-from hindmost.studies.measure.limits import held_against
+from hindmost.studies.measure.limits import held_against, requests_of
 from hindmost.studies.measure.words import figure
 
 NOISY = {"steal-time", "run-delay", "throttled", "noisy-host", "host-setting", "late-sends"}
@@ -159,7 +159,7 @@ def answer(study: Study) -> documents.Measure:
     if proof is not None:
         document["capture"] = proof
     if texts := study.manifest.get("require"):
-        document["limits"] = held_against(finite(document), texts, again(study))
+        document["limits"] = held_against(finite(document), texts, again(study), requests_of(made))
     return finite(document)
 
 

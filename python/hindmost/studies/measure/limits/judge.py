@@ -18,6 +18,7 @@ from hindmost.store.estimates import number
 from hindmost.store.types import Blame
 from hindmost.studies.measure.limits.doubts import Doubt, doubts
 from hindmost.studies.measure.limits.figures import Figure, figure, unanswered
+from hindmost.studies.measure.limits.requests import Requests, narrow
 
 NAMED = 5
 """So many runs on the other side are named."""
@@ -45,7 +46,9 @@ def required(study: Study, texts: Sequence[str]) -> None:
     study.manifest = study.manifest | {"require": list(texts)}
 
 
-def held_against(document: documents.Measure, texts: Sequence[str], again: str) -> list[documents.Limit]:
+def held_against(
+    document: documents.Measure, texts: Sequence[str], again: str, requests: Requests | None = None
+) -> list[documents.Limit]:
     """Hold a measurement against limits.
 
     Parameters
@@ -56,8 +59,10 @@ def held_against(document: documents.Measure, texts: Sequence[str], again: str) 
         As they were asked for.
     again : str
         The command that goes on with the study.
+    requests : Requests, optional
+        The figures of single requests, which some limits are about.
     """
-    return [_limit(document, term, again) for term in parse_limits(texts)]
+    return [_limit(document, term, again, requests or {}) for term in parse_limits(texts)]
 
 
 def exit_of(limits: Sequence[documents.Limit]) -> Exit:
@@ -70,7 +75,12 @@ def exit_of(limits: Sequence[documents.Limit]) -> Exit:
     return Exit.INCONCLUSIVE if blamed else Exit.DONE
 
 
-def _limit(document: documents.Measure, term: Term, again: str) -> documents.Limit:
+def _limit(document: documents.Measure, term: Term, again: str, requests: Requests) -> documents.Limit:
+    if term.request is not None:
+        narrowed = narrow(document, term.request, requests)
+        if narrowed is None:
+            return _without_requests(term, requests)
+        document = narrowed
     limit = _by_figure(document, term, again)
     if limit["result"] != "undecided" or (beyond := _beyond_anyway(document, term)) is None:
         return limit
@@ -87,6 +97,13 @@ def _limit(document: documents.Measure, term: Term, again: str) -> documents.Lim
     return found
 
 
+def _without_requests(term: Term, requests: Requests) -> documents.Limit:
+    known = sorted({name for run in requests.values() for name in run})
+    why = Note("unmeasured-request", f"no run has a request {term.request!r}", {"known": known})
+    hint = f"it has {', '.join(known[:NAMED])}{', ...' if len(known) > NAMED else ''}"
+    return _document(term, None, "undecided", "sample", why.text, hint, why)
+
+
 def _by_figure(document: documents.Measure, term: Term, again: str) -> documents.Limit:
     """What the limit's own figure says."""
     found = figure(document, term)
@@ -99,7 +116,7 @@ def _by_figure(document: documents.Measure, term: Term, again: str) -> documents
         why, hint = _open(found, again)
         return _document(term, found, says, "sample", f"{told}; {why}", hint, why)
     if term.name == "errors" and says == "held" and (silent := _silent(document, term)) is not None:
-        hint = "--require 'failed<1%' counts errors and requests without an answer"
+        hint = f"--require '{_failed(term)}<1%' counts errors and requests without an answer"
         return _document(term, found, "undecided", "server", f"{told}; {silent}", hint, silent)
     against = [
         doubt
@@ -186,11 +203,17 @@ def _why(says: Judgement, doubt: Doubt) -> Note:
 
 def _hint(term: Term, doubt: Doubt) -> str | None:
     hint = doubt.reason["hint"]
-    if doubt.blame == "host" and term.level is not None and not term.calm and not term.above:
+    kept_apart = term.level is not None and not term.calm and term.request is None
+    if doubt.blame == "host" and kept_apart and not term.above:
         return f"--require 'isolated {term.text}' excludes interference" + (f"; {hint}" if hint else "")
     if doubt.reason["code"] == "errors":
-        return f"--require 'failed<1%' limits errors; {hint}"
+        return f"--require '{_failed(term)}<1%' limits errors; {hint}"
     return hint
+
+
+def _failed(term: Term) -> str:
+    """The share that counts all failures of the same requests."""
+    return replace(term, name="failed", calm=False).key
 
 
 def _on_the_other_side(term: Term, found: Figure, says: Judgement) -> list[int]:
