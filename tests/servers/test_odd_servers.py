@@ -137,6 +137,39 @@ def test_odd_http2_and_websockets_cost_a_connection(tmp_path: Path) -> None:
     assert_costs_nothing(all_loaded(odd_servers.WEBSOCKET_ORDERLY, "ws", messages, tmp_path / "orderly"))
 
 
+def test_odd_grpc_costs_the_calls_that_it_answers(tmp_path: Path) -> None:
+    call = {"method": "POST", "path": "/a.B/C", "body": {"hex": "0000000000"}}
+    calls = {"kind": "http", "requests": [call]}
+    servers = {behaviour: serve for behaviour, (_, serve) in odd_servers.GRPC.items()}
+    found = all_loaded(servers, "grpc", calls, tmp_path)
+    assert_went_on(found)
+    for behaviour, (status, _) in odd_servers.GRPC.items():
+        one = found[behaviour]
+        codes = {name: code["outcome"] for name, code in one["codes"].items()}
+        assert codes == {"OK": "hit"} | ({status: "error"} if status else {}), behaviour
+        assert (one["unreadable"]["count"], one["counts"]["timeouts"]) == (0, 0), behaviour
+        assert (one["counts"]["errors"] > 0) == (status is not None), behaviour
+    broken = all_loaded(odd_servers.GRPC_BROKEN, "grpc", calls, tmp_path / "broken")
+    assert_shown(broken)
+    assert all(set(one["codes"]) == {"OK"} for one in broken.values())
+
+
+def test_odd_binary_memcached_costs_a_connection(tmp_path: Path) -> None:
+    found = all_loaded(odd_servers.MEMCACHED_BINARY, "memcached-binary", GETS, tmp_path)
+    assert_shown(found)
+    # Every good reply is a miss. Of the odd ones, those whose first bytes are a whole reply count before the rest comes.
+    for behaviour, one in found.items():
+        hits = one["counts"]["done"] - one["counts"]["misses"]
+        assert (hits > 0) <= behaviour.startswith("a body that is"), behaviour
+    server = {"an error": odd_servers.MEMCACHED_BINARY_ERROR}
+    error = all_loaded(server, "memcached-binary", GETS, tmp_path / "error")["an error"]
+    assert_went_on({"an error": error})
+    assert error["unreadable"]["count"] == 0
+    assert error["counts"]["errors"] > 0
+    assert error["counts"]["misses"] == error["counts"]["done"]
+    assert "Out of memory" in error["first_error"]
+
+
 def test_datagrams_that_are_no_replies_are_dropped(tmp_path: Path) -> None:
     def reply(asked: bytes, number: int) -> bytes:
         return b"no reply" * 4 if number % 10 == 5 else asked[:2] + b"\x81\x80" + asked[4:]

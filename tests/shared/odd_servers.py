@@ -210,6 +210,47 @@ MEMCACHED: dict[str, Serve] = {
 """Behaviours of memcached."""
 
 
+def binary_reply(
+    opaque: bytes,
+    status: int = 1,
+    body: bytes = b"",
+    *,
+    magic: int = 0x81,
+    key: int = 0,
+    length: int | None = None,
+) -> bytes:
+    """Return a reply of memcached's binary protocol to a Get."""
+    length = len(body) if length is None else length
+    return struct.pack("!BBHBBHI", magic, 0, key, 0, 0, status, length) + opaque + bytes(8) + body
+
+
+def binary(odd: Callable[[bytes], bytes]) -> Serve:
+    """Answer each Get by a miss, and each tenth of a connection by `odd` of its opaque."""
+
+    def serve(connection: Connection) -> None:
+        for number in itertools.count(1):
+            head = connection.exactly(24)
+            connection.exactly(int.from_bytes(head[8:12]))
+            connection.say((odd if number % 10 == 0 else binary_reply)(head[12:16]))
+
+    return serve
+
+
+MEMCACHED_BINARY: dict[str, Serve] = {
+    "a wrong magic": binary(lambda opaque: binary_reply(opaque, magic=0x80)),
+    "text": binary(lambda _: b"ERROR\r\n"),
+    "the number of another request": binary(lambda opaque: binary_reply(bytes(3) + b"\1")),
+    "two replies": binary(lambda opaque: 2 * binary_reply(opaque)),
+    "a body of 4 GiB": binary(lambda opaque: binary_reply(opaque, 0, length=0xFFFF_FFFF)),
+    "a body that is longer than it says": binary(lambda opaque: binary_reply(opaque, 0, bytes(9), length=4)),
+    "a body that is shorter than it says": binary(lambda opaque: binary_reply(opaque, 0, bytes(4), length=9)),
+    "a key that is longer than the body": binary(lambda opaque: binary_reply(opaque, key=1)),
+}
+"""Behaviours of memcached in its binary protocol."""
+
+MEMCACHED_BINARY_ERROR = binary(lambda opaque: binary_reply(opaque, 0x82, b"Out of memory"))
+
+
 def message(of: bytes, body: bytes = b"") -> bytes:
     """Return a message of PostgreSQL's protocol."""
     return of + struct.pack("!I", len(body) + 4) + body
@@ -271,8 +312,15 @@ DATA, HEADERS, RST_STREAM, SETTINGS, PING, GOAWAY, CONTINUATION = 0, 1, 3, 4, 6,
 OF_200 = b"\x88"
 
 
-def http2(odd: Callable[[int], bytes], *, settings: bytes = b"", every: int = 10) -> Serve:
-    """Answer requests of HTTP/2 by 200, and each `every`-th of a connection by `odd` of its stream."""
+def http2(
+    odd: Callable[[int], bytes],
+    *,
+    settings: bytes = b"",
+    every: int = 10,
+    good: Callable[[int], bytes] | None = None,
+) -> Serve:
+    """Answer requests of HTTP/2 by 200 or `good`, and each `every`-th of a connection by `odd` of its stream."""
+    good = good or (lambda stream: frame(HEADERS, 4, stream, OF_200) + frame(DATA, 1, stream, b"ok"))
 
     def serve(connection: Connection) -> None:
         connection.exactly(24)
@@ -286,8 +334,7 @@ def http2(odd: Callable[[int], bytes], *, settings: bytes = b"", every: int = 10
                 connection.say(frame(SETTINGS, 1, 0))
             if of == HEADERS:
                 asked += 1
-                good = frame(HEADERS, 4, stream, OF_200) + frame(DATA, 1, stream, b"ok")
-                connection.say(good if asked % every else odd(stream))
+                connection.say(good(stream) if asked % every else odd(stream))
 
     return serve
 
@@ -311,6 +358,73 @@ HTTP2_ORDERLY: dict[str, Serve] = {
     ),
 }
 """Behaviours of HTTP/2 servers that break no connection."""
+
+
+def grpc_reply(
+    stream: int, status: bytes | None = b"0", payload: bytes = b"\0\0\0\0\x02ok", *, head: bytes = OF_200
+) -> bytes:
+    """Return what answers a call: fields, a message, and trailers where there is a status."""
+    last = b"" if status is None else b"\0\x0bgrpc-status" + bytes([len(status)]) + status
+    return frame(HEADERS, 4, stream, head) + frame(DATA, 0, stream, payload) + frame(HEADERS, 5, stream, last)
+
+
+def goodbye(stream: int, last: int) -> bytes:
+    """Return a GOAWAY, which says that streams up to `last` are answered, in the middle of a reply."""
+    whole = grpc_reply(stream)
+    begun = 9 + len(OF_200)
+    return whole[:begun] + frame(GOAWAY, 0, 0, last.to_bytes(4) + bytes(4)) + whole[begun:]
+
+
+def grpc(odd: Callable[[int], bytes]) -> Serve:
+    """Answer calls by OK and a message, and each tenth of a connection by `odd` of its stream."""
+    return http2(odd, good=grpc_reply)
+
+
+TRAILERS_ONLY = OF_200 + b"\0\x0bgrpc-status\x01"
+GRPC: dict[str, tuple[str | None, Serve]] = {
+    "a status that nobody knows": ("UNKNOWN", grpc(lambda stream: grpc_reply(stream, b"99"))),
+    "trailers without status": ("UNKNOWN", grpc(lambda stream: grpc_reply(stream, None))),
+    "no trailers": (
+        "UNKNOWN",
+        grpc(
+            lambda stream: (
+                frame(HEADERS, 4, stream, TRAILERS_ONLY + b"0") + frame(DATA, 1, stream, b"\0\0\0\0\x02ok")
+            )
+        ),
+    ),
+    "a page": ("UNAVAILABLE", grpc(lambda stream: frame(HEADERS, 5, stream, b"\x48\x03503"))),
+    "a reset": ("CANCELLED", grpc(lambda stream: frame(RST_STREAM, 0, stream, b"\0\0\0\x08"))),
+    "a reset behind the message": (
+        "INTERNAL",
+        grpc(lambda stream: grpc_reply(stream)[:26] + frame(RST_STREAM, 0, stream, b"\0\0\0\x02")),
+    ),
+    "trailers only": (
+        "UNAVAILABLE",
+        grpc(lambda stream: frame(HEADERS, 5, stream, TRAILERS_ONLY[:-1] + b"\x0214")),
+    ),
+    "trailers only that are OK": (
+        "INTERNAL",
+        grpc(lambda stream: frame(HEADERS, 5, stream, TRAILERS_ONLY + b"0")),
+    ),
+    "a compressed message": (
+        "INTERNAL",
+        grpc(lambda stream: grpc_reply(stream, payload=b"\x01\0\0\0\x02ok")),
+    ),
+    "a message that is cut off": (
+        "INTERNAL",
+        grpc(lambda stream: grpc_reply(stream, payload=b"\0\0\0\0\x09ok")),
+    ),
+    "two messages": ("INTERNAL", grpc(lambda stream: grpc_reply(stream, payload=bytes(10)))),
+    "a farewell in a reply": (None, grpc(lambda stream: goodbye(stream, stream))),
+    "a farewell to all": (None, grpc(lambda stream: goodbye(stream, 2**31 - 1))),
+}
+"""Behaviours of gRPC servers, and as what status they count; None: they cost nothing."""
+
+GRPC_BROKEN: dict[str, Serve] = {
+    "a status that is no number": grpc(lambda stream: grpc_reply(stream, b"OK")),
+    "no frames": grpc(lambda _: b"HTTP/1.1 400 Bad Request\r\n\r\n"),
+}
+"""Behaviours of gRPC servers that break a connection."""
 
 
 def websocket(odd: bytes, *, hello: bytes = b"", every: int = 10) -> Serve:

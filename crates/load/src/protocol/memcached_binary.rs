@@ -17,6 +17,8 @@ const SET: u8 = 0x01;
 const DELETE: u8 = 0x04;
 /// Quit without a reply (`QuitQ`).
 const QUIT: u8 = 0x17;
+/// The longest body that can be one: an item has at most 1 GiB (memcached's option `-I`).
+const LARGEST: u32 = 1 << 30;
 /// Flags and expiry of a Set.
 const SET_EXTRAS: [u8; 8] = [0; 8];
 
@@ -30,14 +32,31 @@ pub struct MemcachedBinary {
     items: Items,
 }
 
+/// How many requests a connection has carried, and how many replies: each reply has the number of its request.
+#[derive(Debug, Default)]
+pub struct Session {
+    asked: u32,
+    answered: u32,
+}
+
+impl Session {
+    /// The opaque of the next request.
+    fn next(&mut self) -> u32 {
+        let opaque = self.asked;
+        self.asked = opaque.wrapping_add(1);
+        opaque
+    }
+}
+
 impl MemcachedBinary {
-    fn write_header(opcode: u8, key: usize, extras: usize, value: usize, out: &mut Vec<u8>) {
+    fn write_header(opcode: u8, key: usize, extras: usize, value: usize, opaque: u32, out: &mut Vec<u8>) {
         let mut header = [0; HEADER];
         header[0] = REQUEST;
         header[1] = opcode;
         header[2..4].copy_from_slice(&(key as u16).to_be_bytes());
         header[4] = extras as u8;
         header[8..12].copy_from_slice(&((extras + key + value) as u32).to_be_bytes());
+        header[12..16].copy_from_slice(&opaque.to_be_bytes());
         out.extend_from_slice(&header);
     }
 }
@@ -47,38 +66,43 @@ impl Protocol for MemcachedBinary {
     /// A header, and the words of an error.
     const MAX_HEAD: usize = 1024;
 
-    type Session = ();
+    type Session = Session;
 
     fn new(plan: &Plan) -> Self {
         Self { items: Items::new(plan) }
     }
 
+    fn begin(&self, session: &mut Session, _: &mut Vec<u8>) -> bool {
+        *session = Session::default();
+        true
+    }
+
     #[inline]
-    fn write(&self, (): &mut (), request: Request, _: u32, out: &mut Vec<u8>) {
-        let key = self.items.key_length(request.item);
+    fn write(&self, session: &mut Session, request: Request, _: u32, out: &mut Vec<u8>) {
+        let (key, opaque) = (self.items.key_length(request.item), session.next());
         if request.kind == Kind::GET {
-            Self::write_header(GET, key, 0, 0, out);
+            Self::write_header(GET, key, 0, 0, opaque, out);
             return self.items.write_key(request.item, out);
         }
-        Self::write_header(SET, key, SET_EXTRAS.len(), request.value_bytes as usize, out);
+        Self::write_header(SET, key, SET_EXTRAS.len(), request.value_bytes as usize, opaque, out);
         out.extend_from_slice(&SET_EXTRAS[..4]);
         out.extend_from_slice(&self.items.ttl_s(request.item).to_be_bytes());
         self.items.write_key(request.item, out);
         out.extend_from_slice(self.items.value(request.value_bytes));
     }
 
-    fn farewell(&self, (): &mut (), out: &mut Vec<u8>) -> bool {
-        Self::write_header(QUIT, 0, 0, 0, out);
+    fn farewell(&self, session: &mut Session, out: &mut Vec<u8>) -> bool {
+        Self::write_header(QUIT, 0, 0, 0, session.next(), out);
         true
     }
 
-    fn remove(&self, (): &mut (), item: u32, _: u32, out: &mut Vec<u8>) {
-        Self::write_header(DELETE, self.items.key_length(item), 0, 0, out);
+    fn remove(&self, session: &mut Session, item: u32, _: u32, out: &mut Vec<u8>) {
+        Self::write_header(DELETE, self.items.key_length(item), 0, 0, session.next(), out);
         self.items.write_key(item, out);
     }
 
     #[inline]
-    fn read(&self, (): &mut (), kind: Kind, bytes: &[u8]) -> Result<Parsed, Garbage> {
+    fn read(&self, session: &mut Session, kind: Kind, bytes: &[u8]) -> Result<Parsed, Garbage> {
         let opcode = match kind {
             Kind::GET => GET,
             Kind::REMOVED => DELETE,
@@ -91,6 +115,11 @@ impl Protocol for MemcachedBinary {
         let Some(header) = bytes.first_chunk::<HEADER>() else { return Ok(Parsed::More) };
         let status = u16::from_be_bytes([header[6], header[7]]);
         let body = u32::from_be_bytes([header[8], header[9], header[10], header[11]]);
+        let opaque = u32::from_be_bytes([header[12], header[13], header[14], header[15]]);
+        let key_and_extras = u32::from(u16::from_be_bytes([header[2], header[3]])) + u32::from(header[4]);
+        if opaque != session.answered || !(key_and_extras..=LARGEST).contains(&body) {
+            return Err(Garbage::new::<Self>(kind, bytes));
+        }
         let outcome = match (status, kind) {
             (0, _) => Outcome::Hit,
             (NOT_FOUND, _) | (EXISTS | NOT_STORED, Kind::SET) => Outcome::Miss,
@@ -102,6 +131,7 @@ impl Protocol for MemcachedBinary {
         if bytes.len() < HEADER + words {
             return Ok(Parsed::More);
         }
+        session.answered = opaque.wrapping_add(1);
         let rest = Rest::Bytes { left: u64::from(body) - words as u64, end: b"" };
         Ok(Parsed::reply(HEADER + words, rest, outcome))
     }
@@ -131,8 +161,10 @@ mod tests {
     fn requests_are_headers_with_key_and_value() {
         let codec = MemcachedBinary::new(&plan("memcached-binary"));
         let (mut get, mut set) = (Vec::new(), Vec::new());
-        codec.write(&mut (), Request { kind: Kind::GET, item: 7, value_bytes: 0 }, 0, &mut get);
-        codec.write(&mut (), Request { kind: Kind::SET, item: 7, value_bytes: 3 }, 0, &mut set);
+        let mut session = Session::default();
+        codec.write(&mut session, Request { kind: Kind::GET, item: 7, value_bytes: 0 }, 0, &mut get);
+        codec.write(&mut session, Request { kind: Kind::SET, item: 7, value_bytes: 3 }, 0, &mut set);
+        assert_eq!([&get, &set].map(|one| one[12..16].to_vec()), [[0, 0, 0, 0], [0, 0, 0, 1]]);
         let key = b"0007kkkkkkkkkkkkkkkkkkkkkkkkkk";
         assert_eq!(get[..12], [0x80, 0, 0, 30, 0, 0, 0, 0, 0, 0, 0, 30]);
         assert_eq!(get[HEADER..], key[..]);
@@ -157,7 +189,30 @@ mod tests {
             check_reply(&codec, kind, &bytes, outcome);
         }
         for bytes in [&b"VALUE k"[..], &reply(SET, 0, b""), &[REQUEST]] {
-            assert!(codec.read(&mut (), Kind::GET, bytes).is_err(), "{bytes:?}");
+            assert!(codec.read(&mut Session::default(), Kind::GET, bytes).is_err(), "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn a_reply_has_the_number_of_its_request_and_a_length_that_can_be() {
+        let codec = MemcachedBinary::new(&plan("memcached-binary"));
+        let numbered = |opaque: u8| {
+            let mut bytes = reply(GET, 1, b"");
+            bytes[15] = opaque;
+            bytes
+        };
+        let mut session = Session::default();
+        assert!(codec.read(&mut session, Kind::GET, &numbered(0)).is_ok());
+        assert!(codec.read(&mut session, Kind::GET, &numbered(0)).is_err(), "that one is answered");
+        assert!(codec.read(&mut session, Kind::GET, &numbered(2)).is_err(), "one is lost");
+        assert!(codec.read(&mut session, Kind::GET, &numbered(1)).is_ok());
+        codec.begin(&mut session, &mut Vec::new());
+        assert!(codec.read(&mut session, Kind::GET, &numbered(0)).is_ok());
+        for (at, byte) in [(8, 0xff), (3, 1), (4, 1)] {
+            let mut bytes = reply(GET, 0, b"");
+            bytes[at] = byte;
+            let found = codec.read(&mut Session::default(), Kind::GET, &bytes);
+            assert!(found.is_err(), "{at}: {found:?}");
         }
     }
 
@@ -167,7 +222,7 @@ mod tests {
         let mut told = Vec::new();
         let bytes = reply(SET, 3, b"Too large.");
         Reader::new::<MemcachedBinary>()
-            .next(&codec, &mut (), Kind::SET, &bytes, |head| told.extend_from_slice(head))
+            .next(&codec, &mut Session::default(), Kind::SET, &bytes, |head| told.extend_from_slice(head))
             .unwrap();
         assert_eq!(&*MemcachedBinary::complaint(&told), b"Too large.");
     }

@@ -25,7 +25,7 @@ pub const CONTINUATION: u8 = 9;
 pub const ACK: u8 = 1;
 pub const END_STREAM: u8 = 1;
 pub const END_HEADERS: u8 = 4;
-const PADDED: u8 = 8;
+pub const PADDED: u8 = 8;
 const PRIORITY: u8 = 0x20;
 
 /// The error of a stream that the server has not worked on (8.7).

@@ -1,6 +1,6 @@
 //! What became of a call of gRPC: its status, which stands in the trailers (grpc.io, PROTOCOL-HTTP2).
 
-use super::frames::{Frame, HEAD};
+use super::frames::{self, Frame, HEAD};
 use super::hpack;
 use crate::protocol::Outcome;
 
@@ -24,9 +24,44 @@ const NAMES: [&str; 17] = [
     "DATA_LOSS",
     "UNAUTHENTICATED",
 ];
-const OK: u16 = 0;
+pub const OK: u16 = 0;
 const UNKNOWN: u16 = 2;
 const NOT_FOUND: u16 = 5;
+pub const INTERNAL: u16 = 13;
+
+/// A message starts with whether it is compressed, and its length.
+const PREFIX: usize = 5;
+
+/// What has come of the message of a reply.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Message {
+    prefix: [u8; PREFIX],
+    came: usize,
+}
+
+impl Message {
+    /// Takes a frame of DATA, of whose payload `bytes` have come. Returns how many of them were looked at; `None`, and
+    /// nothing is taken, where more are needed.
+    #[inline]
+    pub fn take(&mut self, frame: Frame, bytes: &[u8]) -> Option<usize> {
+        let padded = usize::from(frame.has(frames::PADDED) && frame.length > 0);
+        let padding = bytes.get(..padded)?.first().map_or(0, |&padding| padding.into());
+        let data = frame.length.saturating_sub(padded + padding);
+        let missing = PREFIX.saturating_sub(self.came).min(data);
+        let seen = bytes.get(padded..padded + missing)?;
+        if let Some(rest) = self.prefix.get_mut(self.came..) {
+            rest[..missing].copy_from_slice(seen);
+        }
+        self.came += data;
+        Some(padded + missing)
+    }
+
+    /// Whether it is there, as long as it says, and only one. A client that has not asked for compression gets none.
+    pub fn is_whole(&self, may_be_compressed: bool) -> bool {
+        let [compressed, length @ ..] = self.prefix;
+        compressed <= may_be_compressed.into() && self.came == PREFIX + u32::from_be_bytes(length) as usize
+    }
+}
 
 /// What results call a status.
 pub fn status_name(code: u16) -> &'static str {
@@ -54,11 +89,16 @@ pub fn of_http(status: u16) -> u16 {
     }
 }
 
-/// The name of the status in a frame of trailers.
+/// The name of the status in a frame of trailers, or what is wrong with the reply that the frame ends.
 pub fn complaint(head: &[u8]) -> &'static [u8] {
-    let fields = (head.len() >= HEAD).then(|| Frame::of(head).fields(&head[HEAD..])).flatten();
-    let found = fields.and_then(|fields| hpack::look(fields).ok()).and_then(|found| found.grpc);
-    found.map_or("a reply without grpc-status", status_name).as_bytes()
+    let trailers = (head.len() >= HEAD).then(|| Frame::of(head)).filter(|one| one.kind == frames::HEADERS);
+    let fields = trailers.and_then(|frame| frame.fields(&head[HEAD..]));
+    match fields.and_then(|fields| hpack::look(fields).ok()).and_then(|found| found.grpc) {
+        None => "a reply without grpc-status",
+        Some(OK) => "OK without one whole message that is not compressed",
+        Some(code) => status_name(code),
+    }
+    .as_bytes()
 }
 
 #[cfg(test)]

@@ -39,6 +39,8 @@ pub struct Streams<const GRPC: bool> {
     list: List,
     requests: Vec<Written>,
     kinds: Vec<Answered>,
+    /// Replies may be, because the requests say so.
+    compressed: bool,
 }
 
 /// Bytes that are no frames that a server may send now.
@@ -67,6 +69,12 @@ impl<const GRPC: bool> Protocol for Streams<GRPC> {
         Self {
             list: List::new(plan.seed, &http.listed(), http.data.as_ref()),
             kinds: Answered::all(plan, http),
+            compressed: http.all().iter().any(|one| {
+                one.headers
+                    .keys()
+                    .chain(http.headers.keys())
+                    .any(|name| name.eq_ignore_ascii_case("grpc-accept-encoding"))
+            }),
             requests,
         }
     }
@@ -207,10 +215,13 @@ impl<const GRPC: bool> Streams<GRPC> {
         let whole = HEAD + frame.length;
         let tag = frame.stream / 2;
         if frame.kind == frames::DATA {
-            let left = frame.length as u64;
+            let stream = session.stream(tag).filter(|_| GRPC);
+            let looked_at = stream.map_or(Some(0), |one| one.message.take(frame, &bytes[HEAD..]));
+            let Some(looked_at) = looked_at else { return Ok(Parsed::More) };
             session.took(frame.length);
-            let rest = Rest::Bytes { left, end: b"" };
-            return Ok(self.end(session, frame, HEAD, rest).unwrap_or(Parsed::Aside { head: HEAD, rest }));
+            let head = HEAD + looked_at;
+            let rest = Rest::Bytes { left: (frame.length - looked_at) as u64, end: b"" };
+            return Ok(self.end(session, frame, head, rest).unwrap_or(Parsed::Aside { head, rest }));
         }
         if bytes.len() < whole {
             return Ok(Parsed::More);
@@ -285,7 +296,10 @@ impl<const GRPC: bool> Streams<GRPC> {
         if let (Some(status @ 200..), Some(stream)) = (found.status, session.stream(frame.stream / 2)) {
             stream.status = status;
         }
-        if let (true, Some(grpc), Some(stream)) = (GRPC, found.grpc, session.stream(frame.stream / 2)) {
+        let is_last = frame.has(frames::END_STREAM);
+        if let (true, Some(grpc), Some(stream)) =
+            (GRPC && is_last, found.grpc, session.stream(frame.stream / 2))
+        {
             stream.grpc = Some(grpc);
         }
         Ok(Some(end))
@@ -301,7 +315,11 @@ impl<const GRPC: bool> Streams<GRPC> {
         let stream = *session.stream(tag)?;
         session.end(tag);
         let (outcome, code) = if GRPC {
-            let code = stream.grpc.unwrap_or_else(|| grpc::of_http(stream.status));
+            let code = match stream.grpc {
+                Some(grpc::OK) if !stream.message.is_whole(self.compressed) => grpc::INTERNAL,
+                Some(code) => code,
+                None => grpc::of_http(stream.status),
+            };
             (status_outcome(code), code)
         } else {
             let answered = &self.kinds[usize::from(stream.kind.0).min(self.kinds.len() - 1)];

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use super::frames::{self, Frame, USUAL_WINDOW, WIDEST};
+use super::grpc::Message;
 use crate::workload::{Kind, Request};
 
 /// Streams at once, whatever the server allows: so many are kept track of.
@@ -23,6 +24,8 @@ pub struct Stream {
     pub status: u16,
     /// Of a call of gRPC, once it is there.
     pub grpc: Option<u16>,
+    /// Of such a call.
+    pub message: Message,
     /// Which request it is, for what is still to be sent of its body.
     item: u32,
     unsent: usize,
@@ -109,7 +112,8 @@ impl Session {
         if self.streams.len() < STREAMS {
             let window = self.stream_window.into();
             self.unsent += u32::from(unsent > 0);
-            self.streams.push_back(Stream { tag, kind, status: 0, grpc: None, item, unsent, window });
+            let (status, grpc, message) = (0, None, Message::default());
+            self.streams.push_back(Stream { tag, kind, status, grpc, message, item, unsent, window });
         }
     }
 

@@ -282,3 +282,35 @@ fn calls_end_with_the_status_in_their_trailers() {
     assert_eq!(told(&frame(frames::HEADERS, last, 1, b"\x00\x0bgrpc-status\x0214")), "UNAVAILABLE");
     assert!(told(&frame(frames::HEADERS, last, 1, b"\x88")).contains("grpc-status"));
 }
+
+#[test]
+fn a_call_that_is_ok_has_one_whole_message() {
+    let codec = grpc();
+    let last = frames::END_HEADERS | frames::END_STREAM;
+    for (data, flags, code) in [
+        (&[&b"\0\0\0\0\0"[..]][..], 0, 0),
+        (&[b"\0\0\0\0\x02ok"], 0, 0),
+        (&[b"\0\0\0", b"\0", b"\x02o", b"k"], 0, 0),
+        (&[b"\x03\0\0\0\0\x02okxxx"], frames::PADDED, 0),
+        (&[], 0, 13),
+        (&[b""], 0, 13),
+        (&[b"\0\0\0"], 0, 13),
+        (&[b"\0\0\0\0\x03ok"], 0, 13),
+        (&[b"\0\0\0\0\x02okk"], 0, 13),
+        (&[b"\0\0\0\0\0", b"\0\0\0\0\0"], 0, 13),
+        (&[b"\x01\0\0\0\x02ok"], 0, 13),
+    ] {
+        let mut stream = frame(frames::HEADERS, frames::END_HEADERS, 1, b"\x88\x00\x0bgrpc-status\x010");
+        for payload in data {
+            stream.extend(frame(frames::DATA, flags, 1, payload));
+        }
+        let without = [&stream[..], &frame(frames::DATA, frames::END_STREAM, 1, b"")].concat();
+        stream.extend(frame(frames::HEADERS, last, 1, b"\x00\x0bgrpc-status\x010"));
+        let outcome = if code == 0 { Outcome::Hit } else { Outcome::Error };
+        for pieces in [vec![&stream[..]], stream.chunks(1).collect()] {
+            assert_eq!(replies(&codec, 1, &pieces), Ok(vec![(0, outcome, code)]), "{data:?}");
+        }
+        let missing = Ok(vec![(0, Outcome::Error, 2)]);
+        assert_eq!(replies(&codec, 1, &[&without]), missing, "its status stands in no trailers");
+    }
+}
