@@ -182,7 +182,7 @@ def namespaced(words: list[str]) -> None:
         # What is kept of a change to this network ends with it: the host's own journal must not tell of it.
         ' && mkdir -p /var/lib/hindmost && mount -t tmpfs -o mode=700 journal /var/lib/hindmost && exec "$@"'
     )
-    own = [sys.executable, __file__, *words]
+    own = [sys.executable, sys.argv[0], *words]
     os.environ["INJECT_INSIDE"] = "1"
     os.execvp("unshare", ["unshare", "--net", "--mount", "sh", "-c", enter, "sh", *own])
 

@@ -106,6 +106,9 @@ def test_load_that_is_as_ever_is_nobodys_cause():
     assert (grown.ruling, grown.leader) == ("cause", "client")
     unknown = decide(suspects, sham, TRIPLED, demand=client)
     assert (unknown.ruling, unknown.leader, unknown.arms[0].state) == ("unknown factor", None, "load")
+    # Where slower code takes more processor time, there is more work without more load.
+    slower = decide(suspects, sham, TRIPLED, demand=client, grew=True, usual=client)
+    assert (slower.ruling, slower.leader, slower.arms[0].state) == ("unknown factor", None, "as ever")
     other = decide({**suspects, "quota": pairs(rng, 1.0)}, sham, TRIPLED, demand=client, grew=False)
     assert (other.ruling, other.leader) == ("cause", "quota")
 

@@ -267,21 +267,26 @@ class Client(Thing):
 
 
 @pytest.mark.parametrize(
-    ("used", "ruling"), [(0.15, "unknown factor"), (0.4, "cause")], ids=["as ever", "grown"]
+    ("used", "ruling", "code"),
+    [(0.15, "unknown factor", "no-cause-shown"), (0.4, "inconclusive", "load-or-code")],
+    ids=["as ever", "grown"],
 )
-def test_load_is_the_cause_only_where_the_application_has_more_work_than_normally(
-    surgeon, monkeypatch, used, ruling
+@pytest.mark.parametrize("others", [(), ("innocent",)], ids=["alone", "beside another"])
+def test_load_is_not_told_from_slower_code_and_not_paused_where_work_is_normal(
+    surgeon, monkeypatch, used, ruling, code, others
 ):
     monkeypatch.setattr(Work, "processors", lambda _: used)
-    world = World({"client": 4.0, "innocent": 1.0})
-    suspects = Suspects({"client": Client(world, "client"), "innocent": Thing(world, "innocent")})
+    world = World({"client": 4.0, **dict.fromkeys(others, 1.0)})
+    suspects = Suspects({"client": Client(world, "client"), **{one: Thing(world, one) for one in others}})
     request = DiagnosisRequest(
         Application("x", os.getpid()), LatencySource({}, ""), Policy(), normal_us=100.0, normal_work=0.15
     )
     found = procedure.experimented(request, surgeon, world, suspects, lambda _: None)
-    assert found.decision.ruling == ruling
-    states = {one["name"]: one["state"] for one in document_of(found)["suspects"]}
-    assert states["client"] == ("as ever" if ruling == "unknown factor" else "explains")
+    assert (found.decision.ruling, found.decision.note.code) == (ruling, code)
+    document = document_of(found)
+    paused = {one["name"] for one in document["suspects"]}
+    assert paused == {*others, *(["client"] if used > 0.15 else [])}
+    assert ("client" in suspects.left_out) == (used == 0.15)
 
 
 WORKS = """

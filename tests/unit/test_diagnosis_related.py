@@ -150,6 +150,36 @@ def test_a_peer_in_another_network_namespace_is_found(role, started):
         subprocess.run(["ip", "link", "del", here], check=False, stderr=subprocess.DEVNULL)
 
 
+def test_a_backend_that_is_asked_over_short_connections_is_found(started):
+    answering = (
+        "import socket, time; s = socket.create_server(('127.0.0.1', 0)); print(s.getsockname()[1], flush=True)\n"
+        "while True:\n with s.accept()[0] as link: link.recv(1); time.sleep(0.02)"
+    )
+    asking = (
+        "import socket, sys, time; print('up', flush=True)\n"
+        "while True:\n with socket.create_connection(('127.0.0.1', int(sys.argv[1]))) as link:\n"
+        "  link.send(b'x'); link.recv(1)"
+    )
+    peer, port = start(started, answering)
+    own, _ = start(started, asking, port)
+    assert related([own]).backends.get(peer) == "tcp"
+
+
+def test_who_asks_by_way_of_a_proxy_is_a_client(started):
+    passing = (
+        "import socket, sys, time; s = socket.create_server(('127.0.0.1', 0));"
+        " t = socket.create_connection(('127.0.0.1', int(sys.argv[1]))); print(s.getsockname()[1], flush=True);"
+        " c = s.accept(); time.sleep(120)"
+    )
+    own, port = start(started, PEER, "tcp", "")
+    proxy, front = start(started, passing, port)
+    asking, _ = start(started, APPLICATION, "tcp", "", front)
+    start(started, PEER, "alone", "")
+    assert related([own]).clients == {proxy, asking}
+    # Seen from the one who asks, the proxy is a backend, and the server is no client of it.
+    assert related([asking]).clients == set()
+
+
 def test_a_backend_is_never_a_suspect(started, monkeypatch):
     peer, port = start(started, PEER, "tcp", "")
     own, _ = start(started, APPLICATION, "tcp", "", port)

@@ -52,6 +52,14 @@ CODES = {
         "No suspect that was tried explains the slowdown.",
         "Look at the application and at the servers that it calls.",
     ),
+    "load-not-tried": Code(
+        "Without load nothing waits, so a client is tried only if the application has more work than normal.",
+        "Give --normal-work or --ring, so that Hindmost knows how much work is normal.",
+    ),
+    "load-or-code": Code(
+        "The application has more work than normal: more requests, or slower code.",
+        "Compare the request rate with the usual one, or try suspects on a replica: --twin.",
+    ),
     "no-slowdown": Code("Latency is about normal.", "Run diagnose while latency is high."),
     "no-suspect": Code("No suspect could be tried.", "Allow more interventions in the policy."),
     "few-pairs": Code("Pairs differ too much for an answer.", "Ask for as many pairs as the message names."),

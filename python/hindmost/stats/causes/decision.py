@@ -114,6 +114,7 @@ def decide(
     demand: frozenset[str] = frozenset(),
     grew: bool | None = None,
     signatures: Mapping[str, Signature] | None = None,
+    usual: frozenset[str] = frozenset(),
 ) -> Decision:
     """Rule on suspects that were each there and gone in turns.
 
@@ -136,6 +137,9 @@ def decide(
     signatures : mapping
         Of suspects for which it is known: whether metrics came back with the latency. Only one that surely
         did not speaks against a suspect; that it is not known speaks for nobody.
+    usual : frozenset of str
+        Load that was there when all was well, so nobody's cause even where there is more work: each request
+        may take longer.
     """
     gates = gates or Gates()
     level = gates.alpha / gates.looks
@@ -155,6 +159,7 @@ def decide(
     if not grew:
         state: State = "as ever" if grew is False else "load"
         arms = [replace(arm, state=state) if arm.name in demand else arm for arm in arms]
+    arms = [replace(arm, state="as ever") if arm.name in usual else arm for arm in arms]
     signatures = signatures or {}
     arms = [_signed(arm, signatures.get(arm.name), gates) for arm in arms]
     arms.sort(key=lambda arm: -arm.effect.log)

@@ -106,16 +106,17 @@ class Trial:
                 )
         return value
 
+    def work(self, *, there: bool) -> float:
+        """Processors that the application used with the suspect, or without it; NaN: too few rounds."""
+        rounds = [one for one in self.gone if {(one, True), (one, False)} <= set(self.worked)]
+        if len(rounds) < LEAST_ROUNDS:
+            return math.nan
+        return float(np.median([self.worked[one, there] for one in rounds]))
+
     @property
     def is_load(self) -> bool:
         """Whether the application has little to do without the suspect, which then brings the load."""
-        rounds = [one for one in sorted(self.gone) if {(one, True), (one, False)} <= set(self.worked)]
-        if len(rounds) < LEAST_ROUNDS:
-            return False
-        there, gone = (
-            float(np.median([self.worked[one, where] for one in rounds])) for where in (True, False)
-        )
-        return gone < COLLAPSED * there
+        return self.work(there=False) < COLLAPSED * self.work(there=True)
 
     def unsound(self, number: int) -> None:
         """Every run counts."""

@@ -20,6 +20,9 @@ LOOKS = (1, 2, 4)
 """Times the pairs asked for; the risk of a wrong name is shared among them (Bonferroni)."""
 GATE_PAIRS = 4
 """Sham pairs from which the noise of this host is told before anything else is done."""
+LOAD_NOT_TRIED = Note(
+    "load-not-tried", "it brings load, and the application is not known to have more work than normal"
+)
 MOST_UNANSWERED = 0.25
 """Of windows: where more see no answer at all, what TCP waits before it sends again (RFC 6298, doubled each
 time) outlasts a window, and nobody who is taken away for that long can bring latency back."""
@@ -64,16 +67,27 @@ def looked(
     now_us = math.exp(sum(map(math.log, there)) / len(there))
     anomaly = None if request.normal_us is None else math.log(now_us / request.normal_us)
     say(noise_gate(trials["sham"], anomaly, gates, request))
-    live, signatures = trials, dict[str, Signature]()
+    # A client that is paused sends what it missed afterwards, and users wait behind that.
+    load = frozenset[str]() if grew else suspects.demand & trials.keys()
+    suspects.left_out.update(dict.fromkeys(load, LOAD_NOT_TRIED))
+    live, signatures = {each: one for each, one in trials.items() if each not in load}, dict[str, Signature]()
     for look in LOOKS:
         live = pairs_of(live, seed, look * request.pairs)
         sham = live["sham"].effect
         effects = {each: trial.effect for each, trial in live.items() if each != "sham"}
         signatures = signatures_of(live, request.normal_metrics, suspects)
         demand = suspects.demand | {each for each, trial in live.items() if each != "sham" and trial.is_load}
-        decision = decide(effects, sham, anomaly, gates, demand, grew, signatures)
+        usual = usual_load(live, demand, request.normal_work)
+        decision = decide(effects, sham, anomaly, gates, demand, grew, signatures, usual)
+        if not effects and load:
+            text = "no suspect explains the slowdown: there are only clients, which were not paused"
+            note = Note("no-cause-shown", text, {"names": sorted(load)})
+            decision = replace(decision, ruling="unknown factor", note=note)
+        by_load = decision.ruling == "cause" and decision.leader in demand and request.twin is None
+        if by_load:
+            decision = replace(decision, ruling="inconclusive", note=_load_or_code(decision))
         say(f"{look * request.pairs} pairs: {decision.ruling}: {decision.why}")
-        if decision.ruling in ("cause", "unknown factor") or not decision.arms:
+        if decision.ruling in ("cause", "unknown factor") or by_load or not decision.arms:
             break
     if decision.ruling == "unknown factor" and windows.unanswered > MOST_UNANSWERED * windows.taken:
         decision = replace(decision, ruling="inconclusive", note=_unanswered(windows))
@@ -84,6 +98,20 @@ def looked(
     measured = {each: trial.measured for each, trial in live.items()}
     also = _also(decision, live, gates)
     return Found(request, now_us, suspects, decision, arm, measured, also=also, signatures=signatures)
+
+
+def usual_load(
+    live: Mapping[str, Trial], demand: frozenset[str], normal_work: float | None
+) -> frozenset[str]:
+    """Load without which the application has less work than normal: it was there when all was well.
+
+    Slower code takes more processor time for the same requests: more work alone is no more load.
+    """
+    if normal_work is None:
+        return frozenset()
+    return frozenset(
+        each for each in demand & live.keys() if GREW * live[each].work(there=False) < normal_work
+    )
 
 
 def signatures_of(
@@ -108,6 +136,15 @@ def _also(decision: Decision, live: Mapping[str, Trial], gates: Gates) -> tuple[
     leader = live[decision.leader]
     rivals = (arm.name for arm in decision.arms if arm.state == "explains" and arm.name != decision.leader)
     return tuple(name for name in rivals if leader.beats(live[name]).p > gates.alpha / gates.looks)
+
+
+def _load_or_code(decision: Decision) -> Note:
+    """Why load is not named: processor time grows with requests and with slower code alike."""
+    text = (
+        f"{decision.why}, but the application has more work than normal, and that is more requests or slower"
+        " code: compare the request rate with the usual one, or use --twin"
+    )
+    return Note("load-or-code", text, {"name": decision.leader})
 
 
 def _unanswered(windows: Windows) -> Note:

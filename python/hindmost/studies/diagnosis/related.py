@@ -14,7 +14,8 @@ import os
 import re
 import socket
 import struct
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,6 +23,8 @@ from hindmost.documents import read_kernel
 from hindmost.targets.procfs import decode_hex_address, listening_ports
 
 PROC = Path("/proc")
+SHORT_S = 0.5
+"""Long enough to see one of many short connections."""
 ESTABLISHED, LISTEN = "01", "0A"
 _OPEN_MODE = 0o3
 _SHARED = re.compile(r"^\S+ rw.s \S+ (?P<device>\S+) (?P<inode>\d+)\s*(?P<path>.*)$")
@@ -38,7 +41,7 @@ class Related:
     """Processes beside an application."""
 
     clients: set[int] = field(default_factory=set)
-    """With a connection to a port on which it listens."""
+    """With a connection to a port on which it listens, or on which such a client listens: behind a proxy."""
     backends: dict[int, str] = field(default_factory=dict)
     """That it asks or shares something with, and by what: ``tcp``, ``unix``, ``pipe``, ``memory``."""
 
@@ -58,7 +61,11 @@ def related(own: list[int], proc: Path = PROC) -> Related:
     for pid, inodes in sockets.items():
         for inode in inodes:
             holders.setdefault(inode, set()).add(pid)
-    mine = set().union(*(sockets.get(pid, set()) for pid in own))
+
+    def inodes_of(pids: Iterable[int]) -> set[str]:
+        return set().union(*(sockets.get(pid, set()) for pid in pids))
+
+    mine = inodes_of(own)
     ports = set(listening_ports(own))
 
     def tell(inodes: set[str], how: str) -> None:
@@ -70,23 +77,34 @@ def related(own: list[int], proc: Path = PROC) -> Related:
     by_ends: dict[tuple[End, End], set[str]] = {}
     for inode, ends in links.items():
         by_ends.setdefault(ends, set()).add(inode)
+
+    def callers(pids: set[int]) -> set[int]:
+        at = set(listening_ports(list(pids)))
+        ends = {links[inode] for inode in inodes_of(pids) & links.keys()}
+        asking = (by_ends.get((there, here), set()) for here, there in ends if here[1] in at)
+        return set().union(*(holders.get(one, set()) for one in set().union(*asking)))
+
     for inode in mine & links.keys():
         here, there = links[inode]
         peers = by_ends.get((there, here), set())
         if here[1] in ports:
-            for one in peers:
-                found.clients |= holders.get(one, set()) - ours
             continue
         # Where addresses are translated on the way, whoever listens on that port may be meant.
         tell(peers or listening.get(there[1], set()), "tcp")
+    for port in _asked_ports(own, ports, proc):
+        tell(listening.get(port, set()), "tcp")
     peers_of = _unix_peers()
     tell({peers_of[one] for one in mine & peers_of.keys()}, "unix")
     for pid, how in _by_pipe(ours, pipes):
         found.backends.setdefault(pid, how)
     for pid in _by_memory(ours, proc):
         found.backends.setdefault(pid, "memory")
+    found.clients = callers(ours) - ours
     for pid in found.clients:
         found.backends.pop(pid, None)
+    more = found.clients
+    while more := callers(more) - ours - found.clients - found.backends.keys():
+        found.clients |= more
     return found
 
 
@@ -132,6 +150,28 @@ def _tcp(proc: Path, sockets: dict[int, set[str]]) -> tuple[dict[str, tuple[End,
                     elif fields[3] == ESTABLISHED:
                         links[fields[9]] = (here, there)
     return links, listening
+
+
+def _asked_ports(own: list[int], ports: set[int], proc: Path) -> set[int]:
+    """Ports that an application asks within `SHORT_S`: a connection for each request is rarely there."""
+    found: set[int] = set()
+    until = time.monotonic() + SHORT_S
+    while own and time.monotonic() < until:
+        held: set[str] = set()
+        for pid in own:
+            with contextlib.suppress(OSError):
+                for name in os.listdir(proc / str(pid) / "fd"):  # noqa: PTH208
+                    with contextlib.suppress(OSError):
+                        held.add(os.readlink(proc / str(pid) / "fd" / name))  # noqa: PTH115
+        with contextlib.suppress(OSError):
+            for table in ("tcp", "tcp6"):
+                for line in read_kernel(proc / str(own[0]) / "net" / table).splitlines()[1:]:
+                    fields = line.split()
+                    if f"socket:[{fields[9]}]" in held and fields[3] != LISTEN:
+                        here, there = (_end(one)[1] for one in fields[1:3])
+                        found |= set() if here in ports else {there}
+        time.sleep(SHORT_S / 500)
+    return found
 
 
 def _end(text: str) -> End:

@@ -1,0 +1,490 @@
+"""Anomalies with a known cause, one after the other: whom `hindmost diagnose` names, what users notice.
+
+    python benches/anomalies.py [--seconds 1080] [--only REGEX] [--out FOLDER] [options of diagnose]
+
+Needs root, memcached, redis, nginx and haproxy, and about 40 s for each anomaly. Each has a network of its
+own; clients may be in a second one, or behind a proxy. A cause that is named is right or wrong. Where the
+server's own code, or a backend that it depends on, became slow, "unknown factor" is right. `unknown` names
+nobody. Users are a client that the policy does not let the diagnosis touch: the table has their p99 and
+longest wait before the anomaly, during it, and during the diagnosis. An anomaly counts only if the probe's
+p95 rose by half. One that --out has already is not made again.
+"""
+
+import argparse
+import contextlib
+import itertools
+import json
+import math
+import os
+import random
+import re
+import selectors
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from sealed import EXAMPLES
+from sealed import NAMES as LEADERS
+
+sys.path.insert(0, str(EXAMPLES))
+from case import HURTS, look
+from inject import BYTES, KEYS, PORT, Injector, end_with_parent, namespaced
+
+FRONT, BACKEND = PORT + 1, PORT + 2
+HERE, THERE = "10.77.0.1", "10.77.0.2"
+"""Ends of the link between the servers' network and the second one."""
+SLOWER = 2.2
+"""Times as much work for each request where a server's own code becomes slow."""
+USERS = 100.0
+"""Requests a second."""
+CLIENT_SHARE = 0.06
+"""Of a processor that a client uses beside sending, so that it is a suspect."""
+LOOPS = 5000
+"""Of a Lua script that redis runs for each request, about 0.2 ms."""
+NICENESS = -12
+"""Of all that takes part: other programs of a shared host then matter less."""
+LONGEST_S = 120.0
+"""For one diagnosis."""
+ANSWER = struct.Struct("dd")
+HTTP = b"GET /f HTTP/1.1\r\nHost: here\r\n\r\n"
+SCRIPT = b"local s = 0 for i = 1, tonumber(redis.call('get', 'loops')) do s = s + i end return 'x'"
+KINDS = {**LEADERS, "interference": "neighbour batch", "load": "client an-", "code": None, "backend": None}
+"""What the leader's name begins with, if it is right."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """A server, who stands before it, and where its clients are."""
+
+    server: str
+    proxy: str = ""
+    away: bool = False
+    """Clients are in another network namespace."""
+    short: bool = False
+    """The server opens a connection to its backend for each request."""
+
+    def __str__(self) -> str:
+        words = [self.server + (" (short connections)" if self.short else "")]
+        words += [f"behind {self.proxy}"] * bool(self.proxy) + ["clients elsewhere"] * self.away
+        return ", ".join(words)
+
+
+def anomalies() -> Iterator[tuple[Scene, str]]:
+    """All of them: first those that were once named wrongly, then the others in a fixed random order."""
+    for server, proxies in (("slow", ("", "haproxy", "nginx")), ("redis-script", ("", "haproxy"))):
+        for proxy in proxies:
+            for away in (True, False):
+                yield Scene(server, proxy, away), "code"
+    for short in (False, True):
+        for away in (False, True):
+            yield Scene("nginx+backend", "", away, short), "backend"
+    rest = [
+        (Scene(server, proxy, away), kind)
+        for kind in ("interference", "load", "quota", "cores", "network")
+        for server in ("memcached", "redis", "slow", "nginx+backend", "nginx")
+        for proxy, away in (("", True), ("haproxy", True), ("", False))
+    ]
+    random.Random(39).shuffle(rest)
+    yield from rest
+
+
+def send(rate: float, name: str, place: tuple[str, int], request: bytes, out: Path | None) -> None:
+    """Send a request at moments drawn beforehand, for ever; note when each was due and how long it took."""
+    Path("/proc/self/comm").write_text(name)
+    link = socket.create_connection(place)
+    link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    link.sendall(request)
+    link.settimeout(0.3)
+    size = 0
+    try:
+        while got := len(link.recv(1 << 20)):
+            size += got
+    except TimeoutError:
+        link.settimeout(None)
+    dues: list[float] = []
+    work_s = 0.0 if out else CLIENT_SHARE / rate
+    sink = None if out is None else os.open(out, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+
+    def read() -> None:
+        got, buffer = 0, bytearray(1 << 20)
+        for number in range(1 << 62):
+            while got < size:
+                if not (more := link.recv_into(buffer)):
+                    os._exit(1)
+                got += more
+            got -= size
+            if sink is not None:
+                os.write(sink, ANSWER.pack(dues[number], time.monotonic() - dues[number]))
+
+    draw = random.Random(name)
+    threading.Thread(target=read, daemon=True).start()
+    due = time.monotonic()
+    while True:
+        due += draw.expovariate(rate)
+        time.sleep(max(0.0, due - time.monotonic()))
+        dues.append(due)
+        link.sendall(request)
+        end = time.thread_time() + work_s
+        while time.thread_time() < end:
+            pass
+
+
+def serve(port: int, work_us: float) -> None:
+    """Answer each HTTP request after some work; SIGUSR1 makes it more work."""
+    Path("/proc/self/comm").write_text("an-server")
+    work_s = [work_us / 1e6]
+    signal.signal(signal.SIGUSR1, lambda *_: work_s.insert(0, SLOWER * work_s[0]))
+    answer = b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n" + b"x" * 100
+    selector = selectors.DefaultSelector()
+    listening = socket.create_server(("0.0.0.0", port), backlog=512)
+    selector.register(listening, selectors.EVENT_READ)
+    while True:
+        for key, _ in selector.select():
+            if key.fileobj is listening:
+                link, _ = listening.accept()
+                link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                selector.register(link, selectors.EVENT_READ)
+                continue
+            link = key.fileobj
+            try:
+                asked = link.recv(1 << 16)
+                for _ in range(asked.count(b"\r\n\r\n")):
+                    end = time.thread_time() + work_s[0]
+                    while time.thread_time() < end:
+                        pass
+                    link.sendall(answer)
+            except ConnectionError:
+                asked = b""
+            if not asked:
+                selector.unregister(link)
+                link.close()
+
+
+def redis(*words: bytes) -> bytes:
+    """A command as redis reads it."""
+    return b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(word), word) for word in words)
+
+
+def ask(request: bytes, port: int = PORT) -> None:
+    """Ask once."""
+    with socket.create_connection(("127.0.0.1", port)) as link:
+        link.sendall(request)
+        link.recv(100)
+
+
+class Stage(Injector):
+    """A scene on stage; what `Injector` does to its server is done to this one."""
+
+    def __init__(self, scene: Scene, folder: Path) -> None:
+        self.children: list[subprocess.Popen[bytes]] = []
+        self.scene, self.folder, self.grouped, self.group = scene, folder, False, None
+        self.last = max(os.sched_getaffinity(0))
+        self.rate = 250.0 if scene.server in ("slow", "nginx+backend", "redis-script") else 800.0
+        self.inside: list[str] = []
+        folder.chmod(0o755)
+        if scene.away:
+            self.second_network()
+        self.server = {
+            "memcached": self.memcached,
+            "redis": self.redis,
+            "redis-script": self.redis,
+            "slow": lambda: self.slow(PORT),
+            "nginx": self.nginx,
+            "nginx+backend": self.nginx,
+        }[scene.server]()
+        if scene.proxy:
+            self.proxy()
+        time.sleep(0.3)
+        self.client(self.rate)
+        self.client(USERS, users=True)
+        time.sleep(1.0)
+
+    @property
+    def address(self) -> str:
+        """For the diagnosis."""
+        scheme = {"memcached": "memcached", "redis": "redis", "redis-script": "redis"}
+        return f"{scheme.get(self.scene.server, 'http')}://127.0.0.1:{PORT}"
+
+    def named(self, program: str) -> str:
+        """The program under a name that no other process of this host has."""
+        link = self.folder / f"an-{program}"
+        if not link.is_symlink():
+            found = subprocess.run(["which", program], capture_output=True, text=True, check=True)
+            link.symlink_to(found.stdout.strip())
+        return str(link)
+
+    def started(self, words: list[str], port: int) -> "subprocess.Popen[bytes]":
+        """Start a server and wait until it listens."""
+        child = self.start(words)
+        for _ in range(100):
+            try:
+                socket.create_connection(("127.0.0.1", port)).close()
+                break
+            except OSError:
+                time.sleep(0.05)
+        return child
+
+    def memcached(self) -> "subprocess.Popen[bytes]":
+        words = [
+            self.named("memcached"),
+            "-u",
+            "nobody",
+            "-l",
+            "0.0.0.0",
+            "-p",
+            f"{PORT}",
+            "-U",
+            "0",
+            "-t",
+            "2",
+        ]
+        child = self.started(words, PORT)
+        for key in range(KEYS):
+            ask(b"set k%d 0 0 %d\r\n%s\r\n" % (key, BYTES, b"x" * BYTES))
+        self.request = b"get " + b" ".join(b"k%d" % key for key in range(KEYS)) + b"\r\n"
+        return child
+
+    def redis(self) -> "subprocess.Popen[bytes]":
+        words = [self.named("redis-server"), "--port", f"{PORT}", "--save", "", "--protected-mode", "no"]
+        child = self.started([*words, "--dir", str(self.folder)], PORT)
+        for key in range(KEYS):
+            ask(redis(b"SET", b"k%d" % key, b"x" * BYTES))
+        self.request = redis(b"MGET", *[b"k%d" % key for key in range(KEYS)])
+        if self.scene.server == "redis-script":
+            ask(redis(b"SET", b"loops", b"%d" % (LOOPS * 8)))
+            self.request = redis(b"EVAL", SCRIPT, b"0")
+        return child
+
+    def slow(self, port: int) -> "subprocess.Popen[bytes]":
+        self.request = HTTP
+        return self.started([sys.executable, __file__, "server", f"{port}", "500"], port)
+
+    def nginx(self) -> "subprocess.Popen[bytes]":
+        """Alone, or in front of a backend, on which it depends; one process."""
+        self.request = HTTP
+        (self.folder / "f").write_bytes(b"x" * KEYS * BYTES)
+        place = f"root {self.folder};"
+        if self.scene.server == "nginx+backend":
+            self.backend = self.slow(BACKEND)
+            place = f"proxy_pass http://127.0.0.1:{BACKEND};" if self.scene.short else self.passing(BACKEND)
+        return self.started(self.nginx_words("server", PORT, place), PORT)
+
+    def passing(self, port: int) -> str:
+        """Pass requests on over connections that are kept."""
+        return f'proxy_pass http://to{port}; proxy_http_version 1.1; proxy_set_header Connection "";'
+
+    def nginx_words(self, name: str, port: int, place: str) -> list[str]:
+        """Write a configuration; give the command."""
+        config = self.folder / f"{name}.conf"
+        to = "".join(
+            f"upstream to{one} {{ server 127.0.0.1:{one}; keepalive 16; }} " for one in (PORT, BACKEND)
+        )
+        log = self.folder / f"{name}.log"
+        kept = f"pid {log.with_suffix('.pid')}; error_log {log}; daemon off; master_process off;"
+        server = f"server {{ listen 0.0.0.0:{port}; location / {{ {place} }} }}"
+        http = f"access_log off; keepalive_requests 9999999; {to} {server}"
+        config.write_text(f"{kept} events {{ }} http {{ {http} }}")
+        return [self.named("nginx"), "-c", str(config)]
+
+    def proxy(self) -> None:
+        """Stand before the server: bytes pass as they are."""
+        if self.scene.proxy == "haproxy":
+            config = self.folder / "haproxy.cfg"
+            config.write_text(
+                "global\n nbthread 1\ndefaults\n mode tcp\n timeout connect 5s\n timeout client 1h\n"
+                f" timeout server 1h\nlisten front\n bind 0.0.0.0:{FRONT}\n server one 127.0.0.1:{PORT}\n"
+            )
+            self.started([self.named("haproxy"), "-f", str(config)], FRONT)
+        else:
+            self.started(self.nginx_words("proxy", FRONT, self.passing(PORT)), FRONT)
+
+    def second_network(self) -> None:
+        """Make one for the clients, with a link to ours; both end with the process that holds it."""
+        holder = self.start(["unshare", "--net", "sleep", "infinity"])
+        time.sleep(0.3)
+        self.inside = ["nsenter", "-t", f"{holder.pid}", "-n"]
+        for words in (
+            f"ip link add va type veth peer name vb netns {holder.pid}",
+            f"ip addr add {HERE}/24 dev va",
+            "ip link set va up",
+            f"{' '.join(self.inside)} ip addr add {THERE}/24 dev vb",
+            f"{' '.join(self.inside)} ip link set vb up",
+        ):
+            subprocess.run(words.split(), check=True)
+
+    def client(self, rate: float, *, users: bool = False) -> None:
+        """Start one more client."""
+        host = HERE if self.scene.away else "127.0.0.1"
+        name = "users" if users else f"an-load-{len(self.children)}"
+        port = FRONT if self.scene.proxy else PORT
+        out = str(self.folder / "answers") if users else ""
+        words = [
+            sys.executable,
+            __file__,
+            "client",
+            f"{rate}",
+            name,
+            host,
+            f"{port}",
+            self.request.hex(),
+            out,
+        ]
+        self.start([*self.inside, *words])
+
+    def inject(self, what: str) -> None:
+        """Do it, so that it stays."""
+        if what == "code" and self.scene.server == "redis-script":
+            ask(redis(b"SET", b"loops", b"%d" % (LOOPS * 8 * SLOWER)))
+        elif what in ("code", "backend"):
+            (self.server if what == "code" else self.backend).send_signal(signal.SIGUSR1)
+        elif what == "load":
+            self.client(0.8 * self.rate)
+        elif what == "network":
+            sizes = {"slow": 200, "redis-script": 100, "nginx+backend": 300}
+            size = sizes.get(self.scene.server, KEYS * BYTES)
+            wanted = max(0.1, 1.1 * self.rate * size * 8 / 1e6)
+            words = f"tc qdisc replace dev lo root tbf rate {1000 * wanted:.0f}kbit burst 128kb limit 8mb"
+            subprocess.run(words.split(), check=True)
+        else:
+            super().inject(what)
+
+    def users(self, begin: float, end: float) -> tuple[float, float]:
+        """The p99 and the longest wait of users whose requests were due in a period, ms."""
+        every = np.frombuffer((self.folder / "answers").read_bytes(), dtype=float).reshape(-1, 2)
+        took_ms = 1e3 * every[(every[:, 0] >= begin) & (every[:, 0] < end), 1]
+        return (
+            (float(np.quantile(took_ms, 0.99)), float(took_ms.max()))
+            if len(took_ms)
+            else (math.nan, math.nan)
+        )
+
+
+def one(number: int, out: Path, more: list[str]) -> None:
+    """Make one anomaly and diagnose it; we are in a network of our own."""
+    scene, kind = list(anomalies())[number]
+    os.setsid()
+    with contextlib.suppress(OSError):  # where the kernel groups tasks by session, only its niceness counts
+        Path("/proc/self/autogroup").write_text(f"{NICENESS}")
+    os.nice(NICENESS)
+    with tempfile.TemporaryDirectory(prefix="anomaly-") as name:
+        stage = Stage(scene, Path(name))
+        try:
+            row = diagnosed(stage, kind, out, more)
+        finally:
+            stage.end()
+    out.write_text(json.dumps({"scene": str(scene), "kind": kind, **row}))
+
+
+def diagnosed(stage: Stage, kind: str, out: Path, more: list[str]) -> dict[str, object]:
+    """What became of it."""
+    policy = stage.folder / "policy.toml"
+    policy.write_text('neighbours = ["an-*", "batch-*"]\n')
+    moments = [time.monotonic()]
+    normal_us, work = look(stage.address)
+    moments.append(time.monotonic())
+    stage.inject(kind)
+    time.sleep(1.0)
+    now_us, _ = look(stage.address)
+    moments.append(time.monotonic())
+    row: dict[str, object] = {"normal_us": normal_us, "now_us": now_us, "outcome": "did not hurt"}
+    if now_us > HURTS * normal_us:
+        words = [str(Path(sys.executable).with_name("hindmost")), "diagnose", stage.address]
+        words += ["--normal", f"{normal_us:.0f}us", "--normal-work", f"{work:.4f}", "--policy", str(policy)]
+        words += ["--json", *more]
+        with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, preexec_fn=end_with_parent) as child:
+            try:
+                said, _ = child.communicate(timeout=LONGEST_S)
+            except subprocess.TimeoutExpired:
+                child.send_signal(signal.SIGINT)
+                said, _ = child.communicate()
+        moments.append(time.monotonic())
+        (out.with_suffix(".document")).write_text(said)
+        found = json.loads(said) if said.startswith("{") else {}
+        row |= {
+            "seconds": moments[3] - moments[2],
+            "outcome": judged(kind, found),
+            "said": found.get("why", said),
+        }
+        row |= {
+            "ruling": found.get("ruling", "error"),
+            "leader": found.get("leader"),
+            "also": found.get("also", []),
+        }
+        row["left_out"] = found.get("not_tried", found.get("left_out"))
+        time.sleep(1.5)
+    row["users"] = [stage.users(begin, end) for begin, end in itertools.pairwise(moments)]
+    return row
+
+
+def judged(kind: str, found: dict[str, object]) -> str:
+    """Right, wrong or unknown; where nobody is to blame but the server, unknown is right."""
+    if found.get("ruling") != "cause":
+        right = KINDS[kind] is None and found.get("ruling") == "unknown factor"
+        return "right" if right else "unknown"
+    names = [str(found["leader"]), *map(str, found.get("also", []))]
+    wanted = KINDS[kind]
+    return "right" if wanted is not None and any(name.startswith(wanted) for name in names) else "wrong"
+
+
+def told(row: dict[str, object]) -> str:
+    """A line of the table."""
+    waits = " | ".join(f"{p99:.1f} / {longest:.0f}" for p99, longest in row["users"])
+    leader = ", ".join(
+        [str(row.get("leader") if row.get("ruling") == "cause" else "-"), *row.get("also", [])]
+    )
+    ruling = f"{row.get('ruling', '')}"
+    return (
+        f"| {row['kind']} | {row['scene']} | {ruling} | {leader} | {row['outcome']} |"
+        f" {row.get('seconds', 0.0):.0f} | {waits} |"
+    )
+
+
+def main() -> None:
+    """Make them one after the other, and print a line for each."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seconds", type=float, default=math.inf)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--out", type=Path)
+    asked, more = parser.parse_known_args()
+    folder = asked.out or Path(tempfile.mkdtemp(prefix="anomalies-"))
+    folder.mkdir(parents=True, exist_ok=True)
+    end = time.monotonic() + asked.seconds
+    print(
+        "| kind | scene | ruling | cause named | outcome | s |"
+        " users' p99 / longest, ms: before | anomaly | diagnosis |"
+    )
+    print("|" + " --- |" * 9)
+    for number, (scene, kind) in enumerate(anomalies()):
+        out = folder / f"{number}.json"
+        if not re.search(asked.only, f"{kind} {scene}"):
+            continue
+        if not out.exists():
+            if time.monotonic() > end:
+                break
+            words = [sys.executable, __file__, "one", f"{number}", str(out), *more]
+            subprocess.run(words, check=False)
+        if out.exists():
+            print(told(json.loads(out.read_text())), flush=True)
+
+
+if __name__ == "__main__":
+    match sys.argv[1:]:
+        case ["client", rate, name, host, port, request, out]:
+            send(float(rate), name, (host, int(port)), bytes.fromhex(request), Path(out) if out else None)
+        case ["server", port, work_us]:
+            serve(int(port), float(work_us))
+        case ["one", *_] if "INJECT_INSIDE" not in os.environ:
+            namespaced(sys.argv[1:])
+        case ["one", number, out, *more]:
+            one(int(number), Path(out), more)
+        case _:
+            main()
