@@ -100,6 +100,11 @@ def test_limits_that_can_hold_together_are_taken(texts):
     assert len(parse_limits(texts)) == sum(text.count(",") + 1 for text in texts)
 
 
+def test_a_comma_between_brackets_belongs_to_a_name():
+    terms = parse_limits(["p99[get:/a?b=1,2]<1ms,failed[c,d]<1%"])
+    assert [term.request for term in terms] == ["get:/a?b=1,2", "c,d"]
+
+
 def test_what_a_plan_cannot_tell_is_refused_before_anything_runs():
     plan = MeasurePlan(target="memcached", rate_per_s=50_000.0)
     assert fitting(plan, parse_limits(["p99<5ms", "errors<1%", "throughput>49k"])) is plan
