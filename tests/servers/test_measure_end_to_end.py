@@ -64,7 +64,7 @@ def assert_sound(answer: Answer, runs: int, instances: int = 1, *, managed: bool
     assert manifest["schema"] == "hindmost.study/1"
     assert manifest["plan"] == result["plan"]
     for folder, run in zip(answer.study.runs(), result["runs"], strict=True):
-        expected = {"run.json"} | ({"server.log"} if managed else set())
+        expected = {"run.json", "figures.msgpack"} | ({"server.log"} if managed else set())
         for index in range(instances):
             expected |= {f"instance-{index}.json", f"instance-{index}.hlog"}
             expected |= {f"samples-{index}.parquet", f"worst-{index}.parquet"}
