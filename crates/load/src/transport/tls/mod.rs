@@ -159,7 +159,7 @@ impl<T: Transport> Tls<T> {
         let records = session.seal(fresh, sealed).map_err(TlsProblem::of_session)?;
         let (written, said) = match write(inner, slot, &sealed[..records]) {
             Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => (0, S::default()),
-            other => other?,
+            other => other.map_err(|e| if session.heard { e } else { TlsProblem::of_silence(e) })?,
         };
         let all = known + fresh.len();
         if written == records {
@@ -184,6 +184,7 @@ impl<T: Transport> Tls<T> {
         let Self { inner, sessions, arrived, unread, .. } = self;
         let Some(session) = &mut sessions[slot as usize] else { return Err(ErrorKind::NotConnected.into()) };
         if let Some(early) = session.take_early(into) {
+            session.heard = true;
             if session.has_early() {
                 unread.push(slot);
             }
@@ -197,13 +198,20 @@ impl<T: Transport> Tls<T> {
         if kept >= most {
             return Err(TlsProblem::TooLong.into());
         }
-        let (n, said) = read(inner, slot, &mut arrived[kept..most])?;
+        let (n, said) = read(inner, slot, &mut arrived[kept..most]).map_err(|e| {
+            if session.heard {
+                e
+            } else {
+                TlsProblem::of_silence(e)
+            }
+        })?;
         if n == 0 {
             return Ok((0, said));
         }
         let plain = session.open(&mut arrived[..kept + n], into).map_err(TlsProblem::of_session)?;
         session.flush(inner, slot)?;
         if plain > 0 {
+            session.heard = true;
             if session.closed {
                 unread.push(slot);
             }
@@ -235,7 +243,7 @@ impl<T: Transport> Transport for Tls<T> {
             self.inner.connected(slot)?;
             self.session(slot)?.step = Step::Reached;
         }
-        self.shake_hands(slot)?;
+        self.shake_hands(slot).map_err(TlsProblem::of_silence)?;
         if self.session(slot)?.has_early() {
             self.unread.push(slot);
         }

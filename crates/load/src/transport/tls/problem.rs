@@ -95,6 +95,14 @@ impl TlsProblem {
         }
     }
 
+    /// A reset before the first word of the server ends the handshake: its alert is lost where it had not read everything.
+    pub(super) fn of_silence(error: io::Error) -> io::Error {
+        match error.kind() {
+            io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => Self::HungUp.into(),
+            _ => error,
+        }
+    }
+
     /// Why a handshake failed; `heard` are the server's last words, `trusted` those who may have signed.
     pub(super) fn of_handshake(error: &Error, heard: &[u8], name: &ServerName<'_>, trusted: &str) -> Self {
         match error {

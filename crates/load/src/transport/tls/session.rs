@@ -35,6 +35,8 @@ pub struct Session {
     pub step: Step,
     /// The server has said that it sends no more.
     pub closed: bool,
+    /// The server has said something behind the handshake. Until then TLS 1.3 leaves open whether it accepts the client.
+    pub heard: bool,
     /// The beginning of a record that is not whole.
     incoming: Vec<u8>,
     /// What the server said right behind its part of the handshake.
@@ -52,6 +54,7 @@ impl Session {
             connection,
             step: Step::Called,
             closed: false,
+            heard: false,
             incoming: Vec::new(),
             early: Vec::new(),
             outgoing: Vec::new(),

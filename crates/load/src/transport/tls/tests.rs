@@ -12,7 +12,7 @@ use rustls::pki_types::PrivateKeyDer;
 use rustls::{ServerConfig, ServerConnection};
 use serde_json::json;
 
-use super::{Credentials, Tls};
+use super::{Credentials, Tls, TlsProblem};
 use crate::transport::{Ready, Transport};
 
 /// The kernel and the server behind it. Every other write finds no room.
@@ -22,6 +22,7 @@ struct Narrow {
     takes: usize,
     gives: usize,
     full: bool,
+    resets: bool,
     sent: VecDeque<u8>,
     /// What the server was told.
     heard: Vec<u8>,
@@ -43,7 +44,7 @@ impl Narrow {
             .unwrap();
         config.send_half_rtt_data = true;
         let server = ServerConnection::new(Arc::new(config)).unwrap();
-        Self { server, takes, gives, full: false, sent: VecDeque::new(), heard: Vec::new() }
+        Self { server, takes, gives, full: false, resets: false, sent: VecDeque::new(), heard: Vec::new() }
     }
 
     /// What the server says next, or right behind its part of the handshake.
@@ -66,6 +67,9 @@ impl Transport for Narrow {
     }
 
     fn write(&mut self, _: u32, bytes: &[u8]) -> io::Result<usize> {
+        if self.resets {
+            return Err(ErrorKind::BrokenPipe.into());
+        }
         self.full = !self.full;
         if self.full {
             return Err(ErrorKind::WouldBlock.into());
@@ -84,6 +88,9 @@ impl Transport for Narrow {
     }
 
     fn read(&mut self, _: u32, into: &mut [u8]) -> io::Result<usize> {
+        if self.resets {
+            return Err(ErrorKind::ConnectionReset.into());
+        }
         while self.server.wants_write() {
             self.server.write_tls(&mut self.sent)?;
         }
@@ -196,5 +203,22 @@ fn a_server_that_says_that_it_is_done_has_ended_the_stream() {
             }
         }
         assert_eq!(read, 1_000);
+    }
+}
+
+#[test]
+fn a_reset_before_the_first_word_of_the_server_is_a_refusal() {
+    for heard in [false, true] {
+        let mut tls = secured(Narrow::new(usize::MAX, usize::MAX));
+        let mut bytes = [0; 100];
+        if heard {
+            tls.inner.say(b"word");
+            while blocked(&tls.read(0, &mut bytes)) {}
+        }
+        tls.inner.resets = true;
+        for error in [tls.read(0, &mut bytes).unwrap_err(), tls.write(0, b"get").unwrap_err()] {
+            let refusal = error.get_ref().and_then(|inner| inner.downcast_ref::<TlsProblem>());
+            assert_eq!(refusal.map(TlsProblem::code), (!heard).then_some("tls-refused"), "{error}");
+        }
     }
 }
