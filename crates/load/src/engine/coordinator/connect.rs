@@ -8,6 +8,7 @@ use hindmost_plan::Plan;
 use crate::engine::hot_path::opening::Attempt;
 use crate::engine::hot_path::Worker;
 use crate::engine::state::connection::State;
+use crate::engine::state::failure::Failure;
 use crate::protocol::{quote, Protocol, Refusal};
 use crate::transport::{Peers, Stamped, TlsProblem};
 use crate::LoadError;
@@ -77,13 +78,18 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
     }
 
     /// Whether `slot`, on which nothing was asked, was not closed over what the server said.
-    fn check_heard(&self, peers: &Peers, slot: u32) -> Result<(), LoadError> {
+    fn check_heard(&mut self, peers: &Peers, slot: u32) -> Result<(), LoadError> {
         if self.connections[slot].state != State::Down {
             return Ok(());
         }
-        let why = match self.tally.first_unreadable.as_str() {
-            "" => ErrorKind::ConnectionReset.into(),
-            words => io::Error::other(format!("it said {words:?}")),
+        let words = &self.tally.first_unreadable;
+        let why = if words.is_empty() {
+            match std::mem::replace(&mut self.connections.last_failure, "it closed a connection".into()) {
+                Failure::Error(error) => error,
+                Failure::Words(_) => ErrorKind::ConnectionReset.into(),
+            }
+        } else {
+            io::Error::other(format!("it said {words:?}"))
         };
         Err(self.not_connected(peers, slot, why))
     }
