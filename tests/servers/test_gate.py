@@ -15,6 +15,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from xml.etree import ElementTree as Xml
 
+from impostor import impostor, memcached, saying
 from measuring import Answer, Household, finish, hindmost, measure, offspring, start, wait_for
 
 SYNTH = 'synth?service={"kind":"deterministic","mean_us":10}'
@@ -148,3 +149,15 @@ def test_a_server_that_cannot_be_measured_crosses_what_speaks_of_it_and_is_an_er
     broken.write_text('name = "broken"\nprotocol = "http"\ncommand = ["false", "{port}"]\n')
     measure(str(broken), study, *FIVE, "--require", "errors<1%").assert_error(1, "server-failed")
     assert not study.exists() or not list(study.glob("runs/*"))
+
+
+def test_a_server_whose_replies_are_none_crosses_a_limit_on_errors(tmp_path: Path) -> None:
+    few = tmp_path / "few.json"
+    few.write_text('{"kind": "key-value", "keys": 100, "preload": false, "clean_up": false}')
+    report = tmp_path / "l.xml"
+    with impostor(memcached(saying(b"\x00nonsense\r\n"))) as address:
+        words = ("--workload", few, "--require", "errors<1%", "--junit", report)
+        answer = measure(f"memcached://{address}", tmp_path / "nonsense", *FIVE, *words)
+    assert (answer.code, results(answer)) == (3, {"errors<1%": "crossed"}), answer.err
+    assert answer.result["counts"]["errors"] > 0
+    assert Xml.parse(report).getroot().attrib["failures"] == "1"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
 
 from cyclopts import Parameter
 
@@ -50,7 +50,7 @@ class Arms:
     loads: str | None
     server_threads: int | None
     logged: tuple[Path, ...]
-    occupy: str | None
+    occupy: Literal["wall", "cpu"] | None
 
     def given(self) -> dict[str, object]:
         """The options that were given, by their names on the command line."""
@@ -67,6 +67,8 @@ OWN = {
     "": ("--margin", "--anyway"),
 }
 """Options that go with each way to compare; the last is of stored studies."""
+UNFIT = {"--set": {"--quick", "--schedule"}, "--batch": {"--quick", "--schedule", "--batching"}}
+"""Options of a measurement that do not go with a way."""
 
 
 @takes(
@@ -221,7 +223,7 @@ def _way(arms: Arms) -> str:
     return way
 
 
-def _conflict(option_: str, other: str) -> None:
+def _conflict(option_: str, other: str) -> NoReturn:
     raise UsageError(
         "conflicting-options",
         f"{option_} does not go with {other}",
@@ -253,7 +255,7 @@ def _reopened(
     from hindmost.studies.begin import refuse_changes
 
     pairs, limits, out = more
-    own = [name for name in arms.given() if name != "--keep"]
+    own = [name for name in arms.given() if (kind, name) != ("trial", "--keep")]
     changed = [*asked.fixed(), *own, *(["--out"] if out is not None else [])]
     if kind == "comparison":
         refuse_changes(changed, f"hindmost compare {folder}; --pairs and --fail-if may change")
@@ -286,13 +288,15 @@ def _opened(
             argument="TARGET",
         )
     request = replace(asked, target=what[0])
+    given = set(asked.fixed())
+    if unknown := sorted(given & UNFIT.get(way, set())):
+        _conflict(unknown[0], way)
     if arms.set_ is not None:
         setting, levels = trial.parse_setting(arms.set_, request)
         return trial.opened(request, setting, levels, pairs, arms.by or "p99", out, arms.refine or 0)
     if arms.batch is not None:
         intervals = None if arms.batch == "auto" else arms.batch
         return batching.opened(request, intervals, pairs, arms.by or "mean", out)
-    given = set(asked.fixed())
     known = {"--connections", "--duration", "--warmup", "--server-cpus", "--seed"}
     if unknown := sorted(given - known):
         _conflict(unknown[0], "--clone")
@@ -303,7 +307,7 @@ def _opened(
         loads=arms.loads or "20%,50%,70%",
         logged=arms.logged,
         pairs=6 if pairs is None else pairs,
-        occupy="wall" if arms.occupy == "wall" else "cpu",
+        occupy=arms.occupy or "cpu",
         out=out,
         seed=asked.seed,
         connections=asked.connections,
