@@ -65,7 +65,7 @@ originals: .stamps/system ## Build the real programs that clones must reproduce 
 
 PAPER ?=
 reproduce: .stamps/engine ## Make the figures and tables of a paper again: PAPER=harvest, smite or tailsniping
-	@test -d 'reproduce/$(PAPER)/simulator' -o -d 'reproduce/$(PAPER)/figures' || { echo 'usage: make reproduce PAPER=harvest|smite|tailsniping' >&2; exit 2; }
+	@test -f 'reproduce/$(PAPER)/__main__.py' || { echo 'usage: make reproduce PAPER=harvest|smite|tailsniping' >&2; exit 2; }
 	@$(RUN) python -m reproduce.$(PAPER)
 
 wheel: .stamps/runtime ## One wheel for every Python from 3.11 on, with link-time optimisation, into dist/
