@@ -53,8 +53,9 @@ pub fn memcached_meta(bytes: &[u8]) {
 pub fn memcached_binary(bytes: &[u8]) {
     static CODEC: OnceLock<MemcachedBinary> = OnceLock::new();
     let codec = CODEC.get_or_init(|| MemcachedBinary::new(&plan("memcached-binary", "key-value")));
-    check(codec, bytes, |kind, reply| {
+    check_cuts(codec, bytes, |kind, reply, number| {
         assert_eq!(reply[..2], [0x81, u8::from(kind == Kind::SET)]);
+        assert_eq!(reply[12..16], (number as u32).to_be_bytes());
         let body = u32::from_be_bytes([reply[8], reply[9], reply[10], reply[11]]);
         assert_eq!(reply.len(), 24 + body as usize);
     });
@@ -203,22 +204,34 @@ fn line(reply: &[u8]) -> usize {
 /// What a stream holds: its replies, with their whole lengths, and whether it ended in garbage.
 type Followed = (Vec<Reply>, bool);
 
+/// Checks a codec whose replies do not depend on those before them.
 fn check<P: Protocol>(codec: &P, bytes: &[u8], value: impl Fn(Kind, &[u8])) {
-    for kind in [Kind::GET, Kind::SET] {
-        let whole = follow(codec, kind, &[bytes]);
-        let mut at = 0;
-        for reply in &whole.0 {
-            value(kind, &bytes[at..at + reply.taken]);
-            at += reply.taken;
-        }
-        for pieces in pieces::ways(bytes) {
-            assert_eq!(follow(codec, kind, &pieces), whole, "{kind:?} in {pieces:?}");
-        }
+    for (kind, whole) in check_cuts(codec, bytes, |kind, reply, _| value(kind, reply)) {
         if let Some((first, rest)) = whole.0.split_first() {
             let after = follow(codec, kind, &[&bytes[first.taken..]]);
             assert_eq!((&after.0[..], after.1), (rest, whole.1), "a reply leaves nothing behind");
         }
     }
+}
+
+/// Checks that a stream says the same however it was cut, and `value` of each reply with its number.
+fn check_cuts<P: Protocol>(
+    codec: &P,
+    bytes: &[u8],
+    value: impl Fn(Kind, &[u8], usize),
+) -> [(Kind, Followed); 2] {
+    [Kind::GET, Kind::SET].map(|kind| {
+        let whole = follow(codec, kind, &[bytes]);
+        let mut at = 0;
+        for (number, reply) in whole.0.iter().enumerate() {
+            value(kind, &bytes[at..at + reply.taken], number);
+            at += reply.taken;
+        }
+        for pieces in pieces::ways(bytes) {
+            assert_eq!(follow(codec, kind, &pieces), whole, "{kind:?} in {pieces:?}");
+        }
+        (kind, whole)
+    })
 }
 
 fn follow<P: Protocol>(codec: &P, kind: Kind, pieces: &[&[u8]]) -> Followed {
