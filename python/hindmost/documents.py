@@ -1,4 +1,4 @@
-"""How files from elsewhere are read: regular files of a bounded size, JSON and TOML of a bounded depth.
+"""Reads files from elsewhere (regular, of bounded size and depth), and writes files whole or not at all.
 
 Anything else (a pipe, a device, a file that never ends) is an ``OSError``, and a document that is nested
 beyond the interpreter's depth an error of its own parser: callers handle both as they handle the usual ones.
@@ -59,6 +59,44 @@ def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
             raise OSError(errno.EFBIG, f"it is larger than {most} bytes", str(path))
         # What grows meanwhile is read as it was: room is taken for all that is asked for.
         return file.read(size)
+
+
+def write_whole(path: Path, content: bytes, mode: int | None = None, *, synced: bool = True) -> Path:
+    """Write a file under a hidden name beside it, and rename it: it is whole or absent, whatever happens.
+
+    A link that somebody left at either name is replaced, never followed.
+
+    Parameters
+    ----------
+    path : Path
+    content : bytes
+    mode : int, optional
+        Permissions; by default those that the umask leaves.
+    synced : bool
+        Whether it outlives a loss of power; what can be made again need not.
+
+    Raises
+    ------
+    OSError
+        It cannot be written.
+    """
+    part = path.with_name(f".part-{path.name}")
+    part.unlink(missing_ok=True)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    handle = os.open(part, flags, 0o666 if mode is None else 0o600)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            if mode is not None:
+                os.fchmod(file.fileno(), mode)
+            file.flush()
+            if synced:
+                os.fsync(file.fileno())
+        part.replace(path)
+    except BaseException:  # Ctrl-C and a full disk too leave what was there, and nothing beside it
+        part.unlink(missing_ok=True)
+        raise
+    return path
 
 
 def read_text(path: Path, most: int = MOST_BYTES) -> str:

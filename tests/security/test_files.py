@@ -10,8 +10,11 @@ import sys
 import time
 
 import pytest
+from messages import raises
 
 from hindmost import _engine, documents
+from hindmost.errors import StudyError
+from hindmost.store import Study
 
 MOST_S, MOST_BYTES = 20.0, 2 << 30
 """Far beyond what a refusal takes, far below what the attacks took (5.3 GB, 117 s, for ever)."""
@@ -173,3 +176,18 @@ def test_files_are_read_whole_or_not_at_all(tmp_path):
     for other in (tmp_path / "pipe", tmp_path, "/dev/zero"):
         with pytest.raises(OSError):  # noqa: PT011 (a folder has a number of its own)
             documents.read_bytes(other)
+
+
+def test_links_in_a_study_lead_no_write_to_another_file(tmp_path):
+    other = tmp_path / "other"
+    other.write_text("mine")
+    study = Study.create(tmp_path / "study", {})
+    names = (".part-result.json", "result.json", ".lock")
+    for name in names:
+        (study.folder / name).symlink_to(other)
+    study.write("result.json", "{}")
+    assert (study.folder / "result.json").read_text() == "{}"
+    with raises(StudyError, "unwritable-file"), study.lock():
+        pass
+    assert other.read_text() == "mine"
+    assert {path.name for path in study.folder.iterdir()} == {".lock", "manifest.json", "result.json", "runs"}

@@ -177,8 +177,12 @@ def test_figures_beside_a_run_are_those_of_its_files_and_of_no_others(study, tmp
     read = stored.read_figures
     monkeypatch.setattr(stored, "read_figures", lambda *given: reads.append(1) or read(*given))
     run = own.run(1)
+    other = tmp_path / "other"
+    other.write_text("mine")
+    (run.folder / f".part-{stored.FILE}").symlink_to(other)
     first, again = (stored.run_figures(run, plan) for _ in range(2))
     assert len(reads) == 1
+    assert other.read_text() == "mine", "a link at the name of a part is not followed"
     assert first.latency.bins() == again.latency.bins()
     assert [one.latency.count for one in first.instances] == [one.latency.count for one in again.instances]
     for name in ("values", "kind_values", "within", "counts", "sections", "record"):

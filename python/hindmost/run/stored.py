@@ -17,7 +17,7 @@ import numpy as np
 
 from hindmost import __version__
 from hindmost._engine import Histogram
-from hindmost.documents import open_regular, read_bytes
+from hindmost.documents import open_regular, read_bytes, write_whole
 from hindmost.plan import MeasurePlan
 from hindmost.run.figures import RunFigures, read_figures
 from hindmost.store import RunRecord
@@ -49,10 +49,8 @@ def run_figures(run: RunRecord, plan: MeasurePlan) -> RunFigures:
             return replace(stored.figures, record=run.record)
     figures = read_figures(run, plan)
     stored = _Stored(key, replace(figures, record={}))
-    part = run.folder / f".part-{FILE}"
     with suppress(OSError):  # a study that cannot be written is read all the same
-        part.write_bytes(msgspec.msgpack.encode(stored, enc_hook=_plain))
-        part.replace(run.folder / FILE)
+        write_whole(run.folder / FILE, msgspec.msgpack.encode(stored, enc_hook=_plain), synced=False)
     return figures
 
 

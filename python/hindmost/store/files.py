@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from hindmost.documents import write_whole
 from hindmost.errors import HindmostError
+
+MODES = {".sh": 0o755, ".secret": 0o600}
 
 
 def install(folder: Path, texts: Mapping[str, str]) -> list[Path]:
@@ -22,15 +25,7 @@ def install(folder: Path, texts: Mapping[str, str]) -> list[Path]:
         folder.mkdir(parents=True, exist_ok=True)
         for name, text in texts.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            beside = (folder / name).with_name(f".{Path(name).name}.new")
-            try:
-                beside.touch(mode=0o600)
-                beside.write_text(text, encoding="utf-8")
-                if not name.endswith(".secret"):
-                    beside.chmod(0o755 if name.endswith(".sh") else 0o644)
-                beside.replace(folder / name)
-            finally:  # Ctrl-C or a full disk leave what was there, and nothing beside it
-                beside.unlink(missing_ok=True)
+            write_whole(folder / name, text.encode(), MODES.get(Path(name).suffix, 0o644))
     except OSError as error:
         raise HindmostError(
             "unwritable-file",

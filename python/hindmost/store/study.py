@@ -4,7 +4,7 @@
 
     STUDY/manifest.json      what was asked, on which host, with which versions and seeds (hindmost.study/1)
     STUDY/runs/0001/         one run: run.json, instance-K.json, instance-K.hlog, samples-K.parquet,
-                             worst-K.parquet, server.log
+                             worst-K.parquet, server.log, figures.msgpack
     STUDY/result.json        the answer (hindmost.measure/1)
     STUDY/report.html        the page
 
@@ -30,7 +30,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from hindmost.documents import read_json
+from hindmost.documents import read_json, write_whole
 from hindmost.errors import StudyError, UsageError
 from hindmost.store.kinds import go_on
 
@@ -126,7 +126,7 @@ class Study:
             (folder / "runs").mkdir(parents=True, exist_ok=True)
             if not _shared:
                 folder.chmod(0o700)
-            _write(folder / "manifest.json", json.dumps(study.manifest, indent=1))
+            write_whole(folder / "manifest.json", json.dumps(study.manifest, indent=1).encode())
         return study
 
     @classmethod
@@ -184,7 +184,11 @@ class Study:
     @contextmanager
     def lock(self) -> Iterator[None]:
         """Keep other writers out, and remove runs that a killed writer left unfinished."""
-        with _explaining(self.folder, self.again), (self.folder / ".lock").open("w") as lock:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        with (
+            _explaining(self.folder, self.again),
+            os.fdopen(os.open(self.folder / ".lock", flags, 0o666), "wb") as lock,
+        ):
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -228,7 +232,7 @@ class Study:
             record: dict[str, Any] = {"schema": RUN_SCHEMA, "run": number}
             try:
                 yield part, record
-                _write(part / "run.json", json.dumps(record))
+                write_whole(part / "run.json", json.dumps(record).encode())
                 part.rename(self.folder / "runs" / f"{number:04d}")
                 _sync_folder(self.folder / "runs")
             except BaseException:
@@ -250,7 +254,7 @@ class Study:
             return path
         try:
             with _explaining(self.folder, self.again):
-                return _write(path, text)
+                return write_whole(path, text.encode())
         except StudyError as error:
             if failed is None:
                 raise
@@ -303,20 +307,6 @@ def _never_measured(folder: Path) -> bool:
     except (StudyError, OSError):
         return False
     return names <= {"manifest.json", "runs", ".lock"} and not any(folder.glob("runs/[!.]*"))
-
-
-def _write(path: Path, text: str) -> Path:
-    part = path.with_name(f".part-{path.name}")
-    try:
-        with part.open("w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
-    return path
 
 
 def _sync_folder(folder: Path) -> None:
