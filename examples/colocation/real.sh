@@ -51,5 +51,5 @@ for job in scan matmul stream; do
   card "$python -u $here/$job.py" --name "$job" --out "$folder/$job.json"
 done
 
-hindmost colocate corun "$folder/$server.json" "$folder/xz.json" "$folder/scan.json" "$folder/matmul.json" \
+hindmost colocate predict --measure "$folder/$server.json" "$folder/xz.json" "$folder/scan.json" "$folder/matmul.json" \
   "$folder/stream.json" --within 20% --budget "${seconds}s" $rates --out "$folder/corun.json" --page "$folder/corun.html"

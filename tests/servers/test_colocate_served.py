@@ -97,7 +97,7 @@ def test_a_server_is_measured_beside_a_job_that_goes_on_and_one_that_ends(profil
     jobs = [job("spin", sys.executable, "-c", "while True: pass"), job("brief", "sleep", "0.01")]
     out, page = tmp_path / "out.json", tmp_path / "page.html"
     words = ["--within", "900%", "--rates", "4k", "--out", str(out), "--page", str(page), "--budget", "3s"]
-    assert main(["colocate", "corun", str(profiled[0]), *jobs, *words]) in (0, 3)
+    assert main(["colocate", "predict", "--measure", str(profiled[0]), *jobs, *words]) in (0, 3)
     told, found, html = capsys.readouterr().out, json.loads(out.read_text()), page.read_text()
     assert found["windows"] >= 2 * 4 * 4
     first, (heavier,) = found["loaded"], found["loads"]

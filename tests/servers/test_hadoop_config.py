@@ -1,4 +1,4 @@
-"""A cluster of YARN whose operator added nothing but the files that ``hindmost harvest hadoop-config`` wrote."""
+"""A cluster of YARN whose operator added nothing but the files that ``hindmost harvest export`` wrote."""
 
 import contextlib
 import os
@@ -39,7 +39,7 @@ def written(folder: Path, ways: list[str]) -> Path:
     assert run(["harvest", "classify", str(traces), "--out", str(classes)]) == 0
     where = ["--yarn-load-file", f"{folder}/%h.load", "--installed", str(conf), "--out", str(conf)]
     how = ["--name-nodes", "127.0.0.1", "--reserve", "0.25", "--grace", f"{GRACE_S}s"]
-    assert run(["harvest", "hadoop-config", str(classes), *how, *where, *ways]) == 0
+    assert run(["harvest", "export", "hadoop", str(classes), *how, *where, *ways]) == 0
     return conf
 
 

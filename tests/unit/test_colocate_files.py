@@ -16,7 +16,7 @@ from hindmost.studies import colocation
 from hindmost.studies.colocation import profile as profiles
 
 PROFILE = ["colocate", "profile", "sleep 60", "--out"]
-RULERS = ["colocate", "rulers"]
+RULERS = ["colocate", "stressors"]
 SUPERVISE = ["colocate", "supervise", "4711", "sleep 60", "--promise", "p90<1ms", "--out"]
 
 
@@ -43,7 +43,7 @@ def test_what_may_not_be_written_is_refused(monkeypatch, tmp_path):
         refuse_files({"--out": tmp_path / "card.json", "--picture": None})
 
 
-@pytest.mark.parametrize("verb", ["profile", "rulers"])
+@pytest.mark.parametrize("verb", ["profile", "stressors"])
 def test_a_full_disk_is_told_after_the_answer_and_the_other_file_is_written(
     verb, monkeypatch, capsys, tmp_path
 ):

@@ -199,10 +199,10 @@ def test_the_best_neighbour_is_who_costs_least(tmp_path: Path, capsys: pytest.Ca
     for one in (server, *jobs):
         paths.append(str(tmp_path / f"{one['name']}.json"))
         Path(paths[-1]).write_text(json.dumps(one), encoding="utf-8")
-    assert main(["colocate", "neighbours", *paths, "--json"]) == 0
+    assert main(["colocate", "predict", *paths, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["jobs"][0]["answer"] == "yes"
-    assert main(["colocate", "neighbours", paths[0], paths[1]]) == 4
-    assert_refused(["colocate", "neighbours", paths[0]], capsys, 2, "missing-argument", name="jobs")
+    assert main(["colocate", "predict", paths[0], paths[1]]) == 4
+    assert_refused(["colocate", "predict", paths[0]], capsys, 2, "missing-argument", argument="JOB")
     with raises(UsageError, "bad-file", value="hindmost.profile/1", need="hindmost.pairs/1"):
         load_pairs(Path(paths[0]))
 

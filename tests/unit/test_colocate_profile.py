@@ -189,10 +189,10 @@ def test_what_is_no_card_is_refused(tmp_path: Path, capsys):
         ("kv", SERVER),
     ):
         (tmp_path / f"{name}.json").write_text(json.dumps(one), encoding="utf-8")
-    assert main(["colocate", "may", f"{tmp_path}/job.json", f"{tmp_path}/kv.json", "--json"]) == 4
+    assert main(["colocate", "predict", f"{tmp_path}/kv.json", f"{tmp_path}/job.json", "--json"]) == 4
     assert json.loads(capsys.readouterr().out)["ruler"] == "l3"
     nowhere = f"{tmp_path}/nowhere.json"
-    words = ["colocate", "may", nowhere, f"{tmp_path}/kv.json"]
+    words = ["colocate", "predict", f"{tmp_path}/kv.json", nowhere]
     assert_refused(words, capsys, 2, "no-such-file", path=nowhere)
 
 

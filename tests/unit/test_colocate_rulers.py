@@ -89,7 +89,7 @@ def test_what_the_engine_measures_is_written_as_the_document_says(tmp_path, monk
     monkeypatch.setattr(rulers, "unlike", lambda _: None)
     monkeypatch.setattr(rulers, "impossible", lambda _: None)
     out = tmp_path / "core.json"
-    code = main(["colocate", "rulers", "--bursts", "1", "--json", "--out", str(out)])
+    code = main(["colocate", "stressors", "--bursts", "1", "--json", "--out", str(out)])
     if code == Exit.UNFIT:
         assert json.loads(capsys.readouterr().out)["code"] == "ruler-busy"
         pytest.skip("this host leaves no burst alone")

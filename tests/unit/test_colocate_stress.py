@@ -27,7 +27,9 @@ def pods(*rows: tuple[str, int, int, str]) -> str:
 def test_rulers_work_from_one_moment_on_and_are_counted(capsys):
     cpus = sorted(os.sched_getaffinity(0))[-2:]
     names = ["int_add", "null"][: len(cpus)]
-    assert main(["colocate", "stress", *names, "--duty", "50%", "--duration", "60ms", "--json"]) == 0
+    assert (
+        main(["colocate", "stressors", "--run", *names, "--duty", "50%", "--duration", "60ms", "--json"]) == 0
+    )
     found = json.loads(capsys.readouterr().out)
     assert found["schema"] == "hindmost.stress/1"
     assert [one["ruler"] for one in found["rulers"]] == names
@@ -35,9 +37,9 @@ def test_rulers_work_from_one_moment_on_and_are_counted(capsys):
         assert one["done"] > 0
         assert one["took_s"] >= 0.06
         assert 0 < one["duty"] <= 1
-    assert main(["colocate", "stress", "null", "--duration", "10ms"]) == 0
+    assert main(["colocate", "stressors", "--run", "null", "--duration", "10ms"]) == 0
     assert "pauses/s" in capsys.readouterr().out
-    assert main(["colocate", "stress"]) == 0
+    assert main(["colocate", "stressors", "--list"]) == 0
     assert {"lfsr_l1", "tlb_code"} <= set(capsys.readouterr().out.split())
 
 

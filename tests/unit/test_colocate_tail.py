@@ -71,10 +71,15 @@ def test_only_requests_that_became_slower_grow_by_the_map_of_quantiles():
 def test_service_times_come_from_files_and_what_is_none_is_refused(tmp_path: Path, capsys):
     path = tmp_path / "us.txt"
     path.write_text("\n".join(map(str, service("bimodal", 1, 500))), encoding="utf-8")
-    assert main(["colocate", "tail", "--service", str(path), "--workers", "2", "--json"]) == 0
+    assert (
+        main(["colocate", "predict", "--lost", "10%", "--service", str(path), "--workers", "2", "--json"])
+        == 0
+    )
     assert "M/G/2" in json.loads(capsys.readouterr().out)["models"]
-    assert_refused(["colocate", "tail", "--load", "100%"], capsys, 2, "bad-value", load=1.0)
-    words = ["colocate", "tail", "--quantiles", "high"]
+    assert_refused(
+        ["colocate", "predict", "--lost", "10%", "--load", "100%"], capsys, 2, "bad-value", load=1.0
+    )
+    words = ["colocate", "predict", "--lost", "10%", "--quantiles", "high"]
     assert_refused(words, capsys, 2, "bad-value", option="--quantiles", value="high")
     path.write_text("1\ntwo\n", encoding="utf-8")
     with raises(UsageError, "bad-file", path=str(path)):

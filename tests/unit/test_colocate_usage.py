@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from messages import assert_refused, raises
+from rows import each_row
 
 from hindmost import _engine
 from hindmost.errors import TargetError
@@ -62,7 +63,22 @@ def test_cards_that_cannot_be_run_together_are_refused(write, capsys):
         ((server, job, "--rates", "1k"), "bad-value", {"option": "--rates", "most": 10_000}),
         ((server, write("far", processor=other)), "other-processor", {"value": "Other"}),
     ):
-        assert_refused(["colocate", "corun", *words], capsys, 2, code, **fields)
+        assert_refused(["colocate", "predict", "--measure", *words], capsys, 2, code, **fields)
+
+
+@each_row(
+    ("words", "option", "other"),
+    [
+        (["predict", "kv", "job", "--lost", "10%", "--advise"], "--lost", "--advise"),
+        (["predict", "kv", "job", "--measure", "--load", "50%"], "--load", "--measure"),
+        (["predict", "kv", "job", "--page", "x.html"], "--page", "profiles alone"),
+        (["predict", "--lost", "10%", "--pairs", "x.json"], "--pairs", "--lost"),
+        (["stressors", "--duty", "25%"], "--duty", "measuring all stressors"),
+        (["stressors", "--run", "dram", "--picture", "x.svg"], "--picture", "--run"),
+    ],
+)
+def test_options_of_another_way_are_refused(words, option, other, capsys):
+    assert_refused(["colocate", *words], capsys, 2, "conflicting-options", option=option, other=other)
 
 
 def test_a_job_works_in_windows_only_and_again_where_it_ends(tmp_path):

@@ -307,7 +307,7 @@ def test_a_cluster_is_steered_by_predictions(monkeypatch):
 
 @pytest.mark.parametrize(("words", "hint"), [(["--load", "50"], "write 50%"), (["--load", "x"], None)])
 def test_a_forgotten_percent_sign_is_told(words, hint, capsys):
-    assert main(["colocate", "tail", *words, "--json"]) == 2
+    assert main(["colocate", "predict", "--lost", "10%", *words, "--json"]) == 2
     error = json.loads(capsys.readouterr().out)
     assert error["code"] == "bad-value" or hint is None
     assert hint is None or error["hint"] == hint

@@ -189,7 +189,7 @@ def test_the_verb_tells_and_writes(tmp_path, capsys):
     for name in ("kv", "memory", "cache"):
         (tmp_path / f"{name}.json").write_text(json.dumps(CARDS[name]))
     cards = [str(tmp_path / f"{name}.json") for name in ("kv", "memory", "cache")]
-    words = ["colocate", "advise", *cards, "--server-cpus", str(cpus[0]), "--unit", "kv.service"]
+    words = ["colocate", "predict", "--advise", *cards, "--server-cpus", str(cpus[0]), "--unit", "kv.service"]
     out = tmp_path / "advice"
     assert main([*words, "--out", str(out)]) == 0
     told = capsys.readouterr().out
@@ -199,9 +199,11 @@ def test_the_verb_tells_and_writes(tmp_path, capsys):
     assert f"AllowedCPUs={','.join(map(str, cpus[1:]))}\n" in (out / SLICE).read_text()
     assert main([*words, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["schema"] == "hindmost.advice/1"
-    assert_refused(["colocate", "advise", cards[0]], capsys, 2, "missing-argument", name="jobs")
+    assert_refused(
+        ["colocate", "predict", "--advise", cards[0]], capsys, 2, "missing-argument", argument="JOB"
+    )
     for wrong in ("999", "many"):
-        words = ["colocate", "advise", *cards, "--server-cpus", wrong]
+        words = ["colocate", "predict", "--advise", *cards, "--server-cpus", wrong]
         assert_refused(words, capsys, 2, "bad-value", option="--server-cpus", value=wrong)
     (tmp_path / "file").write_text("")
-    assert main(["colocate", "advise", *cards, "--out", str(tmp_path / "file")]) == 1
+    assert main(["colocate", "predict", "--advise", *cards, "--out", str(tmp_path / "file")]) == 1

@@ -1,4 +1,4 @@
-"""kube-scheduler asks who may run beside whom: the same cards, the same answers as ``colocate may``."""
+"""kube-scheduler asks who may run beside whom: the same cards, the same answers as ``colocate predict``."""
 
 import http.client
 import json
@@ -137,14 +137,14 @@ def test_folders_that_are_no_cards_are_refused(tmp_path, folder, capsys):
     with raises(UsageError, "duplicate-name", name="kv"):
         read_cards(folder)
     (folder / "again.json").unlink()
-    assert main(["colocate", "extender", str(folder), "--port", "70000"]) == 2
+    assert main(["extender", str(folder), "--port", "70000"]) == 2
     assert capsys.readouterr().err.startswith("error[bad-value]")
-    assert main(["colocate", "extender", str(folder), "--listen", "203.0.113.1", "--port", "0"]) == 2
+    assert main(["extender", str(folder), "--listen", "203.0.113.1", "--port", "0"]) == 2
     assert capsys.readouterr().err.startswith("error[cannot-listen]")
 
 
 def test_an_answer_for_prometheus_that_cannot_be_written_is_told_after_the_answer(folder, capsys):
-    words = ["colocate", "may", str(folder / "memory.json"), str(folder / "kv.json"), "--prometheus"]
+    words = ["colocate", "predict", str(folder / "kv.json"), str(folder / "memory.json"), "--prometheus"]
     assert main([*words, str(folder / "may.prom")]) == 0
     assert "hindmost_colocation_allowed" in (folder / "may.prom").read_text()
     capsys.readouterr()

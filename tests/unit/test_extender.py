@@ -403,7 +403,7 @@ def test_bound_pods_and_named_nodes_are_as_the_api_server_has_them(classes, api_
 
 def test_the_extender_ends_well_by_sigterm(classes):
     program = "import sys; from hindmost.cli import main; sys.exit(main())"
-    command = [sys.executable, "-c", program, "harvest", "extender", str(classes), "--port", "0"]
+    command = [sys.executable, "-c", program, "extender", str(classes), "--port", "0"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert "http://" in process.stderr.readline()
         process.send_signal(signal.SIGTERM)
@@ -435,7 +435,7 @@ def test_the_script_labels_all_nodes_that_it_can_and_says_which_it_could_not(cla
 
 def test_labels_and_the_schedulers_file_are_written_and_odd_names_refused(classes, tmp_path, capsys):
     out = tmp_path / "k8s"
-    assert main(["harvest", "kubernetes-config", str(classes), "--out", str(out)]) == 0
+    assert main(["harvest", "export", "kubernetes", str(classes), "--out", str(out)]) == 0
     script, config = map(Path, capsys.readouterr().out.split())
     lines = script.read_text().splitlines()
     document = json.loads(json.dumps(DOCUMENT))
@@ -457,4 +457,4 @@ def test_labels_and_the_schedulers_file_are_written_and_odd_names_refused(classe
         document["tenants"][0]["servers"] = ["web-1", odd]
         with raises(UsageError, "bad-value", key="server", value=odd):
             labels_text(document)
-    assert main(["harvest", "extender", str(classes), "--port", "70000"]) == 2
+    assert main(["extender", str(classes), "--port", "70000"]) == 2

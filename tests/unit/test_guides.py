@@ -34,6 +34,7 @@ NOT_RUN = {
     "hindmost host doctor memcached": "needs a server of the reader's",
     "hindmost host knobs set": "changes the host: tests/servers/test_knobs_kills.py sets and restores",
     "hindmost host knobs restore": "changes the host: tests/servers/test_knobs_kills.py sets and restores",
+    "hindmost extender": "answers until Ctrl-C: tests/unit/test_extender.py asks it",
     "hindmost harvest": "needs the reader's traces: tests/unit/test_harvest.py runs it",
     "setup/hadoop.sh ": "tests/servers/test_hadoop.py runs it",
     "hdfs ": "a name node of the reader's",

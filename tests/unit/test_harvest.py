@@ -440,7 +440,7 @@ def test_verbs_go_from_traces_to_decisions(folder, capsys):
 
 def test_config_for_hadoop_is_whole_and_replaces_at_once(folder, classes, capsys):
     (folder / "classes.json").write_text(json.dumps(classes))
-    asked = ["harvest", "hadoop-config", str(folder / "classes.json"), "--out", str(folder / "conf")]
+    asked = ["harvest", "export", "hadoop", str(folder / "classes.json"), "--out", str(folder / "conf")]
     assert main([*asked, "--name-nodes", "nn1,nn2"]) == 0
     written = [Path(line) for line in capsys.readouterr().out.split()]
     head, _, end = written[0].read_text().rpartition("end\t")
@@ -537,7 +537,7 @@ def keys_of(path) -> dict[str, str]:
 
 def test_config_for_yarn_has_the_keys_and_classes_that_the_plug_ins_have(folder, classes, capsys):
     (folder / "classes.json").write_text(json.dumps(classes))
-    asked = ["harvest", "hadoop-config", str(folder / "classes.json"), "--out", str(folder / "conf")]
+    asked = ["harvest", "export", "hadoop", str(folder / "classes.json"), "--out", str(folder / "conf")]
     asked += ["--name-nodes", "nn1"]
     assert main(asked) == 0
     assert not (folder / "conf" / "yarn-site-hindmost.xml").exists()
@@ -621,7 +621,7 @@ def test_keys_for_yarn_that_cannot_be_meant_are_refused(load_file, reserve, more
 
 def test_a_refused_key_for_yarn_writes_nothing(folder, classes, capsys):
     (folder / "classes.json").write_text(json.dumps(classes))
-    asked = ["harvest", "hadoop-config", str(folder / "classes.json"), "--name-nodes", "nn1"]
+    asked = ["harvest", "export", "hadoop", str(folder / "classes.json"), "--name-nodes", "nn1"]
     asked += ["--out", str(folder / "conf"), "--yarn-load-file", "/run/%h", "--queues", "root.a"]
     assert main(asked) == 2
     assert capsys.readouterr().err.startswith("error[bad-value]")

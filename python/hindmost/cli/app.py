@@ -87,7 +87,7 @@ def refuse_old_name(words: Sequence[str]) -> None:
     for old in (" ".join(words[:2]), " ".join(words[:1])):
         if (new := RENAMED.get(old)) is None:
             continue
-        rest = () if "TARGET" in new or "ORIGINAL" in new else words[1:]
+        rest = () if any(word.isupper() for word in new.split()) else words[len(old.split()) :]
         line = f"hindmost {new}" + "".join(f" {shlex.quote(word)}" for word in rest)
         text = f"`hindmost {old}` is now `hindmost {new}`"
         raise UsageError("renamed-command", text, hint=line, old=old, new=new)

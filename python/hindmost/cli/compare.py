@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
@@ -22,6 +22,7 @@ from hindmost.cli.options import (
     whole,
 )
 from hindmost.cli.requests import takes
+from hindmost.cli.ways import UNGIVEN, refuse_conflict, way_of
 from hindmost.errors import UsageError
 from hindmost.run.request import MeasureRequest
 
@@ -56,7 +57,7 @@ class Arms:
         """The options that were given, by their names on the command line."""
         named = {"set_": "--set", "server_threads": "--server-threads"}
         values = {named.get(name, f"--{name}"): getattr(self, name) for name in self.__slots__}
-        return {name: value for name, value in values.items() if value not in (None, False, ())}
+        return {name: value for name, value in values.items() if value not in UNGIVEN}
 
 
 OWN = {
@@ -195,7 +196,7 @@ def compare(
     )
     share = None if margin is None else parse_percent(margin, "--margin")
     talk = Talk(quiet=quiet, trust=yes)
-    way = _way(arms)
+    way = way_of(arms.given(), OWN, "stored studies")
     if kind := _unfinished(what):
         study = _reopened(asked, Path(what[0]), kind, arms, (pairs, limits, out))
     elif way == "":
@@ -205,32 +206,9 @@ def compare(
         )
     else:
         if limits and way != "--live":
-            _conflict("--fail-if", way)
+            refuse_conflict("--fail-if", way)
         study = _opened(asked, what, way, arms, (pairs, share, limits, out))
     return tell(_made(study, talk, page, keep=keep), as_json=json_, quiet=quiet, timed=True)
-
-
-def _way(arms: Arms) -> str:
-    """The option that says what is compared; empty where it is stored studies."""
-    given = arms.given()
-    ways = [name for name in OWN if name in given]
-    if len(ways) > 1:
-        _conflict(ways[1], ways[0])
-    way = ways[0] if ways else ""
-    for name in given:
-        if name != way and name not in OWN[way]:
-            _conflict(name, way or "stored studies")
-    return way
-
-
-def _conflict(option_: str, other: str) -> NoReturn:
-    raise UsageError(
-        "conflicting-options",
-        f"{option_} does not go with {other}",
-        hint=f"leave out {option_}",
-        option=option_,
-        other=other,
-    )
 
 
 def _unfinished(what: tuple[str, ...]) -> str:
@@ -290,7 +268,7 @@ def _opened(
     request = replace(asked, target=what[0])
     given = set(asked.fixed())
     if unknown := sorted(given & UNFIT.get(way, set())):
-        _conflict(unknown[0], way)
+        refuse_conflict(unknown[0], way)
     if arms.set_ is not None:
         setting, levels = trial.parse_setting(arms.set_, request)
         return trial.opened(request, setting, levels, pairs, arms.by or "p99", out, arms.refine or 0)
@@ -299,7 +277,7 @@ def _opened(
         return batching.opened(request, intervals, pairs, arms.by or "mean", out)
     known = {"--connections", "--duration", "--warmup", "--server-cpus", "--seed"}
     if unknown := sorted(given - known):
-        _conflict(unknown[0], "--clone")
+        refuse_conflict(unknown[0], "--clone")
     return verification.asked_for(
         str(arms.clone),
         what[0],

@@ -178,81 +178,45 @@ VERBS = (
         "Find batch jobs that may share a machine without hurting the tail.",
         verbs=(
             Verb(
-                "rulers",
-                "[OPTIONS]",
-                "Measure rulers on this core, and which of them share execution ports.",
-                ("colocate rulers", "colocate rulers --out core.json --picture core.svg"),
-            ),
-            Verb(
-                "stress",
-                "[RULER...] [OPTIONS]",
-                "Stress one resource a ruler, at a share of full strength.",
-                ("colocate stress", "colocate stress dram --duty 25% --duration 30s --cpus 1"),
+                "stressors",
+                "[--run STRESSOR...] [OPTIONS]",
+                "Measure stressors on this core, or run some of them.",
+                (
+                    "colocate stressors --out core.json --picture core.svg",
+                    "colocate stressors --run dram --duty 25% --duration 30s --cpus 1",
+                ),
             ),
             Verb(
                 "profile",
                 "PROGRAM [OPTIONS]",
-                "Measure what a program loses beside each ruler, and what it takes.",
+                "Measure what a program loses next to each stressor, and what it inflicts.",
                 (
                     "colocate profile 'python -u batch.py' --out batch.json",
                     "colocate profile ./encode --rulers l3,dram --budget 5s",
                 ),
             ),
             Verb(
-                "may",
-                "JOB SERVER [OPTIONS]",
-                "Say whether a job may run beside a server, from their cards.",
-                (
-                    "colocate may batch.json server.json --within 10% --load 50%",
-                    "colocate may batch.json server.json --pairs pairs.json --violations 20%",
-                ),
-            ),
-            Verb(
-                "neighbours",
-                "SERVER JOB... [OPTIONS]",
-                "Rank jobs as neighbours of a server, the best first.",
-                ("colocate neighbours server.json zstd.json matmul.json --within 20%",),
-            ),
-            Verb(
                 "pairs",
-                "CARD... [OPTIONS]",
-                "Run programs beside each other, and score what predicts that.",
+                "PROFILE... [OPTIONS]",
+                "Run programs next to each other, and score what predicts the loss.",
                 ("colocate pairs zstd.json sqlite.json matmul.json --out pairs.json --page pairs.html",),
             ),
             Verb(
-                "corun",
+                "predict",
                 "SERVER JOB... [OPTIONS]",
-                "Run jobs beside a server under load: cards' predictions, and what comes of them.",
+                "Say which jobs may run next to a server, from their profiles.",
                 (
-                    "colocate corun memcached.json xz.json stream.json --within 20%",
-                    "colocate corun web.json xz.json --budget 5m --page corun.html",
-                ),
-            ),
-            Verb(
-                "tail",
-                "[OPTIONS]",
-                "Predict how percentiles grow when a loaded server becomes slower.",
-                ("colocate tail --load 70% --lost 15% --workers 4", "colocate tail --service us.txt"),
-            ),
-            Verb(
-                "extender",
-                "CARDS [OPTIONS]",
-                "Answer kube-scheduler which nodes' servers bear a job.",
-                ("colocate extender cards --within 20%", "colocate extender cards --port 9881 --strict"),
-            ),
-            Verb(
-                "advise",
-                "SERVER JOB... [OPTIONS]",
-                "Advise where jobs may run beside a server, and write slices and cpusets.",
-                (
-                    "colocate advise memcached.json xz.json matmul.json --within 20%",
-                    "colocate advise web.json xz.json --unit nginx.service --out advice",
+                    "colocate predict server.json batch.json --within 10% --load 50%",
+                    "colocate predict server.json zstd.json matmul.json --pairs pairs.json",
+                    "colocate predict memcached.json xz.json stream.json --measure --page measured.html",
+                    "colocate predict web.json xz.json --advise --unit nginx.service --out advice",
+                    "colocate predict --lost 15% --load 70% --workers 4",
                 ),
             ),
             Verb(
                 "supervise",
                 "SERVER JOB --promise LIMIT [OPTIONS]",
-                "Run a batch job beside a server, as far as the server's promise allows.",
+                "Run a batch job next to a server, as far as the server's promise allows.",
                 (
                     "colocate supervise memcached://127.0.0.1:11211 'xz -9 -k big.tar' --promise 'p95<1ms'",
                     "colocate supervise http://127.0.0.1:80 4711 --promise 'p99<5ms' --probe 400",
@@ -299,22 +263,13 @@ VERBS = (
                 ),
             ),
             Verb(
-                "hadoop-config",
-                "CLASSES.json --name-nodes HOSTS [OPTIONS]",
-                "Write what stock Hadoop needs to place by history.",
-                ("harvest hadoop-config classes.json --name-nodes nn1,nn2 --out conf",),
-            ),
-            Verb(
-                "kubernetes-config",
-                "CLASSES.json [OPTIONS]",
-                "Write labels of nodes and the scheduler's configuration.",
-                ("harvest kubernetes-config classes.json --url http://10.0.0.5:9880",),
-            ),
-            Verb(
-                "extender",
-                "CLASSES.json [OPTIONS]",
-                "Answer kube-scheduler by class and length of job.",
-                ("harvest extender classes.json --runs runs.csv",),
+                "export",
+                "hadoop|kubernetes CLASSES.json [OPTIONS]",
+                "Write what Hadoop or Kubernetes needs to place by history.",
+                (
+                    "harvest export hadoop classes.json --name-nodes nn1,nn2 --out conf",
+                    "harvest export kubernetes classes.json --url http://10.0.0.5:9880",
+                ),
             ),
         ),
     ),
@@ -375,6 +330,13 @@ VERBS = (
         ("workload shop.har > shop.json", "workload facebook-etc"),
         hidden=True,
     ),
+    Verb(
+        "extender",
+        "CLASSES.json|PROFILES [OPTIONS]",
+        "Answer kube-scheduler by class and length of job, or by profiles.",
+        ("extender classes.json --runs runs.csv", "extender profiles --within 20% --strict"),
+        hidden=True,
+    ),
     Verb("load", "PLAN.json [OPTIONS]", "Run one bare load instance from an engine plan.", hidden=True),
     Verb(
         "completion",
@@ -401,6 +363,17 @@ RENAMED = {
     "clone verify": "compare ORIGINAL --clone CLONE",
     "synth verify": "compare ORIGINAL --clone CLONE",
     "report": "study report",
+    "colocate rulers": "colocate stressors",
+    "colocate stress": "colocate stressors --run STRESSOR",
+    "colocate may": "colocate predict SERVER JOB",
+    "colocate neighbours": "colocate predict SERVER JOB...",
+    "colocate corun": "colocate predict SERVER JOB... --measure",
+    "colocate tail": "colocate predict --lost SHARE",
+    "colocate advise": "colocate predict SERVER JOB... --advise",
+    "colocate extender": "extender PROFILES",
+    "harvest hadoop-config": "harvest export hadoop",
+    "harvest kubernetes-config": "harvest export kubernetes",
+    "harvest extender": "extender CLASSES.json",
 }
 """Commands of version 0.1 and what they are called now."""
 
@@ -409,7 +382,7 @@ def every(verbs: tuple[Verb, ...] = VERBS, above: tuple[str, ...] = ()) -> Itera
     """The words of every verb, those below another after it.
 
     >>> [" ".join(words) for words in every()][-6:]
-    ['study', 'study list', 'study report', 'workload', 'load', 'completion']
+    ['study list', 'study report', 'workload', 'extender', 'load', 'completion']
     """
     for verb in verbs:
         words = (*above, verb.name)

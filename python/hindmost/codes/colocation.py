@@ -18,7 +18,8 @@ CODES: dict[str, Code] = {
     ),
     "shared-counter": Code(
         "The program counts its work in a file or by requests, so two copies cannot be told apart.",
-        "Use a program that prints a line for each unit of work, or `hindmost colocate corun` for a server.",
+        "Use a program that prints a line for each unit of work, or, for a server,"
+        " `hindmost colocate predict --measure`.",
     ),
     "few-programs": Code("There are too few programs to learn from.", "Measure more programs."),
     "no-free-processor": Code(
@@ -104,7 +105,9 @@ CODES: dict[str, Code] = {
         "Leave out `--other`, or use a machine with two threads per core.",
     ),
     "ruler-unsupported": Code("The processor lacks an instruction that a stressor needs.", "Leave it out."),
-    "ruler-unknown": Code("There is no such stressor.", "List them with `hindmost colocate stress`."),
+    "ruler-unknown": Code(
+        "There is no such stressor.", "List them with `hindmost colocate stressors --list`."
+    ),
     "ruler-memory": Code("The kernel refused memory for a stressor.", "Free memory, or raise the limit."),
     "ruler-setup": Code("A stressor's socket or file could not be opened.", "Check permissions and space."),
     "ruler-processor": Code(

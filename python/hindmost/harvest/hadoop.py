@@ -144,7 +144,7 @@ def topology_text(classes: Classes) -> str:
     )
     default = "/default" * (depth - 1) + "/default-rack"
     return f"""#!/bin/sh
-# Racks of hosts, by hindmost harvest hadoop-config.
+# Racks of hosts, by hindmost harvest export.
 rack() {{
   name=$(printf %s "$1" | tr '[:upper:]' '[:lower:]')
   case ${{name%.}} in

@@ -304,7 +304,7 @@ def labels_text(classes: Classes) -> str:
     UsageError
         A server's name is no name of a node.
     """
-    lines = ["#!/bin/sh", "# Classes of nodes, by hindmost harvest kubernetes-config.", "failed="]
+    lines = ["#!/bin/sh", "# Classes of nodes, by hindmost harvest export.", "failed="]
     for one in classes["tenants"]:
         if one["class"] is None:
             continue
@@ -333,7 +333,7 @@ def labels_text(classes: Classes) -> str:
 def scheduler_text(url: str) -> str:
     """Write the scheduler's configuration: ours are asked, and nobody waits for us where we are not there."""
     return (
-        "# For kube-scheduler --config, by hindmost harvest kubernetes-config.\n"
+        "# For kube-scheduler --config, by hindmost harvest export.\n"
         "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nextenders:\n"
         f"- urlPrefix: {url}\n  filterVerb: filter\n  prioritizeVerb: prioritize\n  weight: 5\n"
         "  nodeCacheCapable: true\n  ignorable: true\n  httpTimeout: 2s\n"

@@ -20,13 +20,13 @@ schema                      where                               written by
 ``hindmost.serve/1``        ``hindmost clone serve --json``     ``crates/synth``, `hindmost.cli.clone`
 ``hindmost.certificate/1``  ``... --certificate --json``        ``crates/synth``
 ``hindmost.trace/1``        ``hindmost trace --json``           `hindmost.trace`, ``crates/trace``
-``hindmost.rulers/1``       ``hindmost colocate rulers --json``  `hindmost.studies.colocation`
+``hindmost.rulers/1``       ``hindmost colocate stressors --json``  `hindmost.studies.colocation`
 ``hindmost.profile/1``      profile cards                       `hindmost.studies.colocation`
 ``hindmost.pairs/1``        ``hindmost colocate pairs --json``  `hindmost.studies.colocation`
-``hindmost.neighbours/1``   ``... neighbours --json``           `hindmost.colocation.asking`
-``hindmost.stress/1``       ``hindmost colocate stress --json``  `hindmost.studies.colocation`
-``hindmost.corun/1``        ``hindmost colocate corun --json``  `hindmost.studies.colocation`
-``hindmost.advice/1``       ``hindmost colocate advise --json``  `hindmost.studies.colocation`
+``hindmost.neighbours/1``   ``hindmost colocate predict --json``  `hindmost.colocation.asking`
+``hindmost.stress/1``       ``hindmost colocate stressors --run --json``  `hindmost.studies.colocation`
+``hindmost.corun/1``        ``hindmost colocate predict --measure --json``  `hindmost.studies.colocation`
+``hindmost.advice/1``       ``hindmost colocate predict --advise --json``  `hindmost.studies.colocation`
 ``hindmost.supervision/1``  ``... supervise --json``            `hindmost.studies.colocation`
 ``hindmost.diagnosis/1``    ``hindmost diagnose --json``        `hindmost.studies.diagnosis`
 ``hindmost.classes/1``      ``hindmost harvest classify``       `hindmost.harvest`, ``crates/harvest``
@@ -89,13 +89,13 @@ DOCUMENTS: dict[str, tuple[Any, str]] = {
     "serve": (serving.Serving, "Result of hindmost clone serve"),
     "certificate": (serving.CertificateDocument, "Result of hindmost clone serve --certificate"),
     "trace": (trace.Trace, "Result of hindmost trace"),
-    "rulers": (colocation.Rulers, "Result of hindmost colocate rulers"),
+    "rulers": (colocation.Rulers, "Result of hindmost colocate stressors"),
     "profile": (colocation.Profile, "A profile card of hindmost colocate profile"),
     "pairs": (pairs.Pairs, "Result of hindmost colocate pairs"),
-    "neighbours": (pairs.Neighbours, "Result of hindmost colocate neighbours"),
-    "stress": (pairs.Stress, "Result of hindmost colocate stress"),
-    "corun": (colocation.CoRun, "Result of hindmost colocate corun"),
-    "advice": (colocation.Advice, "Result of hindmost colocate advise"),
+    "neighbours": (pairs.Neighbours, "Result of hindmost colocate predict"),
+    "stress": (pairs.Stress, "Result of hindmost colocate stressors --run"),
+    "corun": (colocation.CoRun, "Result of hindmost colocate predict --measure"),
+    "advice": (colocation.Advice, "Result of hindmost colocate predict --advise"),
     "supervision": (supervision.Supervision, "Result of hindmost colocate supervise"),
     "diagnosis": (diagnosis.Diagnosis, "Result of hindmost diagnose"),
     "harvest-simulation": (harvest.HarvestSimulation, "Result of hindmost harvest simulate"),

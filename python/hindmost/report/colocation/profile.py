@@ -100,7 +100,7 @@ def render_answer(found: Answer, *, width: int | None = None, color: bool | None
     for note in found["notes"]:
         printed(console, f"note: {note['text']}", indent=2)
     if found["answer"] == "unknown":
-        printed(console, "hint: measure the pair: hindmost colocate corun SERVER JOB")
+        printed(console, "hint: measure the pair: hindmost colocate predict SERVER JOB --measure")
     return text_of(console)
 
 

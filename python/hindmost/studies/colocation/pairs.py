@@ -243,7 +243,7 @@ def _named(cards: Sequence[Mapping[str, Any]], here: Mapping[str, Any]) -> list[
             raise UsageError(
                 "shared-counter",
                 f"{name} counts {unit}, so two copies of it would be counted as one",
-                hint="hindmost colocate corun, for a server"
+                hint="hindmost colocate predict --measure, for a server"
                 if served
                 else "use a program that prints its units",
                 name=name,

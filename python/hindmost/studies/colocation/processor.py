@@ -74,9 +74,8 @@ def pair(cpu: int | None) -> tuple[int, int]:
     if len(cpus) < 2:
         raise HostUnfit(
             "few-processors",
-            "this machine has one processor, so nothing can run next to a program. The core's certificate"
-            " (colocate rulers), answers from profiles (may, neighbours, extender) and simulations (twin,"
-            " steer) work with one",
+            "this machine has one processor, so nothing can run next to a program. `colocate stressors` and"
+            " `colocate predict` work with one",
             hint="use a machine or container with 2 or more processors",
             have=len(cpus),
             need=2,

@@ -3,7 +3,7 @@ package hindmost.hadoop;
 /** Keys of the configuration, and what holds without them. */
 public final class Keys {
   private static final String PREFIX = "hindmost.harvest.";
-  /** Tenants and their servers, as hindmost harvest hadoop-config writes them; empty: stock placement. */
+  /** Tenants and their servers, as hindmost harvest export writes them; empty: stock placement. */
   public static final String TENANTS_FILE = PREFIX + "tenants.file";
   /** Milliseconds between looks whether that file changed. */
   public static final String TENANTS_PERIOD = PREFIX + "tenants.period.ms";

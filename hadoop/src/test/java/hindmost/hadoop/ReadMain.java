@@ -8,7 +8,7 @@ import java.util.Map;
 import java.util.Set;
 import org.apache.hadoop.conf.Configuration;
 
-/** What hindmost harvest hadoop-config wrote, as Hadoop reads it: ReadMain TENANTS [SITE...]. */
+/** What hindmost harvest export wrote, as Hadoop reads it: ReadMain TENANTS [SITE...]. */
 public final class ReadMain {
   public static void main(String[] arguments) {
     Check.main("files", () -> {

@@ -1,0 +1,369 @@
+"""``hindmost colocate predict``: what jobs cost a server, from profiles, by a model, or by a measurement."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from hindmost.cli.options import LOAD, OUTPUT, PROCEDURE, TARGET, Json, option, switch, whole
+from hindmost.cli.outcome import put_files, refuse_files
+from hindmost.cli.streams import say
+from hindmost.cli.ways import way_of
+from hindmost.errors import UsageError
+from hindmost.exits import Exit
+
+if TYPE_CHECKING:
+    from hindmost.store.pairs import Card
+
+EXITS = {"yes": Exit.DONE, "no": Exit.CROSSED, "unknown": Exit.INCONCLUSIVE}
+OWN = {
+    "": ("--within", "--load", "--pairs", "--violations", "--prometheus"),
+    "--advise": ("--within", "--load", "--server-cpus", "--unit", "--at", "--promise", "--out"),
+    "--measure": ("--within", "--rates", "--cpu", "--other", "--budget", "--seed", "--page", "--out"),
+    "--lost": ("--load", "--workers", "--service", "--beside", "--quantiles", "--seed"),
+}
+"""Options that go with each way. --measure takes the load from the profile."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """The options of all ways, each None where it is not given."""
+
+    within: str | None
+    load: str | None
+    pairs: Path | None
+    violations: str | None
+    prometheus: Path | None
+    advise: bool
+    server_cpus: str | None
+    unit: str | None
+    at: str | None
+    promise: str | None
+    measure: bool
+    rates: str | None
+    cpu: int | None
+    other: str | None
+    budget: str | None
+    lost: str | None
+    workers: int | None
+    service: Path | None
+    beside: Path | None
+    quantiles: str | None
+    seed: int | None
+    page: Path | None
+    out: Path | None
+
+    def given(self) -> dict[str, object]:
+        """The options by their names on the command line."""
+        return {f"--{one.name.replace('_', '-')}": getattr(self, one.name) for one in fields(self)}
+
+    @property
+    def share(self) -> float:
+        """How much a percentile may grow."""
+        from hindmost.plan import parse_share
+
+        return parse_share(self.within or "10%", "--within")
+
+    @property
+    def utilisation(self) -> float:
+        """How busy the server is."""
+        from hindmost.plan import parse_percent
+
+        return parse_percent(self.load or "50%", "--load")
+
+
+def predict(
+    server: Annotated[Path | None, option(TARGET, "SERVER", "The server's profile (JSON).")] = None,
+    *jobs: Annotated[Path, option(TARGET, "JOB", "Profiles of jobs.")],
+    within: Annotated[
+        str | None, option(TARGET, "SHARE", "How much a percentile of the server may grow. [default: 10%]")
+    ] = None,
+    load: Annotated[str | None, option(LOAD, "SHARE", "How busy the server is. [default: 50%]")] = None,
+    pairs: Annotated[
+        Path | None, option(TARGET, "FILE", "Learn from these measured pairs, with a margin.")
+    ] = None,
+    violations: Annotated[
+        str | None,
+        option(PROCEDURE, "SHARE", "With --pairs: share of yes that may be wrong. [default: 5%]"),
+    ] = None,
+    prometheus: Annotated[
+        Path | None, option(OUTPUT, "FILE", "Write the answer for one job here, as text for Prometheus.")
+    ] = None,
+    advise: Annotated[
+        bool, switch(PROCEDURE, "Say which processors and priorities each job should have.", "--advise")
+    ] = False,
+    server_cpus: Annotated[
+        str | None,
+        option(
+            PROCEDURE,
+            "LIST",
+            "With --advise: the server's processors. [default: as many as its load needs]",
+        ),
+    ] = None,
+    unit: Annotated[
+        str | None, option(TARGET, "NAME.service", "With --advise: the server's unit, to write a drop-in.")
+    ] = None,
+    at: Annotated[
+        str | None,
+        option(
+            TARGET,
+            "URL",
+            "With --advise: the server's address in the commands. [default: memcached://127.0.0.1:11211]",
+        ),
+    ] = None,
+    promise: Annotated[
+        str | None,
+        option(TARGET, "LIMIT", "With --advise: its promise in the commands. [default: p95<1ms]"),
+    ] = None,
+    measure: Annotated[
+        bool, switch(PROCEDURE, "Run the jobs next to the server under load, and compare.", "--measure")
+    ] = False,
+    rates: Annotated[
+        str | None,
+        option(LOAD, "LIST", "With --measure: further rates, above the profile's, like 1k,2k."),
+    ] = None,
+    cpu: Annotated[
+        int | None, whole(PROCEDURE, "With --measure: the server's processor. [default: the last]")
+    ] = None,
+    other: Annotated[
+        str | None,
+        option(
+            PROCEDURE,
+            "N|sibling",
+            "With --measure: the jobs' processor; sibling: the other thread of the core. [default: the"
+            " nearest]",
+        ),
+    ] = None,
+    budget: Annotated[
+        str | None, option(PROCEDURE, "TIME", "With --measure: longest time per rate. [default: 60s]")
+    ] = None,
+    lost: Annotated[
+        str | None,
+        option(LOAD, "SHARE", "Without profiles: show what this loss of the server's rate does to its tail."),
+    ] = None,
+    workers: Annotated[
+        int | None, whole(LOAD, "With --lost: workers of the server, fed by one queue. [default: 1]")
+    ] = None,
+    service: Annotated[
+        Path | None,
+        option(
+            TARGET, "FILE", "With --lost: service times alone, one per line, in order. [default: exponential]"
+        ),
+    ] = None,
+    beside: Annotated[
+        Path | None,
+        option(TARGET, "FILE", "With --lost: service times next to a job, for the map of quantiles."),
+    ] = None,
+    quantiles: Annotated[
+        str | None, option(PROCEDURE, "LIST", "With --lost: percentiles. [default: 50,90,99]")
+    ] = None,
+    seed: Annotated[
+        int | None, whole(PROCEDURE, "With --measure or --lost: seed of orders and draws.", least=0)
+    ] = None,
+    page: Annotated[Path | None, option(OUTPUT, "FILE", "With --measure: write a page here.")] = None,
+    out: Annotated[
+        Path | None,
+        option(OUTPUT, "PATH", "With --measure: write the document here. With --advise: folder of files."),
+    ] = None,
+    json_: Json = False,
+) -> int:
+    """Say which jobs may run next to a server, the best first: yes, no, or unknown.
+
+    The server loses at most the sum of its losses to each resource that the job uses (Eq 3.3 of the SMiTe
+    paper). The growth of p50 and p99 in its profile counts as well; Eq 3.6 converts it to --load. Profiles of
+    different processors are refused. With --pairs (of `colocate pairs`) a measured pair answers for itself,
+    and a model with a margin answers for the others. The exit code is 0 for yes, 3 for no and 4 for unknown,
+    of the best job.
+
+    --measure starts the server and each job in turn, and shows how p50 and p99 grow next to what the profiles
+    predict; exit code 3: next to some job p99 surely grew by more than --within. --advise changes nothing:
+    --out writes files for systemd, and a script for cpusets. --lost compares queue models; Eq 3.6 (M/M/1)
+    holds for exponential service only.
+    """
+    options = Options(
+        within=within,
+        load=load,
+        pairs=pairs,
+        violations=violations,
+        prometheus=prometheus,
+        advise=advise,
+        server_cpus=server_cpus,
+        unit=unit,
+        at=at,
+        promise=promise,
+        measure=measure,
+        rates=rates,
+        cpu=cpu,
+        other=other,
+        budget=budget,
+        lost=lost,
+        workers=workers,
+        service=service,
+        beside=beside,
+        quantiles=quantiles,
+        seed=seed,
+        page=page,
+        out=out,
+    )
+    way = way_of(options.given(), OWN, "profiles alone")
+    if way == "--lost":
+        if server is not None:
+            raise UsageError("unexpected-argument", "--lost takes no profile", value=str(server))
+        return _show_slower(options, as_json=json_)
+    if server is None or not jobs:
+        raise UsageError(
+            "missing-argument",
+            "name the server's profile and at least one job's",
+            hint="hindmost colocate predict server.json job.json",
+            argument="SERVER" if server is None else "JOB",
+        )
+    from hindmost.colocation.bound import load_card
+
+    cards = load_card(server), [load_card(one) for one in jobs]
+    if way == "--advise":
+        return _advise(*cards, options, as_json=json_)
+    if way == "--measure":
+        return _measure(*cards, options, as_json=json_)
+    return _rank(*cards, options, as_json=json_)
+
+
+def _rank(server: Card, jobs: Sequence[Card], options: Options, *, as_json: bool) -> int:
+    from hindmost.cli.outcome import written
+    from hindmost.colocation.asking import ask, load_pairs, neighbours
+    from hindmost.errors import HindmostError
+    from hindmost.plan import parse_percent
+    from hindmost.report.colocation.profile import prometheus_text, render_answer, render_neighbours
+
+    asked: dict[str, Any] = {
+        "within": options.share,
+        "load": options.utilisation,
+        "pairs": None if options.pairs is None else load_pairs(options.pairs),
+        "violations": parse_percent(options.violations or "5%", "--violations"),
+    }
+    if len(jobs) > 1:
+        if options.prometheus is not None:
+            raise UsageError(
+                "conflicting-options",
+                "--prometheus is for one job",
+                hint="name one job",
+                option="--prometheus",
+                other="JOB",
+            )
+        ranking = neighbours(server, jobs, **asked)
+        print(json.dumps(ranking) if as_json else render_neighbours(ranking), end="\n" if as_json else "")
+        return int(EXITS[ranking["jobs"][0]["answer"]])
+    answer = ask(jobs[0], server, **asked)
+    failure = None if options.prometheus is None else written(options.prometheus, prometheus_text(answer))
+    print(json.dumps(answer) if as_json else render_answer(answer), end="\n" if as_json else "")
+    if failure is not None:
+        raise HindmostError(
+            "unwritable-file",
+            failure,
+            hint="--prometheus FILE in a folder that you may write to",
+            option="--prometheus",
+            path=str(options.prometheus),
+        )
+    return int(EXITS[str(answer["answer"])])
+
+
+def _advise(server: Card, jobs: Sequence[Card], options: Options, *, as_json: bool) -> int:
+    from hindmost.colocation.advice import advise, command_of, files_of
+    from hindmost.plan import parse_term
+    from hindmost.report.colocation.advice import render_advice
+    from hindmost.store.files import install
+    from hindmost.targets.cpus import parse_cpus
+
+    cpus, asked = sorted(os.sched_getaffinity(0)), options.server_cpus
+    try:
+        own = None if asked is None else parse_cpus(asked)
+    except ValueError as error:
+        raise UsageError(
+            "bad-value",
+            f"--server-cpus {asked}: {error}",
+            hint="--server-cpus 0-1",
+            option="--server-cpus",
+            value=asked,
+        ) from None
+    if own is not None and not set(own) <= set(cpus):
+        raise UsageError(
+            "bad-value",
+            f"--server-cpus {asked}: this machine has {', '.join(map(str, cpus))}",
+            hint="lscpu -e",
+            option="--server-cpus",
+            value=asked,
+            known=cpus,
+        )
+    at, promise = options.at or "memcached://127.0.0.1:11211", options.promise or "p95<1ms"
+    parse_term(promise, "promise")
+    document = advise(
+        server, jobs, within=options.share, load=options.utilisation, cpus=cpus, server_cpus=own
+    )
+    texts = files_of(document, options.unit)
+    if as_json:
+        print(json.dumps(document))
+    else:
+        commands = {one["job"]: command_of(one, at, promise) for one in document["jobs"]}
+        print(render_advice(document, commands), end="")
+    if options.out is not None:
+        say(*(f"wrote {path}" for path in install(options.out, texts)))
+    return Exit.DONE
+
+
+def _measure(server: Card, jobs: Sequence[Card], options: Options, *, as_json: bool) -> int:
+    from hindmost.plan import parse_duration, parse_rate
+    from hindmost.report.colocation.corun import render_corun
+    from hindmost.report.colocation.corun_page import render_corun_page
+    from hindmost.studies.colocation.corun import corun
+
+    refuse_files({"--out": options.out, "--page": options.page})
+    document = corun(
+        server,
+        jobs,
+        rates=[parse_rate(one) for one in options.rates.split(",")] if options.rates else (),
+        within=options.share,
+        cpu=options.cpu,
+        other=options.other,
+        budget_s=parse_duration(options.budget or "60s", "budget", 1.0),
+        seed=1 if options.seed is None else options.seed,
+        say=say,
+    )
+    print(json.dumps(document) if as_json else render_corun(document), end="\n" if as_json else "")
+    texts = {options.out: json.dumps(document, indent=1) + "\n"}
+    if options.page is not None:
+        texts[options.page] = render_corun_page(document)
+    put_files(texts)
+    each = [*document["jobs"], *(job for load in document["loads"] for job in load["jobs"])]
+    return Exit.CROSSED if any(one["promise"] == "broken" for one in each) else Exit.DONE
+
+
+def _show_slower(options: Options, *, as_json: bool) -> int:
+    from hindmost.colocation.slower import grown, read_services
+    from hindmost.plan import parse_share
+    from hindmost.report.colocation.tail import render_tail
+
+    quantiles = options.quantiles or "50,90,99"
+    try:
+        levels = [float(one) / 100 for one in quantiles.split(",")]
+    except ValueError:
+        raise UsageError(
+            "bad-value",
+            f"--quantiles {quantiles}: use numbers separated by commas",
+            hint="--quantiles 50,99",
+            option="--quantiles",
+            value=quantiles,
+        ) from None
+    document = grown(
+        None if options.service is None else read_services(options.service),
+        levels=levels,
+        load=parse_share(options.load or "50%", "--load", most=1.0),
+        lost=parse_share(str(options.lost), "--lost", most=1.0),
+        workers=1 if options.workers is None else options.workers,
+        beside=None if options.beside is None else read_services(options.beside),
+        seed=1 if options.seed is None else options.seed,
+    )
+    print(json.dumps(document) if as_json else render_tail(document), end="\n" if as_json else "")
+    return Exit.DONE

@@ -1,0 +1,162 @@
+"""``hindmost colocate stressors``: what stressors reach on this core; or run some of them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+from hindmost.cli.options import LOAD, OUTPUT, PROCEDURE, TARGET, Json, option, switch, whole
+from hindmost.cli.outcome import put_files, refuse_files
+from hindmost.cli.streams import say
+from hindmost.cli.ways import way_of
+from hindmost.errors import UsageError
+from hindmost.exits import Exit
+
+OWN = {
+    "": ("--cpu", "--bursts", "--out", "--picture"),
+    "--run": ("--duty", "--period", "--duration", "--cpus", "--real-time", "--folder", "--seed"),
+    "--list": (),
+}
+
+
+def stressors(
+    *names: Annotated[str, option(TARGET, "STRESSOR", "With --run: which ones.")],
+    run: Annotated[
+        bool, switch(PROCEDURE, "Run stressors instead of measuring all of them.", "--run")
+    ] = False,
+    list_: Annotated[bool, switch(OUTPUT, "List the stressors.", "--list")] = False,
+    cpu: Annotated[int | None, whole(PROCEDURE, "The processor to measure. [default: the last]")] = None,
+    bursts: Annotated[
+        int | None, whole(PROCEDURE, "Undisturbed bursts for each figure. [default: 5]")
+    ] = None,
+    duty: Annotated[
+        str | None,
+        option(LOAD, "SHARE", "With --run: share of each period in which they work. [default: 100%]"),
+    ] = None,
+    period: Annotated[
+        str | None,
+        option(LOAD, "TIME", "With --run: period of the duty cycle, 5us or more. [default: 10us]"),
+    ] = None,
+    duration: Annotated[
+        str | None, option(PROCEDURE, "TIME", "With --run: how long they run. [default: 10s]")
+    ] = None,
+    cpus: Annotated[
+        str | None,
+        option(PROCEDURE, "LIST", "With --run: one processor for each. [default: the last ones]"),
+    ] = None,
+    real_time: Annotated[
+        bool, switch(PROCEDURE, "With --run: at real-time priority, if that is allowed.", "--real-time")
+    ] = False,
+    folder: Annotated[
+        Path | None,
+        option(PROCEDURE, "FOLDER", "With --run: where the disk's stressor writes. [default: here]"),
+    ] = None,
+    seed: Annotated[
+        int | None, whole(PROCEDURE, "With --run: seed of orders and memory sequences. [default: 1]")
+    ] = None,
+    out: Annotated[Path | None, option(OUTPUT, "FILE", "Write the certificate here (JSON).")] = None,
+    picture: Annotated[Path | None, option(OUTPUT, "FILE", "Draw the matrix here (SVG).")] = None,
+    json_: Json = False,
+) -> int:
+    """Measure what stressors reach on this core, and which of them share execution ports.
+
+    No performance counter is needed, so it works in virtual machines. Two classes of instructions in one
+    stream take as long as one alone if they use different ports, and as long as both if they use the same:
+    the matrix of all pairs is the certificate of this core.
+
+    --run stresses one resource for each named stressor, at a share of full strength, and counts the work. All
+    begin at one moment, each on its own processor. Memory stressors measure the caches' sizes instead of
+    believing what the processor says. Ctrl-C ends them and shows the work so far.
+    """
+    options = {
+        "--run": run,
+        "--list": list_,
+        "--cpu": cpu,
+        "--bursts": bursts,
+        "--duty": duty,
+        "--period": period,
+        "--duration": duration,
+        "--cpus": cpus,
+        "--real-time": real_time,
+        "--folder": folder,
+        "--seed": seed,
+        "--out": out,
+        "--picture": picture,
+    }
+    way = way_of(options, OWN, "measuring all stressors")
+    if bool(names) != (way == "--run"):
+        raise UsageError(
+            "unexpected-argument" if names else "missing-argument",
+            "stressors are named with --run" if names else "--run needs the names of stressors",
+            hint="hindmost colocate stressors --run dram; hindmost colocate stressors --list",
+            argument="STRESSOR",
+        )
+    if way == "--list":
+        from hindmost import _engine
+        from hindmost.report.colocation.rulers import render_list
+
+        known = json.loads(_engine.rulers())
+        print(json.dumps(known) if json_ else render_list(known), end="\n" if json_ else "")
+        return Exit.DONE
+    if way == "--run":
+        return _run(
+            names,
+            duty or "100%",
+            period or "10us",
+            duration or "10s",
+            cpus,
+            folder,
+            1 if seed is None else seed,
+            real_time=real_time,
+            as_json=json_,
+        )
+    from hindmost.report.colocation.rulers import picture as drawn
+    from hindmost.report.colocation.rulers import render_rulers
+    from hindmost.studies.colocation import certify
+
+    refuse_files({"--out": out, "--picture": picture})
+    document = certify(cpu, bursts=5 if bursts is None else bursts, say=say)
+    print(json.dumps(document) if json_ else render_rulers(document), end="\n" if json_ else "")
+    put_files({out: json.dumps(document, indent=1) + "\n", picture: drawn(document)})
+    return Exit.DONE
+
+
+def _run(
+    names: tuple[str, ...],
+    duty: str,
+    period: str,
+    duration: str,
+    cpus: str | None,
+    folder: Path | None,
+    seed: int,
+    *,
+    real_time: bool,
+    as_json: bool,
+) -> int:
+    from hindmost.plan import parse_duration, parse_share
+    from hindmost.report.colocation.rulers import render_stress
+    from hindmost.store.pairs import STRESS_SCHEMA, Stress
+    from hindmost.studies.colocation.stress import stress
+    from hindmost.targets.cpus import parse_cpus
+
+    try:
+        places = None if cpus is None else parse_cpus(cpus)
+    except ValueError as error:
+        raise UsageError(
+            "bad-value", f"--cpus {cpus}: {error}", hint="--cpus 0-1", option="--cpus", value=cpus
+        ) from None
+    found = stress(
+        names,
+        duty=parse_share(duty, "--duty", most=1.0),
+        period_ns=round(parse_duration(period, "period") * 1e9),
+        duration_s=parse_duration(duration, "duration", 0.01),
+        cpus=places,
+        real_time=real_time,
+        folder=folder,
+        seed=seed,
+        say=say,
+    )
+    document: Stress = {"schema": STRESS_SCHEMA, "rulers": found}
+    print(json.dumps(document) if as_json else render_stress(document), end="\n" if as_json else "")
+    return Exit.DONE

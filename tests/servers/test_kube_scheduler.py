@@ -1,0 +1,109 @@
+"""The extender under the real kube-scheduler, with an API server that has what both of them read."""
+
+import json
+import subprocess
+import sys
+import time
+
+import pytest
+from hadoop_daemons import free_ports
+from kubernetes_api import serve_api
+
+from hindmost.harvest.kubernetes import scheduler_text
+
+pytestmark = [pytest.mark.nightly, pytest.mark.timeout(1800)]
+
+
+def await_(what, condition, seconds=30.0):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, what
+        time.sleep(0.05)
+
+
+@pytest.fixture(scope="module")
+def scheduler_binary(pytestconfig):
+    done = subprocess.run([pytestconfig.rootpath / "setup/kube.sh"], check=False)
+    if done.returncode == 77:
+        pytest.skip("no Go to build kube-scheduler with")
+    assert done.returncode == 0
+    (binary,) = (pytestconfig.rootpath / ".peers").glob("kube-scheduler-*")
+    return binary
+
+
+@pytest.fixture
+def classes(tmp_path):
+    def tenant(name, at):
+        common = {"environment": name, "racks": {}, "pattern": "constant"}
+        return {"name": name, "servers": [f"{name}-0"], "class": at, **common}
+
+    def one(mean):
+        return {"pattern": "constant", "mean": mean, "peak": mean, "tenants": 1, "servers": 1.0}
+
+    path = tmp_path / "classes.json"
+    document = {
+        "schema": "hindmost.classes/1",
+        "classes": [one(0.2), one(0.9)],
+        "tenants": [tenant("web", 0), tenant("busy", 1)],
+    }
+    path.write_text(json.dumps(document))
+    return path
+
+
+@pytest.fixture
+def cluster(tmp_path, classes, scheduler_binary):
+    """The API server, with kube-scheduler and the extender at work; and how to end the extender."""
+    (port,) = free_ports(1)
+    with serve_api() as api:
+        words = ["extender", classes, "--port", port, "--api", api.url]
+        extender = subprocess.Popen([sys.executable, "-m", "hindmost", *map(str, words)])
+        access = tmp_path / "access.yaml"
+        access.write_text(
+            f"apiVersion: v1\nkind: Config\nclusters:\n- name: c\n  cluster: {{server: '{api.url}'}}\n"
+            "contexts:\n- name: c\n  context: {cluster: c, user: ''}\ncurrent-context: c\n"
+        )
+        config = tmp_path / "scheduler.yaml"
+        config.write_text(
+            scheduler_text(f"http://127.0.0.1:{port}")
+            + f"clientConnection: {{kubeconfig: {access}, contentType: application/json}}\n"
+            "leaderElection: {leaderElect: false}\n"
+        )
+        with (tmp_path / "scheduler.log").open("w") as log:
+            command = [scheduler_binary, "--config", config, "--secure-port", "0", "-v", "3"]
+            scheduler = subprocess.Popen(command, stdout=log, stderr=log)
+        try:
+            yield api, extender
+        finally:
+            for one in (scheduler, extender):
+                one.kill()
+                one.wait()
+
+
+BATCH = {"hindmost/job": "j", "hindmost/length": "medium"}
+
+
+def test_batch_pods_go_where_history_leaves_room_and_others_anywhere(cluster):
+    api, extender = cluster
+    # A third of 12 cores is kept: with a load of 2.4 cores 5.6 are spare, on the busy node none.
+    api.add_node("web-0", 12)
+    api.add_node("busy-0", 12)
+    api.add_pod("batch-0", "3", BATCH)
+    await_("a batch pod is bound", lambda: api.node_of("batch-0"))
+    assert api.node_of("batch-0") == "web-0"
+
+    # Another one of 3 cores would take from the tenant: stock would bind it.
+    api.add_pod("batch-1", "3", BATCH)
+    await_("the second one waits", lambda: api.is_unschedulable("batch-1"))
+    api.add_pod("batch-2", "2", BATCH)
+    await_("2.6 cores are left", lambda: api.node_of("batch-2") == "web-0")
+
+    # A primary's own pod and a daemon's are not judged, on the busy node either.
+    api.add_pod("primary", "3", {}, nodeSelector={"kubernetes.io/hostname": "busy-0"})
+    await_("a primary's pod is bound", lambda: api.node_of("primary") == "busy-0")
+    assert api.node_of("batch-1") is None
+
+    # Without the extender the scheduler goes on alone.
+    extender.kill()
+    extender.wait()
+    api.add_pod("batch-3", "3", BATCH)
+    await_("stock binds it", lambda: api.node_of("batch-3"))
