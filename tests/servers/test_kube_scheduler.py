@@ -1,6 +1,7 @@
 """The extender under the real kube-scheduler, with an API server that has what both of them read."""
 
 import json
+import socket
 import subprocess
 import sys
 import time
@@ -19,6 +20,11 @@ def await_(what, condition, seconds=30.0):
     while not condition():
         assert time.monotonic() < end, what
         time.sleep(0.05)
+
+
+def is_listening(port):
+    with socket.socket() as one:
+        return one.connect_ex(("127.0.0.1", port)) == 0
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +63,7 @@ def cluster(tmp_path, classes, scheduler_binary):
     with serve_api() as api:
         words = ["extender", classes, "--port", port, "--api", api.url]
         extender = subprocess.Popen([sys.executable, "-m", "hindmost", *map(str, words)])
+        await_("the extender answers", lambda: is_listening(port))
         access = tmp_path / "access.yaml"
         access.write_text(
             f"apiVersion: v1\nkind: Config\nclusters:\n- name: c\n  cluster: {{server: '{api.url}'}}\n"
@@ -107,3 +114,13 @@ def test_batch_pods_go_where_history_leaves_room_and_others_anywhere(cluster):
     extender.wait()
     api.add_pod("batch-3", "3", BATCH)
     await_("stock binds it", lambda: api.node_of("batch-3"))
+
+
+def test_twenty_pods_at_once_fill_a_node_once(cluster):
+    api, _ = cluster
+    api.add_node("web-0", 12)
+    names = [f"batch-{at}" for at in range(20)]
+    for name in names:
+        api.add_pod(name, "3", BATCH)
+    await_("all but one wait", lambda: sum(api.is_unschedulable(name) for name in names) == 19)
+    assert [api.node_of(name) for name in names].count("web-0") == 1

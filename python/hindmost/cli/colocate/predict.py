@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from hindmost.cli.options import LOAD, OUTPUT, PROCEDURE, TARGET, Json, option, switch, whole
 from hindmost.cli.outcome import put_files, refuse_files
@@ -16,9 +16,8 @@ from hindmost.cli.ways import way_of
 from hindmost.errors import UsageError
 from hindmost.exits import Exit
 
-if TYPE_CHECKING:
-    from hindmost.store.pairs import Card
-
+Card = Mapping[str, Any]
+"""What ``hindmost colocate profile`` writes."""
 EXITS = {"yes": Exit.DONE, "no": Exit.CROSSED, "unknown": Exit.INCONCLUSIVE}
 OWN = {
     "": ("--within", "--load", "--pairs", "--violations", "--prometheus"),
