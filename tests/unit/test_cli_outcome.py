@@ -208,14 +208,14 @@ def test_a_page_that_cannot_be_written_costs_neither_table_nor_runs(noisy, monke
     from hindmost.studies.measure import answer
     from hindmost.studies.measure.kind import publish
 
-    whole = room._write
+    whole = room.write_whole
 
-    def full(path: Path, text: str) -> Path:
+    def full(path: Path, content: bytes) -> Path:
         if path.name == "report.html":
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
-        return whole(path, text)
+        return whole(path, content)
 
-    monkeypatch.setattr(room, "_write", full)
+    monkeypatch.setattr(room, "write_whole", full)
     kind = kinds.Kind("measure", lambda study, talk: answer(study), answer, publish)
     monkeypatch.setattr(kinds, "kind_of", lambda study: kind)
     shown = kinds.carry_out(noisy, None)  # type: ignore[arg-type]
@@ -228,10 +228,10 @@ def test_a_page_that_cannot_be_written_costs_neither_table_nor_runs(noisy, monke
 def test_a_read_only_study_is_judged_and_nothing_is_tried_to_be_written(noisy, monkeypatch, capsys):
     from hindmost.store import study as room
 
-    def never(path: Path, text: str) -> Path:
+    def never(path: Path, content: bytes) -> Path:
         raise AssertionError(f"{path} was tried")
 
-    monkeypatch.setattr(room, "_write", never)
+    monkeypatch.setattr(room, "write_whole", never)
     monkeypatch.setattr(room.os, "access", lambda path, mode: False)
     code, out, err = told(capsys, "study", "report", noisy.folder, "--require", CROSSED)
     assert code == 3

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import get_args, get_type_hints
 
 import pytest
-from messages import raises
+from messages import assert_refused, raises
 from rows import each_row
 from tiny_study import HOST, rewrite, tiny_plan
 
@@ -90,11 +90,22 @@ def test_a_study_that_cannot_be_written_is_shown_all_the_same(verification, monk
     def full(path, text):
         raise OSError(errno.EROFS, "Read-only file system", str(path))
 
-    monkeypatch.setattr(room, "_write", full)
+    monkeypatch.setattr(room, "write_whole", full)
     code, out, err = told(capsys, "study", "report", verification.folder)
     assert code == 0, err
     assert out.strip()
     assert "Read-only file system" in err
+
+
+def test_the_page_of_a_stored_study_goes_where_it_is_wanted(verification, tmp_path, capsys):
+    page = tmp_path / "page.html"
+    assert told(capsys, "study", "report", verification.folder, "--page", page)[0] == 0
+    assert page.read_text().startswith("<!doctype html>")
+    assert not (verification.folder / "report.html").exists()
+    nowhere = tmp_path / "no" / "page.html"
+    assert_refused(
+        ["measure", "memcached", "--page", str(nowhere)], capsys, 2, "no-such-file", option="--page"
+    )
 
 
 def test_all_tables_of_kinds_know_the_same():

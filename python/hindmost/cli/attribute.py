@@ -5,7 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from hindmost.cli.options import OUTPUT, PROCEDURE, TARGET, Json, Shared, Yes, keep_private, option, switch
+from hindmost.cli.options import (
+    OUTPUT,
+    PROCEDURE,
+    TARGET,
+    Json,
+    Page,
+    Shared,
+    Yes,
+    keep_private,
+    option,
+    switch,
+)
 from hindmost.cli.streams import say
 from hindmost.exits import Exit
 
@@ -42,6 +53,7 @@ def attribute(
     out: Annotated[
         Path | None, option(OUTPUT, "FOLDER", "Folder of the study. An existing study continues.")
     ] = None,
+    page: Page = None,
     shared: Shared = False,
     yes: Yes = False,
     json_: Json = False,
@@ -54,12 +66,13 @@ def attribute(
     quantile; recommends a setting, and confirms it with fresh runs beside the present one. Whatever was
     changed on this host is put back as it was found.
     """
-    from hindmost.cli.outcome import tell
+    from hindmost.cli.outcome import refuse_files, tell
     from hindmost.cli.progress import Talk
     from hindmost.studies.attribution.resolve import opened, resolve, told_before, untried
     from hindmost.studies.kind import carry_out
 
     keep_private(shared=shared)
+    refuse_files({"--page": page})
     plan, before = resolve(study, out, budget=budget, without=without, remake=remake, dry=dry_run)
     (print if dry_run else say)(told_before(plan))
     if dry_run:
@@ -67,5 +80,5 @@ def attribute(
             print(left_open)
         return Exit.DONE
     folder = opened(plan, before, out)
-    shown = carry_out(folder, Talk(quiet=quiet, trust=yes), confirm=not no_confirm, apply=apply)
+    shown = carry_out(folder, Talk(quiet=quiet, trust=yes), page, confirm=not no_confirm, apply=apply)
     return tell(shown, as_json=json_, quiet=quiet, timed=True)

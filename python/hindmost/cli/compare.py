@@ -14,6 +14,7 @@ from hindmost.cli.options import (
     PROCEDURE,
     TARGET,
     Json,
+    Page,
     Shared,
     Yes,
     keep_private,
@@ -170,9 +171,7 @@ def compare(
     out: Annotated[
         Path | None, option(OUTPUT, "STUDY", "Folder of new runs. [default: hindmost-TARGET-TIME]")
     ] = None,
-    page: Annotated[
-        Path | None, option(OUTPUT, "FILE", "Write the page there. [default: into a new study]")
-    ] = None,
+    page: Page = None,
     shared: Shared = False,
     yes: Yes = False,
     json_: Json = False,
@@ -185,11 +184,12 @@ def compare(
     arms meet the same conditions. Each ratio has an interval over runs. To go on with an unfinished
     comparison, name its folder alone.
     """
-    from hindmost.cli.outcome import tell
+    from hindmost.cli.outcome import refuse_files, tell
     from hindmost.cli.progress import Talk
     from hindmost.plan import parse_changes, parse_percent
 
     keep_private(shared=shared)
+    refuse_files({"--page": page})
     limits = [one.text for one in parse_changes(fail_if)]
     arms = Arms(
         live, set_, batch, clone, anyway, margin, by, refine, keep, loads, server_threads, logged, occupy

@@ -12,6 +12,7 @@ from hindmost.cli.options import (
     OUTPUT,
     PROCEDURE,
     Json,
+    Page,
     Shared,
     Verbose,
     Yes,
@@ -51,6 +52,7 @@ def measure(
     require: Require = (),
     junit: Junit = None,
     markdown: Markdown = None,
+    page: Page = None,
     shared: Shared = False,
     yes: Yes = False,
     json_: Json = False,
@@ -64,7 +66,7 @@ def measure(
     whether the figures can be trusted.
     """
     from hindmost.cli.gate import files, refuse_unwritable, unmeasured
-    from hindmost.cli.outcome import tell
+    from hindmost.cli.outcome import refuse_files, tell
     from hindmost.cli.progress import Talk
     from hindmost.plan.limits import fitting, parse_limits
     from hindmost.store import name_of
@@ -73,6 +75,7 @@ def measure(
     from hindmost.studies.search.asked import refuse_contradictions, searching
 
     keep_private(shared=shared)
+    refuse_files({"--page": page})
     limits = parse_limits(require)
     gate = {"require": require, "junit": junit, "markdown": markdown}
     texts = list(require)
@@ -93,7 +96,7 @@ def measure(
             study = begin(fitting(asked.plan(), limits), out, "measure", **more)
         if os.geteuid() == 0 and "://" in (asked.target or "") and not (asked.verify_wire or quiet):
             say("note[root-not-needed]: measuring a server at a URL does not need root")
-        shown = carry_out(study, Talk(quiet=quiet, trust=yes))
+        shown = carry_out(study, Talk(quiet=quiet, trust=yes), page)
     except (TargetError, InstanceError) as error:
         from hindmost.targets.resolve import without_password
 

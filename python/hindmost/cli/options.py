@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import Group, Parameter
@@ -56,6 +57,9 @@ Yes = Annotated[
     switch(
         PROCEDURE, "Do not ask before a stored study uses secrets or programs of this host.", "--yes", "-y"
     ),
+]
+Page = Annotated[
+    Path | None, option(OUTPUT, "FILE", "Write the page there. [default: report.html in the study]")
 ]
 Shared = Annotated[bool, switch(OUTPUT, "Let other users of this host read the study.", "--shared")]
 

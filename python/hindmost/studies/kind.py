@@ -236,8 +236,8 @@ def _confirm(study: Study, talk: Talk) -> None:
     trust(study.manifest)
 
 
-def reported(study: Study) -> Shown:
-    """Answer and publish a stored study again; nothing is measured.
+def reported(study: Study, page: Path | None = None) -> Shown:
+    """Answer and publish a stored study again, its page to `page` if that is given; nothing is measured.
 
     A study that cannot be written, as in an archive, is shown all the same.
 
@@ -248,7 +248,7 @@ def reported(study: Study) -> Shown:
     """
     kind = kind_of(study)
     with read_only() as failed:  # parts of a study are answered, and written, with it
-        shown = kind.publish(study, kind.answer(study), None)
+        shown = kind.publish(study, kind.answer(study), page)
     if failed:
         return replace(shown, notes=(f"not stored: {failed[0]}", f"study: {study.folder}"))
     return shown

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 from hindmost.cli.gate import Junit, Markdown, Require, files, refuse_unwritable
-from hindmost.cli.options import TARGET, Json, Verbose, option
+from hindmost.cli.options import TARGET, Json, Page, Verbose, option
 from hindmost.errors import UsageError
 from hindmost.exits import Exit
 
@@ -21,6 +21,7 @@ def report(
     require: Require = (),
     junit: Junit = None,
     markdown: Markdown = None,
+    page: Page = None,
     json_: Json = False,
     verbose: Verbose = False,
 ) -> int:
@@ -39,7 +40,7 @@ def report(
                 path=str(study),
                 option=given[0],
             )
-        return _diagnosis(study, as_json=json_)
+        return _diagnosis(study, page or study.with_suffix(".html"), as_json=json_)
     from hindmost.cli.outcome import tell
     from hindmost.store import Study
     from hindmost.studies.kind import reported
@@ -50,14 +51,14 @@ def report(
         texts = list(require) or stored.manifest.get("require", [])
         required(stored, texts)
         refuse_unwritable(junit=junit, markdown=markdown, limits=bool(texts))
-    shown = reported(stored)
+    shown = reported(stored, page)
     shown = shown if require else replace(shown, exit=Exit.DONE)
     written = files(shown.document, junit=junit, markdown=markdown)
     return tell(shown, as_json=json_, verbose=verbose, files=written)
 
 
-def _diagnosis(file: Path, *, as_json: bool) -> int:
-    """Show a diagnosis that was kept, and write its page beside it."""
+def _diagnosis(file: Path, page: Path, *, as_json: bool) -> int:
+    """Show a stored diagnosis, and write its page."""
     from hindmost.cli.outcome import put_files
     from hindmost.cli.streams import say
     from hindmost.report.diagnosis.page import render_diagnosis_page
@@ -66,7 +67,6 @@ def _diagnosis(file: Path, *, as_json: bool) -> int:
 
     document = read_diagnosis(file)
     print(json.dumps(document) + "\n" if as_json else render_diagnosis(document), end="")
-    page = file.with_suffix(".html")
     put_files({page: render_diagnosis_page(document)})
     say(f"page: {page}")
     return Exit.DONE
