@@ -57,6 +57,11 @@ JUDGED = [
     ("one run of a bad host", [*made_of(300.0, 305.0, 310.0, 303.0, 307.0), *host(9e3)], "holds"),
     ("slow by the host's doing alone", [*made_of(300.0), *host(700.0, 705.0, 710.0)], None),
     ("disturbed, and fast enough for all that", host(300.0, 305.0, 310.0, 303.0, 307.0), "holds"),
+    (
+        "not clear by itself, clear with the disturbed",
+        [*made_of(300.0, 600.0, 301.0, 302.0, 303.0), *host(*[300.0] * 4)],
+        None,
+    ),
     ("disturbed too often", host(*[700.0] * max(DISTURBED, RUNS[0])), "spoiled"),
     ("disturbed often, calm more often", [*made_of(*[480.0, 520.0] * 2, 500.0), *host(*[700.0] * 4)], None),
     ("a busy client, slow", client(700.0, 705.0), "unmet"),

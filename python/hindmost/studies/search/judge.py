@@ -2,7 +2,9 @@
 
 A step is judged by intervals over its runs, never by a point. Runs that are not sound (`run.soundness`) are
 left out and made again: clocks and counters say so whatever the server answered, so leaving them out favours
-no answer. Disturbances only add to latency, so all runs together may show that an objective holds.
+no answer. Disturbances only add to latency, so all runs together may show that an objective holds. The sound
+runs or all runs decide, never both: a second look finds by chance what the first did not. All runs are looked
+at once, when a step would be given up before its sound runs suffice for a look.
 """
 
 from __future__ import annotations
@@ -125,18 +127,22 @@ def judge(
     decided = _decided(sound, objective, runs)
     if decided is not None and not (short and decided.outcome == "holds"):
         return decided
+    disturbed = len(kinds["host"])
+    if len(kinds["client"]) >= TWICE and len(kinds["client"]) > len(sound):
+        given_up = Judgement("unmet", kinds["client"][0].soundness.note, len(made), 0.0)
+    elif len(sound) >= most or len(made) >= Remaking(most, remake).most:
+        given_up = _undecided(sound, objective, runs) if len(sound) >= FIRST_LOOK else _spoiled(made)
+    elif disturbed >= max(DISTURBED, least) and disturbed > len(sound):
+        given_up = _spoiled(made)
+    else:
+        return None
+    if len(sound) >= max(least, FIRST_LOOK):
+        return given_up
     everything = _decided([one for one in made if one.kind != "errors"], objective, runs)
-    if everything is not None and everything.outcome == "holds" and not short and len(made) > len(sound):
+    if everything is not None and everything.outcome == "holds" and not short:
         why = Note("holds", f"{everything.why}, late sends included", {**everything.why.values, "late": True})
         return Judgement("holds", why, len(made), everything.error)
-    if len(kinds["client"]) >= TWICE and len(kinds["client"]) > len(sound):
-        return Judgement("unmet", kinds["client"][0].soundness.note, len(made), 0.0)
-    if len(sound) >= most or len(made) >= Remaking(most, remake).most:
-        return _undecided(sound, objective, runs) if len(sound) >= FIRST_LOOK else _spoiled(made)
-    disturbed = len(kinds["host"])
-    if disturbed >= max(DISTURBED, least) and disturbed > len(sound):
-        return _spoiled(made)
-    return None
+    return given_up
 
 
 def _short(short: Sequence[StepRun]) -> Judgement:
