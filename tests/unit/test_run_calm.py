@@ -166,14 +166,31 @@ def test_what_statistics_refuse_is_told_with_its_figures(code, share, spans):
     assert found.taken > 0.0
 
 
-def test_what_server_and_thief_used_are_no_neighbours():
-    none = calm(record(server_busy_share=0.54))
-    assert none is not None
-    assert none.refused is None
-    spans = [(k * 100 * MS, k * 100 * MS + 10 * MS) for k in range(400)]
-    stolen = calm(record(server_busy_share=0.62), [result(away(*spans))], requests())
-    assert stolen is not None
-    assert stolen.refused is None or stolen.refused.code != "cpu-neighbors"
+SPANS = [(k * 100 * MS, k * 100 * MS + 10 * MS) for k in range(400)]
+LATE = watched(*((on, on, off) for on, off in SPANS))
+"""A tenth of the time, taken from a client or from the server."""
+
+
+@each_row(
+    ("of", "results", "share"),
+    [
+        (record(server_busy_share=0.54), None, None),
+        (record(LATE, server_busy_share=0.62), None, None),
+        (
+            record(server_busy_share=0.62),
+            [result(away(*SPANS))],
+            0.12,
+        ),  # the client's CPU is not the server's
+        (record(LATE, server_busy_share=0.62, server_steal_share=0.1), None, 0.12),  # steal is not use
+    ],
+)
+def test_neighbours_are_who_uses_the_servers_cpus_beside_it_and_whom_the_sentinel_lets_wait(
+    of, results, share
+):
+    found = calm(of, results, requests())
+    assert found is not None
+    told = found.refused if found.refused is not None and found.refused.code == "cpu-neighbors" else None
+    assert (told.values if told else None) == (None if share is None else {"share": pytest.approx(share)})
 
 
 DOUBTS = [[ZERO + at * MS, ZERO + (at + 1) * MS, ZERO + (at + 4) * MS] for at in range(10, 39_000, 400)]

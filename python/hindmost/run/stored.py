@@ -23,7 +23,7 @@ from hindmost.run.figures import RunFigures, read_figures
 from hindmost.store import RunRecord
 
 FILE = "figures.msgpack"
-_FORMAT = 1
+_FORMAT = 2
 """Raise it where figures of the same files come out otherwise."""
 _OF_STOPPING = {"runs", "precision", "remake", "notes"}
 """Of the plan: what does not change the figures of a run."""

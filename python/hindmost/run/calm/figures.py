@@ -282,11 +282,15 @@ def _refused(known: Seen, why: Refusal, counted: float = math.nan, spells: int =
 
 
 def _neighbours(record: Mapping[str, Any], known: Seen) -> Refusal | None:
-    """Programs that share the server's CPUs: time used there, less that of server and interruptions."""
+    """Programs that share the server's CPUs: time used there, less what the server used and what is censored.
+
+    What a client saw of its own CPU is no part of it; nor is what the hypervisor took, which is no use.
+    """
     busy, used = record.get("server_busy_share"), record.get("server_cpu_share")
     if busy is None or used is None:
         return None
-    others = busy - used / len(record["target"]["cpus"]) - known.taken
+    censored = max(0.0, known.by_sentinel - (record.get("server_steal_share") or 0.0))
+    others = busy - used / len(record["target"]["cpus"]) - censored
     if others <= limits.NEIGHBOURS:
         return None
     return Refusal(

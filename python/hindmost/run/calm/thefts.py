@@ -32,7 +32,9 @@ class Seen:
     """What was seen: ``thefts`` in ns since the measurement began, as wide as they may have been.
 
     ``taken``: share of the measurement, by the likeliest begin of each; ``from_server``: of the server's
-    processors alone, by how late the sentinel woke: surely no less. ``sources``: who saw it.
+    processors alone, by how late the sentinel woke: surely no less. ``by_sentinel``: share of the time of the
+    server's processors, all of them together, that the sentinel saw taken, by the likeliest begin of each.
+    ``sources``: who saw it.
     ``alike_ns``: thefts at least so long are seen whatever a client did at the time. ``doubted``: with all
     that may have been thefts, where there is such; ``unsure``: the share of the measurement that this adds.
     """
@@ -40,6 +42,7 @@ class Seen:
     thefts: Thefts
     taken: float
     from_server: float
+    by_sentinel: float
     sources: tuple[str, ...]
     alike_ns: float
     doubted: Thefts | None = None
@@ -103,11 +106,20 @@ def seen(record: Mapping[str, Any], results: Sequence[InstanceResult], plan: Mea
         thefts,
         Thefts.of(likely, off).taken(0, length),
         from_server,
+        _by_sentinel(watched, zero, length),
         ("sentinel", "spin gaps") if plan.pacing == "spin" else ("sentinel",),
         float(max((one["call_ns"] for one in away), default=0)),
         doubted,
         0.0 if doubted is None else doubted.taken(0, length) - thefts.taken(0, length),
     )
+
+
+def _by_sentinel(watched: Sequence[Mapping[str, Any]], zero: int, length: int) -> float:
+    each = []
+    for one in watched:
+        spans = [((alive + due) // 2 - zero, woken - zero) for alive, due, woken in one["spans_ns"]]
+        each.append(Thefts.of([on for on, _ in spans], [off for _, off in spans]).taken(0, length))
+    return sum(each) / len(each)
 
 
 def _unseen(
