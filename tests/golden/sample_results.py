@@ -21,12 +21,12 @@ def lognormal(q: float, middle: float, spread: float) -> float:
 
 
 def figure(values: list[float | None], verdict: str = "valid") -> dict[str, Any]:
-    known = [v for v in values if v is not None]
+    known = [v for v in values if v is not None and v < math.inf]
     censored = len(values) - len(known)
     out = {"runs": len(values), "censored_runs": censored, "verdict": verdict}
     if censored:
         low = round(min(known), 2) if known else None
-        return {"value": None, "low": low, "high": None, **out, "verdict": "inconclusive"}
+        return {"value": math.inf, "low": low, "high": math.inf, **out, "verdict": "inconclusive"}
     mean = statistics.fmean(known)
     if len(known) < 2:
         return {"value": round(mean, 3), "low": None, "high": None, **out}
@@ -62,7 +62,10 @@ def quantiles(middle: float, spread: float, shift: float) -> dict[str, float | N
 
 def curve(middle: float, spread: float, *, until: float = 1.0, points: int = 121) -> dict[str, list[Any]]:
     grid = GRID[:points]
-    return {"q": grid, "us": [round(lognormal(q, middle, spread), 3) if q <= until else None for q in grid]}
+    return {
+        "q": grid,
+        "us": [round(lognormal(q, middle, spread), 3) if q <= until else math.inf for q in grid],
+    }
 
 
 def one_run(rng: random.Random, number: int, instances: int, slip: float, rate: float) -> dict[str, Any]:
@@ -444,16 +447,16 @@ def censored() -> dict[str, Any]:
     """Three of ten runs had p99.9 reached by timed-out requests."""
     out = valid(seed=4)
     for run in out["runs"][2:9:3]:
-        run["latency_us"]["p99.9"] = None
+        run["latency_us"]["p99.9"] = math.inf
         run["counts"] = counts(run["counts"]["due"], timeouts=300, unsent=231, errors=4)
-        run["instances"][0]["latency_us"]["p99.9"] = None
+        run["instances"][0]["latency_us"]["p99.9"] = math.inf
     out["counts"] = total([run["counts"] for run in out["runs"]])
     out["latency_us"]["p99.9"] = figure([run["latency_us"]["p99.9"] for run in out["runs"]])
-    out["merged_us"]["p99.9"] = None
+    out["merged_us"]["p99.9"] = math.inf
     out["stopping"]["path"] = paths(out["runs"])
     out["distributions"]["latency"] = curve(31.7, 0.31, until=0.9988)
     for one in out["per_run_curves"][2:9:3]:
-        one["us"] = [us if q < 0.9985 else None for q, us in zip(one["q"], one["us"], strict=True)]
+        one["us"] = [us if q < 0.9985 else math.inf for q, us in zip(one["q"], one["us"], strict=True)]
     out["verdict"] = "inconclusive"
     out["headline"] = (
         "p99 is 70.7 µs, but p99.9 has no finite value: in 3 of 10 runs more than 0.1 % of the requests were "

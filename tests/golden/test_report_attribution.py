@@ -16,6 +16,7 @@ from hindmost.report.attribution import render_attribution, render_attribution_p
 from hindmost.report.attribution.panels import spread
 from hindmost.report.common import numbers
 from hindmost.report.common.svg import Scale
+from hindmost.store.estimates import encode
 from hindmost.store.schema import schemas
 
 
@@ -25,7 +26,7 @@ def plain_text(html: str) -> str:
 
 @pytest.mark.parametrize("name", SAMPLES)
 def test_samples_follow_the_schema(name):
-    document = json.loads(json.dumps(SAMPLES[name](), allow_nan=False))
+    document = json.loads(encode(SAMPLES[name]()))
     jsonschema.Draft202012Validator(schemas()["attribution"]).validate(document)
 
 

@@ -7,12 +7,13 @@ import pytest
 from rows import each_row
 from sample_results import SAMPLES, valid
 
+from hindmost.store.estimates import encode
 from hindmost.store.schema import schemas
 
 
 @pytest.mark.parametrize("name", SAMPLES)
 def test_samples_follow_the_schema(name):
-    document = json.loads(json.dumps(SAMPLES[name](), allow_nan=False))
+    document = json.loads(encode(SAMPLES[name]()))
     jsonschema.Draft202012Validator(schemas()["measure"]).validate(document)
 
 

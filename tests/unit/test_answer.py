@@ -18,6 +18,7 @@ from hindmost.errors import StudyError
 from hindmost.report.measure import render_page, render_terminal
 from hindmost.run import figures, readings, stored
 from hindmost.store import Study
+from hindmost.store.estimates import encode
 from hindmost.store.schema import schemas
 from hindmost.studies.measure import pictures
 from hindmost.studies.measure.answer import answer, rule_of
@@ -29,7 +30,7 @@ def document(made_study):
 
 
 def test_the_document_follows_its_schema(document):
-    text = json.dumps(document, allow_nan=False)
+    text = encode(document)
     jsonschema.Draft202012Validator(schemas()["measure"]).validate(json.loads(text))
 
 
@@ -213,13 +214,13 @@ def test_unanswered_requests_make_what_they_reach_infinitely_late(study, tmp_pat
     p50, p99 = found["latency_us"]["p50"], found["latency_us"]["p99"]
     assert math.isfinite(p50["value"])
     assert p50["censored_runs"] == 0
-    assert (p99["value"], p99["high"], p99["censored_runs"]) == (None, None, 2)
-    assert found["latency_us"]["mean"]["value"] is None
-    assert [run["latency_us"]["p99"] for run in found["runs"]] == [None, None]
-    assert found["merged_us"]["p99.9"] is None
-    assert found["distributions"]["latency"]["us"][-1] is None
-    assert found["service_us"]["p99"]["value"] is not None
-    json.dumps(found, allow_nan=False)
+    assert (p99["value"], p99["high"], p99["censored_runs"]) == (math.inf, math.inf, 2)
+    assert found["latency_us"]["mean"]["value"] == math.inf
+    assert [run["latency_us"]["p99"] for run in found["runs"]] == [math.inf, math.inf]
+    assert found["merged_us"]["p99.9"] == math.inf
+    assert found["distributions"]["latency"]["us"][-1] == math.inf
+    assert found["service_us"]["p99"]["value"] < math.inf
+    encode(found)
     assert "∞" in render_terminal(found, width=100, color=False)
 
 

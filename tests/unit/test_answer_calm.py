@@ -1,6 +1,7 @@
 """Calm latency in the answer: the same estimator as for latency, a verdict without what thefts did, refusals."""
 
 import itertools
+import math
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -116,7 +117,7 @@ def test_a_calm_figure_of_too_few_runs_for_an_interval_does_not_stand():
     assert stands(found, plan).startswith("p50 40 us [40 us, 40 us], ")
     assert "p99" not in stands(found, plan)
     assert "nan" not in figure("p99", found["latency_us"]["p99"])
-    endless = found["latency_us"]["p99"] | {"low": 30.0, "high": None}
+    endless = found["latency_us"]["p99"] | {"low": 30.0, "high": math.inf}
     assert figure("p99", endless).startswith("p99 40 us [30 us, ")
 
 

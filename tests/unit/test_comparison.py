@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import math
 
 import pytest
 from measured_studies import runs_of, stored
@@ -14,6 +15,7 @@ from hindmost.cli import main
 from hindmost.errors import StudyError, UsageError
 from hindmost.plan import parse_change, parse_changes
 from hindmost.report.comparison.tables import p
+from hindmost.store.estimates import encode
 from hindmost.studies.comparison import compare
 
 
@@ -78,8 +80,8 @@ def test_a_side_that_is_infinitely_late_is_slower_without_end(tmp_path):
     values["p99"] = [None] * 10
     found = compare([stored(tmp_path / "a", runs_of(1)), stored(tmp_path / "b", values)])
     one = found["against"][0]["latency"]["p99"]
-    assert (one["word"], one["ratio"]["value"], one["ratio"]["high"]) == ("slower", None, None)
-    json.dumps(found, allow_nan=False)
+    assert (one["word"], one["ratio"]["value"], one["ratio"]["high"]) == ("slower", math.inf, math.inf)
+    encode(found)
     both = compare([tmp_path / "b", stored(tmp_path / "c", values)])["against"][0]["latency"]
     assert (both["p99"]["word"], both["p50"]["word"]) == ("undecided", "same")
     assert both["p99"]["why"]["code"] == "infinitely-late"
@@ -106,7 +108,7 @@ def test_a_side_that_does_not_answer_is_slower_and_fails_the_gate(tmp_path, runs
     one = found["against"][0]["latency"]
     assert tuple(one[name]["word"] for name in ("p50", "p99")) == words_
     assert found["limits"][0]["result"] == result
-    json.dumps(found, allow_nan=False)
+    encode(found)
     both = compare([folder / "b", stored(folder / "c", values, timeouts=timeouts)], fail_if=["p99>+5%"])
     assert both["limits"][0]["result"] != "crossed", "neither answers"
 

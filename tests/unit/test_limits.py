@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -198,10 +199,16 @@ FEW = reason("few-samples", "inconclusive", "p99", "p50")
     ("p99", "reasons", "counts", "text", "result"),
     [
         # Three quarters got no answer: p50 is beyond the timeout, too.
-        ([None] * 10, [FEW], {"timeouts": 7_500, "done": 2_500}, "p99<60ms", "crossed"),
-        ([None] * 10, [FEW], {"timeouts": 7_500, "done": 2_500}, "p50<60ms", "crossed"),
-        ([None] * 10, [FEW], {"timeouts": 7_500, "done": 2_500}, "isolated p99<60ms", "crossed"),
-        ([None] * 10, [FEW, reason("steal-time")], {"timeouts": 200, "done": 9_800}, "p99<60ms", "crossed"),
+        ([math.inf] * 10, [FEW], {"timeouts": 7_500, "done": 2_500}, "p99<60ms", "crossed"),
+        ([math.inf] * 10, [FEW], {"timeouts": 7_500, "done": 2_500}, "p50<60ms", "crossed"),
+        ([math.inf] * 10, [FEW], {"timeouts": 7_500, "done": 2_500}, "isolated p99<60ms", "crossed"),
+        (
+            [math.inf] * 10,
+            [FEW, reason("steal-time")],
+            {"timeouts": 200, "done": 9_800},
+            "p99<60ms",
+            "crossed",
+        ),
         ([400.0], [FEW], {"timeouts": 7_500, "done": 2_500}, "p99<60ms", "crossed"),  # one run
         # Not beyond doubt: the client's doing, fewer than the percentile leaves, a limit from below.
         (
@@ -283,18 +290,17 @@ def test_throughput_far_below_its_limit_is_crossed_though_the_host_took_some_of_
     [
         ([400.0], "p99<500us", "undecided"),  # one run says nothing of how runs differ
         ([400.0], "p99<300us", "undecided"),
-        ([None], "p99<300us", "undecided"),
-        ([None, None, None], "p99<1h", "crossed"),
-        ([400.0, 400.0, None], "p99<500us", "undecided"),
+        ([math.inf], "p99<300us", "undecided"),
+        ([math.inf] * 3, "p99<1h", "crossed"),
+        ([400.0, 400.0, math.inf], "p99<500us", "undecided"),
         ([400.0, 401.0, 399.0], "p99<500us", "held"),  # of the mean, where the median has no interval
-        ([None] * 9 + [400.0], "p99<1h", "crossed"),
-        ([None] * 2 + [400.0] * 8, "p99<300us", "crossed"),
+        ([math.inf] * 9 + [400.0], "p99<1h", "crossed"),
+        ([math.inf] * 2 + [400.0] * 8, "p99<300us", "crossed"),
     ],
 )
 def test_few_runs_and_infinitely_late_ones(p99, text, result):
     found = limit(measured(p99), text)
     assert found["result"] == result
-    assert found["value"] is None or found["value"] < 1e6
     if result == "undecided":
         assert AGAIN in found["hint"]
 

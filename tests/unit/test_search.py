@@ -6,6 +6,7 @@ How a step is judged is in ``test_search_judge.py``; how often a search is right
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -165,7 +166,7 @@ def test_what_never_fails_ends_at_the_highest_rate(tmp_path, monkeypatch):
     found = search.run()
     assert publish(search.study, found).exit == Exit.DONE
     assert found.fails is None
-    assert found.document()["high_per_s"] is None
+    assert found.document()["high_per_s"] == math.inf
     assert found.document()["low_per_s"] >= HIGHEST / RATIO
     assert found.steps[-1].rate_per_s >= HIGHEST / RATIO
 

@@ -1,6 +1,7 @@
 """A trial of one change: what may be asked, what is kept, and that its folder alone gives the same answer."""
 
 import json
+import math
 import shutil
 from pathlib import Path
 
@@ -239,7 +240,7 @@ def test_the_verdict_follows_the_intervals_not_which_figure_is_lowest(levels, ro
 
 
 def test_a_level_that_is_infinitely_late_is_no_better_and_beside_such_a_present_one_nothing_is_known():
-    late = {"level": "on", "latency_us": {"p99": {"value": None}}, "against": {}}
+    late = {"level": "on", "latency_us": {"p99": {"value": math.inf}}, "against": {}}
     here = level("off", p99=(100.0, ""))
     for rows, verdict in (([here, late], "leave"), ([late, here], "undecided")):
         document = {"rounds": 8, "by": "p99", "levels": rows, "best": 0, "keep": None}

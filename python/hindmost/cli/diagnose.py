@@ -96,6 +96,7 @@ def diagnose(
     from hindmost.plan.units import parse_duration
     from hindmost.report.diagnosis.page import render_diagnosis_page
     from hindmost.report.diagnosis.terminal import render_diagnosis
+    from hindmost.store.estimates import encode
     from hindmost.studies.diagnosis.document import document_of
     from hindmost.studies.diagnosis.policy import read_policy
     from hindmost.studies.diagnosis.procedure import DiagnosisRequest
@@ -185,7 +186,7 @@ def diagnose(
         moved, wait = moved_in(ring, percentile / 100)
         moved = moved[:SHOWN_MOVED]
     document = document_of(done, moved, None if wait is None else wait.note)
-    text = json.dumps(document, allow_nan=False)
+    text = encode(document)
     print(text + "\n" if json_ else render_diagnosis(document), end="")
     put_files({out: text, page: render_diagnosis_page(document)})
     return EXITS[document["ruling"]]

@@ -7,7 +7,6 @@ becomes 1 where something that was asked for could not be written.
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import time
@@ -48,9 +47,11 @@ def tell(
     timed : bool
         Say how long the command took to its answer, as whoever measured has waited for it.
     """
+    from hindmost.store.estimates import encode
+
     failed = [*shown.failed]
     table = shown.account if verbose and shown.account else shown.table
-    if fault := put(json.dumps(shown.document, allow_nan=False) if as_json else table()):
+    if fault := put(encode(shown.document) if as_json else table()):
         failed.append(fault)
     failed += [fault for path, text in (files or {}).items() if (fault := written(path, text))]
     took = [f"answered {since_start():.1f} s after the command began"] if timed else []

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
 from hindmost.cli.options import OUTPUT, PROCEDURE, TARGET, Json, option, switch, whole
 from hindmost.cli.streams import say
-from hindmost.documents import read_json
 from hindmost.errors import HindmostError, UsageError
 from hindmost.exits import Exit
 
@@ -101,6 +99,7 @@ def trace(
 
     from hindmost.plan import parse_duration
     from hindmost.report.trace.terminal import render_trace
+    from hindmost.store.estimates import encode
     from hindmost.trace import TraceRequest, find_server
     from hindmost.trace import trace as traced
     from hindmost.trace.begun import Function
@@ -142,7 +141,7 @@ def trace(
     if page is not None:
         _write(page, document, earlier)
     if json_:
-        print(json.dumps(document, allow_nan=False))
+        print(encode(document))
     else:
         print(render_trace(document), end="")
     return Exit.DONE
@@ -150,8 +149,10 @@ def trace(
 
 def _earlier(path: Path) -> dict[str, Any]:
     """A document that ``hindmost trace --json`` wrote."""
+    from hindmost.store.reading import read_document
+
     try:
-        document = read_json(path)
+        document = read_document(path)
     except (OSError, ValueError) as error:
         raise UsageError(
             "unreadable-file" if isinstance(error, OSError) else "bad-file",

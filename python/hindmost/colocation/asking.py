@@ -17,10 +17,10 @@ from hindmost.colocation.bound import bounds_of, question
 from hindmost.colocation.models import ours
 from hindmost.colocation.profiles import of_cards
 from hindmost.colocation.promise import admission
-from hindmost.documents import read_json
 from hindmost.errors import UsageError
 from hindmost.notes import Note
 from hindmost.store.pairs import NEIGHBOURS_SCHEMA, PAIRS_SCHEMA, Answer, Neighbours
+from hindmost.store.reading import read_document
 
 LEAST_KNOWN = 6
 """Programs, for a model to learn from their pairs, and its margin from those left out."""
@@ -36,7 +36,7 @@ def load_pairs(path: Path) -> dict[str, Any]:
         It cannot be read, or is none.
     """
     try:
-        found: dict[str, Any] = read_json(path)
+        found = read_document(path)
         schema = found["schema"]
     except OSError as error:
         raise UsageError(

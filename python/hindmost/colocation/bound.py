@@ -13,6 +13,7 @@ from hindmost.documents import read_text
 from hindmost.errors import UsageError
 from hindmost.notes import Note
 from hindmost.store.colocation import PROFILE_SCHEMA
+from hindmost.store.reading import revive
 
 TOLD = 0.01
 """Share from which on an end of an interval counts as use of a resource."""
@@ -32,7 +33,7 @@ def read_card(text: str, where: str) -> dict[str, Any]:
         Where it is none.
     """
     try:
-        card: dict[str, Any] = json.loads(text)
+        card = revive(json.loads(text))
         schema = card["schema"]
     except (ValueError, KeyError, TypeError):
         raise UsageError(

@@ -89,5 +89,4 @@ def _effects(load: Load) -> Iterator[dict[str, Any]]:
 def _runs(load: Load, cell: Cell) -> Iterator[dict[str, Any]]:
     for label, values in cell["values"].items():
         for value in values:
-            us = float("inf") if value is None else value
-            yield {"load": load["name"], **cell["levels"], "quantile": label, "value": us}
+            yield {"load": load["name"], **cell["levels"], "quantile": label, "value": value}

@@ -24,13 +24,10 @@ PLACE = ("part", "run", "instance")
 
 
 def estimate_rows(of: str, estimates: Mapping[str, Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    """One row a quantile; where requests were never answered, a figure is infinite instead of null."""
+    """One row a quantile; where requests were never answered, a figure is infinite."""
     for label, one in estimates.items():
-        late = bool(one.get("censored_runs"))
-        row: dict[str, Any] = {"of": of, "quantile": label}
-        for name in ("value", "low", "high"):
-            row[name] = float("inf") if late and one[name] is None else one[name]
-        yield row | {name: one[name] for name in ("runs", "verdict") if name in one}
+        names = ("value", "low", "high", "runs", "verdict")
+        yield {"of": of, "quantile": label} | {name: one[name] for name in names if name in one}
 
 
 def kept_requests(study: Path, kept: Kept, library: Library | None) -> Any:  # noqa: ANN401 (a frame of either)

@@ -63,10 +63,8 @@ def _row(one: Listed, root: Path) -> dict[str, Any]:
     row |= {"folder": str(root / one["folder"]), "headline": one["headline"]}
     row["created"] = datetime.fromisoformat(created) if created else None
     for label, estimate in one["latency_us"].items():
-        # A percentile whose value is null was never answered; its bounds may be unknown.
-        value = float("inf") if estimate["value"] is None else estimate["value"]
         row |= {
-            f"{label}_us": value,
+            f"{label}_us": estimate["value"],
             f"{label}_low_us": estimate["low"],
             f"{label}_high_us": estimate["high"],
         }

@@ -66,12 +66,7 @@ def _run(run: Run) -> dict[str, Any]:
     row: dict[str, Any] = {name: run.get(name) for name in ("run", "seed", "started", "seconds", "verdict")}
     row |= {"set_aside": run.get("set_aside"), "asked_per_s": run["throughput"]["asked"]}
     row |= {"achieved_per_s": run["throughput"]["achieved"], **run["counts"]}
-    # A quantile that was never answered in a run is infinite; one of calm latency may not be known.
-    row |= {f"{label}_us": _infinite(value) for label, value in run["latency_us"].items()}
+    row |= {f"{label}_us": value for label, value in run["latency_us"].items()}
     return row | {
         f"calm_{label}_us": one["value"] for label, one in (calm["calm_us"] if calm else {}).items()
     }
-
-
-def _infinite(value: float | None) -> float:
-    return float("inf") if value is None else value

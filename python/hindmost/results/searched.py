@@ -46,10 +46,7 @@ class SearchResult(Result[Search]):
         label = self.document["objective"].partition("<")[0]
         rows = []
         for step in sorted(self.document["steps"], key=lambda one: one["rate_per_s"]):
-            late = step["value_us"] is None and step["runs"] > 0
             figures = {name: step[f"{name}_us"] for name in ("value", "low", "high")}  # type: ignore[literal-required]
-            if late:
-                figures["value"] = float("inf")
             rows.append(
                 {"rate_per_s": step["rate_per_s"], "quantile": label, **figures}
                 | {"runs": step["runs"], "outcome": step["outcome"]}

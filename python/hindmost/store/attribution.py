@@ -2,8 +2,8 @@
 
 Rules that hold everywhere in the document:
 
-- Times named ``*_us`` are microseconds, ``*_s`` seconds, shares fractions of 1; null is infinitely late, or
-  not known.
+- Times named ``*_us`` are microseconds, ``*_s`` seconds, shares fractions of 1; ``"inf"`` is infinitely late,
+  null not known.
 - A *cell* is one level of each factor, as a mapping from factor to level in the words of the study file.
 - Quantiles are labelled by their percentile (``p99``); ``mean`` stands beside them.
 - ``p`` is of one hypothesis by itself, ``adjusted`` the same for all terms, quantiles and loads together.
@@ -16,7 +16,7 @@ confirmations are by ranks.
 from typing import Any, Literal, TypedDict
 
 from hindmost.store.estimates import Value
-from hindmost.store.types import Count, Label, Note, Reason, Share
+from hindmost.store.types import Count, Label, Microseconds, Note, Number, Reason, Share
 
 Words = Literal["raises", "lowers", "negligible", "undecided"]
 Levels = dict[str, str]
@@ -183,7 +183,7 @@ class QuantileAnswer(TypedDict):
 class Cell(TypedDict):
     """One cell at one load: its runs, what they report, or why there is nothing.
 
-    ``values``: by quantile one figure a run, in the order of blocks (null: infinitely late); of the
+    ``values``: by quantile one figure a run, in the order of blocks (``"inf"``: infinitely late); of the
     control's cell the last ``extra`` are those of the control, a run more in each block. ``latency_us``:
     what the model is made of: on the scale of ratios the geometric mean over runs; ``measured_us``: the
     same of what was measured, with what others took. ``invalid``: of its runs, those that the instrument
@@ -195,7 +195,7 @@ class Cell(TypedDict):
     extra: Count
     invalid: Count
     blocks: list[Count]
-    values: dict[str, list[float | None]]
+    values: dict[str, list[Microseconds]]
     latency_us: dict[str, Value]
     measured_us: dict[str, Value]
     failure: Note | None
@@ -205,7 +205,7 @@ class Drift(TypedDict):
     """The control over the blocks: its change a block as a share of its mean; Mann and Kendall's p."""
 
     quantile: Label
-    values: list[float | None]
+    values: list[Microseconds]
     share_per_block: float
     drifting: bool
     p: float
@@ -244,7 +244,7 @@ class Side(TypedDict):
     levels: Levels
     runs: Count
     latency_us: dict[str, Value]
-    values: dict[str, list[float | None]]
+    values: dict[str, list[Microseconds]]
     between_runs_sd_us: dict[str, float]
 
 
@@ -252,8 +252,8 @@ class Ratio(TypedDict):
     """After over before, with its interval."""
 
     value: float
-    low: float | None
-    high: float | None
+    low: Number
+    high: Number
 
 
 class Confirmation(TypedDict):

@@ -1,6 +1,7 @@
 """Result of ``hindmost compare --batch`` (``hindmost.batching/1``): types and source of the JSON Schema.
 
-- A *side* is one way to batch at one rate; ``rates`` has them by rate. Null is infinitely late, or not known.
+- A *side* is one way to batch at one rate; ``rates`` has them by rate.
+- ``"inf"`` is infinitely late, null not known.
 - Ratios are to Nagle's algorithm and to none, run by run of the same rounds: below 1 is faster.
 
 History of the format: ``hindmost.batching/1`` (0.1.0), the first.
@@ -12,7 +13,7 @@ from hindmost.store.comparison import Ratio, Word
 from hindmost.store.estimates import Value
 from hindmost.store.measure.batches import Sizes
 from hindmost.store.measure.figures import Curve
-from hindmost.store.types import Count, Label, Note, Target
+from hindmost.store.types import Count, Label, Note, Number, Target
 
 
 class Against(TypedDict):
@@ -34,10 +35,10 @@ class BatchingSide(TypedDict):
     folder: str
     rounds: list[Count]
     latency_us: dict[str, Value]
-    values_us: dict[str, list[float | None]]
-    requests_per_write: float | None
-    requests_per_segment: float | None
-    size_cv: float | None
+    values_us: dict[str, list[Number]]
+    requests_per_write: Number
+    requests_per_segment: Number
+    size_cv: Number
     service_cv: Value
     against: dict[Literal["none", "nagle"], dict[str, Against]]
     distribution: Curve

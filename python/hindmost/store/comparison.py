@@ -1,7 +1,7 @@
 """What ``hindmost compare`` writes (``hindmost.compare/1``): its types, the source of its JSON Schema.
 
 - The first of ``sides`` is what the others are compared with; a *ratio* is theirs over its.
-- Null is infinitely late, or not known; an interval's ends are null where the runs are too few for one.
+- ``"inf"`` is infinitely late, null not known: an interval's ends where the runs are too few for one.
 
 History of the format: ``hindmost.compare/1`` (0.1.0), the first.
 """
@@ -10,7 +10,7 @@ from typing import Literal, TypedDict
 
 from hindmost.store.estimates import Value
 from hindmost.store.measure.figures import Curve
-from hindmost.store.types import Count, Label, Microseconds, Note, Reason, Share, Target, Verdict
+from hindmost.store.types import Count, Label, Microseconds, Note, Number, Reason, Share, Target, Verdict
 
 Word = Literal["same", "slower", "faster", "undecided"]
 Outcome = Literal["same", "different", "undecided", "invalid"]
@@ -19,11 +19,11 @@ Outcome = Literal["same", "different", "undecided", "invalid"]
 class Ratio(TypedDict):
     """The second over the first; ``within_low`` and ``within_high``: the 90 % interval."""
 
-    value: float | None
-    low: float | None
-    high: float | None
-    within_low: float | None
-    within_high: float | None
+    value: Number
+    low: Number
+    high: Number
+    within_low: Number
+    within_high: Number
 
 
 class Contrast(TypedDict):
@@ -99,9 +99,9 @@ class Limit(TypedDict):
     text: str
     side: str
     figure: str
-    value: float | None
-    low: float | None
-    high: float | None
+    value: Number
+    low: Number
+    high: Number
     unit: Literal["share", "us"]
     result: Literal["held", "crossed", "undecided"]
     said: str

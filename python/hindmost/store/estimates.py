@@ -1,22 +1,30 @@
-"""How numbers stand in a document: the one place where an estimate becomes JSON.
+"""How numbers stand in a document: the one place where an estimate becomes JSON, and where JSON is read.
 
-JSON knows neither infinity nor "not a number". Two rules hold in every document:
+Infinite, unknown and missing are three things, in every document:
 
-1. A number that is not finite is null. Of a measured latency that means *infinitely late* (unsent or
-   timed-out requests reach that quantile); of an end of an interval, that the interval has no such end, or
-   that there is no interval at all (one run). Which it is, the document itself says (``censored_runs`` of
-   `hindmost.store.measure`).
-2. Nothing else is changed: no rounding, no other stand-in. What cannot be negative has an interval that is
-   made above zero (`hindmost.stats.positive_mean_interval`), not one that is cut there.
+==============  ===========  ===========  =========================================================
+in JSON         in memory    in a table   meaning
+==============  ===========  ===========  =========================================================
+``"inf"``       ``math.inf``  ``∞``       infinitely late: unsent or timed-out requests reach that
+                                          quantile; of an interval, that it has no such end
+``null``        ``None``      ``–``       not known, such as the interval of a single run
+no such key     no such key               not measured
+==============  ===========  ===========  =========================================================
+
+`number` and `written` make the form in memory, `encode` writes it, `read_document` reads it. Older documents
+have null for infinite, too: `read_document` tells the two apart by ``censored_runs``. Nothing is
+rounded, nothing stands in for something else. What cannot be negative has an interval that is made above zero
+(`hindmost.stats.positive_mean_interval`), not one that is cut there.
 """
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol, TypedDict, TypeVar
 
-from hindmost.store.types import Microseconds
+from hindmost.store.types import Microseconds, Number
 
 Document = TypeVar("Document")
 
@@ -40,12 +48,12 @@ class Interval(Protocol):
 class Bounds(TypedDict):
     """The ends of an interval; null where there is none."""
 
-    low: float | None
-    high: float | None
+    low: Number
+    high: Number
 
 
 class Value(TypedDict):
-    """A figure in microseconds and its interval; null is infinitely late, or not known."""
+    """A figure in microseconds and its interval."""
 
     value: Microseconds
     low: Microseconds
@@ -56,12 +64,12 @@ UNKNOWN: Value = {"value": None, "low": None, "high": None}
 
 
 def number(value: float | None) -> float | None:
-    """A number, or null for what JSON cannot say.
+    """A number as it stands in a document: None for what is not known.
 
     >>> number(31.5), number(float("inf")), number(float("nan")), number(None)
-    (31.5, None, None, None)
+    (31.5, inf, None, None)
     """
-    return value if value is not None and math.isfinite(value) else None
+    return None if value is None or math.isnan(value) else value
 
 
 def numbers(values: Mapping[str, float]) -> dict[str, float | None]:
@@ -73,7 +81,7 @@ def bounds(low: float, high: float) -> Bounds:
     """The ends of an interval.
 
     >>> bounds(0.5, float("inf"))
-    {'low': 0.5, 'high': None}
+    {'low': 0.5, 'high': inf}
     >>> bounds(float("nan"), float("nan"))
     {'low': None, 'high': None}
     """
@@ -90,14 +98,27 @@ def written(one: Interval) -> Value:
     return {"value": number(one.value), **bounds(one.low, one.high)}
 
 
-def finite(document: Document) -> Document:
-    """The same document with null for every number in it that JSON cannot say; tuples become lists."""
-    return _finite(document)  # type: ignore[return-value]
+def without_nan(document: Document) -> Document:
+    """The same document with None for every number in it that is not known; tuples become lists."""
+    return _each(document, number)  # type: ignore[return-value]
 
 
-def _finite(part: object) -> object:
-    if isinstance(part, dict):
-        return {key: _finite(value) for key, value in part.items()}
+def encode(document: object, indent: int | None = None) -> str:
+    """Write a document as JSON.
+
+    >>> encode({"value": float("inf"), "low": 31.5, "high": float("nan")})
+    '{"value": "inf", "low": 31.5, "high": null}'
+    """
+    return json.dumps(_each(document, _in_json), allow_nan=False, indent=indent)
+
+
+def _in_json(value: float) -> float | str | None:
+    return number(value) if math.isfinite(value) or math.isnan(value) else str(value)
+
+
+def _each(part: object, change: Callable[[float], object]) -> object:
+    if isinstance(part, Mapping):
+        return {key: _each(value, change) for key, value in part.items()}
     if isinstance(part, list | tuple):
-        return [_finite(value) for value in part]
-    return None if isinstance(part, float) and not math.isfinite(part) else part
+        return [_each(value, change) for value in part]
+    return change(part) if isinstance(part, float) else part

@@ -13,13 +13,15 @@ History of the formats: ``hindmost.simulation/1``, ``hindmost.sweep/1`` (0.1.0) 
 
 from typing import Any, Literal, NotRequired, TypedDict
 
+from hindmost.store.types import Number
+
 
 class Interval(TypedDict):
     """A figure in microseconds, and its 95 % interval; null where there is none."""
 
     value: float
-    low: float | None
-    high: float | None
+    low: Number
+    high: Number
 
 
 class KindPrediction(TypedDict):
@@ -51,11 +53,11 @@ class Prediction(TypedDict):
 
     state: Literal["done", "above_capacity"]
     threads: int
-    rate_per_s: float | None
-    capacity_per_s: float | None
-    load: float | None
+    rate_per_s: Number
+    capacity_per_s: Number
+    load: Number
     requests: NotRequired[int]
-    throughput_per_s: NotRequired[float | None]
+    throughput_per_s: NotRequired[Number]
     busy_share: NotRequired[float]
     demand_us: NotRequired[float]
     span_us: NotRequired[float]

@@ -69,8 +69,10 @@ from hindmost.store import (
     trial,
 )
 from hindmost.store import verification as verifications
+from hindmost.store.types import INFINITE
 
 Schema = dict[str, Any]
+WORDS: Schema = {"enum": ["inf", "-inf"]}
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 DOCUMENTS: dict[str, tuple[Any, str]] = {
     "study": (manifest.Manifest, "Manifest of a study"),
@@ -122,8 +124,18 @@ def _head(name: str, title: str) -> Schema:
 
 
 def _schema_of(document: Any, name: str, title: str) -> Schema:  # noqa: ANN401 (a TypedDict class)
-    body = msgspec.json.schema(document)
+    body = _with_infinity(msgspec.json.schema(document))
     return {**_head(name, title), **body, "$defs": dict(sorted(body["$defs"].items()))}
+
+
+def _with_infinity(schema: Any) -> Any:  # noqa: ANN401 (a schema or a part of it)
+    """Allow the word for infinity where a number may be infinite."""
+    if isinstance(schema, list):
+        return [_with_infinity(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    found = {key: _with_infinity(one) for key, one in schema.items() if key != INFINITE}
+    return {**found, "anyOf": [*found["anyOf"], WORDS]} if INFINITE in schema else found
 
 
 def _schema_from_rust(struct: str, name: str, title: str) -> Schema:

@@ -5,18 +5,17 @@ History of the format: ``hindmost.search/1`` (0.1.0), the first.
 
 from typing import Any, Literal, NotRequired, TypedDict
 
-from hindmost.store.types import Count, Microseconds, Share
+from hindmost.store.types import Count, Microseconds, Number, Share
 
 
 class SearchStep(TypedDict):
     """One rate that was tried; ``study`` is its folder within the search's.
 
     ``unmet``: the client could not produce the rate, or the server died of it; ``spoiled``: the host
-    disturbed too many runs. A null latency is infinitely late where ``runs`` is above 0, and not known where
-    it is 0. ``left_out``: runs that the host disturbed; ``error``: relative standard error of what was
-    judged; ``at_most_per_s``: what a saturated server carried; ``above``: runs that count and lay above a
-    limit, while value and interval (90 %) are those of the median over runs. ``code`` and
-    ``values``: those of ``why``.
+    disturbed too many runs. A latency is null where ``runs`` is 0. ``left_out``: runs the host disturbed;
+    ``error``: relative standard error of what was judged; ``at_most_per_s``: what a saturated server carried;
+    ``above``: runs that count and lay above a limit, while value and interval (90 %) are those of the median
+    over runs. ``code`` and ``values``: those of ``why``.
     """
 
     rate_per_s: float
@@ -41,8 +40,8 @@ class Search(TypedDict):
 
     ``rate_per_s`` is the highest rate that held (null: none did), ``not_at_per_s`` the lowest above it that
     did not, or was undecided. The highest rate that holds lies between ``low_per_s`` and ``high_per_s`` with
-    this ``confidence`` (null: beyond the rates that are searched); ``steps`` stand in the order in which they
-    were made.
+    this ``confidence`` (null, or ``"inf"``: beyond the rates that are searched); ``steps`` stand in the order
+    in which they were made.
     """
 
     schema: Literal["hindmost.search/1"]
@@ -52,7 +51,7 @@ class Search(TypedDict):
     headline: str
     rate_per_s: float | None
     not_at_per_s: float | None
-    low_per_s: float | None
-    high_per_s: float | None
+    low_per_s: Number
+    high_per_s: Number
     confidence: Share
     steps: list[SearchStep]

@@ -1,7 +1,7 @@
 """What ``hindmost compare --set`` writes (``hindmost.trial/1``): its types, the source of its JSON Schema.
 
 - ``levels``: the present state first; ratios are to it, run by run of the same rounds: below 1 is faster.
-- Null is infinitely late, or not known.
+- ``"inf"`` is infinitely late, null not known.
 
 History of the format: ``hindmost.trial/1`` (0.1.0), the first.
 """
@@ -10,15 +10,15 @@ from typing import Any, Literal, TypedDict
 
 from hindmost.store.estimates import Value
 from hindmost.store.measure.figures import Curve
-from hindmost.store.types import Count, Label, Note
+from hindmost.store.types import Count, Label, Note, Number
 
 
 class Span(TypedDict):
     """A ratio and its interval."""
 
     value: float
-    low: float | None
-    high: float | None
+    low: Number
+    high: Number
 
 
 class Change(TypedDict):
@@ -34,7 +34,7 @@ class Level(TypedDict):
     level: str
     folder: str
     latency_us: dict[str, Value]
-    values_us: dict[str, list[float | None]]
+    values_us: dict[str, list[Number]]
     against: dict[str, Change]
     distribution: Curve
 
@@ -64,7 +64,7 @@ class Trial(TypedDict):
     headline: str
     study: str
     target: str
-    rate_per_s: float | None
+    rate_per_s: Number
     knob: dict[str, Any]
     by: Label
     rounds: Count

@@ -14,8 +14,22 @@ Label = Annotated[str, msgspec.Meta(pattern=r"^(mean|p\d{1,3}(\.\d+)?)$")]
 Count = Annotated[int, msgspec.Meta(ge=0)]
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Level = Annotated[float, msgspec.Meta(ge=0, le=1, description="a quantile level, 0..1")]
+INFINITE = "x-infinite"
+"""Marks a number that may be infinite for `hindmost.store.schema`: JSON has a word for it."""
+Number = Annotated[
+    float | None,
+    msgspec.Meta(
+        description='"inf" is infinite, null is not known; a key that is missing was not measured',
+        extra_json_schema={INFINITE: True},
+    ),
+]
+"""In memory a float, infinite ones included, or None; see `hindmost.store.estimates`."""
 Microseconds = Annotated[
-    float | None, msgspec.Meta(description="microseconds; null is infinitely late, or not known")
+    float | None,
+    msgspec.Meta(
+        description='microseconds; "inf" is infinitely late, null is not known',
+        extra_json_schema={INFINITE: True},
+    ),
 ]
 
 

@@ -7,7 +7,7 @@ from typing import Literal, TypedDict
 
 from hindmost.store.estimates import Value
 from hindmost.store.predictions import Interval
-from hindmost.store.types import Count, Note, Share
+from hindmost.store.types import Count, Note, Number, Share
 
 Outcome = Literal["equivalent", "different", "open"]
 
@@ -19,8 +19,8 @@ class Ratio(TypedDict):
     """
 
     ratio: float
-    low: float | None
-    high: float | None
+    low: Number
+    high: Number
     margin: float
     pairs: Count
     outcome: Outcome

@@ -7,7 +7,6 @@ what is kept, the way to go on.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -18,6 +17,7 @@ from hindmost.errors import HindmostError, Interrupted, StudyError, UsageError
 from hindmost.exits import Exit
 from hindmost.plan.secrets import trust, untrusted
 from hindmost.store import Study, name_of
+from hindmost.store.estimates import encode
 from hindmost.store.study import read_only
 from hindmost.studies.talk import Talk
 
@@ -108,7 +108,7 @@ def write_answer(
     """
     render, render_table = renderers
     document = cast("Mapping[str, Any]", answer)
-    study.write(file, json.dumps(document, allow_nan=False))
+    study.write(file, encode(document))
     where = study.write_page(render(answer), page)
     notes = (f"page: {where}", f"study: {study.folder}")
     return Shown(document, lambda: render_table(answer), exit_code, notes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -14,7 +14,9 @@ from hindmost.documents import read_bytes
 from hindmost.errors import StudyError, UsageError
 from hindmost.notes import Note
 from hindmost.store import Study, name_of, now_utc
+from hindmost.store.estimates import Value
 from hindmost.store.listing import Listed, Listing
+from hindmost.store.reading import revive
 
 FILES = {
     "measure": ("result.json", "report.html"),
@@ -29,9 +31,10 @@ DEEPEST = 6
 
 
 class _Figure(msgspec.Struct):
-    value: float | None = None
-    low: float | None = None
-    high: float | None = None
+    value: float | Literal["inf"] | None = None
+    low: float | Literal["inf"] | None = None
+    high: float | Literal["inf"] | None = None
+    censored_runs: int = 0
 
 
 class _Answer(msgspec.Struct):
@@ -120,13 +123,18 @@ def _read(study: Study, name: str) -> Listed:
         "verdict": verdict,
         "headline": answer.headline,
         "runs": _runs(study.folder),
-        "latency_us": {
-            label: {"value": one.value, "low": one.low, "high": one.high}
-            for label, one in answer.latency_us.items()
-        },
+        "latency_us": _figures(answer),
         "page": page if (study.folder / page).exists() else None,
         "busy": study.busy(),
         "fault": None,
+    }
+
+
+def _figures(answer: _Answer) -> dict[str, Value]:
+    stored = {label: msgspec.structs.asdict(one) for label, one in answer.latency_us.items()}
+    found = revive({"schema": "hindmost.measure/1", "latency_us": stored})["latency_us"]
+    return {
+        label: {"value": one["value"], "low": one["low"], "high": one["high"]} for label, one in found.items()
     }
 
 

@@ -57,6 +57,7 @@ def fit(
     from hindmost.models.fit import account, fit_clone, read_logs
     from hindmost.models.writing import clone_text
     from hindmost.report.fit.terminal import render_fit
+    from hindmost.store.estimates import encode
 
     if threads is not None and not 1 <= threads <= 1024:
         raise UsageError(
@@ -90,7 +91,7 @@ def fit(
 
         page.write_text(render_fit_page(result), encoding="utf-8")
     if json_:
-        print(json.dumps(result, allow_nan=False))
+        print(encode(result))
     elif out is None:
         print(text, end="")
         say(render_fit(result))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated
 
 from hindmost.cli.clone.load import ArrivalsOf, Backlog, Requests, Seed
@@ -38,6 +37,7 @@ def simulate(
     from hindmost.models.simulation import Design, simulated
     from hindmost.plan.units import parse_quantiles
     from hindmost.report.simulation.terminal import render_prediction
+    from hindmost.store.estimates import encode
 
     load = one_load(rate, utilisation)
     check_counts(requests, seed)
@@ -53,7 +53,7 @@ def simulate(
     )
     found = simulated(loaded, load, design)
     if json_:
-        print(json.dumps(found, allow_nan=False))
+        print(encode(found))
     else:
         print(render_prediction(loaded.name, found), end="")
     return Exit.DONE

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -68,6 +67,7 @@ def sweep(
     from hindmost.models.simulation import Design
     from hindmost.report.sweep.page import render_sweep_page
     from hindmost.report.sweep.terminal import render_sweep
+    from hindmost.store.estimates import encode
 
     check_counts(requests, seed)
     if out is not None:
@@ -93,7 +93,7 @@ def sweep(
     if out is not None:
         out.write_text(render_sweep_page(document.typed), encoding="utf-8")
     if json_:
-        print(json.dumps(document, allow_nan=False))
+        print(encode(document))
     else:
         print(render_sweep(document.typed), end="")
     if out is not None:

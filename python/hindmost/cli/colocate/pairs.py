@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -45,6 +44,7 @@ def pairs(
     from hindmost.errors import UsageError
     from hindmost.plan import parse_duration
     from hindmost.report.colocation.pairs import render_pairs, render_pairs_page
+    from hindmost.store.estimates import encode
     from hindmost.studies.colocation.pairs import pairs as measured
 
     if not cards:
@@ -65,8 +65,8 @@ def pairs(
         seed=seed,
         say=say,
     )
-    print(json.dumps(document) if json_ else render_pairs(document), end="\n" if json_ else "")
-    texts = {out: json.dumps(document, indent=1) + "\n"}
+    print(encode(document) if json_ else render_pairs(document), end="\n" if json_ else "")
+    texts = {out: encode(document, indent=1) + "\n"}
     if page is not None:
         texts[page] = render_pairs_page(document)
     put_files(texts)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -236,6 +235,7 @@ def _rank(server: Card, jobs: Sequence[Card], options: Options, *, as_json: bool
     from hindmost.errors import HindmostError
     from hindmost.plan import parse_percent
     from hindmost.report.colocation.profile import prometheus_text, render_answer, render_neighbours
+    from hindmost.store.estimates import encode
 
     asked: dict[str, Any] = {
         "within": options.share,
@@ -253,11 +253,11 @@ def _rank(server: Card, jobs: Sequence[Card], options: Options, *, as_json: bool
                 other="JOB",
             )
         ranking = neighbours(server, jobs, **asked)
-        print(json.dumps(ranking) if as_json else render_neighbours(ranking), end="\n" if as_json else "")
+        print(encode(ranking) if as_json else render_neighbours(ranking), end="\n" if as_json else "")
         return int(EXITS[ranking["jobs"][0]["answer"]])
     answer = ask(jobs[0], server, **asked)
     failure = None if options.prometheus is None else written(options.prometheus, prometheus_text(answer))
-    print(json.dumps(answer) if as_json else render_answer(answer), end="\n" if as_json else "")
+    print(encode(answer) if as_json else render_answer(answer), end="\n" if as_json else "")
     if failure is not None:
         raise HindmostError(
             "unwritable-file",
@@ -273,6 +273,7 @@ def _advise(server: Card, jobs: Sequence[Card], options: Options, *, as_json: bo
     from hindmost.colocation.advice import advise, command_of, files_of
     from hindmost.plan import parse_term
     from hindmost.report.colocation.advice import render_advice
+    from hindmost.store.estimates import encode
     from hindmost.store.files import install
     from hindmost.targets.cpus import parse_cpus
 
@@ -303,7 +304,7 @@ def _advise(server: Card, jobs: Sequence[Card], options: Options, *, as_json: bo
     )
     texts = files_of(document, options.unit)
     if as_json:
-        print(json.dumps(document))
+        print(encode(document))
     else:
         commands = {one["job"]: command_of(one, at, promise) for one in document["jobs"]}
         print(render_advice(document, commands), end="")
@@ -316,6 +317,7 @@ def _measure(server: Card, jobs: Sequence[Card], options: Options, *, as_json: b
     from hindmost.plan import parse_duration, parse_rate
     from hindmost.report.colocation.corun import render_corun
     from hindmost.report.colocation.corun_page import render_corun_page
+    from hindmost.store.estimates import encode
     from hindmost.studies.colocation.corun import corun
 
     refuse_files({"--out": options.out, "--page": options.page})
@@ -330,8 +332,8 @@ def _measure(server: Card, jobs: Sequence[Card], options: Options, *, as_json: b
         seed=1 if options.seed is None else options.seed,
         say=say,
     )
-    print(json.dumps(document) if as_json else render_corun(document), end="\n" if as_json else "")
-    texts = {options.out: json.dumps(document, indent=1) + "\n"}
+    print(encode(document) if as_json else render_corun(document), end="\n" if as_json else "")
+    texts = {options.out: encode(document, indent=1) + "\n"}
     if options.page is not None:
         texts[options.page] = render_corun_page(document)
     put_files(texts)
@@ -343,6 +345,7 @@ def _show_slower(options: Options, *, as_json: bool) -> int:
     from hindmost.colocation.slower import grown, read_services
     from hindmost.plan import parse_share
     from hindmost.report.colocation.tail import render_tail
+    from hindmost.store.estimates import encode
 
     quantiles = options.quantiles or "50,90,99"
     try:
@@ -364,5 +367,5 @@ def _show_slower(options: Options, *, as_json: bool) -> int:
         beside=None if options.beside is None else read_services(options.beside),
         seed=1 if options.seed is None else options.seed,
     )
-    print(json.dumps(document) if as_json else render_tail(document), end="\n" if as_json else "")
+    print(encode(document) if as_json else render_tail(document), end="\n" if as_json else "")
     return Exit.DONE

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -67,6 +66,7 @@ def profile(
     from hindmost.errors import UsageError
     from hindmost.plan import parse_duration
     from hindmost.report.colocation.profile import render_profile
+    from hindmost.store.estimates import encode
     from hindmost.studies.colocation.profile import RULERS
     from hindmost.studies.colocation.profile import profile as profiled
     from hindmost.studies.colocation.units import Counter
@@ -126,6 +126,6 @@ def profile(
         seed=seed,
         say=say,
     )
-    print(json.dumps(card) if json_ else render_profile(card), end="\n" if json_ else "")
-    put_files({out: json.dumps(card, indent=1) + "\n"})
+    print(encode(card) if json_ else render_profile(card), end="\n" if json_ else "")
+    put_files({out: encode(card, indent=1) + "\n"})
     return Exit.DONE

@@ -69,6 +69,8 @@ def stressors(
     begin at one moment, each on its own processor. Memory stressors measure the caches' sizes instead of
     believing what the processor says. Ctrl-C ends them and shows the work so far.
     """
+    from hindmost.store.estimates import encode
+
     options = {
         "--run": run,
         "--list": list_,
@@ -117,8 +119,8 @@ def stressors(
 
     refuse_files({"--out": out, "--picture": picture})
     document = certify(cpu, bursts=5 if bursts is None else bursts, say=say)
-    print(json.dumps(document) if json_ else render_rulers(document), end="\n" if json_ else "")
-    put_files({out: json.dumps(document, indent=1) + "\n", picture: drawn(document)})
+    print(encode(document) if json_ else render_rulers(document), end="\n" if json_ else "")
+    put_files({out: encode(document, indent=1) + "\n", picture: drawn(document)})
     return Exit.DONE
 
 
@@ -136,6 +138,7 @@ def _run(
 ) -> int:
     from hindmost.plan import parse_duration, parse_share
     from hindmost.report.colocation.rulers import render_stress
+    from hindmost.store.estimates import encode
     from hindmost.store.pairs import STRESS_SCHEMA, Stress
     from hindmost.studies.colocation.stress import stress
     from hindmost.targets.cpus import parse_cpus
@@ -158,5 +161,5 @@ def _run(
         say=say,
     )
     document: Stress = {"schema": STRESS_SCHEMA, "rulers": found}
-    print(json.dumps(document) if as_json else render_stress(document), end="\n" if as_json else "")
+    print(encode(document) if as_json else render_stress(document), end="\n" if as_json else "")
     return Exit.DONE

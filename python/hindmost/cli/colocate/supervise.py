@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -54,6 +53,7 @@ def supervise(
     from hindmost.plan import parse_duration
     from hindmost.plan.term import parse_term
     from hindmost.report.colocation.supervision import render_supervision, render_window
+    from hindmost.store.estimates import encode
     from hindmost.studies.colocation.supervision.controller import Rules
     from hindmost.studies.colocation.supervision.document import document_of, window_of
     from hindmost.studies.colocation.supervision.procedure import SuperviseRequest
@@ -106,10 +106,10 @@ def supervise(
 
     document = document_of(supervised(request, tell))
     if json_:
-        print(json.dumps(document, allow_nan=False))
+        print(encode(document))
     else:
         print(render_supervision(document), end="")
-    put_files({out: json.dumps(document, indent=1, allow_nan=False) + "\n"})
+    put_files({out: encode(document, indent=1) + "\n"})
     if document["job_exit"] is not None and document["job_exit"] > 0:
         return document["job_exit"]
     if not document["windows"]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -64,9 +63,10 @@ def _diagnosis(file: Path, page: Path, *, as_json: bool) -> int:
     from hindmost.report.diagnosis.page import render_diagnosis_page
     from hindmost.report.diagnosis.terminal import render_diagnosis
     from hindmost.store.diagnosis import read_diagnosis
+    from hindmost.store.estimates import encode
 
     document = read_diagnosis(file)
-    print(json.dumps(document) + "\n" if as_json else render_diagnosis(document), end="")
+    print(encode(document) + "\n" if as_json else render_diagnosis(document), end="")
     put_files({page: render_diagnosis_page(document)})
     say(f"page: {page}")
     return Exit.DONE

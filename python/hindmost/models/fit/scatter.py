@@ -15,10 +15,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from hindmost.documents import read_json
 from hindmost.errors import StudyError, UsageError
 from hindmost.models.document import SCHEMA, Clone
 from hindmost.models.simulation import Design, run_points
+from hindmost.store.reading import read_document
 
 LEAST, MOST = 0.05, 1.0
 """Standard deviation over mean that services may have: a law that hardly scatters, and the exponential's."""
@@ -87,7 +87,7 @@ def find_scatter(cost_us: float, wake_us: float, outside_us: float, folder: Path
         The load was too low or too high.
     """
     try:
-        result = read_json(folder / "result.json")
+        result = read_document(folder / "result.json")
         measured = [
             float(run["latency_us"]["p95"])
             for run in result["runs"]

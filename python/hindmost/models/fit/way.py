@@ -12,11 +12,11 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 
-from hindmost.documents import read_json
 from hindmost.errors import StudyError, UsageError
 from hindmost.models.document import Clone
 from hindmost.models.simulation import Design, run_points
 from hindmost.stats import positive_mean_interval
+from hindmost.store.reading import read_document
 
 NEAR = 0.9
 """Share of the clone's own median above which a study's tells that the way is short beside the services, and
@@ -57,7 +57,7 @@ def find_way(clone: Clone, folder: Path) -> Way:
         The load was too high, or the clone is later than its original without any way.
     """
     try:
-        result = read_json(folder / "result.json")
+        result = read_document(folder / "result.json")
         medians = [float(run["latency_us"]["p50"]) for run in result["runs"] if not run.get("set_aside")]
         rate = float(result["throughput"]["achieved"])
     except (OSError, ValueError, KeyError, TypeError) as error:

@@ -1,6 +1,5 @@
 """The page of an attribution: the answer first, then all that it rests on; one file, without scripts."""
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -146,13 +145,9 @@ def _runs(load: "Load", label: str) -> Drawn:
 
 
 def _mean(cell: "Cell", label: str) -> tuple[float | None, float | None, float | None]:
-    """Mean of a cell and its ends; where a run was infinitely late, so is what is not known."""
+    """Mean of a cell and its ends."""
     found = cell["latency_us"].get(label)
-    if not found:
-        return (None, None, None)
-    late = math.inf if None in cell["values"].get(label, []) else None
-    value = late if found["value"] is None else found["value"]
-    return (value, found["low"], late if found["high"] is None else found["high"])
+    return (found["value"], found["low"], found["high"]) if found else (None, None, None)
 
 
 def _pooled(answer: "QuantileAnswer") -> tuple[Any, Drawn] | None:

@@ -133,7 +133,7 @@ def before_after(one: "Confirmation", label: str) -> "Markup | None":
     for place, (name, side) in enumerate(sides):
         runs = side["values"].get(label, [])
         for shift, value in zip(spread(runs, y), runs, strict=True):
-            if value is not None:
+            if value is not None and value != math.inf:
                 plot.dot(
                     x(place) + shift,
                     y(value),
@@ -141,8 +141,7 @@ def before_after(one: "Confirmation", label: str) -> "Markup | None":
                     title=f"{name}: {numbers.latency(value)}",
                     radius=2.6,
                 )
-        infinite = sum(1 for value in runs if value is None)
-        if infinite:
+        if infinite := runs.count(math.inf):
             plot.text(
                 x(place), plot.top + 4, f"{numbers.INFINITE} {infinite}×", anchor="middle", cls="infinite"
             )
@@ -174,7 +173,8 @@ def spread(runs: Sequence[float | None], y: Scale, apart: float = 5.4) -> list[f
     """Shift each dot sideways, in pixels, just so far that none lies on another (a beeswarm)."""
     shifts = [0.0] * len(runs)
     placed: list[tuple[float, float]] = []
-    for at, place in sorted((y(v), place) for place, v in enumerate(runs) if v is not None):
+    known = [(y(v), place) for place, v in enumerate(runs) if v is not None and v != math.inf]
+    for at, place in sorted(known):
         near = [(x, other) for x, other in placed if abs(other - at) < apart]
         tries = (sign * step * apart / 3 for step in range(24) for sign in (1, -1))
         free = (t for t in tries if all(math.hypot(t - x, other - at) >= apart for x, other in near))
@@ -201,9 +201,9 @@ def drift(one: "Drift", name: str) -> "Markup | None":
         x_title="block",
     )
     for block, value in enumerate(one["values"], 1):
-        if value is None:
+        if value == math.inf:
             plot.text(x(block), y.end + 4, numbers.INFINITE, anchor="middle", cls="infinite")
-        else:
+        elif value is not None:
             plot.dot(
                 x(block), y(value), cls="point", title=f"block {block}: {numbers.latency(value)}", radius=3.0
             )

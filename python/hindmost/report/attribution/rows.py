@@ -45,7 +45,9 @@ class Row(Plot):
 
     def mark(self, value: float | None, cls: str) -> None:
         """Draw a value; an infinite one is a sign at the edge."""
-        if value is None or math.isinf(value):
+        if value is None:
+            return
+        if math.isinf(value):
             self.text(self.scale.end, self.middle + 5, numbers.INFINITE, anchor="end", cls="infinite")
         else:
             self.dot(self.scale(value), self.middle, cls=cls, radius=4.0)
@@ -161,8 +163,8 @@ def strips(cells: Sequence["Cell"], label: str) -> "tuple[Markup, list[Markup]]"
             plot.add("path", d="".join(f"M{scale(v):.1f} 3v{HEIGHT - 6:g}" for v in known), class_="stroke")
         if mean and mean["value"] is not None:
             plot.mark(mean["value"], "mark mean")
-        if len(known) < len(runs):
-            times = f"{numbers.INFINITE} {len(runs) - len(known)}×"
+        if late := runs.count(math.inf):
+            times = f"{numbers.INFINITE} {late}×"
             plot.text(WIDTH - 2, plot.middle + 5, times, anchor="end", cls="label")
         drawn.append(_svg(plot))
     return _time_axis(scale, ticks), drawn

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from hindmost.plan.batching import batching_text
@@ -62,7 +63,7 @@ def improvement(doc: Batching, width: float) -> str | None:
         [
             (_seconds(side), 100.0 * (1.0 - ratio))
             for side in _intervals(rate)
-            if (ratio := _ratio(side, "mean")) is not None
+            if (ratio := _ratio(side, "mean")) is not None and ratio < math.inf
         ]
         for rate in doc["rates"]
     ]

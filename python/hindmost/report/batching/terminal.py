@@ -66,7 +66,7 @@ def _table(document: Batching, rate: BatchingRate) -> list[str]:
 
 def _figure(side: BatchingSide, name: str) -> str:
     one = side["latency_us"].get(name)
-    return numbers.MISSING if one is None else numbers.latency(one["value"], missing=numbers.INFINITE)
+    return numbers.MISSING if one is None else numbers.latency(one["value"])
 
 
 def _ratio(side: BatchingSide, by: str) -> str:
@@ -75,6 +75,8 @@ def _ratio(side: BatchingSide, by: str) -> str:
         return numbers.MISSING
     ratio = one["ratio"]
     ends = (
-        "" if ratio["low"] is None or ratio["high"] is None else f" [{ratio['low']:.2f}, {ratio['high']:.2f}]"
+        ""
+        if ratio["low"] is None or ratio["high"] is None
+        else f" [{numbers.number(ratio['low'], 2)}, {numbers.number(ratio['high'], 2)}]"
     )
-    return f"{ratio['value']:.2f}{ends}"
+    return f"{numbers.number(ratio['value'], 2)}{ends}"

@@ -28,7 +28,7 @@ def drawable(curve: Curve | None) -> tuple[list[float], Values]:
     if not curve:
         return [], []
     rows = sorted(
-        (q, math.inf if us is None or not math.isfinite(us) else us)
+        (q, math.inf if us is None else us)
         for q, us in zip(curve.get("q") or [], curve.get("us") or [], strict=False)
         if q is not None and 0 <= q < 1
     )

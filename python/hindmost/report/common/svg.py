@@ -42,7 +42,7 @@ class Scale:
 
 def linear_ticks(low: float, high: float, wanted: int = 5) -> list[float]:
     """Round ticks (1, 2, 5 times a power of ten) inside ``low .. high``."""
-    if not high > low:
+    if not 0.0 < high - low < math.inf:
         return [low]
     raw = (high - low) / max(1, wanted)
     power = 10 ** math.floor(math.log10(raw))
@@ -65,8 +65,8 @@ def log_ticks(low: float, high: float) -> list[float]:
 
 
 def log_domain(values: Sequence[float], floor: float = 0.01) -> tuple[float, float]:
-    """Range for a log axis that holds all ``values`` with some air, at least a factor of two wide."""
-    positive = [max(v, floor) for v in values] or [1.0, 10.0]
+    """Range for a log axis that holds all finite values with some air, at least a factor of two wide."""
+    positive = [max(v, floor) for v in values if math.isfinite(v)] or [1.0, 10.0]
     low, high = min(positive) / 1.15, max(positive) * 1.15
     if high / low < 2:
         middle = math.sqrt(low * high)
@@ -75,10 +75,11 @@ def log_domain(values: Sequence[float], floor: float = 0.01) -> tuple[float, flo
 
 
 def linear_domain(values: Sequence[float], *, zero: bool = False) -> tuple[float, float]:
-    """Range for a linear axis that holds all ``values`` with some air."""
-    if not values:
+    """Range for a linear axis that holds all finite values with some air."""
+    finite = [v for v in values if math.isfinite(v)]
+    if not finite:
         return (0.0, 1.0)
-    low, high = min(values), max(values)
+    low, high = min(finite), max(finite)
     air = 0.08 * (high - low) or 0.1 * abs(high) or 1.0
     return (0.0 if zero else max(0.0, low - air) if low >= 0 else low - air, high + air)
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from hindmost.report.common import numbers
 from hindmost.report.common.axes import time_ticks
+from hindmost.report.common.document import finite
 from hindmost.report.common.overlay import COLOURS, colour, overlaid
 from hindmost.report.common.svg import Plot, linear_ticks, log10, log_domain
 from hindmost.store.comparison import Comparison, Contrast
@@ -27,7 +28,7 @@ def ratios(doc: Comparison, width: float) -> str | None:
         for place, against in enumerate(doc["against"], 1)
         if (one := (against["calm"] if calm else against["latency"]).get(name)) is not None
     ]
-    known = [line for line in lines if line[2]["ratio"]["value"] is not None]
+    known = [line for line in lines if finite([line[2]["ratio"]["value"]])]
     if not known:
         return None
     margin = doc["margin"]
@@ -53,11 +54,8 @@ def ratios(doc: Comparison, width: float) -> str | None:
         value, low, high = one["ratio"]["value"], one["ratio"]["low"], one["ratio"]["high"]
         if value is None:
             continue
-        if low is not None:
-            plot.line(
-                [(x(max(low, x.low)), at), (x(x.high if high is None else min(high, x.high)), at)],
-                colour(place),
-            )
+        if low is not None and high is not None:
+            plot.line([(x(low), at), (x(high), at)], colour(place))
         side = doc["sides"][place]["label"]
         title = f"{side}, {name}: {value:.3f}, {one['word']}"
         plot.dot(x(value), at, cls="hollow" if calm else f"c{place % COLOURS}", title=title, radius=4.0)
@@ -98,11 +96,13 @@ def runs(doc: Comparison, name: str, width: float) -> str | None:
 
     for place, column in enumerate(columns):
         for number, us in enumerate(column):
+            if us is None:
+                continue
             side = doc["sides"][place]
-            said = numbers.latency(us, missing=numbers.INFINITE)
+            said = numbers.latency(us)
             plot.dot(
                 at(place, number),
-                y.end if us is None else y(us),
+                y(us),
                 cls=f"c{place % COLOURS}",
                 title=f"{side['label']}, run {side['runs'][number]}: {said}",
             )

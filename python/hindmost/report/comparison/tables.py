@@ -1,9 +1,11 @@
 """Rows of a comparison that terminal and page have in common."""
 
+import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from hindmost.report.common import numbers
+from hindmost.report.common.document import finite
 from hindmost.store.comparison import Against, Comparison, Contrast, Side
 
 IN_WORDS = {
@@ -64,34 +66,31 @@ def _table(one: Against, what: str) -> dict[str, Contrast]:
 
 def _value(side: Side, what: str, name: str) -> str:
     estimate = (side["calm_us"] if what == "calm" else side["latency_us"]).get(name)
-    return (
-        numbers.MISSING if estimate is None else numbers.latency(estimate["value"], missing=numbers.INFINITE)
-    )
+    return numbers.MISSING if estimate is None else numbers.latency(estimate["value"])
 
 
 def ratio(one: Contrast) -> str:
     """Write a ratio and its interval."""
     found = one["ratio"]
-    if found["value"] is None:
-        bound = "" if found["low"] is None else f" [{_times(found['low'])}, {numbers.INFINITE}]"
-        return f"{numbers.INFINITE}{bound}" if bound else numbers.MISSING
     if found["low"] is None:
         return _times(found["value"])
     return f"{_times(found['value'])} [{_times(found['low'])}, {_times(found['high'])}]"
 
 
 def _times(value: float | None) -> str:
-    return numbers.INFINITE if value is None else f"{value:.3f}" if value < 2.0 else f"{value:.3g}"
+    if value is None or value == math.inf:
+        return numbers.number(value)
+    return f"{value:.3f}" if value < 2.0 else f"{value:.3g}"
 
 
 def difference(one: Contrast) -> str:
     """Write a difference with its interval, in one unit."""
     found = one["difference_us"]
-    if found["value"] is None:
-        return numbers.MISSING
+    if found["value"] is None or math.isinf(found["value"]):
+        return numbers.number(found["value"])
     known = [us for us in (found["value"], found["low"], found["high"]) if us is not None]
     unit = numbers.unit_for([10.0 * abs(us) for us in known])
-    places = numbers.decimals(max(abs(us) for us in known) / unit.us)
+    places = numbers.decimals(max(abs(us) for us in finite(known)) / unit.us)
     value, *ends = (numbers.number(us / unit.us, places) for us in known)
     sign = "+" if known[0] > 0 else ""
     span = f" [{ends[0]}, {ends[1]}]" if len(ends) == 2 else ""

@@ -1,5 +1,6 @@
 """The index page of a folder: its studies with links, and how each target fared over time."""
 
+import math
 from functools import partial
 from typing import TYPE_CHECKING, cast
 from urllib.parse import quote
@@ -64,7 +65,7 @@ def trend(studies: "list[Listed]", name: str, width: float) -> str | None:
         for label in TRENDS
         if (found := one["latency_us"].get(label))
         for us in (found["value"], found["low"], found["high"])
-        if us is not None
+        if us is not None and math.isfinite(us)
     ]
     if not known:
         return None
@@ -79,9 +80,8 @@ def trend(studies: "list[Listed]", name: str, width: float) -> str | None:
             if found is None or found["value"] is None:
                 continue
             at = x(float(place))
-            if found["low"] is not None:
-                top = y.end if found["high"] is None else y(found["high"])
-                plot.line([(at, y(found["low"])), (at, top)], f"side {cls}")
+            if found["low"] is not None and found["high"] is not None:
+                plot.line([(at, y(found["low"])), (at, y(found["high"]))], f"side {cls}")
             when = writing.moment(one["created"] or "")
             title = f"{one['folder']}: {label} {numbers.latency(found['value'])}, {when}"
             plot.dot(at, y(found["value"]), cls=cls, title=title)

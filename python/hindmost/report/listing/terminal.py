@@ -1,5 +1,6 @@
 """A list of studies for the terminal: one line a study."""
 
+import math
 from typing import TYPE_CHECKING, cast
 
 from hindmost.report.common import numbers, writing
@@ -42,11 +43,9 @@ def figure(one: "Listed", name: str) -> str:
     found = one["latency_us"].get(name)
     if found is None:
         return numbers.MISSING
-    if found["value"] is None:
-        return numbers.INFINITE
-    if found["low"] is None:
-        return numbers.latency(found["value"])
-    unit = numbers.unit_for([found["value"]])
-    written = numbers.interval(found["value"], found["low"], found["high"], unit)
-    high = written.high if found["high"] is not None else numbers.INFINITE
-    return f"{written.value} [{written.low}, {high}]{numbers.THIN}{unit.name}"
+    value, low, high = found["value"], found["low"], found["high"]
+    if value is None or value == math.inf or low is None:
+        return numbers.latency(value)
+    unit = numbers.unit_for([value])
+    written = numbers.interval(value, low, high, unit)
+    return f"{written.value} [{written.low}, {written.high}]{numbers.THIN}{unit.name}"

@@ -29,7 +29,7 @@ def account(doc: Measure) -> list[tuple[str, str]]:
         text += f" ({numbers.count(doc['counts']['misses'])} of the completed missed)"
     rows.append(("requests", text))
     merged = [
-        f"{label} {numbers.latency(doc['merged_us'][label], missing=numbers.INFINITE)}"
+        f"{label} {numbers.latency(doc['merged_us'][label])}"
         for label in labels(doc["merged_us"])
         if label != "mean"
     ]

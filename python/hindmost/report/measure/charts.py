@@ -130,7 +130,7 @@ def runs(doc: Measure, width: float, label: str) -> str | None:
     values = finite([v for _, v, _ in points] + [look["value"] for look in path])
     if not points or not (values or any(v == math.inf for _, v, _ in points)):
         return None
-    band = [k for k in path if k["value"] is not None and k["low"] is not None and k["high"] is not None]
+    band = [k for k in path if len(finite((k["value"], k["low"], k["high"]))) == 3]
     low, high = run_domain(values, band)
     plot = Plot(
         width,

@@ -80,7 +80,7 @@ def runs_data(doc: Measure) -> dict[str, Any] | None:
     for label in labels(*(run["latency_us"] for run in doc["runs"])):
         points = [run_value(run["latency_us"], label) for run in doc["runs"]]
         looks = {at(look): look for look in doc["stopping"]["path"].get(label, [])}
-        band = [k for k in looks.values() if None not in (k["value"], k["low"], k["high"])]
+        band = [k for k in looks.values() if len(finite((k["value"], k["low"], k["high"]))) == 3]
         values = finite([*points, *(k["value"] for k in band)])
         low, high = run_domain(values, band)
         shown = [looks.get(n) for n in names]

@@ -13,10 +13,7 @@ def lines(doc: Measure) -> list[tuple[str, str]]:
         return []
     rows = []
     for host in machines["hosts"]:
-        seen = ", ".join(
-            f"{name} {numbers.latency(value, missing=numbers.INFINITE)}"
-            for name, value in host["latency_us"].items()
-        )
+        seen = ", ".join(f"{name} {numbers.latency(value)}" for name, value in host["latency_us"].items())
         share = host["share_of_slowest"]
         tail = f"; {numbers.percent(share)} of the slowest 1 %" if share is not None else ""
         rows.append((f"  {host['host']}", f"{seen}{tail}; clock {clock(host)}; channel {silence(host)}"))

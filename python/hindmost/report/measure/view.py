@@ -104,10 +104,7 @@ def connections(doc: Measure) -> str:
 def endpoint(one: Endpoint) -> str:
     """Say what became of the requests of one server of several."""
     text, _ = accounting(one["counts"])
-    merged = [
-        f"{name} {numbers.latency(one['merged_us'][name], missing=numbers.INFINITE)}"
-        for name in labels(one["merged_us"])
-    ]
+    merged = [f"{name} {numbers.latency(one['merged_us'][name])}" for name in labels(one["merged_us"])]
     return f"{one['address']}: {text}; {', '.join(merged)} (all runs merged)"
 
 
@@ -384,5 +381,5 @@ def alone(instance: Mapping[str, Any], label: str) -> str:
         return value
     if one["low"] is None:
         return f"{value} (too short for an interval)" if one["too_short"] else value
-    low, high = numbers.latency(one["low"]), numbers.latency(one["high"], missing=numbers.INFINITE)
+    low, high = numbers.latency(one["low"]), numbers.latency(one["high"])
     return f"{value} [{low}, {high}]"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
@@ -9,6 +10,7 @@ from typing import NamedTuple
 from hindmost.plan.objective import parse_objective
 from hindmost.report.common import numbers
 from hindmost.report.common.axes import time_ticks
+from hindmost.report.common.document import finite
 from hindmost.report.common.sheet import drawing, render
 from hindmost.report.common.svg import Plot, log10, log_domain, log_ticks
 from hindmost.report.measure.values import labels
@@ -76,7 +78,11 @@ def _told(row: Row) -> bool:
 
 
 def _end(rate: float | None) -> str:
-    return "a rate beyond those that are searched" if rate is None else numbers.rate(float(f"{rate:.3g}"))
+    return (
+        "a rate beyond those that are searched"
+        if rate in (None, math.inf)
+        else numbers.rate(float(f"{rate:.3g}"))
+    )
 
 
 def _cells(row: Row, names: Sequence[str]) -> list[str]:
@@ -86,12 +92,14 @@ def _cells(row: Row, names: Sequence[str]) -> list[str]:
         if one is None:
             cells.append(numbers.MISSING)
             continue
-        unit = numbers.unit_for([one["value"]] if one["value"] is not None else [])
-        shown = numbers.interval(one["value"], one["low"], one["high"], unit)
-        bounds = f" [{shown.low}, {shown.high}]" if one["low"] is not None else ""
-        cells.append(
-            numbers.INFINITE if one["value"] is None else f"{shown.value}{bounds}{numbers.THIN}{unit.name}"
-        )
+        value, low, high = one["value"], one["low"], one["high"]
+        if value is None or value == math.inf:
+            cells.append(numbers.latency(value))
+            continue
+        unit = numbers.unit_for([value])
+        shown = numbers.interval(value, low, high, unit)
+        bounds = f" [{shown.low}, {shown.high}]" if low is not None else ""
+        cells.append(f"{shown.value}{bounds}{numbers.THIN}{unit.name}")
     return cells
 
 
@@ -103,7 +111,7 @@ def chart(document: Search, rows: Sequence[Row], names: Sequence[str], width: fl
     if not values:
         return None
     rates = [row.step["rate_per_s"] for row in drawn]
-    ends = [end for end in (document["low_per_s"], document["high_per_s"]) if end is not None]
+    ends = finite((document["low_per_s"], document["high_per_s"]))
     ends = ends if any(_told(row) for row in rows) else []
     plot = Plot(width, 380, "Latency of each percentile against the rate", top=24)
     plot.text(4, 12, "latency", cls="name")
@@ -133,9 +141,8 @@ def chart(document: Search, rows: Sequence[Row], names: Sequence[str], width: fl
         plot.line([(x(row.step["rate_per_s"]), y(us)) for row, us in known if row.counts], f"pair {colour}")
         for row, us in known:
             one, at = row.latency_us[name], x(row.step["rate_per_s"])
-            if one["low"] is not None:
-                high = y.high if one["high"] is None else one["high"]
-                plot.line([(at, y(one["low"])), (at, y(high))], f"pair {colour}")
+            if one["low"] is not None and one["high"] is not None:
+                plot.line([(at, y(one["low"])), (at, y(one["high"]))], f"pair {colour}")
             title = f"{name} at {numbers.rate(row.step['rate_per_s'])}: {numbers.latency(us)}"
             title += "" if row.counts else f" ({IN_WORDS[row.step['outcome']]})"
             plot.dot(at, y(us), cls=colour if row.counts else f"hollow {colour}", title=title)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import sys
 import textwrap
@@ -42,8 +43,8 @@ def _value(step: SearchStep) -> str:
     if not step["runs"]:
         return "no finished run"
     if step["value_us"] is None:
-        return "infinitely late"
-    if step["low_us"] is None or step["high_us"] is None:
+        return "not known"
+    if step["value_us"] == math.inf or step["low_us"] is None or step["high_us"] is None:
         return format_us(step["value_us"])
     return f"{format_us(step['value_us'])} [{format_us(step['low_us'])}, {format_us(step['high_us'])}]"
 

@@ -60,10 +60,7 @@ def row(document: Trial, place: int) -> list[str]:
     """The cells of one level."""
     level = document["levels"][place]
     mark = "* " if place == document["best"] else "  "
-    figures = [
-        numbers.latency(level["latency_us"][name]["value"], missing=numbers.INFINITE)
-        for name in columns(document)
-    ]
+    figures = [numbers.latency(level["latency_us"][name]["value"]) for name in columns(document)]
     return [f"{mark}{level['level']}", *figures, *(_ratio(level, name) for name in _ratios(document))]
 
 

@@ -1,10 +1,12 @@
 """The page of a verification: latency against load, original and clone, and their ratios with the margins."""
 
+import math
 from functools import partial
 from typing import TYPE_CHECKING
 
 from hindmost.report.common import numbers
 from hindmost.report.common.axes import time_ticks
+from hindmost.report.common.document import finite
 from hindmost.report.common.sheet import drawing, render
 from hindmost.report.common.svg import Plot, linear_ticks, log10, log_domain
 from hindmost.report.verification.terminal import IN_WORDS, heads, margins, table
@@ -44,9 +46,7 @@ def curve(document: "Verification", name: str, width: float) -> str:
         if one["load"] <= max(0.8, highest)
     ]
     measured_us = [figure[who] for _, figure in points for who in ("original_us", "clone_us")]
-    everything = [us for _, us in simulated] + [
-        one["value"] for one in measured_us if one["value"] is not None
-    ]
+    everything = [us for _, us in simulated] + finite(one["value"] for one in measured_us)
     least, most = min(everything) / MOST_OF_A_BAR, max(everything) * MOST_OF_A_BAR
     for one in measured_us:
         everything += [min(max(us, least), most) for us in (one["low"], one["high"]) if us is not None]
@@ -67,7 +67,7 @@ def curve(document: "Verification", name: str, width: float) -> str:
         for load, figure in points:
             measured = figure["original_us"] if who == "original" else figure["clone_us"]
             value, low, high = measured["value"], measured["low"], measured["high"]
-            if value is None:
+            if value is None or value == math.inf:
                 continue
             at = x(load) + shift
             if low is not None and high is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from hindmost.errors import TargetError
 from hindmost.plan import MeasurePlan
 from hindmost.run.companions.companion import Companion, Scene
+from hindmost.store.estimates import encode
 
 FILE = "trace.json"
 
@@ -59,7 +59,7 @@ class StageTrace(Companion):
         document = self._document
         if document is None:
             return {}
-        (self.scene.folder / FILE).write_text(json.dumps(document, allow_nan=False), encoding="utf-8")
+        (self.scene.folder / FILE).write_text(encode(document), encoding="utf-8")
         culprits = [] if document["who"] is None else document["who"]["culprits"]
         return {
             "trace": {

@@ -2,15 +2,15 @@
 
 from typing import Literal, TypedDict
 
-from hindmost.store.types import Count, Share
+from hindmost.store.types import Count, Number, Share
 
 
 class PerWrite(TypedDict):
     """Requests that one write call took."""
 
-    mean: float | None
-    p50: float | None
-    p99: float | None
+    mean: Number
+    p50: Number
+    p99: Number
     most: Count | None
 
 
@@ -32,5 +32,5 @@ class Batches(TypedDict):
     asked: Literal["none", "nagle"] | float
     writes: Count
     requests_per_write: PerWrite
-    requests_per_segment: float | None
+    requests_per_segment: Number
     sizes: Sizes

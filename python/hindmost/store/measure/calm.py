@@ -4,7 +4,7 @@ from typing import Any, NotRequired, TypedDict
 
 from hindmost.store.estimates import Value
 from hindmost.store.measure.figures import Estimates
-from hindmost.store.types import Count, Label, Share, Verdict
+from hindmost.store.types import Count, Label, Number, Share, Verdict
 
 
 class CalmRefusal(TypedDict):
@@ -31,7 +31,7 @@ class RunCalm(TypedDict):
     counted_share: Share | None
     thefts: Count
     spells: Count
-    seen_us: float | None
+    seen_us: Number
     sources: list[str]
     refused: CalmRefusal | None
 
@@ -53,7 +53,7 @@ class Calm(TypedDict):
     taken_share: Share | None
     counted_share: Share | None
     thefts: Count
-    seen_us: float | None
+    seen_us: Number
     sources: list[str]
     unsettled: list[Label]
     refused: CalmRefusal | None

@@ -8,9 +8,8 @@ Rules that hold everywhere in the document:
 
 - Times named ``*_us`` are microseconds, ``*_s`` seconds, ``*_share`` fractions of 1; ``started`` and
   ``created`` are ISO 8601 in UTC.
-- JSON has no infinity. A ``null`` latency beside ``censored_runs > 0`` (or in a run or on a curve) means
-  *infinitely late*: that quantile was reached by unsent or timed-out requests. ``low`` and ``high`` are
-  ``null`` with ``censored_runs == 0`` when one run cannot carry an interval.
+- ``"inf"`` is *infinitely late*: that quantile was reached by unsent or timed-out requests. ``null`` is not
+  known: ``low`` and ``high`` of one run, which cannot carry an interval. What was not measured has no key.
 - Quantiles are labelled by their percentile, ``p50``, ``p99.9``; ``mean`` stands beside them.
 - ``due = done + errors + timeouts + unsent``; ``misses`` are part of ``done``. ``codes`` (of HTTP) add up to
   ``done`` and ``errors``, less those that were no whole reply.
@@ -41,6 +40,7 @@ from hindmost.store.types import (
     Label,
     Level,
     Microseconds,
+    Number,
     Reason,
     Share,
     Target,
@@ -59,8 +59,8 @@ class Kind(TypedDict):
 class Variance(TypedDict):
     """Spread of a quantile within a run and between runs; ``between_share`` is of the total variance."""
 
-    between_runs_sd_us: float | None
-    within_run_sd_us: float | None
+    between_runs_sd_us: Number
+    within_run_sd_us: Number
     between_share: Share | None
 
 
@@ -72,7 +72,7 @@ class Hysteresis(TypedDict):
     text: str
     values: NotRequired[dict[str, Any]]
     quantile: NotRequired[Label]
-    p: NotRequired[float | None]
+    p: NotRequired[Number]
 
 
 class SharesAt(TypedDict):

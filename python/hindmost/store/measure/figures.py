@@ -2,7 +2,7 @@
 
 from typing import Literal, TypedDict
 
-from hindmost.store.types import Count, Label, Level, Microseconds, Verdict
+from hindmost.store.types import Count, Label, Level, Microseconds, Number, Verdict
 
 
 class Estimate(TypedDict):
@@ -23,7 +23,7 @@ Values = dict[Label, Microseconds]
 class Throughput(TypedDict):
     """Requests per second; ``asked`` is null in a closed loop."""
 
-    asked: float | None
+    asked: Number
     achieved: float
 
 
@@ -31,8 +31,8 @@ class Rate(TypedDict):
     """Requests per second, with its interval over runs; ``low`` and ``high`` are null for a single run."""
 
     value: float
-    low: float | None
-    high: float | None
+    low: Number
+    high: Number
     runs: Count
 
 
@@ -51,10 +51,10 @@ class Saturation(TypedDict):
 
 
 class Curve(TypedDict):
-    """A quantile function, level against value; null is infinitely late."""
+    """A quantile function, level against value."""
 
     q: list[Level]
-    us: list[float | None]
+    us: list[Microseconds]
 
 
 class RunCurve(Curve):

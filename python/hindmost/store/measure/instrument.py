@@ -3,7 +3,7 @@
 from typing import Literal, TypedDict
 
 from hindmost.store.engine import Mark
-from hindmost.store.types import Count
+from hindmost.store.types import Count, Number
 
 
 class Figure(TypedDict):
@@ -16,10 +16,10 @@ class Figure(TypedDict):
 
     id: str
     title: str
-    value: float | None
+    value: Number
     unit: Literal["share", "per_s", "count", "us"]
-    mind_above: float | None
-    grave_above: float | None
+    mind_above: Number
+    grave_above: Number
     mark: Mark
 
 

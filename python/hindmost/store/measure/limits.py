@@ -2,7 +2,7 @@
 
 from typing import Any, Literal, NotRequired, TypedDict
 
-from hindmost.store.types import Blame, Count
+from hindmost.store.types import Blame, Count, Number
 
 
 class Limit(TypedDict):
@@ -21,9 +21,9 @@ class Limit(TypedDict):
     above: bool
     bound: float
     unit: Literal["us", "share", "per_s"]
-    value: float | None
-    low: float | None
-    high: float | None
+    value: Number
+    low: Number
+    high: Number
     about: NotRequired[str]
     runs: Count
     blame: Blame | None

@@ -5,15 +5,15 @@ from typing import Annotated, NotRequired, TypedDict
 import msgspec
 
 from hindmost.store.measure.figures import Curve
-from hindmost.store.types import Count, Label
+from hindmost.store.types import Count, Label, Number
 
 
 class Margin(TypedDict):
     """A figure beside a packet capture, over runs; a difference may be negative."""
 
     value: Annotated[float, msgspec.Meta(description="microseconds")]
-    low: float | None
-    high: float | None
+    low: Number
+    high: Number
     runs: Count
 
 
@@ -38,7 +38,7 @@ class Compared(TypedDict):
     capture_us: dict[Label, Margin]
     gap_us: dict[Label, Margin]
     request_us: dict[Label, Differences]
-    constancy_us: float | None
+    constancy_us: Number
     upto: str
     goal_us: float
 

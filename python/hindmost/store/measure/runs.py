@@ -6,7 +6,7 @@ from hindmost.store.engine import StampReport
 from hindmost.store.measure.calm import RunCalm
 from hindmost.store.measure.connections import Code, Connections
 from hindmost.store.measure.figures import Estimates, Throughput, Values
-from hindmost.store.types import Count, Counts, Label, Microseconds, Reason, Share, Verdict
+from hindmost.store.types import Count, Counts, Label, Microseconds, Number, Reason, Share, Verdict
 
 
 class C2(TypedDict):
@@ -23,7 +23,7 @@ class DueGaps(TypedDict):
     ``dispersion`` by span, as that of the sends; ``c2`` is null where gaps are not independent.
     """
 
-    dispersion: dict[str, float | None]
+    dispersion: dict[str, Number]
     c2: C2 | None
 
 
@@ -38,8 +38,8 @@ class Arrivals(TypedDict):
     distance: Share | None
     low: Share | None
     high: Share | None
-    anderson_darling: float | None
-    dispersion: dict[str, float | None]
+    anderson_darling: Number
+    dispersion: dict[str, Number]
     dispersion_error: dict[str, float]
     due: NotRequired[DueGaps]
 
@@ -55,7 +55,7 @@ class Alone(TypedDict):
     low: Microseconds
     high: Microseconds
     too_short: bool
-    need: float | None
+    need: Number
 
 
 class Instance(TypedDict):
@@ -70,11 +70,11 @@ class Instance(TypedDict):
     alone_us: NotRequired[dict[Label, Alone]]
     arrivals: NotRequired[Arrivals | None]
     stamps: NotRequired[StampReport | None]
-    busy_share: float | None
-    cpu_share: NotRequired[float | None]
-    run_delay_share: float | None
+    busy_share: Number
+    cpu_share: NotRequired[Number]
+    run_delay_share: Number
     involuntary_switches: int | None
-    warmup_s: float | None
+    warmup_s: Number
     steady: bool | None
 
 
@@ -97,7 +97,7 @@ class Run(TypedDict):
     counts: Counts
     codes: NotRequired[dict[str, Code]]
     connections: NotRequired[Connections | None]
-    server_cpu_share: float | None
+    server_cpu_share: Number
     calm: NotRequired[RunCalm | None]
     instances: list[Instance]
 
@@ -188,8 +188,8 @@ class Series(TypedDict):
 
     run: int
     t_s: list[float]
-    rate: list[float | None]
+    rate: list[Number]
     asked: NotRequired[list[float]]
-    p50_us: list[float | None]
-    p99_us: list[float | None]
-    measure_from_s: float | None
+    p50_us: list[Number]
+    p99_us: list[Number]
+    measure_from_s: Number

@@ -11,7 +11,7 @@ from hindmost.design.factors import term_text
 from hindmost.stats import mean_interval, positive_mean_interval
 from hindmost.store import attribution as documents
 from hindmost.store import now_utc
-from hindmost.store.estimates import Value, bounds, finite, number, written
+from hindmost.store.estimates import Value, bounds, number, without_nan, written
 from hindmost.studies.attribution import effects, model, words
 from hindmost.studies.attribution.cells import CellRuns
 from hindmost.studies.attribution.confirm import confirmations
@@ -79,7 +79,7 @@ def answer(runner: Runner, applied: Mapping[str, str] | None = None) -> document
     }
     evidence["confirmations"], evidence["unconfirmed"] = confirmations(runner, evidence)
     document: documents.Attribution = {**evidence, **words.of(plan, evidence)}
-    return finite(document)
+    return without_nan(document)
 
 
 def _judged_runs(runner: Runner) -> dict[str, dict[Cell, CellRuns]]:

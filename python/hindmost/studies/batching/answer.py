@@ -22,7 +22,7 @@ from hindmost.run.stored import run_figures
 from hindmost.stats import Middle, contrasts, least_pairs, over_runs
 from hindmost.store import Study, now_utc
 from hindmost.store import batching as documents
-from hindmost.store.estimates import Value, finite, written
+from hindmost.store.estimates import Value, without_nan, written
 from hindmost.studies.batching.asked import Asked, name_of_side
 from hindmost.studies.comparison.runs import unsound
 from hindmost.studies.kind import again
@@ -87,7 +87,7 @@ def answer(study: Study) -> documents.Batching:
         "aside": {str(number): why.document() for number, why in aside.items()},
         "rates": rates,
     }
-    return finite(document)
+    return without_nan(document)
 
 
 def _complete(parts: Sequence[Study]) -> list[int]:
@@ -125,7 +125,7 @@ def _rate(
 
 
 def _lowest(values: Sequence[float | None], places: Sequence[int] | range) -> int | None:
-    known = [(value, place) for place in places if (value := values[place]) is not None]
+    known = [(value, place) for place in places if (value := values[place]) is not None and value < math.inf]
     return min(known)[1] if known else None
 
 
@@ -156,10 +156,7 @@ def _side(
         "folder": one.study.folder.name,
         "rounds": counted,
         "latency_us": {name: written(over_runs(column, plan.middle)) for name, column in one.columns.items()},
-        "values_us": {
-            name: [value if math.isfinite(value) else None for value in column]
-            for name, column in one.columns.items()
-        },
+        "values_us": {name: list(column) for name, column in one.columns.items()},
         "requests_per_write": one.totals.writes.mean,
         "requests_per_segment": None if account is None else account["requests_per_segment"],
         "size_cv": _cv(one.totals.writes),
@@ -260,8 +257,8 @@ def _told(asked: Asked, rate: documents.BatchingRate, *, enough: bool) -> str:
         if one is not None and one["ratio"]["value"] is not None:
             low, high = one["ratio"]["low"], one["ratio"]["high"]
             known = low is not None and high is not None and math.isfinite(low)
-            ends = f" [{low:.2f}, {high:.2f}]" if known else ""
-            text += f", {one['ratio']['value']:.2f}{ends} of {_way(name)}"
+            ends = f" [{low:.2f}, {numbers.number(high, 2)}]" if known else ""
+            text += f", {numbers.number(one['ratio']['value'], 2)}{ends} of {_way(name)}"
     if rate["not_told"] and enough:
         near = ", ".join(_way(rate["sides"][place]["batching"]) for place in rate["not_told"])
         text += f"; not told from it: {near}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -20,7 +19,7 @@ from hindmost.stats.runs.contrast import CONFIDENCE
 from hindmost.store import Study, now_utc
 from hindmost.store import comparison as documents
 from hindmost.store.comparison import Against, Comparison, Outcome
-from hindmost.store.estimates import UNKNOWN, finite, number, written
+from hindmost.store.estimates import UNKNOWN, Value, encode, number, without_nan, written
 from hindmost.store.types import Reason
 from hindmost.studies.comparison.alike import refuse_unlike_loads, unlike
 from hindmost.studies.comparison.asked import MARGIN, Asked
@@ -116,7 +115,7 @@ def compare(
         "left_out": [],
         "limits": judged(limits, against),
     }
-    return finite(document)
+    return without_nan(document)
 
 
 def answer(study: Study) -> Comparison:
@@ -135,7 +134,7 @@ def answer(study: Study) -> Comparison:
             raise _no_rounds(study)
         part = Study.open(folder)
         result = measured(part)
-        part.write("result.json", json.dumps(result, allow_nan=False))
+        part.write("result.json", encode(result))
         sides.append(Measured(label, part, result))
     rounds = sorted(set.intersection(*({run["run"] for run in side.result["runs"]} for side in sides)))
     unsound = unsound_rounds([side.study for side in sides], rounds, why_not)
@@ -181,16 +180,19 @@ def answer(study: Study) -> Comparison:
         ],
         "limits": judged(parse_changes(asked.fail_if), against),
     }
-    return finite(document)
+    return without_nan(document)
 
 
-INFINITE: documents.Ratio = {
+NO_RATIO: documents.Ratio = {
     "value": None,
     "low": None,
     "high": None,
     "within_low": None,
     "within_high": None,
 }
+LATER: documents.Ratio = {**NO_RATIO, "value": math.inf}
+ENDLESS: Value = {**UNKNOWN, "value": math.inf}
+"""Of a side that is slower without end."""
 Runs = tuple[Sequence[int], Sequence[int]]
 """Numbers of runs that count, and of those that calm latency is known of."""
 
@@ -246,7 +248,7 @@ def _silent(
 ) -> dict[str, documents.Contrast]:
     """Percentiles that are slower without end: the side left more requests unanswered than they leave."""
     return {
-        name: {**one, "ratio": INFINITE, "difference_us": UNKNOWN, "word": "slower", "more": 0, "why": None}
+        name: {**one, "ratio": LATER, "difference_us": ENDLESS, "word": "slower", "more": 0, "why": None}
         for name, one in latency.items()
         if name[0] == "p" and silent > 1.0 - float(name[1:]) / 100.0 and all(map(math.isfinite, first[name]))
     }
@@ -262,7 +264,7 @@ def _document(one: Contrast | None, why: Note | None) -> documents.Contrast:
     """A contrast as it stands in the document; of none, both sides were infinitely late."""
     if one is None:
         return {
-            "ratio": INFINITE,
+            "ratio": NO_RATIO,
             "difference_us": UNKNOWN,
             "p": None,
             "p_twin": None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from hindmost.errors import UsageError
@@ -53,7 +54,7 @@ def _judged(limit: ChangeLimit, one: Against) -> Limit:
         )
     else:
         value, low, high = difference["value"], difference["low"], difference["high"]
-    if found["word"] == "slower" and value is None:
+    if found["word"] == "slower" and value == math.inf:
         result = "crossed" if limit.above else "held"  # slower without end
     else:
         result = "undecided" if found["why"] else _side(limit, low, high)
@@ -74,7 +75,7 @@ def _judged(limit: ChangeLimit, one: Against) -> Limit:
 
 
 def _side(limit: ChangeLimit, low: float | None, high: float | None) -> str:
-    """On which side of a limit an interval lies; an end that is null is beyond all that can be told."""
+    """On which side of a limit an interval lies; an end that is not known decides nothing."""
     if limit.above:
         if low is not None and low > limit.limit:
             return "crossed"
@@ -87,6 +88,8 @@ def _side(limit: ChangeLimit, low: float | None, high: float | None) -> str:
 def _written(limit: ChangeLimit, value: float | None) -> str:
     if value is None:
         return "not known"
+    if math.isinf(value):
+        return numbers.number(value)
     if limit.unit == "share":
         return numbers.change(value)
     return f"{'+' if value > 0 else ''}{numbers.latency(value)}"

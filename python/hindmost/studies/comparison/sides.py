@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hindmost.documents import read_json
 from hindmost.errors import StudyError, UsageError
 from hindmost.notes import Note
 from hindmost.plan import share
@@ -19,6 +17,7 @@ from hindmost.stats.tables import binomial_bounds
 from hindmost.store import Study, name_of
 from hindmost.store.comparison import Side
 from hindmost.store.estimates import Value, written
+from hindmost.store.reading import read_document
 from hindmost.studies.measure.answer import answer
 
 Columns = dict[str, list[float]]
@@ -60,7 +59,7 @@ class Measured:
         """
         runs = {run["run"]: run["latency_us"] for run in self.result["runs"]}
         return {
-            name: [_late(runs[number][name]) for number in numbers]
+            name: [runs[number][name] for number in numbers]
             for name in self.result["latency_us"]
             if all(name in runs[number] for number in numbers)
         }
@@ -125,7 +124,7 @@ class Measured:
             "made": len(self.result["runs"]),
             "latency_us": self._figures(columns),
             "calm_us": self._figures(calm_columns),
-            "values_us": {name: [_number(us) for us in column] for name, column in columns.items()},
+            "values_us": {name: list(column) for name, column in columns.items()},
             "calm_values_us": {name: list(values) for name, values in calm_columns.items()},
             "distribution": self.result["distributions"].get("latency", {"q": [], "us": []}),
         }
@@ -173,7 +172,7 @@ def opened(folder: Path) -> Study:
 def result_of(study: Study) -> Mapping[str, Any]:
     """Its answer: the stored one if that is of all its runs, else made anew, and not kept."""
     try:
-        result = read_json(study.folder / "result.json")
+        result = read_document(study.folder / "result.json")
         if result["schema"] == "hindmost.measure/1" and [r["run"] for r in result["runs"]] == _numbers(study):
             return dict(result)
     except (OSError, ValueError, KeyError, TypeError):
@@ -205,11 +204,3 @@ def first_words(text: str) -> str:
 
 def _numbers(study: Study) -> list[int]:
     return sorted(int(path.parent.name) for path in study.folder.glob("runs/[0-9]*/run.json"))
-
-
-def _late(us: float | None) -> float:
-    return math.inf if us is None else us
-
-
-def _number(us: float) -> float | None:
-    return us if math.isfinite(us) else None

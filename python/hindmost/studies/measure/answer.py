@@ -41,7 +41,7 @@ from hindmost.stats import (
 from hindmost.stats.runs.hysteresis import LEAST_SECTIONS
 from hindmost.store import Study, now_utc
 from hindmost.store import measure as documents
-from hindmost.store.estimates import finite, number, numbers, written
+from hindmost.store.estimates import number, numbers, without_nan, written
 from hindmost.store.manifest import Plan
 from hindmost.store.types import Target
 from hindmost.studies.kind import again
@@ -76,7 +76,7 @@ def answer(study: Study) -> documents.Measure:
     Returns
     -------
     Measure
-        A document ``hindmost.measure/1``; latencies in microseconds, null where infinite.
+        A document ``hindmost.measure/1``; latencies in microseconds.
     """
     plan = plan_of(study)
     made, totals = _read(study, plan)
@@ -159,8 +159,8 @@ def answer(study: Study) -> documents.Measure:
     if proof is not None:
         document["capture"] = proof
     if texts := study.manifest.get("require"):
-        document["limits"] = held_against(finite(document), texts, again(study), requests_of(made))
-    return finite(document)
+        document["limits"] = held_against(without_nan(document), texts, again(study), requests_of(made))
+    return without_nan(document)
 
 
 def _read(study: Study, plan: MeasurePlan) -> tuple[list[RunFigures], Totals]:

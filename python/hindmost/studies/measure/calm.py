@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -75,7 +76,7 @@ def over_runs(
         "taken_share": _mean([one.taken for one in looked]),
         "counted_share": _mean([one.counted for one in good]),
         "thefts": sum(one.thefts for one in looked),
-        "seen_us": max((us for one in looked if (us := number(one.seen_us)) is not None), default=None),
+        "seen_us": max((one.seen_us for one in looked if math.isfinite(one.seen_us)), default=None),
         "sources": list(dict.fromkeys(source for one in looked for source in one.sources)),
         "unsettled": _unsettled(shown),
         "refused": refusal(why),
@@ -107,7 +108,10 @@ def decides(calm: documents.Calm | None, plan: MeasurePlan) -> bool:
     return (
         calm["verdict"] == "valid"
         and len(found) == len(plan.labels)
-        and all(one is not None and one["verdict"] == "valid" and one["high"] is not None for one in found)
+        and all(
+            one is not None and one["verdict"] == "valid" and one["high"] not in (None, math.inf)
+            for one in found
+        )
     )
 
 
@@ -140,7 +144,7 @@ def _commonest(looked: Sequence[RunCalm]) -> Refusal | None:
 
 
 def _mean(values: Sequence[float]) -> float | None:
-    known = [value for value in values if number(value) is not None]
+    known = [value for value in values if math.isfinite(value)]
     return sum(known) / len(known) if known else None
 
 

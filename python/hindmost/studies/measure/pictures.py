@@ -27,7 +27,7 @@ def curve(histogram: Histogram, points: int = 400) -> documents.Curve:
         return {"q": [], "us": []}
     levels = 1.0 - 10.0 ** -np.linspace(0.0, math.log10(max(n, 10)), points)
     values = histogram.quantiles(levels.tolist())
-    us = [None if v is None or math.isinf(v) else round(v / 1e3, 4) for v in values]
+    us = [math.inf if v is None else round(v / 1e3, 4) for v in values]
     kept = [(q, v) for level, v in zip(levels, us, strict=True) if (q := round(float(level), 9)) < 1.0]
     return {"q": [q for q, _ in kept], "us": [v for _, v in kept]}
 

@@ -10,9 +10,11 @@ from hindmost.store import measure as documents
 
 def figure(name: str, one: documents.Estimate) -> str:
     """Write one estimate with its interval."""
-    if one["value"] is None:
-        return f"{name} infinitely late"
-    if one["low"] is None:
-        return f"{name} {format_us(one['value'])} (too few runs for an interval)"
-    ends = ", ".join(format_us(math.inf if end is None else end) for end in (one["low"], one["high"]))
-    return f"{name} {format_us(one['value'])} [{ends}]"
+    value, low, high = one["value"], one["low"], one["high"]
+    if value is None:
+        return f"{name} not known"
+    if value == math.inf:
+        return f"{name} {format_us(value)}"
+    if low is None or high is None:
+        return f"{name} {format_us(value)} (too few runs for an interval)"
+    return f"{name} {format_us(value)} [{format_us(low)}, {format_us(high)}]"

@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Final, cast
 
-from hindmost.documents import read_json
 from hindmost.errors import StudyError
 from hindmost.plan.units import format_us
 from hindmost.stats import Belief, Span
 from hindmost.stats.runs.bisection import DOUBTFUL, SHARPEST
 from hindmost.store import Study, now_utc
 from hindmost.store.estimates import number
+from hindmost.store.reading import read_document
 from hindmost.store.search import Search, SearchStep
 from hindmost.studies.search.judge import Outcome
 
@@ -38,7 +38,7 @@ class Step:
     """One rate that was tried.
 
     ``unmet``: the client could not produce the rate, or the server died of it; ``spoiled``: interference
-    disturbed too many runs. Latencies are microseconds; None is infinite, or not known (``runs`` is 0).
+    disturbed too many runs. Latencies are microseconds; None is not known.
     ``left_out``: runs with interference. ``error``: relative standard error of what was judged.
     ``at_most_per_s``: the throughput of a saturated server. ``above``: runs that count and exceed a limit:
     the interval is that of the median over runs. ``code`` and ``values``: those of ``why``.
@@ -196,8 +196,8 @@ def figures(step: Step) -> str:
     if not step.runs:
         return "no finished run"
     if step.value_us is None:
-        return "infinite"
-    if step.low_us is None or step.high_us is None:
+        return "not known"
+    if step.value_us == math.inf or step.low_us is None or step.high_us is None:
         return format_us(step.value_us)
     return f"{format_us(step.value_us)} [{format_us(step.low_us)}, {format_us(step.high_us)}]"
 
@@ -223,7 +223,7 @@ def stored(study: Study) -> Found:
     path = study.folder / FILE
     anew = f"rm {path} && {study.again}  # reads its steps anew"
     try:
-        document = read_json(path)
+        document = read_document(path)
         if document["schema"] != SCHEMA:
             raise ValueError(f"its format is {document['schema']!r}, not {SCHEMA!r}")
         known = {field.name for field in fields(Step)}

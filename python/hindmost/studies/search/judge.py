@@ -267,6 +267,6 @@ class StepRule:
         )
 
     def interval(self) -> Value:
-        """Value and interval of the leading term over the runs that count; None is infinitely late."""
+        """Value and interval of the leading term over the runs that count."""
         column = [one.values[self.objective.leading.key] for one in self._counted]
         return written(rule_of(self.objective.leading, self.plan.runs).interval(column))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-from hindmost.documents import read_json
 from hindmost.errors import StudyError
 from hindmost.exits import Exit
 from hindmost.fleet.opening import fleet_of
@@ -13,6 +12,7 @@ from hindmost.plan import Objective, parse_objective
 from hindmost.run.readings import plan_of
 from hindmost.store import Study
 from hindmost.store.measure import Estimates
+from hindmost.store.reading import read_document
 from hindmost.store.search import Search
 from hindmost.studies.kind import Kind, Shown
 from hindmost.studies.search.asked import RUNS
@@ -87,7 +87,7 @@ def latencies(study: Study, document: Search) -> dict[str, Estimates]:
     for step in document["steps"]:
         path = study.folder / step["study"] / "result.json"
         if step["runs"] and path.is_file():
-            one = read_json(path)["latency_us"]
+            one = read_document(path)["latency_us"]
             if judged in one and step["value_us"] is not None:
                 ends = {"low": step["low_us"], "high": step["high_us"]}
                 one[judged] |= {"value": step["value_us"], **ends}

@@ -19,7 +19,6 @@ that was interrupted goes on exactly where it stopped.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -30,6 +29,7 @@ from hindmost.notes import Note
 from hindmost.plan import MeasurePlan, Objective
 from hindmost.run.limits import SAMPLES_INCONCLUSIVE
 from hindmost.store import Study
+from hindmost.store.estimates import encode
 from hindmost.studies.measure.answer import answer
 from hindmost.studies.measure.procedure import Observer, Procedure
 from hindmost.studies.part import open_part
@@ -123,7 +123,7 @@ class RateSearch:
             self.steps.append(self._try(rate))
             rate = next_rate(self.steps, self.plan.runs[1])
             found = Found.of(self.objective.text, self.steps, finished=rate is None)
-            self.study.write(FILE, json.dumps(found.document(), allow_nan=False))
+            self.study.write(FILE, encode(found.document()))
             self.on_step(self.steps[-1])
         return found
 
@@ -141,7 +141,7 @@ class RateSearch:
             except (InstanceError, TargetError) as error:
                 return self._died(rate, error, study)
             result = answer(study)
-            study.write("result.json", json.dumps(result, allow_nan=False))
+            study.write("result.json", encode(result))
         return self._step(rate, rule, result["throughput"]["achieved"], folder)
 
     def _died(self, rate: float, error: InstanceError | TargetError, study: Study) -> Step:

@@ -20,7 +20,7 @@ from hindmost.run.stored import run_figures
 from hindmost.stats import compare_runs, over_runs
 from hindmost.store import Study, now_utc
 from hindmost.store import trial as documents
-from hindmost.store.estimates import bounds, finite, written
+from hindmost.store.estimates import bounds, without_nan, written
 from hindmost.studies.comparison.asked import MARGIN
 from hindmost.studies.comparison.runs import unsound
 from hindmost.studies.kind import again
@@ -110,7 +110,7 @@ def answer(study: Study) -> documents.Trial:
     }
     document["verdict"] = verdict_of(document)
     document["headline"] = _headline(document)
-    return finite(document)
+    return without_nan(document)
 
 
 def _parts(study: Study, places: Iterable[int]) -> list[Study]:
@@ -129,14 +129,14 @@ def best_of(levels: Sequence[documents.Level], by: str, *, one_stage: bool) -> i
     known = [
         (value, place)
         for place, one in enumerate(levels)
-        if (value := _standing(one, by, one_stage)) is not None
+        if (value := _standing(one, by, one_stage)) is not None and value < math.inf
     ]
     return min(known)[1] if known else None
 
 
 def _standing(level: documents.Level, by: str, one_stage: bool) -> float | None:
     value = _value(level, by)
-    if one_stage or value is None:
+    if one_stage or value is None or value == math.inf:
         return value
     return level["against"][by]["ratio"]["value"] if by in level["against"] else 1.0
 
@@ -161,14 +161,15 @@ def verdict_of(doc: documents.Trial) -> Literal["set", "leave", "undecided"]:
         return "undecided"
     if doc["keep"] is not None:
         return "set"
-    known = _value(doc["levels"][0], doc["by"]) is not None
-    return "leave" if known and all(_no_better(one, doc["by"]) for one in doc["levels"][1:]) else "undecided"
+    known = _value(doc["levels"][0], doc["by"])
+    finite = known is not None and known < math.inf
+    return "leave" if finite and all(_no_better(one, doc["by"]) for one in doc["levels"][1:]) else "undecided"
 
 
 def _no_better(level: documents.Level, by: str) -> bool:
     """Whether a level is proven not to lower the figure by more than the margin."""
     if by not in level["against"]:
-        return _value(level, by) is None  # infinitely late
+        return _value(level, by) == math.inf
     low = level["against"][by]["ratio"]["low"]
     return low is not None and low > 1.0 / (1.0 + MARGIN)
 
@@ -205,10 +206,7 @@ def _level(asked: Asked, place: int, columns: Sequence[Column]) -> documents.Lev
         "latency_us": {
             name: written(over_runs(values, asked.plan.middle)) for name, values in own.values.items()
         },
-        "values_us": {
-            name: [value if math.isfinite(value) else None for value in values]
-            for name, values in own.values.items()
-        },
+        "values_us": {name: list(values) for name, values in own.values.items()},
         "against": {} if place == 0 else _against(present.of(own.rounds), own.values, confidence),
         "distribution": pictures.curve(own.distribution),
     }

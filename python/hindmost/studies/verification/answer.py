@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 
 from hindmost import __version__
@@ -12,6 +11,7 @@ from hindmost.plan import MeasurePlan
 from hindmost.run.readings import plan_of
 from hindmost.stats.runs.equivalence import CONFIDENCE
 from hindmost.store import Study, now_utc
+from hindmost.store.estimates import encode
 from hindmost.store.predictions import Prediction
 from hindmost.store.verification import PredictedPoint, VerifiedPoint
 from hindmost.store.verification import Verification as Document
@@ -66,7 +66,7 @@ def verified(
     for who in WHO:
         parts[who] = Study.open(study.folder / point.folder / who)
         results[who] = measured(parts[who])
-        parts[who].write("result.json", json.dumps(results[who], allow_nan=False))
+        parts[who].write("result.json", encode(results[who]))
     unsound = unsound_pairs(parts, predicted[point.load])
     by_cost = None
     if asked.logged is not None:

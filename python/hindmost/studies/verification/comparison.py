@@ -77,8 +77,7 @@ def compared(
     known = by_cost if by_cost and sound and all(n in by_cost for n in sound) else None
 
     def column(who: str, name: str) -> list[float]:
-        values = (runs[who][n]["latency_us"][name] for n in sound)
-        return [math.inf if value is None else value for value in values]
+        return [runs[who][n]["latency_us"][name] for n in sound]
 
     def ratio(ours: str, name: str, costs: CostRatios | None = None) -> Ratio | None:
         a, b = column(ours, name), column("original", name)
@@ -101,8 +100,10 @@ def compared(
 
     def value(who: str, name: str) -> Value:
         values = column(who, name)
-        if not values or not all(map(math.isfinite, values)):
+        if not values:
             return UNKNOWN
+        if not all(map(math.isfinite, values)):
+            return {**UNKNOWN, "value": math.inf}
         return written(positive_mean_interval(values))
 
     figures: dict[str, Figure] = {

@@ -16,11 +16,11 @@ from urllib.parse import parse_qs
 
 import numpy as np
 
-from hindmost.documents import read_json
 from hindmost.errors import StudyError
 from hindmost.models import Clone
 from hindmost.models.fit.reading.table import open_table
 from hindmost.store import Study
+from hindmost.store.reading import read_document
 
 
 def cost_us(run: Mapping[str, Any]) -> float | None:
@@ -68,7 +68,7 @@ def read_logged(studies: Sequence[Path]) -> Logged:
     for folder in studies:
         again = f"log and measure at once: hindmost measure 'TARGET?log=FILE' --out {folder}-again"
         try:
-            result = read_json(folder / "result.json")
+            result = read_document(folder / "result.json")
             rate = float(result["throughput"]["asked"])
             costs = [cost for run in result["runs"] if (cost := cost_us(run)) is not None]
         except (OSError, ValueError, KeyError, TypeError) as error:

@@ -21,7 +21,6 @@ from pathlib import Path
 import numpy as np
 from scipy import special  # type: ignore[import-untyped]
 
-from hindmost.documents import read_json
 from hindmost.errors import Inconclusive, StudyError, UsageError
 from hindmost.models.fit.reading.log import Log, digest, together
 from hindmost.models.fit.reading.study import wire_times
@@ -29,6 +28,7 @@ from hindmost.models.fit.scatter import MOST, find_scatter, sigma_log
 from hindmost.notes import Note
 from hindmost.stats import positive_mean_interval
 from hindmost.store import Study
+from hindmost.store.reading import read_document
 
 BUSY = 0.9
 """CPUs' worth of server below which it was not saturated: its client was."""
@@ -81,7 +81,7 @@ def read_saturated(folder: Path) -> Saturated:
         The server was not busy.
     """
     try:
-        made = read_json(folder / "result.json")["runs"]
+        made = read_document(folder / "result.json")["runs"]
         runs = [run for run in made if not run.get("set_aside")] or made
         shares = [float(run["server_cpu_share"]) for run in runs]
         rates = [float(run["throughput"]["achieved"]) for run in runs]

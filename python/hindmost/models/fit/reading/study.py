@@ -13,12 +13,12 @@ from pathlib import Path
 import numpy as np
 
 from hindmost import _engine
-from hindmost.documents import read_json
 from hindmost.errors import Inconclusive, StudyError, UsageError
 from hindmost.models.fit.bins import Floats
 from hindmost.models.fit.reading.log import Log, digest
 from hindmost.notes import Note
 from hindmost.store import Study
+from hindmost.store.reading import read_document
 
 NULL = np.iinfo(np.int64).min
 COLUMNS = ["sent_ns", "wire_out_ns", "wire_in_ns", "done_ns"]
@@ -151,7 +151,7 @@ def _wire_us(path: Path) -> tuple[Floats, Floats]:
 def _server(folder: Path) -> tuple[float | None, float]:
     """CPUs' worth of the server, and requests a second; the first is None where it was not watched."""
     try:
-        result = read_json(folder / "result.json")
+        result = read_document(folder / "result.json")
         shares = [run["server_cpu_share"] for run in result["runs"] if run["server_cpu_share"] is not None]
         achieved = float(result["throughput"]["achieved"])
     except (OSError, ValueError, KeyError, TypeError) as error:

@@ -46,7 +46,7 @@ def _counted(document: documents.Measure) -> list[documents.Run]:
 
 
 def _late(runs: Sequence[documents.Run], name: str) -> dict[int, float]:
-    return {run["run"]: _infinite(run["latency_us"][name]) for run in runs}
+    return {run["run"]: us for run in runs if (us := run["latency_us"][name]) is not None}
 
 
 def _calm(document: documents.Measure, name: str) -> dict[int, float]:
@@ -55,14 +55,12 @@ def _calm(document: documents.Measure, name: str) -> dict[int, float]:
     if not calm or calm["refused"] or name not in calm["latency_us"]:
         return {}
     return {
-        run["run"]: _infinite(found["calm_us"][name]["value"])
+        run["run"]: us
         for run in document["runs"]
-        if (found := run.get("calm")) and name in found["calm_us"]
+        if (found := run.get("calm"))
+        and name in found["calm_us"]
+        and (us := found["calm_us"][name]["value"]) is not None
     }
-
-
-def _infinite(us: float | None) -> float:
-    return math.inf if us is None else us
 
 
 def _about(document: documents.Measure) -> Middle:

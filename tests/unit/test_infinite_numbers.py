@@ -1,0 +1,152 @@
+"""Infinite, unknown and missing are three things: written, read again, shown, and read of older versions."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from measured_studies import runs_of, stored
+from rows import each_row
+
+from hindmost.report.attribution import render_attribution
+from hindmost.report.comparison.terminal import render_comparison
+from hindmost.report.measure import render_terminal
+from hindmost.report.measure.markdown import render_markdown
+from hindmost.report.search.terminal import render_search
+from hindmost.store.estimates import encode
+from hindmost.store.reading import read_document, revive
+from hindmost.store.schema import schemas
+from hindmost.studies.comparison import compare
+from tests.golden import sample_attributions, sample_results
+
+SILENT = pytest.mark.parametrize("value", [math.inf, None])
+STEP = {
+    "rate_per_s": 1e4,
+    "outcome": "holds",
+    "value_us": 400.0,
+    "low_us": 360.0,
+    "high_us": 440.0,
+    "runs": 5,
+}
+SEARCH = {
+    "schema": "hindmost.search/1",
+    "objective": "p99<500us",
+    "headline": "p99<500us holds up to 10,000 requests/s",
+    "finished": True,
+    "steps": [{**STEP, "why": "holds", "left_out": 0}],
+}
+NUMBERS = {"value", "low", "high", "value_us", "low_us", "high_us"}
+
+
+def again(document: dict[str, Any]) -> dict[str, Any]:
+    text = encode(document)
+    json.loads(text, parse_constant=pytest.fail)
+    return revive(json.loads(text))
+
+
+def test_what_is_written_is_read_again_and_a_word_stays_a_word():
+    document: dict[str, Any] = {
+        "schema": "hindmost.attribution/1",
+        "name": "inf",
+        "loads": [
+            {
+                "name": "inf",
+                "cells": [
+                    {
+                        "levels": {"limit": "inf"},
+                        "values": {"p99": [31.5, math.inf, None]},
+                        "latency_us": {"p99": {"value": math.inf, "low": 31.5, "high": None}},
+                    }
+                ],
+            }
+        ],
+    }
+    assert again(document) == document
+
+
+def test_numbers_of_an_older_version_are_told_apart_by_the_runs_that_were_censored(tmp_path):
+    late = {"value": None, "low": 90.0, "high": None, "runs": 9, "censored_runs": 2}
+    document = {
+        "schema": "hindmost.measure/1",
+        "latency_us": {"p50": {**late, "value": 50.0, "high": None, "censored_runs": 0}, "p99": late},
+        "runs": [
+            {"run": 1, "latency_us": {"p50": 50.0, "p99": None}, "calm": {"calm_us": {"p99": dict(late)}}}
+        ],
+    }
+    (tmp_path / "result.json").write_text(json.dumps(document))
+    found = read_document(tmp_path / "result.json")
+    assert [found["latency_us"]["p50"][end] for end in ("value", "low", "high")] == [50.0, 90.0, None]
+    assert [found["latency_us"]["p99"][end] for end in ("value", "low", "high")] == [math.inf, 90.0, math.inf]
+    assert found["runs"][0]["latency_us"] == {"p50": 50.0, "p99": math.inf}
+    steps = [{"value_us": None, "low_us": None, "high_us": None, "runs": runs} for runs in (0, 5)]
+    search = revive({"schema": "hindmost.search/1", "steps": steps})
+    assert [one["value_us"] for one in search["steps"]] == [None, math.inf]
+
+
+def test_the_schema_allows_the_word_where_a_number_may_be_infinite_and_nowhere_else():
+    document = json.loads(encode(sample_results.SAMPLES["censored"]()))
+    check = jsonschema.Draft202012Validator(schemas()["measure"]).is_valid
+    assert document["latency_us"]["p99.9"]["value"] == "inf"
+    assert check(document)
+    assert not check({**document, "seconds_total": "inf"})
+    document["latency_us"]["p99.9"]["value"] = "late"
+    assert not check(document)
+
+
+def places(part: Any) -> Iterator[tuple[Any, Any]]:
+    """Where a figure or an end of one stands: what holds it, and its key there."""
+    for key, one in part.items() if isinstance(part, dict) else enumerate(part):
+        if isinstance(one, dict | list):
+            yield from places(one)
+        elif key in NUMBERS or (isinstance(key, str) and key[0] == "p" and key[1:2].isdigit()):
+            yield part, key
+
+
+def compared(tmp_path: Path) -> dict[str, Any]:
+    calm = {"p99": runs_of(3)["p99"]}
+    sides = [stored(tmp_path / name, runs_of(n, n / 10), calm=calm) for name, n in (("a", 10), ("b", 13))]
+    return dict(compare(sides, fail_if=["p99>+5%"]))
+
+
+@SILENT
+@each_row("missing", [False, True])
+def test_every_document_is_shown_whatever_is_infinite_unknown_or_missing(tmp_path, value, missing):
+    rows: list[tuple[Any, Any]] = [
+        (sample_results.SAMPLES["valid"](), lambda one: render_terminal(one, width=80, color=False)),
+        (sample_results.SAMPLES["valid"](), render_markdown),
+        (sample_attributions.SAMPLES["small"](), render_attribution),
+        (compared(tmp_path / str(missing)), render_comparison),
+        (SEARCH, render_search),
+    ]
+    for document, render in rows:
+        changed = copy.deepcopy(document)
+        of_runs = changed.get("latency_us", {}) if missing else {}
+        for name in list(of_runs)[1:2]:
+            del of_runs[name]
+        for part in [
+            changed[key] for key in changed if key in ("latency_us", "calm", "loads", "sides", "steps")
+        ]:
+            for holder, key in places(part or {}):
+                if isinstance(holder[key], float):
+                    holder[key] = value
+        assert render(revive(json.loads(encode(changed))))
+
+
+def test_a_side_of_an_older_version_is_compared_as_one_of_this(tmp_path):
+    values = runs_of(2, 1.2)
+    for name, late in (("old", None), ("new", "inf")):
+        stored(tmp_path / name, {**values, "p99": [late] * 10} if late is None else values)
+    document = json.loads((tmp_path / "new" / "result.json").read_text())
+    for run in document["runs"]:
+        run["latency_us"]["p99"] = "inf"
+    (tmp_path / "new" / "result.json").write_text(json.dumps(document))
+    before = stored(tmp_path / "before", runs_of(1))
+    old, new = (compare([before, tmp_path / name])["against"][0]["latency"] for name in ("old", "new"))
+    assert old["p99"] == new["p99"]
+    assert (new["p99"]["word"], new["p99"]["ratio"]["value"]) == ("slower", math.inf)
