@@ -96,8 +96,10 @@ def finite(document: Document) -> Document:
 
 
 def _finite(part: object) -> object:
+    if isinstance(part, float):
+        return part if math.isfinite(part) else None
     if isinstance(part, dict):
         return {key: _finite(value) for key, value in part.items()}
-    if isinstance(part, list | tuple):
+    if isinstance(part, (list, tuple)):
         return [_finite(value) for value in part]
-    return None if isinstance(part, float) and not math.isfinite(part) else part
+    return part
