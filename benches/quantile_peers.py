@@ -11,7 +11,10 @@ import numpy as np
 
 
 def main() -> None:
-    """Peer, file of float64, requests a run, level, whether errors are wanted."""
+    """Peer, file of float64, requests a run, level, whether errors are wanted.
+
+    With ``columns`` at the end: the file has rows of y and so many covariates instead of ``requests a run``.
+    """
     peer, data, each, tau, se = (
         sys.argv[1],
         sys.argv[2],
@@ -20,12 +23,19 @@ def main() -> None:
         sys.argv[5] == "1",
     )
     y = np.fromfile(data)
-    cell = np.repeat(np.arange(16), 30 * each)
-    bits = np.array([(cell >> shift) & 1 for shift in (3, 2, 1, 0)], dtype=float)
     terms = sorted((m for m in range(16)), key=lambda m: m.bit_count())
-    x = np.column_stack(
-        [np.prod([bits[i] for i in range(4) if m >> (3 - i) & 1] or [np.ones(y.size)], axis=0) for m in terms]
-    )
+    if sys.argv[6:] == ["columns"]:
+        table = y.reshape(-1, each + 1)
+        y, x = table[:, 0].copy(), np.column_stack([np.ones(len(table)), table[:, 1:]])
+    else:
+        cell = np.repeat(np.arange(16), 30 * each)
+        bits = np.array([(cell >> shift) & 1 for shift in (3, 2, 1, 0)], dtype=float)
+        x = np.column_stack(
+            [
+                np.prod([bits[i] for i in range(4) if m >> (3 - i) & 1] or [np.ones(y.size)], axis=0)
+                for m in terms
+            ]
+        )
     if peer == "statsmodels":
         from statsmodels.regression.quantile_regression import QuantReg
 

@@ -18,7 +18,7 @@ def plain(text: str) -> str:
     >>> plain(chr(27) + "[2J") == chr(0xFFFD) + "[2J"
     True
     """
-    return _CONTROLS.sub("\ufffd", text)
+    return text if text.isprintable() else _CONTROLS.sub("\ufffd", text)
 
 
 class Plain:

@@ -5,6 +5,7 @@ import json
 import math
 import shutil
 from pathlib import Path
+from unittest.mock import ANY
 
 import jsonschema
 import pytest
@@ -186,7 +187,7 @@ def test_figures_beside_a_run_are_those_of_its_files_and_of_no_others(study, tmp
     assert other.read_text() == "mine", "a link at the name of a part is not followed"
     assert first.latency.bins() == again.latency.bins()
     assert [one.latency.count for one in first.instances] == [one.latency.count for one in again.instances]
-    for name in ("values", "kind_values", "within", "counts", "sections", "record"):
+    for name in ("values", "kind_values", "within", "counts", "sections", "record", "reasons"):
         assert getattr(first, name) == getattr(again, name), name
     stored.run_figures(run, plan.model_copy(update={"quantiles": (0.9,)}))
     assert len(reads) == 2, "the plan asks for other quantiles"
@@ -194,10 +195,23 @@ def test_figures_beside_a_run_are_those_of_its_files_and_of_no_others(study, tmp
     assert len(reads) == 3, "figures of the other quantiles are there now"
     stored.run_figures(run, plan.model_copy(update={"runs": (4, 9)}))
     assert len(reads) == 3, "how many runs are made changes no run"
+    note = {"code": "requests-left-out", "text": "2", "values": {}}
+    noted = plan.model_copy(update={"runs": (4, 9), "notes": (note,)})
+    reasons = stored.run_figures(run, noted).reasons
+    assert len(reads) == 4, "notes of the plan are reasons of each run"
+    assert "requests-left-out" in [one["code"] for one in reasons]
     rewrite(run.folder / "instance-0.json", {"reconnects": 7})
     assert stored.run_figures(run, plan).instances[0].result["reconnects"] == 7
     (run.folder / stored.FILE).write_bytes(b"nonsense")
     assert stored.run_figures(run, plan).number == 1
+
+
+def test_answers_from_kept_figures_are_those_of_the_files(study, tmp_path, monkeypatch):
+    own = without_figures(study, tmp_path / "own")
+    anew = answer(own)
+    monkeypatch.setattr(stored, "read_figures", None)
+    monkeypatch.setattr(stored, "reasons_of_run", None)
+    assert answer(own) == {**anew, "created": ANY}
 
 
 def test_unanswered_requests_make_what_they_reach_infinitely_late(study, tmp_path, monkeypatch):

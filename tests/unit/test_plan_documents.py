@@ -97,6 +97,7 @@ def test_the_same_plan_gives_the_same_bytes():
         ({"threads": 3, "client_cpus": ((3, 5),)}, ("threads",), [{"cpu": 3}, {"cpu": 5}, {"cpu": 3}]),
         ({"threads": 1}, ("threads",), [{"cpu": None}]),
         ({"samples": 5, "clients": 1}, ("keep", "samples"), 5),
+        ({"samples": 10_000_000, "rate_per_s": 100.0, "duration_s": 5.0}, ("keep", "samples"), 2_000),
         ({"pacing": "sleep"}, ("pacing",), "sleep"),
     ],
 )

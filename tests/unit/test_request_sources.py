@@ -11,6 +11,7 @@ from messages import raises
 
 from hindmost import _engine
 from hindmost.errors import UsageError
+from hindmost.plan.sources import openapi as openapi_source
 from hindmost.plan.sources import read_requests
 
 VEGETA = """\
@@ -241,6 +242,20 @@ def openapi(operations: dict, **more: object) -> str:
     """A document with these GET operations by path."""
     paths = {path: {"get": {"responses": {"200": {}}, **one}} for path, one in operations.items()}
     return json.dumps({"openapi": "3.0.3", "paths": paths, **more})
+
+
+def test_bodies_alike_are_written_once_and_no_others(tmp_path: Path, monkeypatch):
+    written = []
+    reader = openapi_source._Reader
+    write = reader.written
+    monkeypatch.setattr(reader, "written", lambda *given: written.append(1) or write(*given))
+    values = [True, 1, 1.0, "1", True, 1]
+    schemas = [{"type": "object", "properties": {"a": {"default": one}}} for one in values]
+    bodies = [{"content": {"application/json": {"schema": one}}} for one in schemas]
+    text = openapi({f"/{at}": {"requestBody": one} for at, one in enumerate(bodies)})
+    found = [one["body"] for one in read(tmp_path, "api.json", text)]
+    assert [repr(json.loads(one)["a"]) for one in found] == [repr(one) for one in values]
+    assert len(written) == 4
 
 
 def query(schema: object, **more: object) -> dict:

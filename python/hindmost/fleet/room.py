@@ -47,8 +47,13 @@ def make_room(
         If the server takes fewer connections than were asked for.
     """
     facts = json.loads(_engine.host_facts()) if facts is None else facts
-    texts = [plan.engine_plan(1, index, protocol, "127.0.0.1:1") for index in range(plan.clients)]
-    needs = [json.loads(_engine.plan_needs(text)) for text in texts]
+    # The first clients have a connection more than the others, where those cannot be shared evenly.
+    more = plan.connections % plan.clients
+    first, last = (
+        json.loads(plan.ask_engine(_engine.plan_needs, 1, index, protocol, "127.0.0.1:1"))
+        for index in (0, plan.clients - 1)
+    )
+    needs = [first] * more + [last] * (plan.clients - more)
     connections = sum(one["ports"] for one in needs)
     _files(
         max(max(one["files"] for one in needs), connections + SPARE_FILES if managed else 0),

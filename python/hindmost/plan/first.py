@@ -64,6 +64,6 @@ def first_request(plan: MeasurePlan, protocol: str, address: str) -> First | Non
     # A frame of HTTP/2 means nothing by itself: its requests are not asked before the load.
     if protocol != "http" or not any(workload.get(key) for key in ("requests", "headers", "version")):
         return None
-    name, request = _engine.first_request(plan.engine_plan(1, 0, protocol, address, secrets=True))
+    name, request = plan.ask_engine(_engine.first_request, 1, 0, protocol, address, secrets=True)
     own = next((one.get("accept") for one in workload.get("requests", ()) if called(one) == name), None)
     return First(request, own or workload.get("accept") or ["2xx"])

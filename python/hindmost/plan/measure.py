@@ -7,7 +7,9 @@ engine plan for each instance of each run.
 from __future__ import annotations
 
 import json
-from typing import Any, Literal
+import math
+from collections.abc import Callable
+from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -37,6 +39,10 @@ WAYS_OUT = {"batching": "leave out --batching, or the option that limits connect
 """What to do about a field that the engine refuses; of others, `hindmost measure --help` tells."""
 FLAT_OUT_PER_S = 250_000.0
 """Requests a second that one worker sends at most, flat out (docs/benchmarks.md)."""
+
+KEPT_AT_MOST = 4
+"""Room for kept requests, as a multiple of those that are expected: arrivals may come in bursts."""
+Answer = TypeVar("Answer")
 
 
 class MeasurePlan(BaseModel):
@@ -154,10 +160,32 @@ class MeasurePlan(BaseModel):
         tls: Tls | None = None,
         secrets: bool = False,
     ) -> str:
-        """One instance's plan for one run, as the engine's JSON.
+        """One instance's plan for one run, as the engine's JSON, checked.
+
+        Parameters as of `ask_engine`.
+        """
+        return self.ask_engine(
+            _engine.check_plan, run, index, protocol, address, workload, tls=tls, secrets=secrets
+        )
+
+    def ask_engine(
+        self,
+        question: Callable[[str], Answer],
+        run: int,
+        index: int,
+        protocol: str,
+        address: str,
+        workload: tuple[str, Written] | None = None,
+        *,
+        tls: Tls | None = None,
+        secrets: bool = False,
+    ) -> Answer:
+        """Ask the engine about one instance's plan for one run.
 
         Parameters
         ----------
+        question : callable
+            A function of the engine that takes a plan as JSON and checks it.
         run : int
             Counted from 1; decides the seed.
         index : int
@@ -213,7 +241,7 @@ class MeasurePlan(BaseModel):
         text = ""
         try:
             text = json.dumps(plan, allow_nan=False)
-            return _engine.check_plan(text)
+            return question(text)
         except _engine.EngineError as error:
             raise _refused(error, text, workload) from None
         except ValueError as error:
@@ -251,15 +279,21 @@ class MeasurePlan(BaseModel):
 
     def _witnessed(self, connections: int) -> int | None:
         """Of an instance's connections, those whose requests a packet capture sees; None for all."""
-        rate = self.rate_per_s or FLAT_OUT_PER_S * self.clients * self.threads
-        wanted = max(1, round(connections * VERIFIED_SAMPLES / (rate * self.duration_s)))
+        wanted = max(1, round(connections * VERIFIED_SAMPLES / self._expected))
         most = max(1, WITNESSED_MOST // self.clients)
         return None if wanted >= connections else min(wanted, most)
 
     @property
     def _kept(self) -> int:
-        """Single requests kept of each run."""
-        return max(self.samples, VERIFIED_SAMPLES) if self.verify_wire else self.samples
+        """Single requests kept of each run: the engine reserves memory for them before it begins."""
+        wanted = max(self.samples, VERIFIED_SAMPLES) if self.verify_wire else self.samples
+        return min(wanted, math.ceil(KEPT_AT_MOST * self._expected))
+
+    @property
+    def _expected(self) -> float:
+        """Requests of a run; at most, where it is flat out."""
+        rate = self.rate_per_s or FLAT_OUT_PER_S * self.clients * self.threads
+        return rate * self.duration_s
 
     def run_seed(self, run: int) -> int:
         """Seed of run `run` (from 1): the same study seed gives the same streams, run by run."""

@@ -36,7 +36,7 @@ from hindmost.store import RunRecord
 from hindmost.store.engine import Counts as InstanceCounts
 from hindmost.store.engine import InstanceResult
 from hindmost.store.measure import Arrivals
-from hindmost.store.types import Counts
+from hindmost.store.types import Counts, Reason
 
 Values = dict[str, float]
 SECTIONS = 10
@@ -121,6 +121,7 @@ class RunFigures:
     ``within``: sampling variance of each latency quantile, None where it cannot be known. ``sections``: each
     latency quantile of equal spans of the run, in order; few or none where it has few requests. ``calm``:
     what the server would do on processors of its own, None in studies that did not look for thefts.
+    ``reasons``: what the verdict finds in this run alone, gravest first.
     """
 
     number: int
@@ -135,6 +136,7 @@ class RunFigures:
     calm: RunCalm | None = None
     sections: dict[str, list[float]] = field(default_factory=dict)
     totals: Totals = field(default_factory=Totals)
+    reasons: list[Reason] = field(default_factory=list)
 
 
 def read_figures(run: RunRecord, plan: MeasurePlan) -> RunFigures:

@@ -1,4 +1,4 @@
-"""Figures of a run, kept in its folder: reading them takes a fiftieth of reading its histograms anew.
+"""Figures and reasons of a run, kept in its folder: reading them takes a fiftieth of making them anew.
 
 They belong to the files of the run and to what of the plan decides them, by a hash; where these have changed,
 the figures are made again.
@@ -20,12 +20,13 @@ from hindmost._engine import Histogram
 from hindmost.documents import open_regular, read_bytes, write_whole
 from hindmost.plan import MeasurePlan
 from hindmost.run.figures import RunFigures, read_figures
+from hindmost.run.verdict.alone import reasons_of_run
 from hindmost.store import RunRecord
 
 FILE = "figures.msgpack"
 _FORMAT = 2
 """Raise it where figures of the same files come out otherwise."""
-_OF_STOPPING = {"runs", "precision", "remake", "notes"}
+_OF_STOPPING = {"runs", "precision", "remake"}
 """Of the plan: what does not change the figures of a run."""
 
 
@@ -48,6 +49,7 @@ def run_figures(run: RunRecord, plan: MeasurePlan) -> RunFigures:
         if stored.key == key:
             return replace(stored.figures, record=run.record)
     figures = read_figures(run, plan)
+    figures = replace(figures, reasons=[one.document() for one in reasons_of_run(plan, figures)])
     stored = _Stored(key, replace(figures, record={}))
     with suppress(OSError):  # a study that cannot be written is read all the same
         write_whole(run.folder / FILE, msgspec.msgpack.encode(stored, enc_hook=_plain), synced=False)

@@ -117,8 +117,10 @@ def _in_json(value: float) -> float | str | None:
 
 
 def _each(part: object, change: Callable[[float], object]) -> object:
+    if isinstance(part, float):
+        return change(part)
+    if part is None or isinstance(part, (str, int)):
+        return part
     if isinstance(part, Mapping):
         return {key: _each(value, change) for key, value in part.items()}
-    if isinstance(part, list | tuple):
-        return [_each(value, change) for value in part]
-    return change(part) if isinstance(part, float) else part
+    return [_each(value, change) for value in part] if isinstance(part, (list, tuple)) else part

@@ -107,11 +107,14 @@ def write_answer(
         Where the page goes, if not to ``report.html`` in the study.
     """
     render, render_table = renderers
+    from hindmost.report.common.document import clean
+
     document = cast("Mapping[str, Any]", answer)
     study.write(file, encode(document))
-    where = study.write_page(render(answer), page)
+    printable = cast("Answer", clean(document))
+    where = study.write_page(render(printable), page)
     notes = (f"page: {where}", f"study: {study.folder}")
-    return Shown(document, lambda: render_table(answer), exit_code, notes)
+    return Shown(document, lambda: render_table(printable), exit_code, notes)
 
 
 def kind_of(study: Study) -> Kind[Any]:

@@ -6,6 +6,7 @@ and written as its schema allows elsewhere. See what it came to before it is sen
 
 from __future__ import annotations
 
+import marshal
 import math
 import re
 from collections.abc import Iterator, Mapping
@@ -93,6 +94,7 @@ class _Reader:
     def __init__(self, document: dict[str, Any], place: Place) -> None:
         self.document = document
         self.values = self.before = 0
+        self.bodies: dict[tuple[str, bytes], tuple[tuple[str, str], int]] = {}
         try:
             self.base = _base(document.get("servers") or [{"url": document.get("basePath") or ""}])
         except (LeftOut, LookupError, TypeError, AttributeError) as error:
@@ -182,12 +184,24 @@ class _Reader:
         why = LeftOut("its body has no media type", key="requestBody")
         for kind in sorted(content, key=lambda one: "json" not in one):
             try:
-                return self.written(
-                    "application/json" if kind == "*/*" else kind, self.resolved(content[kind])
-                )
+                return self.written_once("application/json" if kind == "*/*" else kind, content[kind])
             except LeftOut as refused:
                 why = refused
         raise why
+
+    def written_once(self, kind: str, media: Any) -> tuple[str, str]:  # noqa: ANN401 (whatever stands there)
+        """Return Content-Type and text of one media type; many operations have the same."""
+        try:
+            key = (kind, marshal.dumps(media, 2))
+        except ValueError:  # a date of YAML, or too deep
+            return self.written(kind, self.resolved(media))
+        if key not in self.bodies:
+            before = self.values
+            self.bodies[key] = self.written(kind, self.resolved(media)), self.values - before
+            return self.bodies[key][0]
+        found, values = self.bodies[key]
+        self.count(values)
+        return found
 
     def written(self, kind: str, media: dict[str, Any]) -> tuple[str, str]:
         """Return Content-Type and text of one media type."""
@@ -262,15 +276,15 @@ class _Reader:
             found = {**found, **part, **({"properties": together} if together else {})}
         return found
 
-    def count(self) -> None:
-        """Count a value.
+    def count(self, values: int = 1) -> None:
+        """Count values.
 
         Raises
         ------
         LeftOut
             If there are too many.
         """
-        self.values += 1
+        self.values += values
         if self.values > _MOST_VALUES or self.before + self.values > _MOST_IN_ALL:
             raise LeftOut(f"its body has more than {_MOST_VALUES} values", limit=_MOST_VALUES)
 

@@ -53,20 +53,14 @@ def on_grid(curve: Curve | None, levels: Sequence[float]) -> Values:
 
     ``None`` beyond its ends and where it is infinite.
     """
-    qs, values = drawable(curve)
-    out: Values = []
-    for q in levels:
-        at = bisect.bisect_left(qs, q)
-        if at < len(qs) and qs[at] == q:
-            out.append(values[at])
-            continue
-        before, after = (values[at - 1] if at else None), (values[at] if at < len(qs) else None)
-        if before is None or after is None:
-            out.append(None)
-            continue
-        share = (tail(q) - tail(qs[at - 1])) / (tail(qs[at]) - tail(qs[at - 1]))
-        out.append(math.exp((1 - share) * math.log(before) + share * math.log(after)))
-    return out
+    import numpy as np
+
+    own = {q: us for q, us in zip(*drawable(curve), strict=True) if us is not None}
+    if not own:
+        return [None] * len(levels)
+    places, known = ([tail(q) for q in qs] for qs in (levels, own))
+    logs = np.interp(places, known, np.log(list(own.values())), left=math.nan, right=math.nan)
+    return [own.get(q, None if us != us else us) for q, us in zip(levels, np.exp(logs).tolist(), strict=True)]
 
 
 def infinite_from(curve: Curve | None) -> float | None:

@@ -7,16 +7,29 @@ from typing import Any
 from hindmost.escapes import plain
 
 
-def clean(value: Any) -> Any:  # noqa: ANN401 - JSON in, JSON out
-    """Copy any document with strings that are safe to print, and null for what is not a number."""
+class _Clean(dict[str, Any]):
+    """A document that `clean` made."""
+
+
+def clean(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Copy a document with strings that are safe to print, and null for what is not a number.
+
+    A document that is clean is returned as it is.
+    """
+    return document if isinstance(document, _Clean) else _Clean(_clean(document))
+
+
+def _clean(value: Any) -> Any:  # noqa: ANN401 - JSON in, JSON out
     if isinstance(value, float):
         return None if value != value else value  # NaN
     if isinstance(value, str):
         return plain(value)
-    if isinstance(value, dict | Mapping):
-        return {plain(str(key)): clean(item) for key, item in value.items()}
+    if value is None or isinstance(value, int):
+        return value
     if isinstance(value, (list, tuple)):
-        return [clean(item) for item in value]
+        return [_clean(item) for item in value]
+    if isinstance(value, Mapping):
+        return {plain(str(key)): _clean(item) for key, item in value.items()}
     return value
 
 

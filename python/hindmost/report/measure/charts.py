@@ -59,9 +59,8 @@ def distribution(
         x, y, x_ticks=tail_ticks(max(end, 0.9)), y_ticks=time_ticks(y.low, y.high), x_title="percentile"
     )
     levels = grid([q for qs, _ in drawn for q in qs], 90)
-    thin = grid(levels, 60)
-    for run in runs if len(runs) > 1 else []:
-        plot.line(_curve_points(x, y, thin, on_grid(run, thin)), "run")
+    for qs, us in drawn[len(curves) :] if len(runs) > 1 else []:
+        plot.line(_curve_points(x, y, qs, us), "run")
     for name, curve in curves.items():
         plot.line(_curve_points(x, y, levels, on_grid(curve, levels)), name)
         from_ = infinite_from(curve)

@@ -7,7 +7,7 @@ why.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from hindmost.run.verdict import (
     accidents,
@@ -36,6 +36,7 @@ __all__ = [
     "headline",
     "judge",
     "of_label",
+    "of_levels",
     "overall",
 ]
 
@@ -77,9 +78,14 @@ def judge(evidence: Evidence) -> list[Reason]:
     return sorted(found, key=lambda reason: LEVELS.index(reason.level))
 
 
-def overall(reasons: Sequence[Reason]) -> Verdict:
+def overall(reasons: Iterable[Reason]) -> Verdict:
     """The verdict over everything that was asked for."""
-    levels = {reason.level for reason in reasons}
+    return of_levels(reason.level for reason in reasons)
+
+
+def of_levels(found: Iterable[Level]) -> Verdict:
+    """The verdict of reasons of these levels."""
+    levels = set(found)
     return "invalid" if "invalid" in levels else "inconclusive" if "inconclusive" in levels else "valid"
 
 

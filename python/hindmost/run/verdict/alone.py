@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from hindmost.plan import MeasurePlan
 from hindmost.run.figures import RunFigures
 from hindmost.run.verdict import judge
@@ -15,7 +12,7 @@ NOBODY = Ownership((), (), None, None, 1.0, "")
 """Of one run, nobody asks which client contributes the slowest requests."""
 
 
-def reasons_of_run(plan: MeasurePlan, run: RunFigures, target: Mapping[str, Any]) -> list[Reason]:
+def reasons_of_run(plan: MeasurePlan, run: RunFigures) -> list[Reason]:
     """The reasons of a run, gravest first. Whether the server was restarted does not matter for one run."""
     enough = Decision(True, True, "", None, 1, plan.labels[0], 0.0)
-    return judge(Evidence(plan, {**target, "managed": True}, [run], enough, NOBODY, []))
+    return judge(Evidence(plan, {**run.record["target"], "managed": True}, [run], enough, NOBODY, []))

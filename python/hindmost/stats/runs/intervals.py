@@ -51,7 +51,7 @@ def checked(values: RunValues) -> Floats:
             f"expected a non-empty sequence of run values, got shape {x.shape}",
             argument="values",
         )
-    if np.isnan(x).any() or np.isneginf(x).any():
+    if not x.min() > -math.inf:  # NaN, too
         raise ArgumentError(
             "bad-argument",
             "run values must be numbers; an infinitely late run is +inf, never NaN or -inf",

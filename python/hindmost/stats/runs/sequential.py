@@ -35,11 +35,14 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from hindmost.errors import ArgumentError
 from hindmost.stats.estimate import Estimate
 from hindmost.stats.runs.intervals import smallest_n_for_median
 from hindmost.stats.runs.modality import unseen_mode_share
 from hindmost.stats.runs.typical import Middle, mean_claims, over_runs
+from hindmost.stats.tables import RunValues
 
 FIRST_LOOK = 10
 """Runs before the first look. A first look at 5 covers .89 on the narrow bimodal law (plain t at 2: .76)."""
@@ -193,9 +196,10 @@ class PrecisionRule:
 
     def path(self, values: Sequence[float]) -> tuple[Estimate, ...]:
         """The running estimate after each run: n entries for n values (the first has no interval)."""
-        return tuple(self.interval(values[:n]) for n in range(1, len(values) + 1))
+        x = np.asarray(values, dtype=np.float64)
+        return tuple(self.interval(x[:n]) for n in range(1, len(x) + 1))
 
-    def interval(self, values: Sequence[float]) -> Estimate:
+    def interval(self, values: RunValues) -> Estimate:
         """The interval that must become narrow."""
         return over_runs(values, self.about, self.confidence)
 

@@ -25,7 +25,7 @@ from hindmost.run.readings import CONNECT, HANDSHAKE, HELD, IDEAL, WHATS, What, 
 from hindmost.run.self_diagnosis import self_diagnosis
 from hindmost.run.set_aside import Parted, parted, spent
 from hindmost.run.stored import run_figures
-from hindmost.run.verdict.alone import NOBODY, reasons_of_run
+from hindmost.run.verdict.alone import NOBODY
 from hindmost.stats import (
     Decision,
     Estimate,
@@ -39,7 +39,7 @@ from hindmost.stats import (
     variance_components,
 )
 from hindmost.stats.runs.hysteresis import LEAST_SECTIONS
-from hindmost.store import Study, now_utc
+from hindmost.store import RunRecord, Study, now_utc
 from hindmost.store import measure as documents
 from hindmost.store.estimates import number, numbers, without_nan, written
 from hindmost.store.manifest import Plan
@@ -79,7 +79,8 @@ def answer(study: Study) -> documents.Measure:
         A document ``hindmost.measure/1``; latencies in microseconds.
     """
     plan = plan_of(study)
-    made, totals = _read(study, plan)
+    stored = study.runs()
+    made, totals = _read(f"reading the runs of {study.folder.name}", stored, plan)
     found = parted(made, plan)
     runs = found.counted
     target = runs[-1].record["target"]
@@ -91,7 +92,7 @@ def answer(study: Study) -> documents.Measure:
     threshold = totals.whole["latency"].quantile(OWNED)
     owner = _owner(runs, threshold)
     host = study.manifest["host"]
-    proof = proof_of(study.runs(), plan)
+    proof = proof_of(stored, plan)
     evidence = verdict.Evidence(
         plan, target, runs, decision, owner, host["findings"], again(study), proof, found, made
     )
@@ -137,7 +138,7 @@ def answer(study: Study) -> documents.Measure:
         "connections": connections(runs),
         "batches": batches(runs, plan, totals.writes),
         "endpoints": endpoints(runs, totals.endpoints, plan.quantiles),
-        "runs": [_run(plan, run, target, found.aside.get(run.number)) for run in made],
+        "runs": [_run(plan, run, found.aside.get(run.number)) for run in made],
         "set_aside": _set_aside(plan, made, found),
         "variance": _variance(runs, plan),
         "hysteresis": _hysteresis(runs, plan, target, calm=not _noisy(reasons)),
@@ -151,7 +152,7 @@ def answer(study: Study) -> documents.Measure:
         "per_run_curves": pictures.run_curves(made),
         "instrument": self_diagnosis(plan, runs, reasons),
         "outstanding": pictures.outstanding(totals.outstanding, plan),
-        "series": [pictures.series(run, plan) for run in made],
+        "series": pictures.all_series(made, plan),
         "host": host,
     }
     if (machines := fleet_of(runs, made, plan, owner)) is not None:
@@ -163,12 +164,9 @@ def answer(study: Study) -> documents.Measure:
     return without_nan(document)
 
 
-def _read(study: Study, plan: MeasurePlan) -> tuple[list[RunFigures], Totals]:
+def _read(step: str, stored: Sequence[RunRecord], plan: MeasurePlan) -> tuple[list[RunFigures], Totals]:
     """All runs, and what those that count add up to."""
-    made = [
-        run_figures(stored, plan)
-        for stored in counted(f"reading the runs of {study.folder.name}", study.runs())
-    ]
+    made = [run_figures(one, plan) for one in counted(step, stored)]
     totals = Totals()
     for run in parted(made, plan).counted:
         totals.merge(run.totals)
@@ -268,16 +266,15 @@ def _throughput(plan: MeasurePlan, runs: Sequence[RunFigures]) -> documents.Thro
     return {"asked": plan.rate_per_s, "achieved": done / (plan.duration_s * len(runs))}
 
 
-def _run(plan: MeasurePlan, run: RunFigures, target: Target, aside: Note | None) -> documents.Run:
-    reasons = reasons_of_run(plan, run, target)
+def _run(plan: MeasurePlan, run: RunFigures, aside: Note | None) -> documents.Run:
     return {
         "run": run.number,
         "seed": run.record["seed"],
         "started": run.record["started"],
         "seconds": run.record["seconds"],
         "set_aside": None if aside is None else aside.text,
-        "verdict": verdict.overall(reasons),
-        "reasons": [reason.document() for reason in reasons],
+        "verdict": verdict.of_levels(reason["level"] for reason in run.reasons),
+        "reasons": run.reasons,
         "latency_us": numbers(run.values["latency"]),
         "service_us": numbers(run.values["service"]),
         "slip_us": numbers(run.values["slip"]),

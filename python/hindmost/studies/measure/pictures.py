@@ -15,8 +15,9 @@ from hindmost.run.figures import RunFigures, Totals
 from hindmost.store import measure as documents
 
 SHARE_LEVELS = (0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999)
-MOST_WINDOWS = 240
-RUN_POINTS, ALL_POINTS = 120, 12_000
+MOST_WINDOWS, ALL_WINDOWS = 240, 24_000
+"""Windows of a run's series, and of those of all runs."""
+RUN_POINTS, ALL_POINTS = 60, 12_000
 """Points of a run's curve, and of those of all runs: a thousand curves in a picture need fewer of each."""
 
 
@@ -59,15 +60,15 @@ def outstanding(histogram: Histogram, plan: MeasurePlan) -> documents.Outstandin
     }
 
 
-def series(run: RunFigures, plan: MeasurePlan) -> documents.Series:
-    """One run over time, over all workers; quantiles are means weighted by replies.
+def series(run: RunFigures, plan: MeasurePlan, windows: int) -> documents.Series:
+    """One run in at most so many windows, over all workers; quantiles are means weighted by replies.
 
     With a schedule, ``asked`` is the mean rate that it asks for in each window.
     """
     result = run.instances[0].result
     workers = [worker for one in run.instances for worker in one.result.get("series", [])]
     length = min((len(worker) for worker in workers), default=0)
-    step = max(1, math.ceil(length / MOST_WINDOWS))
+    step = max(1, math.ceil(length / windows))
     t_s: list[float] = []
     rate: list[float | None] = []
     p50: list[float | None] = []
@@ -95,6 +96,12 @@ def series(run: RunFigures, plan: MeasurePlan) -> documents.Series:
         edges = [at - measure_from_s for at in (0.0, *t_s)]
         found["asked"] = [round(one, 1) for one in mean_rates(plan.schedule, plan.rate_per_s, edges)]
     return found
+
+
+def all_series(runs: Sequence[RunFigures], plan: MeasurePlan) -> list[documents.Series]:
+    """Each run over time."""
+    windows = max(60, min(MOST_WINDOWS, ALL_WINDOWS // max(1, len(runs))))
+    return [series(run, plan, windows) for run in runs]
 
 
 def _weighted(parts: Sequence[tuple[int, int]]) -> float | None:
