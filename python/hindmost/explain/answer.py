@@ -301,7 +301,7 @@ def _resolution(study: Study, asked: Asked) -> Resolution:
         if len(one := course.log_ratios(rounds, side)) > 2
     ]
     run_s = typical_run_s(study)
-    if not logs:
+    if sum(map(len, logs)) < LEAST_PAIRS:
         return Resolution(run_s, None, None, None)
     # By the median distance from the median: one disturbed pair of ten must not decide what is said.
     scatter = 1.4826 * float(np.median(np.concatenate([np.abs(one - np.median(one)) for one in logs])))

@@ -179,7 +179,7 @@ def draw_up(
             continue
         found[key] = one
     ranked = sorted(found.values(), key=lambda one: -(1.0 - one.predicted) * RISKS[one.risk])
-    return ranked[:MOST], left_out
+    return ranked[:MOST], list({one.text: one for one in left_out}.values())
 
 
 def setting_of(target: Target, one: Candidate) -> Knob:

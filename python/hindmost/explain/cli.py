@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -53,8 +54,10 @@ def explain(
     keep_private(shared=shared)
     refuse_files({"--page": page})
     if asked.target is not None and (Path(asked.target) / "manifest.json").exists():
-        changed = [one for one in asked.fixed() if one != "TARGET"]
-        refuse_changes(changed, f"hindmost explain {asked.target}; --budget may change")
+        refuse_changes(
+            [*replace(asked, target=None).fixed(), *(["--out"] if out is not None else [])],
+            f"hindmost explain {asked.target}; --budget may change",
+        )
         study = reopened(Path(asked.target), budget)
     else:
         study = opened(asked, budget or "5m", by, out)

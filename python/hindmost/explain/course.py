@@ -23,6 +23,8 @@ LOOKS = (7, 11, 16)
 CONFIDENCE = 1.0 - 0.05 / len(LOOKS)
 LEAST_TRIES, MOST_TRIES, COMBINING = 2, 6, 3
 """Rounds of the first stage, and of the second."""
+GUESSED = 1.3
+"""How much longer a run may take than was guessed before there was one."""
 PROMISING = math.log(0.97)
 """Of the logarithm of a ratio: what may help by 3 %."""
 LATE_US = 1e9
@@ -89,8 +91,8 @@ def _scatter(logs: Sequence[Sequence[float]]) -> float:
 
 def affordable(candidates: int, runs: float) -> int:
     """How many candidates, the most promising first, so many runs can try and still confirm one."""
-    least = 2 * LOOKS[0]
-    return max(1 if candidates else 0, min(candidates, int((runs - least) / LEAST_TRIES) - 1))
+    spare = runs / GUESSED - 2 * LOOKS[0]
+    return max(1 if candidates else 0, min(candidates, int(spare / LEAST_TRIES) - 1))
 
 
 def next_try(rounds: Rounds, candidates: int, runs_left: float) -> Next | None:

@@ -39,8 +39,8 @@ class Part(msgspec.Struct, frozen=True):
 class Culprit(msgspec.Struct, frozen=True):
     """Who held requests up, with the evidence.
 
-    ``kind``: thread, process, interrupt, kernel work, timer, idle CPU, delayed ACK, upstream or page faults.
-    ``mean_us``: by request, of all requests.
+    ``kind``: client, thread, process, interrupt, kernel work, timer, idle CPU, delayed ACK, upstream or
+    page faults. ``mean_us``: by request, of all requests.
     """
 
     name: str
@@ -69,10 +69,11 @@ class Candidate(msgspec.Struct, frozen=True):
     def label(self) -> str:
         """The setting and its level as people read them."""
         key, value = next(iter(self.what.items()))
-        name = (
-            key if value is True else str(value) if key in ("option", "knob", "client") else f"{key} {value}"
-        )
-        return name if key == "argument" and self.level == "on" else f"{name}={self.level}"
+        if key == "argument" and self.level == "on":
+            return str(value)
+        bare = key in ("option", "knob", "client")
+        name = key if value is True else str(value) if bare else f"{key} {value}"
+        return f"{name}={self.level}"
 
 
 class Trial(msgspec.Struct, frozen=True):

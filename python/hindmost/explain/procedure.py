@@ -35,7 +35,7 @@ from hindmost.targets import parse_target
 from hindmost.trace.able import unable
 
 FILE = "explanation.json"
-LOOK, LOOK_S = "look", (2.0, 8.0)
+LOOK, LOOK_S = "look", (0.5, 8.0)
 """Folder of the traced run, and how long it lasts: as long as three runs, within these."""
 
 
@@ -142,7 +142,8 @@ def _combinable(asked: Asked, plan: MeasurePlan, active: Sequence[int], rounds: 
     for place in active:
         logs, one = course.log_ratios(rounds, place), candidates[place - 1]
         sets = {CLIENT} if CLIENT in one.what else set(setting_of(target, one).sets)
-        if logs and sum(logs) / len(logs) < course.PROMISING and not sets & taken:
+        enough = len(logs) >= course.LEAST_TRIES
+        if enough and sum(logs) / len(logs) < course.PROMISING and not sets & taken:
             found.append(place)
             taken |= sets
     return found if len(found) > 1 else []
@@ -230,7 +231,7 @@ def publish(study: Study, result: Explanation, page: Path | None = None) -> Show
     """Write ``explanation.json`` and the page."""
     from hindmost.explain.view import render_page, render_terminal
 
-    document = msgspec.to_builtins(result)
+    document = msgspec.json.decode(msgspec.json.encode(result))
     study.write(FILE, json.dumps(document, allow_nan=False))
     where = study.write_page(render_page(result), page)
     code = Exit.INCONCLUSIVE if result.verdict == "undecided" else Exit.DONE

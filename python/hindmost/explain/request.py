@@ -22,7 +22,7 @@ from hindmost.studies.rounds import check_figure
 from hindmost.trace import find_server
 
 KIND = "explain"
-LEAST_BUDGET_S = 30.0
+LEAST_BUDGET_S = 5.0
 RUNS = 100
 """A budget is cut into about so many runs, which take as long again beside their measurement."""
 LEAST_RUN_S, MOST_RUN_S, REQUESTS = 1.0, 10.0, 2_000

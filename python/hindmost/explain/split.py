@@ -16,20 +16,22 @@ OTHERS, KERNEL, UNSEEN = "interference by others", "interrupts and kernel", "not
 PARTS = (CLIENT, NETWORK_IN, QUEUE, BEHIND, WORK, WAITS, NETWORK_OUT, OTHERS, KERNEL, UNSEEN)
 """In the order of a request's path, then what is no part of it."""
 INSTRUMENT = re.compile(r"sentinel-\d+|hindmost.*")
-"""Names of threads of our own."""
+"""Names of threads of our own that only watch."""
+CLIENTS = re.compile(r"worker-\d+")
+"""Names of the threads that send the load: where they share the server's CPUs, requests wait for them."""
 LEAST_SHARE = 0.02
 """A culprit with less of both shares is not shown."""
 MOST_CULPRITS = 8
 
 
-def part_of(stage: str, cause: str | None, relation: str | None) -> str:
+def part_of(stage: str, cause: str | None, relation: str | None, name: str = "") -> str:
     """The part that a stage's time belongs to.
 
     >>> part_of("tcp_to_read", "run_queue", "other"), part_of("start_to_response", "running", None)
     ('interference by others', 'server work')
     """
     if relation == "other" and cause in ("run_queue", "interrupt"):
-        return OTHERS
+        return CLIENT if CLIENTS.fullmatch(name) else OTHERS
     if cause == "interrupt" or (relation in ("kernel", "interrupt") and cause == "run_queue"):
         return KERNEL
     if cause in ("lock", "blocked", "page_fault", "handed_on"):
@@ -63,17 +65,17 @@ def split(trace: Mapping[str, Any], client_variance_us2: float | None) -> tuple[
         Of the latency that the client saw in the same run; what exceeds the server's is the client's.
     """
     variance: dict[str, float] = defaultdict(float)
-    for stage, cause, relation, share in _charged(trace):
-        variance[part_of(stage, cause, relation)] += share
+    for stage, cause, relation, name, share in _charged(trace):
+        variance[part_of(stage, cause, relation, name)] += share
     inside = share_inside(trace, client_variance_us2)
     variance = defaultdict(float, {name: inside * share for name, share in variance.items()})
-    variance[CLIENT] = 1.0 - inside
+    variance[CLIENT] += 1.0 - inside
     slowest = _slowest_parts(trace)
     return tuple(
         Part(
             name,
             variance.get(name, 0.0),
-            None if slowest is None or name == CLIENT else slowest.get(name, 0.0),
+            None if slowest is None else slowest.get(name, 0.0),
         )
         for name in PARTS
         if abs(variance.get(name, 0.0)) >= 0.001 or (slowest or {}).get(name, 0.0) >= 0.001
@@ -86,21 +88,23 @@ def share_inside(trace: Mapping[str, Any], client_variance_us2: float | None) ->
     return min(1.0, server / client_variance_us2) if client_variance_us2 and server else 1.0
 
 
-def _charged(trace: Mapping[str, Any]) -> list[tuple[str, str | None, str | None, float]]:
-    """Stage, cause, relation of who is charged, and share of the variance; the shares add up to 1."""
+def _charged(trace: Mapping[str, Any]) -> list[tuple[str, str | None, str | None, str, float]]:
+    """Stage, cause, relation and name of who is charged, share of the variance; the shares add up to 1."""
     stages = trace["all"]["stages"]
     if trace["who"] is None:
-        return [(one["stage"], None, None, share_of(one)) for one in stages]
+        return [(one["stage"], None, None, "", share_of(one)) for one in stages]
     rest = {(one["stage"], one["cause"]): share_of(one) for one in trace["who"]["parts"]}
-    found: list[tuple[str, str | None, str | None, float]] = []
+    found: list[tuple[str, str | None, str | None, str, float]] = []
     for one in trace["who"]["culprits"]:
         key = (one["stage"], one["cause"])
         if key in rest:
             rest[key] -= share_of(one)
-            found.append((*key, one["who"]["relation"], share_of(one)))
-    found += [(*key, None, share) for key, share in rest.items()]
-    inside = {stage for stage, _, _, _ in found}
-    return found + [(one["stage"], None, None, share_of(one)) for one in stages if one["stage"] not in inside]
+            found.append((*key, one["who"]["relation"], one["who"]["name"], share_of(one)))
+    found += [(*key, None, "", share) for key, share in rest.items()]
+    inside = {stage for stage, *_ in found}
+    return found + [
+        (one["stage"], None, None, "", share_of(one)) for one in stages if one["stage"] not in inside
+    ]
 
 
 def _slowest_parts(trace: Mapping[str, Any]) -> dict[str, float] | None:
@@ -110,7 +114,7 @@ def _slowest_parts(trace: Mapping[str, Any]) -> dict[str, float] | None:
     found: dict[str, float] = defaultdict(float)
     found[NETWORK_IN] = slowest["network_to_tcp_us"]
     for one in slowest["parts"]:
-        found[part_of(one["stage"], one["cause"], one["relation"])] += one["mean_us"]
+        found[part_of(one["stage"], one["cause"], one["relation"], one["name"] or "")] += one["mean_us"]
     return {name: us / slowest["latency_us"] for name, us in found.items()}
 
 
@@ -160,6 +164,8 @@ def kind_of(part: Mapping[str, Any]) -> str:
     relation, name = who["relation"], who["name"]
     if cause == "page_fault":
         return "page faults"
+    if relation == "other" and CLIENTS.fullmatch(name):
+        return CLIENT
     if name == "timer" or "(timer)" in name:
         return "timer"
     if stage == "response_to_network" and cause == "wake" and (part["mean_us"]["value"] or 0) >= HELD_BACK_US:

@@ -87,6 +87,8 @@ def _following(doc: Explanation, go_on: str) -> str:
         ):
             return f"To keep the host's settings: {go_on} --apply."
         return "Start the server with this change."
+    if any(one.name == split.CLIENT and (one.of_variance or 0.0) >= OWN for one in doc.parts):
+        return "Most of the variance arises in the client: give it CPUs or a machine of its own first."
     if doc.own_code is not None and doc.own_code >= OWN:
         return "Profile the server on its slow requests: no setting makes its own work more even."
     if need is not None and need > doc.budget_s:
