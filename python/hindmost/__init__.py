@@ -3,7 +3,8 @@
 The public face. Names are loaded when first used, so that ``hindmost --help`` and load agents start fast.
 
 =====================  ======================================================================
-measuring              `measure`, `attribute`, `compare`, `open_study`: each gives a `Result`; `list_studies`
+measuring              `measure`, `attribute`, `compare`, `explain`, `open_study`: each gives a `Result`;
+                       `list_studies`
 clones of servers      `synth` (fit, simulate, sweep, serve, verify), `Clone`, `load_clone`
 parts of these         `MeasureRequest`, `MeasurePlan`, `parse_target`, `Study`, `Procedure`, `answer`,
                        `render_terminal`, `render_page`; `read_log`, `fit_clone`, `simulate`, `sweep`, `Vary`
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from hindmost import clone
     from hindmost._engine import Histogram
     from hindmost.errors import HindmostError
+    from hindmost.explain.result import explain
     from hindmost.models import Clone, load_clone
     from hindmost.models.fit import fit_clone, read_log
     from hindmost.models.parameters import Vary
@@ -82,6 +84,7 @@ __all__ = [
     "attribute",
     "clone",
     "compare",
+    "explain",
     "fit_clone",
     "list_studies",
     "load_clone",
@@ -110,6 +113,7 @@ _HOME = {
     "answer": "studies.measure.answer",
     "attribute": "results",
     "compare": "results",
+    "explain": "explain.result",
     "fit_clone": "models.fit",
     "list_studies": "results",
     "load_clone": "models",

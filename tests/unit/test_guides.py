@@ -22,6 +22,7 @@ NOT_RUN = {
     "hindmost compare": "needs the studies before it: tests/unit/test_comparison.py, tests/servers/test_compare.py",
     "hindmost study list": "needs the folder before it: tests/unit/test_listing.py",
     "hindmost study report": "needs the study before it: tests/servers run it",
+    "hindmost explain": "takes minutes: tests/servers/test_explain_memcached.py runs it",
     "hindmost trace": "needs a busy server of the reader's, and root: tests/servers/test_trace.py runs it",
     "hindmost watch start memcached": "follows the log of a trace, which is not run here; tests/servers/test_watch.py",
     "hindmost diagnose": "needs a slow server of the reader's: tests/unit/test_diagnosis_procedure.py, benches/sealed.py",

@@ -59,6 +59,21 @@ MAY: dict[str, set[str]] = {
         ),
     },
     "results": {"fleet", "models", "plan", "report", "run", "stats", "store", "studies"},
+    "explain": {
+        *(
+            "plan",
+            "stats",
+            "store",
+            "targets",
+            "fleet",
+            "knobs",
+            "report",
+            "run",
+            "studies",
+            "trace",
+            "results",
+        ),
+    },
 }
 """`cli` and the package's face (`clone.py` is of it) may import all of them."""
 
@@ -93,7 +108,9 @@ def test_imports_go_the_way_that_the_table_allows():
         f"{path.relative_to(LAB)} imports {name}"
         for room in MAY
         for path in sorted((LAB / room).rglob("*.py"))
-        for name in sorted(imports(path) - MAY[room] - OUTSIDE - {room})
+        for name in sorted(
+            imports(path) - MAY[room] - OUTSIDE - {room} - ({"cli"} if path.stem == "cli" else set())
+        )
     ]
     assert not wrong, "\n".join(wrong)
 

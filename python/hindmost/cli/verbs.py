@@ -29,6 +29,8 @@ class Verb:
         Which of those below it is meant where none is named: ``watch 4711`` is ``watch start 4711``.
     hidden : bool
         The help page of the program does not list it.
+    package : str
+        The package that its function lies in, where it is a package of its own.
     """
 
     name: str
@@ -38,6 +40,7 @@ class Verb:
     verbs: tuple[Verb, ...] = ()
     usual: str | None = None
     hidden: bool = False
+    package: str = ""
 
 
 VERBS = (
@@ -79,6 +82,17 @@ VERBS = (
         "SERVER [OPTIONS]",
         "Find the stage of the request path where the variance arises, by eBPF.",
         ("trace memcached://127.0.0.1:11211 --duration 30s", "trace 4711 --records requests.parquet --json"),
+    ),
+    Verb(
+        "explain",
+        "TARGET [OPTIONS]",
+        "Find why the tail is slow and confirm what reduces it, within a time budget.",
+        (
+            "explain memcached --rate 20k --budget 5m",
+            "explain http://127.0.0.1:80/ --rate 500 --page why.html",
+            "explain my-server.toml --workload mix.json --apply",
+        ),
+        package="hindmost.explain.cli",
     ),
     Verb(
         "watch",
@@ -419,4 +433,6 @@ def spelled_out(argv: Sequence[str]) -> list[str]:
 def home(words: tuple[str, ...]) -> str:
     """Where the function of a verb is, as ``module:function``; a builtin's name gets an underscore."""
     name = words[-1].replace("-", "_")
+    if package := next((verb.package for verb in VERBS if (verb.name,) == words), ""):
+        return f"{package}:{name}"
     return f"hindmost.cli.{'.'.join((*words[:-1], name))}:{name}{'_' if hasattr(builtins, name) else ''}"

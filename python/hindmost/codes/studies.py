@@ -61,6 +61,15 @@ CODES: dict[str, Code] = {
     "infinitely-late": Code(
         "Requests were never answered, so this percentile has no value.", "Lower the rate."
     ),
+    # Notes of an explanation
+    "not-traced": Code(
+        "Requests of this server cannot be traced, so the parts of the tail and its culprits are not known.",
+        "Run as root, or with CAP_BPF and CAP_PERFMON, on the server's host.",
+    ),
+    "not-tried": Code(
+        "A candidate change cannot be made on this host or server, so it was not tried.",
+        "Run as root, or name a preset or target file that can be started again.",
+    ),
     # Reasons of a comparison
     "side-not-valid": Code(
         "One of the measurements is not valid by itself.", "Look at its report, or measure it again."

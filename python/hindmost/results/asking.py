@@ -80,7 +80,7 @@ def measure(
     from hindmost.studies.begin import begin
     from hindmost.studies.search.asked import searching
 
-    asked = _request(target, options)
+    asked = request_of(target, options)
     limits = parse_limits(require)
     folder = None if out is None else Path(out)
     with here():
@@ -206,14 +206,21 @@ def compare(
             )
         document = stored(names, margin=MARGIN if share is None else share, fail_if=limits, anyway=anyway)
         return ComparisonResult(document, frames=frames)
-    asked = replace(_request("synth", options), target=None)
+    asked = replace(request_of("synth", options), target=None)
     with here():
         study = opened(names, asked, pairs, share, limits, None if out is None else Path(out))
         shown = carry_out(study, Telling(progress))
     return cast("ComparisonResult", result_of(study, shown.document, frames))
 
 
-def _request(target: str | Path, options: dict[str, Any]) -> MeasureRequest:
+def request_of(target: str | Path, options: dict[str, Any]) -> MeasureRequest:
+    """What is asked of a measurement.
+
+    Raises
+    ------
+    UsageError
+        It has no such option.
+    """
     for name in options:
         if name not in OPTIONS:
             raise UsageError(

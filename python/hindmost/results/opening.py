@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
+
+from msgspec import to_builtins
 
 from hindmost.results.attributed import AttributionResult
 from hindmost.results.batched import BatchingResult
@@ -19,6 +22,13 @@ from hindmost.store import Study
 from hindmost.studies.kind import kind_of
 from hindmost.studies.search import Found
 
+
+def _explained(*words: Any, **options: Any) -> Result[Any]:  # noqa: ANN401 (as of a result)
+    """A result that lies in its command's own package, above this one."""
+    made: Result[Any] = import_module("hindmost.explain.result").ExplainResult(*words, **options)
+    return made
+
+
 RESULTS: dict[str, Callable[..., Result[Any]]] = {
     "measure": MeasureResult,
     "search": SearchResult,
@@ -27,6 +37,7 @@ RESULTS: dict[str, Callable[..., Result[Any]]] = {
     "comparison": ComparisonResult,
     "batching": BatchingResult,
     "trial": TrialResult,
+    "explain": _explained,
 }
 """The registry: a study's kind to its result."""
 
@@ -72,7 +83,7 @@ def open_study(
         required(study, list(require))
     kind = kind_of(study)
     found = kind.answer(study)
-    document = found.document() if isinstance(found, Found) else found
+    document = found.document() if isinstance(found, Found) else to_builtins(found)
     return result_of(study, document, frames)
 
 

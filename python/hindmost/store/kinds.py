@@ -14,6 +14,7 @@ GO_ON = {
     "comparison": "compare",
     "batching": "compare",
     "trial": "compare",
+    "explain": "explain",
 }
 """Each kind's verb, before the study's folder. `hindmost.studies.kind` has what else there is to a kind."""
 

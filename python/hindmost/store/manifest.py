@@ -82,7 +82,9 @@ class Manifest(TypedDict):
     version: str
     python: str
     kind: NotRequired[
-        Literal["measure", "search", "attribution", "verification", "comparison", "batching", "trial"]
+        Literal[
+            "measure", "search", "attribution", "verification", "comparison", "batching", "trial", "explain"
+        ]
     ]
     plan: Plan
     host: Host

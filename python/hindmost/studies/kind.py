@@ -31,6 +31,7 @@ KINDS = {
     "comparison": "hindmost.studies.comparison.kind",
     "batching": "hindmost.studies.batching.kind",
     "trial": "hindmost.studies.trial.kind",
+    "explain": "hindmost.explain.procedure",
 }
 """The registry: name to the module whose `KIND` it is, loaded when such a study is met."""
 DEEPEST = 4

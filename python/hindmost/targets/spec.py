@@ -151,6 +151,10 @@ class TargetSpec(_Strict):
     options: dict[Annotated[str, Field(pattern=_OPTION_NAME)], Any] = Field(
         default={}, description="further placeholders and their values; TARGET?name=value overrides one"
     )
+    settings: dict[str, list[str | int]] = Field(
+        default={},
+        description="levels that hindmost explain tries: of an option, threads, or a setting of the host",
+    )
 
     _folder: Path = PrivateAttr(default_factory=Path.cwd)
 

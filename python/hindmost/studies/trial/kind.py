@@ -81,7 +81,9 @@ def _make(study: Study, asked: Asked, stage: int, talk: Talk, fleet: Fleet) -> N
     for place in asked.stages[stage]:
         level = asked.levels[place]
         part = open_part(study, study.folder / folder_of(place), plan)
-        sides[level] = InStage(LevelRuns(part, plan, target, LevelOf(asked.what, knob, level), fleet), stage)
+        sides[level] = InStage(
+            LevelRuns(part, plan, target, [LevelOf(asked.what, knob, level)], fleet), stage
+        )
 
     def on_step(step: Step) -> None:
         side = sides[step.side]

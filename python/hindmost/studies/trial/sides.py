@@ -1,8 +1,8 @@
-"""One level of the knob: a fresh server a round, with the knob in force and put back afterwards."""
+"""Knobs at their levels: a fresh server a round, with the knobs in force and put back afterwards."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,7 +14,7 @@ from hindmost.plan import MeasurePlan
 from hindmost.run.making import make_run
 from hindmost.store import Study
 from hindmost.studies.comparison.runs import SideRuns
-from hindmost.targets import Managed
+from hindmost.targets import Attached, Managed
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +49,10 @@ class LevelRuns(SideRuns):
         Takes the runs.
     plan : MeasurePlan
         How each is made.
-    target : Managed
-        The server as it is without the knob.
-    setting : LevelOf
-        The knob and its level.
+    target : Attached or Managed
+        The server as it is without the knobs.
+    settings : sequence of LevelOf
+        The knobs and their levels. What belongs to a server's start does nothing to a running one.
     fleet : Fleet, optional
         Where the load instances run; default: this machine.
     """
@@ -61,19 +61,21 @@ class LevelRuns(SideRuns):
         self,
         study: Study,
         plan: MeasurePlan,
-        target: Managed,
-        setting: LevelOf,
+        target: Attached | Managed,
+        settings: Sequence[LevelOf],
         fleet: Fleet = HERE,
     ) -> None:
-        self._pairs = [(setting.knob, setting.level)]
-        self._there = [Setting(setting.what, setting.level)] if fleet.serves else []
-        spec = started_with(target.spec, self._pairs)
-        cpus = processors(target.spec, spec, plan.server_cpus)
-        plan = plan.model_copy(update={"server_cpus": cpus})
-        super().__init__(study, plan, replace(target, spec=spec), fleet)
+        self._pairs = [(one.knob, one.level) for one in settings]
+        self._there = [Setting(one.what, one.level) for one in settings] if fleet.serves else []
+        if isinstance(target, Managed):
+            spec = started_with(target.spec, self._pairs)
+            cpus = processors(target.spec, spec, plan.server_cpus)
+            plan = plan.model_copy(update={"server_cpus": cpus})
+            target = replace(target, spec=spec)
+        super().__init__(study, plan, target, fleet)
 
     def make(self, number: int) -> None:
-        """Make it, with the knob at its level: here, or where the fleet starts the server."""
+        """Make it, with the knobs at their levels: here, or where the fleet starts the server."""
         with self.study.lock(), in_force([] if self._there else self._pairs) as beside:
             make_run(
                 self.study,

@@ -1,0 +1,278 @@
+"""Candidate changes: what the trace advises, what the target declares, and what is known of each server."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from hindmost.errors import HindmostError
+from hindmost.explain import split
+from hindmost.explain.document import Candidate, Culprit, Part, Risk
+from hindmost.knobs import Knob, kind_of, knob_of
+from hindmost.knobs.journal import FOLDER
+from hindmost.notes import Note
+from hindmost.plan import MeasurePlan
+from hindmost.studies.trial import parse_knob
+from hindmost.targets import Attached, Managed
+
+Target = Attached | Managed
+RUNNING = ("host", "cpu_dma_latency")
+"""Kinds of settings for a running server: the journal or the kernel itself undoes them after `kill -9`."""
+CLIENT = "client"
+"""The key of a change in how the client sends, which is no setting of host or server."""
+RISKS: Mapping[Risk, float] = {"low": 1.0, "medium": 0.9, "high": 0.7}
+"""What a predicted gain counts for, by risk."""
+BLIND = 0.8
+"""Predicted for every candidate where no trace says better."""
+EFFECT = 0.5
+"""Of the part of the tail that a setting acts on, what it is assumed to remove."""
+LEAST_GAIN = 0.05
+"""Candidates that are predicted to gain less are not tried."""
+MOST = 6
+RISK_OF: Mapping[str, Risk] = {
+    "host": "low",
+    "cpu_dma_latency": "low",
+    CLIENT: "low",
+    "schedule": "high",
+    "argument": "high",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A line of the catalogue: a setting, and the parts of the path that it acts on.
+
+    Attributes
+    ----------
+    servers : tuple of str
+        Names of targets; empty: any.
+    setting : str
+        As ``compare --set`` takes it; ``{cpus}`` is the number of the server's CPUs, ``{twice}`` its double.
+    acts_on : tuple of str
+        `split.PARTS`, and kinds of culprits.
+    needs : str
+        Words that the server's command or files must have, if any.
+    """
+
+    servers: tuple[str, ...]
+    setting: str
+    acts_on: tuple[str, ...]
+    reason: str
+    needs: str = ""
+
+
+QUEUES = (split.QUEUE, split.BEHIND, split.OTHERS)
+CATALOGUE = (
+    Row(
+        (),
+        'option = "threads" = {cpus}',
+        (split.QUEUE, split.WAITS),
+        "one thread for each CPU of the server",
+        "{threads}",
+    ),
+    Row(
+        (),
+        'option = "threads" = {twice}',
+        (split.BEHIND, split.WORK),
+        "more threads than CPUs let a short request pass a long one",
+        "{threads}",
+    ),
+    Row(
+        (),
+        "schedule = true = nice:-10",
+        (split.OTHERS, split.QUEUE),
+        "the server goes before other programs on its CPUs",
+    ),
+    Row(
+        (),
+        "schedule = true = fifo:10",
+        (split.OTHERS,),
+        "the server runs before every ordinary program on its CPUs",
+    ),
+    Row(
+        (), 'knob = "autogroup" = off', (split.OTHERS,), "programs of other sessions compete thread by thread"
+    ),
+    Row((), 'knob = "timer_migration" = off', ("timer",), "timers stay on the CPU that set them"),
+    Row((), 'knob = "thp" = always', ("page faults",), "huge pages need fewer page faults"),
+    Row((), "cpu_dma_latency = true = 0", ("idle CPU",), "CPUs stay out of deep idle states"),
+    Row(
+        (),
+        'cgroup = "cpu.max" = max',
+        (split.QUEUE, split.BEHIND),
+        "the server gets out of a CPU quota",
+        "cpu.max",
+    ),
+    Row((), 'socket = "nodelay" = on', ("delayed ACK", split.NETWORK_OUT), "small responses leave at once"),
+    Row(
+        ("memcached",),
+        'argument = "-o no_lru_maintainer" = on',
+        (split.WAITS,),
+        "no thread holds the locks of the LRU lists",
+    ),
+    Row(
+        ("redis",),
+        'argument = "--appendfsync no" = on',
+        (split.WAITS, split.WORK),
+        "redis does not wait for the disk; a crash loses up to 30 s of writes",
+        "appendonly yes",
+    ),
+    Row(
+        ("redis",),
+        'argument = "--no-appendfsync-on-rewrite yes" = on',
+        (split.WAITS,),
+        "redis does not wait for the disk while it rewrites its log",
+        "appendonly yes",
+    ),
+    Row(
+        ("nginx",),
+        'option = "listen" = reuseport',
+        (split.QUEUE, split.BEHIND),
+        "each worker has its own accept queue",
+        "{listen}",
+    ),
+    Row(
+        ("apache",),
+        'option = "workers" = 16',
+        (split.QUEUE, split.WAITS),
+        "fewer threads wait for CPUs and locks",
+        "{workers}",
+    ),
+)
+
+
+def draw_up(
+    target: Target,
+    plan: MeasurePlan,
+    trace: Mapping[str, Any] | None,
+    parts: Sequence[Part],
+    culprits: Sequence[Culprit],
+) -> tuple[list[Candidate], list[Note]]:
+    """Candidates, the most promising first, and why others were left out.
+
+    Parameters
+    ----------
+    target : Attached or Managed
+    plan : MeasurePlan
+        Of the measurement as it is.
+    trace : mapping or None
+        ``hindmost.trace/1`` of a run; None where this host cannot trace.
+    parts, culprits : sequence
+        Of that trace.
+    """
+    found: dict[tuple[str, str], Candidate] = {}
+    left_out: list[Note] = []
+    for one in (
+        *_advised(trace, culprits),
+        *_declared(target),
+        *_of_client(plan),
+        *_known(target, plan, trace, parts, culprits),
+    ):
+        key = (repr(one.what), one.level)
+        if key in found or 1.0 - one.predicted < LEAST_GAIN or _present(target, plan, one):
+            continue
+        if CLIENT not in one.what and (why := _refused(target, one)) is not None:
+            left_out.append(
+                Note("not-tried", f"{one.label}: {why.message}", {"setting": one.label, "why": why.code})
+            )
+            continue
+        found[key] = one
+    ranked = sorted(found.values(), key=lambda one: -(1.0 - one.predicted) * RISKS[one.risk])
+    return ranked[:MOST], list({one.text: one for one in left_out}.values())
+
+
+def setting_of(target: Target, one: Candidate) -> Knob:
+    """The setting of a candidate, to be made.
+
+    Raises
+    ------
+    UsageError
+        It is none of a running server.
+    """
+    return knob_of(kind_of(one.what, "setting"), one.what, cast("Managed", target), FOLDER)
+
+
+def _refused(target: Target, one: Candidate) -> HindmostError | None:
+    """Why a candidate cannot be tried on this host or server."""
+    kind = kind_of(one.what, "setting")
+    if not target.managed and kind not in RUNNING:
+        return HindmostError(
+            "needs-managed-target", "the server runs already, and only a restart changes this"
+        )
+    try:
+        knob = setting_of(target, one)
+        knob.check(one.level)
+        knob.attempt(one.level)
+    except HindmostError as error:
+        return error
+    return None
+
+
+def _candidate(setting: str, level: str, reason: str, predicted: float) -> Candidate:
+    what = parse_knob(setting)
+    return Candidate(what, level, reason, predicted, RISK_OF.get(kind_of(what), "medium"))
+
+
+def _advised(trace: Mapping[str, Any] | None, culprits: Sequence[Culprit]) -> Iterator[Candidate]:
+    """What the trace advises; without its culprits the slowest requests would be so much faster."""
+    for one in [] if trace is None else trace["advice"]:
+        if one["knob"] is None:
+            continue
+        names = {one["who"]["name"], *one["also"]} if one["who"] else set()
+        shares = [culprit.of_slowest or 0.0 for culprit in culprits if culprit.name in names]
+        gain = max(sum(shares), one["share_of_variance"])
+        for level in one["levels"][1:]:
+            yield _candidate(one["knob"], level, one["why"], max(0.05, 1.0 - gain))
+
+
+def _declared(target: Target) -> Iterator[Candidate]:
+    """What the target file declares under ``[settings]``: its author knows it matters."""
+    if not target.managed:
+        return
+    for name, levels in target.spec.settings.items():
+        for level in levels:
+            kind = "option" if name == "threads" or name in target.spec.options else "knob"
+            yield _candidate(f'{kind} = "{name}"', str(level), "the target file declares it", BLIND)
+
+
+def _of_client(plan: MeasurePlan) -> Iterator[Candidate]:
+    if plan.batching != "none":
+        yield Candidate(
+            {CLIENT: "batching"}, "none", f"the client holds requests back ({plan.batching})", BLIND, "low"
+        )
+
+
+def _known(
+    target: Target,
+    plan: MeasurePlan,
+    trace: Mapping[str, Any] | None,
+    parts: Sequence[Part],
+    culprits: Sequence[Culprit],
+) -> Iterator[Candidate]:
+    cpus = len(plan.server_cpus) or len(os.sched_getaffinity(0))
+    shares = {one.name: split.weight(one) for one in parts}
+    for one in culprits:
+        shares[one.kind] = shares.get(one.kind, 0.0) + split.weight(one)
+    texts = " ".join(target.spec.texts().values()) if target.managed else ""
+    program = target.spec.name if target.managed else target.protocol
+    for row in CATALOGUE:
+        if row.servers and not any(name in program for name in row.servers):
+            continue
+        if row.needs and row.needs not in texts and row.needs not in texts.replace('", "', " "):
+            continue
+        gain = EFFECT * sum(shares.get(name, 0.0) for name in row.acts_on)
+        setting, _, level = row.setting.format(cpus=cpus, twice=2 * cpus).rpartition(" = ")
+        yield _candidate(setting, level, row.reason, BLIND if trace is None else 1.0 - min(0.9, gain))
+
+
+def _present(target: Target, plan: MeasurePlan, one: Candidate) -> bool:
+    """Whether a candidate's level is in force anyway."""
+    if not target.managed or "option" not in one.what:
+        return False
+    name = one.what["option"]
+    if name == "threads" and name not in target.spec.options:
+        now: object = target.spec.threads or len(plan.server_cpus) or len(os.sched_getaffinity(0))
+    else:
+        now = target.spec.options.get(name)
+    return str(now) == one.level

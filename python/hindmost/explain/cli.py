@@ -1,0 +1,65 @@
+"""``hindmost explain``: why the tail is slow, and what reduces it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+from hindmost.cli.options import OUTPUT, PROCEDURE, Json, Shared, Yes, keep_private, option, switch
+from hindmost.cli.requests import takes
+from hindmost.explain.request import WITHOUT
+from hindmost.run.request import MeasureRequest
+
+
+@takes(MeasureRequest, before={"workload": "budget", "batching": "by"}, without=WITHOUT)
+def explain(
+    asked: MeasureRequest,
+    *,
+    budget: Annotated[
+        str | None,
+        option(PROCEDURE, "TIME", "Time for all runs; may grow when a study goes on. [default: 5m]"),
+    ] = None,
+    by: Annotated[
+        str, option(PROCEDURE, "FIGURE", "Figure that should be low: mean or a percentile.")
+    ] = "p99",
+    apply: Annotated[
+        bool,
+        switch(PROCEDURE, "Keep confirmed settings of this host; `hindmost host knobs restore` undoes it."),
+    ] = False,
+    out: Annotated[
+        Path | None, option(OUTPUT, "STUDY", "Folder of the study. [default: hindmost-TARGET-TIME]")
+    ] = None,
+    page: Annotated[
+        Path | None, option(OUTPUT, "FILE", "Write the page there. [default: into the study]")
+    ] = None,
+    shared: Shared = False,
+    yes: Yes = False,
+    json_: Json = False,
+    quiet: Annotated[bool, switch(OUTPUT, "No progress.", "--quiet", "-q")] = False,
+) -> int:
+    """Explain the tail of a server, and confirm by experiment what reduces it.
+
+    The server's requests are traced once. The trace and a catalogue of settings give candidate changes. They
+    are tried in interleaved rounds, and the worst are dropped early. Fresh pairs of runs confirm the best.
+    Exit code 0: a gain is confirmed, or one of more than 5 % is excluded; 4: nothing is decided. To go on
+    with a study, name its folder alone.
+    """
+    from hindmost.cli.outcome import refuse_files, tell
+    from hindmost.cli.progress import Talk
+    from hindmost.explain.request import opened, reopened
+    from hindmost.studies.begin import refuse_changes
+    from hindmost.studies.kind import carry_out
+
+    keep_private(shared=shared)
+    refuse_files({"--page": page})
+    if asked.target is not None and (Path(asked.target) / "manifest.json").exists():
+        refuse_changes(
+            [*replace(asked, target=None).fixed(), *(["--out"] if out is not None else [])],
+            f"hindmost explain {asked.target}; --budget may change",
+        )
+        study = reopened(Path(asked.target), budget)
+    else:
+        study = opened(asked, budget or "5m", by, out)
+    shown = carry_out(study, Talk(quiet=quiet, trust=yes), page, apply=apply)
+    return tell(shown, as_json=json_, quiet=quiet, timed=True)

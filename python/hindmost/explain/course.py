@@ -1,0 +1,153 @@
+"""How a budget is spent: which runs come next, decided from the runs that are there. Pure.
+
+::
+
+    try        present, every candidate        a round each; the worst are dropped after each round
+    combine    the best, all that help         if several help and can be set together
+    confirm    present, the chosen changes     fresh pairs, looked at 7, 11 and 16 pairs
+
+Only the fresh pairs support a claim: whatever was chosen because it looked best flatters itself. The error
+of 5 % is shared by the looks (Bonferroni), so that it may end at any of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+LOOKS = (7, 11, 16)
+"""Pairs of the confirmation after which it may end: 7 is the least that can decide at a third of 5 %."""
+CONFIDENCE = 1.0 - 0.05 / len(LOOKS)
+LEAST_TRIES, MOST_TRIES, COMBINING = 2, 6, 3
+"""Rounds of the first stage, and of the second."""
+GUESSED = 1.3
+"""How much longer a run may take than was guessed before there was one."""
+PROMISING = math.log(0.97)
+"""Of the logarithm of a ratio: what may help by 3 %."""
+LATE_US = 1e9
+"""Stands for a figure that is infinitely late: later than any other."""
+
+Rounds = Mapping[int, Mapping[int, float]]
+"""Of one stage, by side (0: the present state, or the best) and round: the figure that is to be low."""
+
+
+@dataclass(frozen=True, slots=True)
+class Next:
+    """The sides of a stage whose runs of a round come next."""
+
+    stage: str
+    round: int
+    sides: tuple[int, ...]
+
+
+def log_ratios(rounds: Rounds, side: int, other: int = 0) -> list[float]:
+    """Logarithms of the ratios of a side to another, round by round."""
+    both = sorted(rounds.get(side, {}).keys() & rounds.get(other, {}).keys())
+    return [math.log(_finite(rounds[side][n]) / _finite(rounds[other][n])) for n in both]
+
+
+def _finite(us: float) -> float:
+    return us if 0.0 < us < LATE_US else LATE_US
+
+
+def survivors(rounds: Rounds, candidates: int) -> tuple[list[int], int]:
+    """Candidates that are still tried, the best first, and how many rounds are whole.
+
+    One is dropped after a round where it looks worse than the best by more than two standard errors, or where
+    it does not look better than the present state by any. The best always stays.
+
+    >>> rounds = {0: {1: 100.0, 2: 100.0}, 1: {1: 50.0, 2: 52.0}, 2: {1: 120.0, 2: 130.0}}
+    >>> survivors(rounds, 2)
+    ([1], 2)
+    """
+    active = list(range(1, candidates + 1))
+    number = 0
+    while all(number + 1 in rounds.get(side, {}) for side in (0, *active)):
+        number += 1
+        if number < LEAST_TRIES:
+            continue
+        logs = {side: log_ratios(rounds, side)[:number] for side in active}
+        means = {side: float(np.mean(one)) for side, one in logs.items()}
+        error = _scatter(list(logs.values())) / math.sqrt(number)
+        best = min(active, key=lambda side: means[side])
+        active = [
+            side
+            for side in active
+            if side == best or (means[side] - error < PROMISING and means[side] - means[best] < 2.0 * error)
+        ]
+        active.sort(key=lambda side: means[side])
+    return active, number
+
+
+def _scatter(logs: Sequence[Sequence[float]]) -> float:
+    """Standard deviation of a logarithm of a ratio, of all candidates together."""
+    squares = sum(float(np.var(one)) * len(one) for one in logs)
+    degrees = sum(len(one) - 1 for one in logs)
+    return math.sqrt(squares / degrees) if degrees > 0 else 0.0
+
+
+def affordable(candidates: int, runs: float) -> int:
+    """How many candidates, the most promising first, so many runs can try and still confirm one."""
+    spare = runs / GUESSED - 2 * LOOKS[0]
+    return max(1 if candidates else 0, min(candidates, int(spare / LEAST_TRIES) - 1))
+
+
+def next_try(rounds: Rounds, candidates: int, runs_left: float) -> Next | None:
+    """The next round of the first stage; None where it is over.
+
+    Parameters
+    ----------
+    rounds
+        Runs of this stage so far.
+    candidates
+        How many are tried in all.
+    runs_left
+        Runs that the budget has room for.
+    """
+    active, number = survivors(rounds, candidates)
+    coming = (0, *active)
+    begun = any(number + 1 in rounds.get(side, {}) for side in coming)
+    enough = number >= (LEAST_TRIES + 1 if len(active) == 1 else MOST_TRIES) or candidates == 0
+    alone = candidates == 1  # there is nothing to choose from
+    if not begun and (enough or alone or runs_left - len(coming) < 2 * LOOKS[0]):
+        return None
+    return Next("try", number + 1, coming)
+
+
+def next_combining(rounds: Rounds, runs_left: float) -> Next | None:
+    """The next round of the best candidate beside the combination; None where it is over."""
+    number = len(rounds.get(0, {}).keys() & rounds.get(1, {}).keys())
+    begun = number + 1 in rounds.get(0, {}) or number + 1 in rounds.get(1, {})
+    if not begun and (number >= COMBINING or runs_left - 2 < 2 * LOOKS[0]):
+        return None
+    return Next("combine", number + 1, (0, 1))
+
+
+def next_confirming(rounds: Rounds, runs_left: float, decided: bool) -> Next | None:
+    """The next pair of the confirmation; None where it is decided, hopeless, or the budget is spent.
+
+    Parameters
+    ----------
+    decided
+        Whether the pairs so far decide, asked at a look only.
+    """
+    number = len(rounds.get(0, {}).keys() & rounds.get(1, {}).keys())
+    begun = number + 1 in rounds.get(0, {}) or number + 1 in rounds.get(1, {})
+    if not begun:
+        hopeless = number in LOOKS and float(np.median(log_ratios(rounds, 1))) >= 0.0
+        if number >= LOOKS[-1] or runs_left < 2 or (number in LOOKS and decided) or hopeless:
+            return None
+    return Next("confirm", number + 1, (0, 1))
+
+
+def pairs_to_decide(scatter: float, ratio: float) -> float:
+    """About how many pairs find a ratio in 80 of 100 studies, the three looks included."""
+    return max(LOOKS[0], ((2.394 + 0.842) * scatter / abs(math.log(ratio))) ** 2)
+
+
+def ratio_decided(scatter: float, pairs: int) -> float:
+    """The ratio (below 1) that so many pairs find in 80 of 100 studies."""
+    return math.exp(-(2.394 + 0.842) * scatter / math.sqrt(max(1, pairs)))

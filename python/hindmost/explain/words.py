@@ -1,0 +1,108 @@
+"""The answer in five sentences: the tail, its origin, what helped, what did not, what to do next."""
+
+from __future__ import annotations
+
+from hindmost.explain import split
+from hindmost.explain.document import Explanation, Ratio
+from hindmost.report.common import numbers
+
+MOST_NAMED = 3
+OWN = 0.5
+"""From this share on, the tail is the server's own work."""
+
+
+def headline(doc: Explanation) -> str:
+    """The answer in a sentence."""
+    found = doc.confirmation
+    ratio = None if found is None else found.ratios.get(doc.by)
+    if found is None or ratio is None:
+        return f"undecided: no change could be confirmed within {numbers.seconds(doc.budget_s)}"
+    changes = " and ".join(found.labels)
+    if doc.verdict == "gain":
+        return f"{changes} lowers {doc.by} by {_gain(ratio)}"
+    if doc.verdict == "no-gain":
+        return f"nothing to gain: {changes} changes {doc.by} by {_change(ratio)}"
+    return f"undecided: {changes} changes {doc.by} by {_change(ratio)}"
+
+
+def five_sentences(doc: Explanation, present_us: float | None, go_on: str) -> tuple[str, ...]:
+    """What the tail is, where it comes from, what helped, what did not, what to do next."""
+    return (
+        f"{doc.target} at {numbers.rate(doc.rate_per_s)} has a {doc.by} of"
+        f" {numbers.latency(present_us, missing=numbers.INFINITE)} on this host.",
+        _origin(doc),
+        _helped(doc),
+        _no_help(doc),
+        _following(doc, go_on),
+    )
+
+
+def _origin(doc: Explanation) -> str:
+    if not doc.parts:
+        return "Where it comes from is not known: the server's requests could not be traced here."
+    most = sorted(doc.parts, key=lambda one: -(one.of_variance or 0.0))[:MOST_NAMED]
+    named = ", ".join(f"{one.name} {numbers.percent(round(one.of_variance or 0.0, 2))}" for one in most)
+    slow = [one for one in doc.parts if one.of_slowest is not None]
+    worst = max(slow, key=split.weight, default=None)
+    who = f"; the first culprit is {doc.culprits[0].name} ({doc.culprits[0].kind})" if doc.culprits else ""
+    own = "The tail is mostly the server's own code: " if (doc.own_code or 0.0) >= OWN else ""
+    of_slow = ""
+    if worst is not None:
+        share = numbers.percent(round(split.weight(worst), 2))
+        of_slow = f", and the slowest 1 % of requests spend {share} of their time on the host in {worst.name}"
+    return f"{own}{'its' if own else 'Its'} variance arises in {named}{of_slow}{who}."
+
+
+def _helped(doc: Explanation) -> str:
+    found = doc.confirmation
+    if found is None:
+        return "Nothing was confirmed."
+    change = f"{' and '.join(found.labels)} changes {doc.by} by {_change(found.ratios[doc.by])}"
+    text = f"{change} in {found.pairs} fresh pairs"
+    beside = [name for name in ("p50", "throughput") if name in found.ratios and name != doc.by]
+    others = " and ".join(f"{name} by {_change(found.ratios[name])}" for name in beside)
+    word = "Confirmed" if doc.verdict == "gain" else "No gain" if doc.verdict == "no-gain" else "Not decided"
+    return f"{word}: {text}{', ' + others if others else ''}."
+
+
+def _no_help(doc: Explanation) -> str:
+    dropped = [one for one in doc.trials if one.outcome in ("dropped", "refuted") and one.ratio is not None]
+    if not dropped:
+        return "No tried change was dropped."
+    named = ", ".join(
+        f"{one.label} ({numbers.change(one.ratio.value - 1.0)})" for one in dropped if one.ratio
+    )
+    return f"These did not look better and were dropped: {named}."
+
+
+def _following(doc: Explanation, go_on: str) -> str:
+    need = doc.resolution.budget_10_percent_s
+    if doc.verdict == "gain":
+        if doc.applied:
+            return f"{', '.join(doc.applied)} is in force now; to undo it: {doc.undo}."
+        if any(
+            "knob" in one.candidate.what
+            for one in doc.trials
+            if one.outcome in ("confirmed", "in combination")
+        ):
+            return f"To keep the host's settings: {go_on} --apply."
+        return "Start the server with this change."
+    if any(one.name == split.CLIENT and (one.of_variance or 0.0) >= OWN for one in doc.parts):
+        return "Most of the variance arises in the client: give it CPUs or a machine of its own first."
+    if doc.own_code is not None and doc.own_code >= OWN:
+        return "Profile the server on its slow requests: no setting makes its own work more even."
+    if need is not None and need > doc.budget_s:
+        return f"To decide 10 % here takes about {numbers.seconds(need)}: {go_on} --budget {need / 60:.0f}m."
+    return "Look for a change beyond the catalogue: name its levels under [settings] of a target file."
+
+
+def _change(ratio: Ratio) -> str:
+    value = numbers.change(ratio.value - 1.0)
+    if ratio.low is None or ratio.high is None:
+        return value
+    return f"{value} [{numbers.change(ratio.low - 1.0)}, {numbers.change(ratio.high - 1.0)}]"
+
+
+def _gain(ratio: Ratio) -> str:
+    low = "" if ratio.high is None else f", at least {numbers.percent(1.0 - ratio.high)}"
+    return f"{numbers.percent(round(1.0 - ratio.value, 3))}{low}"

@@ -1,0 +1,379 @@
+"""An explanation: how the tail is split, what is tried, how the budget is spent, and what the folder alone says."""
+
+import json
+import random
+import shutil
+from collections import defaultdict
+from pathlib import Path
+
+import msgspec
+import pytest
+from messages import raises
+from rows import each_row
+from tiny_study import HOST, tiny_plan
+
+import hindmost
+from hindmost import open_study
+from hindmost.errors import Interrupted, UsageError
+from hindmost.exits import Exit
+from hindmost.explain import catalogue, course, procedure, split
+from hindmost.explain.answer import answer, compared
+from hindmost.explain.document import Candidate, Explanation
+from hindmost.explain.request import KIND, Asked, opened, plan_without
+from hindmost.explain.view import render_markdown, render_page, render_terminal
+from hindmost.run.request import MeasureRequest
+from hindmost.store import Study
+from hindmost.studies.comparison import runs as sides
+from hindmost.studies.kind import carry_out, reported
+from hindmost.studies.measure.procedure import Procedure
+from hindmost.studies.talk import Silent
+from hindmost.studies.trial import sides as levels
+from hindmost.targets import parse_target
+
+
+def figure(value, share=None):
+    ratio = {"value": share, "low": None, "high": None}
+    return {"mean_us": {"value": value, "low": None, "high": None}, "share_of_variance": ratio}
+
+
+def part(stage, cause, us, share, who=None):
+    return {"stage": stage, "cause": cause, "who": who, **figure(us, share), "sd_without_us": 1.0}
+
+
+def who(name, relation, process=9):
+    return {"name": name, "process": process, "relation": relation, "requests": 100}
+
+
+def slow(stage, cause, us, person=None):
+    named = person or {"name": None, "process": None, "relation": None}
+    return {"stage": stage, "cause": cause, "mean_us": us} | {
+        key: named[key] for key in ("name", "process", "relation")
+    }
+
+
+BURNER, CLIENT, LRU = who("burner", "other"), who("worker-0", "other", 8), who("mc-lrumaint", "own", 7)
+TRACE = {
+    "all": {
+        "latency": {"variance_us2": {"value": 100.0}},
+        "stages": [
+            {"stage": "network_to_tcp", **figure(1.0, 0.1)},
+            {"stage": "tcp_to_read", **figure(9.0, 0.9)},
+        ],
+    },
+    "who": {
+        "parts": [
+            part("tcp_to_read", "run_queue", 5.0, 0.5),
+            part("start_to_response", "running", 3.0, 0.3),
+            part("start_to_response", "lock", 1.0, 0.1),
+        ],
+        "culprits": [
+            part("tcp_to_read", "run_queue", 3.0, 0.3, BURNER),
+            part("tcp_to_read", "run_queue", 1.0, 0.1, CLIENT),
+            part("start_to_response", "lock", 1.0, 0.1, LRU),
+            part("tcp_to_read", "run_queue", 1.0, 0.05, who("sentinel-0", "other")),
+        ],
+        "slowest": {
+            "latency_us": 100.0,
+            "network_to_tcp_us": 10.0,
+            "parts": [
+                slow("tcp_to_read", "run_queue", 60.0, BURNER),
+                slow("start_to_response", "running", 30.0),
+            ],
+        },
+    },
+    "advice": [
+        {"knob": 'argument = "-o no_lru_maintainer"', "levels": ["off", "on"], "why": "it holds a lock"}
+        | {"who": LRU, "also": [], "share_of_variance": 0.1}
+    ],
+}
+
+
+def test_the_parts_share_the_variance_of_what_the_client_saw():
+    parts = {one.name: one for one in split.split(TRACE, 200.0)}
+    assert sum(one.of_variance for one in parts.values()) == pytest.approx(1.0)
+    # Half of it is the client's, and of the server's half a tenth waited for the client's own thread.
+    assert parts[split.CLIENT].of_variance == pytest.approx(0.55)
+    assert parts[split.OTHERS].of_variance == pytest.approx(0.175)
+    assert parts[split.WORK].of_variance == pytest.approx(0.15)
+    assert parts[split.WAITS].of_variance == pytest.approx(0.05)
+    assert parts[split.NETWORK_IN].of_slowest == pytest.approx(0.1)
+    assert parts[split.OTHERS].of_slowest == pytest.approx(0.6)
+    assert split.own_code(tuple(parts.values())) == pytest.approx(0.15)
+
+
+def test_a_trace_without_culprits_is_split_by_stages():
+    parts = {one.name: one.of_variance for one in split.split(TRACE | {"who": None}, None)}
+    assert parts == {split.NETWORK_IN: pytest.approx(0.1), split.QUEUE: pytest.approx(0.9)}
+
+
+def test_culprits_come_with_their_kind_and_not_our_own_watcher():
+    found = split.culprits(TRACE, 200.0)
+    assert [(one.name, one.kind) for one in found] == [
+        ("burner", "process"),
+        ("worker-0", "client"),
+        ("mc-lrumaint", "thread"),
+    ]
+    assert (found[0].of_variance, found[0].of_slowest) == (pytest.approx(0.15), pytest.approx(0.6))
+    assert found[0].causes == ("run_queue in tcp_to_read",)
+
+
+@each_row(
+    ("stage", "cause", "relation", "us", "kind"),
+    [
+        ("response_to_network", "wake", "interrupt", 40_000.0, "delayed ACK"),
+        ("start_to_response", "wake", "interrupt", 40.0, "upstream"),
+        ("start_to_response", "page_fault", "own", 4.0, "page faults"),
+        ("tcp_to_read", "run_queue", "kernel", 4.0, "kernel work"),
+        ("tcp_to_read", "wake", "idle", 4.0, "idle CPU"),
+    ],
+)
+def test_kinds_of_culprits(stage, cause, relation, us, kind):
+    assert split.kind_of(part(stage, cause, us, 0.5, who("x", relation))) == kind
+
+
+def target_file(folder: Path) -> Path:
+    lines = [
+        'name = "server"',
+        'protocol = "memcached"',
+        'command = ["memcached", "-p", "{port}", "-t", "{threads}"]',
+        "threads = 1",
+        "[settings]",
+    ]
+    path = folder / "server.toml"
+    path.write_text("\n".join([*lines, "threads = [1, 2]"]))
+    return path
+
+
+def candidate(level: str) -> Candidate:
+    return Candidate({"option": "threads"}, level, "a test", 0.5, "medium")
+
+
+def test_candidates_are_advised_declared_and_known_but_never_what_is_in_force(tmp_path, monkeypatch):
+    monkeypatch.setattr(catalogue, "_refused", lambda *_: None)
+    monkeypatch.setattr(catalogue, "MOST", 20)
+    target, plan = (
+        parse_target(str(target_file(tmp_path))),
+        tiny_plan().model_copy(update={"batching": 0.001}),
+    )
+    found, left_out = catalogue.draw_up(
+        target, plan, TRACE, split.split(TRACE, None), split.culprits(TRACE, None)
+    )
+    labels = [one.label for one in found]
+    assert {"-o no_lru_maintainer", "threads=2", "batching=none"} <= set(labels)
+    assert "threads=1" not in labels, "the target has one thread anyway"
+    assert left_out == []
+    assert all(1.0 - one.predicted >= catalogue.LEAST_GAIN for one in found)
+    gains = [(1.0 - one.predicted) * catalogue.RISKS[one.risk] for one in found]
+    assert gains == sorted(gains, reverse=True)
+
+
+def test_of_a_running_server_only_what_a_running_host_can_change_is_tried():
+    target = parse_target("memcached://127.0.0.1:11211")
+    found, left_out = catalogue.draw_up(target, tiny_plan(), None, (), ())
+    assert all(set(one.what) & {"knob", "cpu_dma_latency"} for one in found)
+    whys = {one.values["setting"]: one.values["why"] for one in left_out}
+    assert whys["-o no_lru_maintainer"] == whys["schedule=nice:-10"] == "needs-managed-target"
+
+
+def test_a_change_of_the_client_changes_the_plan_alone():
+    plan = tiny_plan().model_copy(update={"batching": 0.001})
+    assert plan_without(plan, [Candidate({"client": "batching"}, "none", "", 0.8, "low")]).batching == "none"
+    assert plan_without(plan, [candidate("2")]) is plan
+
+
+def stage(*columns: float) -> course.Rounds:
+    """Two rounds of each column, which scatter by 2 %."""
+    return {side: {1: us, 2: us * (1.02 if side % 2 else 1.0)} for side, us in enumerate(columns)}
+
+
+def test_the_worst_are_dropped_and_the_best_always_stays():
+    assert course.survivors(stage(100.0, 50.0, 150.0, 50.3), 3)[0] == [1, 3]
+    assert course.survivors(stage(100.0, 120.0, 150.0), 2)[0] == [1]
+    assert course.survivors({0: {1: 100.0}, 1: {1: 50.0}}, 1) == ([1], 1), "a round decides nothing"
+
+
+def test_a_round_that_has_begun_is_finished_and_the_confirmation_keeps_its_reserve():
+    reserve = 2 * course.LOOKS[0]
+    assert course.next_try({}, 2, reserve + 3) == course.Next("try", 1, (0, 1, 2))
+    assert course.next_try({}, 2, reserve + 2) is None
+    assert course.next_try({0: {1: 5.0}}, 2, 0.0) == course.Next("try", 1, (0, 1, 2))
+    assert course.next_try({}, 1, 1_000.0) is None, "one candidate needs no choice"
+
+
+@each_row(
+    ("pairs", "left", "decided", "following"),
+    [
+        (6, 100, True, 7),
+        (7, 100, True, None),
+        (7, 100, False, 8),
+        (7, 1, False, None),
+        (16, 100, False, None),
+    ],
+)
+def test_the_confirmation_ends_at_looks_alone(pairs, left, decided, following):
+    rounds = {side: dict.fromkeys(range(1, pairs + 1), 100.0 - 10 * side) for side in (0, 1)}
+    found = course.next_confirming(rounds, left, decided)
+    assert (None if found is None else found.round) == following
+
+
+def test_a_hopeless_confirmation_ends_at_its_first_look():
+    rounds = {side: dict.fromkeys(range(1, 8), 100.0 + side) for side in (0, 1)}
+    assert course.next_confirming(rounds, 100, decided=False) is None
+
+
+def explained(effects: list[float], scatter: float, runs: int, seed: int) -> tuple[list[int], str]:
+    """The whole course with runs from a law: which side was confirmed, and what was found."""
+    draw = random.Random(seed)
+    made: dict[str, dict[int, dict[int, float]]] = {name: defaultdict(dict) for name in ("try", "confirm")}
+    left = runs
+
+    def make(following: course.Next, ratios: list[float]) -> None:
+        nonlocal left
+        for side in following.sides:
+            made[following.stage][side][following.round] = (
+                100.0 * ratios[side] * draw.lognormvariate(0.0, scatter)
+            )
+            left -= 1
+
+    tried = effects[: course.affordable(len(effects), runs)]
+    while following := course.next_try(made["try"], len(tried), left):
+        make(following, [1.0, *tried])
+    (best, *_), _ = course.survivors(made["try"], len(tried))
+    while True:
+        ratio = compared(made["confirm"])
+        decided = ratio is not None and ratio.high is not None and ratio.high < 1.0
+        following = course.next_confirming(made["confirm"], left, decided)
+        if following is None:
+            return [best], "gain" if decided else "none"
+        make(following, [1.0, tried[best - 1]])
+
+
+def test_changes_that_do_nothing_are_rarely_confirmed():
+    found = [explained([1.0, 1.0, 1.0], 0.3, 50, seed)[1] for seed in range(300)]
+    assert found.count("gain") <= 0.05 * 300
+
+
+def test_a_budget_of_five_minutes_finds_half_of_the_tail_among_others():
+    found = [explained([1.0, 1.1, 0.5, 1.0], 0.25, 60, seed) for seed in range(100)]
+    assert found.count(([3], "gain")) >= 90
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory) -> list[Path]:
+    """A run of a slow server, then one of a fast one."""
+    found = []
+    for us in (20_000, 100):
+        target = f'synth?service={{"kind":"deterministic","mean_us":{us}}}'
+        plan = tiny_plan().model_copy(
+            update={"target": target, "rate_per_s": 50.0, "clients": 1, "runs": (1, 1)}
+        )
+        study = Study.create(
+            tmp_path_factory.mktemp("made") / "study", {"plan": plan.model_dump(mode="json"), "host": HOST}
+        )
+        with study.lock():
+            Procedure(study, plan, parse_target(plan.target), Silent()).run()
+        found.append(study.folder / "runs/0001")
+    return found
+
+
+class Interruption(list):
+    """The runs that were made; the n-th is interrupted."""
+
+    stop_at = 0
+
+
+@pytest.fixture
+def made(runs, tmp_path, monkeypatch) -> tuple[Study, Interruption]:
+    """A study whose runs are copies: without the change those of the slow server, with it of the fast one."""
+    noted = Interruption()
+
+    def make(study: Study, number: int, *_: object, **__: object) -> None:
+        if len(noted) + 1 == noted.stop_at:
+            raise KeyboardInterrupt
+        noted.append(f"{study.folder.parent.name}/{study.folder.name} {number}")
+        source = runs[study.folder.name.isdigit() and int(study.folder.name) > 0]
+        shutil.copytree(source, study.folder / "runs" / f"{number:04d}")
+
+    monkeypatch.setattr(sides, "make_run", make)
+    monkeypatch.setattr(levels, "make_run", make)
+    monkeypatch.setattr(catalogue, "CATALOGUE", ())
+    monkeypatch.setattr(procedure._engine, "trace_fault", lambda: ("trace-permission", "not here"))
+    plan = tiny_plan().model_copy(
+        update={"target": str(target_file(tmp_path)), "rate_per_s": 50.0, "clients": 1}
+    )
+    manifest = {"plan": plan.model_dump(mode="json"), "host": HOST, "kind": KIND, "created": "x"}
+    study = Study.create(tmp_path / "study", manifest | {KIND: msgspec.to_builtins(Asked("p99", 300.0))})
+    return study, noted
+
+
+def test_a_gain_is_confirmed_by_fresh_pairs_and_the_folder_alone_says_so(made):
+    study, noted = made
+    shown = carry_out(study, Silent())
+    document = shown.document
+    assert (document["verdict"], shown.exit) == ("gain", Exit.DONE)
+    assert [(one["label"], one["outcome"]) for one in document["trials"]] == [("threads=2", "confirmed")]
+    fresh = document["confirmation"]
+    assert (fresh["labels"], fresh["pairs"]) == (["threads=2"], course.LOOKS[0])
+    assert fresh["ratios"]["p99"]["high"] < 1.0
+    assert {"p50", "throughput"} <= set(fresh["ratios"])
+    assert len(document["answer"]) == 5
+    assert [one["code"] for one in document["cannot"]] == ["not-traced"]
+    assert noted.count("confirm/0 1") == 1
+    again = answer(Study.open(study.folder))
+    assert {**msgspec.json.decode(msgspec.json.encode(again)), "created": ""} == {**document, "created": ""}
+    assert {**reported(Study.open(study.folder)).document, "created": ""} == {**document, "created": ""}
+    result = open_study(study.folder)
+    assert (result.verdict, len(result.candidates), len(result.latency)) == (
+        "gain",
+        1,
+        2 * len(fresh["before"]["latency_us"]),
+    )
+    assert json.loads((study.folder / "explanation.json").read_text())["schema"] == "hindmost.explain/1"
+
+
+def test_whoever_was_stopped_goes_on_and_repeats_nothing(made):
+    study, noted = made
+    noted.stop_at = 6
+    with pytest.raises(Interrupted) as caught:
+        carry_out(study, Silent())
+    assert caught.value.hint == f"hindmost explain {study.folder}"
+    noted.stop_at = 0
+    document = carry_out(Study.open(study.folder), Silent()).document
+    assert document["verdict"] == "gain"
+    assert len(noted) == len(set(noted)) == 1 + 2 * course.LOOKS[0]
+
+
+def test_a_spent_budget_decides_nothing(made):
+    study, _ = made
+    study.manifest[KIND]["budget_s"] = 0.1
+    shown = carry_out(study, Silent())
+    assert (shown.document["verdict"], shown.exit) == ("undecided", Exit.INCONCLUSIVE)
+    assert shown.document["confirmation"] is None
+
+
+def test_every_view_has_the_figures(made):
+    document = msgspec.convert(carry_out(made[0], Silent()).document, Explanation)
+    page, table, markdown = render_page(document), render_terminal(document, 100), render_markdown(document)
+    ratio = f"{document.confirmation.ratios['p99'].value:.2f}"
+    for text in (page, table, markdown):
+        assert ratio in text
+        assert "threads=2" in text
+    assert page.count("<svg") >= 4
+
+
+def test_nothing_is_applied_without_a_setting_of_the_host(made):
+    document = carry_out(made[0], Silent(), apply=True).document
+    assert (document["applied"], document["undo"]) == ([], None)
+
+
+def test_what_cannot_be_meant_is_refused(tmp_path):
+    asked = MeasureRequest(target="memcached")
+    with raises(UsageError, "bad-value"):
+        opened(asked, "1s", "p99", tmp_path / "study")
+    with raises(UsageError, "unknown-name", option="--by"):
+        opened(asked, "1m", "p42", tmp_path / "study")
+
+
+def test_the_package_is_the_function_of_python_users():
+    with raises(UsageError, "bad-value"):
+        hindmost.explain("memcached", budget="1s")
