@@ -19,17 +19,21 @@ from hindmost.notes import Note
 from hindmost.run.soundness import Remaking
 from hindmost.stats.causes import Effect, effect_of
 from hindmost.store.diagnosis import Pair
+from hindmost.studies.diagnosis.harm import TIMES, Harmful, Watch, refuse_slow, urgent
 from hindmost.studies.diagnosis.windows import Windows
 from hindmost.studies.pairs import GivenUp, Step, interleave
 
-HARM = 5.0
-"""A request may wait so many times the longest percentile of the windows in which nothing was changed."""
-HARM_US = 200_000.0
-"""And that long in any case: an anomaly of microseconds is no reason to stop at the first hiccup."""
+FIRST_S = 0.025
+"""For which a suspect is taken away at first, then twice as long until it is a window: whoever needs it, or what
+it holds back, is felt while the harm is small."""
 COLLAPSED = 0.5
 """Of the work with the suspect there: less is left only of a load that came from it. Caches, locks and
 interrupts that a neighbour costs are some tens of percent at most."""
+SPENT = "experiments made users wait too often, so nothing more was changed"
 LEAST_ROUNDS = 3
+LESS = 1.05
+"""Times as many requests with the suspect there: it sends them, or passes them on."""
+SENT_P = 0.01
 
 
 @dataclass(slots=True)
@@ -52,6 +56,10 @@ class Trial:
         What the application did in each window, by round and whether the suspect was there.
     worked : dict
         Processors that it used, likewise.
+    sent : dict
+        What it was sent, likewise.
+    harmed : int
+        Experiments that were undone because users waited.
     """
 
     suspect: Intervention
@@ -66,6 +74,10 @@ class Trial:
     reproduces: bool = False
     metrics: dict[tuple[int, bool], NDArray[np.float64]] = field(default_factory=dict)
     worked: dict[tuple[int, bool], float] = field(default_factory=dict)
+    sent: dict[tuple[int, bool], NDArray[np.float64]] = field(default_factory=dict)
+    harmed: int = 0
+    _gentle: bool = True
+    _watches: list[Watch] = field(default_factory=list)
 
     def has(self, number: int) -> bool:  # noqa: D102
         return number in self.there and number in self.gone
@@ -85,6 +97,8 @@ class Trial:
                         self.metrics[number, not gone] = self.windows.moved
                     if self.windows.worked is not None:
                         self.worked[number, not gone] = self.windows.worked
+                    if self.windows.sent is not None:
+                        self.sent[number, not gone] = self.windows.sent
         except Gone as error:
             self.dropped = error.note
             raise GivenUp from None
@@ -93,17 +107,45 @@ class Trial:
             raise GivenUp from None
 
     def _changed(self) -> float:
-        most_us = max(HARM * self.windows.longest_us, HARM_US)
+        # What changes nothing harms nobody, and a twin has no users.
+        free, bound = self.reproduces or self.suspect.name == "sham", self.windows.bound
+        while True:
+            if bound.spent and not free:
+                raise Gone("harm-spent", SPENT, harmed=bound.harmed)
+            try:
+                with urgent():
+                    return self._watched(free)
+            except Harmful:
+                bound.harmed += 1
+                self.harmed += 1
+                self.windows.rest(None)
+                if self._gentle or self.harmed == TIMES:
+                    raise
+                self._gentle = True
+
+    def _watched(self, free: bool) -> float:
+        seconds = math.inf if free or not self._gentle else FIRST_S
+        while seconds < self.windows.window_s + self.windows.settle_s:
+            watch = self.windows.watch()
+            with self.surgeon.gone(self.suspect):
+                self.windows.stay(seconds, watch)
+            self.windows.rest(watch)
+            seconds *= 2
+        self._gentle = False
+        watch = None if free else self.windows.watch()
         with self.surgeon.gone(self.suspect):
-            # What changes nothing harms nobody, and a twin has no users.
-            free = self.reproduces or self.suspect.name == "sham"
-            value = self.windows.measure(math.inf if free else most_us)
+            value = self.windows.measure(watch)
             if not self.suspect.arrived():
                 raise Gone(
                     "intervention-failed",
                     f"{self.suspect.about}: it did not take effect",
                     name=self.suspect.name,
                 )
+        # Who was kept waiting comes now, and users wait behind that.
+        self.windows.rest(watch)
+        if watch is not None:
+            self._watches.append(watch)
+            refuse_slow(self._watches)
         return value
 
     def work(self, *, there: bool) -> float:
@@ -115,8 +157,18 @@ class Trial:
 
     @property
     def is_load(self) -> bool:
-        """Whether the application has little to do without the suspect, which then brings the load."""
-        return self.work(there=False) < COLLAPSED * self.work(there=True)
+        """Whether the application has less to do without the suspect, which then brings load."""
+        return self.work(there=False) < COLLAPSED * self.work(there=True) or self._sends
+
+    @property
+    def _sends(self) -> bool:
+        """Whether the application is sent less without it: slower or faster code is sent as much."""
+        rounds = [one for one in sorted(self.gone) if {(one, True), (one, False)} <= set(self.sent)]
+        if len(rounds) < LEAST_ROUNDS:
+            return False
+        there, gone = (np.array([self.sent[one, at] for one in rounds]) for at in (True, False))
+        effects = [effect_of(*both) for both in zip(there.T, gone.T, strict=True)]
+        return any(one.log > math.log(LESS) and one.p < SENT_P for one in effects)
 
     def unsound(self, number: int) -> None:
         """Every run counts."""
