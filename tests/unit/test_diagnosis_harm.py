@@ -16,8 +16,9 @@ from hindmost.studies.diagnosis import experiment, procedure
 from hindmost.studies.diagnosis.document import document_of
 from hindmost.studies.diagnosis.harm import (
     FAR,
+    KEPT,
     LEAST_WINDOWS,
-    MOST_TIMES,
+    MOST_GIVEN_UP,
     Bound,
     Harmful,
     refuse_slow,
@@ -55,6 +56,7 @@ class Host:
     needed: frozenset[str] = frozenset()
     senders: dict[str, float] = field(default_factory=dict)
     breaks: frozenset[str] = frozenset()
+    seed: int = 1
     now_ns: int = 10**12
     away: set[str] = field(default_factory=set)
     pauses_ns: dict[str, list[int]] = field(default_factory=dict)
@@ -62,14 +64,14 @@ class Host:
     """When each was due, and its latency, ns."""
 
     def __post_init__(self) -> None:
-        self.draw = random.Random(1)
+        self.draw = random.Random(self.seed)
         rates = {"probe": PROBE_PER_S, "users": USERS_PER_S, **self.senders}
         self.rates = rates
         self.next = {one: self.now_ns + self.gap(one) for one in rates}
         self.held: dict[str, list[int]] = {one: [] for one in rates}
         self.queue: deque[list] = deque()
         self.done: list[tuple[int, int]] = []
-        self.failed = 0
+        self.failed = self.sent = 0
 
     def gap(self, sender: str) -> int:
         return round(1e9 * self.draw.expovariate(self.rates[sender]))
@@ -89,6 +91,7 @@ class Host:
                 self.ask(sender, at)
 
     def ask(self, sender: str, due_ns: int) -> None:
+        self.sent += sender != "probe"
         self.queue.append([sender, due_ns, 1_000.0 * self.draw.expovariate(1.0 / self.work_us)])
 
     def serve(self, until_ns: int) -> None:
@@ -121,6 +124,20 @@ class Host:
         waits = [wait for due, wait in self.users if since_ns <= due < until_ns]
         waits += [self.now_ns - due for sender, due, _ in self.queue if sender == "users"]
         return float(np.quantile(waits, 0.99)) / MS
+
+
+class Sent:
+    """Counts what others than the probe send, as `Requests` does."""
+
+    def __init__(self, host: Host) -> None:
+        self.host, self.before = host, (host.sent, host.now_ns)
+
+    def since(self) -> np.ndarray:
+        (sent, then), self.before = self.before, (self.host.sent, self.host.now_ns)
+        return np.array([self.host.sent - sent, 0.0]) * 1e9 / max(1, self.host.now_ns - then)
+
+    def close(self) -> None:
+        pass
 
 
 @dataclass
@@ -160,6 +177,10 @@ def diagnosed(host: Host, surgeon, monkeypatch, names, **more):
     monkeypatch.setattr("hindmost.studies.diagnosis.windows.time", time_)
     monkeypatch.setattr("hindmost.studies.diagnosis.windows._engine", engine)
     monkeypatch.setattr(experiment, "time", time_)
+    monkeypatch.setattr(
+        "hindmost.studies.diagnosis.looks.Work", lambda _: SimpleNamespace(processors=lambda: 1.0)
+    )
+    monkeypatch.setattr(procedure, "Requests", lambda _: Sent(host))
     host.sleep(20.0)
     host.take()
     windows = Windows(host, 0.95, 0.25, 0.06)
@@ -192,7 +213,7 @@ def test_what_the_server_needs_is_given_up_before_users_wait_longer_than_in_the_
     assert max(host.pauses_ns["backend"]) / MS < note.values["limit_us"] / 1e3 + 60
     assert len(host.pauses_ns["backend"]) <= math.log2(0.31 / experiment.FIRST_S)
     assert diagnosis_ms < FAR * anomaly_ms
-    assert windows.bound.harmed == 1
+    assert windows.bound.given_up == 1
     document = document_of(found)
     assert document["not_tried_notes"]["backend"]["code"] == "harmful-experiment"
     assert host.away == set()
@@ -204,18 +225,19 @@ def test_a_client_that_nobody_knows_is_not_named_and_its_backlog_reaches_no_user
     found, anomaly_ms, diagnosis_ms, _ = diagnosed(
         host, surgeon, monkeypatch, ["client", "innocent"], normal_us=2_500.0
     )
-    assert found.decision.ruling != "cause"
+    assert found.decision.ruling == "unknown factor"
+    assert codes(found) == {"client": "load-not-tried"}
     assert diagnosis_ms < FAR * anomaly_ms
 
 
 def test_a_cause_is_named_and_users_are_better_off_meanwhile(surgeon, monkeypatch):
-    host = Host(work_us=800.0, slower={"hog": 3.0})
+    host = Host(work_us=800.0, slower={"hog": 3.0}, seed=4)
     found, anomaly_ms, diagnosis_ms, windows = diagnosed(
         host, surgeon, monkeypatch, ["hog", "innocent"], normal_us=2_500.0
     )
     assert (found.decision.ruling, found.decision.leader) == ("cause", "hog")
     assert diagnosis_ms < anomaly_ms
-    assert (codes(found), windows.bound.harmed) == ({}, 0)
+    assert (codes(found), windows.bound.given_up) == ({}, 0)
 
 
 def test_requests_that_fail_end_an_experiment(surgeon, monkeypatch):
@@ -227,13 +249,13 @@ def test_requests_that_fail_end_an_experiment(surgeon, monkeypatch):
 
 
 def test_after_so_much_harm_nothing_more_is_changed(surgeon, monkeypatch):
-    names = [f"backend {number}" for number in range(MOST_TIMES)]
+    names = [f"backend {number}" for number in range(MOST_GIVEN_UP)]
     host = Host(work_us=1_800.0, needed=frozenset(names))
     found, _, _, windows = diagnosed(host, surgeon, monkeypatch, [*names, "innocent"], normal_us=1_500.0)
     assert (found.decision.ruling, found.decision.note.code) == ("inconclusive", "harm-spent")
     assert set(codes(found).values()) == {"harmful-experiment", "harm-spent"}
-    assert windows.bound.harmed == MOST_TIMES
-    assert len(host.pauses_ns) <= MOST_TIMES + 1
+    assert windows.bound.given_up == MOST_GIVEN_UP
+    assert len(host.pauses_ns) <= MOST_GIVEN_UP + 1
     assert max(pause for one in names for pause in host.pauses_ns.get(one, [0])) < (23 + 60) * MS
     assert document_of(found)["ruling"] == "inconclusive"
 
@@ -246,10 +268,13 @@ def known(latencies_us, failed=0) -> Bound:
 
 
 def test_the_bound_is_that_of_the_anomaly_itself():
-    bound = known([10_000.0] * 99 + [100_000.0])
-    watch = bound.begin(0)
-    assert watch.limit_us == pytest.approx(FAR * 10_000.0, rel=0.1)
-    assert (watch.worst_slow, watch.rate) == (1, 200.0)
+    bound = known([10_000.0] * 97 + [12_000.0, 14_000.0, 20_000.0])
+    few = bound.begin(0)
+    assert (few.limit_us, few.worst_slow, few.rate) == (FAR * 20_000.0, 0, 200.0)
+    for _ in range(KEPT):
+        bound.learn([10_000.0] * 199 + [20_000.0], 1, 1.0)
+    many = bound.begin(0)
+    assert (many.limit_us, many.worst_slow, many.worst_failed) == (FAR * 10_000.0, 1, 1)
     assert Bound().begin(0) is None
 
 

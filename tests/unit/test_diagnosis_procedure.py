@@ -60,6 +60,8 @@ class World:
         slower = math.prod(self.factors[name] for name in self.there)
         return NORMAL_US * slower * math.exp(self.draw.gauss(0.0, 0.1))
 
+    usual_per_s = 0.0
+
     def watch(self) -> None:
         """Nobody waits here: see test_diagnosis_harm.py."""
 

@@ -91,8 +91,8 @@ def test_what_an_application_is_connected_with_is_a_backend(how, started, tmp_pa
         found = related([own])
         assert found.backends.get(peer) == (None if how == "alone" else how)
         assert peer not in found.clients
-        # The other way round it is a client, where there is a port on which it listens.
-        assert (own in related([peer]).clients) == (how == "tcp")
+        # The other way round it is a client, where it is one that connected.
+        assert (own in related([peer]).clients) == (how in ("tcp", "unix"))
 
 
 def test_who_reads_what_it_writes_is_a_backend_and_who_writes_beside_it_is_not(started):

@@ -19,9 +19,10 @@ from hindmost.targets.procfs import listening_ports, process_tree
 _INET_REQUEST = struct.Struct("=BBBBIHH36xII")
 _INET_REPLY = struct.Struct("=BBBB")
 _PORTS, _REPLY_SIZE, _COOKIE = struct.Struct("!HH"), 72, struct.Struct("=Q")
+_COUNT = struct.Struct("=I")
 _INET_DIAG_INFO, _ESTABLISHED = 2, 1 << 1
-_BYTES_RECEIVED = 128
-"""Where ``tcpi_bytes_received`` is in ``struct tcp_info`` (``linux/tcp.h``, since 4.1)."""
+_DATA_SEGS_IN = 152
+"""Where ``tcpi_data_segs_in`` is in ``struct tcp_info`` (``linux/tcp.h``, since 4.6)."""
 
 GREW = 1.25
 """Times the normal work: less is not what made it slow; caches that a neighbour empties cost that much."""
@@ -53,14 +54,14 @@ class Work:
 class Requests:
     """What an application is sent over TCP, from one look to the next, without what a probe of ours sends.
 
-    Bytes of its connections, and connections made in its network. Neither depends on how fast it is.
+    Segments of its connections, about one a request, and connections made in its network.
     """
 
     def __init__(self, pid: int) -> None:
         self._pid = pid
         self._link = opened(pid)
         self._ports = frozenset(listening_ports(process_tree(pid)))
-        self._bytes: dict[int, int] = {}
+        self._segments: dict[int, int] = {}
         self._made, self._at = 0, 0.0
         self.since()
 
@@ -80,8 +81,8 @@ class Requests:
                     continue
                 (cookie,) = _COOKIE.unpack_from(message, 44)
                 for name, value in attributes(message[_REPLY_SIZE:]):
-                    if name == _INET_DIAG_INFO and len(value) >= _BYTES_RECEIVED + 8:
-                        received[cookie] = (there, *_COOKIE.unpack_from(value, _BYTES_RECEIVED))
+                    if name == _INET_DIAG_INFO and len(value) >= _DATA_SEGS_IN + 4:
+                        received[cookie] = (there, *_COUNT.unpack_from(value, _DATA_SEGS_IN))
         return {one: count for one, (there, count) in received.items() if there not in ours}, self._accepted()
 
     def _accepted(self) -> int:
@@ -95,13 +96,13 @@ class Requests:
         return 0
 
     def since(self) -> NDArray[np.float64]:
-        """Since the last look, a second: bytes, and connections; one more of each, so that none is zero."""
-        before, made, then = self._bytes, self._made, self._at
+        """Since the last look, a second: segments, and connections."""
+        before, made, then = self._segments, self._made, self._at
         with contextlib.suppress(OSError):
-            self._bytes, self._made = self._look()
+            self._segments, self._made = self._look()
         self._at = time.monotonic()
-        grown = sum(max(0, count - before.get(one, 0)) for one, count in self._bytes.items())
-        return (1.0 + np.array([grown, self._made - made])) / max(self._at - then, 1e-9)
+        grown = sum(max(0, count - before.get(one, 0)) for one, count in self._segments.items())
+        return np.array([grown, self._made - made]) / max(self._at - then, 1e-9)
 
     def close(self) -> None:
         """Close what was opened."""

@@ -19,21 +19,23 @@ from hindmost.notes import Note
 from hindmost.run.soundness import Remaking
 from hindmost.stats.causes import Effect, effect_of
 from hindmost.store.diagnosis import Pair
-from hindmost.studies.diagnosis.harm import TIMES, Harmful, Watch, refuse_slow, urgent
+from hindmost.studies.diagnosis.harm import RECOVER_S, TIMES, Harmful, Watch, refuse_slow, urgent
 from hindmost.studies.diagnosis.windows import Windows
 from hindmost.studies.pairs import GivenUp, Step, interleave
 
 FIRST_S = 0.025
-"""For which a suspect is taken away at first, then twice as long until it is a window: whoever needs it, or what
-it holds back, is felt while the harm is small."""
+"""For which a suspect is taken away at first, then twice as long until it is a window: who needs it, and
+what it holds back, is felt while the harm is small."""
 COLLAPSED = 0.5
 """Of the work with the suspect there: less is left only of a load that came from it. Caches, locks and
 interrupts that a neighbour costs are some tens of percent at most."""
+BRINGS_LOAD = "without it the application is sent less than half as much"
 SPENT = "experiments made users wait too often, so nothing more was changed"
 LEAST_ROUNDS = 3
-LESS = 1.05
+LESS = 1.1
 """Times as many requests with the suspect there: it sends them, or passes them on."""
-SENT_P = 0.01
+SENT_P = 0.005
+COLLAPSED_P = 1e-3
 
 
 @dataclass(slots=True)
@@ -111,24 +113,31 @@ class Trial:
         free, bound = self.reproduces or self.suspect.name == "sham", self.windows.bound
         while True:
             if bound.spent and not free:
-                raise Gone("harm-spent", SPENT, harmed=bound.harmed)
+                raise Gone("harm-spent", SPENT, given_up=bound.given_up)
             try:
                 with urgent():
                     return self._watched(free)
-            except Harmful:
-                bound.harmed += 1
+            except Harmful as harm:
                 self.harmed += 1
-                self.windows.rest(None)
-                if self._gentle or self.harmed == TIMES:
-                    raise
                 self._gentle = True
+                self.windows.stay(RECOVER_S, None)
+                self.windows.rest(None)
+                if harm.silent or self.harmed == TIMES:
+                    bound.given_up += 1
+                    raise
 
     def _watched(self, free: bool) -> float:
         seconds = math.inf if free or not self._gentle else FIRST_S
+        sent, usual = 0.0, 0.0
         while seconds < self.windows.window_s + self.windows.settle_s:
             watch = self.windows.watch()
             with self.surgeon.gone(self.suspect):
                 self.windows.stay(seconds, watch)
+            if self.windows.sent is not None and getattr(self.suspect, "role", "") != "client":
+                sent += seconds * self.windows.sent.sum()
+                usual += seconds * self.windows.usual_per_s
+                if collapsed(sent, usual):
+                    raise Gone("load-not-tried", BRINGS_LOAD, name=self.suspect.name)
             self.windows.rest(watch)
             seconds *= 2
         self._gentle = False
@@ -166,7 +175,11 @@ class Trial:
         rounds = [one for one in sorted(self.gone) if {(one, True), (one, False)} <= set(self.sent)]
         if len(rounds) < LEAST_ROUNDS:
             return False
-        there, gone = (np.array([self.sent[one, at] for one in rounds]) for at in (True, False))
+        # One more of each, so that none is zero.
+        seconds = self.windows.window_s
+        there, gone = (
+            1.0 + seconds * np.array([self.sent[one, at] for one in rounds]) for at in (True, False)
+        )
         effects = [effect_of(*both) for both in zip(there.T, gone.T, strict=True)]
         return any(one.log > math.log(LESS) and one.p < SENT_P for one in effects)
 
@@ -207,6 +220,19 @@ class Trial:
         return effect_of(
             np.array([self.there[one] for one in rounds]), np.array([self.gone[one] for one in rounds])
         )
+
+
+def collapsed(sent: float, usual: float) -> bool:
+    """Whether so many fewer requests than usual came that it is no accident (Poisson).
+
+    Examples
+    --------
+    >>> collapsed(1.0, 4.0), collapsed(8.0, 26.0), collapsed(20.0, 26.0)
+    (False, True, False)
+    """
+    from scipy.special import pdtr  # type: ignore[import-untyped, unused-ignore]
+
+    return sent < COLLAPSED * usual and float(pdtr(sent, usual)) < COLLAPSED_P
 
 
 def pairs_of(

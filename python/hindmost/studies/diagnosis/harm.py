@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -36,27 +37,33 @@ KEPT = 40
 """Unchanged windows that are remembered."""
 LEAST_WINDOWS = 4
 TIMES = 3
-"""Harmful windows after which a suspect is given up: some are the host's own hiccups. One that harms users
-within its first short experiments is given up at once."""
-MOST_TIMES = 4
-"""Harmful experiments after which a diagnosis changes nothing more."""
+"""Harmful experiments after which a suspect is given up: some are the host's own hiccups. One in which
+nothing was answered is enough."""
+MOST_GIVEN_UP = 3
+"""Suspects given up for harm, after which a diagnosis changes nothing more."""
+RECOVER_S = 1.0
+"""After a harmful experiment: the queue that it left is not the next one's."""
 
 
 class Harmful(Gone):
     """An experiment made users wait; it was undone at once."""
 
+    @property
+    def silent(self) -> bool:
+        """Whether nothing was answered in it."""
+        return bool(self.note.values["answered"] == 0)
+
 
 @dataclass(slots=True)
 class Bound:
-    """What the anomaly does to users by itself, and how often an experiment did more.
+    """What the anomaly does to users by itself, and how many suspects were given up for doing more.
 
     Attributes
     ----------
-    harmed : int
-        Harmful experiments so far.
+    given_up : int
     """
 
-    harmed: int = 0
+    given_up: int = 0
     _windows: deque[tuple[NDArray[np.float64], int, float]] = field(
         default_factory=lambda: deque(maxlen=KEPT)
     )
@@ -68,14 +75,16 @@ class Bound:
     @property
     def spent(self) -> bool:
         """Whether there was so much harm that nothing more may be changed."""
-        return self.harmed >= MOST_TIMES
+        return self.given_up >= MOST_GIVEN_UP
 
     def begin(self, now_ns: int) -> Watch | None:
         """Watch an experiment that begins now; None: the anomaly is not known yet."""
         if len(self._windows) < LEAST_WINDOWS:
             return None
         every = np.concatenate([each for each, _, _ in self._windows])
-        limit_us = max(FAR * float(np.quantile(every, 0.99)), LEAST_US)
+        # An upper bound of the p99: of few requests, that wait for each other, it is known only roughly.
+        level = min(1.0, 0.99 + 3.0 * math.sqrt(0.99 * 0.01 / max(1, len(every))))
+        limit_us = max(FAR * float(np.quantile(every, level)), LEAST_US)
         slow = [int((each > limit_us).sum()) for each, _, _ in self._windows]
         return Watch(
             now_ns,
@@ -103,8 +112,8 @@ class Watch:
         Slow requests of all unchanged windows.
     rate : float
         Of the probe, requests a second.
-    asked, slow, failed : int
-        Requests so far.
+    answered, slow, failed : int
+        Requests so far that were due in the experiment.
     """
 
     since_ns: int
@@ -113,7 +122,7 @@ class Watch:
     worst_failed: int
     share: float
     rate: float
-    asked: int = 0
+    answered: int = 0
     slow: int = 0
     failed: int = 0
 
@@ -135,7 +144,7 @@ class Watch:
             ``harmful-experiment``.
         """
         for due, latency in each:
-            self.asked += 1
+            self.answered += due >= self.since_ns
             self.slow += (latency - max(0, self.since_ns - due)) / 1e3 > self.limit_us
         self.failed += failed
         waits_us = (now_ns - max(oldest, self.since_ns)) / 1e3 if oldest else 0.0
@@ -143,7 +152,7 @@ class Watch:
         # The probe asks one at a time: those that are due meanwhile wait behind the oldest.
         waiting = 1 + int(beyond_us / 1e6 * self.rate) if beyond_us > 0.0 else 0
         many = self.slow + waiting > self.worst_slow + MOST_SLOW
-        if many or self.failed > self.worst_failed + max(MOST_FAILED, MORE * self.asked):
+        if many or self.failed > self.worst_failed + max(MOST_FAILED, MORE * self.answered):
             raise self.harmful(self.slow + waiting, waits_us)
 
     def harmful(self, slow: int, waits_us: float) -> Harmful:
@@ -156,6 +165,7 @@ class Watch:
             waited_us=waits_us,
             slow=slow,
             failed=self.failed,
+            answered=self.answered,
             most_slow=self.worst_slow,
             most_failed=self.worst_failed,
         )
@@ -170,9 +180,9 @@ def refuse_slow(watches: list[Watch]) -> None:
     ------
     Harmful
     """
-    asked, slow = sum(one.asked for one in watches), sum(one.slow for one in watches)
+    answered, slow = sum(one.answered for one in watches), sum(one.slow for one in watches)
     last = watches[-1]
-    if slow > last.worst_slow + MOST_SLOW + 2 * (last.share + MORE) * asked:
+    if slow > last.worst_slow + MOST_SLOW + 2 * (last.share + MORE) * answered:
         watches.clear()
         raise last.harmful(slow, 0.0)
 

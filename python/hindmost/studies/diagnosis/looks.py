@@ -72,6 +72,9 @@ def looked(
     live, signatures = {each: one for each, one in trials.items() if each not in load}, dict[str, Signature]()
     for look in LOOKS:
         live = pairs_of(live, seed, look * request.pairs)
+        dropped = {each: one.dropped for each, one in trials.items() if one.dropped is not None}
+        suspects.left_out.update(dropped)
+        load |= {each for each, note in dropped.items() if note.code == LOAD_NOT_TRIED.code}
         sham = live["sham"].effect
         effects = {each: trial.effect for each, trial in live.items() if each != "sham"}
         signatures = signatures_of(live, request.normal_metrics, suspects)
@@ -94,9 +97,6 @@ def looked(
             break
     if decision.ruling == "unknown factor" and windows.unanswered > MOST_UNANSWERED * windows.taken:
         decision = replace(decision, ruling="inconclusive", note=_unanswered(windows))
-    for each, trial in trials.items():
-        if trial.dropped is not None:
-            suspects.left_out[each] = trial.dropped
     arm = Arm("sham", sham, math.nan, math.nan, math.nan, "open")
     measured = {each: trial.measured for each, trial in live.items()}
     also = _also(decision, live, gates)

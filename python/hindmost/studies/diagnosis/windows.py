@@ -56,7 +56,7 @@ class Windows:
     requests : Requests or None
         Who counts what the application is sent.
     sent : array or None
-        What it was sent in the last window.
+        What it was sent in the last window, a second.
     """
 
     probe: _engine.Prober
@@ -73,6 +73,7 @@ class Windows:
     worked: float | None = None
     requests: Requests | None = None
     sent: NDArray[np.float64] | None = None
+    _usual: list[float] = field(default_factory=list)
 
     def watch(self) -> Watch | None:
         """Watch an experiment that begins now."""
@@ -85,7 +86,15 @@ class Windows:
         ------
         Harmful
         """
+        if self.requests is not None:
+            self.requests.since()
         self._sleep(seconds, watch)
+        self.sent = None if self.requests is None else self.requests.since()
+
+    @property
+    def usual_per_s(self) -> float:
+        """What the application was sent in unchanged windows, a second."""
+        return float(np.mean(self._usual)) if self._usual else 0.0
 
     def rest(self, watch: Watch | None) -> None:
         """Let users recover from a change that was undone.
@@ -160,6 +169,8 @@ class Windows:
                 failed=errors,
             )
         latencies = [latency / 1e3 for _, latency in taken] or [1e6 * (self.window_s + PATIENCE_S)]
+        if watch is None and self.sent is not None:
+            self._usual.append(float(self.sent.sum()))
         if watch is None:
             self.bound.learn(latencies, errors, self.window_s)
         return float(np.quantile(latencies, self.quantile))
