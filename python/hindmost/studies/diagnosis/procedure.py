@@ -9,7 +9,7 @@ from contextlib import ExitStack, closing, contextmanager
 
 from hindmost.interventions.changes import Intervention, Sham
 from hindmost.interventions.held import Surgeon, surgery
-from hindmost.interventions.probing import probing
+from hindmost.interventions.probing import probing, unhurried
 from hindmost.notes import Note
 from hindmost.stats.causes import Gates
 from hindmost.studies.diagnosis.asked import DiagnosisRequest, Found
@@ -38,7 +38,7 @@ def diagnose(request: DiagnosisRequest, say: Callable[[str], None] = lambda _: N
     begun = time.monotonic()
     pid = request.application.pid
     assert pid is not None
-    with probing(request.latency) as probe, surgery(request.journal) as surgeon:
+    with probing(unhurried(request.latency)) as probe, surgery(request.journal) as surgeon:
         moves = None if request.normal_metrics is None else Moves(pid)
         windows = Windows(probe, request.quantile, request.window_s, request.settle_s, moves=moves)
         if request.twin is not None:
