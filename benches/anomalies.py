@@ -2,12 +2,13 @@
 
     python benches/anomalies.py [--seconds 1080] [--only REGEX] [--out FOLDER] [options of diagnose]
 
-Needs root, memcached, redis, nginx and haproxy, and about 40 s for each anomaly. Each has a network of its
-own; clients may be in a second one, or behind a proxy. A cause that is named is right or wrong. Where the
-server's own code, or a backend that it depends on, became slow, "unknown factor" is right. `unknown` names
-nobody. Users are a client that the policy does not let the diagnosis touch: the table has their p99 and
-longest wait before the anomaly, during it, and during the diagnosis. An anomaly counts only if the probe's
-p95 rose by half. One that --out has already is not made again.
+Needs root, memcached, redis, nginx and haproxy, and about 40 s for each anomaly. Each has processes and a
+network of its own, which end with the bench; clients may be in a second network, or behind a proxy. A cause
+that is named is right or wrong. Where the server's own code, or a backend that it depends on, became slow,
+"unknown factor" is right. `unknown` names nobody. Users are a client that the policy does not let the
+diagnosis touch: the table has their p99, and that of the worst second, before the anomaly, during it, and
+during the diagnosis. An anomaly counts only if the probe's p95 rose by half. One that --out has already is not
+made again.
 """
 
 import argparse
@@ -28,6 +29,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,15 +52,24 @@ CLIENT_SHARE = 0.06
 """Of a processor that a client uses beside sending, so that it is a suspect."""
 LOOPS = 5000
 """Of a Lua script that redis runs for each request, about 0.2 ms."""
-NICENESS = -12
+NICENESS = -5
 """Of all that takes part: other programs of a shared host then matter less."""
-LONGEST_S = 120.0
+LONGEST_S = 75.0
 """For one diagnosis."""
 ANSWER = struct.Struct("dd")
 HTTP = b"GET /f HTTP/1.1\r\nHost: here\r\n\r\n"
 SCRIPT = b"local s = 0 for i = 1, tonumber(redis.call('get', 'loops')) do s = s + i end return 'x'"
-KINDS = {**LEADERS, "interference": "neighbour batch", "load": "client an-", "code": None, "backend": None}
-"""What the leader's name begins with, if it is right."""
+TAG = os.environ.setdefault("ANOMALY_TAG", f"{os.getpid()}")
+"""In all names: two benches on a host do not touch each other's processes."""
+OURS = f"an{TAG}"
+KINDS = {
+    **LEADERS,
+    **dict.fromkeys(("interference", "grouped", "burst", "disk"), ("neighbour", f"{OURS}-hog")),
+    **dict.fromkeys(("load", "code", "backend", "sleep", "lock", "bystander"), None),
+}
+"""What the leader's name begins with, or two parts of it, if it is right; None: no name is. Load is not told
+from slower code without a replica."""
+GROUPS = Path("/sys/fs/cgroup/cpu")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,30 +82,91 @@ class Scene:
     """Clients are in another network namespace."""
     short: bool = False
     """The server opens a connection to its backend for each request."""
+    brief: bool = False
+    """The clients open a connection for each request."""
 
     def __str__(self) -> str:
         words = [self.server + (" (short connections)" if self.short else "")]
         words += [f"behind {self.proxy}"] * bool(self.proxy) + ["clients elsewhere"] * self.away
+        words += ["a connection a request"] * self.brief
         return ", ".join(words)
 
 
 def anomalies() -> Iterator[tuple[Scene, str]]:
-    """All of them: first those that were once named wrongly, then the others in a fixed random order."""
-    for server, proxies in (("slow", ("", "haproxy", "nginx")), ("redis-script", ("", "haproxy"))):
-        for proxy in proxies:
-            for away in (True, False):
-                yield Scene(server, proxy, away), "code"
-    for short in (False, True):
-        for away in (False, True):
-            yield Scene("nginx+backend", "", away, short), "backend"
-    rest = [
+    """All of them, in a fixed random order."""
+    every = [
         (Scene(server, proxy, away), kind)
-        for kind in ("interference", "load", "quota", "cores", "network")
-        for server in ("memcached", "redis", "slow", "nginx+backend", "nginx")
+        for kind, servers in (
+            ("code", ("slow", "redis-script")),
+            ("sleep", ("slow",)),
+            ("lock", ("slow",)),
+            ("bystander", ("slow", "redis-script")),
+            ("interference", ("memcached", "redis", "nginx")),
+            ("grouped", ("redis", "slow")),
+            ("burst", ("slow", "nginx")),
+            ("disk", ("disk",)),
+            ("quota", ("memcached", "slow", "nginx+backend")),
+            ("cores", ("memcached",)),
+            ("network", ("redis", "nginx")),
+            ("receive", ("memcached",)),
+            ("load", ("slow", "redis-script")),
+        )
+        for server in servers
         for proxy, away in (("", True), ("haproxy", True), ("", False))
     ]
-    random.Random(39).shuffle(rest)
-    yield from rest
+    every += [
+        (Scene("slow", brief=True, away=away), kind) for kind in ("code", "quota") for away in (True, False)
+    ]
+    every += [
+        (Scene("nginx+backend", away=away, short=short), "backend")
+        for short in (False, True)
+        for away in (False, True)
+    ]
+    random.Random(39).shuffle(every)
+    yield from every
+
+
+def send_briefly(rate: float, name: str, place: tuple[str, int], request: bytes, out: Path | None) -> None:
+    """Open a connection for each request, at moments drawn beforehand, a few at a time."""
+    Path("/proc/self/comm").write_text(name)
+    sink = None if out is None else os.open(out, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+
+    def ask_once(due: float) -> None:
+        with contextlib.suppress(OSError), socket.create_connection(place, timeout=10.0) as link:
+            link.sendall(request)
+            link.recv(1 << 16)
+            if sink is not None:
+                os.write(sink, ANSWER.pack(due, time.monotonic() - due))
+
+    draw, due = random.Random(name), time.monotonic()
+    with ThreadPoolExecutor(8) as pool:
+        while True:
+            due += draw.expovariate(rate)
+            time.sleep(max(0.0, due - time.monotonic()))
+            pool.submit(ask_once, due)
+
+
+def spin(of_each_s: float, every_s: float) -> None:
+    """Use a processor for a part of each period; a whole one keeps two busy."""
+    Path("/proc/self/comm").write_text(f"{OURS}-hog" if of_each_s >= 0.2 else f"{OURS}-batch")
+    if of_each_s == every_s:
+        os.fork()
+    while True:
+        end = time.monotonic() + of_each_s
+        while time.monotonic() < end:
+            pass
+        time.sleep(every_s - of_each_s)
+
+
+def fill_disk(place: Path) -> None:
+    """Write and sync for ever."""
+    Path("/proc/self/comm").write_text(f"{OURS}-hog")
+    with place.open("wb", buffering=0) as file:
+        while True:
+            file.seek(0)
+            for _ in range(16):
+                file.write(os.urandom(1 << 20))
+            os.fsync(file.fileno())
 
 
 def send(rate: float, name: str, place: tuple[str, int], request: bytes, out: Path | None) -> None:
@@ -138,11 +210,26 @@ def send(rate: float, name: str, place: tuple[str, int], request: bytes, out: Pa
             pass
 
 
-def serve(port: int, work_us: float) -> None:
-    """Answer each HTTP request after some work; SIGUSR1 makes it more work."""
-    Path("/proc/self/comm").write_text("an-server")
-    work_s = [work_us / 1e6]
+def serve(port: int, work_us: float, kept: Path | None) -> None:
+    """Answer each HTTP request after some work, and after it is on the disk if it is to be `kept`.
+
+    SIGUSR1 makes it more work, SIGUSR2 makes each request sleep, SIGHUP makes one in 40 hold up all others.
+    """
+    Path("/proc/self/comm").write_text(f"{OURS}-server")
+    work_s, sleep_s, hold_s, number = [work_us / 1e6], 0.0, 0.0, 0
+    file = None if kept is None else kept.open("wb", buffering=0)
+
+    def sleep(*_: object) -> None:
+        nonlocal sleep_s
+        sleep_s = 0.002
+
+    def hold(*_: object) -> None:
+        nonlocal hold_s
+        hold_s = 0.04
+
     signal.signal(signal.SIGUSR1, lambda *_: work_s.insert(0, SLOWER * work_s[0]))
+    signal.signal(signal.SIGUSR2, sleep)
+    signal.signal(signal.SIGHUP, hold)
     answer = b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n" + b"x" * 100
     selector = selectors.DefaultSelector()
     listening = socket.create_server(("0.0.0.0", port), backlog=512)
@@ -161,6 +248,11 @@ def serve(port: int, work_us: float) -> None:
                     end = time.thread_time() + work_s[0]
                     while time.thread_time() < end:
                         pass
+                    number += 1
+                    time.sleep(hold_s if hold_s and number % 40 == 0 else sleep_s)
+                    if file is not None and number % 4 == 0:
+                        file.write(answer)
+                        os.fdatasync(file.fileno())
                     link.sendall(answer)
             except ConnectionError:
                 asked = b""
@@ -188,16 +280,20 @@ class Stage(Injector):
         self.children: list[subprocess.Popen[bytes]] = []
         self.scene, self.folder, self.grouped, self.group = scene, folder, False, None
         self.last = max(os.sched_getaffinity(0))
-        self.rate = 250.0 if scene.server in ("slow", "nginx+backend", "redis-script") else 800.0
+        self.rate = 250.0 if scene.server in ("slow", "disk", "nginx+backend", "redis-script") else 800.0
         self.inside: list[str] = []
         folder.chmod(0o755)
         if scene.away:
             self.second_network()
+        for inside in [[], self.inside][: 1 + scene.away]:  # a connection a request uses them up in a minute
+            words = [*inside, "sysctl", "-qw", "net.ipv4.ip_local_port_range=22000 65535"]
+            subprocess.run(words, check=True)
         self.server = {
             "memcached": self.memcached,
             "redis": self.redis,
             "redis-script": self.redis,
             "slow": lambda: self.slow(PORT),
+            "disk": lambda: self.slow(PORT, self.folder / "kept"),
             "nginx": self.nginx,
             "nginx+backend": self.nginx,
         }[scene.server]()
@@ -216,7 +312,7 @@ class Stage(Injector):
 
     def named(self, program: str) -> str:
         """The program under a name that no other process of this host has."""
-        link = self.folder / f"an-{program}"
+        link = self.folder / f"{OURS}-{program}"
         if not link.is_symlink():
             found = subprocess.run(["which", program], capture_output=True, text=True, check=True)
             link.symlink_to(found.stdout.strip())
@@ -264,9 +360,9 @@ class Stage(Injector):
             self.request = redis(b"EVAL", SCRIPT, b"0")
         return child
 
-    def slow(self, port: int) -> "subprocess.Popen[bytes]":
+    def slow(self, port: int, kept: Path | None = None) -> "subprocess.Popen[bytes]":
         self.request = HTTP
-        return self.started([sys.executable, __file__, "server", f"{port}", "500"], port)
+        return self.started([sys.executable, __file__, "server", f"{port}", "500", str(kept or "")], port)
 
     def nginx(self) -> "subprocess.Popen[bytes]":
         """Alone, or in front of a backend, on which it depends; one process."""
@@ -324,13 +420,13 @@ class Stage(Injector):
     def client(self, rate: float, *, users: bool = False) -> None:
         """Start one more client."""
         host = HERE if self.scene.away else "127.0.0.1"
-        name = "users" if users else f"an-load-{len(self.children)}"
+        name = "users" if users else f"{OURS}-load{len(self.children)}"
         port = FRONT if self.scene.proxy else PORT
         out = str(self.folder / "answers") if users else ""
         words = [
             sys.executable,
             __file__,
-            "client",
+            "brief" if self.scene.brief else "client",
             f"{rate}",
             name,
             host,
@@ -344,8 +440,32 @@ class Stage(Injector):
         """Do it, so that it stays."""
         if what == "code" and self.scene.server == "redis-script":
             ask(redis(b"SET", b"loops", b"%d" % (LOOPS * 8 * SLOWER)))
+        elif what == "bystander":
+            self.inject("code")
+            self.start([sys.executable, __file__, "spin", "0.012", "0.04"])
         elif what in ("code", "backend"):
             (self.server if what == "code" else self.backend).send_signal(signal.SIGUSR1)
+        elif what in ("sleep", "lock"):
+            self.server.send_signal(signal.SIGUSR2 if what == "sleep" else signal.SIGHUP)
+        elif what in ("interference", "burst"):
+            words = ["1", "1"] if what == "interference" else ["0.6", "1.2"]
+            for _ in range(1 if what == "interference" else 2):
+                self.start(["nice", "-n", "-4", sys.executable, __file__, "spin", *words])
+        elif what == "grouped":
+            group = self.grouping("batch")
+            (group / "cpu.shares").write_text("8192")
+            words = ["sh", "-c", f'echo $$ > {group}/cgroup.procs && exec "$@"', "sh"]
+            self.start([*words, sys.executable, __file__, "spin", "1", "1"])
+        elif what == "disk":
+            for number in range(2):
+                self.start([sys.executable, __file__, "fill", str(self.folder / f"filled-{number}")])
+        elif what == "quota":
+            # Of each 100 ms hardly more than it needs: enough on average, and too little in every burst.
+            quota_us = max(2000, int(104_000 * self.needed()))
+            group = self.grouping("sealed")
+            (group / "cpu.cfs_quota_us").write_text(f"{quota_us}")
+            for task in Path(f"/proc/{self.server.pid}/task").iterdir():
+                (group / "tasks").write_text(task.name)
         elif what == "load":
             self.client(0.8 * self.rate)
         elif what == "network":
@@ -357,15 +477,22 @@ class Stage(Injector):
         else:
             super().inject(what)
 
+    def grouping(self, name: str) -> Path:
+        """Make a cgroup that ends with us."""
+        self.group = GROUPS / f"{name}-{OURS}"
+        self.group.mkdir()
+        return self.group
+
     def users(self, begin: float, end: float) -> tuple[float, float]:
-        """The p99 and the longest wait of users whose requests were due in a period, ms."""
+        """The p99 of users whose requests were due in a period, and that of the worst second, ms."""
         every = np.frombuffer((self.folder / "answers").read_bytes(), dtype=float).reshape(-1, 2)
-        took_ms = 1e3 * every[(every[:, 0] >= begin) & (every[:, 0] < end), 1]
-        return (
-            (float(np.quantile(took_ms, 0.99)), float(took_ms.max()))
-            if len(took_ms)
-            else (math.nan, math.nan)
+        dues, took_ms = every[:, 0], 1e3 * every[:, 1]
+        seconds = [(dues >= at) & (dues < min(at + 1.0, end)) for at in np.arange(begin, end, 1.0)]
+        worst = max(
+            (float(np.quantile(took_ms[one], 0.99)) for one in seconds if one.any()), default=math.nan
         )
+        every_one = took_ms[(dues >= begin) & (dues < end)]
+        return (float(np.quantile(every_one, 0.99)) if len(every_one) else math.nan, worst)
 
 
 def one(number: int, out: Path, more: list[str]) -> None:
@@ -387,7 +514,7 @@ def one(number: int, out: Path, more: list[str]) -> None:
 def diagnosed(stage: Stage, kind: str, out: Path, more: list[str]) -> dict[str, object]:
     """What became of it."""
     policy = stage.folder / "policy.toml"
-    policy.write_text('neighbours = ["an-*", "batch-*"]\n')
+    policy.write_text(f'neighbours = ["{OURS}*"]\n')
     moments = [time.monotonic()]
     normal_us, work = look(stage.address)
     moments.append(time.monotonic())
@@ -426,18 +553,21 @@ def diagnosed(stage: Stage, kind: str, out: Path, more: list[str]) -> dict[str, 
 
 
 def judged(kind: str, found: dict[str, object]) -> str:
-    """Right, wrong or unknown; where nobody is to blame but the server, unknown is right."""
+    """Right, wrong or unknown; where nobody is to blame but the server, an unknown factor is right."""
     if found.get("ruling") != "cause":
-        right = KINDS[kind] is None and found.get("ruling") == "unknown factor"
+        code = found.get("why_note", {}).get("code")
+        right = KINDS[kind] is None and code in ("no-cause-shown", "load-or-code")
         return "right" if right else "unknown"
     names = [str(found["leader"]), *map(str, found.get("also", []))]
     wanted = KINDS[kind]
-    return "right" if wanted is not None and any(name.startswith(wanted) for name in names) else "wrong"
+    parts = (wanted,) if isinstance(wanted, str) else wanted or ()
+    right = parts and any(name.startswith(parts[0]) and parts[-1] in name for name in names)
+    return "right" if right or (kind == "grouped" and "batch-" in names[0]) else "wrong"
 
 
 def told(row: dict[str, object]) -> str:
     """A line of the table."""
-    waits = " | ".join(f"{p99:.1f} / {longest:.0f}" for p99, longest in row["users"])
+    waits = " | ".join(f"{p99:.1f} / {worst:.0f}" for p99, worst in row["users"])
     leader = ", ".join(
         [str(row.get("leader") if row.get("ruling") == "cause" else "-"), *row.get("also", [])]
     )
@@ -458,9 +588,10 @@ def main() -> None:
     folder = asked.out or Path(tempfile.mkdtemp(prefix="anomalies-"))
     folder.mkdir(parents=True, exist_ok=True)
     end = time.monotonic() + asked.seconds
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     print(
         "| kind | scene | ruling | cause named | outcome | s |"
-        " users' p99 / longest, ms: before | anomaly | diagnosis |"
+        " users' p99 / worst second, ms: before | anomaly | diagnosis |"
     )
     print("|" + " --- |" * 9)
     for number, (scene, kind) in enumerate(anomalies()):
@@ -470,8 +601,16 @@ def main() -> None:
         if not out.exists():
             if time.monotonic() > end:
                 break
-            words = [sys.executable, __file__, "one", f"{number}", str(out), *more]
-            subprocess.run(words, check=False)
+            # All that takes part ends with the first process of its own namespace, and that one with us.
+            words = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", sys.executable, __file__]
+            try:
+                subprocess.run(
+                    [*words, "one", f"{number}", str(out), *more], check=False, preexec_fn=end_with_parent
+                )
+            finally:
+                for group in GROUPS.glob(f"*-{OURS}"):
+                    with contextlib.suppress(OSError):
+                        group.rmdir()
         if out.exists():
             print(told(json.loads(out.read_text())), flush=True)
 
@@ -480,8 +619,16 @@ if __name__ == "__main__":
     match sys.argv[1:]:
         case ["client", rate, name, host, port, request, out]:
             send(float(rate), name, (host, int(port)), bytes.fromhex(request), Path(out) if out else None)
-        case ["server", port, work_us]:
-            serve(int(port), float(work_us))
+        case ["brief", rate, name, host, port, request, out]:
+            send_briefly(
+                float(rate), name, (host, int(port)), bytes.fromhex(request), Path(out) if out else None
+            )
+        case ["server", port, work_us, kept]:
+            serve(int(port), float(work_us), Path(kept) if kept else None)
+        case ["spin", of_each_s, every_s]:
+            spin(float(of_each_s), float(every_s))
+        case ["fill", place]:
+            fill_disk(Path(place))
         case ["one", *_] if "INJECT_INSIDE" not in os.environ:
             namespaced(sys.argv[1:])
         case ["one", number, out, *more]:

@@ -167,7 +167,7 @@ class Traced(World):
         super().__post_init__()
         self.gone: dict[str, int] = dict.fromkeys(self.factors, 0)
 
-    def measure(self, most_us: float = math.inf) -> float:
+    def measure(self, watch=None) -> float:
         for name in set(self.factors) - self.there:
             self.gone[name] += 1
         return super().measure()
@@ -207,7 +207,7 @@ def test_what_moved_is_looked_at_in_each_window_and_speaks_against_who_leaves_it
 
         moved: object = None
 
-        def measure(self, most_us: float = math.inf) -> float:
+        def measure(self, watch=None) -> float:
             level = 50_000.0 if "driver" in self.there else 100.0
             noise = np.exp(np.random.default_rng(self.taken).normal(0, 0.05, len(JUDGED)))
             self.taken += 1

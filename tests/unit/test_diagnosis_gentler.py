@@ -1,6 +1,5 @@
 """Interventions by priority, cgroup and link, and who is found beside an application."""
 
-import math
 import os
 import shutil
 import socket
@@ -177,14 +176,6 @@ def test_a_stall_that_began_before_the_window_is_slow_not_unknown(clock):
     assert (windows.taken, windows.unanswered) == (1, 1)
 
 
-def test_the_bound_on_harm_holds_while_a_queue_drains_too(clock):
-    probe = Stalled()
-    probe.take, asked = lambda: asked.append(1) or ([], 0, 1), []
-    with pytest.raises(Gone) as caught:
-        Windows(probe, 0.95, 0.02, 0.0).measure(most_us=50_000.0)
-    assert (caught.value.note.code, len(asked)) == ("harmful-experiment", 1)
-
-
 class Steady:
     """A probe whose server takes as long for each request as is said."""
 
@@ -193,14 +184,6 @@ class Steady:
 
     def take(self):
         return [(self.clock.now_ns - 1_000_000, 1_000 * self.latency_us)], 0, 0
-
-
-def test_the_longest_quantile_is_of_windows_without_a_bound(clock):
-    probe = Steady(clock)
-    windows = Windows(probe, 0.95, 0.02, 0.0)
-    for probe.latency_us, bound_us in ((300, math.inf), (200, math.inf), (900, 50_000.0)):
-        windows.measure(bound_us)
-    assert windows.longest_us == 300.0
 
 
 class Draining:

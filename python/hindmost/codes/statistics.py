@@ -53,8 +53,8 @@ CODES = {
         "Look at the application and at the servers that it calls.",
     ),
     "load-not-tried": Code(
-        "Without load nothing waits, so a client is tried only if the application has more work than normal.",
-        "Give --normal-work or --ring, so that Hindmost knows how much work is normal.",
+        "A client is paused only after a replica showed that load is the cause.",
+        "Compare the request rate with the usual one, or use --twin.",
     ),
     "load-or-code": Code(
         "The application has more work than normal: more requests, or slower code.",

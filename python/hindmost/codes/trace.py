@@ -178,8 +178,12 @@ CODES: dict[str, Code] = {
         "The application depends on this process, so it is never paused.", "Nothing to do."
     ),
     "harmful-experiment": Code(
-        "An experiment made requests wait too long; it was undone at once, and the suspect left out.",
+        "Experiments with a suspect made users wait longer than the anomaly does. They were undone at once.",
         "Nothing to do.",
+    ),
+    "harm-spent": Code(
+        "Experiments made users wait too often, so nothing more was changed.",
+        "Exclude these suspects in the policy, or use --twin.",
     ),
     "not-reproduced-suspect": Code("The replica did not become slow with this suspect.", "Nothing to do."),
     "removed-on-host": Code("The suspect was removed on the host as well.", "Read the ruling."),

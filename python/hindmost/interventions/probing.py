@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from hindmost import _engine
@@ -17,6 +19,11 @@ from hindmost.watch.daemon import told
 PRIORITY = 2
 """Of the kernel's real-time round robin: the probe sleeps between requests, so that it keeps nobody waiting.
 Without it, its p95 on a shared processor ranged from 0.6 to 24 ms where nothing was wrong with the server."""
+
+LOOK_S = 1.0
+LEAST_PER_S = 20.0
+BUSY = 0.3
+"""Of the time a probe may wait for answers: beyond, what it measures is its own queue."""
 
 
 @contextmanager
@@ -56,6 +63,35 @@ def probing(latency: LatencySource, cpu: int | None = None) -> Iterator[_engine.
         yield probe
     finally:
         probe.end()
+
+
+def unhurried(latency: LatencySource) -> LatencySource:
+    """Lower the rate of a probe to what it can ask: it asks one request after the other, and waits itself beyond.
+
+    Parameters
+    ----------
+    latency : LatencySource
+        With a probe; looked at for `LOOK_S` at `LEAST_PER_S`.
+
+    Raises
+    ------
+    TargetError
+        The application does not answer.
+    """
+    asked = latency.document.get("probe")
+    if asked is None or asked["rate"] <= LEAST_PER_S:
+        return latency
+
+    def at(rate: float) -> LatencySource:
+        return replace(latency, document={**latency.document, "probe": {**asked, "rate": rate}})
+
+    with probing(at(LEAST_PER_S)) as probe:
+        time.sleep(LOOK_S)
+        each, _, _ = probe.take()
+    if not each:
+        return at(LEAST_PER_S)
+    mean_s = sum(took for _, took in each) / len(each) / 1e9
+    return at(min(asked["rate"], max(LEAST_PER_S, BUSY / mean_s)))
 
 
 def _threads() -> set[int]:

@@ -19,17 +19,23 @@ from hindmost.notes import Note
 from hindmost.run.soundness import Remaking
 from hindmost.stats.causes import Effect, effect_of
 from hindmost.store.diagnosis import Pair
+from hindmost.studies.diagnosis.harm import RECOVER_S, TIMES, Harmful, Watch, refuse_slow, urgent
 from hindmost.studies.diagnosis.windows import Windows
 from hindmost.studies.pairs import GivenUp, Step, interleave
 
-HARM = 5.0
-"""A request may wait so many times the longest percentile of the windows in which nothing was changed."""
-HARM_US = 200_000.0
-"""And that long in any case: an anomaly of microseconds is no reason to stop at the first hiccup."""
+FIRST_S = 0.025
+"""For which a suspect is taken away at first, then twice as long until it is a window: who needs it, and
+what it holds back, is felt while the harm is small."""
 COLLAPSED = 0.5
 """Of the work with the suspect there: less is left only of a load that came from it. Caches, locks and
 interrupts that a neighbour costs are some tens of percent at most."""
+BRINGS_LOAD = "without it the application is sent less than half as much"
+SPENT = "experiments made users wait too often, so nothing more was changed"
 LEAST_ROUNDS = 3
+LESS = 1.1
+"""Times as many requests with the suspect there: it sends them, or passes them on."""
+SENT_P = 0.005
+COLLAPSED_P = 1e-3
 
 
 @dataclass(slots=True)
@@ -52,6 +58,10 @@ class Trial:
         What the application did in each window, by round and whether the suspect was there.
     worked : dict
         Processors that it used, likewise.
+    sent : dict
+        What it was sent, likewise.
+    harmed : int
+        Experiments that were undone because users waited.
     """
 
     suspect: Intervention
@@ -66,6 +76,10 @@ class Trial:
     reproduces: bool = False
     metrics: dict[tuple[int, bool], NDArray[np.float64]] = field(default_factory=dict)
     worked: dict[tuple[int, bool], float] = field(default_factory=dict)
+    sent: dict[tuple[int, bool], NDArray[np.float64]] = field(default_factory=dict)
+    harmed: int = 0
+    _gentle: bool = True
+    _watches: list[Watch] = field(default_factory=list)
 
     def has(self, number: int) -> bool:  # noqa: D102
         return number in self.there and number in self.gone
@@ -85,6 +99,8 @@ class Trial:
                         self.metrics[number, not gone] = self.windows.moved
                     if self.windows.worked is not None:
                         self.worked[number, not gone] = self.windows.worked
+                    if self.windows.sent is not None:
+                        self.sent[number, not gone] = self.windows.sent
         except Gone as error:
             self.dropped = error.note
             raise GivenUp from None
@@ -93,17 +109,52 @@ class Trial:
             raise GivenUp from None
 
     def _changed(self) -> float:
-        most_us = max(HARM * self.windows.longest_us, HARM_US)
+        # What changes nothing harms nobody, and a twin has no users.
+        free, bound = self.reproduces or self.suspect.name == "sham", self.windows.bound
+        while True:
+            if bound.spent and not free:
+                raise Gone("harm-spent", SPENT, given_up=bound.given_up)
+            try:
+                with urgent():
+                    return self._watched(free)
+            except Harmful as harm:
+                self.harmed += 1
+                self._gentle = True
+                self.windows.stay(RECOVER_S, None)
+                self.windows.rest(None)
+                if harm.silent or self.harmed == TIMES:
+                    bound.given_up += 1
+                    raise
+
+    def _watched(self, free: bool) -> float:
+        seconds = math.inf if free or not self._gentle else FIRST_S
+        sent, usual = 0.0, 0.0
+        while seconds < self.windows.window_s + self.windows.settle_s:
+            watch = self.windows.watch()
+            with self.surgeon.gone(self.suspect):
+                self.windows.stay(seconds, watch)
+            if self.windows.sent is not None and getattr(self.suspect, "role", "") != "client":
+                sent += seconds * self.windows.sent.sum()
+                usual += seconds * self.windows.usual_per_s
+                if collapsed(sent, usual):
+                    raise Gone("load-not-tried", BRINGS_LOAD, name=self.suspect.name)
+            self.windows.rest(watch)
+            seconds *= 2
+        self._gentle = False
+        watch = None if free else self.windows.watch()
         with self.surgeon.gone(self.suspect):
-            # What changes nothing harms nobody, and a twin has no users.
-            free = self.reproduces or self.suspect.name == "sham"
-            value = self.windows.measure(math.inf if free else most_us)
+            value = self.windows.measure(watch)
             if not self.suspect.arrived():
                 raise Gone(
                     "intervention-failed",
                     f"{self.suspect.about}: it did not take effect",
                     name=self.suspect.name,
                 )
+        # Who was kept waiting comes now, and users wait behind that.
+        self.windows.rest(watch)
+        if watch is not None:
+            self._watches.append(watch)
+            refuse_slow(self._watches)
         return value
 
     def work(self, *, there: bool) -> float:
@@ -115,8 +166,22 @@ class Trial:
 
     @property
     def is_load(self) -> bool:
-        """Whether the application has little to do without the suspect, which then brings the load."""
-        return self.work(there=False) < COLLAPSED * self.work(there=True)
+        """Whether the application has less to do without the suspect, which then brings load."""
+        return self.work(there=False) < COLLAPSED * self.work(there=True) or self._sends
+
+    @property
+    def _sends(self) -> bool:
+        """Whether the application is sent less without it: slower or faster code is sent as much."""
+        rounds = [one for one in sorted(self.gone) if {(one, True), (one, False)} <= set(self.sent)]
+        if len(rounds) < LEAST_ROUNDS:
+            return False
+        # One more of each, so that none is zero.
+        seconds = self.windows.window_s
+        there, gone = (
+            1.0 + seconds * np.array([self.sent[one, at] for one in rounds]) for at in (True, False)
+        )
+        effects = [effect_of(*both) for both in zip(there.T, gone.T, strict=True)]
+        return any(one.log > math.log(LESS) and one.p < SENT_P for one in effects)
 
     def unsound(self, number: int) -> None:
         """Every run counts."""
@@ -155,6 +220,19 @@ class Trial:
         return effect_of(
             np.array([self.there[one] for one in rounds]), np.array([self.gone[one] for one in rounds])
         )
+
+
+def collapsed(sent: float, usual: float) -> bool:
+    """Whether so many fewer requests than usual came that it is no accident (Poisson).
+
+    Examples
+    --------
+    >>> collapsed(1.0, 4.0), collapsed(8.0, 26.0), collapsed(20.0, 26.0)
+    (False, True, False)
+    """
+    from scipy.special import pdtr  # type: ignore[import-untyped, unused-ignore]
+
+    return sent < COLLAPSED * usual and float(pdtr(sent, usual)) < COLLAPSED_P
 
 
 def pairs_of(

@@ -12,7 +12,7 @@ from hindmost.notes import Note
 from hindmost.stats.causes import Arm, Decision, Gates, Normal, Signature, decide, pairs_needed, signature_of
 from hindmost.studies.diagnosis.asked import DiagnosisRequest, Found
 from hindmost.studies.diagnosis.demand import GREW, Work
-from hindmost.studies.diagnosis.experiment import Trial, pairs_of
+from hindmost.studies.diagnosis.experiment import SPENT, Trial, pairs_of
 from hindmost.studies.diagnosis.suspects import Suspects
 from hindmost.studies.diagnosis.windows import PATIENCE_S, Windows
 
@@ -20,9 +20,7 @@ LOOKS = (1, 2, 4)
 """Times the pairs asked for; the risk of a wrong name is shared among them (Bonferroni)."""
 GATE_PAIRS = 4
 """Sham pairs from which the noise of this host is told before anything else is done."""
-LOAD_NOT_TRIED = Note(
-    "load-not-tried", "it brings load, and the application is not known to have more work than normal"
-)
+LOAD_NOT_TRIED = Note("load-not-tried", "it brings load: paused, it would send all that it missed at once")
 MOST_UNANSWERED = 0.25
 """Of windows: where more see no answer at all, what TCP waits before it sends again (RFC 6298, doubled each
 time) outlasts a window, and nobody who is taken away for that long can bring latency back."""
@@ -67,12 +65,16 @@ def looked(
     now_us = math.exp(sum(map(math.log, there)) / len(there))
     anomaly = None if request.normal_us is None else math.log(now_us / request.normal_us)
     say(noise_gate(trials["sham"], anomaly, gates, request))
-    # A client that is paused sends what it missed afterwards, and users wait behind that.
-    load = frozenset[str]() if grew else suspects.demand & trials.keys()
+    # A client that is paused sends what it missed afterwards, and users wait behind that. Only a twin can
+    # show that load is the cause.
+    load = frozenset[str]() if request.twin is not None else suspects.demand & trials.keys()
     suspects.left_out.update(dict.fromkeys(load, LOAD_NOT_TRIED))
     live, signatures = {each: one for each, one in trials.items() if each not in load}, dict[str, Signature]()
     for look in LOOKS:
         live = pairs_of(live, seed, look * request.pairs)
+        dropped = {each: one.dropped for each, one in trials.items() if one.dropped is not None}
+        suspects.left_out.update(dropped)
+        load |= {each for each, note in dropped.items() if note.code == LOAD_NOT_TRIED.code}
         sham = live["sham"].effect
         effects = {each: trial.effect for each, trial in live.items() if each != "sham"}
         signatures = signatures_of(live, request.normal_metrics, suspects)
@@ -83,17 +85,18 @@ def looked(
             text = "no suspect explains the slowdown: there are only clients, which were not paused"
             note = Note("no-cause-shown", text, {"names": sorted(load)})
             decision = replace(decision, ruling="unknown factor", note=note)
-        by_load = decision.ruling == "cause" and decision.leader in demand and request.twin is None
+        by_load = bool(grew) and request.twin is None and _by_load(decision, demand, load)
         if by_load:
-            decision = replace(decision, ruling="inconclusive", note=_load_or_code(decision))
+            decision = replace(decision, ruling="inconclusive", note=_load_or_code(decision, demand))
         say(f"{look * request.pairs} pairs: {decision.ruling}: {decision.why}")
+        if windows.bound.spent and decision.ruling != "cause":
+            harmful = [each for each, trial in trials.items() if trial.harmed]
+            note = Note("harm-spent", f"{SPENT}: {', '.join(harmful)}", {"names": harmful})
+            decision = Decision("inconclusive", None, (), None, note)
         if decision.ruling in ("cause", "unknown factor") or by_load or not decision.arms:
             break
     if decision.ruling == "unknown factor" and windows.unanswered > MOST_UNANSWERED * windows.taken:
         decision = replace(decision, ruling="inconclusive", note=_unanswered(windows))
-    for each, trial in trials.items():
-        if trial.dropped is not None:
-            suspects.left_out[each] = trial.dropped
     arm = Arm("sham", sham, math.nan, math.nan, math.nan, "open")
     measured = {each: trial.measured for each, trial in live.items()}
     also = _also(decision, live, gates)
@@ -138,13 +141,20 @@ def _also(decision: Decision, live: Mapping[str, Trial], gates: Gates) -> tuple[
     return tuple(name for name in rivals if leader.beats(live[name]).p > gates.alpha / gates.looks)
 
 
-def _load_or_code(decision: Decision) -> Note:
+def _by_load(decision: Decision, demand: frozenset[str], load: frozenset[str]) -> bool:
+    """Whether nothing but load is left to explain it."""
+    if decision.ruling == "unknown factor":
+        return bool(load) or any(arm.name in demand for arm in decision.arms)
+    return decision.ruling == "cause" and decision.leader in demand
+
+
+def _load_or_code(decision: Decision, demand: frozenset[str]) -> Note:
     """Why load is not named: processor time grows with requests and with slower code alike."""
     text = (
         f"{decision.why}, but the application has more work than normal, and that is more requests or slower"
         " code: compare the request rate with the usual one, or use --twin"
     )
-    return Note("load-or-code", text, {"name": decision.leader})
+    return Note("load-or-code", text, {"names": sorted(demand)})
 
 
 def _unanswered(windows: Windows) -> Note:

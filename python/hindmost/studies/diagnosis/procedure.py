@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 
 from hindmost.interventions.changes import Intervention, Sham
 from hindmost.interventions.held import Surgeon, surgery
-from hindmost.interventions.probing import probing
+from hindmost.interventions.probing import probing, unhurried
 from hindmost.notes import Note
 from hindmost.stats.causes import Gates
 from hindmost.studies.diagnosis.asked import DiagnosisRequest, Found
 from hindmost.studies.diagnosis.correction import correct
+from hindmost.studies.diagnosis.demand import Requests
 from hindmost.studies.diagnosis.looks import looked
 from hindmost.studies.diagnosis.metrics import Moves
 from hindmost.studies.diagnosis.suspects import Suspects, find_suspects
@@ -37,7 +38,7 @@ def diagnose(request: DiagnosisRequest, say: Callable[[str], None] = lambda _: N
     begun = time.monotonic()
     pid = request.application.pid
     assert pid is not None
-    with probing(request.latency) as probe, surgery(request.journal) as surgeon:
+    with probing(unhurried(request.latency)) as probe, surgery(request.journal) as surgeon:
         moves = None if request.normal_metrics is None else Moves(pid)
         windows = Windows(probe, request.quantile, request.window_s, request.settle_s, moves=moves)
         if request.twin is not None:
@@ -59,7 +60,10 @@ def experimented(
     say: Callable[[str], None],
 ) -> Found:
     """Look for a cause and, where it leaves something of a known anomaly, for the next one without it."""
-    found = _searched(request, surgeon, windows, suspects, say)
+    assert request.application.pid is not None
+    with closing(Requests(request.application.pid)) as windows.requests:
+        found = _searched(request, surgeon, windows, suspects, say)
+    windows.requests = None
     seen = {*found.measured, *(found.second.measured if found.second is not None else ())}
     if found.decision.ruling == "cause":
         for name in suspects.tried:

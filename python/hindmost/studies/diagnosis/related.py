@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hindmost.documents import read_kernel
+from hindmost.studies.diagnosis.netlink import attributes, dumped, opened
 from hindmost.targets.procfs import decode_hex_address, listening_ports
 
 PROC = Path("/proc")
@@ -28,11 +29,11 @@ SHORT_S = 0.5
 ESTABLISHED, LISTEN = "01", "0A"
 _OPEN_MODE = 0o3
 _SHARED = re.compile(r"^\S+ rw.s \S+ (?P<device>\S+) (?P<inode>\d+)\s*(?P<path>.*)$")
-_UNIX_REQUEST = struct.Struct("=IHHIIBBHIIIII")
+_UNIX_REQUEST = struct.Struct("=BBHIIIII")
 _UNIX_REPLY = struct.Struct("=BBBBIII")
-_HEADER, _ATTRIBUTE = struct.Struct("=IHHII"), struct.Struct("=HH")
-_SOCK_DIAG_BY_FAMILY, _NLM_F_REQUEST, _NLM_F_DUMP, _NLMSG_DONE = 20, 0x1, 0x300, 3
-_UDIAG_SHOW_PEER, _UNIX_DIAG_PEER, _NETLINK_SOCK_DIAG = 0x4, 2, 4
+_UDIAG_SHOW, _UNIX_DIAG_NAME, _UNIX_DIAG_PEER = 0x1 | 0x4, 0, 2
+_TCP_LISTEN = 10
+"""Of a Unix socket too (``include/net/tcp_states.h``)."""
 End = tuple[bytes, int]
 
 
@@ -41,7 +42,7 @@ class Related:
     """Processes beside an application."""
 
     clients: set[int] = field(default_factory=set)
-    """With a connection to a port on which it listens, or on which such a client listens: behind a proxy."""
+    """Connected, by TCP or a Unix socket, to where it listens, or to where such a client listens: a proxy."""
     backends: dict[int, str] = field(default_factory=dict)
     """That it asks or shares something with, and by what: ``tcp``, ``unix``, ``pipe``, ``memory``."""
 
@@ -74,6 +75,7 @@ def related(own: list[int], proc: Path = PROC) -> Related:
                 found.backends.setdefault(pid, how)
 
     links, listening = _tcp(proc, sockets)
+    peers_of, accepted = _unix(sockets, proc)
     by_ends: dict[tuple[End, End], set[str]] = {}
     for inode, ends in links.items():
         by_ends.setdefault(ends, set()).add(inode)
@@ -81,7 +83,8 @@ def related(own: list[int], proc: Path = PROC) -> Related:
     def callers(pids: set[int]) -> set[int]:
         at = set(listening_ports(list(pids)))
         ends = {links[inode] for inode in inodes_of(pids) & links.keys()}
-        asking = (by_ends.get((there, here), set()) for here, there in ends if here[1] in at)
+        asking = [by_ends.get((there, here), set()) for here, there in ends if here[1] in at]
+        asking.append({peers_of[one] for one in inodes_of(pids) & accepted & peers_of.keys()})
         return set().union(*(holders.get(one, set()) for one in set().union(*asking)))
 
     for inode in mine & links.keys():
@@ -93,8 +96,7 @@ def related(own: list[int], proc: Path = PROC) -> Related:
         tell(peers or listening.get(there[1], set()), "tcp")
     for port in _asked_ports(own, ports, proc):
         tell(listening.get(port, set()), "tcp")
-    peers_of = _unix_peers()
-    tell({peers_of[one] for one in mine & peers_of.keys()}, "unix")
+    tell({peers_of[one] for one in (mine & peers_of.keys()) - accepted}, "unix")
     for pid, how in _by_pipe(ours, pipes):
         found.backends.setdefault(pid, how)
     for pid in _by_memory(ours, proc):
@@ -134,13 +136,8 @@ def _tcp(proc: Path, sockets: dict[int, set[str]]) -> tuple[dict[str, tuple[End,
     """Both ends of each connection, and who listens on a port, by inode; in all network namespaces."""
     links: dict[str, tuple[End, End]] = {}
     listening: dict[int, set[str]] = {}
-    seen: set[str] = set()
-    for pid in sockets:
+    for pid in _one_each(sockets, proc):
         with contextlib.suppress(OSError):
-            space = os.readlink(proc / str(pid) / "ns/net")  # noqa: PTH115
-            if space in seen:
-                continue
-            seen.add(space)
             for table in ("tcp", "tcp6"):
                 for line in read_kernel(proc / str(pid) / "net" / table).splitlines()[1:]:
                     fields = line.split()
@@ -179,46 +176,35 @@ def _end(text: str) -> End:
     return decode_hex_address(address), int(port, 16)
 
 
-def _unix_peers() -> dict[str, str]:
-    """The other end of each connected Unix socket of our network namespace, by inode (``sock_diag(7)``)."""
+def _unix(pids: Iterable[int], proc: Path) -> tuple[dict[str, str], set[str]]:
+    """The other end of each connected Unix socket in the networks of processes, and which were accepted."""
     peers: dict[str, str] = {}
-    body = _UNIX_REQUEST.pack(
-        _HEADER.size + 24, _SOCK_DIAG_BY_FAMILY, _NLM_F_REQUEST | _NLM_F_DUMP, 1, 0, socket.AF_UNIX,
-        0, 0, 0xFFFFFFFF, 0, _UDIAG_SHOW_PEER, 0xFFFFFFFF, 0xFFFFFFFF,
-    )  # fmt: skip
-    with (
-        contextlib.suppress(OSError),
-        socket.socket(socket.AF_NETLINK, socket.SOCK_DGRAM, _NETLINK_SOCK_DIAG) as link,
-    ):
-        link.settimeout(2.0)
-        link.sendto(body, (0, 0))
-        while True:
-            for kind, message in _messages(link.recv(1 << 16)):
-                if kind != _SOCK_DIAG_BY_FAMILY:
-                    return peers
-                inode = _UNIX_REPLY.unpack_from(message)[4]
-                for name, value in _attributes(message[_UNIX_REPLY.size :]):
+    names: dict[str, bytes] = {}
+    listening: set[bytes] = set()
+    body = _UNIX_REQUEST.pack(socket.AF_UNIX, 0, 0, 0xFFFFFFFF, 0, _UDIAG_SHOW, 0xFFFFFFFF, 0xFFFFFFFF)
+    for pid in _one_each(pids, proc):
+        with contextlib.suppress(OSError), opened(pid) as link:
+            for message in dumped(link, body):
+                _, _, state, _, inode, _, _ = _UNIX_REPLY.unpack_from(message)
+                for name, value in attributes(message[_UNIX_REPLY.size :]):
                     if name == _UNIX_DIAG_PEER:
                         peers[str(inode)] = str(int.from_bytes(value, "little"))
-    return peers
+                    elif name == _UNIX_DIAG_NAME and state == _TCP_LISTEN:
+                        listening.add(value)
+                    elif name == _UNIX_DIAG_NAME:
+                        names[str(inode)] = value
+    return peers, {inode for inode, name in names.items() if name in listening}
 
 
-def _messages(data: bytes) -> Iterator[tuple[int, bytes]]:
-    while len(data) >= _HEADER.size:
-        size, kind, *_ = _HEADER.unpack_from(data)
-        if size < _HEADER.size:
-            return
-        yield kind, data[_HEADER.size : size]
-        data = data[(size + 3) & ~3 :]
-
-
-def _attributes(data: bytes) -> Iterator[tuple[int, bytes]]:
-    while len(data) >= _ATTRIBUTE.size:
-        size, kind = _ATTRIBUTE.unpack_from(data)
-        if size < _ATTRIBUTE.size:
-            return
-        yield kind, data[_ATTRIBUTE.size : size]
-        data = data[(size + 3) & ~3 :]
+def _one_each(pids: Iterable[int], proc: Path) -> Iterator[int]:
+    """One process of each network namespace."""
+    seen: set[str] = set()
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            space = os.readlink(proc / str(pid) / "ns/net")  # noqa: PTH115
+            if space not in seen:
+                seen.add(space)
+                yield pid
 
 
 def _by_pipe(ours: set[int], pipes: dict[str, dict[int, set[int]]]) -> Iterator[tuple[int, str]]:

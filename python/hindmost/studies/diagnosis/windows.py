@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hindmost import _engine
 from hindmost.errors import TargetError
-from hindmost.interventions.changes import Gone
-from hindmost.plan.units import format_us
+from hindmost.studies.diagnosis.harm import Bound
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from hindmost.studies.diagnosis.demand import Work
+    from hindmost.studies.diagnosis.demand import Requests, Work
+    from hindmost.studies.diagnosis.harm import Watch
     from hindmost.studies.diagnosis.metrics import Moves
 
 PATIENCE_S = 2.0
@@ -27,6 +26,7 @@ DRAIN_S = 2.0
 MOST_SILENT = 3
 """Windows in a row without any answer after which the application counts as dead."""
 PAUSE_S = 0.01
+WATCHED_PAUSE_S = 0.002
 
 
 @dataclass(slots=True)
@@ -43,8 +43,8 @@ class Windows:
         Windows so far, and those of them in which not one request was answered in time.
     silent : int
         Windows without any answer since the last answer.
-    longest_us : float
-        The longest quantile of a window that had no bound on harm, so of what waits anyhow.
+    bound : Bound
+        What unchanged windows do to users, and so what an experiment may.
     moves : Moves or None
         Who looks at the application's metrics meanwhile.
     moved : array or None
@@ -53,6 +53,10 @@ class Windows:
         Who looks at how much processor time the application takes.
     worked : float or None
         Processors that it used in the last window.
+    requests : Requests or None
+        Who counts what the application is sent.
+    sent : array or None
+        What it was sent in the last window, a second.
     """
 
     probe: _engine.Prober
@@ -62,59 +66,95 @@ class Windows:
     taken: int = 0
     unanswered: int = 0
     silent: int = 0
-    longest_us: float = 0.0
+    bound: Bound = field(default_factory=Bound)
     moves: Moves | None = None
     moved: NDArray[np.float64] | None = None
     work: Work | None = None
     worked: float | None = None
+    requests: Requests | None = None
+    sent: NDArray[np.float64] | None = None
+    _usual: list[float] = field(default_factory=list)
 
-    def _drain(self, most_us: float) -> None:
+    def watch(self) -> Watch | None:
+        """Watch an experiment that begins now."""
+        return self.bound.begin(_engine.monotonic_ns())
+
+    def stay(self, seconds: float, watch: Watch | None) -> None:
+        """Wait while a change is in force, or after it.
+
+        Raises
+        ------
+        Harmful
+        """
+        if self.requests is not None:
+            self.requests.since()
+        self._sleep(seconds, watch)
+        self.sent = None if self.requests is None else self.requests.since()
+
+    @property
+    def usual_per_s(self) -> float:
+        """What the application was sent in unchanged windows, a second."""
+        return float(np.mean(self._usual)) if self._usual else 0.0
+
+    def rest(self, watch: Watch | None) -> None:
+        """Let users recover from a change that was undone.
+
+        Raises
+        ------
+        Harmful
+        """
+        self._sleep(self.settle_s if watch is None else max(self.settle_s, watch.limit_us / 1e6), watch)
+        self._drain(watch)
+
+    def _drain(self, watch: Watch | None) -> None:
         """Wait until nothing is outstanding that was due before the change, but not for ever."""
         deadline = time.monotonic() + DRAIN_S
         changed = _engine.monotonic_ns() - int(1e9 * self.settle_s)
         while True:
-            _, _, oldest = self._take(most_us)
+            _, _, oldest = self._take(watch)
             if not oldest or oldest >= changed or time.monotonic() > deadline:
                 return
-            time.sleep(PAUSE_S)
+            time.sleep(PAUSE_S if watch is None else WATCHED_PAUSE_S)
 
-    def measure(self, most_us: float = math.inf) -> float:
+    def measure(self, watch: Watch | None = None) -> float:
         """The quantile of what is due from now on, microseconds; where nothing is answered, the time waited.
 
         Parameters
         ----------
-        most_us : float
-            How long a request may wait: the bound on the harm of an experiment.
+        watch : Watch or None
+            Of the experiment that is in force; None: nothing is changed.
 
         Raises
         ------
         TargetError
             Nothing was answered, in the first window or in several in a row.
-        Gone
-            ``harmful-experiment``: a request has waited for longer than `most_us`.
+        Harmful
         """
-        self._sleep(self.settle_s, most_us)
-        self._drain(most_us)
+        self._sleep(self.settle_s, watch)
+        self._drain(watch)
         if self.moves is not None:
             self.moves.begin()
         if self.work is not None:
             self.work.processors()
+        if self.requests is not None:
+            self.requests.since()
         begin = _engine.monotonic_ns()
-        taken, errors = self._sleep(self.window_s, most_us)
+        taken, errors = self._sleep(self.window_s, watch)
         end = _engine.monotonic_ns()
         self.moved = None if self.moves is None else self.moves.end()
         self.worked = None if self.work is None else self.work.processors()
+        self.sent = None if self.requests is None else self.requests.since()
         taken = [(due, latency) for due, latency in taken if begin <= due < end]
         deadline = time.monotonic() + PATIENCE_S
         while True:
-            each, failed, oldest = self._take(most_us)
+            each, failed, oldest = self._take(watch)
             taken += [(due, latency) for due, latency in each if begin <= due < end]
             errors += failed
             # One that was due before holds up all those behind it.
             waiting = oldest and oldest < end
             if not waiting or time.monotonic() > deadline:
                 break
-            time.sleep(PAUSE_S)
+            time.sleep(PAUSE_S if watch is None else WATCHED_PAUSE_S)
         self.taken += 1
         self.unanswered += not taken
         self.silent = 0 if taken or waiting else self.silent + 1
@@ -129,34 +169,29 @@ class Windows:
                 failed=errors,
             )
         latencies = [latency / 1e3 for _, latency in taken] or [1e6 * (self.window_s + PATIENCE_S)]
-        found_us = float(np.quantile(latencies, self.quantile))
-        if math.isinf(most_us):
-            self.longest_us = max(self.longest_us, found_us)
-        return found_us
+        if watch is None and self.sent is not None:
+            self._usual.append(float(self.sent.sum()))
+        if watch is None:
+            self.bound.learn(latencies, errors, self.window_s)
+        return float(np.quantile(latencies, self.quantile))
 
-    def _sleep(self, seconds: float, most_us: float) -> tuple[list[tuple[int, int]], int]:
-        """Sleep, but look at the probe meanwhile where there is a bound on harm."""
-        if math.isinf(most_us):
+    def _sleep(self, seconds: float, watch: Watch | None) -> tuple[list[tuple[int, int]], int]:
+        """Sleep, but look at the probe meanwhile where an experiment is watched."""
+        if watch is None:
             time.sleep(seconds)
             return [], 0
         taken: list[tuple[int, int]] = []
         errors = 0
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0.0:
-            time.sleep(min(left, PAUSE_S))
-            each, failed, _ = self._take(most_us)
+            time.sleep(min(left, WATCHED_PAUSE_S))
+            each, failed, _ = self._take(watch)
             taken += each
             errors += failed
         return taken, errors
 
-    def _take(self, most_us: float) -> tuple[list[tuple[int, int]], int, int]:
+    def _take(self, watch: Watch | None) -> tuple[list[tuple[int, int]], int, int]:
         each, failed, oldest = self.probe.take()
-        waits_us = (_engine.monotonic_ns() - oldest) / 1e3 if oldest else 0.0
-        if waits_us > most_us:
-            raise Gone(
-                "harmful-experiment",
-                f"a request waited {format_us(waits_us)}; an experiment may cost {format_us(most_us)}",
-                waited_us=waits_us,
-                limit_us=most_us,
-            )
+        if watch is not None:
+            watch.look(each, failed, oldest, _engine.monotonic_ns())
         return each, failed, oldest

@@ -1,0 +1,306 @@
+"""What users wait for while suspects are tried: a simulated server with a queue, and time that a test moves."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import deque
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from hindmost.interventions.held import surgery
+from hindmost.studies.diagnosis import experiment, procedure
+from hindmost.studies.diagnosis.document import document_of
+from hindmost.studies.diagnosis.harm import (
+    FAR,
+    KEPT,
+    LEAST_WINDOWS,
+    MOST_GIVEN_UP,
+    Bound,
+    Harmful,
+    refuse_slow,
+)
+from hindmost.studies.diagnosis.policy import Policy
+from hindmost.studies.diagnosis.procedure import DiagnosisRequest
+from hindmost.studies.diagnosis.suspects import Suspects
+from hindmost.studies.diagnosis.windows import WATCHED_PAUSE_S, Windows
+from hindmost.watch import Application, LatencySource
+
+MS = 1_000_000
+PROBE_PER_S, USERS_PER_S = 200.0, 100.0
+
+
+@dataclass
+class Host:
+    """A server that answers one request after the other.
+
+    Attributes
+    ----------
+    work_us : float
+        Mean of a request's service time.
+    slower : dict
+        Things that make it slower while they are there.
+    needed : set
+        Things without which it answers nothing.
+    senders : dict
+        Requests a second of other clients; one that is paused sends what it missed afterwards.
+    breaks : set
+        Things without which every request fails.
+    """
+
+    work_us: float = 1_000.0
+    slower: dict[str, float] = field(default_factory=dict)
+    needed: frozenset[str] = frozenset()
+    senders: dict[str, float] = field(default_factory=dict)
+    breaks: frozenset[str] = frozenset()
+    seed: int = 1
+    now_ns: int = 10**12
+    away: set[str] = field(default_factory=set)
+    pauses_ns: dict[str, list[int]] = field(default_factory=dict)
+    users: list[tuple[int, int]] = field(default_factory=list)
+    """When each was due, and its latency, ns."""
+
+    def __post_init__(self) -> None:
+        self.draw = random.Random(self.seed)
+        rates = {"probe": PROBE_PER_S, "users": USERS_PER_S, **self.senders}
+        self.rates = rates
+        self.next = {one: self.now_ns + self.gap(one) for one in rates}
+        self.held: dict[str, list[int]] = {one: [] for one in rates}
+        self.queue: deque[list] = deque()
+        self.done: list[tuple[int, int]] = []
+        self.failed = self.sent = 0
+
+    def gap(self, sender: str) -> int:
+        return round(1e9 * self.draw.expovariate(self.rates[sender]))
+
+    def sleep(self, seconds: float) -> None:
+        until = self.now_ns + math.ceil(1e9 * seconds)
+        while True:
+            sender = min(self.next, key=lambda one: self.next[one])
+            at = min(self.next[sender], until)
+            self.serve(at)
+            if at == until:
+                return
+            self.next[sender] += self.gap(sender)
+            if sender in self.away:
+                self.held[sender].append(at)
+            else:
+                self.ask(sender, at)
+
+    def ask(self, sender: str, due_ns: int) -> None:
+        self.sent += sender != "probe"
+        self.queue.append([sender, due_ns, 1_000.0 * self.draw.expovariate(1.0 / self.work_us)])
+
+    def serve(self, until_ns: int) -> None:
+        """Work until then."""
+        speed = 1.0 / math.prod(factor for one, factor in self.slower.items() if one not in self.away)
+        while self.queue and self.now_ns < until_ns and not self.needed & self.away:
+            sender, due, left = self.queue[0]
+            end = self.now_ns + math.ceil(left / speed)
+            if end > until_ns:
+                self.queue[0][2] -= (until_ns - self.now_ns) * speed
+                break
+            self.now_ns = end
+            self.queue.popleft()
+            if sender == "users":
+                self.users.append((due, end - due))
+            elif sender == "probe" and self.breaks & self.away:
+                self.failed += 1
+            elif sender == "probe":
+                self.done.append((due, end - due))
+        self.now_ns = until_ns
+
+    def take(self) -> tuple[list[tuple[int, int]], int, int]:
+        """As a probe."""
+        done, self.done = self.done, []
+        failed, self.failed = self.failed, 0
+        return done, failed, next((due for sender, due, _ in self.queue if sender == "probe"), 0)
+
+    def p99_ms(self, since_ns: int, until_ns: int) -> float:
+        """Of users, who may still wait."""
+        waits = [wait for due, wait in self.users if since_ns <= due < until_ns]
+        waits += [self.now_ns - due for sender, due, _ in self.queue if sender == "users"]
+        return float(np.quantile(waits, 0.99)) / MS
+
+
+class Sent:
+    """Counts what others than the probe send, as `Requests` does."""
+
+    def __init__(self, host: Host) -> None:
+        self.host, self.before = host, (host.sent, host.now_ns)
+
+    def since(self) -> np.ndarray:
+        (sent, then), self.before = self.before, (self.host.sent, self.host.now_ns)
+        return np.array([self.host.sent - sent, 0.0]) * 1e9 / max(1, self.host.now_ns - then)
+
+    def close(self) -> None:
+        pass
+
+
+@dataclass
+class Thing:
+    """A suspect of that host."""
+
+    host: Host
+    name: str
+    about: str = "take it away"
+    undo: list[dict[str, object]] = field(default_factory=list)
+
+    def remove(self) -> None:
+        self.host.away.add(self.name)
+        self.since_ns = self.host.now_ns
+
+    def give_back(self) -> None:
+        self.host.away.discard(self.name)
+        self.host.pauses_ns.setdefault(self.name, []).append(self.host.now_ns - self.since_ns)
+        for due in self.host.held.get(self.name, []):
+            self.host.ask(self.name, due)
+        self.host.held[self.name] = []
+
+    def arrived(self) -> bool:
+        return self.name in self.host.away
+
+
+@pytest.fixture
+def surgeon(tmp_path):
+    with surgery(tmp_path / "j") as surgeon:
+        yield surgeon
+
+
+def diagnosed(host: Host, surgeon, monkeypatch, names, **more):
+    """What was found; the p99 of users in the anomaly and during the diagnosis, ms; the windows."""
+    time_ = SimpleNamespace(sleep=host.sleep, monotonic=lambda: host.now_ns / 1e9)
+    engine = SimpleNamespace(monotonic_ns=lambda: host.now_ns)
+    monkeypatch.setattr("hindmost.studies.diagnosis.windows.time", time_)
+    monkeypatch.setattr("hindmost.studies.diagnosis.windows._engine", engine)
+    monkeypatch.setattr(experiment, "time", time_)
+    monkeypatch.setattr(
+        "hindmost.studies.diagnosis.looks.Work", lambda _: SimpleNamespace(processors=lambda: 1.0)
+    )
+    monkeypatch.setattr(procedure, "Requests", lambda _: Sent(host))
+    host.sleep(20.0)
+    host.take()
+    windows = Windows(host, 0.95, 0.25, 0.06)
+    suspects = Suspects({name: Thing(host, name) for name in names})
+    request = DiagnosisRequest(
+        Application("x", 1), LatencySource({}, ""), Policy(), pairs=10, window_s=0.25, settle_s=0.06, **more
+    )
+    begin = host.now_ns
+    found = procedure.experimented(request, surgeon, windows, suspects, lambda _: None)
+    end = host.now_ns
+    host.sleep(5.0)
+    return found, host.p99_ms(0, begin), host.p99_ms(begin, end), windows
+
+
+def codes(found) -> dict[str, str]:
+    return {name: note.code for name, note in found.suspects.left_out.items()}
+
+
+def test_what_the_server_needs_is_given_up_before_users_wait_longer_than_in_the_anomaly(surgeon, monkeypatch):
+    """As where a backend was not recognized as one."""
+    host = Host(work_us=1_800.0, needed=frozenset({"backend"}))
+    found, anomaly_ms, diagnosis_ms, windows = diagnosed(
+        host, surgeon, monkeypatch, ["backend", "innocent"], normal_us=1_500.0
+    )
+    assert found.decision.ruling == "unknown factor"
+    assert codes(found) == {"backend": "harmful-experiment"}
+    note = found.suspects.left_out["backend"]
+    assert note.values["slow"] > note.values["most_slow"]
+    # Undone as soon as a few requests waited for longer than the bound, and never tried for a whole window.
+    assert max(host.pauses_ns["backend"]) / MS < note.values["limit_us"] / 1e3 + 60
+    assert len(host.pauses_ns["backend"]) <= math.log2(0.31 / experiment.FIRST_S)
+    assert diagnosis_ms < FAR * anomaly_ms
+    assert windows.bound.given_up == 1
+    document = document_of(found)
+    assert document["not_tried_notes"]["backend"]["code"] == "harmful-experiment"
+    assert host.away == set()
+
+
+def test_a_client_that_nobody_knows_is_not_named_and_its_backlog_reaches_no_user(surgeon, monkeypatch):
+    """Its requests make most of the queue: without it everything is fast; afterwards all of them come at once."""
+    host = Host(work_us=1_500.0, senders={"client": 250.0})
+    found, anomaly_ms, diagnosis_ms, _ = diagnosed(
+        host, surgeon, monkeypatch, ["client", "innocent"], normal_us=2_500.0
+    )
+    assert found.decision.ruling == "unknown factor"
+    assert codes(found) == {"client": "load-not-tried"}
+    assert diagnosis_ms < FAR * anomaly_ms
+
+
+def test_a_cause_is_named_and_users_are_better_off_meanwhile(surgeon, monkeypatch):
+    host = Host(work_us=800.0, slower={"hog": 3.0}, seed=4)
+    found, anomaly_ms, diagnosis_ms, windows = diagnosed(
+        host, surgeon, monkeypatch, ["hog", "innocent"], normal_us=2_500.0
+    )
+    assert (found.decision.ruling, found.decision.leader) == ("cause", "hog")
+    assert diagnosis_ms < anomaly_ms
+    assert (codes(found), windows.bound.given_up) == ({}, 0)
+
+
+def test_requests_that_fail_end_an_experiment(surgeon, monkeypatch):
+    host = Host(breaks=frozenset({"resolver"}))
+    found, _, _, _ = diagnosed(host, surgeon, monkeypatch, ["resolver", "innocent"], normal_us=800.0)
+    assert codes(found) == {"resolver": "harmful-experiment"}
+    assert found.suspects.left_out["resolver"].values["failed"] > 1
+    assert max(host.pauses_ns["resolver"]) < 60 * MS
+
+
+def test_after_so_much_harm_nothing_more_is_changed(surgeon, monkeypatch):
+    names = [f"backend {number}" for number in range(MOST_GIVEN_UP)]
+    host = Host(work_us=1_800.0, needed=frozenset(names))
+    found, _, _, windows = diagnosed(host, surgeon, monkeypatch, [*names, "innocent"], normal_us=1_500.0)
+    assert (found.decision.ruling, found.decision.note.code) == ("inconclusive", "harm-spent")
+    assert set(codes(found).values()) == {"harmful-experiment", "harm-spent"}
+    assert windows.bound.given_up == MOST_GIVEN_UP
+    assert len(host.pauses_ns) <= MOST_GIVEN_UP + 1
+    assert max(pause for one in names for pause in host.pauses_ns.get(one, [0])) < (23 + 60) * MS
+    assert document_of(found)["ruling"] == "inconclusive"
+
+
+def known(latencies_us, failed=0) -> Bound:
+    bound = Bound()
+    for _ in range(LEAST_WINDOWS):
+        bound.learn(latencies_us, failed, 0.5)
+    return bound
+
+
+def test_the_bound_is_that_of_the_anomaly_itself():
+    bound = known([10_000.0] * 97 + [12_000.0, 14_000.0, 20_000.0])
+    few = bound.begin(0)
+    assert (few.limit_us, few.worst_slow, few.rate) == (FAR * 20_000.0, 0, 200.0)
+    for _ in range(KEPT):
+        bound.learn([10_000.0] * 199 + [20_000.0], 1, 1.0)
+    many = bound.begin(0)
+    assert (many.limit_us, many.worst_slow, many.worst_failed) == (FAR * 10_000.0, 1, 1)
+    assert Bound().begin(0) is None
+
+
+def test_a_request_that_waited_before_the_experiment_waits_for_it_from_then_on_only():
+    bound = known([10_000.0] * 100)
+    watch = bound.begin(1_000 * MS)
+    watch.look([(500 * MS, 514 * MS)] * 9, 0, 500 * MS, 1_014 * MS)
+    assert watch.slow == 0
+    with pytest.raises(Harmful) as caught:
+        # 15 ms are allowed, and two more requests at 200 a second.
+        watch.look([], 0, 500 * MS, 1_000 * MS + round((15 + 2 * 5.1) * MS))
+    assert caught.value.note.values["slow"] == 3
+
+
+def test_a_few_slow_requests_in_each_of_many_experiments_are_too_many():
+    def experiments(slow: int) -> None:
+        watches = []
+        for _ in range(20):
+            watches.append(known([10_000.0] * 100).begin(0))
+            watches[-1].look([(0, 10 * MS)] * (50 - slow) + [(0, 20 * MS)] * slow, 0, 0, 0)
+            refuse_slow(watches)
+
+    experiments(slow=0)
+    with pytest.raises(Harmful):
+        experiments(slow=2)
+
+
+def test_an_experiment_is_looked_at_often_enough():
+    assert WATCHED_PAUSE_S <= 0.005
