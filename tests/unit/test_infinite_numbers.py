@@ -41,6 +41,7 @@ SEARCH = {
     "finished": True,
     "steps": [{**STEP, "why": "holds", "left_out": 0}],
 }
+PARTS = ("latency_us", "calm", "loads", "sides", "against", "steps")
 NUMBERS = {"value", "low", "high", "value_us", "low_us", "high_us"}
 
 
@@ -129,9 +130,7 @@ def test_every_document_is_shown_whatever_is_infinite_unknown_or_missing(tmp_pat
         of_runs = changed.get("latency_us", {}) if missing else {}
         for name in list(of_runs)[1:2]:
             del of_runs[name]
-        for part in [
-            changed[key] for key in changed if key in ("latency_us", "calm", "loads", "sides", "steps")
-        ]:
+        for part in [changed[key] for key in PARTS if key in changed]:
             for holder, key in places(part or {}):
                 if isinstance(holder[key], float):
                     holder[key] = value
