@@ -323,4 +323,4 @@ def test_the_table_fits_a_screen_and_the_page_is_complete(pair, tmp_path, capsys
     for one in compare([a, b])["against"][0]["latency"].values():
         cells = "".join(f"<td>{p(one[key])}</td>" for key in ("p", "p_twin", "adjusted"))
         assert cells.replace("<.", "&lt;.") in page
-    assert main(["compare", a, b, "--page", str(tmp_path / "nosuch/page.html")]) == 1
+    assert main(["compare", a, b, "--page", str(tmp_path / "nosuch/page.html")]) == 2
