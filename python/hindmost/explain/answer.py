@@ -302,7 +302,7 @@ def _resolution(study: Study, asked: Asked) -> Resolution:
     ]
     run_s = typical_run_s(study)
     if sum(map(len, logs)) < LEAST_PAIRS:
-        return Resolution(run_s, None, None, None)
+        return Resolution(run_s, None, None, 2.0 * run_s * course.LOOKS[0] + _stage_s(study, "look"))
     # By the median distance from the median: one disturbed pair of ten must not decide what is said.
     scatter = 1.4826 * float(np.median(np.concatenate([np.abs(one - np.median(one)) for one in logs])))
     pairs = max(LEAST_PAIRS, len(logs[0]))

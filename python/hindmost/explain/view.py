@@ -86,8 +86,9 @@ def remarks(doc: Explanation) -> list[str]:
     if doc.resolution.decides is not None:
         able = f"; this budget decides a {doc.by} that is {doc.resolution.decides:.2f} times as high"
     more = ""
-    if doc.resolution.budget_10_percent_s is not None:
-        more = f", and about {numbers.seconds(doc.resolution.budget_10_percent_s)} would decide 10 %"
+    if (need := doc.resolution.budget_s) is not None:
+        what = "allow the fewest pairs that can decide" if doc.resolution.scatter is None else "decide 10 %"
+        more = f"; about {numbers.seconds(need)} would {what}"
     return [f"{spent}{able}{more}", f"host: {doc.host}", *(one["text"] for one in doc.cannot)]
 
 
