@@ -70,7 +70,9 @@ def _helped(doc: Explanation) -> str:
 def _no_help(doc: Explanation) -> str:
     dropped = [one for one in doc.trials if one.outcome in ("dropped", "refuted") and one.ratio is not None]
     if not dropped:
-        return "No tried change was dropped."
+        return (
+            "No other change was tried." if len(doc.trials) < 2 else "No change that was tried looked worse."
+        )
     named = ", ".join(
         f"{one.label} ({numbers.change(one.ratio.value - 1.0)})" for one in dropped if one.ratio
     )
@@ -95,6 +97,8 @@ def _following(doc: Explanation, go_on: str) -> str:
         return "Most of the variance arises in the client: give it CPUs or a machine of its own first."
     if doc.own_code is not None and doc.own_code >= OWN:
         return "Profile the server on its slow requests: no setting makes its own work more even."
+    if (seen := doc.resolution.budget_seen_s) is not None:
+        return f"To decide a change of this size takes about {numbers.seconds(seen)}: {_longer(go_on, seen)}."
     if need is not None and need > doc.budget_s:
         return f"To decide 10 % here takes about {numbers.seconds(need)}: {_longer(go_on, need)}."
     return "Look for a change beyond the catalogue: name its levels under [settings] of a target file."
