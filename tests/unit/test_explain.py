@@ -334,7 +334,7 @@ def test_a_gain_is_confirmed_by_fresh_pairs_and_the_folder_alone_says_so(made):
 
 def test_whoever_was_stopped_goes_on_and_repeats_nothing(made):
     study, noted = made
-    noted.stop_at = 6
+    noted.stop_at = 7  # in the middle of a round
     with pytest.raises(Interrupted) as caught:
         carry_out(study, Silent())
     assert caught.value.hint == f"hindmost explain {study.folder}"

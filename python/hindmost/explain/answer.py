@@ -182,7 +182,7 @@ def answer(study: Study) -> Explanation:
         own_code=split.own_code(parts),
         trials=tuple(trials),
         confirmation=confirmation,
-        resolution=_resolution(study, asked, confirmation and confirmation.ratios.get(asked.by)),
+        resolution=_resolution(study, asked, confirmation.ratios.get(asked.by) if confirmation else None),
         applied=tuple(asked.applied),
         undo=UNDO if asked.applied else None,
     )
