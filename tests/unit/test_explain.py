@@ -240,7 +240,8 @@ def explained(effects: list[float], scatter: float, runs: int, seed: int) -> tup
         make(following, [1.0, *tried])
     (best, *_), _ = course.survivors(made["try"], len(tried))
     while True:
-        ratio = compared(made["confirm"])
+        pairs = len(made["confirm"][1])
+        ratio = compared(made["confirm"]) if pairs in course.LOOKS else None
         decided = ratio is not None and ratio.high is not None and ratio.high < 1.0
         following = course.next_confirming(made["confirm"], left, decided)
         if following is None:
@@ -249,13 +250,13 @@ def explained(effects: list[float], scatter: float, runs: int, seed: int) -> tup
 
 
 def test_changes_that_do_nothing_are_rarely_confirmed():
-    found = [explained([1.0, 1.0, 1.0], 0.3, 50, seed)[1] for seed in range(300)]
-    assert found.count("gain") <= 0.05 * 300
+    found = [explained([1.0, 1.0, 1.0], 0.3, 50, seed)[1] for seed in range(200)]
+    assert found.count("gain") <= 0.05 * 200
 
 
 def test_a_budget_of_five_minutes_finds_half_of_the_tail_among_others():
-    found = [explained([1.0, 1.1, 0.5, 1.0], 0.25, 60, seed) for seed in range(100)]
-    assert found.count(([3], "gain")) >= 90
+    found = [explained([1.0, 1.1, 0.5, 1.0], 0.25, 60, seed) for seed in range(50)]
+    assert found.count(([3], "gain")) >= 45
 
 
 @pytest.fixture(scope="module")
@@ -333,7 +334,7 @@ def test_a_gain_is_confirmed_by_fresh_pairs_and_the_folder_alone_says_so(made):
 
 def test_whoever_was_stopped_goes_on_and_repeats_nothing(made):
     study, noted = made
-    noted.stop_at = 6
+    noted.stop_at = 7  # in the middle of a round
     with pytest.raises(Interrupted) as caught:
         carry_out(study, Silent())
     assert caught.value.hint == f"hindmost explain {study.folder}"
@@ -364,6 +365,17 @@ def test_every_view_has_the_figures(made):
 def test_nothing_is_applied_without_a_setting_of_the_host(made):
     document = carry_out(made[0], Silent(), apply=True).document
     assert (document["applied"], document["undo"]) == ([], None)
+
+
+def test_confirmed_settings_of_the_host_are_applied_and_the_others_said(made, monkeypatch):
+    study, _ = made
+    set_ = []
+    monkeypatch.setattr(procedure, "set_knob", lambda *words: set_.append(words))
+    chosen = [Candidate({"knob": "thp"}, "never", "", 0.5, "low"), candidate("2")]
+    asked = Asked.of(study).changed(study, candidates=chosen, chosen=[1, 2])
+    procedure._apply(study, asked, Silent())
+    assert set_ == [("thp", "never")]
+    assert Asked.of(Study.open(study.folder)).applied == ["thp=never"]
 
 
 def test_what_cannot_be_meant_is_refused(tmp_path):

@@ -182,7 +182,7 @@ def answer(study: Study) -> Explanation:
         own_code=split.own_code(parts),
         trials=tuple(trials),
         confirmation=confirmation,
-        resolution=_resolution(study, asked),
+        resolution=_resolution(study, asked, confirmation.ratios.get(asked.by) if confirmation else None),
         applied=tuple(asked.applied),
         undo=UNDO if asked.applied else None,
     )
@@ -290,7 +290,7 @@ def _trials(study: Study, asked: Asked, verdict: Verdict) -> list[Trial]:
     return found
 
 
-def _resolution(study: Study, asked: Asked) -> Resolution:
+def _resolution(study: Study, asked: Asked, fresh: Ratio | None) -> Resolution:
     """What pairs scatter here, and what that lets the budget decide."""
     logs = [
         np.asarray(one)
@@ -302,10 +302,17 @@ def _resolution(study: Study, asked: Asked) -> Resolution:
     ]
     run_s = typical_run_s(study)
     if sum(map(len, logs)) < LEAST_PAIRS:
-        return Resolution(run_s, None, None, None)
+        return Resolution(run_s, None, None, 2.0 * run_s * course.LOOKS[0] + _stage_s(study, "look"), None)
     # By the median distance from the median: one disturbed pair of ten must not decide what is said.
     scatter = 1.4826 * float(np.median(np.concatenate([np.abs(one - np.median(one)) for one in logs])))
     pairs = max(LEAST_PAIRS, len(logs[0]))
-    spent = spent_s(study) - _stage_s(study, "confirm")
-    needed = course.pairs_to_decide(scatter, 0.9) if scatter else float(course.LOOKS[0])
-    return Resolution(run_s, scatter, course.ratio_decided(scatter, pairs), spent + 2.0 * run_s * needed)
+    before_s = spent_s(study) - _stage_s(study, "confirm")
+
+    def budget(ratio: float) -> float:
+        return before_s + 2.0 * run_s * course.pairs_to_decide(scatter, ratio)
+
+    open_ = (
+        fresh is not None and (fresh.high is None or fresh.high >= 1.0) and fresh.value < 1.0 / (1.0 + MARGIN)
+    )
+    seen = budget(fresh.value) if fresh is not None and open_ else None
+    return Resolution(run_s, scatter, course.ratio_decided(scatter, pairs), budget(0.9), seen)

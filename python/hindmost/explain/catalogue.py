@@ -94,7 +94,6 @@ CATALOGUE = (
     Row(
         (), 'knob = "autogroup" = off', (split.OTHERS,), "programs of other sessions compete thread by thread"
     ),
-    Row((), 'knob = "timer_migration" = off', ("timer",), "timers stay on the CPU that set them"),
     Row((), 'knob = "thp" = always', ("page faults",), "huge pages need fewer page faults"),
     Row((), "cpu_dma_latency = true = 0", ("idle CPU",), "CPUs stay out of deep idle states"),
     Row(
@@ -233,13 +232,13 @@ def _declared(target: Target) -> Iterator[Candidate]:
     for name, levels in target.spec.settings.items():
         for level in levels:
             kind = "option" if name == "threads" or name in target.spec.options else "knob"
-            yield _candidate(f'{kind} = "{name}"', str(level), "the target file declares it", BLIND)
+            yield _candidate(f'{kind} = "{name}"', str(level), "the target file declares it", EFFECT)
 
 
 def _of_client(plan: MeasurePlan) -> Iterator[Candidate]:
     if plan.batching != "none":
         yield Candidate(
-            {CLIENT: "batching"}, "none", f"the client holds requests back ({plan.batching})", BLIND, "low"
+            {CLIENT: "batching"}, "none", f"the client holds requests back ({plan.batching})", EFFECT, "low"
         )
 
 
@@ -251,9 +250,10 @@ def _known(
     culprits: Sequence[Culprit],
 ) -> Iterator[Candidate]:
     cpus = len(plan.server_cpus) or len(os.sched_getaffinity(0))
-    shares = {one.name: split.weight(one) for one in parts}
-    for one in culprits:
-        shares[one.kind] = shares.get(one.kind, 0.0) + split.weight(one)
+    of_parts = {one.name: split.weight(one) for one in parts}
+    of_kinds: dict[str, float] = {}
+    for culprit in culprits:
+        of_kinds[culprit.kind] = of_kinds.get(culprit.kind, 0.0) + split.weight(culprit)
     texts = " ".join(target.spec.texts().values()) if target.managed else ""
     program = target.spec.name if target.managed else target.protocol
     for row in CATALOGUE:
@@ -261,7 +261,10 @@ def _known(
             continue
         if row.needs and row.needs not in texts and row.needs not in texts.replace('", "', " "):
             continue
-        gain = EFFECT * sum(shares.get(name, 0.0) for name in row.acts_on)
+        # A culprit's time is in a part of the path as well, so the two are not added.
+        gain = EFFECT * max(
+            sum(shares.get(name, 0.0) for name in row.acts_on) for shares in (of_parts, of_kinds)
+        )
         setting, _, level = row.setting.format(cpus=cpus, twice=2 * cpus).rpartition(" = ")
         yield _candidate(setting, level, row.reason, BLIND if trace is None else 1.0 - min(0.9, gain))
 

@@ -114,13 +114,16 @@ class Resolution(msgspec.Struct, frozen=True):
     """What the budget can decide on this host.
 
     ``scatter``: standard deviation of the logarithm of a pair's ratio. ``decides``: the ratio (below 1) that
-    this budget finds in 80 of 100 studies; ``budget_10_percent_s``: the budget that finds 10 %.
+    this budget finds in 80 of 100 studies; ``budget_s``: the budget that finds 10 %, or where the scatter is
+    not known, the one that has room for the fewest pairs that can decide. ``budget_seen_s``: the budget that
+    finds the ratio of the fresh pairs, where that is a gain of more than 5 % and not decided.
     """
 
     run_s: float
     scatter: float | None
     decides: float | None
-    budget_10_percent_s: float | None
+    budget_s: float | None
+    budget_seen_s: float | None
 
 
 class Explanation(msgspec.Struct, frozen=True):

@@ -23,8 +23,8 @@ from hindmost.trace import find_server
 
 KIND = "explain"
 LEAST_BUDGET_S = 5.0
-RUNS = 100
-"""A budget is cut into about so many runs, which take as long again beside their measurement."""
+RUNS, FEWEST = 100, 40
+"""A budget has room for so many measurements of usual length, and for no fewer; half of it goes between."""
 LEAST_RUN_S, MOST_RUN_S, REQUESTS = 1.0, 10.0, 2_000
 """Of one run; so many requests have twenty beyond their p99."""
 WITHOUT = ("runs", "precision", "decide_on", "verify_wire", "trace", "quick", "remake", "samples")
@@ -93,7 +93,7 @@ def opened(asked: MeasureRequest, budget: str, by: str, out: Path | None) -> Stu
     given = asked.fixed()
     if "--duration" not in given:
         enough = REQUESTS / plan.rate_per_s if plan.rate_per_s else LEAST_RUN_S
-        run_s = min(MOST_RUN_S, max(LEAST_RUN_S, budget_s / RUNS, enough))
+        run_s = max(LEAST_RUN_S, min(MOST_RUN_S, budget_s / FEWEST, max(budget_s / RUNS, enough)))
         plan = plan.model_copy(update={"duration_s": round(run_s, 1)})
     if "--warmup" not in given:
         plan = plan.model_copy(update={"warmup": 0.5})

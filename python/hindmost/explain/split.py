@@ -166,7 +166,7 @@ def kind_of(part: Mapping[str, Any]) -> str:
         return "page faults"
     if relation == "other" and CLIENTS.fullmatch(name):
         return CLIENT
-    if name == "timer" or "(timer)" in name:
+    if name == "timer":
         return "timer"
     if stage == "response_to_network" and cause == "wake" and (part["mean_us"]["value"] or 0) >= HELD_BACK_US:
         return "delayed ACK"

@@ -8,7 +8,6 @@ import textwrap
 from collections.abc import Sequence
 from functools import partial
 
-from hindmost.explain import split
 from hindmost.explain.document import Explanation, Ratio
 from hindmost.report.common import numbers
 from hindmost.report.common.overlay import overlaid
@@ -86,8 +85,9 @@ def remarks(doc: Explanation) -> list[str]:
     if doc.resolution.decides is not None:
         able = f"; this budget decides a {doc.by} that is {doc.resolution.decides:.2f} times as high"
     more = ""
-    if doc.resolution.budget_10_percent_s is not None:
-        more = f", and about {numbers.seconds(doc.resolution.budget_10_percent_s)} would decide 10 %"
+    if (need := doc.resolution.budget_s) is not None:
+        what = "allow the fewest pairs that can decide" if doc.resolution.scatter is None else "decide 10 %"
+        more = f"; about {numbers.seconds(need)} would {what}"
     return [f"{spent}{able}{more}", f"host: {doc.host}", *(one["text"] for one in doc.cannot)]
 
 
@@ -148,9 +148,8 @@ def path(doc: Explanation, width: float) -> str | None:
             if share is not None and share > 0.0:
                 title = f"{one.name}: {_share(share)}"
                 plot.bar((left, top + offset, room * min(1.0, share), 9.0), cls=cls, title=title)
-        plot.text(
-            left + room * min(1.0, split.weight(one)) + 6, top + 13, _share(split.weight(one)), cls="tick"
-        )
+        most = max(one.of_variance or 0.0, one.of_slowest or 0.0)
+        plot.text(left + room * min(1.0, most) + 6, top + 13, _share(most), cls="tick")
     return str(plot)
 
 
@@ -199,4 +198,4 @@ def ratio_text(ratio: Ratio | None) -> str:
 
 
 def _share(share: float | None) -> str:
-    return numbers.percent(None if share is None else round(share, 3))
+    return numbers.percent(None if share is None else round(share, 3) + 0.0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from hindmost.explain import split
 from hindmost.explain.document import Explanation, Ratio
 from hindmost.report.common import numbers
@@ -68,7 +70,9 @@ def _helped(doc: Explanation) -> str:
 def _no_help(doc: Explanation) -> str:
     dropped = [one for one in doc.trials if one.outcome in ("dropped", "refuted") and one.ratio is not None]
     if not dropped:
-        return "No tried change was dropped."
+        return (
+            "No other change was tried." if len(doc.trials) < 2 else "No change that was tried looked worse."
+        )
     named = ", ".join(
         f"{one.label} ({numbers.change(one.ratio.value - 1.0)})" for one in dropped if one.ratio
     )
@@ -76,7 +80,7 @@ def _no_help(doc: Explanation) -> str:
 
 
 def _following(doc: Explanation, go_on: str) -> str:
-    need = doc.resolution.budget_10_percent_s
+    need = doc.resolution.budget_s
     if doc.verdict == "gain":
         if doc.applied:
             return f"{', '.join(doc.applied)} is in force now; to undo it: {doc.undo}."
@@ -87,13 +91,22 @@ def _following(doc: Explanation, go_on: str) -> str:
         ):
             return f"To keep the host's settings: {go_on} --apply."
         return "Start the server with this change."
+    if doc.resolution.scatter is None and doc.trials and need is not None:
+        return f"To make enough pairs takes about {numbers.seconds(need)}: {_longer(go_on, need)}."
     if any(one.name == split.CLIENT and (one.of_variance or 0.0) >= OWN for one in doc.parts):
         return "Most of the variance arises in the client: give it CPUs or a machine of its own first."
     if doc.own_code is not None and doc.own_code >= OWN:
         return "Profile the server on its slow requests: no setting makes its own work more even."
+    if (seen := doc.resolution.budget_seen_s) is not None:
+        return f"To decide a change of this size takes about {numbers.seconds(seen)}: {_longer(go_on, seen)}."
     if need is not None and need > doc.budget_s:
-        return f"To decide 10 % here takes about {numbers.seconds(need)}: {go_on} --budget {need / 60:.0f}m."
+        return f"To decide 10 % here takes about {numbers.seconds(need)}: {_longer(go_on, need)}."
     return "Look for a change beyond the catalogue: name its levels under [settings] of a target file."
+
+
+def _longer(go_on: str, budget_s: float) -> str:
+    """The command that goes on with a greater budget, in whole minutes."""
+    return f"{go_on} --budget {math.ceil(budget_s / 60)}m"
 
 
 def _change(ratio: Ratio) -> str:
