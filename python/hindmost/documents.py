@@ -62,7 +62,7 @@ def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
 
 
 def write_whole(path: Path, content: bytes, mode: int | None = None, *, synced: bool = True) -> Path:
-    """Write a file under a hidden name beside it, and rename it: it is whole or absent, whatever happens.
+    """Write a file under a hidden name next to it, and rename it: it is whole or absent, whatever happens.
 
     A link that somebody left at either name is replaced, never followed.
 
@@ -93,7 +93,7 @@ def write_whole(path: Path, content: bytes, mode: int | None = None, *, synced: 
             if synced:
                 os.fsync(file.fileno())
         part.replace(path)
-    except BaseException:  # Ctrl-C and a full disk too leave what was there, and nothing beside it
+    except BaseException:  # Ctrl-C and a full disk too leave what was there, and nothing next to it
         part.unlink(missing_ok=True)
         raise
     return path

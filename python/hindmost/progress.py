@@ -40,7 +40,7 @@ def show_steps(show: Show | None) -> None:
 
 @contextmanager
 def step(what: str, of: int = 0) -> Iterator[Step]:
-    """Run a step; one within another is not shown beside it."""
+    """Run a step; one within another is not shown next to it."""
     one, show = Step(what, of), _show
     if show is None or getattr(_within, "step", False):
         yield one

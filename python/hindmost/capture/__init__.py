@@ -1,4 +1,4 @@
-"""Packet captures: the witness beside a measurement, and what it saw, whatever tool sent the load."""
+"""Packet captures: the witness next to a measurement, and what it saw, whatever tool sent the load."""
 
 from hindmost.capture.exchanges import Exchanges, exchanges
 from hindmost.capture.tcpdump import Capture, Caught, capture_fault

@@ -1,4 +1,4 @@
-"""A tcpdump beside a measurement, which must not disturb it.
+"""A tcpdump next to a measurement, which must not disturb it.
 
 ::
 
@@ -58,7 +58,7 @@ if cpus:
 os.execv(command[0], command)
 """
 """Becomes the command, with the order to be killed when we end (``PR_SET_PDEATHSIG`` is 1). A program of its
-own, because Python code between fork and exec is unsafe beside threads."""
+own, because Python code between fork and exec is unsafe next to threads."""
 
 
 @dataclass(frozen=True, slots=True)

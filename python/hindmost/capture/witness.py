@@ -1,4 +1,4 @@
-"""A capture beside one run, and the requests of that run that it saw.
+"""A capture next to one run, and the requests of that run that it saw.
 
 ::
 

@@ -63,7 +63,7 @@ def attribute(
 
     Runs every combination of the factors' levels (or a fraction of them) at every load, each several times on
     a fresh server, in random order in blocks; says what each factor and each combination of them does to each
-    quantile; recommends a setting, and confirms it with fresh runs beside the present one. Whatever was
+    quantile; recommends a setting, and confirms it with fresh runs next to the present one. Whatever was
     changed on this host is put back as it was found.
     """
     from hindmost.cli.outcome import refuse_files, tell

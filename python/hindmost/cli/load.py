@@ -1,4 +1,4 @@
-"""``hindmost load``: one bare load instance, for those who bring their own procedure."""
+"""``hindmost load``: one bare load client, for those who bring their own procedure."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def load(
     clean_up: Annotated[
         bool, switch(PROCEDURE, "No load: remove the keys that the plan or study stores.", "--clean-up")
     ] = False,
-    out: Annotated[Path, option(OUTPUT, "FOLDER", "Folder for the instance's files; made if absent.")] = Path(
+    out: Annotated[Path, option(OUTPUT, "FOLDER", "Folder for the client's files; made if absent.")] = Path(
         "load-result"
     ),
 ) -> int:
-    """Run one bare load instance, decided by nobody but its plan."""
+    """Run one bare load client, decided by nobody but its plan."""
     if clean_up:
         return _clean_up(plan)
     text = _read(plan)

@@ -1,6 +1,6 @@
 """Progress on standard error: one line that renews itself on a terminal, one line a run elsewhere.
 
-Kept far cheaper than a drawing library: it runs beside a measurement, and on a small host on the client's
+Kept far cheaper than a drawing library: it runs next to a measurement, and on a small host on the client's
 own processor. Where its reader went away (``2>&1 | head -1``) the study goes on, and its exit code tells.
 """
 

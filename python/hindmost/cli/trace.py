@@ -84,7 +84,8 @@ def trace(
     ] = None,
     page: Annotated[Path | None, option(OUTPUT, "FILE", "Write a page there (HTML).")] = None,
     before: Annotated[
-        Path | None, option(OUTPUT, "FILE", "With --page: an earlier trace (--json) to show beside this one.")
+        Path | None,
+        option(OUTPUT, "FILE", "With --page: an earlier trace (--json) to show next to this one."),
     ] = None,
     json_: Json = False,
 ) -> int:

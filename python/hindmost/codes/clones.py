@@ -99,7 +99,7 @@ CODES = {
         "Wake-up time and network time cannot be told apart.", "Let the server log its service times."
     ),
     "no-wakeup-time": Code(
-        "The time before and after the server is too short to be seen beside the services.", "Nothing to do."
+        "The time before and after the server is too short to be seen next to the services.", "Nothing to do."
     ),
     "rare-kind": Code("A kind of request is too rare for a law of its own.", "Log more requests."),
     "tail-misfit": Code("A law does not have the tail of the samples.", "Nothing to do: it is not chosen."),

@@ -45,7 +45,7 @@ CODES: dict[str, Code] = {
         "Profile the server with `--probe` and `--probe-address`.",
     ),
     "sum-of-jobs": Code(
-        "A job may run beside the server alone, but not together with the jobs before it.",
+        "A job may run next to the server alone, but not together with the jobs before it.",
         "Run it under `hindmost colocate supervise`, or put it first.",
     ),
     "different-placements": Code(

@@ -1,6 +1,6 @@
-"""What to do with jobs beside a server, from cards, and the files that do it.
+"""What to do with jobs next to a server, from profiles, and the files that do it.
 
-Cards were measured with programs on processors of their own, so that is what is advised: the server has
+Profiles were measured with programs on processors of their own, so that is what is advised: the server has
 processors, jobs that its promise bears have the others, and of these only what nobody else wants.
 """
 
@@ -31,14 +31,14 @@ def advise(
     cpus: Sequence[int],
     server_cpus: Sequence[int] | None = None,
 ) -> Advice:
-    """Say for each job whether it may run beside the server, under supervision, or elsewhere.
+    """Say for each job whether it may run next to the server, under supervision, or elsewhere.
 
-    Jobs beside the server run at the same time, so their costs add up, in the order in which they are given.
+    Jobs next to the server run at the same time, so their costs add up, in the order in which they are given.
 
     Parameters
     ----------
     server, jobs : dict
-        Cards.
+        Profiles.
     within : float
         How much a percentile of the server may grow.
     load : float
@@ -51,7 +51,7 @@ def advise(
     HostUnfit
         No processor is left for jobs.
     UsageError
-        Cards of different processors, or two jobs of one name.
+        Profiles of different processors, or two jobs of one name.
     """
     own = sorted(server_cpus or sorted(cpus)[: max(1, math.ceil(load * len(cpus)))])
     left = sorted(set(cpus) - set(own))
@@ -120,7 +120,7 @@ def files_of(advice: Advice, unit: str | None) -> dict[str, str]:
     jobs, own = (",".join(map(str, advice[key])) for key in ("job_cpus", "server_cpus"))
     head = f"# Jobs beside {_plain(advice['server'])}, by hindmost colocate predict --advise.\n"
     texts = {
-        SLICE: f"{head}[Unit]\nDescription=Batch jobs beside a server\n\n"
+        SLICE: f"{head}[Unit]\nDescription=Batch jobs next to a server\n\n"
         f"[Slice]\nAllowedCPUs={jobs}\nCPUWeight=idle\n",
         SCRIPT: _script(head, jobs),
     }

@@ -1,7 +1,7 @@
-"""May this job run beside that server, and which job is its best neighbour: from cards, and pairs if known.
+"""Decide which jobs may run next to a server, and which is best, from profiles and measured pairs.
 
 Three ways to answer, the surest that there is: the pair itself was measured; a model that learned from other
-pairs, with a margin for a rate of violations; or the bound that two cards give.
+pairs, with a margin for a rate of violations; or the bound that two profiles give.
 """
 
 from __future__ import annotations
@@ -68,12 +68,12 @@ def ask(
     pairs: Mapping[str, Any] | None = None,
     violations: float = 0.05,
 ) -> Answer:
-    """Answer whether a job may run beside a server.
+    """Answer whether a job may run next to a server.
 
     Parameters
     ----------
     job, server : dict
-        Cards.
+        Profiles.
     within, load : float
         How much a percentile of the server may grow, and how busy it is.
     pairs : dict, optional
@@ -84,7 +84,7 @@ def ask(
     Raises
     ------
     UsageError
-        Cards, or pairs, of different processors.
+        Profiles, or pairs, of different processors.
     """
     bound = question(job, server, within=within, load=load)
     answer: Answer = {

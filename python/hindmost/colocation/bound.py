@@ -1,4 +1,4 @@
-"""What two cards alone can promise: bounds, without a model that has learned from pairs."""
+"""What two profiles alone can promise: bounds, without a model that has learned from pairs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MODEL = ("vendor", "family", "model")
 
 
 def read_card(text: str, where: str) -> dict[str, Any]:
-    """Read a profile card.
+    """Read a profile.
 
     Raises
     ------
@@ -57,7 +57,7 @@ def read_card(text: str, where: str) -> dict[str, Any]:
 
 
 def load_card(path: Path) -> dict[str, Any]:
-    """Read a profile card from a file.
+    """Read a profile from a file.
 
     Raises
     ------
@@ -192,12 +192,12 @@ def question(
 
     Yes where what the server loses at most (`bounds_of`), in its rate and in each percentile that its profile
     has, is less than it may lose. No where the presence of anything costs more than that. All else cannot be
-    told from two cards.
+    told from two profiles.
 
     Parameters
     ----------
     job, server : dict
-        Cards.
+        Profiles.
     within : float
         Growth of the percentile.
     load : float
@@ -212,7 +212,7 @@ def question(
     Raises
     ------
     UsageError
-        Where the cards are of different processors, or stood differently to each other.
+        Where the profiles are of different processors, or stood differently to each other.
     """
     mine, other = (tuple(card["processor"][key] for key in _MODEL) for card in (job, server))
     if mine != other:

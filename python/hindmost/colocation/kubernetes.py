@@ -1,8 +1,8 @@
-"""Co-location in Kubernetes: a judge for the scheduler that knows what programs do to each other, from cards.
+"""Co-location in Kubernetes: a judge for the scheduler that reads profiles.
 
 ========================  ===========================================================================
-``hindmost/job``          on a pod: the name of the job's card
-``hindmost/servers``      on a node: names of the cards of servers there, joined by ``.`` (a label may
+``hindmost/job``          on a pod: the name of the job's profile
+``hindmost/servers``      on a node: names of the profiles of servers there, joined by ``.`` (a label may
                           hold no commas) or, in an annotation, by ``,``
 ``hindmost/load``         on a node: how busy these servers are, as ``0.5`` or ``50%``
 ``hindmost/within``       on a node: how much their percentile may grow
@@ -28,7 +28,7 @@ Cards = Mapping[str, Mapping[str, Any]]
 
 
 def read_cards(folder: Path) -> Cards:
-    """Read all cards of a folder (``*.json``), by name.
+    """Read all profiles of a folder (``*.json``), by name.
 
     Raises
     ------
@@ -59,17 +59,17 @@ def read_cards(folder: Path) -> Cards:
 
 @dataclass
 class CardJudge:
-    """Which nodes a job may be put on, by its card and those of the servers that run there.
+    """Which nodes a job may be put on, by its profile and those of the servers that run there.
 
     A node is refused where a server of its would surely lose more than it may; scores fall with the share
-    that the worst server may lose at most. Pods and nodes without cards are left alone.
+    that the worst server may lose at most. Pods and nodes without profiles are left alone.
 
     Attributes
     ----------
     within, load : float
         Where a node does not say: growth of the percentile, and how busy its servers are.
     strict : bool
-        Refuse where cards cannot tell, too.
+        Refuse where profiles cannot tell, too.
     """
 
     cards: Watched[Cards]
@@ -102,11 +102,11 @@ class CardJudge:
         return found
 
     def gauges(self) -> dict[str, float]:
-        """What ``/metrics`` shows of the cards."""
+        """What ``/metrics`` shows of the profiles."""
         return {"cards": len(self.cards.now()), "files_unreadable_total": self.cards.unreadable}
 
     def _answers(self, pod: Pod, node: Node) -> list[dict[str, Any]] | Note:
-        """Ask the cards of the job and of the node's servers; a note where the node says what is no share."""
+        """Ask the profiles of the job and of the node's servers; a note if a share is unreadable."""
         cards = self.cards.now()
         job = cards.get(pod.said("hindmost/job") or "")
         if job is None:

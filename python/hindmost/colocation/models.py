@@ -1,6 +1,6 @@
-"""Predictions of what a program loses beside another, from both profiles.
+"""Predictions of what a program loses next to another, from both profiles.
 
-Baselines stand beside the models, always: on a machine where little interferes "nothing is lost" is right
+Baselines stand next to the models, always: on a machine where little interferes "nothing is lost" is right
 within the paper's error, and most of what can be told is who suffers, not from whom.
 """
 
@@ -61,7 +61,7 @@ class NaiveMean:
 
 
 class RowMean:
-    """A line on what the victim loses on average over rulers and inert companion: blind to the partner."""
+    """A line on what the victim loses on average over stressors and inert companion: blind to the partner."""
 
     name = "row mean"
 
@@ -121,7 +121,7 @@ class Linear:
 
             self.coefficients_ = nnls(x, lost)[0]
         else:
-            # As many victims as rulers: without a little ridge the figures of strangers explode.
+            # As many victims as stressors: without a little ridge the figures of strangers explode.
             ridge = self.ridge * len(lost) * np.eye(x.shape[1])
             self.coefficients_ = np.linalg.solve(x.T @ x + ridge, x.T @ lost)
         return self
@@ -147,7 +147,7 @@ class Kept:
     ``-log(1 - lost) = c_0 P + sum c_i S_i C_i`` with ``P``, ``S``, ``C`` the same logarithm of presence, of
     sensitivity beyond presence, of contentiousness; no coefficient is negative. Losses on top of each
     other cannot
-    come to more than all, and what every ruler takes by being there is counted once, not once a ruler.
+    come to more than all, and what every stressor takes by being there is counted once, not once a stressor.
 
     Parameters
     ----------

@@ -16,15 +16,15 @@ LEAST_KEPT = 1e-3
 
 @dataclass(frozen=True, slots=True)
 class Profiles:
-    """Sensitivity and contentiousness of programs on the same rulers.
+    """Sensitivity and contentiousness of programs on the same stressors.
 
     Attributes
     ----------
     names, rulers : tuple of str
     sensitivity : array, programs x rulers
-        Share of its rate that a program loses beside a ruler (Eq 3.1).
+        Share of its rate that a program loses next to a stressor (Eq 3.1).
     contentiousness : array, programs x rulers
-        Share that the ruler loses beside the program, against itself beside the inert one (Eq 3.2).
+        Share that the stressor loses next to the program, against itself next to the inert one (Eq 3.2).
     presence : array, programs
         Share that a program loses to an inert companion: to what is split in halves as soon as both threads
         of a core are in use. Zeros where programs have cores of their own.
@@ -67,7 +67,7 @@ def _shrunk(values: Array, errors: Array | None) -> Array:
 
 
 def of_cards(cards: Sequence[Mapping[str, Any]]) -> Profiles:
-    """Profiles of cards ``hindmost.profile/1``, on the rulers that all of them have."""
+    """Profiles of profiles ``hindmost.profile/1``, on the stressors that all of them have."""
     axes = [{axis["ruler"]: axis for axis in card["axes"]} for card in cards]
     shared = [
         name

@@ -1,4 +1,4 @@
-"""May this job run beside that server: a promise at a rate of violations that the user chooses.
+"""May this job run next to that server: a promise at a rate of violations that the user chooses.
 
 A point prediction is as often too low as too high. What is promised is a limit on the share of admitted pairs
 that break it; a margin is learned on programs that the model has not seen, just large enough for that, with

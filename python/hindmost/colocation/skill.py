@@ -63,7 +63,7 @@ def scores(
     ----------
     profiles : Profiles
     lost : array, programs x programs
-        What each (rows) loses beside each (columns); NaN where that is not known.
+        What each (rows) loses next to each (columns); NaN where that is not known.
     splits, seed : int
     noise : float
         Pairs that truly lose less than three times this do not count for skill.

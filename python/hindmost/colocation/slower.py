@@ -81,7 +81,7 @@ def grown(
     workers : int
         Of one queue.
     beside : array, optional
-        Service times beside a job: each time grows as its quantile did.
+        Service times next to a job: each time grows as its quantile did.
     seed : int
 
     Raises

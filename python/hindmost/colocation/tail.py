@@ -51,7 +51,7 @@ def allowed_loss(within: float, load: float) -> float:
 
 
 def stretched(quantiles_alone: Array, quantiles_beside: Array, service: Array) -> Array:
-    """Map service times by how each quantile stretched beside a ruler: not all requests lose alike."""
+    """Map service times by how each quantile stretched next to a stressor: not all requests lose alike."""
     found: Array = np.interp(service, quantiles_alone, quantiles_beside)
     return found
 

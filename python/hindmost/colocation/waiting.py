@@ -19,7 +19,7 @@ _SEEN_LEVELS = np.concatenate([np.linspace(0, 0.98, 50), [0.99, 0.995, 1.0]])
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """What becomes of service times beside a job.
+    """What becomes of service times next to a job.
 
     Attributes
     ----------
@@ -28,7 +28,7 @@ class Stretch:
     alone, beside : array
         Quantiles of service times, at the same levels: not all requests lose alike.
     series : array, optional
-        Service times beside the job in their order, where they were seen.
+        Service times next to the job in their order, where they were seen.
     """
 
     lost: float

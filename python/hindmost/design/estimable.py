@@ -97,7 +97,7 @@ def _why(factors: Sequence[Factor], cells: Sequence[Cell], kept: Sequence[Term],
         return f"no cell has {named[0]}" + (f" (nor {len(named) - 1} more such)" if len(named) > 1 else "")
     mixed = _mixed_with(factors, cells, kept, term)
     if not mixed:
-        return f"{len(cells)} cells are too few for it beside the terms before it"
+        return f"{len(cells)} cells are too few for it next to the terms before it"
     return f"in these {len(cells)} cells it is a mixture of {', '.join(mixed)}"
 
 

@@ -118,7 +118,7 @@ def next_try(rounds: Rounds, candidates: int, runs_left: float) -> Next | None:
 
 
 def next_combining(rounds: Rounds, runs_left: float) -> Next | None:
-    """The next round of the best candidate beside the combination; None where it is over."""
+    """The next round of the best candidate next to the combination; None where it is over."""
     number = len(rounds.get(0, {}).keys() & rounds.get(1, {}).keys())
     begun = number + 1 in rounds.get(0, {}) or number + 1 in rounds.get(1, {})
     if not begun and (number >= COMBINING or runs_left - 2 < 2 * LOOKS[0]):

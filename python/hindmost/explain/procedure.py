@@ -150,7 +150,7 @@ def _combinable(asked: Asked, plan: MeasurePlan, active: Sequence[int], rounds: 
 
 
 def _combine(study: Study, asked: Asked, plan: MeasurePlan, talk: Talk) -> Asked:
-    """Rounds of the best candidate beside all that look better together."""
+    """Rounds of the best candidate next to all that look better together."""
     candidates, chosen = asked.candidates or (), asked.chosen or ()
     if len(asked.combined) < 2 or len(chosen) > 1:
         return asked

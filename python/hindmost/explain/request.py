@@ -33,7 +33,7 @@ WITHOUT = ("runs", "precision", "decide_on", "verify_wire", "trace", "quick", "r
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a study's manifest says beside its plan.
+    """What a study's manifest says next to its plan.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Where load instances run: which places and processors, which processes, in which phase."""
+"""Where load clients run: which places and processors, which processes, in which phase."""
 
 from hindmost.fleet.cpus import Allotment, allot
 from hindmost.fleet.fleet import LOCAL, Fleet, Heard, Job, Place, Served, Setting, Team, jobs_of

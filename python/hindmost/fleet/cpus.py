@@ -1,7 +1,7 @@
-"""Which processors the server and each load instance get.
+"""Which processors the server and each load client get.
 
-The rule: the server's processors are its own; every instance gets one of the rest; two instances never spin
-on one processor. Where there are more instances than processors, they sleep between due times instead,
+The rule: the server's processors are its own; every client gets one of the rest; two clients never spin
+on one processor. Where there are more clients than processors, they sleep between due times instead,
 and the verdict says what that costs.
 """
 
@@ -20,7 +20,7 @@ class Allotment:
     """Who runs where.
 
     ``server``: processors of the server (empty: not bound). ``clients``: one tuple an instance.
-    ``shared``: some processor serves two instances. ``beside_server``: instances share the server's.
+    ``shared``: some processor serves two instances. ``beside_server``: clients share the server's.
     """
 
     server: tuple[int, ...]
@@ -30,7 +30,7 @@ class Allotment:
 
     @property
     def pacing(self) -> Literal["spin", "sleep"]:
-        """``spin`` where every instance has a processor of its own, else ``sleep``."""
+        """``spin`` where every client has a processor of its own, else ``sleep``."""
         usual: Literal["spin", "sleep"] = "sleep" if self.shared or self.beside_server else "spin"
         return default_of("pacing", usual)
 
@@ -50,14 +50,14 @@ def allot(
     cpus : sequence of int
         All processors at hand.
     clients : int, optional
-        How many instances; default: as many as there are processors left for them.
+        How many clients; default: as many as there are processors left for them.
     server : sequence of int, optional
-        Processors of the server; default: half of them, the first that no instance was given. Empty: the
+        Processors of the server; default: half of them, the first that no client was given. Empty: the
         server is elsewhere.
     client_cpus : sequence of int, optional
-        Processors of the instances; default: all that the server does not have.
+        Processors of the clients; default: all that the server does not have.
     threads : int, optional
-        Worker threads of each instance, one processor each.
+        Worker threads of each client, one processor each.
 
     Raises
     ------

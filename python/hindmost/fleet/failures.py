@@ -1,4 +1,4 @@
-"""Why an instance failed, in words, and what to do."""
+"""Why a client failed, in words, and what to do."""
 
 from __future__ import annotations
 

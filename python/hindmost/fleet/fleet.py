@@ -1,13 +1,13 @@
-"""What a fleet is: places where load instances run, and four verbs: start, order, hear, fetch.
+"""What a fleet is: places where load clients run, and four verbs: start, order, hear, fetch.
 
 ::
 
-    start     all instances of a run, each at its place; whatever happens, none outlives the context
+    start     all clients of a run, each at its place; whatever happens, none outlives the context
     order     say something to one of them; moments are of its own host's clock
     hear      what they said since, waiting at most so long
     fetch     their files into the run's folder, once all have ended
 
-A fleet brings processes to places and words and files back. It decides nothing: when instances go on is the
+A fleet brings processes to places and words and files back. It decides nothing: when clients go on is the
 matter of `fleet.phases`, which is the same for all fleets.
 """
 
@@ -27,7 +27,7 @@ LOCAL = ""
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where an instance runs: a host, and its processors there (none: wherever the host likes)."""
+    """Where a client runs: a host, and its processors there (none: wherever the host likes)."""
 
     host: str = LOCAL
     cpus: tuple[int, ...] = ()
@@ -35,7 +35,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One instance: its engine plan, and where it runs."""
+    """One client: its engine plan, and where it runs."""
 
     plan: str
     place: Place = Place()
@@ -43,7 +43,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """What instance ``index`` said: ``event`` is ``ready``, ``warm``, ``done``, ``failed``, or its progress.
+    """What client ``index`` said: ``event`` is ``ready``, ``warm``, ``done``, ``failed``, or its progress.
 
     Its end comes as ``ended``, with ``who`` (in words), ``status`` (negative: killed by that signal) and
     ``words``, what it wrote to standard error.
@@ -76,12 +76,12 @@ class Served:
 
 
 class Team(Protocol):
-    """The instances of one run, started.
+    """The clients of one run, started.
 
     Attributes
     ----------
     offsets_ns : sequence of int
-        Of each instance, the monotonic clock of its host less ours; measured anew at every start, since
+        Of each client, the monotonic clock of its host less ours; measured anew at every start, since
         clocks drift apart by milliseconds a minute.
     ahead_ns : int
         An order that names a moment must be given so long before it, to be heard in time.
@@ -94,7 +94,7 @@ class Team(Protocol):
     def ahead_ns(self) -> int: ...  # noqa: D102
 
     def order(self, index: int, command: dict[str, Any]) -> None:
-        """Say something to one instance; one that is gone does not hear it."""
+        """Say something to one client; one that is gone does not hear it."""
 
     def hear(self, timeout_s: float) -> list[Heard]:
         """What was said; waits until something is, but no longer than that."""
@@ -113,7 +113,7 @@ class Team(Protocol):
 
 
 class Fleet(Protocol):
-    """Where load instances run.
+    """Where load clients run.
 
     Attributes
     ----------
@@ -125,7 +125,7 @@ class Fleet(Protocol):
     def hosts(self) -> Sequence[str]: ...  # noqa: D102 (see above)
 
     def start(self, jobs: Sequence[Job], folder: Path) -> AbstractContextManager[Team]:
-        """Start one instance a job; leaving the context ends all that still run.
+        """Start one client a job; leaving the context ends all that still run.
 
         Parameters
         ----------

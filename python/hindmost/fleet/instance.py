@@ -1,4 +1,4 @@
-"""One load instance as a child process: its words, its end, and that it never outlives us."""
+"""One load client as a child process: its words, its end, and that it never outlives us."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Instance:
         return self._process.stdout.fileno()
 
     def tell(self, command: dict[str, Any]) -> None:
-        """Send a command; an instance that is gone is noticed when it is listened to."""
+        """Send a command; a client that is gone is noticed when it is listened to."""
         assert self._process.stdin is not None
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.write(json.dumps(command).encode() + b"\n")

@@ -1,4 +1,4 @@
-"""The fleet of one machine: instances are child processes, and write into the run's folder themselves."""
+"""The fleet of one machine: clients are child processes, and write into the run's folder themselves."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from hindmost.fleet.fleet import LOCAL, Heard, Job, Served, Setting
 from hindmost.fleet.instance import Instance
 
 AHEAD_NS = 100_000_000
-"""Orders name a moment this far ahead, so that every instance has heard them in time (it listens ten
+"""Orders name a moment this far ahead, so that every client has heard them in time (it listens ten
 times a second, and at once when something comes)."""
 
 
 class LocalFleet:
-    """Runs instances on this machine, on the processors of their places."""
+    """Runs clients on this machine, on the processors of their places."""
 
     hosts: Sequence[str] = (LOCAL,)
     serves = False
@@ -74,7 +74,7 @@ class LocalTeam:
         return heard
 
     def fetch(self) -> None:
-        """Their files are where they belong; ours beside them go."""
+        """Their files are where they belong; ours next to them go."""
         for one in self._instances:
             one.sweep()
 

@@ -1,11 +1,11 @@
-"""One run of a fleet: instances started together, warm together, measuring together, ended together.
+"""One run of a fleet: clients started together, warm together, measuring together, ended together.
 
 ::
 
     we         start ─────────────── go ──────────────────── measure ──────────────── collect
-    instance         connect, load ▸ ready   warm up ▸ warm          calibrate, measure ▸ done
+    client         connect, load ▸ ready   warm up ▸ warm          calibrate, measure ▸ done
 
-No instance measures before all are warm, and all measure over the same time: orders name a moment of our
+No client measures before all are warm, and all measure over the same time: orders name a moment of our
 clock, told to each in that of its own host.
 """
 
@@ -33,7 +33,7 @@ _WARMING_S = 86_400.0
 
 Phase = Literal["start", "warm-up", "measure", "collect"]
 _AWAITED: dict[Phase, str] = {"start": "ready", "warm-up": "warm", "measure": "done", "collect": "ended"}
-"""The word that ends each phase, once every instance has said it."""
+"""The word that ends each phase, once every client has said it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ def run_instances(
     before_measuring: Callable[[Sequence[int]], None] = lambda _: None,
     record: dict[str, Any] | None = None,
 ) -> list[dict[str, Any]]:
-    """Run one instance a job, to the end.
+    """Run one client a job, to the end.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def run_instances(
     jobs : sequence of Job
         What.
     folder : Path
-        For the instances' files.
+        For the clients' files.
     phases_s : (float, float)
         Seconds from the order to measure until the load ends, and the patience beyond that.
     look : callable, optional
@@ -82,7 +82,7 @@ def run_instances(
     Returns
     -------
     list of dict
-        The instances' results (``hindmost.instance/1``).
+        The clients' results (``hindmost.instance/1``).
 
     Raises
     ------
@@ -162,7 +162,7 @@ class _Course:
             self._phase = "collect"
             before = time.monotonic()
             self._tell()
-            # What accompanied the run ends now, which is none of the instances' time.
+            # What accompanied the run ends now, which is none of the clients' time.
             self._deadline += time.monotonic() - before
             return
         self._tell()
@@ -215,7 +215,7 @@ def _result(index: int, folder: Path) -> dict[str, Any]:
 
 
 def _keys_stored(job: Job) -> int:
-    """How many keys an instance stores before its load: its share of all."""
+    """How many keys a client stores before its load: its share of all."""
     plan = json.loads(job.plan)
     return (
         int(plan["workload"]["keys"]) // plan.get("instance", {}).get("of", 1) if plan.get("preload") else 0

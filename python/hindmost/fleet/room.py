@@ -11,9 +11,9 @@ from hindmost.errors import HostUnfit, UsageError
 from hindmost.plan import MeasurePlan
 
 SPARE_FILES = 64
-"""What a server holds open beside its connections; the engine counts the same for an instance."""
+"""What a server holds open next to its connections; the engine counts the same for an instance."""
 MEMORY_SHARE = 0.5
-"""Share of the memory at hand that instances may ask for: the server and the kernel's sockets need theirs."""
+"""Share of the memory at hand that clients may ask for: the server and the kernel's sockets need theirs."""
 
 
 def make_room(
@@ -26,7 +26,7 @@ def make_room(
 ) -> None:
     """See that this host can carry the plan's connections; raise our own limit of open files if they need it.
 
-    Servers and instances inherit that limit. It is left alone where the connections fit.
+    Servers and clients inherit that limit. It is left alone where the connections fit.
 
     Parameters
     ----------

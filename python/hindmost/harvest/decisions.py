@@ -35,7 +35,7 @@ def select(
     cores : float
         Of a server.
     reserve : float
-        Share of a server's cores that primary tenants keep beside what they use.
+        Share of a server's cores that primary tenants keep next to what they use.
     jobs : int
         How many such jobs, each drawn anew.
 

@@ -1,8 +1,8 @@
 """Knobs: how anything that a study varies is checked, set, verified, and put back as it was found.
 
 A kind is a file here: settings of the host, options and arguments of the target, where its threads run,
-what runs beside it. ``knob_of`` makes a `Knob` of a factor's table in a study file; ``recover`` undoes what a
-study left that was killed.
+what runs next to it. ``knob_of`` makes a `Knob` of a factor's table in a study file; ``recover`` undoes what
+a killed study left.
 """
 
 from hindmost.knobs.journal import recover

@@ -108,7 +108,7 @@ KINDS: Mapping[str, Kind] = {
         (bool,),
     ),
     "interference": Kind(
-        "something that runs beside the server: spin, memory, or a command",
+        "something that runs next to the server: spin, memory, or a command",
         'interference = "spin", on = "0", levels = ["off", "on"]',
         "off, on",
         keys={

@@ -285,7 +285,7 @@ def read_pod(document: dict[str, Any]) -> Pod:
 def _sum_requests(spec: Mapping[str, Any]) -> float:
     """Sum up what a pod requests, as ``k8s.io/component-helpers/resource`` does.
 
-    Init containers run before the others and one after the other, beside the sidecars
+    Init containers run before the others and one after the other, next to the sidecars
     (``restartPolicy: Always``) that began before them.
     """
     sidecars = most = 0.0

@@ -149,7 +149,7 @@ def with_headers(workload: dict[str, Any], headers: dict[str, str]) -> dict[str,
 
 
 def placed(workload: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """A workload whose files are found from anywhere; as written they lie beside the workload's own."""
+    """A workload whose files are found from anywhere; as written they lie next to the workload's own."""
 
     def absolute(one: object, *keys: str) -> Any:  # noqa: ANN401 (whatever stands in the file)
         if not isinstance(one, dict):

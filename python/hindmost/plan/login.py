@@ -29,7 +29,7 @@ class Login(BaseModel):
         return None if value is None else concealed("password", value)
 
     def engine(self, *, secrets: bool) -> dict[str, Any]:
-        """As the engine's plan has it; with `secrets` as an instance needs it, never to be stored.
+        """As the engine's plan has it; with `secrets` as a client needs it, never to be stored.
 
         Raises
         ------

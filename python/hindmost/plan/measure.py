@@ -1,7 +1,7 @@
 """The measure plan: everything that decides what a study does, checked, in one record.
 
 It is stored in the study's manifest, so that a resumed study goes on as it began, and turned into one
-engine plan for each instance of each run.
+engine plan for each client of each run.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ class MeasurePlan(BaseModel):
         default=None, description="seconds of the measurement, and the rate there, as a share of the mean"
     )
     clients: int = 1
-    threads: int = Field(default=1, description="worker threads of each instance")
-    connections: int = Field(default=16, description="of all instances together")
+    threads: int = Field(default=1, description="worker threads of each client")
+    connections: int = Field(default=16, description="of all clients together")
     client_cpus: tuple[tuple[int, ...], ...] = ((),)
     server_cpus: tuple[int, ...] = ()
     pacing: Literal["spin", "sleep"] = "spin"
@@ -101,8 +101,8 @@ class MeasurePlan(BaseModel):
     sentinel: Literal["auto", "off"] = Field(
         default="auto", description="a thread on the server's processors that sees thefts"
     )
-    verify_wire: bool = Field(default=False, description="a packet capture beside each run")
-    trace: bool = Field(default=False, description="a trace of the server's stages beside each run")
+    verify_wire: bool = Field(default=False, description="a packet capture next to each run")
+    trace: bool = Field(default=False, description="a trace of the server's stages next to each run")
     workload: dict[str, Any] = {"kind": "key-value"}
     notes: tuple[dict[str, Any], ...] = Field(
         default=(), description="what of the file of requests is not in the workload"
@@ -160,7 +160,7 @@ class MeasurePlan(BaseModel):
         tls: Tls | None = None,
         secrets: bool = False,
     ) -> str:
-        """One instance's plan for one run, as the engine's JSON, checked.
+        """One client's plan for one run, as the engine's JSON, checked.
 
         Parameters as of `ask_engine`.
         """
@@ -180,7 +180,7 @@ class MeasurePlan(BaseModel):
         tls: Tls | None = None,
         secrets: bool = False,
     ) -> Answer:
-        """Ask the engine about one instance's plan for one run.
+        """Ask the engine about one client's plan for one run.
 
         Parameters
         ----------
@@ -195,7 +195,7 @@ class MeasurePlan(BaseModel):
         tls : Tls, optional
             That of a server that runs; default: as it was asked for.
         secrets : bool
-            Look up what it needs to log in, for an instance; such a plan is never stored.
+            Look up what it needs to log in, for a client; such a plan is never stored.
 
         Raises
         ------
@@ -278,7 +278,7 @@ class MeasurePlan(BaseModel):
         return (self._witnessed(each) or each) / each
 
     def _witnessed(self, connections: int) -> int | None:
-        """Of an instance's connections, those whose requests a packet capture sees; None for all."""
+        """Of a client's connections, those whose requests a packet capture sees; None for all."""
         wanted = max(1, round(connections * VERIFIED_SAMPLES / self._expected))
         most = max(1, WITNESSED_MOST // self.clients)
         return None if wanted >= connections else min(wanted, most)

@@ -1,9 +1,9 @@
 """Secrets of a plan: passwords, tokens, headers that log in. Documents hold references, never the words.
 
-A plan is stored beside its answer and shown on pages, so what it holds of a secret is where to find it:
+A plan is stored next to its answer and shown on pages, so what it holds of a secret is where to find it:
 ``env:NAME`` (a variable of the environment), ``file:PATH`` (the first line of a file), or, for one that was
 given in plain words, ``given:NAME``, which this process alone can look up. A reference may stand behind
-another word, as in ``Bearer env:TOKEN``. It is looked up when a load instance is told what to do, through
+another word, as in ``Bearer env:TOKEN``. It is looked up when a load client is told what to do, through
 its pipe. What a document of another tool says is plain text: ``text:`` stands before what would be taken for
 a reference.
 
@@ -246,7 +246,7 @@ def conceal(workload: dict[str, Any]) -> dict[str, Any]:
 
 
 def reveal(workload: dict[str, Any]) -> dict[str, Any]:
-    """A workload as a load instance needs it; never to be stored.
+    """A workload as a load client needs it; never to be stored.
 
     Raises
     ------

@@ -101,7 +101,7 @@ def load_workload(asked: Path) -> dict[str, Any]:
 
 
 def _named_keys(names: Any, path: Path) -> dict[str, Any]:  # noqa: ANN401 (whatever stands in the file)
-    """How many keys have names; a file of names lies beside the one that names it."""
+    """How many keys have names; a file of names lies next to the one that names it."""
     if isinstance(names, list):
         return {"keys": len(names)}
     if not isinstance(names, dict) or not isinstance(names.get("file"), str):

@@ -1,4 +1,4 @@
-"""Ways to batch beside each other, at one rate or more."""
+"""Ways to batch next to each other, at one rate or more."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Servers, settings or versions beside each other."""
+"""Servers, settings or versions next to each other."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class FitResult(Result[Document]):
         """What was fitted to how much."""
         log = self.document["log"]
         busy = self.document["mean_busy_us"]
-        return f"{self.clone.name}: a clone of {log['samples']:,} requests, {busy:.1f} us each in the mean"
+        return f"{self.clone.name}: a clone of {log['samples']:,} requests, {busy:.1f} µs each in the mean"
 
     @property
     def laws(self) -> Any:  # noqa: ANN401 (a DataFrame of either library)

@@ -32,7 +32,7 @@ class MeasureResult(Result[Measure]):
 
     @property
     def parts(self) -> Any:  # noqa: ANN401 (a DataFrame of either library)
-        """What latency is made of: service latency, slip, wire latency and client overhead, as `latency`."""
+        """The parts of latency: service, send delay, wire latency and client overhead, as `latency`."""
         found = {
             "service": self.document["service_us"],
             "slip": self.document["slip_us"],

@@ -1,4 +1,4 @@
-"""One change beside the present state."""
+"""One change next to the present state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether one instance's requests left as ordered: the figures behind the ``arrivals`` judgement.
+"""Whether one client's requests left as ordered: the figures behind the ``arrivals`` judgement.
 
 Two questions. Did requests leave when they were due? Where the gaps of a worker's part have a known law,
 sends are held against that; else against the due times themselves, which the engine keeps then. And were the
@@ -30,7 +30,7 @@ from hindmost.store.measure import Arrivals, DueGaps
 
 
 def arrivals_of(one: InstanceReading, plan: MeasurePlan) -> Arrivals | None:
-    """Hold the gaps between one instance's sends against the law asked for.
+    """Hold the gaps between one client's sends against the law asked for.
 
     Each worker sends its own thinned part of the whole process, so its gaps are compared with the law of
     that part, and its counts over spans are judged by themselves.

@@ -25,7 +25,7 @@ def batches(runs: Iterable[RunFigures], plan: MeasurePlan, writes: Histogram) ->
     plan : MeasurePlan
         For what was asked.
     writes : Histogram
-        Requests of each write call, of all instances of these runs.
+        Requests of each write call, of all clients of these runs.
     """
     if writes.count == 0:
         return None

@@ -2,7 +2,7 @@
 
 A server that falls short works without pause, so what it answers then, late replies included, is its
 capacity: no higher rate can hold. A rate that does hold lies below, where queues have an end; one run at one
-rate does not know where, so what is told beside it is the search that finds it.
+rate does not know where, so what is told next to it is the search that finds it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the server did with connections, and which status codes it gave, over instances and runs."""
+"""What the server did with connections, and which status codes it gave, over clients and runs."""
 
 from __future__ import annotations
 

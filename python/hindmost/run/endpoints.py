@@ -1,4 +1,4 @@
-"""What became of each of several servers, over instances and runs."""
+"""What became of each of several servers, over clients and runs."""
 
 from __future__ import annotations
 

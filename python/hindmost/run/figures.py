@@ -81,9 +81,9 @@ class Totals:
 
 @dataclass(frozen=True, slots=True)
 class InstanceFigures:
-    """One instance of one run: its result document, its quantiles, its latency distribution.
+    """One client of one run: its result document, its quantiles, its latency distribution.
 
-    ``alone``: what this instance in this run can say of its latency quantiles by itself, in microseconds.
+    ``alone``: what this client in this run can say of its latency quantiles by itself, in microseconds.
     """
 
     result: InstanceResult
@@ -185,7 +185,7 @@ def read_figures(run: RunRecord, plan: MeasurePlan) -> RunFigures:
 
 
 def _extra(instances: Sequence[InstanceReading]) -> list[What]:
-    """What not every run has: the write calls' own slip, batches, connections made anew, stamps."""
+    """What not every run has: the write calls' own send delay, batches, connections made anew, stamps."""
     whats: list[What] = [what for what in (IDEAL, CONNECT, HANDSHAKE, HELD) if _have(instances, what)]
     return whats + (list(STAMPED) if _have(instances, "wire") else [])
 
@@ -203,7 +203,7 @@ def _counts(instances: Sequence[InstanceReading], kind: str | None) -> Counts:
 
 
 def summed(parts: Sequence[Counts] | Sequence[InstanceCounts]) -> Counts:
-    """The account of several instances, kinds or runs together."""
+    """The account of several clients, kinds or runs together."""
     return {
         "due": sum(part["due"] for part in parts),
         "done": sum(part["done"] for part in parts),

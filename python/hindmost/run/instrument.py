@@ -1,6 +1,6 @@
 """What the kernel says of the instrument: the figures that the verdict judges and the report shows.
 
-Each is of the worst worker (or instance) of a run; over runs their mean counts, as for latencies. None: the
+Each is of the worst worker (or client) of a run; over runs their mean counts, as for latencies. None: the
 kernel did not say. See docs/concepts/self-diagnosis.md for what each means, its limit and its reason.
 """
 
@@ -26,7 +26,7 @@ def over(runs: Sequence[RunFigures], figure: Figure) -> float | None:
 
 
 def threads(run: RunFigures) -> list[ThreadReport]:
-    """What the workers of a run's instances report of themselves."""
+    """What the workers of a run's clients report of themselves."""
     return [thread for one in run.instances for thread in one.result["threads"]]
 
 
@@ -81,7 +81,7 @@ def kept_off(run: RunFigures) -> float | None:
 
 
 def _on_cpu(run: RunFigures, whose: Callable[[engine.Neighbour], bool]) -> float:
-    """Share of the time that some of the neighbours ran, beside the instance where it was most."""
+    """Share of the time that some of the neighbours ran, next to the client where it was most."""
     shares = [
         sum(one["on_cpu_ns"] for one in _named(host) if whose(one)) / host["wall_ns"]
         for host in _hosts(run)
@@ -137,7 +137,7 @@ def stolen(run: RunFigures) -> float | None:
 
 
 def throttled(run: RunFigures) -> float | None:
-    """Share of a quota's periods in which an instance's control group was stopped."""
+    """Share of a quota's periods in which a client's control group was stopped."""
     return _worst(
         min(1.0, quota["periods"] * quota["period_us"] * 1e3 / host["wall_ns"])
         for host in _hosts(run)
@@ -170,10 +170,10 @@ def late(run: RunFigures, stage: Literal["writing", "reading", "waiting"]) -> fl
 
 
 def own_slip(run: RunFigures) -> float | None:
-    """Slip at p99 (else at the highest quantile below it), in microseconds, beyond what write calls make.
+    """Send delay at p99 (else at the highest quantile below it) beyond that of the write calls, in µs.
 
-    The write calls' own part is the slip of a client that does nothing else (Lindley's recursion over the
-    calls as they were measured): one thread cannot be earlier on this host.
+    The write calls' part is the send delay of a client that does nothing else (Lindley's recursion over the
+    measured calls): one thread cannot be earlier on this host.
     """
     if "ideal_slip" not in run.values:
         return None
@@ -204,13 +204,13 @@ def drops(run: RunFigures) -> int:
 
 
 def drops_before(run: RunFigures) -> int:
-    """The same while instances connected and warmed up."""
+    """The same while clients connected and warmed up."""
     before = [tcp for one in run.instances if (tcp := one.result.get("tcp_before"))]
     return max((tcp["listen_drops"] for tcp in before), default=0)
 
 
 def _namespaces(run: RunFigures) -> list[TcpCounters]:
-    """TCP counters: each instance's namespace, and the server's where it is another."""
+    """TCP counters: each client's namespace, and the server's where it is another."""
     seen = [one.result.get("tcp") for one in run.instances]
     return [tcp for tcp in (*seen, run.record.get("server_tcp")) if tcp]
 
@@ -254,7 +254,7 @@ def not_accepted(run: RunFigures) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """Who ran beside the clients: its name, its process in the last run that saw it, what it took.
+    """Who ran next to the clients: its name, its process in the last run that saw it, what it took.
 
     ``share`` is of one processor's time; where it is not ``bound`` to the clients' processors, part of it may
     have been spent elsewhere. ``server``: it is the server under test; ``tracer``: the trace of these runs.

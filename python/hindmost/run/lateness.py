@@ -15,7 +15,7 @@ def matters(late_us: float, of_us: float) -> bool:
     late_us : float
         The lateness, or what else a figure holds that is not the server's.
     of_us : float
-        The figure; beside one that is infinite nothing matters.
+        The figure; next to one that is infinite nothing matters.
 
     Examples
     --------

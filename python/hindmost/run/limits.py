@@ -58,9 +58,9 @@ had the server's at other times, so that this is all of the slowest 1 %. A kerne
 and then takes 0.3 % where it finds both processors busy."""
 
 AWAY, AWAY_US = 0.01, 20.0
-"""Share of requests that a spinning client sent late because its processor was away, and its slip at p99
-beyond what its write calls make: a run with more of both is not sound. One in a hundred is all of the
-slowest 1 %; an interrupt takes some 5 us, what takes 20 us and more is another program or the hypervisor."""
+"""Share of requests that a spinning client sent late because its processor was away, and its send delay at
+p99 beyond that of its write calls: a run with more of both is excluded. One in a hundred is all of the
+slowest 1 %. An interrupt takes about 5 µs; 20 µs or more are another program or the hypervisor."""
 
 REMAKE, ATTEMPTS = 0.5, 3
 """Runs that may be made again because they were not sound (``--remake``): half as many as were asked for, and
@@ -74,7 +74,7 @@ coarse as anybody asks. Requests due at random meet an accident as often as it t
 Poisson arrivals see time averages)."""
 
 NEIGHBOURS = 0.05
-"""Share of the server's processors that programs may have at usual priority beside it. The kernel shares a
+"""Share of the server's processors that programs may have at usual priority next to it. The kernel shares a
 processor by what each does, so that these are no thefts, and calm latency would keep what they cost. Ticks
 tell it to some 1 % in ten seconds (2,500 looks at 250 Hz)."""
 

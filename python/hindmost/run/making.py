@@ -1,4 +1,4 @@
-"""Makes one run: a fresh server, its companions, all load instances; a whole folder or none."""
+"""Makes one run: a fresh server, its companions, all load clients; a whole folder or none."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def make_run(
     beside : callable, optional
         What is in force while a server that was started here runs.
     fleet : Fleet, optional
-        Where the instances run; default: this machine.
+        Where the clients run; default: this machine.
     settings : sequence of Setting, optional
         What is in force on the fleet's host of the server while that runs, where it has one.
 
@@ -57,7 +57,7 @@ def make_run(
     TargetError
         If the server cannot be started, reached, or dies.
     InstanceError
-        If a load instance fails. Where its host went, the run is void, and made again if that host comes
+        If a load client fails. Where its host went, the run is void, and made again if that host comes
         back.
     StudyError
         If the run cannot be stored.

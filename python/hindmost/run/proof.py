@@ -1,4 +1,4 @@
-"""The proof against a packet capture: our latencies beside those that tcpdump saw, of the same requests."""
+"""The proof against a packet capture: our latencies next to those that tcpdump saw, of the same requests."""
 
 from __future__ import annotations
 

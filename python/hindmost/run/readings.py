@@ -1,4 +1,4 @@
-"""What a stored run holds: distributions by instance, kind and section, read from its files."""
+"""What a stored run holds: distributions by client, kind and section, read from its files."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CONNECT: What = "connect"
 HANDSHAKE: What = "handshake"
 """From then on until TLS has secured it; none where it is not to be secured."""
 HELD: What = "held"
-"""How long requests waited for their batches, by design; slip is what they were late beyond that."""
+"""How long requests waited for their batches, by design; send delay is what they were late beyond that."""
 
 
 def merged(histograms: Iterable[Histogram]) -> Histogram:
@@ -53,7 +53,7 @@ def microseconds(histogram: Histogram, level: float | None) -> float:
 
 @dataclass
 class InstanceReading:
-    """One instance of one run."""
+    """One client of one run."""
 
     result: InstanceResult
     latency_sections: dict[str, list[Histogram]] = field(default_factory=dict)

@@ -17,7 +17,7 @@ from hindmost.plan.tls import Tls
 from hindmost.targets import Attached, Managed, ManagedServer, cpu_affinity, greet, local_owner
 
 GONE = ("server-gone", "connect")
-"""Codes of an instance whose server did not answer any more."""
+"""Codes of a client whose server did not answer any more."""
 Beside = Callable[[ManagedServer], AbstractContextManager[None]]
 """What is in force while a server that was started here runs, from before the load until after it."""
 
@@ -38,7 +38,7 @@ class Server:
     tls: Tls | None = None
 
     def explained(self, error: InstanceError, number: int) -> InstanceError | TargetError:
-        """An instance's failure in run `number`, with what is known of the server."""
+        """A client's failure in run `number`, with what is known of the server."""
         managed = self.managed
         fields = {**error.fields, "run": number}
         alone = InstanceError(error.code, f"run {number}: {error.message}", hint=error.hint, **fields)

@@ -7,7 +7,7 @@ together, as far as either reaches, hold in both worlds, and cost nothing where 
 
 No ranks reach beyond the outermost runs, between which the middle lies in 15 of 16 studies of five runs:
 where the side with fewer runs scatters visibly more, Welch's t is asked as well. In the last row of the table
-the three cover .952 (1.13 times as wide as two); 5 beside 30 that scatter alike have .963 as before (1.02).
+the three cover .952 (1.13 times as wide as two); 5 next to 30 that scatter alike have .963 as before (1.02).
 
 Coverage of nominal 95 %, 1,000 studies; runs lognormal, their sd on either side, and with *stalls* 15 % of
 runs slower by 1 + an exponential factor with mean .5. In brackets the width, as a multiple of the first's:
@@ -41,7 +41,7 @@ FEW = 10
 PLACES = 2_000
 """Shifts that are tried at once."""
 MORE = 1.5
-"""Times the other side's sd that count as more: seen by chance in 6 % of studies of 5 runs beside 30."""
+"""Times the other side's sd that count as more: seen by chance in 6 % of studies of 5 runs next to 30."""
 
 
 def shift_interval(x: Floats, y: Floats, confidence: float = 0.95) -> tuple[float, float, float]:

@@ -5,7 +5,7 @@ Rules that hold everywhere in the document:
 - Times named ``*_us`` are microseconds, ``*_s`` seconds, shares fractions of 1; ``"inf"`` is infinitely late,
   null not known.
 - A *cell* is one level of each factor, as a mapping from factor to level in the words of the study file.
-- Quantiles are labelled by their percentile (``p99``); ``mean`` stands beside them.
+- Quantiles are labelled by their percentile (``p99``); ``mean`` stands next to them.
 - ``p`` is of one hypothesis by itself, ``adjusted`` the same for all terms, quantiles and loads together.
 
 History of the format: ``hindmost.attribution/1`` (0.1.0) first version; before its release effects got
@@ -152,7 +152,7 @@ class Explained(TypedDict):
 
 
 class Candidate(TypedDict):
-    """One cell beside the best of the others (Hsu's multiple comparisons with the best).
+    """One cell next to the best of the others (Hsu's multiple comparisons with the best).
 
     ``behind_us``: its value less the best other's, with simultaneous bounds; ``tied``: it cannot be told from
     the best.

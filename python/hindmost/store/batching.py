@@ -27,7 +27,7 @@ class BatchingSide(TypedDict):
     """One way to batch at one rate.
 
     ``batching``: none, nagle, or an interval in seconds. ``latency_us`` has ``sd``, the standard deviation
-    within a run, beside mean and percentiles. ``service_cv``, ``size_cv``: standard deviation over mean of
+    within a run, next to mean and percentiles. ``service_cv``, ``size_cv``: standard deviation over mean of
     service latency and of requests by write call. ``against``: by the name of the other side, by figure.
     """
 

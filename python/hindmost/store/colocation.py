@@ -2,7 +2,7 @@
 
 History: ``hindmost.rulers/1``, ``hindmost.profile/1``, ``hindmost.advice/1``, ``hindmost.corun/1`` (0.1.0),
 the first. A profile of a server that is asked by a probe has ``loaded``, and ``latency`` in each axis; others
-have neither. Cards made before windows were kept have no ``rows``.
+have neither. Profiles made before windows were kept have no ``rows``.
 """
 
 from typing import Literal, NotRequired, TypedDict
@@ -20,7 +20,7 @@ Placement = Literal["siblings", "near", "far", "unknown"]
 
 
 class Processor(TypedDict):
-    """What a certificate or a card was made on: it holds for no other."""
+    """What a certificate or a profile was made on: it holds for no other."""
 
     vendor: str
     family: int
@@ -80,7 +80,7 @@ class Neighbour(TypedDict):
 
 
 class Rulers(TypedDict):
-    """What rulers reach on this core, and which of them share ports."""
+    """What stressors reach on this core, and which of them share ports."""
 
     schema: Literal["hindmost.rulers/1"]
     processor: Processor
@@ -112,7 +112,7 @@ class Growth(TypedDict):
 
 
 class Axis(TypedDict):
-    """A program beside one ruler: what it loses, and what the ruler loses; null where windows were lost.
+    """A program next to one stressor: the losses of both; null where windows were lost.
 
     ``latency``: of a server under load (`Loaded`).
     """
@@ -124,11 +124,11 @@ class Axis(TypedDict):
 
 
 class Loaded(TypedDict):
-    """A server under a probe's open loop, beside the inert ruler: medians of windows.
+    """A server under a probe's open loop, next to the inert stressor: medians of windows.
 
     ``asked_per_s``: due. ``requests``, ``failed``: of all windows. ``busy``: CPU time of the server in share
     of one processor. ``load``: share of time in which a request of the probe, which asks one at a time, is
-    under way. ``presence``: of the inert ruler, against nothing on the other processor at all.
+    under way. ``presence``: of the inert stressor, against nothing on the other processor at all.
     """
 
     address: str
@@ -145,7 +145,7 @@ class Loaded(TypedDict):
 class WindowRow(TypedDict):
     """One window: rates a CPU second, placement and clocks (GHz, of both processors) before and after.
 
-    ``ruler``: beside what, ``alone`` for nothing. ``kept``: whether it counts: neither did the host move a
+    ``ruler``: next to what, ``alone`` for nothing. ``kept``: whether it counts: neither did the host move a
     processor, nor change the clock of the one whose rate it tells (the program's, where there is one).
     ``lost``: why there is no rate of the program.
     ``program``: its name, where there are several.
@@ -165,7 +165,7 @@ class WindowRow(TypedDict):
 
 
 class Method(TypedDict):
-    """How a card was made."""
+    """How a profile was made."""
 
     unit: str
     window_ms: float
@@ -177,9 +177,9 @@ class Method(TypedDict):
 
 
 class Profile(TypedDict):
-    """What one program loses to each resource, and takes of it: a profile card.
+    """What one program loses to each resource, and takes of it: a profile.
 
-    ``presence``: what it loses beside the inert ruler, against nothing on the other processor at all.
+    ``presence``: what it loses next to the inert stressor, against nothing on the other processor at all.
     ``noise``: half the width of a typical interval, what lies below is not told from zero.
     ``loaded``: where the program is a server that was asked by a probe. ``rows``: all windows.
     """
@@ -203,7 +203,7 @@ class Profile(TypedDict):
 class Predicted(TypedDict):
     """A guess: loss of rate, growth of percentiles, p99 with an interval; null where a queue would not end.
 
-    From two cards, or (``lighter: ...``) from what came of the job under a lighter load.
+    From two profiles, or (``lighter: ...``) from what came of the job under a lighter load.
     """
 
     model: str
@@ -215,7 +215,7 @@ class Predicted(TypedDict):
 
 
 class Beside(TypedDict):
-    """A server beside one job, under one load, against the inert ruler in its place.
+    """A server next to one job, under one load, against the inert stressor in its place.
 
     ``promise``: whether p99 grew within the limit, by its interval.
     """
@@ -228,9 +228,9 @@ class Beside(TypedDict):
 
 
 class CoRan(Beside):
-    """The same under the load of the server's card.
+    """The same under the load of the server's profile.
 
-    ``answer``: of the cards, whether the job may run there. ``axes``: of the job's card.
+    ``answer``: of the profiles, whether the job may run there. ``axes``: of the job's profile.
     """
 
     command: list[str]
@@ -252,7 +252,7 @@ class Score(TypedDict):
 
 
 class AtLoad(TypedDict):
-    """A server beside jobs under one load more."""
+    """A server next to jobs under one load more."""
 
     loaded: Loaded
     jobs: list[Beside]
@@ -260,7 +260,7 @@ class AtLoad(TypedDict):
 
 
 class CoRun(TypedDict):
-    """A server beside jobs: what cards predicted, and what came of it; ``axes`` are of the server's card.
+    """A server next to jobs: predictions and results; ``axes`` are of the server's profile.
 
     ``loads``: further ones, in the order in which they were asked for.
     """
@@ -299,7 +299,7 @@ class Advised(TypedDict):
 
 
 class Advice(TypedDict):
-    """Who goes where beside a server; processors by number."""
+    """Who goes where next to a server; processors by number."""
 
     schema: Literal["hindmost.advice/1"]
     server: str

@@ -27,7 +27,7 @@ class Ratio(TypedDict):
 
 
 class Contrast(TypedDict):
-    """One percentile of a side beside that of the first.
+    """One percentile of a side next to that of the first.
 
     ``p`` by relabelling runs (pairs: flipping signs), ``p_twin`` Mann and Whitney's (pairs: Wilcoxon's),
     ``adjusted``: `p` for all percentiles and sides together. ``more``: about so many more runs a side would
@@ -70,7 +70,7 @@ class Side(TypedDict):
 
 
 class Against(TypedDict):
-    """A side beside the first. ``pairs``: rounds that count, null where runs are not paired."""
+    """A side next to the first. ``pairs``: rounds that count, null where runs are not paired."""
 
     side: str
     runs: tuple[Count, Count]

@@ -1,4 +1,4 @@
-"""What a study keeps beside its answer: ``manifest.json`` and each run's ``run.json``.
+"""What a study keeps next to its answer: ``manifest.json`` and each run's ``run.json``.
 
 History of the formats: ``hindmost.study/1``, ``hindmost.run/1`` (0.1.0), the first.
 """
@@ -46,7 +46,7 @@ class Objective(TypedDict):
 
 
 class LoggedCost(TypedDict):
-    """What a request of the original cost when it was logged, in CPU time, beside services by rate."""
+    """What a request of the original cost when it was logged, in CPU time, next to services by rate."""
 
     rates_per_s: list[float]
     beside_us: list[float]

@@ -14,7 +14,7 @@ STRESS_SCHEMA: Literal["hindmost.stress/1"] = "hindmost.stress/1"
 
 
 class PairLoss(Share):
-    """What one program loses beside another; ``noise``: it is not told from nothing."""
+    """What one program loses next to another; ``noise``: it is not told from nothing."""
 
     noise: bool
 
@@ -36,7 +36,7 @@ class Skill(TypedDict):
 
 
 class Pairs(TypedDict):
-    """Programs beside each other: what each (rows of ``lost``) loses beside each; null of lost windows.
+    """Programs next to each other: what each (rows of ``lost``) loses next to each; null of lost windows.
 
     ``noise``: half the width of a typical interval. ``split_half``: correlation of losses in odd rounds with
     those in even ones, over all pairs, ``split_half_told``: over those that are told from nothing; null with
@@ -65,7 +65,7 @@ class Answer(TypedDict):
 
     ``allowed``: share of its rate that the server may lose; ``expected``: the share that it probably loses,
     null where a profile is too noisy. ``by`` says what decides: the pair as it was *measured*, a *model* that
-    learned from pairs, with a margin for ``violations``, or the *bound* that two cards give. ``worst``,
+    learned from pairs, with a margin for ``violations``, or the *bound* that two profiles give. ``worst``,
     ``ruler``: of the bound; ``measure``: whether it comes from the rate or from a percentile, whose growth
     counts as the loss of rate that explains it (Eq 3.6). ``least_rate``: of violations that the known pairs
     could promise; null without them.
@@ -96,7 +96,7 @@ class Neighbours(TypedDict):
 
 
 class Stressed(TypedDict):
-    """What a ruler did by hand: its work, the share of time in which it worked, and the core's clock (GHz).
+    """A stressor's work, the share of time in which it worked, and the core's clock (GHz).
 
     ``cpu_share``: of the time, that it had a processor for. ``ghz``: least and most. ``began_ns``: its first
     block, ``CLOCK_MONOTONIC``.
@@ -117,7 +117,7 @@ class Stressed(TypedDict):
 
 
 class Stress(TypedDict):
-    """Rulers that worked beside each other."""
+    """Stressors that worked next to each other."""
 
     schema: Literal["hindmost.stress/1"]
     rulers: list[Stressed]

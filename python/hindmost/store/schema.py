@@ -21,7 +21,7 @@ schema                      where                               written by
 ``hindmost.certificate/1``  ``... --certificate --json``        ``crates/synth``
 ``hindmost.trace/1``        ``hindmost trace --json``           `hindmost.trace`, ``crates/trace``
 ``hindmost.rulers/1``       ``hindmost colocate stressors --json``  `hindmost.studies.colocation`
-``hindmost.profile/1``      profile cards                       `hindmost.studies.colocation`
+``hindmost.profile/1``      profiles                       `hindmost.studies.colocation`
 ``hindmost.pairs/1``        ``hindmost colocate pairs --json``  `hindmost.studies.colocation`
 ``hindmost.neighbours/1``   ``hindmost colocate predict --json``  `hindmost.colocation.asking`
 ``hindmost.stress/1``       ``hindmost colocate stressors --run --json``  `hindmost.studies.colocation`
@@ -92,7 +92,7 @@ DOCUMENTS: dict[str, tuple[Any, str]] = {
     "certificate": (serving.CertificateDocument, "Result of hindmost clone serve --certificate"),
     "trace": (trace.Trace, "Result of hindmost trace"),
     "rulers": (colocation.Rulers, "Result of hindmost colocate stressors"),
-    "profile": (colocation.Profile, "A profile card of hindmost colocate profile"),
+    "profile": (colocation.Profile, "A profile of hindmost colocate profile"),
     "pairs": (pairs.Pairs, "Result of hindmost colocate pairs"),
     "neighbours": (pairs.Neighbours, "Result of hindmost colocate predict"),
     "stress": (pairs.Stress, "Result of hindmost colocate stressors --run"),
@@ -106,7 +106,7 @@ DOCUMENTS: dict[str, tuple[Any, str]] = {
     "knobs": (knobs.Knobs, "Result of hindmost host knobs"),
 }
 """Name (``study`` of ``hindmost.study/1``), the type of the document, a title."""
-ENGINE = {"instance": ("InstanceResult", "Result of one load instance")}
+ENGINE = {"instance": ("InstanceResult", "Result of one load client")}
 """Those that Rust writes whole: name, its struct, a title."""
 
 

@@ -33,7 +33,7 @@ class SupervisedWindow(TypedDict):
 
 
 class Supervision(TypedDict):
-    """A job beside a server whose promise was watched.
+    """A job next to a server whose promise was watched.
 
     ``kept``, ``broken``: windows within the promise and not. ``broken_paused``: of these, such in which the
     job was paused from begin to end, and is not to blame. ``got``: the job's part of the processor time that

@@ -22,14 +22,14 @@ class Span(TypedDict):
 
 
 class Change(TypedDict):
-    """A figure beside the present state's."""
+    """A figure next to the present state's."""
 
     change: Literal["lower", "higher", "no change seen", "undecided"]
     ratio: Span
 
 
 class Level(TypedDict):
-    """One level; ``latency_us`` has ``sd``, the standard deviation within a run, beside the percentiles."""
+    """One level; ``latency_us`` has ``sd``, the standard deviation within a run, next to the percentiles."""
 
     level: str
     folder: str

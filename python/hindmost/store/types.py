@@ -1,6 +1,6 @@
 """Numbers and words that several documents have in common.
 
-The classes beside this file are types of plain dictionaries, for the checker, and the source of the JSON
+The classes next to this file are types of plain dictionaries, for the checker, and the source of the JSON
 Schemas; they cost nothing at run time.
 """
 

@@ -45,7 +45,7 @@ def begin(plan: MeasurePlan, out: Path | None, kind: str, **more: object) -> Stu
     kind : str
         Of what kind it is.
     more : object
-        What its manifest says beside the plan.
+        What its manifest says next to the plan.
 
     Raises
     ------
@@ -202,7 +202,7 @@ def _diagnosis(looks: int) -> dict[str, Any]:
 
 
 def _step_aside(plan: MeasurePlan) -> None:
-    """Keep this process off the server's processors: what it disturbs must show as slip, not as latency."""
+    """Keep this process off the server's processors: its work must show as send delay, not as latency."""
     mine = os.sched_getaffinity(0)
     clients = {cpu for cpus in plan.client_cpus for cpu in cpus}
     server = set(plan.server_cpus)

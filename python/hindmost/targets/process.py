@@ -114,7 +114,7 @@ class ManagedServer:
 
     @property
     def guard_pid(self) -> int:
-        """The guard, which idles beside the server."""
+        """The guard, which idles next to the server."""
         return self._started().guard_pid
 
     @property
@@ -243,7 +243,7 @@ class ManagedServer:
         )
         if not ports.says_taken(report.log):
             return failure
-        held = ports.bind_error(self.spec.host, self._port) != 0  # else it wanted another port beside ours
+        held = ports.bind_error(self.spec.host, self._port) != 0  # else it wanted another port next to ours
         return _PortLost(self._port_taken() if held else failure)
 
     def _port_taken(self) -> TargetError:

@@ -121,7 +121,7 @@ class TargetSpec(_Strict):
         default=None, description="Unix socket the server listens on, instead of host and port: {dir}/NAME"
     )
     path: str = Field(default="/", description="for http: what is fetched to see that the server is ready")
-    env: dict[str, str] = Field(default={}, description="environment variables, beside the inherited ones")
+    env: dict[str, str] = Field(default={}, description="environment variables, next to the inherited ones")
     cwd: str | None = Field(
         default=None, description="working folder, relative to the target file; default {dir}"
     )

@@ -33,8 +33,8 @@ def effects(document: Mapping[str, Any], service: Service | None) -> list[Note]:
             found.append(
                 Note(
                     "probe-overhead",
-                    f"Per request, the probes used {probes_us:.2g} us of CPU time and the server"
-                    f" {service.mean_us:.3g} us. The first includes the probes' work for other traffic of"
+                    f"Per request, the probes used {probes_us:.2g} µs of CPU time and the server"
+                    f" {service.mean_us:.3g} µs. The first includes the probes' work for other traffic of"
                     " this host and for the client's packets, so at most that much was added to the server."
                     " --windows 16 traces a sixteenth of the time.",
                     {"probes_us": probes_us, "request_us": service.mean_us, "share": share},

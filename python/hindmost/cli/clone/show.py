@@ -32,7 +32,7 @@ def show(
     print(source_text(clone).rstrip())
     capacity = loaded.capacity_per_s
     threads = f"{loaded.threads} thread{'s' if loaded.threads > 1 else ''}"
-    facts = [f"{threads}, busy for {loaded.mean_busy_us:.5g} us a request on average"]
+    facts = [f"{threads}, busy for {loaded.mean_busy_us:.5g} µs a request on average"]
     if loaded.stopped_share:
         facts.append(f"threads stand still {loaded.stopped_share:.3%} of the time")
     facts.append(

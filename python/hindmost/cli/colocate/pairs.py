@@ -1,4 +1,4 @@
-"""``hindmost colocate pairs``: programs beside each other, and how well that is predicted here."""
+"""``hindmost colocate pairs``: programs next to each other, and how well that is predicted here."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hindmost.exits import Exit
 
 
 def pairs(
-    *cards: Annotated[Path, option(TARGET, None, "Cards of programs (JSON).")],
+    *cards: Annotated[Path, option(TARGET, None, "Profiles of programs (JSON).")],
     cpu: Annotated[
         int | None, whole(PROCEDURE, "Of who is measured; the others run elsewhere. [default: the last]")
     ] = None,
@@ -32,9 +32,9 @@ def pairs(
     out: Annotated[Path | None, option(OUTPUT, "FILE", "Write the document here (JSON).")] = None,
     json_: Json = False,
 ) -> int:
-    """Run every program beside every other, and score predictors on these pairs.
+    """Run every program next to every other, and score predictors on these pairs.
 
-    Windows in random order, each against one beside the inert ruler in the same round. Pairs that are not
+    Windows in random order, each against one next to the inert stressor in the same round. Pairs that are not
     told from nothing are said to be noise, and so is how well odd rounds agree with even ones. Every
     predictor learns on random halves of the programs and is asked about the other half, the trivial ones
     too: the score is skill over the best of those, above the noise. What is written is what `may` and

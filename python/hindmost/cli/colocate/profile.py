@@ -1,4 +1,4 @@
-"""``hindmost colocate profile``: what a program loses beside each ruler, and what it takes of it."""
+"""``hindmost colocate profile``: what a program loses next to each stressor, and what it takes of it."""
 
 from __future__ import annotations
 
@@ -28,18 +28,20 @@ def profile(
     probe_address: Annotated[
         str | None, option(LOAD, "URL", "Where it answers: memcached://127.0.0.1:11299.")
     ] = None,
-    name: Annotated[str | None, option(TARGET, "NAME", "Of the card. [default: the program's]")] = None,
+    name: Annotated[str | None, option(TARGET, "NAME", "Of the profile. [default: the program's]")] = None,
     cpu: Annotated[
-        int | None, whole(PROCEDURE, "The program's processor; rulers run on another. [default: the last]")
+        int | None, whole(PROCEDURE, "The program's processor; stressors run on another. [default: the last]")
     ] = None,
     other: Annotated[
         str | None,
         option(
-            PROCEDURE, "N|sibling", "Where rulers run; the other thread of its core. [default: the nearest]"
+            PROCEDURE,
+            "N|sibling",
+            "Where stressors run; the other thread of its core. [default: the nearest]",
         ),
     ] = None,
     rulers: Annotated[
-        str | None, option(PROCEDURE, "NAMES", "Beside which rulers. [default: one a resource]")
+        str | None, option(PROCEDURE, "NAMES", "Next to which stressors. [default: one a resource]")
     ] = None,
     budget: Annotated[
         str | None, option(PROCEDURE, "TIME", "How long at most. [default: 10s; 60s with --probe]")
@@ -50,18 +52,18 @@ def profile(
     ] = None,
     seed: Annotated[int, whole(PROCEDURE, "Of the order of windows.")] = 1,
     no_real_time: Annotated[
-        bool, switch(PROCEDURE, "Rulers as ordinary threads, though more were allowed.", "--no-real-time")
+        bool, switch(PROCEDURE, "Stressors as ordinary threads, though more were allowed.", "--no-real-time")
     ] = False,
-    out: Annotated[Path | None, option(OUTPUT, "FILE", "Write the card here (JSON).")] = None,
+    out: Annotated[Path | None, option(OUTPUT, "FILE", "Write the profile here (JSON).")] = None,
     json_: Json = False,
 ) -> int:
-    """Measure a program's profile: its sensitivity to each ruler, and its contentiousness on each.
+    """Measure a program's profile: its sensitivity to each stressor, and its contentiousness on each.
 
-    Windows beside rulers, beside an inert one and alone, in random order, round after round until all
+    Windows next to stressors, next to an inert one and alone, in random order, round after round until all
     intervals are narrow or the time is over, after four rounds at least. Windows around which the host moved
     the processors are dropped. What the program starts in its turn belongs to it. It needs no privilege;
     with the right to SCHED_FIFO windows are calmer. With --probe it is a server that is started and asked by
-    an open loop: how its p50 and p99 grow beside each ruler is told, too.
+    an open loop: how its p50 and p99 grow next to each stressor is told, too.
     """
     from hindmost.errors import UsageError
     from hindmost.plan import parse_duration

@@ -1,4 +1,4 @@
-"""``hindmost colocate supervise``: a batch job beside a server, as far as the server's promise allows."""
+"""``hindmost colocate supervise``: a batch job next to a server, as far as the server's promise allows."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def supervise(
     out: Annotated[Path | None, option(OUTPUT, "FILE", "Write all windows here (JSON).")] = None,
     json_: Json = False,
 ) -> int:
-    """Run a batch job beside a server, and cut or pause it where the server's promise is in danger.
+    """Run a batch job next to a server, and cut or pause it where the server's promise is in danger.
 
     The job gets only what nobody else wants (cpu.idle), on fewer processors as soon as slow requests use up
     what a window may have of them, and nothing where the promise breaks; it is given back one by one after

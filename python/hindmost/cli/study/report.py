@@ -27,7 +27,7 @@ def report(
     """Print the table and write the page of a stored study again, or check it against limits.
 
     Nothing is measured and no server is needed. The exit code is that of the limits that are required here;
-    without any it is 0 where the answer could be shown. The page of a diagnosis goes beside its file.
+    without any it is 0 where the answer could be shown. The page of a diagnosis goes next to its file.
     """
     if study.is_file():
         asked = {"--require": require, "--junit": junit, "--markdown": markdown}

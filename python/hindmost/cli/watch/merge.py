@@ -17,7 +17,7 @@ def merge(
     out: Annotated[Path | None, option(OUTPUT, "FILE", "Write the rows here (JSON lines).")] = None,
     json_: Json = False,
 ) -> int:
-    """Join rings of several hosts: latency of all together, and of each beside it, batch by batch."""
+    """Join rings of several hosts: latency of all together, and of each next to it, batch by batch."""
     from hindmost.errors import UsageError
     from hindmost.plan.units import parse_duration
     from hindmost.watch import merge as merged

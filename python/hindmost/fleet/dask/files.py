@@ -1,7 +1,7 @@
 """Files that a plan names (traces, bodies, tables of data, certificates) go to load hosts with it.
 
 A host cannot read the controller's files, and shares none. Each is sent once for a run and host, and the plan
-that an instance gets there names the host's copy.
+that a client gets there names the host's copy.
 """
 
 from __future__ import annotations

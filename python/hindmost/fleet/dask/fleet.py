@@ -1,4 +1,4 @@
-"""The fleet of many machines: a Dask worker on each host begins the instances there.
+"""The fleet of many machines: a Dask worker on each host begins the clients there.
 
 ::
 
@@ -27,7 +27,7 @@ from hindmost.notes import Note
 SPIN_S = 0.3
 DOCTOR_S = 60.0
 LEAVE_S = 20.0
-"""An instance that does not end by itself is killed after three seconds."""
+"""A client that does not end by itself is killed after three seconds."""
 AGAIN = 3
 """A run is made again so many times after a host was lost in it."""
 
@@ -135,7 +135,7 @@ class DaskFleet:
 
     @contextmanager
     def start(self, jobs: Sequence[Job], folder: Path) -> Iterator[DaskTeam]:
-        """Start the instances of each host, after a look at its clock and at its way to the server."""
+        """Start the clients of each host, after a look at its clock and at its way to the server."""
         by_host: dict[str, list[int]] = {}
         for index, job in enumerate(jobs):
             by_host.setdefault(job.place.host, []).append(index)

@@ -2,7 +2,7 @@
 
 ::
 
-    hello    who it is: versions, processors            start    begin the instances of a run
+    hello    who it is: versions, processors            start    begin the clients of a run
     clock    its monotonic clock                        order    pass a word on to one of them
     doctor   is it fit to measure                       listen   what they said; waits for something
     reach    is the server to be had from here          fetch    a piece of a file of theirs
@@ -10,7 +10,7 @@
     knob     set a setting it knows, or put it back     leave    and all else, too
     recover  put back what a killed one left set
 
-There is no word for a command line. From the order to measure until the first instance is done this process
+There is no word for a command line. From the order to measure until the first client is done this process
 is asked nothing, its timers rest, and it counts what it did all the same.
 """
 
@@ -60,7 +60,7 @@ class Host:
         self._lease: asyncio.TimerHandle | None = None
         self.left = False
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        if soft != hard:  # instances inherit it
+        if soft != hard:  # clients inherit it
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
     async def obey(self, text: str, signature: str) -> str:
@@ -156,13 +156,13 @@ class Host:
         writer.close()
 
     async def start(self, what: dict[str, Any]) -> list[dict[str, Any]]:
-        """Begin the instances of a run; gives where each runs."""
+        """Begin the clients of a run; gives where each runs."""
         await self.stop({})
         self._team = HostTeam(what["folder"], what["instances"], what["files"])
         return self._team.places
 
     async def order(self, what: dict[str, Any]) -> None:
-        """Pass a word on to an instance; the last order to measure brings silence."""
+        """Pass a word on to a client; the last order to measure brings silence."""
         team = self._started()
         team.order(what["index"], what["command"])
         if "measure" in what["command"] and team.all_ordered_to_measure:
@@ -171,7 +171,7 @@ class Host:
             asyncio.get_running_loop().call_later(SETTLE_S, team.count)
 
     async def listen(self, what: dict[str, Any]) -> dict[str, Any]:
-        """What instances said; waits for something, in a measurement as long as it takes."""
+        """What clients said; waits for something, in a measurement as long as it takes."""
         team = self._started()
         events = await team.hear(what["wait_s"])
         if team.measured:
@@ -179,11 +179,11 @@ class Host:
         return {"events": events, "channel": team.channel}
 
     async def fetch(self, what: dict[str, Any]) -> list[tuple[str, int]] | str:
-        """Names and sizes of the instances' files, or a piece of one in base64."""
+        """Names and sizes of the clients' files, or a piece of one in base64."""
         return await asyncio.to_thread(self._started().fetch, what)
 
     async def stop(self, _: dict[str, Any]) -> None:
-        """End the instances of a run, and remove their folder."""
+        """End the clients of a run, and remove their folder."""
         if self._team is not None:
             team, self._team = self._team, None
             quiet.resume(self._server)

@@ -57,8 +57,8 @@ class Host(_Strict):
 
     name: str = Field(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
     address: str = Field(default="", description="name or address for SSH; default: its name")
-    clients: int = Field(default=1, ge=0, le=1024, description="load instances there")
-    cpus: Cpus = Field(default=(), description="processors of its instances; default: the host chooses")
+    clients: int = Field(default=1, ge=0, le=1024, description="load clients there")
+    cpus: Cpus = Field(default=(), description="processors of its clients; default: the host chooses")
     folder: str | None = Field(default=None, description="where its files are until they are fetched")
     ssh: Ssh | None = None
 
@@ -127,7 +127,7 @@ class Hosts(_Strict):
 
     @property
     def slots(self) -> tuple[Host, ...]:
-        """One host a load instance, in turn: a, b, a, b, a."""
+        """One host a load client, in turn: a, b, a, b, a."""
         most = max((one.clients for one in self.host), default=0)
         return tuple(one for turn in range(most) for one in self.host if one.clients > turn)
 

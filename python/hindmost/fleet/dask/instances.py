@@ -1,4 +1,4 @@
-"""The instances of one run, as the controller has them: orders, what is heard, files, the record."""
+"""The clients of one run, as the controller has them: orders, what is heard, files, the record."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from hindmost.fleet.fleet import Heard, Job
 
 AHEAD_NS = 300_000_000
 """Orders name a moment this far ahead: a few round trips, one host after the other, and the tenth of a second
-in which an instance hears."""
+in which a client hears."""
 EACH_AHEAD_NS = 20_000_000
-"""And so much more for each instance that is told."""
+"""And so much more for each client that is told."""
 LISTEN_S = 20.0
 _FILE = re.compile(r"^[a-z]+-(\d+)(?:\.[a-z]+)+$")
 FETCH_S = 120.0
@@ -30,7 +30,7 @@ REACH_S = 5.0
 
 
 class DaskTeam:
-    """The instances of one run, on their hosts.
+    """The clients of one run, on their hosts.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ class DaskTeam:
         self._after = clocks(self._channel, list(self._by_host))
 
     def _check_file(self, host: str, name: str, size: int) -> None:
-        """Refuse what a host's instances do not write: it could replace a file of another host's."""
+        """Refuse what a host's clients do not write: it could replace a file of another host's."""
         found = _FILE.match(name)
         if found is None or int(found[1]) not in self._by_host[host] or (self._folder / name).exists():
             raise bad_reply(host, "fetch", f"{name!r} is not a file of its clients")

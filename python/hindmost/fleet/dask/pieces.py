@@ -6,7 +6,7 @@ from collections import deque
 from dataclasses import dataclass, field
 
 PIECE_S = 2.0
-"""Then its crossing, some milliseconds, is little beside it; and a lost piece is soon made up."""
+"""Then its crossing, some milliseconds, is little next to it; and a lost piece is soon made up."""
 LEAST_S = 0.1
 """At the end of a batch pieces shrink, so that hosts end together, but not below this."""
 FIRST = 16

@@ -1,6 +1,6 @@
 """Dask, made silent: its settings, its timers at rest in a measurement, and counters that prove it.
 
-With its defaults a worker wakes some 90 times a second beside the load (`docs/guides/many-load-machines.md`
+With its defaults a worker wakes some 90 times a second next to the load (`docs/guides/many-load-machines.md`
 has what was measured).
 """
 

@@ -1,4 +1,4 @@
-"""The instances of one run on a load host: child processes in a folder of their own, and what they said."""
+"""The clients of one run on a load host: child processes in a folder of their own, and what they said."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ SPARE_S = 120.0
 SETTLE_S = 0.05
 """Counting begins so long after the last word before a measurement: its bytes are acknowledged by then."""
 HERE = frozenset(os.sched_getaffinity(0))
-"""Processors of this host, for us; while instances run this process keeps off theirs."""
+"""Processors of this host, for us; while clients run this process keeps off theirs."""
 TOLD = ("ready", "warm", "done", "failed", "ended")
 """What is passed on at once; progress waits for it."""
 
 
 class HostTeam:
-    """Begins one instance a plan.
+    """Begins one client a plan.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class HostTeam:
     Raises
     ------
     HostUnfit
-        If there are not as many processors as instances want for themselves.
+        If there are not as many processors as clients want for themselves.
     OSError
         If the folder cannot be written.
     """

@@ -90,7 +90,7 @@ def main() -> int:
         while os.read(0, 1 << 12):
             pass
         loop.call_soon_threadsafe(ended.set)
-        # Whatever hangs, instances and servers end when we do.
+        # Whatever hangs, clients and servers end when we do.
         timer = threading.Timer(EXIT_PATIENCE_S, os._exit, (1,))
         timer.daemon = True
         timer.start()

@@ -26,7 +26,7 @@ from hindmost.targets.guard import PR_SET_PDEATHSIG, prctl
 
 LEVEL, FOUND = "{level}", "{found}"
 RUNNING = "commands.lock"
-"""Beside the journal: held while a command writes (crates/knobs/src/journal.rs)."""
+"""Next to the journal: held while a command writes (crates/knobs/src/journal.rs)."""
 PATIENCE_S = 60.0
 """The same as the journal's undo grants (crates/knobs/src/undo.rs)."""
 

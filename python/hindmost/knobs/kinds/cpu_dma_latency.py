@@ -62,7 +62,7 @@ class CpuDmaLatency(Idle):
             if (is_now := in_force()) != wanted:
                 raise HostUnfit(
                     "setting-differs",
-                    f"{self.name} was set to {wanted} us, but {is_now} us are in force: "
+                    f"{self.name} was set to {wanted} µs, but {is_now} µs are in force: "
                     "another program asks for less",
                     hint=f"fuser -v {DEVICE}",
                     name=self.name,

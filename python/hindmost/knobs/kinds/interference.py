@@ -1,4 +1,4 @@
-"""Interference: something that runs beside the server, or does not.
+"""Interference: something that runs next to the server, or does not.
 
 It runs below a guard of its own (`hindmost.targets.guard`), which ends it whatever happens to us.
 """

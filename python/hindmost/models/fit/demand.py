@@ -96,7 +96,7 @@ def demand(log: Log, of: Literal["auto", "cpu", "wall"] = "auto") -> Demand:
             notes.append(
                 Note(
                     "short-cpu-times",
-                    f"interference: CPU times (median {np.median(cpu):.3g} us) are too short for their clock,"
+                    f"interference: CPU times (median {np.median(cpu):.3g} µs) are too short for their clock,"
                     " so wall times were fitted",
                     {"median_us": float(np.median(cpu)), "least_us": LEAST_CPU_US},
                 )
@@ -139,8 +139,8 @@ def _coarse(us: Floats, name: str) -> tuple[Note, ...]:
     return (
         Note(
             "coarse-clock",
-            f"shapes finer than {step:.3g} us: the {name} clock moves in such steps, at a median of"
-            f" {middle:.3g} us",
+            f"shapes finer than {step:.3g} µs: the {name} clock moves in such steps, at a median of"
+            f" {middle:.3g} µs",
             {"clock": name, "step_us": step, "median_us": middle},
         ),
     )

@@ -55,7 +55,7 @@ class Fit:
     by_kind_error : float or None
         Error of the laws by kinds together, on what was held out.
     beside : Turnaround or None
-        What a request takes of its thread beside its service.
+        What a request takes of its thread next to its service.
     load : Load or None
         How service times change with the load.
     threads : tuple of Note
@@ -193,7 +193,7 @@ def _by_threads(logs: tuple[Log, ...]) -> tuple[tuple[Log, ...], tuple[Log, ...]
 
 
 def _demand(log: Log, of: Literal["auto", "cpu", "wall"]) -> tuple[Demand, Turnaround | Note]:
-    """Service times, with what a request takes of its thread beside its service; or why that is not known."""
+    """Service times, with what a request takes of its thread besides; or why that is not known."""
     asked = demand(log, of)
     beside = find_turnaround(log, asked.us if asked.of == "cpu" else None)
     if isinstance(beside, Note):
@@ -233,7 +233,7 @@ def _with_way(clone: Clone, way: Path, where: str) -> tuple[Clone, list[Note]]:
     document = {**clone.document, "wake_us": rounded(awake.us)}
     unknown: list[Note] = []
     if awake.us == 0.0:
-        text = f"wake-up and network time: too short beside the services of {way}"
+        text = f"wake-up and network time: too short next to the services of {way}"
         unknown.append(Note("no-wakeup-time", text, {"path": str(way)}))
         document["origin"]["unknown"] += [text]
     if not math.isnan(awake.low_us):

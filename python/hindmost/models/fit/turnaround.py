@@ -1,4 +1,4 @@
-"""What a request takes from its thread beside its service: taking it in, writing the reply, turning on.
+"""What a request takes from its thread next to its service: taking it in, writing the reply, turning on.
 
 A server's log ends a service when the result is there; its thread is free only later. And where another
 thread takes requests in, on the same processor, each one that comes takes it away from a service. ::
@@ -40,7 +40,7 @@ NEAR = 3.0
 enough to be hit by more than arrivals."""
 
 MOST = 4
-"""More arrivals beside one service tell of bursts and stops, not of one arrival's cost."""
+"""More arrivals next to one service tell of bursts and stops, not of one arrival's cost."""
 
 TOGETHER = 0.5
 """Requests stamped within this share of the cost of one are taken in at once: of our originals, either within
@@ -49,12 +49,12 @@ TOGETHER = 0.5
 SECTIONS = 20
 
 NOTHING = 1e-3
-"""Share of the mean service below which what lies beside it is rounding of stamps, and none."""
+"""Share of the mean service below which what lies next to it is rounding of stamps, and none."""
 
 
 @dataclass(frozen=True)
 class Turnaround:
-    """Time beside the services, in microseconds, with 95 % intervals.
+    """Time next to the services, in microseconds, with 95 % intervals.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ class Turnaround:
         else:
             values |= {"between_low_us": between.low, "between_high_us": between.high}
             text = (
-                f"a thread is busy between services for {between.value:.3g} us"
+                f"a thread is busy between services for {between.value:.3g} µs"
                 f" [{between.low:.3g}, {between.high:.3g}], to write the reply and take the next request"
             )
         if arrival is not None:
@@ -96,7 +96,7 @@ class Turnaround:
                 "arrival_high_us": arrival.high,
             }
             text += (
-                f"; each arrival interrupts a busy thread for {arrival.value:.3g} us"
+                f"; each arrival interrupts a busy thread for {arrival.value:.3g} µs"
                 f" [{arrival.low:.3g}, {arrival.high:.3g}]"
             )
         return Note("turnaround", f"{text} ({self.seen:,} requests that waited show it)", values)

@@ -19,7 +19,7 @@ from hindmost.stats import positive_mean_interval
 from hindmost.store.reading import read_document
 
 NEAR = 0.9
-"""Share of the clone's own median above which a study's tells that the way is short beside the services, and
+"""Share of the clone's own median above which a study's tells that the way is short next to the services, and
 below which the two are not of one server."""
 
 MOST = 0.35
@@ -33,7 +33,7 @@ class Way:
     Parameters
     ----------
     us : float
-        Microseconds; 0 where it is too short beside the services to be told.
+        Microseconds; 0 where it is too short next to the services to be told.
     low_us, high_us : float
         95 % interval over the study's runs; NaN of one run.
     source : str
@@ -91,7 +91,7 @@ def find_way(clone: Clone, folder: Path) -> Way:
     if found.value <= told:
         raise UsageError(
             "different-servers",
-            f"{folder}: its median is {found.value:.4g} us, but a request takes the clone {told:.4g} us"
+            f"{folder}: its median is {found.value:.4g} µs, but a request takes the clone {told:.4g} µs"
             " without the network: study and log are of different servers or loads",
             hint="log and measure at the same time: hindmost measure 'TARGET?log=FILE' --out STUDY",
             path=str(folder),

@@ -35,7 +35,7 @@ _JSON_HINT = 'one target per line: {"method": "GET", "url": "http://..."}'
 
 
 def from_vegeta(text: str, folder: Path, place: Place) -> Entries:
-    """Read all targets, whose files lie beside theirs."""
+    """Read all targets, whose files lie next to theirs."""
     if text.lstrip().startswith("{"):
         entries = Entries(place, _JSON_HINT)
         for at, line in enumerate(text.splitlines(), 1):

@@ -133,7 +133,7 @@ def _configurations(answer: "QuantileAnswer") -> Drawn | None:
 
 
 def _runs(load: "Load", label: str) -> Drawn:
-    """The runs of each cell; beside calm figures those that were measured."""
+    """The runs of each cell; next to calm figures those that were measured."""
     cells = load["cells"]
     axis, charts = rows.strips(cells, label)
     unit, means = words.column([_mean(cell, label) for cell in cells])

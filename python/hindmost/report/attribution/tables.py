@@ -100,7 +100,7 @@ class Configuration(NamedTuple):
 
 
 def configurations(answer: "QuantileAnswer") -> tuple[Unit, list[Configuration]]:
-    """Every cell that the model speaks of, the lowest first, beside the multiple comparison with the best."""
+    """Every cell that the model covers, the lowest first, with the comparison with the best."""
     ranked = sorted(answer["predicted"], key=lambda one: math.inf if one["value"] is None else one["value"])
     unit, shown = words.column([(one["value"], one["low"], one["high"]) for one in ranked])
     compared = [(_key(one["levels"]), one) for one in answer["best"]]

@@ -1,1 +1,1 @@
-"""How rulers, profiles and predictions of co-location are shown."""
+"""How stressors, profiles and predictions of co-location are shown."""

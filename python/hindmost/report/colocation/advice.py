@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from hindmost.store.colocation import Advice
 
 _WORDS = {
-    "beside": "may run beside it, on processors of its own",
-    "supervised": "cards cannot tell: only under supervision",
+    "beside": "may run next to it, on processors of its own",
+    "supervised": "profiles cannot tell: only under supervision",
     "elsewhere": "must run elsewhere",
 }
 

@@ -1,4 +1,4 @@
-"""A server beside jobs, predicted and measured, for the terminal."""
+"""A server next to jobs, predicted and measured, for the terminal."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ def render_corun(document: CoRun, *, width: int | None = None, color: bool | Non
         As for `hindmost.report.measure.render_terminal`.
     """
     console = console_of(width, color)
-    answers = {job["job"]: f" (cards said {job['answer']})" for job in document["jobs"]}
+    answers = {job["job"]: f" (profiles said {job['answer']})" for job in document["jobs"]}
     loads: list[CoRun | AtLoad] = [document, *document["loads"]]
     for at in loads:
         loaded = at["loaded"]
         printed(
             console,
             f"{plain(document['server'])}, asked {number(loaded['asked_per_s'])} times a second"
-            f" ({loaded['busy']:.0%} of its processor): p50 {number(loaded['p50_us'])} us, p99"
-            f" {number(loaded['p99_us'])} us beside an inert ruler; {loaded['failed']} of"
+            f" ({loaded['busy']:.0%} of its processor): p50 {number(loaded['p50_us'])} µs, p99"
+            f" {number(loaded['p99_us'])} µs next to an inert stressor; {loaded['failed']} of"
             f" {loaded['requests']} requests failed",
         )
         for job in at["jobs"]:

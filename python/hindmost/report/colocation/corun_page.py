@@ -1,4 +1,4 @@
-"""The page of a server beside jobs: sensitivity and contentiousness as heat maps, predicted and measured."""
+"""The page of a server next to jobs: sensitivity and contentiousness as heat maps, predicted and measured."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _cell(share: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def _products(server: Sequence[Mapping[str, Any]], job: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Growth of p99 beside a ruler times what the job takes of it: where it would come from."""
+    """Growth of p99 next to a stressor times what the job takes of it: where it would come from."""
     taken = {axis["ruler"]: axis["contentiousness"] for axis in job}
     cells = []
     for axis in server:

@@ -1,4 +1,4 @@
-"""Programs beside each other, and how well that is predicted: for the terminal, and as a page."""
+"""Programs next to each other, and how well that is predicted: for the terminal, and as a page."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def render_pairs(document: Pairs, *, width: int | None = None, color: bool | Non
     names, method = document["programs"], document["method"]
     printed(
         console,
-        f"{len(names)} programs beside each other on {plain(document['processor']['name'])}, processors"
-        f" {document['placement']}: what each loses (rows) beside each; * told from nothing",
+        f"{len(names)} programs next to each other on {plain(document['processor']['name'])}, processors"
+        f" {document['placement']}: what each loses (rows) next to each; * told from nothing",
     )
     console.print()
     heads = " ".join(f"{plain(name)[:_WIDTH]:>{_WIDTH}}" for name in names)

@@ -1,4 +1,4 @@
-"""A profile card, and an answer from two, in words."""
+"""A profile, and an answer from two, in words."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def render_profile(card: Mapping[str, Any], *, width: int | None = None, color: bool | None = None) -> str:
-    """Write a card ``hindmost.profile/1`` for the terminal.
+    """Write a profile ``hindmost.profile/1`` for the terminal.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def _latency(console: Console, card: Mapping[str, Any]) -> None:
     printed(
         console,
         f"asked {number(loaded['asked_per_s'])} times a second: {loaded['busy']:.0%} of its processor, p50"
-        f" {number(loaded['p50_us'])} us, p99 {number(loaded['p99_us'])} us beside the inert ruler;"
+        f" {number(loaded['p50_us'])} µs, p99 {number(loaded['p99_us'])} µs next to the inert stressor;"
         f" {loaded['failed']} of {loaded['requests']} requests failed",
     )
     console.print()
@@ -151,7 +151,7 @@ def prometheus_text(found: Mapping[str, Any]) -> str:
     Examples
     --------
     >>> print(prometheus_text({"job": "zstd", "server": "kv", "answer": "yes", "worst": 0.02}))
-    # HELP hindmost_colocation_allowed Whether a job may run beside a server: 1 yes, 0 no, -1 unknown.
+    # HELP hindmost_colocation_allowed Whether a job may run next to a server: 1 yes, 0 no, -1 unknown.
     # TYPE hindmost_colocation_allowed gauge
     hindmost_colocation_allowed{job="zstd",server="kv"} 1
     # HELP hindmost_colocation_loss_bound Upper bound of the share of its rate that the server loses.
@@ -162,7 +162,7 @@ def prometheus_text(found: Mapping[str, Any]) -> str:
     labels = ",".join(f'{key}="{_escaped(str(found[key]))}"' for key in ("job", "server"))
     value = {"yes": 1, "no": 0, "unknown": -1}[found["answer"]]
     rows = (
-        ("allowed", "Whether a job may run beside a server: 1 yes, 0 no, -1 unknown.", value),
+        ("allowed", "Whether a job may run next to a server: 1 yes, 0 no, -1 unknown.", value),
         ("loss_bound", "Upper bound of the share of its rate that the server loses.", found["worst"]),
     )
     return "".join(

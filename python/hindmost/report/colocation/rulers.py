@@ -1,4 +1,4 @@
-"""A certificate of rulers: for the terminal, and as a picture."""
+"""A certificate of stressors: for the terminal, and as a picture."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def render_rulers(document: Mapping[str, Any], *, width: int | None = None, colo
     )
     printed(console, f"caches by their knees: {sizes}")
     for one in document["neighbours"]:
-        kept = "" if one["same_port"] is None else f", a ruler keeps {one['same_port']:.2f} beside itself"
+        kept = "" if one["same_port"] is None else f", a stressor keeps {one['same_port']:.2f} next to itself"
         printed(
             console,
             f"processor {one['cpu']}: {one['placement']} ({number(one['one_way_ns'])} ns one way{kept})",
@@ -68,7 +68,7 @@ def _rate(one: Mapping[str, Any]) -> str:
 
 
 def render_list(rulers: Sequence[Mapping[str, Any]]) -> str:
-    """Name all rulers, what each keeps busy, and what its work is counted in."""
+    """Name all stressors, what each keeps busy, and what its work is counted in."""
     lines = [f"{'ruler':<14} {'keeps busy':<12} counts"]
     for one in rulers:
         paper = " (as the paper printed it)" if one["paper"] else ""
@@ -77,7 +77,7 @@ def render_list(rulers: Sequence[Mapping[str, Any]]) -> str:
 
 
 def render_stress(document: Stress) -> str:
-    """Write what rulers did by hand."""
+    """Write what stressors did by hand."""
     lines = []
     for one in document["rulers"]:
         low, high = one["ghz"]

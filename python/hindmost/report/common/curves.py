@@ -10,10 +10,10 @@ from hindmost.store.measure import Curve, Series
 Values = list[float | None]
 
 FLATTENED_BY = 1.5
-"""Slip that makes the axis so much longer takes a third of latency's room; it has a chart of its own."""
+"""Send delay that lengthens the axis this much takes a third of latency's room; it gets its own chart."""
 
 FLOOR_US = 0.01
-"""What a log axis shows for a slip of zero; finer than the clock can tell."""
+"""What a log axis shows for a send delay of zero; finer than the clock can tell."""
 
 
 def rounded(value: float | None, digits: int = 4) -> float | None:
@@ -104,7 +104,7 @@ def thinned(series: Series, windows: int = 240) -> tuple[Series, int]:
 
 
 def flattening(latency: Curve | None, slip: Curve | None) -> bool:
-    """Whether slip lies so far below latency that one axis for both would leave latency flat."""
+    """Whether send delay lies so far below latency that one axis for both would leave latency flat."""
     high, low = ([v for v in drawable(curve)[1] if v is not None] for curve in (latency, slip))
     if not high or not low or max(low) > max(high) / 2:
         return False

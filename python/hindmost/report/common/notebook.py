@@ -36,7 +36,7 @@ def fragment(
     rows : sequence of mappings
         A table, numbers in microseconds; the first ones are shown.
     notes : sequence of str
-        What must be known beside the figures.
+        What must be known next to the figures.
     """
     colour = COLOURS.get(verdict, "#855800")
     head = f'<b style="color: {colour}; text-transform: uppercase">{escape(plain(verdict))}</b>'

@@ -17,7 +17,7 @@ IN_WORDS = {
 
 
 class Row(NamedTuple):
-    """One percentile of one side beside the first, written."""
+    """One percentile of one side next to the first, written."""
 
     name: str
     side: str

@@ -122,7 +122,7 @@ def _telling(doc: Measure) -> str | None:
 
 
 def clients_text(doc: Measure) -> str:
-    """Say how many instances there were and who contributed the slowest samples."""
+    """Say how many clients there were and who contributed the slowest samples."""
     clients = doc["clients"]
     if clients["instances"] < 2:
         return "one client"

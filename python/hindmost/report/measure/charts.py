@@ -101,7 +101,7 @@ def summary(doc: Measure, width: float) -> str | None:
 
 
 def capture(doc: Measure, width: float) -> str | None:
-    """Draw our quantile curves beside the packet capture's, of the same requests (paper, Figures 5 and 6)."""
+    """Draw our quantile curves and the capture's, of the same requests (paper, Figures 5 and 6)."""
     found = doc.get("capture")
     if not found:
         return None
@@ -226,7 +226,7 @@ def clients(doc: Measure, width: float) -> str | None:
     rows = sorted(doc["clients"]["by_quantile"], key=lambda row: row["q"])
     if doc["clients"]["instances"] < 2 or not rows:
         return None
-    plot = Plot(width, 270, "Share of samples by instance at each quantile", top=14)
+    plot = Plot(width, 270, "Share of samples by client at each quantile", top=14)
     x, y = plot.x(0.0, float(len(rows))), plot.y(0.0, 1.0)
     plot.axes(
         x,
@@ -243,7 +243,7 @@ def clients(doc: Measure, width: float) -> str | None:
             plot.bar(
                 (x(i) + gap, top, x(i + 1) - x(i) - 2 * gap, max(0.0, bottom - top)),
                 cls=f"instance i{index % 8}",
-                title=f"p{numbers.level_label(row['q'])}: instance {index} has {numbers.percent(share)}",
+                title=f"p{numbers.level_label(row['q'])}: client {index} has {numbers.percent(share)}",
             )
             below += share
     count = doc["clients"]["instances"]

@@ -24,7 +24,7 @@ LINES: dict[str, tuple[str, dict[str, str]]] = {
             "late_writing": "{} behind other sends",
             "late_reading": "{} behind replies",
             "late_waiting": "{} off CPU or asleep",
-            "own_slip": "slip p99 {} above that of its write calls alone",
+            "own_slip": "send delay p99 {} above that of its write calls alone",
         },
     ),
     "network": (
@@ -75,7 +75,7 @@ def lines(doc: Measure) -> list[tuple[str, str]]:
         if parts:
             rows.append((key, about + ", ".join(parts)))
     if found["neighbours"]:
-        rows.append(("beside it", neighbours(found)))
+        rows.append(("next to it", neighbours(found)))
     return rows
 
 

@@ -105,7 +105,7 @@ def kind_tables(doc: Measure) -> tables.Table | None:
 
 
 def instance_rows(doc: Measure) -> list[dict[str, str]]:
-    """Say for each instance how it did over the runs: least to greatest."""
+    """Say for each client how it did over the runs: least to greatest."""
     groups: dict[int, list[Any]] = {}
     for run in doc["runs"]:
         for one in run["instances"]:

@@ -7,7 +7,7 @@ from hindmost.store.measure import Compared, Measure
 
 
 class Proof(NamedTuple):
-    """One of our latencies beside the packet capture's, written."""
+    """One of our latencies next to the packet capture's, written."""
 
     what: str
     rows: list[tuple[str, str, str, str, str]]
@@ -56,7 +56,7 @@ def _proof(what: str, one: Compared) -> Proof:
 
 
 def proof_text(doc: Measure) -> str:
-    """Say in how many runs a packet capture is laid beside the measurement, and why in no more."""
+    """Say in how many runs a packet capture is laid next to the measurement, and why in no more."""
     found = doc.get("capture")
     if not found:
         return ""

@@ -32,7 +32,7 @@ def render_certificate(certificate: dict[str, Any], mean_busy_us: float) -> str:
         + (
             "no service time can be trusted now"
             if trusted is None
-            else f"service times from {trusted:g} us on can be trusted"
+            else f"service times from {trusted:g} µs on can be trusted"
         )
         + " (median within 1 %, p99 within 8 % of what was intended)",
         f"  CPU share {share:.2%}, {host['involuntary_switches']} times taken off it,"
@@ -42,13 +42,13 @@ def render_certificate(certificate: dict[str, Any], mean_busy_us: float) -> str:
             else ""
         )
         + (f" {steal:.2%} stolen," if steal is not None else "")
-        + f" {gaps['over_5us']} pauses above 5 us, the longest {gaps['longest_ns'] / 1e3:,.0f} us",
+        + f" {gaps['over_5us']} pauses above 5 us, the longest {gaps['longest_ns'] / 1e3:,.0f} µs",
         f"  the clock takes {certificate['clock_read_ns']:.0f} ns to read, a thread's CPU clock"
-        f" {certificate['cpu_clock_read_ns'] / 1e3:.2g} us",
+        f" {certificate['cpu_clock_read_ns'] / 1e3:.2g} µs",
     ]
     if trusted is None or mean_busy_us < trusted:
         lines.append(
-            f"  this clone's mean of {mean_busy_us:.4g} us lies below that: its tail will be the host's;"
+            f"  this clone's mean of {mean_busy_us:.4g} µs lies below that: its tail will be the host's;"
             " leave the processors alone, or simulate"
         )
     return "\n".join(lines) + "\n"
@@ -103,7 +103,7 @@ def _host(account: dict[str, Any]) -> str:
     if not gaps["over_5us"]:
         return text + "; no pause above 5 us in a service"
     text += (
-        f"; {gaps['over_5us']} pauses above 5 us in services, the longest {gaps['longest_ns'] / 1e3:,.0f} us"
+        f"; {gaps['over_5us']} pauses above 5 us in services, the longest {gaps['longest_ns'] / 1e3:,.0f} µs"
     )
     if p99_ns:
         text += f", {gaps['longest_ns'] / p99_ns:.3g} times p99"

@@ -27,7 +27,7 @@ def render_trace_page(document: Mapping[str, Any], before: Mapping[str, Any] | N
     document : dict
         ``hindmost.trace/1``.
     before : dict, optional
-        An earlier trace, to be shown beside this one.
+        An earlier trace, to be shown next to this one.
     """
     who, others = document["who"], document.get("taken")  # documents of before have no such
     calm = others is None or others["calm"]

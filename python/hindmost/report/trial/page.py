@@ -101,7 +101,7 @@ def ratios(document: Trial, width: float) -> str | None:
 
 
 def _places(document: Trial) -> list[float]:
-    """Where levels stand on an axis: numbers of one unit where they are, else one beside the other."""
+    """Where levels stand on an axis: numbers of one unit where they are, else one next to the other."""
     found = numbers_of([one["level"] for one in document["levels"]])
     return [float(place) for place in range(len(document["levels"]))] if found is None else found[0]
 

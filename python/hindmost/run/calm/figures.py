@@ -107,9 +107,9 @@ def run_calm(
     raw : mapping
         The run's latency quantiles in microseconds: they are the calm ones where nothing was taken.
     alone : sequence of mapping
-        What each instance can say of its quantiles by itself, in microseconds.
+        What each client can say of its quantiles by itself, in microseconds.
     read : callable, optional
-        Gives the times of an instance's requests.
+        Gives the times of a client's requests.
 
     Raises
     ------
@@ -349,7 +349,7 @@ def _microseconds(one: Estimate) -> Estimate:
 def _together(
     parts: Sequence[Mapping[str, Estimate]], names: Sequence[str], plan: MeasurePlan
 ) -> dict[str, Estimate]:
-    """Intervals of instances as one: thefts and queue are common to them, so that they err together."""
+    """Intervals of clients as one: thefts and queue are common to them, so that they err together."""
 
     def one(name: str) -> Estimate:
         value, low, high = ([getattr(part[name], end) for part in parts] for end in ("value", "low", "high"))

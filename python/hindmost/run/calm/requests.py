@@ -1,4 +1,4 @@
-"""Due, sent and done times of single requests: the uniform sample that each instance keeps."""
+"""Due, sent and done times of single requests: the uniform sample that each client keeps."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Kept:
 
 
 def kept(folder: Path, index: int) -> Kept:
-    """Read an instance's kept requests.
+    """Read a client's kept requests.
 
     Raises
     ------

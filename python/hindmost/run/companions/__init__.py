@@ -28,13 +28,13 @@ class Companions:
         self._over = False
 
     def enter(self, stack: ExitStack) -> None:
-        """No instance runs yet."""
+        """No client runs yet."""
         for one in self._well(self._companions):
             with self._fault_kept(one):
                 one.enter(stack)
 
     def measuring(self, ports: Sequence[int]) -> None:
-        """All instances are warm; the measurement is ordered when this returns."""
+        """All clients are warm; the measurement is ordered when this returns."""
         for one in self._well(reversed(self._companions)):
             with self._fault_kept(one):
                 one.measuring(ports)

@@ -1,4 +1,4 @@
-"""The packet capture beside a run, where one is asked for; nothing is left of it but the matched requests."""
+"""The packet capture next to a run, if one is wanted; only the matched requests are kept."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class PacketCapture(Companion):
         self._witness.over()
 
     def record(self) -> dict[str, Any]:
-        """Match the requests of all instances; how many were."""
+        """Match the requests of all clients; how many were."""
         return {"witness": self._witness.matched(self.scene.plan.clients)}
 
 

@@ -57,10 +57,10 @@ class Companion:
         return True
 
     def enter(self, stack: ExitStack) -> None:
-        """The server listens, no instance runs yet; what has to be undone goes onto the stack."""
+        """The server listens, no client runs yet; what has to be undone goes onto the stack."""
 
     def measuring(self, ports: Sequence[int]) -> None:
-        """All instances are warm, and the measurement has not been ordered yet.
+        """All clients are warm, and the measurement has not been ordered yet.
 
         Parameters
         ----------
@@ -69,8 +69,8 @@ class Companion:
         """
 
     def over(self) -> None:
-        """The measurement is over; instances still write their files."""
+        """The measurement is over; clients still write their files."""
 
     def record(self) -> dict[str, Any]:
-        """What goes into ``run.json``; the instances' files are in the run's folder."""
+        """What goes into ``run.json``; the clients' files are in the run's folder."""
         return {}

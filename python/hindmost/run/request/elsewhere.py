@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def places_of(hosts: Hosts, *, clients: int | None, threads: int, server: tuple[int, ...]) -> Allotment:
-    """Share out the instances over hosts.
+    """Share out the clients over hosts.
 
     Parameters
     ----------

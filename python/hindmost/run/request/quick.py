@@ -18,7 +18,7 @@ SETTINGS = {"runs": str(RUNS), "duration": "2s", "warmup": "1s", "remake": "0", 
 lie beyond p99, and 20 beyond p99.9, which is why that is left out."""
 PLAN: dict[str, Any] = {"quick": True, "calibration_s": 0.25}
 FREE = ("quantiles",)
-"""What may be given beside it."""
+"""What may be given next to it."""
 FULL_S = (150, 450)
 """What 10 to 30 runs of 10 s take, with warm-up and start."""
 

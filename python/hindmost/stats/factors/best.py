@@ -25,7 +25,7 @@ _WORK = 40_000_000
 
 @dataclass(frozen=True, slots=True)
 class Behind:
-    """One cell beside the best of the others, in the unit of the fit (a difference of logarithms for log).
+    """One cell next to the best of the others, in the unit of the fit (a difference of logarithms for log).
 
     ``value``: of the cell (in the unit of the fit). ``behind``: its value less the best other's, negative for
     the best. ``low``, ``high``: simultaneous bounds. ``tied``: whether it may be the best.

@@ -44,7 +44,7 @@ def joint_draws(
     ----------
     fits
         One a quantile, all from the same runs in the same order. Other loads are other runs: draw them with
-        another seed, and put them beside these as columns.
+        another seed, and put them next to these as columns.
     codings
         Which coefficients of each fit.
     draws, seed

@@ -1,6 +1,6 @@
-"""Two latencies of the same requests beside each other: Treadmill's Figures 5 and 6.
+"""Two latencies of the same requests next to each other: Treadmill's Figures 5 and 6.
 
-The paper lays the distribution that a load tester reports beside the one that tcpdump saw (ISCA 2016, III-C):
+The paper compares the distribution of a load tester with that of tcpdump (ISCA 2016, III-C):
 a load tester that adds a constant is right about the server; one whose distance grows with the percentile, or
 with the load, measures its own queue.
 """

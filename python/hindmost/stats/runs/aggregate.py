@@ -1,8 +1,8 @@
-"""From instances to the run: take the quantile at each instance first, then combine.
+"""From clients to the run: take the quantile at each client first, then combine.
 
-Merging the samples of all instances first lets the worst-placed instance decide the merged tail (Treadmill,
-ISCA 2016, II-B and Figure 2), so the paper takes the metric at each instance and aggregates the metrics
-(III-B). The merged quantile is shown beside it, for contrast only.
+Merging the samples of all clients first lets the worst-placed client decide the merged tail (Treadmill,
+ISCA 2016, II-B and Figure 2), so the paper takes the metric at each client and aggregates the metrics
+(III-B). The merged quantile is shown next to it, for contrast only.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ Aggregate = Literal["mean", "median"]
 
 
 def run_value(instance_values: Sequence[float], how: Aggregate = "mean") -> float:
-    """One run's value of a quantile from its instances' values.
+    """One run's value of a quantile from its clients' values.
 
     Parameters
     ----------
     instance_values
-        The same quantile at each instance, any unit; ``math.inf`` where an instance was infinitely late.
+        The same quantile at each client, any unit; ``math.inf`` where a client was infinitely late.
     how
-        ``"mean"`` is infinite as soon as one instance is; ``"median"`` as soon as half of them are.
+        ``"mean"`` is infinite as soon as one client is; ``"median"`` as soon as half of them are.
 
     Raises
     ------
     ValueError
-        If there is no instance, a value is NaN, or `how` is unknown.
+        If there is no client, a value is NaN, or `how` is unknown.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def run_value(instance_values: Sequence[float], how: Aggregate = "mean") -> floa
     x = np.asarray(instance_values, dtype=np.float64)
     if x.ndim != 1 or x.size == 0 or np.isnan(x).any():
         raise ArgumentError(
-            "bad-argument", "expected at least one instance value and no NaN", argument="values"
+            "bad-argument", "expected at least one client value and no NaN", argument="values"
         )
     if how == "mean":
         return float(x.mean())

@@ -67,7 +67,7 @@ _Z_DECIDES = 1.96 + 0.8416
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """One percentile of the second side beside that of the first.
+    """One percentile of the second side next to that of the first.
 
     Attributes
     ----------

@@ -3,7 +3,7 @@
 What is asked is whether a *typical* run stays below the limit: the median over runs, by order statistics,
 which holds for every law of runs (`typical`). The mean cannot be decided on shared machines: where one run in
 twenty is twenty times slower, eight runs miss it in two of three steps. How many runs lay above the limit is
-told beside the answer.
+told next to the answer.
 
 A point below the limit proves nothing: of two rates whose true p99 is the limit itself, one looks good by
 chance half of the time. Looking again after each run finds by chance what it looks for: intervals that err in

@@ -1,8 +1,8 @@
-"""Is one instance slower than the others? A client with a slow link, seen in its own quantiles.
+"""Is one client slower than the others? A client with a slow link, seen in its own quantiles.
 
-Per run, each instance's quantile over the median of the others', as a logarithm: what all share (the
+Per run, each client's quantile over the median of the others', as a logarithm: what all share (the
 server's state, the run's load) cancels. Over runs, a one-sided t test of whether it is slower by more than
-`MATTERS`; at `FALSE_ALARM` over all instances together (Bonferroni). Ownership (`ownership.py`) looks at the
+`MATTERS`; at `FALSE_ALARM` over all clients together (Bonferroni). Ownership (`ownership.py`) looks at the
 tail of all requests; this also sees a client that is slow throughout.
 """
 
@@ -24,7 +24,7 @@ LEAST_RUNS = 3
 
 @dataclass(frozen=True, slots=True)
 class Odd:
-    """Instance ``index`` is ``ratio`` times as slow as the others; ``p_value`` is for all looks together."""
+    """Client ``index`` is ``ratio`` times as slow as the others; ``p_value`` is for all looks together."""
 
     index: int
     ratio: float
@@ -32,12 +32,12 @@ class Odd:
 
 
 def odd_instances(values: Sequence[Sequence[float]]) -> list[Odd]:
-    """Instances that are slower than the others, the slowest first.
+    """Clients that are slower than the others, the slowest first.
 
     Parameters
     ----------
     values
-        A latency quantile by run and instance, shape ``(runs, instances)``; all positive. Runs in which one
+        A latency quantile by run and client, shape ``(runs, instances)``; all positive. Runs in which one
         is infinite are left out.
 
     Raises
@@ -51,7 +51,7 @@ def odd_instances(values: Sequence[Sequence[float]]) -> list[Odd]:
     [2]
     """
     if len({len(run) for run in values}) > 1:
-        raise ValueError("every run must have a value of every instance")
+        raise ValueError("every run must have a value of every client")
     x = np.asarray([run for run in values if all(map(math.isfinite, run))], dtype=np.float64)
     if x.ndim != 2 or x.shape[0] < LEAST_RUNS or x.shape[1] < 2:
         return []

@@ -1,13 +1,13 @@
-"""Does one instance own the slowest requests? The paper's Figure 2, with a rule for the warning.
+"""Does one client own the slowest requests? The paper's Figure 2, with a rule for the warning.
 
-The rule. Let ``f`` be an instance's fair share (its share of all requests) and ``s`` its share of the
+The rule. Let ``f`` be a client's fair share (its share of all requests) and ``s`` its share of the
 requests above the threshold. It *owns* them when both hold:
 
-1. **It matters**: ``(1 - s) / (1 - f) <= 2/3``. Left to the other instances, requests above the threshold
+1. **It matters**: ``(1 - s) / (1 - f) <= 2/3``. Left to the other clients, requests above the threshold
    would be a third rarer: their "slowest 1 %" would be a slowest 0.67 %, so the merged percentile speaks
-   mostly of one client. Among 2 equal instances that is s >= 67 %, among 4 s >= 50 %, among 8 s >= 42 %;
-   with many instances s >= 33 % whatever f.
-2. **It is not chance**: ``s > f`` in a one-sided test at 0.001 over all instances together (Bonferroni).
+   mostly of one client. Among 2 equal clients that is s >= 67 %, among 4 s >= 50 %, among 8 s >= 42 %;
+   with many clients s >= 33 % whatever f.
+2. **It is not chance**: ``s > f`` in a one-sided test at 0.001 over all clients together (Bonferroni).
 
 Slow requests come in bursts (one stall delays everything that was due in it), so counts are over-dispersed
 and a plain binomial or chi-square test finds an owner where there is none. With counts of three or more
@@ -39,8 +39,8 @@ _RUNS_TO_MEASURE = 3
 class Ownership:
     """Who contributes the slowest requests.
 
-    ``shares`` and ``fair`` have one entry an instance and sum to 1 (``shares`` is empty when no request
-    lies above the threshold); ``owner`` is an instance index or None; ``p_value`` belongs to the instance
+    ``shares`` and ``fair`` have one entry a client and sum to 1 (``shares`` is empty when no request
+    lies above the threshold); ``owner`` is a client index or None; ``p_value`` belongs to the client
     with the greatest excess, already corrected for having looked at all; ``dispersion`` is 1 for
     independent requests.
     """
@@ -54,7 +54,7 @@ class Ownership:
 
 
 def owners(counts_above: npt.ArrayLike, counts_total: npt.ArrayLike) -> Ownership:
-    """Shares of the requests above a threshold by instance, and the instance that owns them, if one does.
+    """Shares of the requests above a threshold by client, and the client that owns them, if one does.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def owners(counts_above: npt.ArrayLike, counts_total: npt.ArrayLike) -> Ownershi
         return Ownership((), _floats(fair), None, None, 1.0, "no request lies above the threshold")
     shares = above.sum(axis=0) / slow
     if instances == 1:
-        return Ownership((1.0,), (1.0,), None, None, 1.0, "one instance: nothing to compare it with")
+        return Ownership((1.0,), (1.0,), None, None, 1.0, "one client: nothing to compare it with")
 
     dispersion, df = _dispersion(above, shares)
     p = _p_values(shares, fair, float(slow), dispersion, df)
@@ -94,7 +94,7 @@ def owners(counts_above: npt.ArrayLike, counts_total: npt.ArrayLike) -> Ownershi
     matters = (1.0 - shares[first]) <= RARER_WITHOUT * (1.0 - fair[first])
     owner = first if matters and p_value < FALSE_ALARM else None
     text = (
-        f"instance {first} sends {fair[first]:.0%} of the requests and {shares[first]:.0%} of the slowest"
+        f"client {first} sends {fair[first]:.0%} of the requests and {shares[first]:.0%} of the slowest"
         f" (p = {p_value:.2g}, dispersion {dispersion:.3g}{' measured' if df else ' assumed'}): "
     )
     if owner is not None:
@@ -102,7 +102,7 @@ def owners(counts_above: npt.ArrayLike, counts_total: npt.ArrayLike) -> Ownershi
     elif matters:
         text += "much, but these counts cannot tell it from chance"
     else:
-        text += "no instance owns the tail"
+        text += "no client owns the tail"
     return Ownership(_floats(shares), _floats(fair), owner, p_value, dispersion, text)
 
 
@@ -112,20 +112,20 @@ def _checked(above: npt.ArrayLike, total: npt.ArrayLike) -> tuple[Floats, Floats
     if a.shape != t.shape or a.ndim != 2 or a.size == 0:
         raise ArgumentError(
             "bad-argument",
-            f"counts above {a.shape} and in total {t.shape} must have one shape (runs, instances)",
+            f"counts above {a.shape} and in total {t.shape} must have one shape (runs, clients)",
             argument="counts_total",
         )
     if not (a >= 0.0).all() or not (t >= a).all() or not (t.sum(axis=0) > 0.0).all():
         raise ArgumentError(
             "bad-argument",
-            "counts must satisfy 0 <= above <= total, with requests at every instance",
+            "counts must satisfy 0 <= above <= total, with requests at every client",
             argument="counts_above",
         )
     return a, t
 
 
 def _dispersion(above: Floats, shares: Floats) -> tuple[float, int]:
-    """Pearson's chi-square per degree of freedom of runs by instances, and those degrees (0: assumed)."""
+    """Pearson's chi-square per degree of freedom of runs by clients, and those degrees (0: assumed)."""
     live = above[above.sum(axis=1) > 0.0][:, shares > 0.0]
     df = (live.shape[0] - 1) * (live.shape[1] - 1)
     if live.shape[0] < _RUNS_TO_MEASURE or df == 0:

@@ -76,7 +76,7 @@ class RunsOff:
 
 @dataclass(frozen=True, slots=True)
 class Typical:
-    """Median and mean over runs beside each other; ``claims``: what the mean is about.
+    """Median and mean over runs next to each other; ``claims``: what the mean is about.
 
     The plan says beforehand which of both is quoted. Chosen by whether a run is off, the mean would be quoted
     exactly where a rare state was missed: of 10 runs with a state of 1 % that is 20 times slower its interval

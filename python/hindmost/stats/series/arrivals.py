@@ -1,7 +1,7 @@
 """Did the requests leave as ordered? Distances between the gaps seen and the law asked for.
 
 At a hundred thousand gaps a test rejects differences that do not matter, so the *distance* decides and tests
-stand beside it: Kolmogorov's distance with the interval that Dvoretzky, Kiefer and Wolfowitz (1956; constant
+stand next to it: Kolmogorov's distance with the interval that Dvoretzky, Kiefer and Wolfowitz (1956; constant
 by Massart, 1990) guarantee, Anderson and Darling's statistic on a thinned sample, and the index of dispersion
 of counts over several spans, which sees clumps that gaps alone do not (load-testers notes, goals 2).
 """
@@ -119,7 +119,7 @@ class Variation:
 
 
 def variation(bins: Bins, mean: float, cumulants: Sequence[float], parts: int) -> Variation:
-    """C^2 of the gaps of workers that take turns, about the mean asked for, beside that of their law.
+    """C^2 of the gaps of workers that take turns, about the mean asked for, next to that of their law.
 
     Parameters
     ----------

@@ -378,8 +378,8 @@ def interval_by_blocks(
 ) -> tuple[float, float]:
     """Interval of the last blocks' ratio to the baseline by a moving-block bootstrap (Künsch 1989).
 
-    Beside the t interval of `Detector.judge`, from the same blocks: it takes no law for granted, and covers a
-    little less where the baseline is short. NaN ends where that has fewer than 12 blocks.
+    It uses the blocks of `Detector.judge`'s t interval, assumes no law, and covers a little less where the
+    baseline is short. NaN ends where that has fewer than 12 blocks.
 
     Parameters
     ----------

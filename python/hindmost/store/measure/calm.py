@@ -37,7 +37,7 @@ class RunCalm(TypedDict):
 
 
 class Calm(TypedDict):
-    """Calm latency over runs, beside latency and never instead of it.
+    """Calm latency over runs, next to latency and never instead of it.
 
     ``latency_us`` as that of the measurement, over the ``runs`` of ``of`` that have calm figures; empty where
     it is ``refused`` for all of them. ``taken_share``, ``counted_share``: means over these runs; ``thefts``

@@ -10,7 +10,7 @@ Rules that hold everywhere in the document:
   ``created`` are ISO 8601 in UTC.
 - ``"inf"`` is *infinitely late*: that quantile was reached by unsent or timed-out requests. ``null`` is not
   known: ``low`` and ``high`` of one run, which cannot carry an interval. What was not measured has no key.
-- Quantiles are labelled by their percentile, ``p50``, ``p99.9``; ``mean`` stands beside them.
+- Quantiles are labelled by their percentile, ``p50``, ``p99.9``; ``mean`` stands next to them.
 - ``due = done + errors + timeouts + unsent``; ``misses`` are part of ``done``. ``codes`` (of HTTP) add up to
   ``done`` and ``errors``, less those that were no whole reply.
 - ``connect_us`` is there where connections were made in every run's measurement; ``latency_us`` and
@@ -83,7 +83,7 @@ class SharesAt(TypedDict):
 
 
 class Clients(TypedDict):
-    """Decomposition of the merged distribution by instance (paper, Figure 2)."""
+    """Decomposition of the merged distribution by client (paper, Figure 2)."""
 
     instances: Count
     pacing: Literal["spin", "sleep"]

@@ -25,7 +25,7 @@ class HostChannel(TypedDict):
 
 
 class LoadHost(TypedDict):
-    """One load machine: its instances, their latency (mean over them and runs), their part in the tail."""
+    """One load machine: its clients, their latency (mean over them and runs), their part in the tail."""
 
     host: str
     hostname: str

@@ -7,7 +7,7 @@ from hindmost.store.types import Count, Number
 
 
 class Figure(TypedDict):
-    """One thing that the instrument watched of itself, beside its limits.
+    """One thing that the instrument watched of itself, next to its limits.
 
     A ``share`` is of the time, or of requests; above ``mind_above`` it is worth a word, above ``grave_above``
     it can cost the verdict. Limits that depend on a quantile are those of the highest one asked for. ``mark``

@@ -9,7 +9,7 @@ from hindmost.store.types import Count, Label, Number
 
 
 class Margin(TypedDict):
-    """A figure beside a packet capture, over runs; a difference may be negative."""
+    """A figure next to a packet capture, over runs; a difference may be negative."""
 
     value: Annotated[float, msgspec.Meta(description="microseconds")]
     low: Number
@@ -26,7 +26,7 @@ class Differences(TypedDict):
 
 
 class Compared(TypedDict):
-    """One of our latencies beside the capture's, of the same requests.
+    """One of our latencies next to the capture's, of the same requests.
 
     ``gap_us`` is the distance of the two quantiles; ``request_us`` the differences request by request, of the
     requests about that quantile of the capture's. ``constancy_us`` is the largest less the least gap up to

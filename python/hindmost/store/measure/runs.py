@@ -1,4 +1,4 @@
-"""What one run says, instance by instance, in time, and when the runs ended."""
+"""What one run says, client by client, in time, and when the runs ended."""
 
 from typing import Any, Literal, NotRequired, TypedDict
 
@@ -28,7 +28,7 @@ class DueGaps(TypedDict):
 
 
 class Arrivals(TypedDict):
-    """How the gaps between an instance's sends differ from the law asked for.
+    """How the gaps between a client's sends differ from the law asked for.
 
     ``distance`` is Kolmogorov's, with its 95 % interval; ``dispersion`` is the index of dispersion of counts
     by span (1 for a Poisson process, 0 for equal gaps), ``dispersion_error`` what chance alone gives it.
@@ -45,7 +45,7 @@ class Arrivals(TypedDict):
 
 
 class Alone(TypedDict):
-    """What one instance in one run can say of a quantile by itself, valid under autocorrelation.
+    """What one client in one run can say of a quantile by itself, valid under autocorrelation.
 
     ``low`` and ``high`` are null when the run is ``too_short`` for an interval; ``need``: how many times
     longer it should be.
@@ -79,7 +79,7 @@ class Instance(TypedDict):
 
 
 class Run(TypedDict):
-    """All instances against one start of the server; ``set_aside``: why it does not count."""
+    """All clients against one start of the server; ``set_aside``: why it does not count."""
 
     run: int
     seed: int
@@ -171,7 +171,7 @@ class OverRuns(TypedDict):
 class Outstanding(TypedDict):
     """How many requests each arrival found outstanding before it was sent (paper, Figure 1).
 
-    Counted within one worker of one instance; ``connections`` is how many that worker has.
+    Counted within one worker of one client; ``connections`` is how many that worker has.
     """
 
     values: list[int]

@@ -1,4 +1,4 @@
-"""What fresh runs say of the recommended setting beside the present one (Treadmill, Figure 12).
+"""What fresh runs say of the recommended setting next to the present one (Treadmill, Figure 12).
 
 The setting was chosen because it looked least, so its own runs flatter it (the winner's curse): only fresh
 ones count. They are made in pairs, whose order is drawn, and compared by the signed ranks of their

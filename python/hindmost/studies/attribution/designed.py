@@ -23,7 +23,7 @@ from hindmost.targets import Managed, parse_target
 BLOCKS = (10, 20)
 """Ten before the first look: with fewer, intervals are too short when runs come in two kinds."""
 RESTART_S = 0.8
-"""What a run takes beside warm-up and measurement: knobs, starting a server, calibrating, writing files."""
+"""What a run takes next to warm-up and measurement: knobs, starting a server, calibrating, writing files."""
 
 
 def planned(file: StudyFile, measure: MeasurePlan, *, dry: bool = False) -> AttributionPlan:

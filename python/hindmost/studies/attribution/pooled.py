@@ -1,4 +1,4 @@
-"""The paper's estimand beside ours: the quantile of all requests of a cell together."""
+"""The paper's estimand next to ours: the quantile of all requests of a cell together."""
 
 from __future__ import annotations
 

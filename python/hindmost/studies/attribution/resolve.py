@@ -154,7 +154,7 @@ def _refuse_too_few(file: StudyFile) -> None:
 
 
 def _beside(file: StudyFile, folder: Path) -> StudyFile:
-    """Files that a study file names lie beside it; their whole paths are kept, to go on from anywhere."""
+    """Files that a study file names lie next to it; their whole paths are kept, to go on from anywhere."""
     changes: dict[str, Any] = {}
     if (folder / file.target).is_file():
         changes["target"] = str((folder / file.target).resolve())

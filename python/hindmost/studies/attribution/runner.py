@@ -47,7 +47,7 @@ class Runner:
     look : callable, optional
         Told where a run stands.
     fleet : Fleet, optional
-        Where the load instances run; default: this machine.
+        Where the load clients run; default: this machine.
 
     Attributes
     ----------

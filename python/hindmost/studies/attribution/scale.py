@@ -26,7 +26,7 @@ class Smallest:
         >>> Smallest(0.05).text, Smallest(us=20.0).text
         ('5%', '20 us')
         """
-        return f"{self.us:g} us" if self.share is None else f"{100 * self.share:g}%"
+        return f"{self.us:g} µs" if self.share is None else f"{100 * self.share:g}%"
 
 
 @dataclass(frozen=True, slots=True)

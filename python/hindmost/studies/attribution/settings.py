@@ -78,7 +78,7 @@ def _at_level(found: Found, one: Crossing, place: int) -> Value:
 
 
 def ranked(plan: AttributionPlan, found: Found) -> list[documents.Candidate]:
-    """Cells beside the best of the others (Hsu), the least figure first."""
+    """Cells next to the best of the others (Hsu), the least figure first."""
     if found.fit is None:
         return []
     among = [cell for cell in found.fit.spoken_of if allowed(plan, cell) and told(found, cell)]

@@ -1,4 +1,4 @@
-"""A server beside real jobs, under load: what cards predict, and what comes of it."""
+"""A server next to real jobs, under load: what profiles predict, and what comes of it."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ def corun(
     seed: int = 1,
     say: Callable[[str], None] = lambda _: None,
 ) -> CoRun:
-    """Start the server of a card, ask it as it was asked for its card, and run each job beside it.
+    """Start the server of a profile, ask it as it was asked for its profile, and run each job next to it.
 
     Parameters
     ----------
     server, jobs : dict
-        Cards; the server's with ``loaded``.
+        Profiles; the server's with ``loaded``.
     rates : sequence of float
-        Further loads after that of the card, each heavier than the card's; requests a second.
+        Further loads after that of the profile, each heavier than the profile's; requests a second.
     within : float
         How much its p99 may grow: what is promised.
     cpu, other : optional
@@ -71,8 +71,8 @@ def corun(
     Raises
     ------
     UsageError
-        The server's card tells no latency, two jobs have one name, cards are of other processors, or a rate
-        is not above the card's.
+        The server's profile has no latency, two jobs have one name, profiles are of other processors, or a
+        rate is not above the profile's.
     TargetError
         The server or a job cannot be started, or ends.
     Inconclusive
@@ -181,7 +181,7 @@ class _Place:
             started = time.monotonic()
             while True:
                 program = shlex.join(server["command"][:1])
-                self.say(f"{rate:g} requests/s, round {len(seen) + 1}: {program} beside each job")
+                self.say(f"{rate:g} requests/s, round {len(seen) + 1}: {program} next to each job")
                 states = [*_TAKEN, *runners]
                 self.order.shuffle(states)
                 windows = []
@@ -216,7 +216,7 @@ class _Under:
         ]
 
     def at(self, within: float, lighter: _Under | None = None) -> AtLoad:
-        """What cards, and what was seen under a lighter load, predict, and how far off that is."""
+        """What profiles, and what was seen under a lighter load, predict, and how far off that is."""
         alone = self.services("null")
         solo = Solo(np.concatenate(alone), self.rate) if enough(alone) else None
         ran = [self._beside(job, within, solo, lighter) for job in self.jobs]
@@ -244,7 +244,7 @@ class _Under:
         }
 
     def grown(self, name: str) -> tuple[float, float, float] | None:
-        """Loss of rate, growth of p50 and p99 beside a job; None where one was not told."""
+        """Loss of rate, growth of p50 and p99 next to a job; None where one was not told."""
         grown = growth(self.seen, name, "null")
         told = (shares_lost(self.seen, name, "program", ("null", True)), grown["p50"], grown["p99"])
         lost, p50, p99 = (None if one is None else one["value"] for one in told)

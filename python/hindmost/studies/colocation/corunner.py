@@ -1,4 +1,4 @@
-"""A batch job in a ruler's place: it works while a window lasts, and stands still between windows."""
+"""A batch job in a stressor's place: it works while a window lasts, and stands still between windows."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class CoRunner:
         self._launched.end()
 
     def run(self, window: str) -> str:
-        """Work for a window as a ruler does; its work is a window, and costs its CPU time."""
+        """Work for a window as a stressor does; its work is a window, and costs its CPU time."""
         asked = json.loads(window)
         time.sleep(max(0.0, (asked["start_ns"] - _engine.monotonic_ns()) / 1e9))
         before = self._launched.cpu_time.ns()

@@ -1,4 +1,4 @@
-"""Programs beside each other, all pairs: what predictors learn from, and are scored by."""
+"""Programs next to each other, all pairs: what predictors learn from, and are scored by."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ def pairs(
     seed: int = 1,
     say: Callable[[str], None] = lambda _: None,
 ) -> Pairs:
-    """Run every program of some cards beside every other, and beside itself, a window at a time.
+    """Run every program of some profiles next to every other, and next to itself, a window at a time.
 
     Parameters
     ----------
     cards : sequence of dict
         Of programs whose work is lines on stdout, or runs.
     cpu, other : optional
-        Where programs run, and those beside them (`hindmost.studies.colocation.rulers.places`).
+        Where programs run, and those next to them (`hindmost.studies.colocation.rulers.places`).
     window_ms, budget_s : float
         Of a window; when the last round begins at the latest, after four.
     real_time : bool
@@ -71,7 +71,7 @@ def pairs(
     Raises
     ------
     UsageError
-        Cards of one name, of servers, of units in a file, or of another processor.
+        Profiles of one name, of servers, of units in a file, or of another processor.
     TargetError
         A program cannot be started, or ends.
     Inconclusive
@@ -100,7 +100,7 @@ def pairs(
         started, rounds = time.monotonic(), 0
         while True:
             rounds += 1
-            say(f"round {rounds}: {len(names)} programs, each beside each")
+            say(f"round {rounds}: {len(names)} programs, each next to each")
             for name in order.sample(names, len(names)):
                 windows = []
                 for companion in order.sample([_INERT, *names], len(names) + 1):

@@ -1,4 +1,4 @@
-"""Which processor this is: rates, certificates and cards hold for one model."""
+"""Which processor this is: rates, certificates and profiles hold for one model."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def chosen(cpu: int | None, option: str = "--cpu") -> int:
 
 
 def pair(cpu: int | None) -> tuple[int, int]:
-    """The processor of the program, and one for rulers: its nearest by number."""
+    """The processor of the program, and one for stressors: its nearest by number."""
     cpus = allowed()
     if len(cpus) < 2:
         raise HostUnfit(

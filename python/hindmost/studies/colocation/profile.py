@@ -1,4 +1,4 @@
-"""A profile card: what a program loses beside each ruler, and what it takes of it."""
+"""A profile: what a program loses next to each stressor, and what it takes of it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ RULERS = (
     "kernel_entry",
     "page_fault",
 )
-"""A ruler a resource, those that nothing shares across cores (``fp_mul``, ``int_add``) as controls."""
+"""A stressor a resource, those that nothing shares across cores (``fp_mul``, ``int_add``) as controls."""
 PROBED_REQUESTS = 1000
 """Of a probe in a window: ten are beyond its p99."""
 LEAST_PROBED = 100
@@ -77,19 +77,19 @@ def profile(
     ----------
     command : sequence of str
     name : str, optional
-        Of the card; the program's.
+        Of the profile; the program's.
     units : Units, optional
         Where units of work are counted; lines on its stdout. ``"cpu"``: it ends, and each run is a unit. A
         source of latency: it is a server, which this probe asks, and an answered request is a unit.
     rulers : sequence of str
     cpu, other : optional
-        Of the program, and where rulers run (`hindmost.studies.colocation.rulers.places`).
+        Of the program, and where stressors run (`hindmost.studies.colocation.rulers.places`).
     window_ms, budget_s : float, optional
         Length of a window, 40 ms or `PROBED_REQUESTS` of a probe; when the last round begins at the latest,
         10 s or 60 s.
     real_time : bool
-        Whether program and rulers ask to go before all that is not real-time; never beside a server, which
-        shares its processor with the kernel's own work.
+        Whether program and stressors ask for real-time priority; never next to a server, which shares its
+        processor with the kernel's own work.
     seed : int
         Of the order of windows.
     say : callable
@@ -115,7 +115,7 @@ def profile(
     rate = units.document["probe"]["rate"] if isinstance(units, LatencySource) else None
     window_ms, budget_s = _lengths(window_ms, budget_s, rate)
     real_time = real_time and rate is None
-    say(f"rulers on processor {cpus[1]}")
+    say(f"stressors on processor {cpus[1]}")
     knees = json.dumps(asked(_engine.cache_knees, cpus[1], seed))
     with tempfile.TemporaryDirectory() as folder:
         beside = made(("null", *rulers), knees, folder, seed)
@@ -128,7 +128,7 @@ def profile(
             say(f"a run takes {subject.run_ms:.0f} ms, and a round {round_s:.1f} s at least")
         stand = Stand(subject, cpus, beside, real_time=real_time)
         while True:
-            say(f"round {len(seen) + 1}: {command[0]} beside each ruler")
+            say(f"round {len(seen) + 1}: {command[0]} next to each stressor")
             seen.append(_round(stand, rulers, window_ms, order))
             spent = time.monotonic() - started
             tight = rate is None and _tight(seen, rulers)
@@ -182,11 +182,11 @@ def _subject(
 
 
 def _round(stand: Stand, rulers: Sequence[str], window_ms: float, order: random.Random) -> list[Seen]:
-    """Every state once, in an order of its own; a ruler without the program is as long."""
+    """Every state once, in an order of its own; a stressor without the program is as long."""
     states = [("alone", True), ("null", True)]
     states += [(one, with_program) for one in rulers for with_program in (True, False)]
     order.shuffle(states)
-    # A ruler without the program needs no window for a percentile.
+    # A stressor without the program needs no window for a percentile.
     return [
         stand.window(one, window_ms if with_program else min(window_ms, LONE_MS), with_program=with_program)
         for one, with_program in states

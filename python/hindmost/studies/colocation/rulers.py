@@ -1,4 +1,4 @@
-"""Rulers on this core: what they reach, which share ports, where the caches end, who is near."""
+"""Stressors on this core: what they reach, which share ports, where the caches end, who is near."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ones were within 0.11 (bursts of 0.2 ms on a virtual machine); a disturbed one g
 def certify(
     cpu: int | None = None, *, bursts: int = 5, say: Callable[[str], None] = lambda _: None
 ) -> Rulers:
-    """Measure the rulers on a processor, and make its certificate.
+    """Measure the stressors on a processor, and make its certificate.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def asked(what: Callable[..., str], *arguments: object, **named: object) -> Any:
 
 
 def made(names: Iterable[str], knees: str, folder: str, seed: int) -> dict[str, Any]:
-    """Make rulers by name, at the cache sizes of `cache_knees`.
+    """Make stressors by name, at the cache sizes of `cache_knees`.
 
     Raises
     ------
@@ -159,7 +159,7 @@ def made(names: Iterable[str], knees: str, folder: str, seed: int) -> dict[str, 
         except _engine.EngineError as error:
             code, message = error.args
             others = ",".join(one for one in names if one not in (name, "null"))
-            hint = f"leave it out: --rulers {others}" if code == "ruler-unsupported" and others else None
+            hint = f"leave it out: --stressors {others}" if code == "ruler-unsupported" and others else None
             raise HostUnfit(code, message, hint=hint, name=name) from None
     return rulers
 
@@ -176,7 +176,7 @@ def neighbour(mine: int, other: int, *, ports: bool = True) -> Neighbour:
 
 
 def places(cpu: int | None, other: str | None) -> tuple[int, int]:
-    """Find the processor of a program, and that of what runs beside it.
+    """Find the processor of a program, and that of what runs next to it.
 
     Parameters
     ----------

@@ -22,7 +22,7 @@ so often that intervals of 95 % held the truth in 89 to 90 % of normal draws of 
 
 
 def shares_lost(seen: Sequence[Sequence[Seen]], ruler: str, of: str, base: tuple[str, bool]) -> Share | None:
-    """What a program, or a ruler beside it, loses against the base; None where too few rounds tell.
+    """What a program, or a stressor next to it, loses against the base; None where too few rounds tell.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def shares_lost(seen: Sequence[Sequence[Seen]], ruler: str, of: str, base: tuple
     of : str
         Which rate of `Seen`: ``program`` or ``of_ruler``.
     base : tuple of str and bool
-        Beside what, and whether with the program.
+        Next to what, and whether with the program.
     """
     lost = []
     for windows in seen:
@@ -83,7 +83,7 @@ def _grown(
 
 
 def loaded(seen: Sequence[Sequence[Seen]], subject: Served, window_ms: float) -> Loaded:
-    """What the probe saw: its requests, and medians beside the inert ruler."""
+    """What the probe saw: its requests, and medians next to the inert stressor."""
     asked = [one.asked for windows in seen for one in windows if one.asked is not None]
     inert = [
         one.asked

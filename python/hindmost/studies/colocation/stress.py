@@ -1,4 +1,4 @@
-"""Rulers by hand: at a share of full strength, on processors of one's choice, from a common start."""
+"""Stressors by hand: at a share of full strength, on processors of one's choice, from a common start."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from hindmost.store.pairs import Stressed
 
 _SLICE_NS = 100_000_000
-"""Of a ruler's work between looks whether it was interrupted."""
+"""Of a stressor's work between looks whether it was interrupted."""
 _START_NS = 20_000_000
 LEAST_PERIOD_NS, MOST_PERIOD_NS = 5_000, 100_000_000
 
@@ -35,13 +35,13 @@ def stress(
     seed: int = 1,
     say: Callable[[str], None] = lambda _: None,
 ) -> list[Stressed]:
-    """Run rulers beside each other, each on a processor, from one moment on; count their work.
+    """Run stressors next to each other, each on a processor, from one moment on; count their work.
 
     Parameters
     ----------
     names : sequence of str
     duty : float
-        Share of each period in which a ruler works.
+        Share of each period in which a stressor works.
     period_ns : int
         5 to 10 us, or the on and off shows in a tail.
     duration_s : float
@@ -57,9 +57,9 @@ def stress(
     Raises
     ------
     UsageError
-        No such ruler, more rulers than processors, or a duty or a period that cannot be.
+        No such stressor, more stressors than processors, or a duty or a period that cannot be.
     HostUnfit
-        This host cannot carry a ruler.
+        This host cannot carry a stressor.
     """
     known = [one["name"] for one in json.loads(_engine.rulers())]
     if unknown := [one for one in names if one not in known]:

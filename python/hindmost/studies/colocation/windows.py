@@ -1,4 +1,4 @@
-"""Windows: a program beside a ruler for a moment, with placement and clocks looked at before and after."""
+"""Windows: a program runs next to a stressor; placement and clocks are read before and after."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Seen:
     Attributes
     ----------
     ruler : str
-        Beside what; ``alone`` for nothing.
+        Next to what; ``alone`` for nothing.
     with_program : bool
         Whether the program ran.
     program, of_ruler : float or None
@@ -52,7 +52,7 @@ class Seen:
     looks : tuple of Look
         Before and after.
     real_time : bool
-        Whether the ruler went before all that is not real-time.
+        Whether the stressor went before all that is not real-time.
     lost : str, optional
         Why there is no figure of the program, though it ran: it told no ``units``, or had too little of its
         ``processor``.
@@ -144,7 +144,7 @@ def rows_of(seen: Sequence[Sequence[Seen]]) -> list[WindowRow]:
 
 
 class Stand:
-    """Where windows are made: a program on one processor, rulers on another."""
+    """Where windows are made: a program on one processor, stressors on another."""
 
     def __init__(
         self,
@@ -174,7 +174,7 @@ class Stand:
         """Make one."""
         got: list[dict[str, Any]] = []
         self._made += 1
-        when = f"in window {self._made} ({'with nothing' if ruler == 'alone' else ruler} beside it)"
+        when = f"in window {self._made} ({'with nothing' if ruler == 'alone' else ruler} next to it)"
         # Counted while nothing runs: with both processors taken we would not get one.
         began, (units, used) = (
             time.monotonic_ns(),
@@ -189,7 +189,7 @@ class Stand:
         else:
             over = threading.Event()
             if not (with_program and isinstance(self.subject, Runs)):
-                # Nobody could end it: with program and ruler real-time we get no processor before its end.
+                # Nobody could end it: with program and stressor real-time we get no processor before its end.
                 over.set()
             thread = threading.Thread(target=lambda: got.extend(self._works(ruler, start, length_ms, over)))
             thread.start()
@@ -226,7 +226,7 @@ class Stand:
     def _works(
         self, ruler: str, start_ns: int, length_ms: float, over: threading.Event
     ) -> list[dict[str, Any]]:
-        """One window of a ruler, and more while the program's is not over; the last straddles its end."""
+        """One window of a stressor, and more while the program's is not over; the last straddles its end."""
         got = [self._work(ruler, start_ns, length_ms)]
         while not over.is_set():
             got.append(self._work(ruler, _engine.monotonic_ns(), length_ms))

@@ -1,4 +1,4 @@
-"""Comparison: stored measurements beside each other, or targets measured now, interleaved."""
+"""Comparison: stored measurements next to each other, or targets measured now, interleaved."""
 
 from hindmost.studies.comparison.answer import answer, compare
 from hindmost.studies.comparison.asked import MARGIN, Asked, opened, reopened

@@ -16,7 +16,7 @@ LOADS = {
     "arrivals": "law of arrivals",
     "schedule": "schedule of the rate",
     "workload": "workload",
-    "aggregate": "how instances make a run's figure",
+    "aggregate": "how clients make a run's figure",
 }
 """Of the plan: where these differ, so does what a latency means."""
 SETTINGS = {

@@ -206,7 +206,7 @@ def _against(
     comparisons: int,
     paired: bool = False,
 ) -> Against:
-    """One side beside the first."""
+    """One side next to the first."""
     (ours, calm_ours), (theirs, calm_theirs) = runs
     faults = side.faults() | first.faults()
 

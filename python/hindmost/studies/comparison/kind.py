@@ -23,7 +23,7 @@ from hindmost.targets import parse_target
 
 FILE = "comparison.json"
 BETWEEN_S = 1.5
-"""What a run takes beside warm-up and measurement: starting a server, calibrating, writing files."""
+"""What a run takes next to warm-up and measurement: starting a server, calibrating, writing files."""
 WARM_S = 3.0
 """What ``--warmup auto`` takes usually."""
 

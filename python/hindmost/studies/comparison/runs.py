@@ -24,7 +24,7 @@ class SideRuns:
     target : Attached or Managed
         The server.
     fleet : Fleet, optional
-        Where the load instances run; default: this machine.
+        Where the load clients run; default: this machine.
     """
 
     def __init__(

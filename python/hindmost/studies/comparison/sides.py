@@ -36,7 +36,7 @@ class Measured:
     Attributes
     ----------
     label : str
-        Its name beside the others.
+        Its name next to the others.
     study : Study
         Where it is stored.
     result : mapping

@@ -208,7 +208,7 @@ def _estimate(estimate: Estimate, values: Sequence[float], outcome: verdict.Verd
 def _stamped(
     what: What, runs: Sequence[RunFigures], reasons: Sequence[verdict.Reason], about: Middle
 ) -> documents.Estimates | None:
-    """Estimates of what a run may lack: stamps, new connections, the calls' own slip. None where one does."""
+    """Estimates of what a run may lack: stamps, new connections, the calls' own send delay."""
     if not all(what in run.values for run in runs):
         return None
     return _estimates([run.values[what] for run in runs], reasons, about)
@@ -217,7 +217,7 @@ def _stamped(
 def _over_runs(
     runs: Sequence[RunFigures], reasons: Sequence[verdict.Reason], plan: MeasurePlan
 ) -> documents.OverRuns:
-    """Median and mean beside each other, and the runs that are off."""
+    """Median and mean next to each other, and the runs that are off."""
     latency = [run.values["latency"] for run in runs]
     found = {name: typical([one[name] for one in latency]) for name in latency[0]}
     beside: Middle = "mean" if plan.middle == "median" else "median"

@@ -1,4 +1,4 @@
-"""The procedure (Treadmill III-B): restart the server, run all instances, repeat until certain enough."""
+"""The procedure (Treadmill III-B): restart the server, run all clients, repeat until certain enough."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Procedure:
         Told of the figures of every run, those made earlier included, before the rule is asked; says why it
         is set aside, if it is. Default: by what the host took (`hindmost.run.soundness`).
     fleet : Fleet, optional
-        Where the load instances run; default: this machine.
+        Where the load clients run; default: this machine.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class Procedure:
         TargetError
             If the server cannot be started, reached, or dies.
         InstanceError
-            If a load instance fails.
+            If a load client fails.
         StudyError
             If a run cannot be stored.
         """

@@ -83,7 +83,7 @@ class RateSearch:
     on_step : callable, optional
         Called with each step when it is done.
     fleet : Fleet, optional
-        Where the load instances run; default: this machine.
+        Where the load clients run; default: this machine.
     """
 
     def __init__(

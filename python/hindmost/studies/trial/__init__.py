@@ -1,4 +1,4 @@
-"""One change tried against the present state: a knob's levels beside each other, interleaved."""
+"""One change tried against the present state: a knob's levels next to each other, interleaved."""
 
 from hindmost.studies.trial.answer import answer
 from hindmost.studies.trial.asked import Asked, opened, parse_knob, parse_setting, reopened

@@ -27,7 +27,7 @@ from hindmost.targets import Managed, parse_target
 SPARE = 2
 """Rounds more than decide at least: so many may be disturbed."""
 AROUND = 3
-"""Levels of a stage beside the present state: the best, and one between it and each neighbour."""
+"""Levels of a stage next to the present state: the best, and one between it and each neighbour."""
 MOST_REFINED = 6
 """Halving six times leaves a sixtieth of the distance to the neighbours: less than runs can tell apart."""
 
@@ -61,7 +61,7 @@ class Asked:
         How often levels about the best one are tried.
     stages : tuple of tuple of int
         Places of the levels that share rounds, stage by stage: all that were asked for, then those about the
-        best, which the present state and the best itself are tried beside again. Empty: all, in one.
+        best, which the present state and the best itself are tried next to again. Empty: all, in one.
     """
 
     plan: MeasurePlan

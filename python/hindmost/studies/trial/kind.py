@@ -116,7 +116,7 @@ def _refined(study: Study, asked: Asked, talk: Talk) -> Asked | None:
         talk.say("not refined further: no level lies between the best one and its neighbours")
         return None
     new = more.levels[len(asked.levels) :]
-    talk.say(f"best so far is {asked.levels[best]}: beside it now {' and '.join(new)}")
+    talk.say(f"best so far is {asked.levels[best]}: next to it now {' and '.join(new)}")
     # Who goes on tries the same levels, whatever rounds are added to the first.
     study.manifest["trial"] = more.manifest()
     study.write("manifest.json", json.dumps(study.manifest, indent=1))

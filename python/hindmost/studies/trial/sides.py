@@ -54,7 +54,7 @@ class LevelRuns(SideRuns):
     settings : sequence of LevelOf
         The knobs and their levels. What belongs to a server's start does nothing to a running one.
     fleet : Fleet, optional
-        Where the load instances run; default: this machine.
+        Where the load clients run; default: this machine.
     """
 
     def __init__(

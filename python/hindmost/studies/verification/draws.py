@@ -25,7 +25,7 @@ DRAWS = "draws.json"
 """What was found of each pair, in the folder of the clone's series."""
 
 OTHERS = 16
-"""Seeds beside the run's own: their scatter adds a sixteenth to the variance of a run."""
+"""Seeds next to the run's own: their scatter adds a sixteenth to the variance of a run."""
 
 FAR = 7_919
 """From one of these seeds to the next, so that no run meets the draws of another."""

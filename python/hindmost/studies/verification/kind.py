@@ -24,7 +24,7 @@ EXITS = {"equivalent": Exit.DONE, "different": Exit.CROSSED}
 SPOKEN = ("memcached", "http")
 """What the server of a clone speaks; originals that speak something else meet it in the first."""
 BETWEEN_S = 1.5
-"""What a run takes beside warm-up and measurement: starting a server, calibrating, writing files."""
+"""What a run takes next to warm-up and measurement: starting a server, calibrating, writing files."""
 
 
 def run(study: Study, talk: Talk) -> Document:

@@ -1,7 +1,7 @@
 """What a request of an original cost when it was logged: from the studies in which it was, and their logs.
 
 A log tells the CPU time of every service; the kernel tells that of the whole server. The difference, over
-the requests, is what lies beside services: sockets, queues, waking up. It depends on the rate, since a busy
+the requests, is what lies next to services: sockets, queues, waking up. It depends on the rate, since a busy
 server takes several requests from one call and sleeps less; so it is kept for the rate of every study.
 """
 

@@ -52,7 +52,7 @@ class Verification:
     on_load : callable, optional
         Called with each load when its pairs are done.
     fleet : Fleet, optional
-        Where the load instances run; default: this machine.
+        Where the load clients run; default: this machine.
     """
 
     def __init__(

@@ -41,7 +41,7 @@ class Series:
     predicted : Prediction
         What the simulated clone does at this load. It stood before any run: late sending is compared with it.
     fleet : Fleet, optional
-        Where the load instances run; default: this machine.
+        Where the load clients run; default: this machine.
     """
 
     def __init__(

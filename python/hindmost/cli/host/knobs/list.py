@@ -38,7 +38,7 @@ def list_(
     hidden = len(every) - len(shown)
     if hidden:
         print(f"\n{hidden} more cannot be set here: hindmost host knobs list --all")
-    print("\nOf the server and what is beside it, a study file may vary:\n")
+    print("\nOf the server and what is next to it, a study file may vary:\n")
     wide = max(len(kind["kind"]) for kind in kinds())
     for kind in kinds():
         lacking = f"; here: {kind['missing']}" if kind["missing"] else ""

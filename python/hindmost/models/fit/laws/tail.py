@@ -62,7 +62,7 @@ class Misfit:
         """In words and values."""
         return Note(
             "tail-misfit",
-            f"beyond {self.us:.4g} us the law has {self.expected:.3g} requests, the samples {self.found}",
+            f"beyond {self.us:.4g} µs the law has {self.expected:.3g} requests, the samples {self.found}",
             {"us": self.us, "found": self.found, "expected": self.expected},
         )
 

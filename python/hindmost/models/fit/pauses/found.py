@@ -84,7 +84,7 @@ def find_pauses(log: Log, demand: Demand) -> Pauses | Note | None:
     if hits < LEAST_HITS:
         return Note(
             "few-pauses",
-            f"{hits} gap{'s' if hits > 1 else ''} off the CPU (longest {lengths.max():.4g} us) in"
+            f"{hits} gap{'s' if hits > 1 else ''} off the CPU (longest {lengths.max():.4g} µs) in"
             f" {exposed:.3g} s of service: too few for a law (at least {LEAST_HITS}), so the clone has none",
             {"have": hits, "need": LEAST_HITS, "longest_us": float(lengths.max()), "service_s": exposed},
         )

@@ -47,7 +47,7 @@ def read_logs(
     """Read logs, and name the study that tells the way to the server, if there is one.
 
     Of a server without a log, a study at low load and a saturated one make one log together; a third, at half
-    load, tells how its services scatter. Beside logs, a study at low load is the one that tells the way.
+    load, tells how its services scatter. Next to logs, a study at low load is the one that tells the way.
 
     Raises
     ------

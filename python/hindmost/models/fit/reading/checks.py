@@ -74,7 +74,7 @@ def check_log(log: Log) -> Log:
     if low == high:
         raise UsageError(
             "constant-times",
-            f"all {us.size:,} times of {log.what} in {log.source} are {low:g} us",
+            f"all {us.size:,} times of {log.what} in {log.source} are {low:g} µs",
             hint="is it the right column? A server that is so steady needs no fit:"
             f' law = {{ kind = "deterministic", us = {low:g} }}',
             path=log.source,
@@ -85,7 +85,7 @@ def check_log(log: Log) -> Log:
     if not SHORTEST_US <= middle <= LONGEST_US:
         raise UsageError(
             "wrong-unit",
-            f"the median of {log.what} in {log.source} is {middle:g} us: the unit is wrong",
+            f"the median of {log.what} in {log.source} is {middle:g} µs: the unit is wrong",
             hint="name the unit: --unit ns, us, ms or s",
             path=log.source,
             column=log.what,

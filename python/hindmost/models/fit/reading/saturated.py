@@ -128,7 +128,7 @@ def read_pair(low: Path, busy: Path, half: Path | None = None) -> Log:
     if cost.cost_us >= usual:
         raise Inconclusive(
             "different-servers",
-            f"a request uses {cost.cost_us:.3g} us of CPU in {busy}, but takes {usual:.3g} us on the wire in"
+            f"a request uses {cost.cost_us:.3g} µs of CPU in {busy}, but takes {usual:.3g} µs on the wire in"
             f" {low}: these are different servers, or the server used several threads",
             hint="saturate it with one thread: hindmost measure TARGET --closed --threads 1",
             path=str(busy),
@@ -163,7 +163,7 @@ def read_pair(low: Path, busy: Path, half: Path | None = None) -> Log:
         unknown=(
             Note(
                 "unknown-service-law",
-                f"the law of the service: its mean is {cost.cost_us:.3g} us"
+                f"the law of the service: its mean is {cost.cost_us:.3g} µs"
                 f"{_interval(cost.low_us, cost.high_us, '.3g')} (at {cost.rate_per_s:,.0f} requests/s),"
                 f" its scatter {told}; its tail is unknown",
                 {
@@ -177,7 +177,7 @@ def read_pair(low: Path, busy: Path, half: Path | None = None) -> Log:
             ),
             Note(
                 "unknown-wakeup-share",
-                f"how much of {wake:.3g} us of wire time is wake-up, and how much network",
+                f"how much of {wake:.3g} µs of wire time is wake-up, and how much network",
                 {"wire_us": wake},
             ),
         ),

@@ -28,7 +28,7 @@ QUIET = 0.15
 server at 15 % lets 15 % of them wait)."""
 
 SHORTEST = 0.001
-"""Share of requests at whose wire time the way is taken to be: a single shortest may be a slip of a clock."""
+"""Share of requests below which wire times are not used: the single shortest may be a clock's error."""
 
 FAR = 4.0
 """Times the CPU time of a request that its wire time, less the way, may be: wake-ups and the kernel's
@@ -59,7 +59,7 @@ def read_study(folder: Path) -> Log:
         unknown.append(
             Note(
                 "unknown-network-time",
-                f"how much of the shortest wire time ({floor:.3g} us) is network time: the server's CPU time"
+                f"how much of the shortest wire time ({floor:.3g} µs) is network time: the server's CPU time"
                 " is unknown",
                 {"shortest_us": floor},
             )
@@ -70,8 +70,8 @@ def read_study(folder: Path) -> Log:
         if mean - outside > FAR * cpu:
             raise Inconclusive(
                 "mostly-waiting",
-                f"{folder}: without the network ({outside:.3g} us) a request took {mean - outside:.3g} us on"
-                f" average, but only {cpu:.3g} us of the server's CPU: the rest is interference or waiting",
+                f"{folder}: without the network ({outside:.3g} µs) a request took {mean - outside:.3g} µs on"
+                f" average, but only {cpu:.3g} µs of the server's CPU: the rest is interference or waiting",
                 hint="measure again on a quiet host, or let the server log its service times",
                 path=str(folder),
                 value=mean - outside,
@@ -82,8 +82,8 @@ def read_study(folder: Path) -> Log:
             unknown.append(
                 Note(
                     "unexplained-wire-time",
-                    f"where {mean - cpu - outside:.3g} us of the mean wire time are spent: the server uses"
-                    f" {cpu:.3g} us of CPU per request, and the network at most {outside:.3g} us",
+                    f"where {mean - cpu - outside:.3g} µs of the mean wire time are spent: the server uses"
+                    f" {cpu:.3g} µs of CPU per request, and the network at most {outside:.3g} µs",
                     {"unexplained_us": mean - cpu - outside, "cpu_us": cpu, "outside_us": outside},
                 )
             )
@@ -105,7 +105,7 @@ def read_study(folder: Path) -> Log:
 
 
 def wire_times(folder: Path) -> tuple[Floats, Floats, list[Path]]:
-    """Wire times in the order of sending, the client's own way beside each, and where they were read.
+    """Wire times in the order of sending, the client's own way next to each, and where they were read.
 
     Raises
     ------

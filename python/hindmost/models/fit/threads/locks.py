@@ -160,7 +160,7 @@ def _sharing(name: str, found: _Found, figures: int, unknown: list[Note]) -> Sha
         notes.append(
             Note(
                 "lock-found",
-                f"each request holds a lock for {hold:.3g} us [{low:.3g}, {high:.3g}]",
+                f"each request holds a lock for {hold:.3g} µs [{low:.3g}, {high:.3g}]",
                 {"hold_us": hold, "low_us": low, "high_us": high},
             )
         )

@@ -17,7 +17,7 @@ from hindmost.models.fit.reading import Log
 from hindmost.models.fit.threads.sharing import shared
 
 LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
-"""Quantiles that are compared, beside the mean: below the tail, which few requests decide."""
+"""Quantiles that are compared, next to the mean: below the tail, which few requests decide."""
 
 REPLAYED = 20_000
 """Requests of a log that are replayed."""
@@ -52,7 +52,7 @@ class Target:
 
     @classmethod
     def of(cls, log: Log, alone: Log) -> Target:
-        """A log, beside that of one thread."""
+        """A log, next to that of one thread."""
         arrival = log.arrival_us if log.arrival_us is not None else log.start_us
         assert arrival is not None
         figures, own = _with_error(log.wall_us)

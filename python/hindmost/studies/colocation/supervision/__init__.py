@@ -1,1 +1,1 @@
-"""A batch job beside a server, given as much as the server's promise allows."""
+"""A batch job next to a server, given as much as the server's promise allows."""

@@ -99,7 +99,7 @@ class Supervised:
 
 
 def supervise(request: SuperviseRequest, on_window: Callable[[Told], None] = lambda _: None) -> Supervised:
-    """Run a job beside a server, and give it as much as the server's promise allows.
+    """Run a job next to a server, and give it as much as the server's promise allows.
 
     Raises
     ------
