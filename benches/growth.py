@@ -19,6 +19,8 @@ from io import StringIO
 from pathlib import Path
 
 ENTRIES, RUNS = (12_500, 25_000, 50_000, 100_000), (125, 250, 500, 1_000)
+SERVERS, TENANTS = (2_500, 5_000, 10_000, 20_000), (500, 1_000, 2_000, 4_000)
+ROWS, CELLS = (12_500, 25_000, 50_000, 100_000), (8, 16, 32, 64)
 
 
 def main() -> int:
@@ -136,6 +138,51 @@ def _compare(size: int, folder: Path) -> Callable[[], object]:
     return lambda: hindmost(["compare", str(study), str(other)])
 
 
+def _classify(size: int, _: Path) -> Callable[[], object]:
+    from benches.harvest import month
+    from hindmost.harvest import Settings, classify
+
+    traces = month(size)
+    return lambda: classify(traces, Settings(stability=False))
+
+
+def _place(size: int, _: Path) -> Callable[[], object]:
+    from benches.harvest import month
+    from hindmost.harvest import Settings, classify, place
+
+    classes = classify(month(100), Settings(stability=False))
+    return lambda: place(classes, size)
+
+
+def _scheduling(size: int, _: Path) -> Callable[[], object]:
+    from hindmost.harvest import simulate
+
+    return lambda: simulate("scheduling", {"servers": size}, days=1.0)
+
+
+def _regression(size: int, _: Path) -> Callable[[], object]:
+    import numpy as np
+
+    from hindmost.stats import QuantileRegression
+
+    random = np.random.default_rng(1)
+    x = random.standard_normal((size, 30))
+    y = 10.0 + x.sum(axis=1) + random.exponential(1.0, size)
+    return lambda: QuantileRegression(0.95).fit(x, y)
+
+
+def _coefficients(size: int, _: Path) -> Callable[[], object]:
+    import numpy as np
+
+    from hindmost.stats import Factorial, fit_runs
+    from hindmost.stats.factors.permutation import coefficient_ps
+
+    random = np.random.default_rng(1)
+    factorial = Factorial([f"f{at}" for at in range(size.bit_length() - 1)])
+    fit = fit_runs({cell: random.lognormal(4.0, 0.05, 10) for cell in factorial.cells}, factorial)
+    return lambda: coefficient_ps(fit)
+
+
 CASES: dict[str, tuple[tuple[int, ...], Callable[[int, Path], Callable[[], object]]]] = {
     "har": (ENTRIES, _har),
     "openapi": (ENTRIES, _openapi),
@@ -144,7 +191,13 @@ CASES: dict[str, tuple[tuple[int, ...], Callable[[int, Path], Callable[[], objec
     "report": (RUNS, _report),
     "report again": (RUNS, _again),
     "compare": (RUNS, _compare),
+    "classify": (TENANTS, _classify),
+    "place": (ENTRIES, _place),
+    "scheduling": (SERVERS, _scheduling),
+    "regression": (ROWS, _regression),
+    "coefficients": (CELLS, _coefficients),
 }
 
 if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parents[1]))
     sys.exit(main())

@@ -50,6 +50,13 @@ struct Placement {
 }
 
 #[derive(Serialize)]
+struct Placements {
+    blocks: Vec<Placed>,
+    /// The cell of each tenant's servers.
+    cells: Vec<Option<u8>>,
+}
+
+#[derive(Serialize)]
 struct Placed {
     servers: Vec<u32>,
     level: u8,
@@ -110,7 +117,9 @@ pub fn answer(kind: &str, document: &str) -> Result<String, HarvestError> {
                 .collect();
             let cells: Vec<Option<u8>> =
                 placer.tenants().iter().map(|t| t.servers.first().and_then(|&s| placer.cell_of(s))).collect();
-            json!({ "blocks": blocks, "cells": cells })
+            // Written at once: as a `Value`, each block would take some 700 bytes.
+            return serde_json::to_string(&Placements { blocks, cells })
+                .map_err(|error| HarvestError::Unreadable(error.to_string()));
         }
         "durability" | "hazard" | "availability" | "scheduling" => {
             let Of { center } = read(document)?;

@@ -97,6 +97,8 @@ pub(super) struct Members {
     servers: Vec<Vec<u32>>,
     class_of: Vec<Option<u32>>,
     pub(super) free: Vec<i64>,
+    /// Free cores of all servers, also of those that no class has.
+    pub(super) free_of_all: i64,
 }
 
 impl Members {
@@ -107,7 +109,7 @@ impl Members {
                 class_of[server as usize] = Some(class);
             }
         }
-        Self { free: vec![0; classes.len()], servers: classes, class_of }
+        Self { free: vec![0; classes.len()], free_of_all: 0, servers: classes, class_of }
     }
 
     /// Counts free cores anew.
@@ -115,12 +117,22 @@ impl Members {
         for (sum, own) in self.free.iter_mut().zip(&self.servers) {
             *sum = own.iter().map(|&server| free[server as usize].max(0)).sum();
         }
+        self.free_of_all = free.iter().map(|&cores| cores.max(0)).sum();
     }
 
     /// Counts cores of a server that are no longer free.
     pub(super) fn take(&mut self, server: usize, cores: usize) {
+        self.free_of_all -= cores as i64;
         if let Some(class) = self.class_of[server] {
             self.free[class as usize] -= cores as i64;
+        }
+    }
+
+    /// Free cores of some classes; of all servers, as `count_of` has it.
+    pub(super) fn free_of(&self, classes: &[usize]) -> i64 {
+        match self.count_of(classes) {
+            Some(_) => classes.iter().map(|&class| self.free[class]).sum(),
+            None => self.free_of_all,
         }
     }
 

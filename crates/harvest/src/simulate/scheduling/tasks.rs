@@ -61,30 +61,35 @@ pub(super) fn start(
     Way { pack, most, left, among }: Way,
 ) {
     let all = members.count_of(among).unwrap_or(free.len());
-    let mut place = |job: &mut Running, at: usize, take: &dyn Fn(usize) -> usize| -> usize {
-        let server = members.at(among, at);
-        let fits =
-            left.map_or(free[server], |left| free[server].min(left[server] - tasks[server].len() as i64));
-        let take = take(fits.max(0) as usize).min(job.waiting);
-        free[server] -= take as i64;
-        members.take(server, take);
-        job.waiting -= take;
-        job.active += take;
-        let task = || Task { job: number, since: now, end: now + kind.task_s };
-        tasks[server].extend(std::iter::repeat_with(task).take(take));
-        take
-    };
+    let mut place =
+        |members: &mut Members, job: &mut Running, at: usize, take: &dyn Fn(usize) -> usize| -> usize {
+            let server = members.at(among, at);
+            let fits =
+                left.map_or(free[server], |left| free[server].min(left[server] - tasks[server].len() as i64));
+            let take = take(fits.max(0) as usize).min(job.waiting);
+            free[server] -= take as i64;
+            members.take(server, take);
+            job.waiting -= take;
+            job.active += take;
+            let task = || Task { job: number, since: now, end: now + kind.task_s };
+            tasks[server].extend(std::iter::repeat_with(task).take(take));
+            take
+        };
     let mut failures = 0;
     while job.waiting > 0 && failures < TRIES {
         let (at, bar) = (random.below(all), random.below(most));
         let take = |fits| if pack { fits } else { usize::from(bar < fits) };
-        failures += usize::from(place(job, at, &take) == 0);
+        failures += usize::from(place(members, job, at, &take) == 0);
     }
     let from = if job.waiting > 0 { random.below(all) } else { 0 };
-    while job.waiting > 0 {
+    // A look at all servers takes long: none where no core is free, and it ends with the last task.
+    while job.waiting > 0 && members.free_of(among) > 0 {
         let before = job.waiting;
         for at in (from..all).chain(0..from) {
-            place(job, at, &|fits| if pack { fits } else { fits.min(1) });
+            place(members, job, at, &|fits| if pack { fits } else { fits.min(1) });
+            if job.waiting == 0 {
+                break;
+            }
         }
         if job.waiting == before {
             break;

@@ -35,12 +35,14 @@ fn tasks_go_to_servers_in_proportion_to_their_free_cores_or_fill_the_first_that_
     let mut first = |width, pack| {
         let (mut tasks, mut free) = ([Vec::new(), Vec::new()], [8, 2]);
         let mut job = Running::new(0, 0.0, width);
+        let mut members = Members::new(Vec::new(), 2);
+        members.count(&free);
         start(
             &mut job,
             (0, &kind),
             0.0,
             &mut tasks,
-            (&mut free, &mut Members::new(Vec::new(), 2)),
+            (&mut free, &mut members),
             &mut random,
             Way { pack, most: 8, left: None, among: &[] },
         );
@@ -52,6 +54,21 @@ fn tasks_go_to_servers_in_proportion_to_their_free_cores_or_fill_the_first_that_
     // Standard error 13; five of them.
     assert!(on_first.abs_diff(800) < 63, "{on_first} of 1,000 on four fifths of the cores");
     assert!((0..50).map(|_| first(2, true)).all(|n| n == 0 || n == 2));
+}
+
+#[test]
+fn the_last_free_core_is_found_among_many_servers_and_none_where_there_is_none() {
+    let kind = Kind { width: 1, stages: 1, task_s: 60.0 };
+    let mut tasks: Vec<Vec<Task>> = (0..10_000).map(|_| Vec::new()).collect();
+    let mut free = vec![0; tasks.len()];
+    (free[7_000], free[7_001]) = (1, -2);
+    let mut members = Members::new(vec![vec![7_000]], tasks.len());
+    members.count(&free);
+    let mut job = Running::new(0, 0.0, 2);
+    let way = Way { pack: false, most: 8, left: None, among: &[] };
+    start(&mut job, (0, &kind), 0.0, &mut tasks, (&mut free, &mut members), &mut Sequence::new(1), way);
+    assert_eq!((job.waiting, tasks[7_000].len(), free[7_001]), (1, 1, -2));
+    assert_eq!((members.free_of(&[0]), members.free_of(&[])), (0, 0));
 }
 
 #[test]
@@ -68,6 +85,7 @@ fn a_server_takes_no_more_than_its_past_leaves_whatever_it_has_already() {
     let mut counted = Members::new(vec![vec![1, 0]], 2);
     counted.count(&free);
     assert_eq!(members.free, counted.free, "counted as tasks come, and anew");
+    assert_eq!((members.free_of(&[0]), members.free_of(&[])), (counted.free_of(&[0]), counted.free_of(&[])));
     assert_eq!((job.waiting, tasks[0].len(), tasks[1].len(), free), (8, 3, 0, [6, 8]));
 }
 
