@@ -7,8 +7,8 @@ network of its own, which end with the bench; clients may be in a second network
 that is named is right or wrong. Where the server's own code, or a backend that it depends on, became slow,
 "unknown factor" is right. `unknown` names nobody. Users are a client that the policy does not let the
 diagnosis touch: the table has their p99, and that of the worst second, before the anomaly, during it, and
-during the diagnosis. An anomaly counts only if the probe's p95 rose by half. One that --out has already is not
-made again.
+during the diagnosis. An anomaly counts only if the probe's p95 rose by half. One that --out has already is
+not made again.
 """
 
 import argparse
@@ -492,6 +492,7 @@ class Stage(Injector):
             (float(np.quantile(took_ms[one], 0.99)) for one in seconds if one.any()), default=math.nan
         )
         every_one = took_ms[(dues >= begin) & (dues < end)]
+        self.by_second = [round(float(took_ms[one].max()), 1) if one.any() else None for one in seconds]
         return (float(np.quantile(every_one, 0.99)) if len(every_one) else math.nan, worst)
 
 
@@ -549,6 +550,7 @@ def diagnosed(stage: Stage, kind: str, out: Path, more: list[str]) -> dict[str, 
         row["left_out"] = found.get("not_tried", found.get("left_out"))
         time.sleep(1.5)
     row["users"] = [stage.users(begin, end) for begin, end in itertools.pairwise(moments)]
+    row["longest_by_second"] = stage.by_second
     return row
 
 
