@@ -50,6 +50,11 @@ class Requests:
     """What an application is sent over TCP, from one look to the next, without what a probe of ours sends.
 
     Segments of its connections, about one a request, and connections made in its network.
+
+    Attributes
+    ----------
+    at_s : float
+        When it was last looked at, by the monotonic clock.
     """
 
     def __init__(self, pid: int) -> None:
@@ -57,7 +62,7 @@ class Requests:
         self._link = opened(pid)
         self._ports = frozenset(listening_ports(process_tree(pid)))
         self._segments: dict[int, int] = {}
-        self._made, self._at = 0, 0.0
+        self._made, self.at_s = 0, 0.0
         self.since()
 
     def _look(self) -> tuple[dict[int, int], int]:
@@ -85,12 +90,12 @@ class Requests:
 
     def since(self) -> NDArray[np.float64]:
         """Since the last look, a second: segments, and connections."""
-        before, made, then = self._segments, self._made, self._at
+        before, made, then = self._segments, self._made, self.at_s
         with contextlib.suppress(OSError):
             self._segments, self._made = self._look()
-        self._at = time.monotonic()
+        self.at_s = time.monotonic()
         grown = sum(max(0, count - before.get(one, 0)) for one, count in self._segments.items())
-        return np.array([grown, self._made - made]) / max(self._at - then, 1e-9)
+        return np.array([grown, self._made - made]) / max(self.at_s - then, 1e-9)
 
     def close(self) -> None:
         """Close what was opened."""
