@@ -221,7 +221,7 @@ def serve(port: int, work_us: float, kept: Path | None) -> None:
 
     def sleep(*_: object) -> None:
         nonlocal sleep_s
-        sleep_s = 0.002
+        sleep_s = 0.001
 
     def hold(*_: object) -> None:
         nonlocal hold_s
