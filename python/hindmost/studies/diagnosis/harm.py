@@ -3,7 +3,7 @@
 ::
 
     unchanged windows   p99, requests beyond 1.5 times that in the worst window, failures: the anomaly itself
-    experiment          every 4 ms: more of them than in any unchanged window? It is undone at once.
+    experiment          every 10 ms: more of them than in any unchanged window? It is undone at once.
 """
 
 from __future__ import annotations

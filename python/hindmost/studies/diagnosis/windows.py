@@ -25,7 +25,7 @@ DRAIN_S = 2.0
 """For what queued before a change, so that the window after it is not about the one before."""
 MOST_SILENT = 3
 """Windows in a row without any answer after which the application counts as dead."""
-PAUSE_S = 0.004
+PAUSE_S = 0.01
 
 
 @dataclass(slots=True)
