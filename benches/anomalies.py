@@ -606,9 +606,14 @@ def main() -> None:
             # All that takes part ends with the first process of its own namespace, and that one with us.
             words = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", sys.executable, __file__]
             try:
-                subprocess.run(
-                    [*words, "one", f"{number}", str(out), *more], check=False, preexec_fn=end_with_parent
-                )
+                with tempfile.TemporaryDirectory(prefix="anomaly-") as place:
+                    Path(place).chmod(0o755)
+                    subprocess.run(
+                        [*words, "one", f"{number}", str(out), *more],
+                        check=False,
+                        env={**os.environ, "TMPDIR": place},
+                        preexec_fn=end_with_parent,
+                    )
             finally:
                 for group in GROUPS.glob(f"*-{OURS}"):
                     with contextlib.suppress(OSError):
