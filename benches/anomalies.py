@@ -7,8 +7,8 @@ network of its own, which end with the bench; clients may be in a second network
 that is named is right or wrong. Where the server's own code, or a backend that it depends on, became slow,
 "unknown factor" is right. `unknown` names nobody. Users are a client that the policy does not let the
 diagnosis touch: the table has their p99, and that of the worst second, before the anomaly, during it, and
-during the diagnosis. An anomaly counts only if the probe's p95 rose by half. One that --out has already is not
-made again.
+during the diagnosis. An anomaly counts only if the probe's p95 rose by half. One that --out has already is
+not made again.
 """
 
 import argparse
@@ -54,7 +54,7 @@ LOOPS = 5000
 """Of a Lua script that redis runs for each request, about 0.2 ms."""
 NICENESS = -5
 """Of all that takes part: other programs of a shared host then matter less."""
-LONGEST_S = 75.0
+LONGEST_S = 60.0
 """For one diagnosis."""
 ANSWER = struct.Struct("dd")
 HTTP = b"GET /f HTTP/1.1\r\nHost: here\r\n\r\n"
@@ -221,7 +221,7 @@ def serve(port: int, work_us: float, kept: Path | None) -> None:
 
     def sleep(*_: object) -> None:
         nonlocal sleep_s
-        sleep_s = 0.002
+        sleep_s = 0.001
 
     def hold(*_: object) -> None:
         nonlocal hold_s
@@ -492,6 +492,7 @@ class Stage(Injector):
             (float(np.quantile(took_ms[one], 0.99)) for one in seconds if one.any()), default=math.nan
         )
         every_one = took_ms[(dues >= begin) & (dues < end)]
+        self.by_second = [round(float(took_ms[one].max()), 1) if one.any() else None for one in seconds]
         return (float(np.quantile(every_one, 0.99)) if len(every_one) else math.nan, worst)
 
 
@@ -549,6 +550,7 @@ def diagnosed(stage: Stage, kind: str, out: Path, more: list[str]) -> dict[str, 
         row["left_out"] = found.get("not_tried", found.get("left_out"))
         time.sleep(1.5)
     row["users"] = [stage.users(begin, end) for begin, end in itertools.pairwise(moments)]
+    row["longest_by_second"] = stage.by_second
     return row
 
 
@@ -604,9 +606,14 @@ def main() -> None:
             # All that takes part ends with the first process of its own namespace, and that one with us.
             words = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", sys.executable, __file__]
             try:
-                subprocess.run(
-                    [*words, "one", f"{number}", str(out), *more], check=False, preexec_fn=end_with_parent
-                )
+                with tempfile.TemporaryDirectory(prefix="anomaly-") as place:
+                    Path(place).chmod(0o755)
+                    subprocess.run(
+                        [*words, "one", f"{number}", str(out), *more],
+                        check=False,
+                        env={**os.environ, "TMPDIR": place},
+                        preexec_fn=end_with_parent,
+                    )
             finally:
                 for group in GROUPS.glob(f"*-{OURS}"):
                     with contextlib.suppress(OSError):

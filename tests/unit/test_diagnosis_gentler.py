@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,12 +15,14 @@ from messages import raises
 from undoing import undo
 
 from hindmost.errors import TargetError
+from hindmost.interventions import probing
 from hindmost.interventions.changes import Gone
 from hindmost.interventions.gentler import Freeze, freezer_of, members, yielding
 from hindmost.studies.diagnosis import neighbours
 from hindmost.studies.diagnosis.neighbours import MOST, around
 from hindmost.studies.diagnosis.related import related
 from hindmost.studies.diagnosis.windows import Windows
+from hindmost.watch import LatencySource
 
 FREEZER = Path("/sys/fs/cgroup/freezer")
 
@@ -212,19 +215,18 @@ class Overlapping:
     """A probe that reports at once what was due before the window, in it, and after it; nothing is out."""
 
     def __init__(self, clock: Clock) -> None:
-        self.clock, self.asked = clock, 0
+        self.clock = clock
 
     def take(self):
-        self.asked += 1
         now = self.clock.now_ns
         inside = [(now - 10_000_000, 1_000_000)] * 10
         return [(now - 10**10, 500_000_000), *inside, (now + 10**10, 500_000_000)], 0, 0
 
 
 def test_only_what_was_due_in_the_window_counts_and_an_empty_queue_is_not_waited_for(clock):
-    probe = Overlapping(clock)
-    assert Windows(probe, 0.99, 0.05, 0.0).measure() == pytest.approx(1000.0)
-    assert probe.asked == 2
+    begin_ns = clock.now_ns
+    assert Windows(Overlapping(clock), 0.99, 0.05, 0.0).measure() == pytest.approx(1000.0)
+    assert clock.now_ns - begin_ns == pytest.approx(50_000_000)
 
 
 def test_a_window_without_any_answer_after_others_is_slow_and_several_are_an_error(clock):
@@ -235,7 +237,7 @@ def test_a_window_without_any_answer_after_others_is_slow_and_several_are_an_err
     probe.take = lambda: ([], 3, 0)
     assert [windows.measure(), windows.measure()] == pytest.approx([2_050_000.0] * 2)
     assert (windows.taken, windows.unanswered) == (3, 2)
-    with raises(TargetError, "no-answers", window_s=0.05, failed=3):
+    with raises(TargetError, "no-answers", window_s=0.05):
         windows.measure()
 
 
@@ -244,5 +246,25 @@ def test_a_window_without_any_answer_is_an_error(clock):
         def take(self):
             return [], 3, 0
 
-    with raises(TargetError, "no-answers", window_s=0.05, failed=3):
+    with raises(TargetError, "no-answers", window_s=0.05):
         Windows(Silent(), 0.95, 0.05, 0.0).measure()
+
+
+@pytest.mark.parametrize(
+    ("took_ms", "asked", "rate"),
+    [(1.0, 200.0, 200.0), (10.0, 200.0, 30.0), (100.0, 200.0, 20.0), (9.0, 5.0, 5.0)],
+)
+def test_a_probe_asks_no_more_than_it_can_wait_for(monkeypatch, took_ms, asked, rate):
+    looked_at = []
+
+    @contextmanager
+    def probing_(latency):
+        looked_at.append(latency.document["probe"]["rate"])
+        yield SimpleNamespace(take=lambda: ([(0, int(1e6 * took_ms))] * 20, 0, 0))
+
+    monkeypatch.setattr(probing, "probing", probing_)
+    monkeypatch.setattr(probing, "time", SimpleNamespace(sleep=lambda _: None))
+    source = LatencySource({"probe": {"rate": asked, "address": "127.0.0.1:1"}}, "a probe")
+    assert probing.unhurried(source).document["probe"]["rate"] == pytest.approx(rate)
+    assert source.document["probe"]["rate"] == asked
+    assert looked_at == ([] if asked <= probing.LEAST_PER_S else [probing.LEAST_PER_S])

@@ -80,6 +80,7 @@ class Thing:
     name: str
     about: str = "take it away"
     undo: list[dict[str, object]] = field(default_factory=list)
+    program: bool = True
     inert: bool = False
 
     def remove(self) -> None:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from hindmost.studies.diagnosis import neighbours
+from hindmost.studies.diagnosis.demand import Requests
 from hindmost.studies.diagnosis.policy import Policy
 from hindmost.studies.diagnosis.related import related
 from hindmost.studies.diagnosis.suspects import find_suspects
@@ -175,6 +178,48 @@ def test_who_asks_by_way_of_a_proxy_is_a_client(started):
     assert related([own]).clients == {proxy, asking}
     # Seen from the one who asks, the proxy is a backend, and the server is no client of it.
     assert related([asking]).clients == set()
+
+
+ASKS = """
+import socket, sys
+link = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+print("up", flush=True)
+for line in sys.stdin:
+    link.sendall(b"x")
+    link.recv(1)
+    print("asked", flush=True)
+"""
+ANSWERS = """
+import socket, threading
+def answer(link):
+    while link.recv(1):
+        link.sendall(b"y")
+here = socket.create_server(("127.0.0.1", 0))
+print(here.getsockname()[1], flush=True)
+while True:
+    threading.Thread(target=answer, args=[here.accept()[0]], daemon=True).start()
+"""
+
+
+def test_what_an_application_is_sent_is_counted_without_what_we_send(started):
+    own, port = start(started, ANSWERS)
+    start(started, ASKS, port, stdin=subprocess.PIPE)
+    client = started[-1]
+    with socket.create_connection(("127.0.0.1", int(port))) as ours, closing(Requests(own)) as requests:
+        counts = []
+        for asked, asked_by_us in ((0, 0), (20, 0), (0, 20), (20, 20)):
+            begin = requests.at_s
+            for _ in range(asked):
+                print(file=client.stdin, flush=True)
+                client.stdout.readline()
+            for _ in range(asked_by_us):
+                ours.sendall(b"x")
+                ours.recv(1)
+            segments, _ = requests.since()
+            counts.append(round(segments * (requests.at_s - begin)))
+        assert counts == [0, 20, 0, 20]
+        socket.create_connection(("127.0.0.1", int(port))).close()
+        assert requests.since()[1] > 0
 
 
 def test_a_backend_is_never_a_suspect(started, monkeypatch):

@@ -12,7 +12,7 @@ import signal
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from hindmost.documents import read_kernel
 from hindmost.knobs import steps
@@ -113,6 +113,7 @@ class Pause:
     comm: str
     start: int
     role: str = "neighbour"
+    program: ClassVar[bool] = True
 
     @property
     def name(self) -> str:  # noqa: D102

@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from hindmost.documents import read_kernel
 from hindmost.interventions.changes import Gone, threads
@@ -140,6 +141,7 @@ class Freeze:
     group: str
     path: Path
     """``freezer.state`` (v1) or ``cgroup.freeze`` (v2)."""
+    program: ClassVar[bool] = True
 
     @property
     def name(self) -> str:  # noqa: D102

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from hindmost.documents import read_kernel
 from hindmost.interventions.changes import File, cpu_list
@@ -45,6 +46,8 @@ class Refused(Exception):
 @dataclass(frozen=True)
 class GroupFile(File):
     """A file of a neighbour's cgroup; it reads as the kernel spells it."""
+
+    program: ClassVar[bool] = True
 
     def arrived(self) -> bool:  # noqa: D102
         try:

@@ -66,7 +66,7 @@ def probing(latency: LatencySource, cpu: int | None = None) -> Iterator[_engine.
 
 
 def unhurried(latency: LatencySource) -> LatencySource:
-    """Lower the rate of a probe to what it can ask, one request after the other; it waits itself beyond that.
+    """Lower the rate of a probe to what it can ask: beyond, its requests wait for each other.
 
     Parameters
     ----------

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import socket
 import struct
 import time
 from pathlib import Path
@@ -13,14 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hindmost.documents import read_kernel
-from hindmost.studies.diagnosis.netlink import attributes, dumped, opened
+from hindmost.studies.diagnosis.netlink import opened, tcp_sockets
 from hindmost.targets.procfs import listening_ports, process_tree
 
-_INET_REQUEST = struct.Struct("=BBBBIHH36xII")
-_INET_REPLY = struct.Struct("=BBBB")
-_PORTS, _REPLY_SIZE, _COOKIE = struct.Struct("!HH"), 72, struct.Struct("=Q")
-_COUNT = struct.Struct("=I")
-_INET_DIAG_INFO, _ESTABLISHED = 2, 1 << 1
+_COUNT, _ESTABLISHED = struct.Struct("=I"), 1 << 1
 _DATA_SEGS_IN = 152
 """Where ``tcpi_data_segs_in`` is in ``struct tcp_info`` (``linux/tcp.h``, since 4.6)."""
 
@@ -55,6 +50,11 @@ class Requests:
     """What an application is sent over TCP, from one look to the next, without what a probe of ours sends.
 
     Segments of its connections, about one a request, and connections made in its network.
+
+    Attributes
+    ----------
+    at_s : float
+        When it was last looked at, by the monotonic clock.
     """
 
     def __init__(self, pid: int) -> None:
@@ -62,28 +62,21 @@ class Requests:
         self._link = opened(pid)
         self._ports = frozenset(listening_ports(process_tree(pid)))
         self._segments: dict[int, int] = {}
-        self._made, self._at = 0, 0.0
+        self._made, self.at_s = 0, 0.0
         self.since()
 
     def _look(self) -> tuple[dict[int, int], int]:
-        received: dict[int, tuple[int, int]] = {}
-        ours: set[int] = set()
         mine = _own_sockets()
-        for family in (socket.AF_INET, socket.AF_INET6):
-            ask = _INET_REQUEST.pack(
-                family, socket.IPPROTO_TCP, 1 << (_INET_DIAG_INFO - 1), 0, _ESTABLISHED, 0, 0, 0, 0
-            )
-            for message in dumped(self._link, ask):
-                here, there = _PORTS.unpack_from(message, _INET_REPLY.size)
-                if there in self._ports and int.from_bytes(message[68:72], "little") in mine:
-                    ours.add(here)
-                if here not in self._ports:
-                    continue
-                (cookie,) = _COOKIE.unpack_from(message, 44)
-                for name, value in attributes(message[_REPLY_SIZE:]):
-                    if name == _INET_DIAG_INFO and len(value) >= _DATA_SEGS_IN + 4:
-                        received[cookie] = (there, *_COUNT.unpack_from(value, _DATA_SEGS_IN))
-        return {one: count for one, (there, count) in received.items() if there not in ours}, self._accepted()
+        every = list(tcp_sockets(self._link, _ESTABLISHED))
+        ours = {one.here for one in every if one.there in self._ports and one.inode in mine}
+        received = {
+            one.cookie: _COUNT.unpack_from(one.info, _DATA_SEGS_IN)[0]
+            for one in every
+            if one.here in self._ports
+            and one.there not in ours
+            and len(one.info) >= _DATA_SEGS_IN + _COUNT.size
+        }
+        return received, self._accepted()
 
     def _accepted(self) -> int:
         with contextlib.suppress(OSError, ValueError, IndexError):
@@ -97,12 +90,12 @@ class Requests:
 
     def since(self) -> NDArray[np.float64]:
         """Since the last look, a second: segments, and connections."""
-        before, made, then = self._segments, self._made, self._at
+        before, made, then = self._segments, self._made, self.at_s
         with contextlib.suppress(OSError):
             self._segments, self._made = self._look()
-        self._at = time.monotonic()
+        self.at_s = time.monotonic()
         grown = sum(max(0, count - before.get(one, 0)) for one, count in self._segments.items())
-        return np.array([grown, self._made - made]) / max(self._at - then, 1e-9)
+        return np.array([grown, self._made - made]) / max(self.at_s - then, 1e-9)
 
     def close(self) -> None:
         """Close what was opened."""

@@ -88,7 +88,7 @@ class Trial:
         """One pair, in an order that follows from seed, suspect and number."""
         draw = random.Random(f"{self.seed} {self.suspect.name} {number}")
         try:
-            with nullcontext() if self.base is None else self.surgeon.gone(self.base):
+            with urgent(), nullcontext() if self.base is None else self.surgeon.gone(self.base):
                 order = draw.sample((False, True), 2)
                 self.began[number] = (time.monotonic(), order[0])
                 for gone in order:
@@ -115,8 +115,7 @@ class Trial:
             if bound.spent and not free:
                 raise Gone("harm-spent", SPENT, given_up=bound.given_up)
             try:
-                with urgent():
-                    return self._watched(free)
+                return self._watched(free)
             except Harmful as harm:
                 self.harmed += 1
                 self._gentle = True
@@ -133,10 +132,10 @@ class Trial:
             watch = self.windows.watch()
             with self.surgeon.gone(self.suspect):
                 self.windows.stay(seconds, watch)
-            if self.windows.sent is not None and getattr(self.suspect, "role", "") != "client":
+            if self.windows.sent is not None and self.can_send:
                 sent += seconds * self.windows.sent.sum()
                 usual += seconds * self.windows.usual_per_s
-                if collapsed(sent, usual):
+                if seconds > FIRST_S and collapsed(sent, usual):
                     raise Gone("load-not-tried", BRINGS_LOAD, name=self.suspect.name)
             self.windows.rest(watch)
             seconds *= 2
@@ -165,8 +164,15 @@ class Trial:
         return float(np.median([self.worked[one, there] for one in rounds]))
 
     @property
+    def can_send(self) -> bool:
+        """Whether the suspect is a program, not known to be a client, and may bring load nevertheless."""
+        return getattr(self.suspect, "program", False) and getattr(self.suspect, "role", "") != "client"
+
+    @property
     def is_load(self) -> bool:
         """Whether the application has less to do without the suspect, which then brings load."""
+        if not self.can_send:
+            return False
         return self.work(there=False) < COLLAPSED * self.work(there=True) or self._sends
 
     @property

@@ -3,7 +3,7 @@
 ::
 
     unchanged windows   p99, requests beyond 1.5 times that in the worst window, failures: the anomaly itself
-    experiment          every 2 ms: more of them than in any unchanged window? It is undone at once.
+    experiment          every 10 ms: more of them than in any unchanged window? It is undone at once.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ MOST_FAILED = 1
 """Failed requests, likewise."""
 MORE = 0.01
 """Of the requests of all experiments with a suspect that may be slow beyond the anomaly's share."""
+LEAST_PER_S = 300.0
+"""Requests a second that wait behind one which is not answered: users send more than a slow probe."""
 KEPT = 40
 """Unchanged windows that are remembered."""
 LEAST_WINDOWS = 4
@@ -92,7 +94,7 @@ class Bound:
             max(slow),
             max(failed for _, failed, _ in self._windows),
             sum(slow) / max(1, len(every)),
-            len(every) / sum(seconds for _, _, seconds in self._windows),
+            max(LEAST_PER_S, len(every) / sum(seconds for _, _, seconds in self._windows)),
         )
 
 
@@ -111,7 +113,7 @@ class Watch:
     share : float
         Slow requests of all unchanged windows.
     rate : float
-        Of the probe, requests a second.
+        Of requests that wait behind one which is not answered, a second.
     answered, slow, failed : int
         Requests so far that were due in the experiment.
     """

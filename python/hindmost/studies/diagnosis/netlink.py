@@ -8,10 +8,13 @@ import socket
 import struct
 import threading
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 _HEADER, _ATTRIBUTE = struct.Struct("=IHHII"), struct.Struct("=HH")
 _SOCK_DIAG_BY_FAMILY, _NLM_F_REQUEST, _NLM_F_DUMP, _NETLINK_SOCK_DIAG = 20, 0x1, 0x300, 4
 _CLONE_NEWNET = 0x40000000
+_TCP_REQUEST, _TCP_REPLY = struct.Struct("=BBBBI48x"), struct.Struct("=4xHH36xQ16xI")
+_INET_DIAG_INFO = 2
 
 
 def opened(pid: int | None = None) -> socket.socket:
@@ -55,6 +58,37 @@ def dumped(link: socket.socket, body: bytes) -> Iterator[bytes]:
                 return
             yield data[_HEADER.size : size]
             data = data[(size + 3) & ~3 :]
+
+
+@dataclass(frozen=True, slots=True)
+class TcpSocket:
+    """One of ``struct inet_diag_msg``."""
+
+    here: int
+    """Ports."""
+    there: int
+    inode: int
+    cookie: int
+    """Of no other socket since the machine began."""
+    info: bytes
+    """``struct tcp_info``, if it was asked for."""
+
+
+def tcp_sockets(link: socket.socket, states: int) -> Iterator[TcpSocket]:
+    """TCP sockets in some of the states of ``include/net/tcp_states.h``, a bit each, without their process.
+
+    Raises
+    ------
+    OSError
+    """
+    for family in (socket.AF_INET, socket.AF_INET6):
+        ask = _TCP_REQUEST.pack(family, socket.IPPROTO_TCP, 1 << (_INET_DIAG_INFO - 1), 0, states)
+        for message in dumped(link, ask):
+            here, there, cookie, inode = _TCP_REPLY.unpack_from(message)
+            named = dict(attributes(message[_TCP_REPLY.size :]))
+            yield TcpSocket(
+                socket.ntohs(here), socket.ntohs(there), inode, cookie, named.get(_INET_DIAG_INFO, b"")
+            )
 
 
 def attributes(data: bytes) -> Iterator[tuple[int, bytes]]:

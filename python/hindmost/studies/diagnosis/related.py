@@ -20,13 +20,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hindmost.documents import read_kernel
-from hindmost.studies.diagnosis.netlink import attributes, dumped, opened
+from hindmost.studies.diagnosis.netlink import attributes, dumped, opened, tcp_sockets
 from hindmost.targets.procfs import decode_hex_address, listening_ports
 
 PROC = Path("/proc")
 SHORT_S = 0.5
 """Long enough to see one of many short connections."""
 ESTABLISHED, LISTEN = "01", "0A"
+_HELD = 1 << 1 | 1 << 2 | 1 << 4 | 1 << 5 | 1 << 8
+"""States of sockets that a process holds: established, being opened, being closed."""
 _OPEN_MODE = 0o3
 _SHARED = re.compile(r"^\S+ rw.s \S+ (?P<device>\S+) (?P<inode>\d+)\s*(?P<path>.*)$")
 _UNIX_REQUEST = struct.Struct("=BBHIIIII")
@@ -153,21 +155,24 @@ def _asked_ports(own: list[int], ports: set[int], proc: Path) -> set[int]:
     """Ports that an application asks within `SHORT_S`: a connection for each request is rarely there."""
     found: set[int] = set()
     until = time.monotonic() + SHORT_S
-    while own and time.monotonic() < until:
-        held: set[str] = set()
-        for pid in own:
-            with contextlib.suppress(OSError):
-                for name in os.listdir(proc / str(pid) / "fd"):  # noqa: PTH208
-                    with contextlib.suppress(OSError):
-                        held.add(os.readlink(proc / str(pid) / "fd" / name))  # noqa: PTH115
-        with contextlib.suppress(OSError):
-            for table in ("tcp", "tcp6"):
-                for line in read_kernel(proc / str(own[0]) / "net" / table).splitlines()[1:]:
-                    fields = line.split()
-                    if f"socket:[{fields[9]}]" in held and fields[3] != LISTEN:
-                        here, there = (_end(one)[1] for one in fields[1:3])
-                        found |= set() if here in ports else {there}
-        time.sleep(SHORT_S / 500)
+    with contextlib.ExitStack() as stack:
+        links = [stack.enter_context(opened(pid)) for pid in _one_each(own, proc)]
+        while links and time.monotonic() < until:
+            held: set[str] = set()
+            for pid in own:
+                with contextlib.suppress(OSError):
+                    for name in os.listdir(proc / str(pid) / "fd"):  # noqa: PTH208
+                        with contextlib.suppress(OSError):
+                            held.add(os.readlink(proc / str(pid) / "fd" / name))  # noqa: PTH115
+            for link in links:
+                with contextlib.suppress(OSError):
+                    # A busy host has tens of thousands of closed ones, which are nobody's.
+                    found |= {
+                        one.there
+                        for one in tcp_sockets(link, _HELD)
+                        if one.here not in ports and f"socket:[{one.inode}]" in held
+                    }
+            time.sleep(SHORT_S / 500)
     return found
 
 

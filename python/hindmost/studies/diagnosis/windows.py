@@ -26,7 +26,6 @@ DRAIN_S = 2.0
 MOST_SILENT = 3
 """Windows in a row without any answer after which the application counts as dead."""
 PAUSE_S = 0.01
-WATCHED_PAUSE_S = 0.002
 
 
 @dataclass(slots=True)
@@ -114,7 +113,7 @@ class Windows:
             _, _, oldest = self._take(watch)
             if not oldest or oldest >= changed or time.monotonic() > deadline:
                 return
-            time.sleep(PAUSE_S if watch is None else WATCHED_PAUSE_S)
+            time.sleep(PAUSE_S)
 
     def measure(self, watch: Watch | None = None) -> float:
         """The quantile of what is due from now on, microseconds; where nothing is answered, the time waited.
@@ -154,7 +153,7 @@ class Windows:
             waiting = oldest and oldest < end
             if not waiting or time.monotonic() > deadline:
                 break
-            time.sleep(PAUSE_S if watch is None else WATCHED_PAUSE_S)
+            time.sleep(PAUSE_S)
         self.taken += 1
         self.unanswered += not taken
         self.silent = 0 if taken or waiting else self.silent + 1
@@ -176,15 +175,12 @@ class Windows:
         return float(np.quantile(latencies, self.quantile))
 
     def _sleep(self, seconds: float, watch: Watch | None) -> tuple[list[tuple[int, int]], int]:
-        """Sleep, but look at the probe meanwhile where an experiment is watched."""
-        if watch is None:
-            time.sleep(seconds)
-            return [], 0
+        """Sleep, but look at the probe meanwhile, with an experiment to watch and without: all are alike."""
         taken: list[tuple[int, int]] = []
         errors = 0
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0.0:
-            time.sleep(min(left, WATCHED_PAUSE_S))
+            time.sleep(min(left, PAUSE_S))
             each, failed, _ = self._take(watch)
             taken += each
             errors += failed
