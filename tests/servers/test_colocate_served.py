@@ -63,7 +63,7 @@ def assert_refused_at(port: int) -> None:
 def profiled(every_window_counts, tmp_path_factory: pytest.TempPathFactory):
     """The card of a memcached, as a file, and its port."""
     card, port = tmp_path_factory.mktemp("profiled") / "kv.json", pick_free_port("127.0.0.1")
-    words = ["--probe", "2000", "--probe-address", f"memcached://127.0.0.1:{port}", "--rulers", "dram"]
+    words = ["--probe", "2000", "--probe-address", f"memcached://127.0.0.1:{port}", "--stressors", "dram"]
     words += ["--window", "60ms", "--out", str(card), "--budget", "2s", "--name", "kv", "--json"]
     assert main(["colocate", "profile", " ".join(memcached(port)), *words]) == 0
     assert_refused_at(port)

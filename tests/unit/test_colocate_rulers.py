@@ -219,4 +219,4 @@ with tempfile.TemporaryDirectory() as folder:
     done = subprocess.run([*words, *sys.path], capture_output=True, text=True, timeout=100, check=True)
     code, name, hint = json.loads(done.stdout)
     assert (code, name) == ("ruler-unsupported", "vec_mul")
-    assert hint.endswith("--rulers vec_add")
+    assert hint.endswith("--stressors vec_add")

@@ -196,7 +196,17 @@ def test_a_card_of_runs(tmp_path: Path, capsys, any_share):
         pytest.skip("one processor only")
     command = f"{sys.executable} -S -c 'sum(range(2000000))'"
     card = tmp_path / "card.json"
-    asked = ["--work", "cpu", "--rulers", "int_add", "--budget", "1s", "--no-real-time", "--out", str(card)]
+    asked = [
+        "--work",
+        "cpu",
+        "--stressors",
+        "int_add",
+        "--budget",
+        "1s",
+        "--no-real-time",
+        "--out",
+        str(card),
+    ]
     assert main(["colocate", "profile", command, *asked, "--json"]) == 0, capsys.readouterr()
     found = json.loads(card.read_text(encoding="utf-8"))
     assert found["method"]["unit"] == "runs"

@@ -206,7 +206,7 @@ VERBS = (
                 "Measure what a program loses next to each stressor, and what it inflicts.",
                 (
                     "colocate profile 'python -u batch.py' --out batch.json",
-                    "colocate profile ./encode --rulers l3,dram --budget 5s",
+                    "colocate profile ./encode --stressors l3,dram --budget 5s",
                 ),
             ),
             Verb(

@@ -28,7 +28,7 @@ CODES: dict[str, Code] = {
     ),
     "missing-axes": Code(
         "The profiles lack figures for some stressors, so the answer is uncertain.",
-        "Profile both programs with the same `--rulers` and a longer `--budget`.",
+        "Profile both programs with the same `--stressors` and a longer `--budget`.",
     ),
     "no-losses": Code(
         "Too few windows were usable next to any stressor, so the losses are unknown.", _STOP_OTHERS

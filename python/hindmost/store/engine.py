@@ -1,6 +1,6 @@
 """The documents that Rust writes, as types: generated from its structs by ``docs/generate.py``; do not edit.
 
-What a type or a field means is documented next to the struct, in ``crates/``. ``NotRequired`` fields are
+What a type or a field means is documented beside the struct, in ``crates/``. ``NotRequired`` fields are
 missing from results of earlier builds.
 """
 
@@ -351,7 +351,7 @@ class Neighbour(TypedDict):
 
 
 class Neighbourhood(TypedDict):
-    """Who ran next to us between two readings."""
+    """Who ran beside us between two readings."""
 
     named: list[Neighbour]
     more: Count
@@ -381,7 +381,7 @@ class Throttling(TypedDict):
 
 
 class HostSpan(TypedDict):
-    """What happened on a client's CPUs between two readings."""
+    """What happened on an instance's CPUs between two readings."""
 
     wall_ns: Count
     cpus: list[Count]
@@ -393,7 +393,7 @@ class HostSpan(TypedDict):
 
 
 class Memory(TypedDict):
-    """Memory of a client, in bytes."""
+    """Memory of an instance, in bytes."""
 
     peak_bytes: Count | None
     bound_bytes: Count
@@ -528,7 +528,7 @@ class Unreadable(TypedDict):
 
 
 class InstanceResult(TypedDict):
-    """The result of one client; its distributions lie next to it in `instance-K.hlog`."""
+    """The result of one instance; its distributions lie beside it in `instance-K.hlog`."""
 
     schema: Literal["hindmost.instance/1"]
     index: Count

@@ -14,19 +14,24 @@ from hindmost.exits import Exit
 def pairs(
     *cards: Annotated[Path, option(TARGET, None, "Profiles of programs (JSON).")],
     cpu: Annotated[
-        int | None, whole(PROCEDURE, "Of who is measured; the others run elsewhere. [default: the last]")
+        int | None, whole(PROCEDURE, "Processor of the measured program. [default: the last]")
     ] = None,
     other: Annotated[
         str | None,
         option(
-            PROCEDURE, "N|sibling", "Where those run; the other thread of its core. [default: the nearest]"
+            PROCEDURE,
+            "N|sibling",
+            "Processor of the others; sibling: the other thread of the core. [default: the nearest]",
         ),
     ] = None,
-    window: Annotated[str, option(PROCEDURE, "TIME", "Of each window.")] = "40ms",
-    budget: Annotated[str, option(PROCEDURE, "TIME", "How long at most.")] = "60s",
-    seed: Annotated[int, whole(PROCEDURE, "Of the order of windows, and of halves.")] = 1,
+    window: Annotated[str, option(PROCEDURE, "TIME", "Length of a window.")] = "40ms",
+    budget: Annotated[str, option(PROCEDURE, "TIME", "Longest time.")] = "60s",
+    seed: Annotated[int, whole(PROCEDURE, "Seed of the order of windows and of halves.")] = 1,
     no_real_time: Annotated[
-        bool, switch(PROCEDURE, "Programs as ordinary threads, though more were allowed.", "--no-real-time")
+        bool,
+        switch(
+            PROCEDURE, "Run programs without real-time priority, even if it is allowed.", "--no-real-time"
+        ),
     ] = False,
     page: Annotated[Path | None, option(OUTPUT, "FILE", "Write a page here (HTML).")] = None,
     out: Annotated[Path | None, option(OUTPUT, "FILE", "Write the document here (JSON).")] = None,
@@ -34,11 +39,10 @@ def pairs(
 ) -> int:
     """Run every program next to every other, and score predictors on these pairs.
 
-    Windows in random order, each against one next to the inert stressor in the same round. Pairs that are not
-    told from nothing are said to be noise, and so is how well odd rounds agree with even ones. Every
-    predictor learns on random halves of the programs and is asked about the other half, the trivial ones
-    too: the score is skill over the best of those, above the noise. What is written is what `may` and
-    `neighbours` learn from (--pairs).
+    Windows come in random order; each is compared with one next to the inert stressor in the same round. The
+    result says which pairs exceed the noise, and how well odd and even rounds agree. Every predictor, trivial
+    ones included, learns from random halves of the programs and predicts the other half; its score is its
+    skill over the best trivial one. `colocate predict --pairs` learns from the file.
     """
     from hindmost.colocation.bound import load_card
     from hindmost.errors import UsageError

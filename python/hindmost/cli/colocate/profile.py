@@ -20,15 +20,24 @@ def profile(
     ] = None,
     work: Annotated[
         Literal["cpu"] | None,
-        option(TARGET, "cpu", "The command ends: each run is a unit, and costs its CPU time."),
+        option(
+            TARGET, "cpu", "The command ends by itself: each run is a unit of work, which costs its CPU time."
+        ),
     ] = None,
     probe: Annotated[
-        str | None, option(LOAD, "RATE", "The command serves: ask it so often, its answers are units.")
+        str | None,
+        option(
+            LOAD,
+            "RATE",
+            "The command is a server: send requests at this rate; each answer is a unit of work.",
+        ),
     ] = None,
     probe_address: Annotated[
-        str | None, option(LOAD, "URL", "Where it answers: memcached://127.0.0.1:11299.")
+        str | None, option(LOAD, "URL", "Address of that server, like memcached://127.0.0.1:11299.")
     ] = None,
-    name: Annotated[str | None, option(TARGET, "NAME", "Of the profile. [default: the program's]")] = None,
+    name: Annotated[
+        str | None, option(TARGET, "NAME", "Name of the profile. [default: the program's]")
+    ] = None,
     cpu: Annotated[
         int | None, whole(PROCEDURE, "The program's processor; stressors run on another. [default: the last]")
     ] = None,
@@ -37,33 +46,36 @@ def profile(
         option(
             PROCEDURE,
             "N|sibling",
-            "Where stressors run; the other thread of its core. [default: the nearest]",
+            "Processor of the stressors; sibling: the other thread of the core. [default: the nearest]",
         ),
     ] = None,
-    rulers: Annotated[
-        str | None, option(PROCEDURE, "NAMES", "Next to which stressors. [default: one a resource]")
+    stressors: Annotated[
+        str | None, option(PROCEDURE, "NAMES", "Stressors to run, like l3,dram. [default: one per resource]")
     ] = None,
     budget: Annotated[
-        str | None, option(PROCEDURE, "TIME", "How long at most. [default: 10s; 60s with --probe]")
+        str | None, option(PROCEDURE, "TIME", "Longest time. [default: 10s; 60s with --probe]")
     ] = None,
     window: Annotated[
         str | None,
-        option(PROCEDURE, "TIME", "Of each window. [default: 40ms; 1,000 requests with --probe]"),
+        option(PROCEDURE, "TIME", "Length of a window. [default: 40ms; 1,000 requests with --probe]"),
     ] = None,
-    seed: Annotated[int, whole(PROCEDURE, "Of the order of windows.")] = 1,
+    seed: Annotated[int, whole(PROCEDURE, "Seed of the order of windows.")] = 1,
     no_real_time: Annotated[
-        bool, switch(PROCEDURE, "Stressors as ordinary threads, though more were allowed.", "--no-real-time")
+        bool,
+        switch(
+            PROCEDURE, "Run stressors without real-time priority, even if it is allowed.", "--no-real-time"
+        ),
     ] = False,
     out: Annotated[Path | None, option(OUTPUT, "FILE", "Write the profile here (JSON).")] = None,
     json_: Json = False,
 ) -> int:
     """Measure a program's profile: its sensitivity to each stressor, and its contentiousness on each.
 
-    Windows next to stressors, next to an inert one and alone, in random order, round after round until all
-    intervals are narrow or the time is over, after four rounds at least. Windows around which the host moved
-    the processors are dropped. What the program starts in its turn belongs to it. It needs no privilege;
-    with the right to SCHED_FIFO windows are calmer. With --probe it is a server that is started and asked by
-    an open loop: how its p50 and p99 grow next to each stressor is told, too.
+    The program runs in windows: next to each stressor, next to an inert one, and alone, in random order, for
+    at least four rounds, until all intervals are narrow or the time is over. Windows in which the host moved
+    a processor are dropped. Child processes belong to the program. No privilege is needed; SCHED_FIFO, where
+    allowed, reduces the noise. With --probe the program is a server under open-loop load, and the profile
+    includes the growth of its p50 and p99 next to each stressor.
     """
     from hindmost.errors import UsageError
     from hindmost.plan import parse_duration
@@ -119,7 +131,7 @@ def profile(
         command,
         name=name,
         units=source or (work if counter is None else Counter(counter)),
-        rulers=RULERS if rulers is None else rulers.split(","),
+        rulers=RULERS if stressors is None else stressors.split(","),
         cpu=cpu,
         other=other,
         window_ms=None if window is None else parse_duration(window, "window", 0.005) * 1000,

@@ -21,9 +21,9 @@ STATES = {
 def render_diagnosis(document: Diagnosis) -> str:
     """Write the answer, then the evidence."""
     normal = document["normal_us"]
-    before = "" if normal is None else f", normally {normal:.0f} us"
+    before = "" if normal is None else f", normally {normal:.0f} µs"
     lines = [
-        f"{document['application']}: p{document['percentile']:g} {document['now_us']:.0f} us{before}",
+        f"{document['application']}: p{document['percentile']:g} {document['now_us']:.0f} µs{before}",
         f"{document['ruling']}: {document['why']}",
     ]
     lines += (
@@ -36,7 +36,7 @@ def render_diagnosis(document: Diagnosis) -> str:
     if following := document["next"]:
         lines += [
             "",
-            f"Without this cause latency is still {following['now_us']:.0f} us. The next cause:",
+            f"Without this cause latency is still {following['now_us']:.0f} µs. The next cause:",
         ]
         lines += [f"{following['ruling']}: {following['why']}", *_either(following["also"])]
         lines += _evidence(following["suspects"], following["sham"]) + _correction(following["correction"])
@@ -51,7 +51,7 @@ def twin_lines(twin: Twin | None) -> list[str]:
         return []
     return [
         "",
-        f"replica {twin['name']}: {twin['base_us']:.0f} us without any suspect,"
+        f"replica {twin['name']}: {twin['base_us']:.0f} µs without any suspect,"
         f" {twin['rate_per_s']:.0f} requests/s, {twin['processors']:.2f} CPUs"
         f" ({twin['host_processors']:.2f} on the host)",
         f"{twin['ruling']}: {twin['why']}",
@@ -116,7 +116,7 @@ def _correction(correction: Correction | None) -> list[str]:
         return []
     state = "kept" if correction["kept"] else "not kept"
     figures = (
-        f" ({correction['before_us']:.0f} us before, {correction['after_us']:.0f} us after)"
+        f" ({correction['before_us']:.0f} µs before, {correction['after_us']:.0f} µs after)"
         if "after_us" in correction
         else ""
     )

@@ -75,7 +75,7 @@ def lines(doc: Measure) -> list[tuple[str, str]]:
         if parts:
             rows.append((key, about + ", ".join(parts)))
     if found["neighbours"]:
-        rows.append(("next to it", neighbours(found)))
+        rows.append(("others", neighbours(found)))
     return rows
 
 

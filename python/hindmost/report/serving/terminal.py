@@ -42,7 +42,7 @@ def render_certificate(certificate: dict[str, Any], mean_busy_us: float) -> str:
             else ""
         )
         + (f" {steal:.2%} stolen," if steal is not None else "")
-        + f" {gaps['over_5us']} pauses above 5 us, the longest {gaps['longest_ns'] / 1e3:,.0f} µs",
+        + f" {gaps['over_5us']} pauses above 5 µs, the longest {gaps['longest_ns'] / 1e3:,.0f} µs",
         f"  the clock takes {certificate['clock_read_ns']:.0f} ns to read, a thread's CPU clock"
         f" {certificate['cpu_clock_read_ns'] / 1e3:.2g} µs",
     ]
@@ -72,12 +72,12 @@ def render_account(account: dict[str, Any]) -> str:
     service             2.00      1.00      3.00      3.00      3.00
     queueing            2.00      1.00      3.00      3.00      3.00
     both                2.00      1.00      3.00      3.00      3.00
-    host: CPU share 90.00%, taken off it 1 times; no pause above 5 us in a service
+    host: CPU share 90.00%, taken off it 1 times; no pause above 5 µs in a service
     <BLANKLINE>
     """
     times = "wall time" if account["occupy"] == "wall" else "CPU time of the thread"
     lines = [f"{account['total']['served']:,} requests; services are of {times}"]
-    lines.append(f"{'us':<15} {'mean':>8}  {'p50':>8}  {'p95':>8}  {'p99':>8}  {'longest':>8}")
+    lines.append(f"{'µs':<15} {'mean':>8}  {'p50':>8}  {'p95':>8}  {'p99':>8}  {'longest':>8}")
     for key, name in ROWS:
         spread = account[key]
         if spread["count"]:
@@ -101,9 +101,9 @@ def _host(account: dict[str, Any]) -> str:
         text += f", {account['steal_share']:.2%} stolen"
     gaps, p99_ns = account["gaps"], account["sojourn"]["p99_ns"]
     if not gaps["over_5us"]:
-        return text + "; no pause above 5 us in a service"
+        return text + "; no pause above 5 µs in a service"
     text += (
-        f"; {gaps['over_5us']} pauses above 5 us in services, the longest {gaps['longest_ns'] / 1e3:,.0f} µs"
+        f"; {gaps['over_5us']} pauses above 5 µs in services, the longest {gaps['longest_ns'] / 1e3:,.0f} µs"
     )
     if p99_ns:
         text += f", {gaps['longest_ns'] / p99_ns:.3g} times p99"

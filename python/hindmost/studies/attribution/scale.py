@@ -24,7 +24,7 @@ class Smallest:
         """As people write it.
 
         >>> Smallest(0.05).text, Smallest(us=20.0).text
-        ('5%', '20 us')
+        ('5%', '20 µs')
         """
         return f"{self.us:g} µs" if self.share is None else f"{100 * self.share:g}%"
 

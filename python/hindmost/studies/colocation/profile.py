@@ -107,7 +107,7 @@ def profile(
             "unknown-name",
             f"there is no stressor {unknown[0]}",
             hint=f"use one of {', '.join(known)}",
-            option="--rulers",
+            option="--stressors",
             value=unknown[0],
             known=known,
         )
