@@ -222,14 +222,17 @@ def show(program: str, points: Sequence[VerifiedPoint]) -> None:
         for name, figure in one["figures"].items():
             values = [figure[side]["value"] for side in ("original_us", "clone_us", "predicted_us")]
             sides = (said(figure[side]) for side in ("clone", "as_logged", "floor"))
-            print(f"  {name:>4}  {'  '.join(f'{value or 0:7,.0f}' for value in values)}  {''.join(sides)}")
+            print(
+                f"  {name:>4}  {'  '.join(f'{float(value or 0):7,.0f}' for value in values)}  {''.join(sides)}"
+            )
 
 
 def said(ratio: Any) -> str:  # noqa: ANN401 (a Ratio or None)
     """A ratio with its interval and outcome."""
     if ratio is None or ratio["low"] is None:
         return f"{'not known':<34}"
-    return f"{ratio['ratio']:.3f} [{ratio['low']:.3f}, {ratio['high']:.3f}] {ratio['outcome']:<12}"
+    ends = (float(ratio[name]) for name in ("ratio", "low", "high"))
+    return "{:.3f} [{:.3f}, {:.3f}] ".format(*ends) + f"{ratio['outcome']:<12}"
 
 
 if __name__ == "__main__":

@@ -155,7 +155,9 @@ def row(name: str, problem: Problem, found: dict, seconds: float) -> str:
     ratio = fresh["ratios"]["p99"] if fresh else {"value": None, "low": None, "high": None}
     right = found["verdict"] != "gain" or any(word in change for word in problem.helps)
     figures = (
-        "" if ratio["low"] is None else f"{ratio['value']:.2f} [{ratio['low']:.2f}, {ratio['high']:.2f}]"
+        ""
+        if ratio["low"] is None
+        else "{:.2f} [{:.2f}, {:.2f}]".format(*(float(ratio[name]) for name in ("value", "low", "high")))
     )
     cells = [
         *(name, ", ".join(f"{one['name']} {one['of_variance']:.0%}" for one in parts)),

@@ -93,7 +93,7 @@ class Arms:
         result = hindmost("measure", target, *load, *host, *procedure, study=out).result
         after = ticks(self.cpu)
         return Seen(
-            (result["latency_us"]["p99"]["value"] or math.inf) / 1e3,
+            float(result["latency_us"]["p99"]["value"] or math.inf) / 1e3,
             1 - (after[1] - before[1]) / (after[0] - before[0]),
         )
 
