@@ -220,11 +220,11 @@ def show(program: str, points: Sequence[VerifiedPoint]) -> None:
             f" a request cost {said(one['cost'])}"
         )
         for name, figure in one["figures"].items():
-            values = [figure[side]["value"] for side in ("original_us", "clone_us", "predicted_us")]
+            values = [
+                float(figure[side]["value"] or 0) for side in ("original_us", "clone_us", "predicted_us")
+            ]
             sides = (said(figure[side]) for side in ("clone", "as_logged", "floor"))
-            print(
-                f"  {name:>4}  {'  '.join(f'{float(value or 0):7,.0f}' for value in values)}  {''.join(sides)}"
-            )
+            print(f"  {name:>4}  {'  '.join(f'{value:7,.0f}' for value in values)}  {''.join(sides)}")
 
 
 def said(ratio: Any) -> str:  # noqa: ANN401 (a Ratio or None)
