@@ -29,7 +29,7 @@ endif
 help: ## What can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: .stamps/engine ## Measure a real memcached in about a minute and a half; leaves demo-study/report.html
+demo: .stamps/engine ## Measure a real memcached in about two minutes; leaves demo-study/report.html
 	@setup/system.sh want memcached
 	@setup/demo.sh
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# make demo: measures a real memcached in about a minute and a half, and leaves a study folder with a page.
+# make demo: measures a real memcached in about two minutes, and leaves a study folder with a page.
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 out=demo-study
