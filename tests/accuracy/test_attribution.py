@@ -14,6 +14,8 @@ from tests.accuracy import limits
 from tests.accuracy.claims import Claim
 from tests.accuracy.judging import Finding
 
+HOST = ("steal-time", "run-delay", "throttled")
+"""Codes of runs that are excluded by counters of the host."""
 CONFIRM = 'quantile = "p50"\nruns = 6'
 
 
@@ -39,17 +41,23 @@ def study(folder: Path, confirm: str) -> tuple[dict[str, Any], bool, str]:
     return document, right, figure
 
 
+def spoiled(document: dict[str, Any]) -> bool:
+    """Whether the host's counters excluded all runs of a cell."""
+    failures = [cell["failure"] for cell in document["loads"][0]["cells"] if not cell["runs"]]
+    return any(one is not None and one["code"] in HOST for one in failures)
+
+
 def found(folder: Path) -> Finding:
     """Twelve runs, and nothing confirmed."""
-    _, right, figure = study(folder, "skip = true")
-    return Finding(right, figure)
+    document, right, figure = study(folder, "skip = true")
+    return Finding(right, figure, spoiled(document))
 
 
 def confirmed(folder: Path) -> Finding:
     """The same, and ten fresh runs of the best setting and the present one."""
     document, right, figure = study(folder, CONFIRM)
     if not document["confirmations"]:
-        return Finding(False, f"{figure}; nothing was confirmed")
+        return Finding(False, f"{figure}; nothing was confirmed", spoiled(document))
     (fresh,) = document["confirmations"]
     figure += f"; {fresh['outcome']}: {fresh['after']['levels']}, p50 {fresh['ratio']['p50']}"
     held = (

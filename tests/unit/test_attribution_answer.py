@@ -6,6 +6,8 @@ import itertools
 import math
 import random
 from dataclasses import replace
+from importlib import import_module
+from types import SimpleNamespace
 
 import pytest
 from factorials import factor, load
@@ -37,6 +39,21 @@ def plan_of(tmp_path, more="", design="", delta="5%"):
     file = tmp_path / "study.toml"
     file.write_text(STUDY.format(more=more, design=design, delta=delta))
     return resolve(file, None, budget=None, without=None)[0]
+
+
+def said_of(plan, quantile):
+    """The words of a document with this quantile alone."""
+    empty = {"cells": [], "theft": None, "drift": None, "name": "low", "quantiles": {"p99": quantile}}
+    return words.of(
+        plan,
+        {
+            "loads": [empty],
+            "confirmations": [],
+            "unconfirmed": [],
+            "recommendation": {"text": "none"},
+            "design": {"runs": 24, "blocks": 3},
+        },
+    )
 
 
 def run(block, value):
@@ -330,22 +347,36 @@ def test_a_control_that_drifts_is_found():
     assert drift_of(CellRuns((0,)), "p99") is None
 
 
+def test_factors_whose_cells_have_too_few_runs_are_not_decided(tmp_path):
+    plan = plan_of(tmp_path)
+    runs = runs_of(lambda cell: 200.0 * (3.0 if cell[0] else 1.0), scatter=0.01)
+    few = {cell: CellRuns(cell, one.runs[: 1 if cell[0] else 10]) for cell, one in runs.items()}
+    said = said_of(plan, answered(plan, few))
+    (reason,) = [one for one in said["reasons"] if one["code"] == "undecided-factors"]
+    assert (said["verdict"], reason["values"]["more_runs"]) == ("open", None)
+    lost = {term[0] for term in model.analyse(plan, few, "p99").fit.lost if len(term) == 1}
+    assert lost
+    assert lost <= set(reason["values"]["factors"])
+
+
+def test_a_study_goes_on_while_cells_have_too_few_runs(tmp_path, monkeypatch):
+    file = tmp_path / "study.toml"
+    file.write_text(STUDY.format(more="", design="", delta="5%").replace('"10"', '"4..10"'))
+    plan = resolve(file, None, budget=None, without=None)[0]
+    runs = runs_of(lambda cell: 200.0 * (3.0 if cell[0] else 1.0), scatter=0.001)
+    few = {cell: CellRuns(cell, one.runs[: 1 if cell[0] else 10]) for cell, one in runs.items()}
+    look, looking = plan.looks.looks[-2], import_module("hindmost.studies.attribution.enough")
+    for given, stops in ((runs, True), (few, False)):
+        monkeypatch.setattr(looking, "runs_of", lambda runner, load, given=given: given)
+        assert looking.enough(SimpleNamespace(plan=plan), look) is stops
+
+
 def test_factors_that_are_not_decided_are_a_reason_with_the_runs_that_are_missing(tmp_path):
     plan = plan_of(tmp_path)
     quantile = answered(
         plan, runs_of(lambda cell: 200.0 * (1.06 if cell[0] else 1.0), scatter=0.2, runs=3, seed=2)
     )
-    empty = {"cells": [], "theft": None, "drift": None, "name": "low", "quantiles": {"p99": quantile}}
-    said = words.of(
-        plan,
-        {
-            "loads": [empty],
-            "confirmations": [],
-            "unconfirmed": [],
-            "recommendation": {"text": "none"},
-            "design": {"runs": 24, "blocks": 3},
-        },
-    )
+    said = said_of(plan, quantile)
     assert (said["verdict"], len(said["summary"])) == ("open", 3)
     assert (said["headline"], said["summary"][1]) == (said["summary"][0], "none")
     (reason,) = [one for one in said["reasons"] if one["code"] == "undecided-factors"]

@@ -17,11 +17,16 @@ def enough(runner: Runner, made: int) -> bool:
     if made not in plan.looks.looks or made >= plan.blocks[1]:
         return False
     found: dict[tuple[str, str], Found] = {}
+    left: set[str] = set()
     for load in plan.loads:
         runs = runs_of(runner, load)
         for label in plan.labels:
-            found[load.name, label] = analyse(plan, runs, label, plan.confidence(made))
-    left = {
+            one = found[load.name, label] = analyse(plan, runs, label, plan.confidence(made))
+            if any(cell.failure is None and not cell.usable(label) for cell in runs.values()):
+                lost = plan.model.terms if one.fit is None else one.fit.lost
+                short = (term for term in lost if 1 <= len(term) <= 2)
+                left |= {f"{'x'.join(term)} on {label} at {load.name}" for term in short}
+    left |= {
         f"{effect.name} on {label} at {load}"
         for load, label, effect in undecided(plan, found)
         if len(effect.term) <= 2

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any, Literal
 
-from hindmost.store.attribution import Evidence
+from hindmost.store.attribution import Evidence, Load
 from hindmost.store.types import Reason
+from hindmost.studies.attribution.cells import LEAST_RUNS
 from hindmost.studies.attribution.plan import AttributionPlan
 
 FEW_RUNS = 5
@@ -141,6 +142,12 @@ def _drift(document: Evidence) -> list[Reason]:
     return out
 
 
+def factors_without_effect(plan: AttributionPlan, load: Load) -> list[str]:
+    """Factors whose main effect the runs of a load cannot tell, because cells have too few sound runs."""
+    told = {name for effect in load["quantiles"][plan.wanted]["average"] for name in effect["factors"]}
+    return [term[0] for term in plan.model.terms if len(term) == 1 and term[0] not in told]
+
+
 def _undecided(plan: AttributionPlan, document: Evidence) -> list[Reason]:
     """Main effects that more runs would decide."""
     name = plan.wanted
@@ -151,11 +158,14 @@ def _undecided(plan: AttributionPlan, document: Evidence) -> list[Reason]:
             for effect in load["quantiles"][name]["average"]
             if effect["verdict"] == "undecided" and len(effect["factors"]) == 1
         ]
-        if not open_:
+        without = factors_without_effect(plan, load)
+        if not open_ and not without:
             continue
-        names = [effect["factors"][0] for effect in open_]
+        names = [*without, *dict.fromkeys(effect["factors"][0] for effect in open_)]
         more = [effect["more_runs"] for effect in open_ if effect["more_runs"]]
         runs = f"about {max(more)} more runs of each cell" if more else "no practical number of runs"
+        if without:
+            more, runs = [], f"{LEAST_RUNS} sound runs of each cell"
         out.append(
             _reason(
                 "undecided-factors",
@@ -163,7 +173,7 @@ def _undecided(plan: AttributionPlan, document: Evidence) -> list[Reason]:
                 f"at {load['name']} load it is not decided whether {', '.join(names)} change"
                 f" {name} by {plan.delta.text} or more: {runs} would decide it",
                 "set more blocks in [design], and run the same command again"
-                if more and math.isfinite(max(more))
+                if without or (more and math.isfinite(max(more)))
                 else None,
                 load=load["name"],
                 quantile=name,

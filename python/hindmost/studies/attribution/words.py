@@ -7,7 +7,7 @@ import math
 from hindmost.plan.units import format_us
 from hindmost.store.attribution import Answer, Effect, Evidence
 from hindmost.studies.attribution.plan import AttributionPlan
-from hindmost.studies.attribution.reasons import reasons_of
+from hindmost.studies.attribution.reasons import factors_without_effect, reasons_of
 
 _SHOWN = ("raises", "lowers")
 _MANY_TIMES = 9.0
@@ -68,13 +68,13 @@ def _sure(plan: AttributionPlan, document: Evidence) -> str:
 
 def _open(plan: AttributionPlan, document: Evidence) -> list[str]:
     """Factors that may matter by themselves, and may not."""
-    found = {
-        effect["factors"][0]: None
-        for load in document["loads"]
-        for effect in load["quantiles"][plan.wanted]["average"]
-        if effect["verdict"] == "undecided" and len(effect["factors"]) == 1
-    }
-    return list(found)
+    open_: dict[str, None] = {}
+    for load in document["loads"]:
+        open_ |= dict.fromkeys(factors_without_effect(plan, load))
+        for effect in load["quantiles"][plan.wanted]["average"]:
+            if effect["verdict"] == "undecided" and len(effect["factors"]) == 1:
+                open_[effect["factors"][0]] = None
+    return list(open_)
 
 
 def _effects(plan: AttributionPlan, document: Evidence) -> list[str]:
