@@ -68,7 +68,7 @@ def render_account(account: dict[str, Any]) -> str:
     ...     "gaps": {"over_5us": 0, "total_ns": 0, "longest_ns": 0}, "log": None,
     ... }))
     2 requests; services are of wall time
-    us                  mean       p50       p95       p99   longest
+    µs                  mean       p50       p95       p99   longest
     service             2.00      1.00      3.00      3.00      3.00
     queueing            2.00      1.00      3.00      3.00      3.00
     both                2.00      1.00      3.00      3.00      3.00
