@@ -46,7 +46,11 @@ def _origin(doc: Explanation) -> str:
     named = ", ".join(f"{one.name} {numbers.percent(round(one.of_variance or 0.0, 2))}" for one in most)
     slow = [one for one in doc.parts if one.of_slowest is not None]
     worst = max(slow, key=split.weight, default=None)
-    who = f"; the first culprit is {doc.culprits[0].name} ({doc.culprits[0].kind})" if doc.culprits else ""
+    who = ""
+    if doc.culprits:
+        first = doc.culprits[0]
+        kind = "" if first.name in first.kind else f" ({first.kind})"
+        who = f"; the first culprit is {first.kind if not kind else first.name}{kind}"
     own = "The tail is mostly the server's own code: " if (doc.own_code or 0.0) >= OWN else ""
     of_slow = ""
     if worst is not None:
@@ -76,7 +80,7 @@ def _no_help(doc: Explanation) -> str:
     named = ", ".join(
         f"{one.label} ({numbers.change(one.ratio.value - 1.0)})" for one in dropped if one.ratio
     )
-    return f"These did not look better and were dropped: {named}."
+    return f"Dropped: {named}."
 
 
 def _following(doc: Explanation, go_on: str) -> str:
@@ -84,12 +88,11 @@ def _following(doc: Explanation, go_on: str) -> str:
     if doc.verdict == "gain":
         if doc.applied:
             return f"{', '.join(doc.applied)} is in force now; to undo it: {doc.undo}."
-        if any(
-            "knob" in one.candidate.what
-            for one in doc.trials
-            if one.outcome in ("confirmed", "in combination")
-        ):
+        kept = [one.candidate.what for one in doc.trials if one.outcome in ("confirmed", "in combination")]
+        if any("knob" in what for what in kept):
             return f"To keep the host's settings: {go_on} --apply."
+        if any("cpu_dma_latency" in what for what in kept):
+            return "Keep CPUs out of deep idle states while the server runs (tuned: latency-performance)."
         return "Start the server with this change."
     if doc.resolution.scatter is None and doc.trials and need is not None:
         return f"To make enough pairs takes about {numbers.seconds(need)}: {_longer(go_on, need)}."
