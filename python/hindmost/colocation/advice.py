@@ -118,7 +118,7 @@ def files_of(advice: Advice, unit: str | None) -> dict[str, str]:
         `unit` is no name of a service.
     """
     jobs, own = (",".join(map(str, advice[key])) for key in ("job_cpus", "server_cpus"))
-    head = f"# Jobs beside {_plain(advice['server'])}, by hindmost colocate predict --advise.\n"
+    head = f"# Jobs next to {_plain(advice['server'])}, by hindmost colocate predict --advise.\n"
     texts = {
         SLICE: f"{head}[Unit]\nDescription=Batch jobs next to a server\n\n"
         f"[Slice]\nAllowedCPUs={jobs}\nCPUWeight=idle\n",

@@ -57,7 +57,7 @@ def render_corun(document: CoRun, *, width: int | None = None, color: bool | Non
 
 def _beside(console: Console, job: Beside, within: float, answer: str) -> None:
     console.print()
-    printed(console, f"beside {plain(job['job'])}: p99 within {within:.0%}: {job['promise']}{answer}")
+    printed(console, f"next to {plain(job['job'])}: p99 within {within:.0%}: {job['promise']}{answer}")
     console.print(f"  {'':<22} {'rate lost':<26} {'p50 grows by':<26} {'p99 grows by':<26}", soft_wrap=True)
     latency = job["latency"]
     told = [share_text(one) for one in (job["lost"], latency["p50"], latency["p99"])]

@@ -93,7 +93,7 @@ def render_answer(found: Answer, *, width: int | None = None, color: bool | None
     console = console_of(width, color)
     printed(
         console,
-        f"{found['answer']}: {plain(found['job'])} beside {plain(found['server'])}. A percentile may grow"
+        f"{found['answer']}: {plain(found['job'])} next to {plain(found['server'])}. A percentile may grow"
         f" {found['within']:.0%} at load {found['load']:.0%}: {found['allowed']:.1%} of the rate may be"
         f" lost{_why(found)}.",
     )

@@ -14,9 +14,9 @@ def render_supervision(document: Supervision) -> str:
     told = f"p{document['percentile']:g}"
     total = len(windows)
     if not total:
-        return f"{document['job']} beside {document['application']}: no window was over\n"
+        return f"{document['job']} next to {document['application']}: no window was over\n"
     lines = [
-        f"{document['job']} beside {document['application']}: {told} within {limit} in {document['kept']} of"
+        f"{document['job']} next to {document['application']}: {told} within {limit} in {document['kept']} of"
         f" {total} windows of {document['window_s']:g} s ({document['kept'] / total:.1%})"
     ]
     if document["broken_paused"]:
