@@ -1,6 +1,7 @@
 """An explanation: how the tail is split, what is tried, how the budget is spent, and what the folder alone says."""
 
 import json
+import math
 import random
 import shutil
 from collections import defaultdict
@@ -389,3 +390,17 @@ def test_what_cannot_be_meant_is_refused(tmp_path):
 def test_the_package_is_the_function_of_python_users():
     with raises(UsageError, "bad-value"):
         hindmost.explain("memcached", budget="1s")
+
+
+def test_an_infinite_percentile_is_the_word_and_not_null(made, tmp_path):
+    study, _ = made
+    found = msgspec.convert(carry_out(study, Silent()).document, Explanation)
+    after = found.confirmation.after
+    after = msgspec.structs.replace(after, latency_us=after.latency_us | {"p99": math.inf, "mean": None})
+    late = msgspec.structs.replace(
+        found, confirmation=msgspec.structs.replace(found.confirmation, after=after)
+    )
+    procedure.publish(study, late, tmp_path / "page.html")
+    stored = json.loads((study.folder / procedure.FILE).read_text())
+    latency = stored["confirmation"]["after"]["latency_us"]
+    assert (latency["p99"], latency["mean"]) == ("inf", None)

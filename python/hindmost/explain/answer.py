@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from hindmost import __version__
@@ -190,8 +191,6 @@ def answer(study: Study) -> Explanation:
 
 
 def _told(found: Explanation, study: Study) -> Explanation:
-    import msgspec
-
     return msgspec.structs.replace(
         found,
         headline=headline(found),
@@ -275,11 +274,7 @@ def _trials(study: Study, asked: Asked, verdict: Verdict) -> list[Trial]:
     found = []
     for place, one in enumerate(asked.candidates or (), 1):
         logs = course.log_ratios(rounds, place)
-        ratio = None
-        if logs:
-            compared_ = compared({0: rounds[0], 1: rounds[place]}, 0.95)
-            assert compared_ is not None
-            ratio = compared_
+        ratio = compared({0: rounds[0], 1: rounds[place]}, 0.95) if logs else None
         if place in chosen:
             outcome: Outcome = outcomes[verdict] if len(chosen) == 1 else "in combination"
         elif logs and place not in active:

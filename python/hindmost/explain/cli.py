@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
-from hindmost.cli.options import OUTPUT, PROCEDURE, Json, Shared, Yes, keep_private, option, switch
+from hindmost.cli.options import OUTPUT, PROCEDURE, Json, Page, Shared, Yes, keep_private, option, switch
 from hindmost.cli.requests import takes
 from hindmost.explain.request import WITHOUT
 from hindmost.run.request import MeasureRequest
@@ -30,9 +30,7 @@ def explain(
     out: Annotated[
         Path | None, option(OUTPUT, "STUDY", "Folder of the study. [default: hindmost-TARGET-TIME]")
     ] = None,
-    page: Annotated[
-        Path | None, option(OUTPUT, "FILE", "Write the page there. [default: into the study]")
-    ] = None,
+    page: Page = None,
     shared: Shared = False,
     yes: Yes = False,
     json_: Json = False,

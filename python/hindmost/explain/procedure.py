@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,6 +23,7 @@ from hindmost.plan import MeasurePlan
 from hindmost.report.common import numbers
 from hindmost.run.readings import plan_of
 from hindmost.store import Study
+from hindmost.store.estimates import encode, without_nan
 from hindmost.studies.attribution.apply import set_knob
 from hindmost.studies.comparison.runs import SideRuns
 from hindmost.studies.kind import Kind, Shown
@@ -231,8 +231,8 @@ def publish(study: Study, result: Explanation, page: Path | None = None) -> Show
     """Write ``explanation.json`` and the page."""
     from hindmost.explain.view import render_page, render_terminal
 
-    document = msgspec.json.decode(msgspec.json.encode(result))
-    study.write(FILE, json.dumps(document, allow_nan=False))
+    document = without_nan(msgspec.to_builtins(result))
+    study.write(FILE, encode(document))
     where = study.write_page(render_page(result), page)
     code = Exit.INCONCLUSIVE if result.verdict == "undecided" else Exit.DONE
     notes = (f"page: {where}", f"study: {study.folder}")
