@@ -11,7 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from hindmost.interventions.probing import probing, unhurried
+from hindmost.interventions.probe import limit_probe_rate, start_probe
 from hindmost.studies.diagnosis.demand import Work
 from hindmost.studies.diagnosis.windows import Windows
 from hindmost.watch import find_application, latency_from
@@ -27,7 +27,7 @@ def look(address: str) -> tuple[float, float]:
     work = Work(pid)
     source = latency_from(find_application(address), probe="200/s")
     assert source is not None
-    with probing(unhurried(source)) as probe:
+    with start_probe(limit_probe_rate(source)) as probe:
         windows = Windows(probe, 0.95, 0.5, 0.15)
         p95_us = statistics.median(windows.measure() for _ in range(7))
     return p95_us, work.processors()

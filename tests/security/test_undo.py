@@ -13,8 +13,8 @@ import pytest
 from undoing import undo
 
 from hindmost.interventions.changes import File
-from hindmost.interventions.gentler import Freeze
-from hindmost.interventions.held import surgery
+from hindmost.interventions.freezer import Freeze
+from hindmost.interventions.session import start_session
 from hindmost.knobs import recover
 from hindmost.knobs.kinds.cgroup import hierarchy
 
@@ -46,11 +46,11 @@ def test_the_name_of_a_control_group_is_not_run(here, name, kind):
     path = group / kind
     path.write_text("found\n")
     change = Freeze(name, path) if kind == "freezer.state" else File(name, name, path, "found", "wanted")
-    with surgery(here / "journal") as surgeon, surgeon.holding(change):
+    with start_session(here / "journal") as session, session.journal(change):
         change.remove()
         undo(change)
         assert path.read_text().strip() == ("THAWED" if kind == "freezer.state" else "found")
-        with surgeon.gone(change):
+        with session.remove(change):
             pass
     assert not (here / MARK).exists()
     assert not Path("/", MARK).exists()
@@ -80,10 +80,10 @@ KILLED = """
 import sys, time
 from pathlib import Path
 from hindmost.interventions.changes import File
-from hindmost.interventions.held import surgery
+from hindmost.interventions.session import start_session
 path = Path(sys.argv[1])
 change = File(sys.argv[2], "", path, "found", "wanted")
-with surgery(Path(sys.argv[3])) as surgeon, surgeon.holding(change), surgeon.gone(change):
+with start_session(Path(sys.argv[3])) as session, session.journal(change), session.remove(change):
     print("gone", flush=True)
     time.sleep(60)
 """

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from plain_memcached import plain_memcached
 
-from hindmost.interventions.gentler import members
+from hindmost.interventions.freezer import members
 from hindmost.studies.diagnosis import looks
 from hindmost.studies.diagnosis.document import document_of
 from hindmost.studies.diagnosis.policy import Policy

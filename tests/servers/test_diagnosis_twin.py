@@ -12,9 +12,9 @@ import pytest
 from messages import assert_refused
 
 from hindmost.interventions.changes import File
-from hindmost.interventions.gentler import members
-from hindmost.interventions.held import surgery
-from hindmost.interventions.probing import probing
+from hindmost.interventions.freezer import members
+from hindmost.interventions.probe import start_probe
+from hindmost.interventions.session import start_session
 from hindmost.privileges import NEEDS
 from hindmost.report.diagnosis.page import render_diagnosis_page
 from hindmost.report.diagnosis.terminal import render_diagnosis
@@ -153,32 +153,32 @@ def test_more_load_is_there_while_it_is_in_force_and_one_of_a_workload_until_its
 
         before = connections()
         more.remove()
-        assert more.arrived()
+        assert more.is_gone()
         assert connections() > before
         more.give_back()
-        assert not more.arrived()
+        assert not more.is_gone()
         with (
-            surgery(tmp_path / "j"),
+            start_session(tmp_path / "j"),
             Load({"protocol": "memcached", "address": server.address}, workload).running(300.0),
         ):
             source = latency_from(
                 Application("x", server.pid, None, server.address, "memcached"), probe="50/s"
             )
             assert source is not None
-            with probing(source) as probe:
+            with start_probe(source) as probe:
                 assert Windows(probe, 0.5, 0.2, 0.0).measure() > 0
 
 
 INSIDE = """
 import json, subprocess, sys
 from pathlib import Path
-from hindmost.interventions.held import surgery
+from hindmost.interventions.session import start_session
 from hindmost.studies.diagnosis.twin.network import network, received, sent_bytes, shaped
 from hindmost.targets import ManagedServer, parse_target
 def said(words):
     return subprocess.run(words, shell=True, capture_output=True, text=True).stdout
-with surgery(Path(sys.argv[1])) as surgeon:
-    with network(surgeon) as where:
+with start_session(Path(sys.argv[1])) as session:
+    with network(session) as where:
         entry = json.loads((Path(sys.argv[1]) / "knobs.jsonl").read_text())
         assert entry["steps"][0]["namespace"] == where.namespace
         with ManagedServer(where.inside(parse_target(sys.argv[2]).spec)) as server:

@@ -14,8 +14,8 @@ from undoing import undo
 
 from hindmost.codes import CODES
 from hindmost.errors import HindmostError, UsageError
-from hindmost.interventions.changes import File, Gone, Pause, Places, Sham, places, started
-from hindmost.interventions.held import surgery
+from hindmost.interventions.changes import File, Pause, Places, Sham, SuspectGone, places, start_ticks
+from hindmost.interventions.session import start_session
 from hindmost.studies.diagnosis.policy import Policy, read_policy
 
 
@@ -40,22 +40,22 @@ def stops(pid: int) -> bool:
 
 
 def pause(process: "subprocess.Popen[bytes]") -> Pause:
-    return Pause(process.pid, "sleep", started(process.pid))
+    return Pause(process.pid, "sleep", start_ticks(process.pid))
 
 
 def test_a_paused_neighbour_goes_on_when_it_is_given_back(neighbour, tmp_path):
     suspect = pause(neighbour)
-    with surgery(tmp_path / "j") as surgeon, surgeon.holding(suspect):
-        with surgeon.gone(suspect):
+    with start_session(tmp_path / "j") as session, session.journal(suspect):
+        with session.remove(suspect):
             assert stops(neighbour.pid)
-            assert suspect.arrived()
+            assert suspect.is_gone()
         assert state(neighbour.pid) != "T"
     assert (tmp_path / "j" / "knobs.jsonl").read_text() == ""
 
 
 def test_the_journal_says_how_to_undo_it_before_it_is_done(neighbour, tmp_path):
     suspect = pause(neighbour)
-    with surgery(tmp_path / "j") as surgeon, surgeon.holding(suspect):
+    with start_session(tmp_path / "j") as session, session.journal(suspect):
         assert state(neighbour.pid) != "T"
         (step,) = json.loads((tmp_path / "j" / "knobs.jsonl").read_text())["steps"]
         assert step["do"] == "continue"
@@ -65,11 +65,11 @@ def test_the_journal_says_how_to_undo_it_before_it_is_done(neighbour, tmp_path):
 VICTIM = """
 import os, sys, time
 from pathlib import Path
-from hindmost.interventions.held import surgery
-from hindmost.interventions.changes import Pause, started
+from hindmost.interventions.session import start_session
+from hindmost.interventions.changes import Pause, start_ticks
 pid = int(sys.argv[1])
-suspect = Pause(pid, "sleep", started(pid))
-with surgery(Path(sys.argv[2])) as surgeon, surgeon.holding(suspect), surgeon.gone(suspect):
+suspect = Pause(pid, "sleep", start_ticks(pid))
+with start_session(Path(sys.argv[2])) as session, session.journal(suspect), session.remove(suspect):
     print("gone", flush=True)
     time.sleep(60)
 """
@@ -92,22 +92,22 @@ def test_a_terminated_diagnosis_leaves_the_host_as_it_was(neighbour, tmp_path):
 
 
 def test_a_diagnosis_that_stands_still_is_undone_in_time(neighbour, tmp_path, monkeypatch):
-    monkeypatch.setattr("hindmost.interventions.held.LONGEST_S", 0.3)
+    monkeypatch.setattr("hindmost.interventions.session.LONGEST_S", 0.3)
     suspect = pause(neighbour)
-    with surgery(tmp_path / "j") as surgeon, surgeon.holding(suspect), surgeon.gone(suspect):
+    with start_session(tmp_path / "j") as session, session.journal(suspect), session.remove(suspect):
         assert stops(neighbour.pid)
         end = time.monotonic() + 20
         while state(neighbour.pid) == "T" and time.monotonic() < end:
             time.sleep(0.01)
         assert state(neighbour.pid) != "T"
-        assert not suspect.arrived()
+        assert not suspect.is_gone()
 
 
 def test_two_diagnoses_at_once_are_refused(tmp_path):
     with (
-        surgery(tmp_path / "j"),
+        start_session(tmp_path / "j"),
         raises(HindmostError, "diagnosis-in-progress", path=str(tmp_path / "j")),
-        surgery(tmp_path / "j"),
+        start_session(tmp_path / "j"),
     ):
         pass
 
@@ -116,15 +116,15 @@ def test_a_neighbour_that_ended_is_reported_as_gone(neighbour):
     suspect = pause(neighbour)
     neighbour.kill()
     neighbour.wait()
-    for call in (suspect.remove, lambda: started(neighbour.pid)):
-        with pytest.raises(Gone) as gone:
+    for call in (suspect.remove, lambda: start_ticks(neighbour.pid)):
+        with pytest.raises(SuspectGone) as gone:
             call()
         assert (gone.value.note.code, gone.value.note.values) == ("no-such-process", {"pid": neighbour.pid})
     suspect.give_back()
 
 
 def test_another_process_with_the_same_number_is_left_alone(neighbour):
-    with pytest.raises(Gone) as gone:
+    with pytest.raises(SuspectGone) as gone:
         Pause(neighbour.pid, "sleep", 1).remove()
     assert gone.value.note.code == "replaced-process"
     assert state(neighbour.pid) != "T"
@@ -132,7 +132,7 @@ def test_another_process_with_the_same_number_is_left_alone(neighbour):
 
 def test_a_neighbour_that_dies_while_paused_does_no_harm(neighbour, tmp_path):
     suspect = pause(neighbour)
-    with surgery(tmp_path / "j") as surgeon, surgeon.holding(suspect), surgeon.gone(suspect):
+    with start_session(tmp_path / "j") as session, session.journal(suspect), session.remove(suspect):
         neighbour.kill()
         neighbour.wait()
     assert (tmp_path / "j" / "knobs.jsonl").read_text() == ""
@@ -145,7 +145,7 @@ def test_threads_come_back_to_where_they_were_found(neighbour):
     os.sched_setaffinity(neighbour.pid, {cpus[0]})
     suspect = Places("x", "y", places([neighbour.pid]), frozenset(cpus))
     suspect.remove()
-    assert suspect.arrived()
+    assert suspect.is_gone()
     assert os.sched_getaffinity(neighbour.pid) == set(cpus)
     suspect.remove()
     undo(suspect)
@@ -157,18 +157,18 @@ def test_a_file_comes_back_by_its_undo_too(tmp_path):
     path.write_text("20000 100000\n")
     suspect = File("quota", "lift it", path, "20000 100000", "max 100000")
     suspect.remove()
-    assert suspect.arrived()
+    assert suspect.is_gone()
     undo(suspect)
     assert path.read_text().strip() == suspect.found
     path.unlink()
-    with pytest.raises(Gone) as gone:
+    with pytest.raises(SuspectGone) as gone:
         File("quota", "lift it", tmp_path / "no" / "such", "1", "2").remove()
     assert gone.value.note.code == "no-such-file"
 
 
 def test_a_sham_changes_nothing_and_has_arrived(tmp_path):
-    with surgery(tmp_path / "j") as surgeon, surgeon.holding(Sham()), surgeon.gone(Sham()):
-        assert Sham().arrived()
+    with start_session(tmp_path / "j") as session, session.journal(Sham()), session.remove(Sham()):
+        assert Sham().is_gone()
 
 
 def test_a_policy_is_kept_and_some_are_never_touched(tmp_path):

@@ -13,8 +13,8 @@ from messages import raises
 from test_diagnosis_procedure import NORMAL_US, Thing, World
 
 from hindmost.errors import TargetError
-from hindmost.interventions.changes import Gone
-from hindmost.interventions.held import surgery
+from hindmost.interventions.changes import SuspectGone
+from hindmost.interventions.session import start_session
 from hindmost.report.diagnosis.terminal import render_diagnosis
 from hindmost.stats.causes import Normal
 from hindmost.studies.diagnosis import neighbours, procedure
@@ -29,9 +29,9 @@ from hindmost.watch import Application, LatencySource, latency_from
 
 
 @pytest.fixture
-def surgeon(tmp_path):
-    with surgery(tmp_path / "j") as surgeon:
-        yield surgeon
+def session(tmp_path):
+    with start_session(tmp_path / "j") as session:
+        yield session
 
 
 def asked(**more):
@@ -40,19 +40,19 @@ def asked(**more):
     )
 
 
-def test_a_suspect_that_vanishes_is_left_out_with_the_reason_and_the_others_go_on(surgeon):
+def test_a_suspect_that_vanishes_is_left_out_with_the_reason_and_the_others_go_on(session):
     class Vanishing(Thing):
         left = 4
 
         def remove(self) -> None:
             self.left -= 1
             if self.left < 0:
-                raise Gone("no-such-file", "its quota is gone", path="/batch/cpu.max")
+                raise SuspectGone("no-such-file", "its quota is gone", path="/batch/cpu.max")
             super().remove()
 
     world = World({"hog": 4.0, "batch": 1.0})
     suspects = Suspects({"hog": Thing(world, "hog"), "batch": Vanishing(world, "batch")})
-    found = procedure.experimented(asked(), surgeon, world, suspects, lambda _: None)
+    found = procedure.experimented(asked(), session, world, suspects, lambda _: None)
     assert (found.decision.ruling, found.decision.leader) == ("cause", "hog")
     assert "batch" not in found.measured
     document = document_of(found)
@@ -77,7 +77,7 @@ def test_a_server_that_ends_in_the_middle_is_reported_and_nothing_is_left_behind
         def give_back(self) -> None:
             (tmp_path / "back").write_text("back")
 
-        def arrived(self) -> bool:
+        def is_gone(self) -> bool:
             return True
 
     with ManagedServer(preset("synth")) as server:
@@ -173,14 +173,14 @@ class Traced(World):
         return super().measure()
 
 
-def test_whom_a_trace_charged_is_tried_first_and_the_others_only_where_it_is_not_the_cause(surgeon):
+def test_whom_a_trace_charged_is_tried_first_and_the_others_only_where_it_is_not_the_cause(session):
     for factors, tried in (
         ({"hog": 4.0, "other": 1.0}, {"hog"}),
         ({"hog": 1.0, "other": 4.0}, {"hog", "other"}),
     ):
         world = Traced(dict(factors))
         suspects = Suspects({name: Thing(world, name) for name in factors}, first=["hog"])
-        found = procedure.experimented(asked(first=("hog",)), surgeon, world, suspects, lambda _: None)
+        found = procedure.experimented(asked(first=("hog",)), session, world, suspects, lambda _: None)
         assert found.decision.leader == max(factors, key=lambda name: factors[name])
         assert {name for name, count in world.gone.items() if count} == tried
         left_out = {name: note.code for name, note in found.suspects.left_out.items()}
@@ -201,7 +201,7 @@ def test_a_traced_thread_makes_its_program_a_suspect_however_little_it_uses(monk
             idle.kill()
 
 
-def test_what_moved_is_looked_at_in_each_window_and_speaks_against_who_leaves_it(surgeon):
+def test_what_moved_is_looked_at_in_each_window_and_speaks_against_who_leaves_it(session):
     class Seen(World):
         """Metrics move with `driver` alone, whoever takes latency away."""
 
@@ -220,7 +220,7 @@ def test_what_moved_is_looked_at_in_each_window_and_speaks_against_who_leaves_it
         world = Seen({"driver": 1.0, "valve": 1.0} | {suspect: 4.0})
         suspects = Suspects({suspect: Thing(world, suspect)})
         request = asked(normal_metrics=Normal(JUDGED, rows))
-        found = procedure.experimented(request, surgeon, world, suspects, lambda _: None)
+        found = procedure.experimented(request, session, world, suspects, lambda _: None)
         assert (found.decision.ruling, found.signatures[suspect].fits) == (ruling, ruling == "cause")
     document = document_of(found)
     assert document["suspects"][0]["state"] == "other signature"

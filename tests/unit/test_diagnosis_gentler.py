@@ -15,9 +15,10 @@ from messages import raises
 from undoing import undo
 
 from hindmost.errors import TargetError
-from hindmost.interventions import probing
-from hindmost.interventions.changes import Gone
-from hindmost.interventions.gentler import Freeze, freezer_of, members, yielding
+from hindmost.interventions import probe
+from hindmost.interventions.changes import SuspectGone
+from hindmost.interventions.freezer import Freeze, freezer_of, members
+from hindmost.interventions.idle import make_idle
 from hindmost.studies.diagnosis import neighbours
 from hindmost.studies.diagnosis.neighbours import MOST, around
 from hindmost.studies.diagnosis.related import related
@@ -36,9 +37,9 @@ def sleeper():
 
 
 def test_a_neighbour_that_yields_comes_back_to_its_policy_by_its_undo_too(sleeper):
-    one = yielding("x", "y", [sleeper.pid])
+    one = make_idle("x", "y", [sleeper.pid])
     one.remove()
-    assert one.arrived()
+    assert one.is_gone()
     one.give_back()
     assert os.sched_getscheduler(sleeper.pid) == os.SCHED_OTHER
     one.remove()
@@ -46,7 +47,7 @@ def test_a_neighbour_that_yields_comes_back_to_its_policy_by_its_undo_too(sleepe
     assert os.sched_getscheduler(sleeper.pid) == os.SCHED_OTHER
     sleeper.kill()
     sleeper.wait()
-    with pytest.raises(Gone):
+    with pytest.raises(SuspectGone):
         one.remove()
 
 
@@ -63,9 +64,9 @@ def test_a_cgroup_is_frozen_as_one_and_thawed_by_its_undo_too(sleeper):
         assert members(found[1]) == {sleeper.pid}
         one = Freeze(*found)
         one.remove()
-        assert one.arrived()
+        assert one.is_gone()
         undo(one)
-        assert not one.arrived()
+        assert not one.is_gone()
     finally:
         (group / "freezer.state").write_text("THAWED")
         sleeper.kill()
@@ -74,19 +75,19 @@ def test_a_cgroup_is_frozen_as_one_and_thawed_by_its_undo_too(sleeper):
         while members(group / "freezer.state") and time.monotonic() < end:
             time.sleep(0.01)
         group.rmdir()
-    with pytest.raises(Gone):
+    with pytest.raises(SuspectGone):
         one.remove()
 
 
 SHAPED = """
 import subprocess
 from undoing import undo
-from hindmost.interventions.gentler import links
+from hindmost.interventions.links import links
 subprocess.run("ip link set lo up".split(), check=True)
 subprocess.run("tc qdisc add dev lo root tbf rate 20mbit burst 32kb limit 200kb".split(), check=True)
 (link,) = links()
 link.remove()
-assert link.arrived()
+assert link.is_gone()
 undo(link)
 (again,) = links()
 assert abs(again.rate - link.rate) <= 1, (again, link)
@@ -258,13 +259,13 @@ def test_a_probe_asks_no_more_than_it_can_wait_for(monkeypatch, took_ms, asked, 
     looked_at = []
 
     @contextmanager
-    def probing_(latency):
+    def start_probe(latency):
         looked_at.append(latency.document["probe"]["rate"])
         yield SimpleNamespace(take=lambda: ([(0, int(1e6 * took_ms))] * 20, 0, 0))
 
-    monkeypatch.setattr(probing, "probing", probing_)
-    monkeypatch.setattr(probing, "time", SimpleNamespace(sleep=lambda _: None))
+    monkeypatch.setattr(probe, "start_probe", start_probe)
+    monkeypatch.setattr(probe, "time", SimpleNamespace(sleep=lambda _: None))
     source = LatencySource({"probe": {"rate": asked, "address": "127.0.0.1:1"}}, "a probe")
-    assert probing.unhurried(source).document["probe"]["rate"] == pytest.approx(rate)
+    assert probe.limit_probe_rate(source).document["probe"]["rate"] == pytest.approx(rate)
     assert source.document["probe"]["rate"] == asked
-    assert looked_at == ([] if asked <= probing.LEAST_PER_S else [probing.LEAST_PER_S])
+    assert looked_at == ([] if asked <= probe.LEAST_PER_S else [probe.LEAST_PER_S])

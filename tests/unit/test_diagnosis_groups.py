@@ -13,10 +13,11 @@ from undoing import undo
 
 from hindmost.codes import CODES
 from hindmost.interventions import groups as held_groups
-from hindmost.interventions.changes import Gone
-from hindmost.interventions.gentler import Yield, members
-from hindmost.interventions.groups import GroupFile, Refused, confined, idled, limited
-from hindmost.interventions.held import surgery
+from hindmost.interventions.changes import SuspectGone
+from hindmost.interventions.freezer import members
+from hindmost.interventions.groups import ChangeRefused, GroupFile, confine_group, idle_group, limit_group
+from hindmost.interventions.idle import IdlePriority
+from hindmost.interventions.session import start_session
 from hindmost.studies.diagnosis.neighbours import Other
 from hindmost.studies.diagnosis.policy import Policy
 from hindmost.studies.diagnosis.suspects import Suspects, find_suspects
@@ -74,14 +75,14 @@ def grouped():
 def test_a_neighbours_cgroup_runs_elsewhere_and_its_threads_get_their_own_masks_back(grouped, tmp_path):
     process, folders = grouped
     os.sched_setaffinity(process.pid, {CPUS[0]})
-    one = confined("hog", process.pid, {1}, frozenset(CPUS[1:]))
+    one = confine_group("hog", process.pid, {1}, frozenset(CPUS[1:]))
     assert one is not None
-    with surgery(tmp_path / "j") as surgeon, surgeon.holding(one):
+    with start_session(tmp_path / "j") as session, session.journal(one):
         assert str(one.path) in (tmp_path / "j" / "knobs.jsonl").read_text()
-        with surgeon.gone(one):
-            assert one.arrived()
+        with session.remove(one):
+            assert one.is_gone()
             assert os.sched_getaffinity(process.pid) == set(CPUS[1:])
-        assert not one.arrived()
+        assert not one.is_gone()
         assert os.sched_getaffinity(process.pid) == {CPUS[0]}
         one.remove()
         undo(one)
@@ -92,12 +93,12 @@ def test_a_neighbours_cgroup_runs_elsewhere_and_its_threads_get_their_own_masks_
 def test_a_neighbours_cgroup_under_a_quota_is_throttled_and_free_again_afterwards(grouped, tmp_path):
     process, folders = grouped
     throttled = folders["cpu"] / "cpu.stat"
-    one = limited("hog", process.pid, {1})
+    one = limit_group("hog", process.pid, {1})
     assert one is not None
     assert (one.found, one.wanted) == ("-1", "10000")
-    with surgery(tmp_path / "j") as surgeon, surgeon.holding(one):
-        with surgeon.gone(one):
-            assert one.arrived()
+    with start_session(tmp_path / "j") as session, session.journal(one):
+        with session.remove(one):
+            assert one.is_gone()
             end = time.monotonic() + 20
             while "nr_throttled 0" in throttled.read_text() and time.monotonic() < end:
                 time.sleep(0.02)
@@ -110,7 +111,7 @@ def test_a_neighbours_cgroup_under_a_quota_is_throttled_and_free_again_afterward
     process.kill()
     process.wait()
     ended(folders["cpu"])
-    with pytest.raises(Gone):
+    with pytest.raises(SuspectGone):
         one.remove()
 
 
@@ -119,14 +120,14 @@ def test_a_neighbours_cgroup_goes_last_in_line_and_is_as_before_afterwards(group
     process, folders = grouped
     shares = folders["cpu"] / "cpu.shares"
     shares.write_text("512")
-    one = idled("hog", process.pid, {1})
+    one = idle_group("hog", process.pid, {1})
     if one is None:
         pytest.skip("this kernel has no cpu.idle")
-    with surgery(tmp_path / "j") as surgeon, surgeon.holding(one):
-        with surgeon.gone(one):
-            assert one.arrived()
-            assert idled("hog", process.pid, {1}) is None, "it does so already"
-        assert not one.arrived()
+    with start_session(tmp_path / "j") as session, session.journal(one):
+        with session.remove(one):
+            assert one.is_gone()
+            assert idle_group("hog", process.pid, {1}) is None, "it does so already"
+        assert not one.is_gone()
         assert shares.read_text().strip() == "512"
         one.remove()
         undo(one)
@@ -134,7 +135,7 @@ def test_a_neighbours_cgroup_goes_last_in_line_and_is_as_before_afterwards(group
     process.kill()
     process.wait()
     ended(folders["cpu"])
-    with pytest.raises(Gone):
+    with pytest.raises(SuspectGone):
         one.give_back()
 
 
@@ -148,7 +149,7 @@ def sleeper():
 
 @contextmanager
 def refused(code: str, **values: object) -> Iterator[None]:
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(ChangeRefused) as caught:
         yield
     note = caught.value.note
     assert code in CODES
@@ -160,27 +161,27 @@ def refused(code: str, **values: object) -> Iterator[None]:
 def test_a_cgroup_that_cannot_be_held_is_refused_with_the_reason(grouped, monkeypatch):
     process, folders = grouped
     with refused("shared-group", path=str(folders["cpu"])):
-        limited("hog", process.pid, {process.pid})
+        limit_group("hog", process.pid, {process.pid})
     with refused("no-free-cpu"):
-        confined("hog", process.pid, {1}, frozenset())
+        confine_group("hog", process.pid, {1}, frozenset())
     quota = folders["cpu"] / "cpu.cfs_quota_us"
     quota.write_text("5000")
     with refused("already-limited", path=str(quota), value="5000"):
-        limited("hog", process.pid, {1})
+        limit_group("hog", process.pid, {1})
     monkeypatch.setattr(held_groups, "KEEPS_MASKS", (99, 0))
     with refused("masks-lost", least="99.0"):
-        confined("hog", process.pid, {1}, frozenset({0}))
+        confine_group("hog", process.pid, {1}, frozenset({0}))
     monkeypatch.setattr(os, "access", lambda *_: False)
     with refused("needs-root", path=str(quota)):
-        limited("hog", process.pid, {1})
+        limit_group("hog", process.pid, {1})
 
 
 @needs_groups
 def test_who_has_no_cgroup_of_its_own_is_offered_none(sleeper):
     for one in ("cpu", "cpuset"):
         (V1 / one / "cgroup.procs").write_text(str(sleeper.pid))
-    assert limited("x", sleeper.pid, {1}) is None
-    assert confined("x", sleeper.pid, {1}, frozenset({0})) is None
+    assert limit_group("x", sleeper.pid, {1}) is None
+    assert confine_group("x", sleeper.pid, {1}, frozenset({0})) is None
 
 
 def test_version_2_spells_its_quota_and_processors_otherwise(tmp_path, monkeypatch):
@@ -190,20 +191,20 @@ def test_version_2_spells_its_quota_and_processors_otherwise(tmp_path, monkeypat
     for file, value in {"cpu.max": "max 50000", "cpuset.cpus": "", "cgroup.procs": "4194999"}.items():
         (group / file).write_text(f"{value}\n")
     monkeypatch.setattr(held_groups, "groups", lambda *_: iter([(group, True)]))
-    quota = limited("hog", 4194999, {1})
+    quota = limit_group("hog", 4194999, {1})
     assert (quota.found, quota.wanted) == ("max 50000", "5000 50000")
-    cpus = confined("hog", 4194999, {1}, frozenset({1, 2}))
+    cpus = confine_group("hog", 4194999, {1}, frozenset({1, 2}))
     assert (cpus.found, cpus.wanted) == ("", "1,2")
     for one in (quota, cpus):
         one.remove()
-        assert one.arrived()
+        assert one.is_gone()
         one.give_back()
         assert one.path.read_text() == f"{one.found}\n"
         one.remove()
         undo(one)
         assert one.path.read_text() == f"{one.found}\n"
     cpus.path.write_text("1-2\n")
-    assert cpus.arrived()
+    assert cpus.is_gone()
 
 
 @needs_groups
@@ -237,7 +238,7 @@ def test_a_group_of_its_own_yields_as_a_whole_and_its_threads_are_left_alone(gro
     if not (folders["cpu"] / "cpu.idle").exists():
         pytest.skip("this kernel has no cpu.idle")
     way = type("Way", (), {"name": "neighbour python"})()
-    for app, pid, kind in ((sleeper.pid, process.pid, GroupFile), (process.pid, sleeper.pid, Yield)):
+    for app, pid, kind in ((sleeper.pid, process.pid, GroupFile), (process.pid, sleeper.pid, IdlePriority)):
         other = Other(way, "python", [pid], client=False)
         monkeypatch.setattr("hindmost.studies.diagnosis.suspects.around", lambda *_, other=other: [other])
         found = find_suspects(app, Policy(may=["pause", "idle"]))

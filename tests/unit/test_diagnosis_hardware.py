@@ -8,7 +8,7 @@ import pytest
 from undoing import undo
 
 from hindmost.interventions.changes import File
-from hindmost.interventions.several import Several
+from hindmost.interventions.file_set import FileSet
 from hindmost.studies.diagnosis import hardware as room
 from hindmost.studies.diagnosis.hardware import hardware
 from hindmost.studies.diagnosis.policy import TOUCHES, Policy
@@ -55,7 +55,7 @@ def test_a_capped_frequency_is_lifted_on_all_processors_and_comes_back(tmp_path)
         one = found[name][1]
         paths = [tmp_path / f"{CPU}/cpufreq/policy{number}/{file}" for number in (0, 1)]
         one.remove()
-        assert one.arrived()
+        assert one.is_gone()
         assert {path.read_text().strip() for path in paths} == {lifted}
         one.give_back()
         assert {path.read_text().strip() for path in paths} == {before}
@@ -82,12 +82,12 @@ def test_turbo_that_is_off_is_allowed(tmp_path, place, off, on):
 
 def test_a_processor_that_is_taken_offline_keeps_the_others_from_nothing(tmp_path):
     put(tmp_path, {"a": "1", "b": "1"})
-    both = Several("x", "y", tuple(File(name, "", tmp_path / name, "1", "2") for name in ("a", "b")))
+    both = FileSet("x", "y", tuple(File(name, "", tmp_path / name, "1", "2") for name in ("a", "b")))
     both.remove()
     (tmp_path / "a").unlink()
     both.give_back()
     assert (tmp_path / "b").read_text().strip() == "1"
-    assert not both.arrived()
+    assert not both.is_gone()
 
 
 @pytest.fixture

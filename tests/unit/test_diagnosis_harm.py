@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from hindmost.interventions.held import surgery
+from hindmost.interventions.session import start_session
 from hindmost.studies.diagnosis import experiment, procedure
 from hindmost.studies.diagnosis.document import document_of
 from hindmost.studies.diagnosis.harm import (
@@ -162,17 +162,17 @@ class Thing:
             self.host.ask(self.name, due)
         self.host.held[self.name] = []
 
-    def arrived(self) -> bool:
+    def is_gone(self) -> bool:
         return self.name in self.host.away
 
 
 @pytest.fixture
-def surgeon(tmp_path):
-    with surgery(tmp_path / "j") as surgeon:
-        yield surgeon
+def session(tmp_path):
+    with start_session(tmp_path / "j") as session:
+        yield session
 
 
-def diagnosed(host: Host, surgeon, monkeypatch, names, **more):
+def diagnosed(host: Host, session, monkeypatch, names, **more):
     """What was found; the p99 of users in the anomaly and during the diagnosis, ms; the windows."""
     time_ = SimpleNamespace(sleep=host.sleep, monotonic=lambda: host.now_ns / 1e9)
     engine = SimpleNamespace(monotonic_ns=lambda: host.now_ns)
@@ -191,7 +191,7 @@ def diagnosed(host: Host, surgeon, monkeypatch, names, **more):
         Application("x", 1), LatencySource({}, ""), Policy(), pairs=10, window_s=0.25, settle_s=0.06, **more
     )
     begin = host.now_ns
-    found = procedure.experimented(request, surgeon, windows, suspects, lambda _: None)
+    found = procedure.experimented(request, session, windows, suspects, lambda _: None)
     end = host.now_ns
     host.sleep(5.0)
     return found, host.p99_ms(0, begin), host.p99_ms(begin, end), windows
@@ -201,11 +201,11 @@ def codes(found) -> dict[str, str]:
     return {name: note.code for name, note in found.suspects.left_out.items()}
 
 
-def test_what_the_server_needs_is_given_up_before_users_wait_longer_than_in_the_anomaly(surgeon, monkeypatch):
+def test_what_the_server_needs_is_given_up_before_users_wait_longer_than_in_the_anomaly(session, monkeypatch):
     """As where a backend was not recognized as one."""
     host = Host(work_us=1_800.0, needed=frozenset({"backend"}))
     found, anomaly_ms, diagnosis_ms, windows = diagnosed(
-        host, surgeon, monkeypatch, ["backend", "innocent"], normal_us=1_500.0
+        host, session, monkeypatch, ["backend", "innocent"], normal_us=1_500.0
     )
     assert found.decision.ruling == "unknown factor"
     assert codes(found) == {"backend": "harmful-experiment"}
@@ -221,39 +221,39 @@ def test_what_the_server_needs_is_given_up_before_users_wait_longer_than_in_the_
     assert host.away == set()
 
 
-def test_a_client_that_nobody_knows_is_not_named_and_its_backlog_reaches_no_user(surgeon, monkeypatch):
+def test_a_client_that_nobody_knows_is_not_named_and_its_backlog_reaches_no_user(session, monkeypatch):
     """Its requests make most of the queue: without it everything is fast; afterwards all of them come at once."""
     host = Host(work_us=1_500.0, senders={"client": 250.0})
     found, anomaly_ms, diagnosis_ms, _ = diagnosed(
-        host, surgeon, monkeypatch, ["client", "innocent"], normal_us=2_500.0
+        host, session, monkeypatch, ["client", "innocent"], normal_us=2_500.0
     )
     assert found.decision.ruling == "unknown factor"
     assert codes(found) == {"client": "load-not-tried"}
     assert diagnosis_ms < FAR * anomaly_ms
 
 
-def test_a_cause_is_named_and_users_are_better_off_meanwhile(surgeon, monkeypatch):
+def test_a_cause_is_named_and_users_are_better_off_meanwhile(session, monkeypatch):
     host = Host(work_us=800.0, slower={"hog": 3.0}, seed=4)
     found, anomaly_ms, diagnosis_ms, windows = diagnosed(
-        host, surgeon, monkeypatch, ["hog", "innocent"], normal_us=2_500.0
+        host, session, monkeypatch, ["hog", "innocent"], normal_us=2_500.0
     )
     assert (found.decision.ruling, found.decision.leader) == ("cause", "hog")
     assert diagnosis_ms < anomaly_ms
     assert (codes(found), windows.bound.given_up) == ({}, 0)
 
 
-def test_requests_that_fail_end_an_experiment(surgeon, monkeypatch):
+def test_requests_that_fail_end_an_experiment(session, monkeypatch):
     host = Host(breaks=frozenset({"resolver"}))
-    found, _, _, _ = diagnosed(host, surgeon, monkeypatch, ["resolver", "innocent"], normal_us=800.0)
+    found, _, _, _ = diagnosed(host, session, monkeypatch, ["resolver", "innocent"], normal_us=800.0)
     assert codes(found) == {"resolver": "harmful-experiment"}
     assert found.suspects.left_out["resolver"].values["failed"] > 1
     assert max(host.pauses_ns["resolver"]) < 60 * MS
 
 
-def test_after_so_much_harm_nothing_more_is_changed(surgeon, monkeypatch):
+def test_after_so_much_harm_nothing_more_is_changed(session, monkeypatch):
     names = [f"backend {number}" for number in range(MOST_GIVEN_UP)]
     host = Host(work_us=1_800.0, needed=frozenset(names))
-    found, _, _, windows = diagnosed(host, surgeon, monkeypatch, [*names, "innocent"], normal_us=1_500.0)
+    found, _, _, windows = diagnosed(host, session, monkeypatch, [*names, "innocent"], normal_us=1_500.0)
     assert (found.decision.ruling, found.decision.note.code) == ("inconclusive", "harm-spent")
     assert set(codes(found).values()) == {"harmful-experiment", "harm-spent"}
     assert windows.bound.given_up == MOST_GIVEN_UP

@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from hindmost.interventions.held import surgery
+from hindmost.interventions.session import start_session
 from hindmost.notes import Note
 from hindmost.report.diagnosis.terminal import render_diagnosis
 from hindmost.studies.diagnosis import procedure
@@ -26,7 +26,7 @@ from hindmost.studies.diagnosis.looks import looked
 from hindmost.studies.diagnosis.policy import Policy
 from hindmost.studies.diagnosis.procedure import DiagnosisRequest
 from hindmost.studies.diagnosis.suspects import Suspects
-from hindmost.watch import Application, LatencySource, blocks, moved
+from hindmost.watch import Application, LatencySource, blocks, ranking
 from hindmost.watch.ring import Ring
 
 NORMAL_US = 100.0
@@ -90,28 +90,28 @@ class Thing:
     def give_back(self) -> None:
         self.world.there.add(self.name)
 
-    def arrived(self) -> bool:
+    def is_gone(self) -> bool:
         return self.inert or self.name not in self.world.there
 
 
 @pytest.fixture
-def surgeon(tmp_path):
-    with surgery(tmp_path / "j") as surgeon:
-        yield surgeon
+def session(tmp_path):
+    with start_session(tmp_path / "j") as session:
+        yield session
 
 
-def experiment(world, surgeon, left_out=(), correct=False, corrections=None):
+def experiment(world, session, left_out=(), correct=False, corrections=None):
     suspects = Suspects({name: Thing(world, name) for name in world.factors if name not in left_out})
     suspects.corrections.update(corrections or {})
     request = DiagnosisRequest(
         Application("x", 1), LatencySource({}, ""), Policy(), normal_us=NORMAL_US, pairs=10, correct=correct
     )
-    return procedure.experimented(request, surgeon, world, suspects, lambda _: None)
+    return procedure.experimented(request, session, world, suspects, lambda _: None)
 
 
-def test_two_causes_at_once_are_found_one_after_the_other(surgeon):
+def test_two_causes_at_once_are_found_one_after_the_other(session):
     world = World({"hog": 4.0, "quota": 2.5, "innocent": 1.0})
-    found = experiment(world, surgeon)
+    found = experiment(world, session)
     assert (found.decision.ruling, found.decision.leader) == ("cause", "hog")
     assert found.second is not None
     assert (found.second.decision.ruling, found.second.decision.leader) == ("cause", "quota")
@@ -119,46 +119,46 @@ def test_two_causes_at_once_are_found_one_after_the_other(surgeon):
     assert world.there == set(world.factors)
 
 
-def test_a_single_cause_leaves_nothing_to_look_for(surgeon):
-    found = experiment(World({"hog": 4.0, "innocent": 1.0}), surgeon)
+def test_a_single_cause_leaves_nothing_to_look_for(session):
+    found = experiment(World({"hog": 4.0, "innocent": 1.0}), session)
     assert found.decision.leader == "hog"
     assert found.second is None
     assert found.also == ()
 
 
 @pytest.mark.parametrize("load", [{"client": 0.95}, {}], ids=["work", "share"])
-def test_what_takes_the_load_away_is_not_named_for_what_the_server_does_itself(surgeon, load):
+def test_what_takes_the_load_away_is_not_named_for_what_the_server_does_itself(session, load):
     """The server's own code is 2.2 times slower; without a client that no socket shows, nothing waits."""
     world = World({"own code": 2.2 / 61.0, "client": 61.0, "innocent": 1.0}, load=load)
-    found = experiment(world, surgeon, left_out=["own code"])
+    found = experiment(world, session, left_out=["own code"])
     states = {arm.name: arm.state for arm in found.decision.arms}
     assert (found.decision.ruling, found.decision.leader) == ("unknown factor", None)
     assert states == {"client": "load" if load else "beyond", "innocent": "struck out"}
     assert render_diagnosis(document_of(found))
 
 
-def test_a_neighbour_that_costs_the_server_some_work_is_still_a_cause(surgeon):
-    found = experiment(World({"hog": 4.0, "innocent": 1.0}, load={"hog": 0.3}), surgeon)
+def test_a_neighbour_that_costs_the_server_some_work_is_still_a_cause(session):
+    found = experiment(World({"hog": 4.0, "innocent": 1.0}, load={"hog": 0.3}), session)
     assert (found.decision.ruling, found.decision.leader) == ("cause", "hog")
 
 
-def test_with_the_true_cause_struck_from_the_list_it_is_an_unknown_factor(surgeon):
-    found = experiment(World({"hog": 4.0, "innocent": 1.0, "other": 1.0}), surgeon, left_out=["hog"])
+def test_with_the_true_cause_struck_from_the_list_it_is_an_unknown_factor(session):
+    found = experiment(World({"hog": 4.0, "innocent": 1.0, "other": 1.0}), session, left_out=["hog"])
     assert found.decision.ruling == "unknown factor"
 
 
-def test_who_explains_as_much_as_the_leader_is_named_beside_it(surgeon):
+def test_who_explains_as_much_as_the_leader_is_named_beside_it(session):
     class Either(World):
         def measure(self, watch=None) -> float:
             return super().measure() * (4.0 if {"hog", "mask"} <= self.there else 1.0)
 
-    found = experiment(Either({"hog": 1.0, "mask": 1.0}), surgeon)
+    found = experiment(Either({"hog": 1.0, "mask": 1.0}), session)
     assert {found.decision.leader, *found.also} == {"hog", "mask"}
 
 
-def test_each_ratio_of_the_document_is_that_of_the_pairs_beside_it(surgeon):
+def test_each_ratio_of_the_document_is_that_of_the_pairs_beside_it(session):
     world = World({"hog": 4.0, "quota": 2.5, "innocent": 1.0})
-    document = document_of(experiment(world, surgeon, correct=True))
+    document = document_of(experiment(world, session, correct=True))
     arms = [*document["suspects"], document["sham"], *document["next"]["suspects"], document["next"]["sham"]]
     for one in arms:
         pairs = one["measured"]
@@ -176,7 +176,7 @@ def test_each_ratio_of_the_document_is_that_of_the_pairs_beside_it(surgeon):
 
 
 @pytest.mark.parametrize(("silent", "ruling"), [(0.1, "unknown factor"), (0.5, "inconclusive")])
-def test_nobody_is_cleared_by_windows_in_which_nothing_was_answered(surgeon, silent, ruling):
+def test_nobody_is_cleared_by_windows_in_which_nothing_was_answered(session, silent, ruling):
     class Silent(World):
         def measure(self, watch=None) -> float:
             self.taken += 1
@@ -184,7 +184,7 @@ def test_nobody_is_cleared_by_windows_in_which_nothing_was_answered(surgeon, sil
             return super().measure()
 
     world = Silent({"hog": 4.0, "innocent": 1.0, "other": 1.0})
-    found = experiment(world, surgeon, left_out=["hog"])
+    found = experiment(world, session, left_out=["hog"])
     assert found.decision.ruling == ruling
     note = found.decision.note
     if ruling == "inconclusive":
@@ -193,12 +193,12 @@ def test_nobody_is_cleared_by_windows_in_which_nothing_was_answered(surgeon, sil
         assert note.code == "no-cause-shown"
 
 
-def test_corrections_are_tried_in_turn_until_one_brings_it_back(surgeon):
+def test_corrections_are_tried_in_turn_until_one_brings_it_back(session):
     world = World({"hog": 4.0})
-    found = experiment(world, surgeon)
+    found = experiment(world, session)
     useless = Thing(world, "hog", "let it yield", inert=True)
     found.suspects.corrections["hog"] = [useless, Thing(world, "hog", "move it")]
-    done = correct(surgeon, world, found, lambda _: None)
+    done = correct(session, world, found, lambda _: None)
     assert done["kept"]
     assert done["why_note"]["code"] == "correction-kept"
     assert done["about"] == "move it"
@@ -206,17 +206,17 @@ def test_corrections_are_tried_in_turn_until_one_brings_it_back(surgeon):
     assert world.there == set()
 
 
-def test_a_correction_that_does_not_help_is_undone(surgeon):
+def test_a_correction_that_does_not_help_is_undone(session):
     world = World({"hog": 4.0})
-    found = experiment(world, surgeon)
+    found = experiment(world, session)
     found.suspects.corrections["hog"] = [Thing(world, "hog", "let it yield", inert=True)]
-    done = correct(surgeon, world, found, lambda _: None)
+    done = correct(session, world, found, lambda _: None)
     assert not done["kept"]
     assert done["why_note"]["code"] == "correction-failed"
     assert world.there == {"hog"}
 
 
-def test_a_cause_is_corrected_before_the_next_one_is_looked_for(surgeon, monkeypatch):
+def test_a_cause_is_corrected_before_the_next_one_is_looked_for(session, monkeypatch):
     world = World({"hog": 4.0, "quota": 2.5, "innocent": 1.0})
     there = []
 
@@ -225,7 +225,7 @@ def test_a_cause_is_corrected_before_the_next_one_is_looked_for(surgeon, monkeyp
         return looked(*args)
 
     monkeypatch.setattr(procedure, "looked", recorded)
-    found = experiment(world, surgeon, correct=True)
+    found = experiment(world, session, correct=True)
     assert found.correction["kept"]
     assert there == [{"hog", "quota", "innocent"}, {"quota", "innocent"}]
     assert found.second is not None
@@ -235,7 +235,7 @@ def test_a_cause_is_corrected_before_the_next_one_is_looked_for(surgeon, monkeyp
     assert world.there == {"innocent"}
 
 
-def test_what_a_kept_correction_leaves_is_measured_and_not_reckoned(surgeon):
+def test_what_a_kept_correction_leaves_is_measured_and_not_reckoned(session):
     class Partly(Thing):
         """Without the hog, but what yields still takes its share."""
 
@@ -250,17 +250,17 @@ def test_what_a_kept_correction_leaves_is_measured_and_not_reckoned(surgeon):
     world = World({"hog": 6.0, "rest": 1.6, "innocent": 1.0})
     world.there.discard("rest")
     partly = [Partly(world, "hog", "let it yield")]
-    found = experiment(world, surgeon, left_out=["rest"], correct=True, corrections={"hog": partly})
+    found = experiment(world, session, left_out=["rest"], correct=True, corrections={"hog": partly})
     assert found.correction["kept"]
     assert found.correction["after_us"] == pytest.approx(160, rel=0.2)
     assert found.second is not None
     assert found.second.now_us == pytest.approx(160, rel=0.2)
 
 
-def test_a_cause_whose_correction_fails_is_gone_while_the_next_is_looked_for(surgeon):
+def test_a_cause_whose_correction_fails_is_gone_while_the_next_is_looked_for(session):
     world = World({"hog": 4.0, "quota": 2.5, "innocent": 1.0})
     useless = [Thing(world, "hog", "let it yield", inert=True)]
-    found = experiment(world, surgeon, correct=True, corrections={"hog": useless})
+    found = experiment(world, session, correct=True, corrections={"hog": useless})
     assert not found.correction["kept"]
     assert found.second is not None
     assert (found.second.decision.leader, found.second.now_us) == ("quota", pytest.approx(250, rel=0.2))
@@ -278,14 +278,14 @@ class Client(Thing):
     ids=["as ever", "grown"],
 )
 @pytest.mark.parametrize("others", [(), ("innocent",)], ids=["alone", "beside another"])
-def test_load_is_not_told_from_slower_code_and_never_paused(surgeon, monkeypatch, used, ruling, code, others):
+def test_load_is_not_told_from_slower_code_and_never_paused(session, monkeypatch, used, ruling, code, others):
     monkeypatch.setattr(Work, "processors", lambda _: used)
     world = World({"client": 4.0, **dict.fromkeys(others, 1.0)})
     suspects = Suspects({"client": Client(world, "client"), **{one: Thing(world, one) for one in others}})
     request = DiagnosisRequest(
         Application("x", os.getpid()), LatencySource({}, ""), Policy(), normal_us=100.0, normal_work=0.15
     )
-    found = procedure.experimented(request, surgeon, world, suspects, lambda _: None)
+    found = procedure.experimented(request, session, world, suspects, lambda _: None)
     assert (found.decision.ruling, found.decision.note.code) == (ruling, code)
     document = document_of(found)
     paused = {one["name"] for one in document["suspects"]}
@@ -351,25 +351,25 @@ def test_what_an_application_used_normally_is_in_its_ring(monkeypatch):
 VICTIM = """
 import os, sys, time
 from pathlib import Path
-from hindmost.interventions.held import surgery
-from hindmost.interventions.changes import Pause, started
-from hindmost.interventions.gentler import yielding
+from hindmost.interventions.session import start_session
+from hindmost.interventions.changes import Pause, start_ticks
+from hindmost.interventions.idle import make_idle
 pid, point = int(sys.argv[1]), sys.argv[3]
-pause, idle = Pause(pid, "sleep", started(pid)), yielding("neighbour", "yield", [pid])
+pause, idle = Pause(pid, "sleep", start_ticks(pid)), make_idle("neighbour", "yield", [pid])
 def stop(here):
     if here == point:
         print("there", flush=True)
         time.sleep(60)
-with surgery(Path(sys.argv[2])) as surgeon:
+with start_session(Path(sys.argv[2])) as session:
     stop("nothing held")
-    with surgeon.holding(pause):
+    with session.journal(pause):
         stop("journalled")
-        with surgeon.gone(pause):
+        with session.remove(pause):
             stop("paused")
         stop("given back")
-        with surgeon.gone(pause), surgeon.gone(pause):
+        with session.remove(pause), session.remove(pause):
             pass
-    with surgeon.holding(idle):
+    with session.journal(idle):
         idle.remove()
         stop("corrected, not kept")
 """
@@ -409,7 +409,7 @@ def test_killed_at_any_point_it_leaves_its_neighbour_as_it_was(tmp_path, point):
         neighbour.wait()
 
 
-def test_where_no_suspect_may_be_tried_a_ring_ranks_what_moved_or_reports_why_not(surgeon, monkeypatch):
+def test_where_no_suspect_may_be_tried_a_ring_ranks_what_moved_or_reports_why_not(session, monkeypatch):
     seconds = np.arange(2_400.0)
     slow = np.sin(seconds / 400) > 0.6
     ring = Ring(
@@ -423,11 +423,11 @@ def test_where_no_suspect_may_be_tried_a_ring_ranks_what_moved_or_reports_why_no
         64,
         False,
     )
-    monkeypatch.setattr(moved, "read_ring", lambda _: ring)
-    found = experiment(World({"hog": 4.0}), surgeon, left_out=["hog"])
+    monkeypatch.setattr(ranking, "read_ring", lambda _: ring)
+    found = experiment(World({"hog": 4.0}), session, left_out=["hog"])
     assert found.decision.ruling == "inconclusive"
     assert found.decision.note.code == "no-suspect"
-    ranked, wait = moved.moved_in(Path("a.ring"), 0.95)
+    ranked, wait = ranking.rank_ring(Path("a.ring"), 0.95)
     assert wait is None
     document = document_of(found, ranked)
     (one,) = document["moved"]

@@ -58,7 +58,7 @@ time.sleep(120)
 
 
 @pytest.fixture
-def started() -> Iterator[list[subprocess.Popen[str]]]:
+def start_ticks() -> Iterator[list[subprocess.Popen[str]]]:
     found: list[subprocess.Popen[str]] = []
     yield found
     for one in found:

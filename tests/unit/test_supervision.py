@@ -18,7 +18,7 @@ from messages import assert_error, raises
 from hindmost import _engine
 from hindmost.errors import HindmostError, UsageError
 from hindmost.interventions import watchdog
-from hindmost.interventions.held import surgery
+from hindmost.interventions.session import start_session
 from hindmost.knobs.kinds.cgroup import Hierarchy, hierarchy, missing
 from hindmost.notes import Note
 from hindmost.studies.colocation.supervision.controller import SOON, Controller, Rules
@@ -233,9 +233,9 @@ def test_a_running_job_is_paused_and_goes_back_where_it_was_with_all_that_it_sta
     pids = children(burner.pid)
     before = {pid: groups_of(pid) for pid in pids}
     with (
-        surgery(tmp_path / "j") as surgeon,
+        start_session(tmp_path / "j") as session,
         new_group(tmp_path / "j") as group,
-        taken(burner.pid, group, surgeon) as job,
+        taken(burner.pid, group, session) as job,
     ):
         assert group.members() == pids
         job.allow(0)
@@ -257,9 +257,9 @@ def test_a_job_gets_only_what_nobody_else_wants_and_only_processors_that_it_was_
     cpu = max(os.sched_getaffinity(0))
     found = {pid: os.sched_getaffinity(pid) for pid in pids}
     with (
-        surgery(tmp_path / "j") as surgeon,
+        start_session(tmp_path / "j") as session,
         new_group(tmp_path / "j") as group,
-        taken(burner.pid, group, surgeon) as job,
+        taken(burner.pid, group, session) as job,
     ):
         job.allow(1)
         assert share(group) in {("cpu.idle", "1"), ("cpu.weight", "1"), ("cpu.shares", "2")}
@@ -273,9 +273,9 @@ def test_a_job_gets_only_what_nobody_else_wants_and_only_processors_that_it_was_
 @GROUPS
 def test_a_job_that_is_started_is_ended_with_all_that_it_started(tmp_path):
     with (
-        surgery(tmp_path / "j") as surgeon,
+        start_session(tmp_path / "j") as session,
         new_group(tmp_path / "j") as group,
-        running([sys.executable, "-c", BURN], group, surgeon) as job,
+        running([sys.executable, "-c", BURN], group, session) as job,
     ):
         job.allow(len(job.cpus))
         wait_for(lambda: len(group.members()) >= 2, "a job of two processes", LAST_IN_LINE_S)
@@ -286,16 +286,16 @@ def test_a_job_that_is_started_is_ended_with_all_that_it_started(tmp_path):
     assert not any(alive(pid) for pid in pids)
     assert not left()
     with (
-        surgery(tmp_path / "j") as surgeon,
+        start_session(tmp_path / "j") as session,
         new_group(tmp_path / "j") as group,
         raises(UsageError, "missing-program", name="no-such-program"),
-        running(["no-such-program"], group, surgeon),
+        running(["no-such-program"], group, session),
     ):
         pass
     with (
-        surgery(tmp_path / "j") as surgeon,
+        start_session(tmp_path / "j") as session,
         new_group(tmp_path / "j") as group,
-        running(["/bin/sh", "-c", "exit 7"], group, surgeon) as job,
+        running(["/bin/sh", "-c", "exit 7"], group, session) as job,
     ):
         wait_for(lambda: job.code() is not None, "the end of a job", LAST_IN_LINE_S)
         assert job.code() == 7
@@ -333,9 +333,9 @@ def test_a_job_runs_until_its_last_daemon_has_ended_and_a_signal_is_a_failure(tm
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     with (
-        surgery(tmp_path / "j") as surgeon,
+        start_session(tmp_path / "j") as session,
         new_group(tmp_path / "j") as group,
-        running(["/bin/sh", "-c", f"setsid cat {pipe} & exit 3"], group, surgeon) as job,
+        running(["/bin/sh", "-c", f"setsid cat {pipe} & exit 3"], group, session) as job,
     ):
         wait_for(lambda: not alive(job.pid) or job._top_code() == 3, "the end of the top", LAST_IN_LINE_S)
         assert job.code() is None
@@ -343,9 +343,9 @@ def test_a_job_runs_until_its_last_daemon_has_ended_and_a_signal_is_a_failure(tm
         wait_for(lambda: job.code() is not None, "the end of the daemon", LAST_IN_LINE_S)
         assert job.code() == 3
     with (
-        surgery(tmp_path / "j") as surgeon,
+        start_session(tmp_path / "j") as session,
         new_group(tmp_path / "j") as group,
-        running(["/bin/sh", "-c", "kill -HUP $$"], group, surgeon) as job,
+        running(["/bin/sh", "-c", "kill -HUP $$"], group, session) as job,
     ):
         wait_for(lambda: job.code() is not None, "the end of a job", LAST_IN_LINE_S)
         assert job.code() == 128 + signal.SIGHUP
@@ -354,7 +354,7 @@ def test_a_job_runs_until_its_last_daemon_has_ended_and_a_signal_is_a_failure(tm
 KILLED = """
 import os, signal, sys, time
 from pathlib import Path
-from hindmost.interventions.held import surgery
+from hindmost.interventions.session import start_session
 from hindmost.studies.colocation.supervision import job as jobs
 from hindmost.studies.colocation.supervision.group import Group, new_group
 what, point = sys.argv[1], sys.argv[2]
@@ -371,9 +371,9 @@ def watched(self, pid):
     now("moved")
 Group.take = watched
 journal = Path(sys.argv[3])
-with surgery(journal) as surgeon, new_group(journal) as group:
+with start_session(journal) as session, new_group(journal) as group:
     now("promised")
-    place = jobs.taken(int(what), group, surgeon) if what.isdecimal() else jobs.running([what, "60"], group, surgeon)
+    place = jobs.taken(int(what), group, session) if what.isdecimal() else jobs.running([what, "60"], group, session)
     with place as job:
         job.allow(1)
         now("cut")
@@ -469,10 +469,10 @@ def test_who_stands_still_too_long_has_lost_the_job_and_is_told(burner, tmp_path
     pids = children(burner.pid)
     before = {pid: groups_of(pid) for pid in pids}
     with (
-        surgery(tmp_path / "j") as surgeon,
+        start_session(tmp_path / "j") as session,
         new_group(tmp_path / "j") as group,
-        taken(burner.pid, group, surgeon) as job,
-        surgeon.leased(f"job {job.name}", 0.2) as renew,
+        taken(burner.pid, group, session) as job,
+        session.lease(f"job {job.name}", 0.2) as renew,
     ):
         job.allow(0)
         end = time.monotonic() + 20

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from undoing import undo
 
-from hindmost.interventions.changes import File, Gone, Pause, Places
+from hindmost.interventions.changes import File, Pause, Places, SuspectGone
 from hindmost.studies.diagnosis.neighbours import Other
 from hindmost.studies.diagnosis.suspects import Suspects
 from hindmost.studies.diagnosis.twin import quotas
@@ -103,12 +103,12 @@ def test_neighbours_are_given_by_leaving_the_twin_among_them(twin):
     shield = found.given[TOGETHER]
     shield.remove()
     assert os.sched_getscheduler(twin.pid) == os.SCHED_RR
-    assert shield.arrived()
+    assert shield.is_gone()
     undo(shield)
     assert os.sched_getscheduler(twin.pid) == os.SCHED_OTHER
     twin.kill()
     twin.wait()
-    with pytest.raises(Gone):
+    with pytest.raises(SuspectGone):
         Shield("x", [twin.pid], ["y"]).remove()
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from hindmost.cli import main
 from hindmost.watch import Ring
-from hindmost.watch.moved import rank_or_wait
+from hindmost.watch.ranking import rank_or_wait
 
 BLOCK_S = 30
 BEGIN = 1_800_000_000  # on the edge of a block

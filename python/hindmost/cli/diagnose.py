@@ -181,9 +181,9 @@ def diagnose(
     done = diagnosed(request, say)
     moved, wait = None, None
     if ring is not None and done.decision.ruling != "cause":
-        from hindmost.watch.moved import moved_in
+        from hindmost.watch.ranking import rank_ring
 
-        moved, wait = moved_in(ring, percentile / 100)
+        moved, wait = rank_ring(ring, percentile / 100)
         moved = moved[:SHOWN_MOVED]
     document = document_of(done, moved, None if wait is None else wait.note)
     text = encode(document)

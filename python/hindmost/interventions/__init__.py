@@ -1,1 +1,1 @@
-"""Small reversible changes of a running host: journalled first, watched, undone on every way out."""
+"""Small, reversible changes of a running host: journalled first, watched, undone on every exit path."""

@@ -1,7 +1,7 @@
-"""Small reversible changes of a running host: each takes one suspect away, and gives it back.
+"""Small, reversible changes of a running host. Each one removes a suspect and restores it.
 
-A suspect is *there* when nothing is done, and *gone* while its intervention is in force. What undoes it
-stands in the knobs' journal, synced, before anything is touched (`held.py`). Nothing here ends a process.
+The journal of settings holds the undo steps, synced to disk, before anything is changed (`session.py`).
+Nothing here ends a process.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from hindmost.notes import Note
 from hindmost.targets.procfs import process_tree
 
 
-class Gone(Exception):
-    """What was to be changed is no longer there: a neighbour ended, a cgroup was removed.
+class SuspectGone(Exception):
+    """The process or cgroup that was to be changed does not exist: a neighbour ended, a cgroup was removed.
 
     Parameters
     ----------
@@ -40,59 +40,59 @@ class Gone(Exception):
 
 
 class Reversible(Protocol):
-    """What the journal has to know of a change."""
+    """A change that the journal can undo."""
 
     @property
     def name(self) -> str:
-        """For people, and in the journal: what is suspected, or held."""
+        """Name of the suspect, for people and for the journal."""
 
     @property
     def about(self) -> str:
-        """What is done."""
+        """What the change does, for people."""
 
     @property
     def undo(self) -> list[Step]:
-        """What puts back what was found, whatever state it is in."""
+        """Steps that restore the original state, whatever the current state is."""
 
 
 class Intervention(Reversible, Protocol):
-    """One change, on and off as often as asked."""
+    """A change that can be made and undone any number of times."""
 
     def remove(self) -> None:
-        """Take the suspect away.
+        """Remove the suspect.
 
         Raises
         ------
-        Gone
+        SuspectGone
         OSError
         """
 
     def give_back(self) -> None:
-        """Back to what was found."""
+        """Restore the original state."""
 
-    def arrived(self) -> bool:
-        """Whether the suspect is gone indeed: the manipulation check, while it should be."""
+    def is_gone(self) -> bool:
+        """Whether the suspect is really gone: the manipulation check after `remove`."""
 
 
-def started(pid: int) -> int:
-    """When a process started, in clock ticks: a later one of the same number is another.
+def start_ticks(pid: int) -> int:
+    """Return the start time of a process in clock ticks: a later process with its number has another.
 
     Raises
     ------
-    Gone
+    SuspectGone
     """
     start = steps.started(pid)
     if start is None:
-        raise Gone("no-such-process", f"process {pid} has ended", pid=pid)
+        raise SuspectGone("no-such-process", f"process {pid} has ended", pid=pid)
     return start
 
 
 @dataclass(frozen=True)
 class Sham:
-    """Nothing, with the timing of something: what moves with it is the host's own doing."""
+    """No change, with the timing of a real one: an effect measured with it comes from the host itself."""
 
     name: str = "sham"
-    about: str = "nothing is done, with the same timing"
+    about: str = "change nothing, with the same timing"
     undo: list[Step] = field(default_factory=list)
 
     def remove(self) -> None:  # noqa: D102
@@ -101,13 +101,13 @@ class Sham:
     def give_back(self) -> None:  # noqa: D102
         os.kill(os.getpid(), 0)
 
-    def arrived(self) -> bool:  # noqa: D102
+    def is_gone(self) -> bool:  # noqa: D102
         return True
 
 
 @dataclass(frozen=True)
 class Pause:
-    """A neighbour, or a client, stopped (SIGSTOP) and let go on (SIGCONT), with all that it started."""
+    """A neighbour or client and all its descendants, stopped by SIGSTOP and continued by SIGCONT."""
 
     pid: int
     comm: str
@@ -131,8 +131,10 @@ class Pause:
         return process_tree(self.pid) if Path(f"/proc/{self.pid}").exists() else [self.pid]
 
     def remove(self) -> None:  # noqa: D102
-        if started(self.pid) != self.start:
-            raise Gone("replaced-process", f"another process has the number {self.pid} now", pid=self.pid)
+        if start_ticks(self.pid) != self.start:
+            raise SuspectGone(
+                "replaced-process", f"another process has the number {self.pid} now", pid=self.pid
+            )
         for pid in self._pids():
             _signal(pid, signal.SIGSTOP)
 
@@ -140,14 +142,14 @@ class Pause:
         for pid in self._pids():
             _signal(pid, signal.SIGCONT)
 
-    def arrived(self) -> bool:  # noqa: D102
+    def is_gone(self) -> bool:  # noqa: D102
         with contextlib.suppress(OSError):
             return read_kernel(f"/proc/{self.pid}/stat").rpartition(")")[2].split()[0] == "T"
         return False
 
 
 def _signal(pid: int, number: signal.Signals) -> None:
-    # Through a descriptor: the number may be another process's by now.
+    # A pidfd is used because the process may have ended and its number may belong to another process.
     with contextlib.suppress(ProcessLookupError):
         handle = os.pidfd_open(pid)
         try:
@@ -157,7 +159,7 @@ def _signal(pid: int, number: signal.Signals) -> None:
 
 
 def threads(pids: list[int]) -> list[int]:
-    """All threads of processes."""
+    """Return the thread ids of processes."""
     found: list[int] = []
     for pid in pids:
         with contextlib.suppress(OSError):
@@ -166,7 +168,7 @@ def threads(pids: list[int]) -> list[int]:
 
 
 def cpu_list(cpus: set[int]) -> str:
-    """Processors as taskset(1) has them.
+    """Format CPU numbers as taskset(1) expects them.
 
     Examples
     --------
@@ -178,7 +180,7 @@ def cpu_list(cpus: set[int]) -> str:
 
 @dataclass(frozen=True)
 class Places:
-    """Threads on other processors than they were found on."""
+    """Threads moved to other CPUs."""
 
     name: str
     about: str
@@ -193,7 +195,7 @@ class Places:
         for tid in self.found:
             self._place(tid, self.wanted)
         if not any(Path(f"/proc/{tid}").exists() for tid in self.found):
-            raise Gone("threads-ended", f"{self.name}: its threads have ended", name=self.name)
+            raise SuspectGone("threads-ended", f"{self.name}: its threads have ended", name=self.name)
 
     def give_back(self) -> None:  # noqa: D102
         for tid, cpus in self.found.items():
@@ -203,7 +205,7 @@ class Places:
         with contextlib.suppress(ProcessLookupError):
             os.sched_setaffinity(tid, cpus)
 
-    def arrived(self) -> bool:  # noqa: D102
+    def is_gone(self) -> bool:  # noqa: D102
         found = False
         for tid in self.found:
             with contextlib.suppress(ProcessLookupError):
@@ -214,7 +216,7 @@ class Places:
 
 
 def places(pids: list[int]) -> dict[int, frozenset[int]]:
-    """Where each thread of processes may run."""
+    """Return the CPUs on which each thread of these processes may run, by thread id."""
     found = {}
     for tid in threads(pids):
         with contextlib.suppress(ProcessLookupError):
@@ -224,7 +226,7 @@ def places(pids: list[int]) -> dict[int, frozenset[int]]:
 
 @dataclass(frozen=True)
 class File:
-    """A file of a cgroup or of an interface, written with something else: a quota lifted, a mask widened."""
+    """A cgroup or interface file that is set to another value, such as a lifted quota or a wider mask."""
 
     name: str
     about: str
@@ -232,7 +234,7 @@ class File:
     found: str
     wanted: str
     same: tuple[str, ...] = field(default=())
-    """What else it may read once `wanted` was written."""
+    """Other values that the file may show after `wanted` was written."""
 
     @property
     def undo(self) -> list[Step]:  # noqa: D102
@@ -246,12 +248,12 @@ class File:
 
     def _write(self, value: str) -> None:
         try:
-            # With its end of line: nothing would be written where a cpuset of version 2 was empty.
+            # A version 2 cpuset ignores an empty write, so the line end is needed to clear it.
             self.path.write_text(f"{value}\n")
         except FileNotFoundError:
-            raise Gone("no-such-file", f"{self.path} no longer exists", path=str(self.path)) from None
+            raise SuspectGone("no-such-file", f"{self.path} no longer exists", path=str(self.path)) from None
 
-    def arrived(self) -> bool:  # noqa: D102
+    def is_gone(self) -> bool:  # noqa: D102
         with contextlib.suppress(OSError):
             return self.path.read_text().strip() in (self.wanted, *self.same)
         return False

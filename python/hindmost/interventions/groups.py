@@ -1,4 +1,4 @@
-"""Interventions on a cgroup and all that it starts: the last place, other processors, a part of one."""
+"""Interventions on a cgroup and its future processes: idle priority, other CPUs, a small CPU quota."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from typing import ClassVar
 
 from hindmost.documents import read_kernel
 from hindmost.interventions.changes import File, cpu_list
-from hindmost.interventions.gentler import members
+from hindmost.interventions.freezer import members
 from hindmost.knobs.kinds.cgroup import same
 from hindmost.knobs.steps import Step
 from hindmost.notes import Note
 
 CGROUPS = Path("/sys/fs/cgroup")
-LEFT = 0.1
-"""Of one processor, for a neighbour under a quota: it then hurts a tenth of the time at most."""
+CPUS_LEFT = 0.1
+"""CPUs left to a neighbour under a quota: it then interferes at most a tenth of the time."""
 LEAST_US = 1_000
-"""The kernel's least quota."""
+"""The smallest quota that the kernel accepts, µs."""
 KEEPS_MASKS = (6, 2)
-"""Kernels before lose the masks that threads were given, when the processors of their cgroup change and come
-back (commit 8f9ea86fdf99, "sched: Always preserve the user requested cpumask")."""
+"""First kernel that keeps the CPU masks of threads when the CPUs of their cgroup change and change back
+(commit 8f9ea86fdf99, "sched: Always preserve the user requested cpumask")."""
 
 
-class Refused(Exception):
-    """A cgroup may not be changed here; ``note`` says why.
+class ChangeRefused(Exception):
+    """A cgroup may not be changed here; ``note`` holds the reason.
 
     Parameters
     ----------
@@ -45,11 +45,11 @@ class Refused(Exception):
 
 @dataclass(frozen=True)
 class GroupFile(File):
-    """A file of a neighbour's cgroup; it reads as the kernel spells it."""
+    """A file of a neighbour's cgroup, compared in the kernel's spelling."""
 
     program: ClassVar[bool] = True
 
-    def arrived(self) -> bool:  # noqa: D102
+    def is_gone(self) -> bool:  # noqa: D102
         try:
             return same(self.wanted, self.path.read_text().strip())
         except OSError:
@@ -58,7 +58,7 @@ class GroupFile(File):
 
 @dataclass(frozen=True, kw_only=True)
 class LastPlace(GroupFile):
-    """``cpu.idle`` of a cgroup: whoever leaves that has the usual weight, so its own is written again."""
+    """``cpu.idle`` of a cgroup, and its weight, which the kernel resets when idle ends."""
 
     weight: File
 
@@ -72,7 +72,7 @@ class LastPlace(GroupFile):
 
 
 def groups(pid: int, controller: str) -> Iterator[tuple[Path, bool]]:
-    """Cgroups of a process that a controller may limit, its own first, then those above; whether of v2."""
+    """Yield the cgroups that limit a process, innermost first, and whether each is version 2."""
     for line in read_kernel(f"/proc/{pid}/cgroup").splitlines():
         _, controllers, path = line.split(":", 2)
         if controller in controllers.split(","):
@@ -88,21 +88,23 @@ def groups(pid: int, controller: str) -> Iterator[tuple[Path, bool]]:
                     yield top / each, not controllers
 
 
-def confined(name: str, pid: int, spared: set[int], elsewhere: frozenset[int]) -> GroupFile | None:
-    """Keep a neighbour's own cgroup on other processors (``cpuset.cpus``); None where it has none.
+def confine_group(name: str, pid: int, spared: set[int], elsewhere: frozenset[int]) -> GroupFile | None:
+    """Build the change that keeps a neighbour's own cgroup on other CPUs (``cpuset.cpus``).
+
+    Returns None if the neighbour has no such cgroup.
 
     Parameters
     ----------
     name : str
-        Of the suspect.
+        Name of the suspect.
     spared : set of int
-        Processes that must not be in that cgroup: the application's, and ours.
+        Processes that must not be in the cgroup: the application's and ours.
     elsewhere : frozenset of int
-        Processors on which the application does not run.
+        CPUs on which the application does not run.
 
     Raises
     ------
-    Refused
+    ChangeRefused
     """
     path = _own(pid, "cpuset", ("cpuset.cpus", "cpuset.cpus"), spared)
     if path is None:
@@ -110,45 +112,46 @@ def confined(name: str, pid: int, spared: set[int], elsewhere: frozenset[int]) -
     kernel = tuple(int(one) for one in os.uname().release.split("-")[0].split(".")[:2])
     if kernel < KEEPS_MASKS:
         least = ".".join(map(str, KEEPS_MASKS))
-        raise Refused(
+        raise ChangeRefused(
             "masks-lost",
-            f"Linux {os.uname().release} would lose the CPU masks of its threads; {least} keeps them",
+            f"Linux {os.uname().release} would lose the CPU masks of its threads; Linux {least} keeps them",
             value=os.uname().release,
             least=least,
         )
     if not elsewhere:
-        raise Refused("no-free-cpu", "the application may run on every CPU, so none is left for it")
+        raise ChangeRefused("no-free-cpu", "the application may run on every CPU, so none is left for it")
     wanted, found = cpu_list(set(elsewhere)), path.read_text().strip()
-    about = f"keep the cgroup {path.parent.name} on processors {wanted} ({path.name})"
+    about = f"keep the cgroup {path.parent.name} on CPUs {wanted} ({path.name})"
     return GroupFile(name, about, path, found, wanted)
 
 
-def idled(name: str, pid: int, spared: set[int]) -> GroupFile | None:
-    """Let a neighbour's own cgroup run only while nobody else wants to; None where it has none or does so.
+def idle_group(name: str, pid: int, spared: set[int]) -> GroupFile | None:
+    """Build the change that runs a neighbour's own cgroup at idle priority, by ``cpu.idle`` (Linux 5.15).
 
-    By ``cpu.idle`` (Linux 5.15). SCHED_IDLE counts among the threads of one group alone (``sched(7)``).
+    Returns None if the neighbour has no such cgroup or it is idle already. SCHED_IDLE is no substitute: it
+    ranks threads only within one group (``sched(7)``).
 
     Raises
     ------
-    Refused
+    ChangeRefused
     """
     path = _own(pid, "cpu", ("cpu.idle", "cpu.idle"), spared)
     if path is None or (found := path.read_text().strip()) == "1":
         return None
     weighs = next(one for each in ("cpu.weight", "cpu.shares") if (one := path.with_name(each)).is_file())
-    about = f"let the cgroup {path.parent.name} run only where nobody else wants to ({path.name})"
+    about = f"run the cgroup {path.parent.name} only on idle CPUs ({path.name})"
     weight = File(name, about, weighs, weighs.read_text().strip(), "")
     return LastPlace(name, about, path, found, "1", weight=weight)
 
 
-def limited(name: str, pid: int, spared: set[int]) -> GroupFile | None:
-    """Leave a neighbour's own cgroup a tenth of a processor; None where it has none.
+def limit_group(name: str, pid: int, spared: set[int]) -> GroupFile | None:
+    """Build the change that limits a neighbour's own cgroup to a tenth of a CPU; None without a cgroup.
 
-    By ``cpu.max`` (v2) or ``cpu.cfs_quota_us`` (v1), in the period that is set there.
+    Writes ``cpu.max`` (v2) or ``cpu.cfs_quota_us`` (v1) and keeps the current period.
 
     Raises
     ------
-    Refused
+    ChangeRefused
     """
     path = _own(pid, "cpu", ("cpu.max", "cpu.cfs_quota_us"), spared)
     if path is None:
@@ -156,21 +159,21 @@ def limited(name: str, pid: int, spared: set[int]) -> GroupFile | None:
     found = path.read_text().strip()
     second = path.name == "cpu.max"
     period = found.split()[1] if second else (path.parent / "cpu.cfs_period_us").read_text().strip()
-    quota, now = max(LEAST_US, int(LEFT * int(period))), found.split()[0]
+    quota, now = max(LEAST_US, int(CPUS_LEFT * int(period))), found.split()[0]
     if now not in ("max", "-1") and int(now) <= quota:
-        raise Refused(
+        raise ChangeRefused(
             "already-limited",
-            f"{path} is already {found}, at most {LEFT:g} CPUs",
+            f"{path} is already {found}, at most {CPUS_LEFT:g} CPUs",
             path=str(path),
             value=found,
-            limit=LEFT,
+            limit=CPUS_LEFT,
         )
-    about = f"leave the cgroup {path.parent.name} {quota / int(period):g} of a processor ({path.name})"
+    about = f"limit the cgroup {path.parent.name} to {quota / int(period):g} CPUs ({path.name})"
     return GroupFile(name, about, path, found, f"{quota} {period}" if second else str(quota))
 
 
 def _own(pid: int, controller: str, files: tuple[str, str], spared: set[int]) -> Path | None:
-    """The file of a process's own cgroup, by its name in v2 and v1."""
+    """Return the file of a process's own cgroup; `files` are its names in version 2 and version 1."""
     for group, second in groups(pid, controller):
         path = group / files[0 if second else 1]
         if not path.is_file():
@@ -179,12 +182,12 @@ def _own(pid: int, controller: str, files: tuple[str, str], spared: set[int]) ->
         if pid not in inside:
             continue
         if not spared.isdisjoint(inside):
-            raise Refused(
+            raise ChangeRefused(
                 "shared-group",
                 f"its cgroup {group} also contains the application, or a process that must keep running",
                 path=str(group),
             )
         if not os.access(path, os.W_OK):
-            raise Refused("needs-root", f"only root may write {path}", path=str(path))
+            raise ChangeRefused("needs-root", f"only root may write {path}", path=str(path))
         return path
     return None

@@ -1,9 +1,9 @@
-"""The watchdog: puts back what was changed when whoever changed it dies, or does not come back in time.
+"""The watchdog: restores the host when the process that changed it dies or misses its deadline.
 
-Started as a plain file in a session of its own; it imports the engine only. It reads lines of JSON:
-``{"hold": NAME, "seconds": S}`` (NAME is in the journal and must be undone within S), ``{"done": NAME}``. At
-the end of input, however it came, everything that the dead process left in the journal is undone: a
-``kill -9`` is heard of at once, since the kernel closes the pipe.
+It starts as a plain file in its own session and imports only the engine. It reads lines of JSON:
+``{"hold": NAME, "seconds": S}`` (undo the journal entry NAME unless it is released within S seconds) and
+``{"done": NAME}``. At the end of its input it undoes every journal entry of its owner. It notices ``kill -9``
+at once, because the kernel closes the pipe.
 """
 
 import contextlib
@@ -18,47 +18,49 @@ from typing import Any
 PAUSE_S = 0.02
 LONGEST_PAUSE_S = 1.0
 PATIENCE_S = 120.0
-"""A group goes after its last process, and what was killed must run to go; a busy host takes its time."""
-OF_THE_LIVING_S = 5.0
-"""If the owner lives, what is left is its own. Its input ends before the kernel gives us another parent."""
+"""How long to retry when the owner is dead, s. A cgroup disappears only after its last process, and a killed
+process must run to exit, which takes time on a busy host."""
+OWNER_ALIVE_S = 5.0
+"""How long to retry while the owner is alive, s: it then undoes its own changes. The owner's pipe closes
+before the kernel gives this process another parent."""
 
 
 def main(journal: str, owner: int) -> None:
-    """Wait for words, deadlines, and the end."""
+    """Obey the owner's lines and their deadlines until the input ends."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     from hindmost import _engine
 
     os.write(1, b"ready\n")
-    held: dict[str, float] = {}
-    words = b""
+    deadlines: dict[str, float] = {}
+    buffer = b""
     while True:
-        soonest = min(held.values(), default=None)
+        soonest = min(deadlines.values(), default=None)
         wait = None if soonest is None else max(0.0, soonest - time.monotonic())
         ready, _, _ = select.select([0], [], [], wait)
         if ready:
             more = os.read(0, 4096)
             if not more:
                 break
-            words += more
-            *lines, words = words.split(b"\n")
+            buffer += more
+            *lines, buffer = buffer.split(b"\n")
             for line in lines:
-                said = json.loads(line)
-                if "hold" in said:
-                    held[said["hold"]] = time.monotonic() + said["seconds"]
+                order = json.loads(line)
+                if "hold" in order:
+                    deadlines[order["hold"]] = time.monotonic() + order["seconds"]
                 else:
-                    held.pop(said["done"], None)
-        for name in [name for name, until in held.items() if until <= time.monotonic()]:
-            del held[name]
+                    deadlines.pop(order["done"], None)
+        for name in [name for name, until in deadlines.items() if until <= time.monotonic()]:
+            del deadlines[name]
             with contextlib.suppress(_engine.EngineError):
                 _engine.undo_knob(name, journal, owner)
     _clean_up(_engine, journal, owner)
 
 
 def _clean_up(engine: Any, journal: str, owner: int) -> None:  # noqa: ANN401 (a module)
-    """Undo until nothing of the dead is left."""
-    begun, pause = time.monotonic(), PAUSE_S
-    while time.monotonic() - begun < (OF_THE_LIVING_S if os.getppid() == owner else PATIENCE_S):
+    """Undo the owner's journal entries until none is left or the time is up."""
+    start, pause = time.monotonic(), PAUSE_S
+    while time.monotonic() - start < (OWNER_ALIVE_S if os.getppid() == owner else PATIENCE_S):
         with contextlib.suppress(engine.EngineError):
             engine.recover_knobs(journal)
             if all(one["pid"] != owner for one in json.loads(engine.left_knobs(journal))):

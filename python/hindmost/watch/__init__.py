@@ -1,4 +1,4 @@
-"""A running application watched: which it is, the daemon, and the ring that it writes."""
+"""Watching a running application: finding it, the daemon, and the ring file that it writes."""
 
 from hindmost.watch.application import Application, find_application
 from hindmost.watch.daemon import WatchRequest, watch

@@ -1,4 +1,4 @@
-"""Which application is meant: a process, a server's address, or a cgroup."""
+"""The application to watch: a process, a server's address, or a cgroup."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ CGROUPS = Path("/sys/fs/cgroup")
 
 @dataclass(frozen=True, slots=True)
 class Application:
-    """What is watched.
+    """The application to watch.
 
     Attributes
     ----------
     name : str
-        For people.
+        Name for people.
     pid : int or None
-        Its topmost process.
+        Its topmost process; None where a cgroup was named.
     cgroup : str or None
-        The folder of its cgroup, where that was named.
+        The folder of its cgroup, if a cgroup was named.
     address : str or None
-        ``HOST:PORT``, where that was named.
+        ``HOST:PORT``, if an address was named.
     protocol : str or None
-        What is spoken there.
+        The protocol at that address.
     host : str or None
-        The server's name (http), where that was written.
+        The server's name (http), if one was given.
     path : str
-        What is requested (http).
+        The path to request (http).
     secured : bool
-        TLS is spoken there.
+        Whether the address uses TLS.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Application:
     secured: bool = False
 
     def at(self, target: Attached) -> Application:
-        """Return the same application, asked at `target`."""
+        """Return the same application with the address of `target`."""
         return replace(
             self,
             address=target.address,
@@ -58,14 +58,14 @@ class Application:
 
 
 def find_application(text: str) -> Application:
-    """Find what TARGET means: a process id, ``memcached://HOST:PORT`` and the like, or a cgroup.
+    """Find the application that TARGET names by process id, URL (``memcached://HOST:PORT``) or cgroup.
 
     Raises
     ------
     UsageError
-        It is none of them, or is on another machine.
+        The text is none of these, or the application is on another machine.
     TargetError
-        There is no such process or cgroup, or nobody listens there.
+        There is no such process or cgroup, or no process listens there.
     """
     if text.isdecimal():
         pid = int(text)
@@ -92,15 +92,15 @@ def _address(text: str) -> Application:
     if isinstance(target, Managed):
         raise UsageError(
             "needs-running-server",
-            f"{text} is a server that Hindmost would start; a watch needs one that runs",
-            hint="start it, and name its address or process id",
+            f"{text} is a server that Hindmost would start, but a watch needs a running server",
+            hint="start the server, and give its address or process id",
             target=text,
         )
     host, port = split_address(target.address)
     if not is_local(host):
         raise UsageError(
             "remote-server",
-            f"{text} is on another machine, and a watch sees only its own",
+            f"{text} is on another machine, and a watch sees only its own machine",
             hint=f"on {host}: hindmost watch {text.partition('://')[0]}://127.0.0.1:{port}",
             host=host,
             target=text,
@@ -110,7 +110,7 @@ def _address(text: str) -> Application:
         raise TargetError(
             "not-listening",
             f"no process that this user can see listens on {target.address}",
-            hint="run as root, or name a process",
+            hint="run as root, or give a process id",
             host=host,
             port=port,
         )

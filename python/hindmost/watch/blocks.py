@@ -1,4 +1,4 @@
-"""A ring by blocks: a quantile and every metric, for detection and ranking."""
+"""A ring in blocks of time: a latency quantile and the mean of every metric, for detection and ranking."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ if TYPE_CHECKING:
 BLOCK_S = 30.0
 LEAST_BLOCKS = 4
 OWN = ("own.", "latency.", "probe.")
-"""Columns that are no metrics of the host or the application."""
+"""Prefixes of columns that are not metrics of the host or the application."""
 
 
 def quantiles_of(
     ring: Ring, q: float, block_s: float = BLOCK_S
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Ends of blocks (seconds since 1970) and their quantiles, microseconds.
+    """Return the ends of blocks (seconds since 1970) and their latency quantiles, µs.
 
-    Infinite where the quantile is of a request without a good answer; NaN without requests.
+    A quantile is infinite if it falls on a failed request, and NaN in a block without requests.
     """
     blocks: dict[int, list[dict[int, int]]] = {}
     for at, counts in ring.histograms:
         blocks.setdefault(int(at // block_s), []).append(counts)
     failed: dict[int, float] = {}
-    if ring.about.get("probe"):  # those of a log are lines without a latency, which are no slow requests
+    if ring.about.get("probe"):  # the errors of a log are lines without a latency, not failed requests
         errors = ring.column("latency.errors") * np.diff(ring.at_s, prepend=np.nan)
         for at, more in zip(ring.at_s, errors, strict=True):
             if more > 0:
@@ -62,7 +62,7 @@ def quantiles_of(
 def metrics_of(
     ring: Ring, ends: NDArray[np.float64], block_s: float = BLOCK_S
 ) -> dict[str, NDArray[np.float64]]:
-    """Each metric's mean in the same blocks; of totals, what was added a second."""
+    """Return each metric's mean in the same blocks; for totals, the increase per second."""
     number = np.searchsorted(ends, ring.at_s, side="left")
     if not len(ends):
         return {name: np.empty(0) for name in ring.names if not name.startswith(OWN)}
@@ -81,18 +81,18 @@ def metrics_of(
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
-    """Whole blocks of a ring, and whether the last ones are slower.
+class JudgedRing:
+    """Complete blocks of a ring, and whether the last ones are slower.
 
     Attributes
     ----------
     block_s : float
-        Length of a block.
+        Length of a block, s.
     ends, values : array, shape (blocks,)
-        Ends (seconds since 1970) and quantiles (microseconds) of the blocks that are over.
+        Ends (seconds since 1970) and quantiles (µs) of the complete blocks.
     change : Change
     note : Note or None
-        Why no rate of false alarms can be promised.
+        Why no rate of false alarms can be guaranteed.
     """
 
     block_s: float
@@ -102,58 +102,58 @@ class Judged:
     note: Note | None = None
 
 
-def judge_ring(ring: Ring, q: float, detector: Detector, block_s: float | None = None) -> Judged:
-    """Judge the last blocks of a ring.
+def judge_ring(ring: Ring, q: float, detector: Detector, block_s: float | None = None) -> JudgedRing:
+    """Judge whether the last blocks of a ring are slower than the blocks before.
 
-    Blocks are of 30 s, or as long as it takes until those before an anomaly are nearly independent. What
-    blocks of 30 s suspect is told before longer ones can decide it.
+    Blocks last 30 s, or longer until the blocks before an anomaly are nearly independent. An anomaly
+    suspected in blocks of 30 s is reported before longer blocks can decide it.
 
     Parameters
     ----------
     detector : Detector
         Its block length is replaced.
     block_s : float, optional
-        Length of a block, whatever their dependence.
+        Fixed length of a block, s, whatever the dependence between blocks.
     """
 
-    def judged(length: float) -> Judged:
-        # The last block is not over yet.
+    def judge(length: float) -> JudgedRing:
+        # The last block is incomplete.
         ends, values = (each[:-1] for each in quantiles_of(ring, q, length))
-        return Judged(length, ends, values, replace(detector, block_s=length).judge(ends, values))
+        return JudgedRing(length, ends, values, replace(detector, block_s=length).judge(ends, values))
 
-    short = judged(BLOCK_S if block_s is None else block_s)
+    short = judge(BLOCK_S if block_s is None else block_s)
     if block_s is not None:
         return short
-    begun = short.change.since_s
-    quiet = short.values if begun is None else short.values[short.ends < begun]
+    start_s = short.change.since_s
+    quiet = short.values if start_s is None else short.values[short.ends < start_s]
     multiple = block_multiple(quiet)
     if multiple == 1:
         return short
     longest = BLOCK_S * (multiple or MULTIPLES[-1])
-    long = judged(longest)
+    long = judge(longest)
     if multiple is None:
         text = (
             f"blocks of {longest:g} s are still correlated, or too few: no rate of false alarms can be"
-            " promised"
+            " guaranteed"
         )
         note = Note("correlated-blocks", text, {"block_s": longest})
         change = short.change
         if change.kind == "anomaly" and change.p > replace(detector, block_s=BLOCK_S).a_block:
             change = replace(change, kind="undecided", why=text, minutes=longest / 60)
         return replace(short, change=change, note=note)
-    if begun is None or long.change.kind not in ("none", "undecided"):
+    if start_s is None or long.change.kind not in ("none", "undecided"):
         return long
-    left_s = max(BLOCK_S, (NOW_BLOCKS + 1) * longest - (float(short.ends[-1]) - begun))
+    left_s = max(BLOCK_S, (NOW_BLOCKS + 1) * longest - (float(short.ends[-1]) - start_s))
     why = (
-        f"{short.change.ratio:.2f} times the baseline's in blocks of {BLOCK_S:g} s; those of {longest:g} s"
-        f" decide it in {left_s / 60:g} min"
+        f"{short.change.ratio:.2f} times the baseline in blocks of {BLOCK_S:g} s; blocks of {longest:g} s"
+        f" will decide it in {left_s / 60:g} min"
     )
     change = replace(short.change, kind="undecided", why=why, minutes=left_s / 60)
     return replace(long, change=change)
 
 
 def normal_of(path: Path, q: float) -> float:
-    """Return the median over blocks of the quantile in the first three quarters of a ring, microseconds.
+    """Return the usual quantile: its median over blocks in the first three quarters of a ring, µs.
 
     Raises
     ------
@@ -166,9 +166,9 @@ def normal_of(path: Path, q: float) -> float:
     if len(early) < LEAST_BLOCKS:
         raise Inconclusive(
             "few-blocks",
-            f"{path} contains {len(values)} blocks of {BLOCK_S:g} s with latency, too few to tell what is"
+            f"{path} contains {len(values)} blocks of {BLOCK_S:g} s with latency, too few to know what is"
             " normal",
-            hint="--normal 150us states it",
+            hint="give it: --normal 150us",
             path=str(path),
             have=len(values),
             need=math.ceil(LEAST_BLOCKS * 4 / 3),
@@ -177,24 +177,24 @@ def normal_of(path: Path, q: float) -> float:
 
 
 MOST_ROWS = 120
-"""Blocks of what is normal: the last twenty minutes before an anomaly are the likeliest."""
+"""Blocks of normal behaviour to keep: the last twenty minutes before an anomaly represent it best."""
 METRICS_BLOCK_S = 10.0
 
 
 def normal_metrics_of(path: Path, names: Sequence[str]) -> NDArray[np.float64]:
-    """Metrics in the first three quarters of a ring by blocks of ten seconds: of totals, a second.
+    """Return metrics in the first three quarters of a ring, by blocks of ten seconds; totals per second.
 
     Returns
     -------
     array, shape (blocks, metrics)
-        Means of samples in which all are known; the last 120 blocks.
+        Means of the samples in which all metrics are known; the last 120 blocks.
     """
     ring = read_ring(path)
     if not set(names) <= set(ring.names):
         return np.empty((0, len(names)))
     rows = np.column_stack([ring.column(name) for name in names])
     early = rows[: len(rows) * 3 // 4]
-    early[:, np.isnan(early).all(axis=0)] = 0.0  # what the host does not tell moves with nothing
+    early[:, np.isnan(early).all(axis=0)] = 0.0  # a metric that the host does not report stays constant
     fine = np.isfinite(early).all(axis=1)
     numbers = (ring.at_s[: len(early)][fine] // METRICS_BLOCK_S).astype(int)
     blocks = [early[fine][numbers == number].mean(axis=0) for number in np.unique(numbers)]
@@ -202,9 +202,9 @@ def normal_metrics_of(path: Path, names: Sequence[str]) -> NDArray[np.float64]:
 
 
 def normal_work_of(path: Path) -> float | None:
-    """Processors that the application used in the first three quarters of a ring: the median over samples.
+    """Return the median number of CPUs that the application used in the first three quarters of a ring.
 
-    None where the ring does not tell.
+    Returns None if the ring does not contain it.
     """
     ring = read_ring(path)
     rates = ring.column("app.run_us")

@@ -1,4 +1,4 @@
-"""The daemon, as it is asked for; the loop is the engine's."""
+"""The request to the watch daemon; the engine has its loop."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from hindmost.watch.latency import LatencySource
 
 @dataclass(frozen=True, slots=True)
 class WatchRequest:
-    """What is to be watched, and how.
+    """What to watch, and how.
 
     Attributes
     ----------
     ring : Path or None
-        The file; without it nothing is kept.
+        File for the samples; None keeps no samples.
     ring_bytes : int
-        Its size.
+        Size of the ring file, bytes.
     period_s : float
-        From sample to sample.
+        Time between samples, s.
     budget : float
-        Share of one processor that collectors may use.
+        Fraction of one CPU that the collectors may use.
     port : int or None
-        On loopback, for the page and Prometheus; 0: a free one.
+        Loopback port for the page and Prometheus; 0 takes a free port.
     samples : int or None
-        Until it ends; None: until it is told to.
+        Number of samples to take; None watches until it is stopped.
     """
 
     application: Application
@@ -46,7 +46,7 @@ class WatchRequest:
 
     @property
     def document(self) -> str:
-        """As the engine has it (JSON text)."""
+        """The request as JSON text for the engine."""
         return json.dumps(
             {
                 "application": self.application.name,
@@ -65,27 +65,28 @@ class WatchRequest:
 
 
 def watch(request: WatchRequest, on_ready: Callable[[str | None], None] = lambda _: None) -> dict[str, Any]:
-    """Watch until told to end (SIGINT, SIGTERM), or the application has ended.
+    """Watch until SIGINT or SIGTERM, or until the application ends.
 
-    An application that was named by its address or cgroup is watched on when it is started again.
+    If the application was named by its address or cgroup, the watch continues with its successor after a
+    restart.
 
     Parameters
     ----------
     on_ready : callable
-        Called with the page's address (None: there is none) before the first sample.
+        Called with the page's address (None without a page) before the first sample.
 
     Returns
     -------
     dict
-        ``samples``, ``ring_bytes``, ``cpu_us``, why it ``ended`` (a value of `ENDINGS`), and the cost of each
-        of its ``collectors``.
+        ``samples``, ``ring_bytes``, ``cpu_us``, the reason it ``ended`` (a value of `ENDINGS`), and the cost
+        of each of its ``collectors``.
 
     Raises
     ------
     TargetError
-        There is nothing to watch, or no latency from there.
+        There is nothing to watch, or the latency source does not answer.
     HindmostError
-        The ring cannot be made or written, or another watch writes it.
+        The ring cannot be created or written, or another watch writes it.
     """
     address = request.application.address
 
@@ -93,15 +94,15 @@ def watch(request: WatchRequest, on_ready: Callable[[str | None], None] = lambda
         return None if address is None else local_owner(address)
 
     try:
-        done: dict[str, Any] = json.loads(_engine.watch(request.document, on_ready, successor))
+        summary: dict[str, Any] = json.loads(_engine.watch(request.document, on_ready, successor))
     except _engine.EngineError as error:
-        raise told(
+        raise translate_error(
             error,
             pid=request.application.pid,
             path=None if request.ring is None else str(request.ring),
         ) from None
-    done["ended"] = ENDINGS.get(done["ended"], done["ended"])
-    return done
+    summary["ended"] = ENDINGS.get(summary["ended"], summary["ended"])
+    return summary
 
 
 ENDINGS = {
@@ -109,7 +110,7 @@ ENDINGS = {
     "as many samples as asked for": "samples-taken",
     "told to": "stopped",
 }
-"""Why a watch ended, as a code, by what the engine calls it."""
+"""Code of each ending, by the engine's words for it."""
 REFUSALS: dict[str, tuple[str, str | None]] = {
     "gone": ("no-such-process", None),
     "held": ("ring-in-use", "name another file: --ring FILE"),
@@ -122,11 +123,11 @@ REFUSALS: dict[str, tuple[str, str | None]] = {
     "serve": ("cannot-listen", "--port 0 takes a free port"),
     "config": ("bad-value", None),
 }
-"""Code and hint of each refusal of the engine's watch, by the engine's own code."""
+"""Code and hint for each error of the engine's watch, by the engine's own code."""
 
 
-def told(error: _engine.EngineError, **fields: Any) -> HindmostError:  # noqa: ANN401
-    """Turn the engine's refusal into an error with a code, a hint, and these fields."""
+def translate_error(error: _engine.EngineError, **fields: Any) -> HindmostError:  # noqa: ANN401
+    """Turn an error of the engine into an exception with a code, a hint, and these fields."""
     engine_code, message = error.args
     code, hint = REFUSALS.get(engine_code, (engine_code, None))
     kind = TargetError if engine_code in ("gone", "latency") else HindmostError

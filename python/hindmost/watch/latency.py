@@ -1,4 +1,4 @@
-"""Where latency comes from: a probe, or an access log."""
+"""The source of latency: a probe, or an access log."""
 
 from __future__ import annotations
 
@@ -28,13 +28,14 @@ LOGS = {
     "caddy": "json:duration/s",
     "traefik": "json:Duration/ns",
 }
-"""Where well-known logs have it: of nginx with ``$request_time`` and of Apache with ``%D`` at the end of the
-line (their `combined` formats hold no latency), of the others as they come."""
+"""Place of the latency in the access logs of well-known servers. nginx needs ``$request_time`` and Apache
+``%D`` at the end of the line, because their `combined` formats contain no latency. The others are
+defaults."""
 
 
 @dataclass(frozen=True, slots=True)
 class LatencySource:
-    """As the engine has it, and for people."""
+    """A latency source: its document for the engine, and a description for people."""
 
     document: dict[str, Any]
     about: str
@@ -48,23 +49,23 @@ def latency_from(
     log: Path | None = None,
     log_latency: str = "nginx",
 ) -> LatencySource | None:
-    """Build the source of latency that the options describe; None where they describe none.
+    """Build the latency source that the options describe; None if they describe none.
 
     Parameters
     ----------
     probe : str or None
-        A rate, as ``"100/s"``; ``"0"`` or None: no probe.
+        A rate such as ``"100/s"``; ``"0"`` or None for no probe.
     address : str, optional
-        URL of a running server, such as ``http://HOST:PORT/PATH``, where the application was named otherwise.
+        URL of a running server, such as ``http://HOST:PORT/PATH``, if the application was named otherwise.
     log : Path, optional
         An access log.
     log_latency : str
-        A server of `LOGS`, or where a line holds the latency, and in which unit.
+        A server of `LOGS`, or the place and unit of the latency in a line.
 
     Raises
     ------
     UsageError
-        The protocol cannot be probed, `address` is no URL, or the place in the log is not valid.
+        The protocol cannot be probed, `address` is not a URL, or the place in the log is not valid.
     TargetError
         The host in `address` cannot be resolved.
     """
@@ -91,11 +92,11 @@ def latency_from(
     document: dict[str, Any] = {"address": where, "protocol": protocol, "rate": rate}
     if protocol == "http":
         document |= {"path": application.path, "host": application.host}
-    return LatencySource({"probe": document}, f"a probe of {rate:g} requests a second")
+    return LatencySource({"probe": document}, f"a probe of {rate:g} requests/s")
 
 
 def _running(address: str) -> Attached:
-    """Read a URL of a server that runs."""
+    """Parse the URL of a running server."""
     target = parse_target(address) if "://" in address else None
     if not isinstance(target, Attached):
         raise UsageError(
@@ -109,7 +110,7 @@ def _running(address: str) -> Attached:
 
 
 def _place(text: str) -> dict[str, Any]:
-    """Read where a log's line holds the latency.
+    """Parse where a line of a log contains the latency.
 
     Examples
     --------

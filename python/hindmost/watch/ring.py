@@ -1,4 +1,4 @@
-"""Rings as arrays: what was sampled, what happened, latency by time."""
+"""Rings as arrays: samples, events, and latency over time."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hindmost import _engine
-from hindmost.watch.daemon import told
+from hindmost.watch.daemon import translate_error
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,28 +18,28 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Ring:
-    """What a ring holds, the oldest first.
+    """Contents of a ring file, oldest first.
 
     Attributes
     ----------
     about : dict
-        Whose it is: ``application``, ``host``, ``pid``, ``boot``.
+        Owner of the ring: ``application``, ``host``, ``pid``, ``boot``.
     names : list of str
-        Of the columns of `values`.
+        Names of the columns of `values`.
     totals : list of bool
-        Which of them only grow.
+        Which columns are counters that only grow.
     at_s : array, shape (n,)
-        Seconds since 1970, by the clock of its host.
+        Times of samples, seconds since 1970 by the host's clock.
     values : array, shape (n, len(names))
-        Whole numbers, as they were read; -1 where the host does not tell.
+        Samples as whole numbers; -1 where the host does not report one.
     events : list
-        ``(at_s, what)``: gaps, set clocks, neighbours, threads that moved, collectors that were shed.
+        ``(at_s, what)``: gaps, clock changes, neighbours, moved threads, disabled collectors.
     histograms : list
         ``(at_s, {bin: count})`` of latencies.
     bins_an_octave : int
-        Of the histograms.
+        Bins per octave of the histograms.
     cut : bool
-        The file is shorter than it was made.
+        Whether the file is shorter than it was created.
     """
 
     about: dict[str, Any]
@@ -53,7 +53,7 @@ class Ring:
     cut: bool
 
     def column(self, name: str) -> NDArray[np.float64]:
-        """One column; of totals, what was added a second. NaN where a value is not known."""
+        """Return one column; for counters, the increase per second. NaN where a value is unknown."""
         import numpy as np
 
         at = self.names.index(name)
@@ -71,7 +71,7 @@ class Ring:
 
 
 def bin_middle_us(number: int, an_octave: int = 64) -> float:
-    """The middle of a histogram's bin, microseconds.
+    """Return the middle of a histogram bin, µs.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def bin_middle_us(number: int, an_octave: int = 64) -> float:
 
 
 def merged_quantile_us(histograms: Sequence[dict[int, int]], q: float, an_octave: int = 64) -> float:
-    """A quantile of several histograms together, microseconds; NaN where they are empty."""
+    """Return a quantile of several histograms merged, µs; NaN if they are empty."""
     counts: dict[int, int] = {}
     for one in histograms:
         for number, count in one.items():
@@ -98,7 +98,7 @@ def merged_quantile_us(histograms: Sequence[dict[int, int]], q: float, an_octave
 
 
 def read_ring(path: Path) -> Ring:
-    """Read a ring, whole or cut off, while it is written or later.
+    """Read a ring file, complete or truncated, during or after the watch.
 
     Raises
     ------
@@ -110,11 +110,11 @@ def read_ring(path: Path) -> Ring:
     try:
         text, names, at, offset, values, events, histograms, cut = _engine.read_ring(str(path))
     except _engine.EngineError as error:
-        raise told(error, path=str(path)) from None
+        raise translate_error(error, path=str(path)) from None
     header = json.loads(text)
     at_us, offset_us = np.frombuffer(at, np.int64), np.frombuffer(offset, np.int64)
     last = int(offset_us[-1]) if len(offset_us) else 0
-    # Events carry no offset of their own: that of the sample before them.
+    # Events have no clock offset, so each gets the offset of the sample before it.
     shift = [
         int(offset_us[max(0, int(np.searchsorted(at_us, when)) - 1)]) if len(at_us) else last
         for when, _ in [*events, *histograms]
@@ -137,13 +137,13 @@ def read_ring(path: Path) -> Ring:
 
 
 def merge(rings: Sequence[Ring], batch_s: float = 10.0) -> list[dict[str, Any]]:
-    """Join rings of several hosts: latency of all together, by batches of the wall clock.
+    """Merge the latency of rings from several hosts, in batches of wall-clock time.
 
     Returns
     -------
     list of dict
-        ``at_s``, ``requests``, ``p50_us``, ``p95_us``, ``p99_us``, and ``by_host``: each host's p99. Hosts'
-        clocks are taken as they are: batches should be long against their offsets.
+        ``at_s``, ``requests``, ``p50_us``, ``p95_us``, ``p99_us``, and ``by_host``: each host's p99. Clock
+        offsets between hosts are not corrected, so batches should be much longer than the offsets.
     """
     batches: dict[int, dict[str, list[dict[int, int]]]] = {}
     for ring in rings:
@@ -154,7 +154,7 @@ def merge(rings: Sequence[Ring], batch_s: float = 10.0) -> list[dict[str, Any]]:
     rows = []
     for number in sorted(batches):
         by_host = batches[number]
-        every = [counts for all_of_it in by_host.values() for counts in all_of_it]
+        every = [counts for histograms in by_host.values() for counts in histograms]
         rows.append(
             {
                 "at_s": number * batch_s,

@@ -48,7 +48,7 @@ def show(
     from hindmost.stats.series.changes import NOW_BLOCKS, Detector, interval_by_blocks
     from hindmost.watch import read_ring
     from hindmost.watch.blocks import judge_ring
-    from hindmost.watch.moved import rank_or_wait
+    from hindmost.watch.ranking import rank_or_wait
 
     read = read_ring(ring)
     asked_s = None if block is None else parse_duration(block, "block", 10.0)

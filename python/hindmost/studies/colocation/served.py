@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from hindmost.errors import TargetError
-from hindmost.interventions.probing import probing
+from hindmost.interventions.probe import start_probe
 from hindmost.studies.colocation.launch import Launched
 from hindmost.studies.colocation.supervision.windows import Windows
 from hindmost.watch import LatencySource
@@ -122,7 +122,7 @@ class Served:
 
     def resume(self) -> None:
         """Begin to ask; what is asked from the end of this call on counts."""
-        probe = self._load.enter_context(probing(self._source, self._probe_cpu))
+        probe = self._load.enter_context(start_probe(self._source, self._probe_cpu))
         time.sleep(_SETTLE_S)
         self._windows = Windows(probe, PERCENTILES[0], 0.0, self.rate, math.inf)
         self._windows.begin()

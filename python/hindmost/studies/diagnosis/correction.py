@@ -14,7 +14,7 @@ from hindmost.studies.pairs import GivenUp
 
 if TYPE_CHECKING:
     from hindmost.interventions.changes import Intervention
-    from hindmost.interventions.held import Surgeon
+    from hindmost.interventions.session import Session
     from hindmost.studies.diagnosis.asked import Found
     from hindmost.studies.diagnosis.windows import Windows
 
@@ -25,7 +25,7 @@ PAIRS = 8
 ALPHA = 0.05
 
 
-def correct(surgeon: Surgeon, windows: Windows, found: Found, say: Callable[[str], None]) -> dict[str, Any]:
+def correct(session: Session, windows: Windows, found: Found, say: Callable[[str], None]) -> dict[str, Any]:
     """Apply corrections, the gentlest first, until one brings the percentile back; all others are undone."""
     leader = found.decision.leader
     assert leader is not None
@@ -42,7 +42,7 @@ def correct(surgeon: Surgeon, windows: Windows, found: Found, say: Callable[[str
     for one in offered:
         say(f"correcting: {one.about}")
         said = {"about": one.about, "refused": refused}
-        if _tried(surgeon, windows, one, wanted, said):
+        if _tried(session, windows, one, wanted, said):
             kept = Note("correction-kept", "the percentile came back", {"name": leader})
             return {**said, "kept": True, **_why(kept), "undo": "hindmost host knobs restore"}
         refused = [*refused, one.about]
@@ -55,10 +55,10 @@ def _why(note: Note) -> dict[str, Any]:
 
 
 def _tried(
-    surgeon: Surgeon, windows: Windows, one: Intervention, wanted: float, said: dict[str, Any]
+    session: Session, windows: Windows, one: Intervention, wanted: float, said: dict[str, Any]
 ) -> bool:
-    with surgeon.holding(one):
-        trial = Trial(one, surgeon, windows, "correction")
+    with session.journal(one):
+        trial = Trial(one, session, windows, "correction")
         with contextlib.suppress(GivenUp):
             for number in range(1, PAIRS + 1):
                 trial.make(number)
@@ -68,7 +68,7 @@ def _tried(
         said["measured"] = trial.measured
         if trial.effect.log < wanted or trial.effect.p > ALPHA:
             return False
-        surgeon.keep(one)
+        session.keep(one)
     return True
 
 

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hindmost.errors import HostUnfit
-from hindmost.interventions.changes import Gone, Intervention
-from hindmost.interventions.held import Surgeon
+from hindmost.interventions.changes import Intervention, SuspectGone
+from hindmost.interventions.session import Session
 from hindmost.notes import Note
 from hindmost.run.soundness import Remaking
 from hindmost.stats.causes import Effect, effect_of
@@ -65,7 +65,7 @@ class Trial:
     """
 
     suspect: Intervention
-    surgeon: Surgeon
+    session: Session
     windows: Windows
     seed: str
     there: dict[int, float] = field(default_factory=dict)
@@ -88,7 +88,7 @@ class Trial:
         """One pair, in an order that follows from seed, suspect and number."""
         draw = random.Random(f"{self.seed} {self.suspect.name} {number}")
         try:
-            with urgent(), nullcontext() if self.base is None else self.surgeon.gone(self.base):
+            with urgent(), nullcontext() if self.base is None else self.session.remove(self.base):
                 order = draw.sample((False, True), 2)
                 self.began[number] = (time.monotonic(), order[0])
                 for gone in order:
@@ -101,7 +101,7 @@ class Trial:
                         self.worked[number, not gone] = self.windows.worked
                     if self.windows.sent is not None:
                         self.sent[number, not gone] = self.windows.sent
-        except Gone as error:
+        except SuspectGone as error:
             self.dropped = error.note
             raise GivenUp from None
         except OSError as error:
@@ -113,7 +113,7 @@ class Trial:
         free, bound = self.reproduces or self.suspect.name == "sham", self.windows.bound
         while True:
             if bound.spent and not free:
-                raise Gone("harm-spent", SPENT, given_up=bound.given_up)
+                raise SuspectGone("harm-spent", SPENT, given_up=bound.given_up)
             try:
                 return self._watched(free)
             except Harmful as harm:
@@ -130,21 +130,21 @@ class Trial:
         sent, usual = 0.0, 0.0
         while seconds < self.windows.window_s + self.windows.settle_s:
             watch = self.windows.watch()
-            with self.surgeon.gone(self.suspect):
+            with self.session.remove(self.suspect):
                 self.windows.stay(seconds, watch)
             if self.windows.sent is not None and self.can_send:
                 sent += seconds * self.windows.sent.sum()
                 usual += seconds * self.windows.usual_per_s
                 if seconds > FIRST_S and collapsed(sent, usual):
-                    raise Gone("load-not-tried", BRINGS_LOAD, name=self.suspect.name)
+                    raise SuspectGone("load-not-tried", BRINGS_LOAD, name=self.suspect.name)
             self.windows.rest(watch)
             seconds *= 2
         self._gentle = False
         watch = None if free else self.windows.watch()
-        with self.surgeon.gone(self.suspect):
+        with self.session.remove(self.suspect):
             value = self.windows.measure(watch)
-            if not self.suspect.arrived():
-                raise Gone(
+            if not self.suspect.is_gone():
+                raise SuspectGone(
                     "intervention-failed",
                     f"{self.suspect.about}: it did not take effect",
                     name=self.suspect.name,

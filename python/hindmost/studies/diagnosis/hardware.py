@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hindmost.interventions.changes import File, Places, cpu_list, places
-from hindmost.interventions.several import Several
+from hindmost.interventions.file_set import FileSet
 from hindmost.targets.cpus import parse_cpus
 
 if TYPE_CHECKING:
@@ -63,10 +63,10 @@ def _frequency(root: Path) -> Iterator[Offer]:
             governors.append(File("governor", "set it", policy / "scaling_governor", governor, "performance"))
     if caps:
         about = f"lift the cap of {len(caps)} processors from {caps[0].found} to {caps[0].wanted} kHz"
-        yield "frequency", Several("frequency cap", about, tuple(caps)), caps[0].path
+        yield "frequency", FileSet("frequency cap", about, tuple(caps)), caps[0].path
     if governors:
         about = f"change the governor of {len(governors)} processors from {governors[0].found} to performance"
-        yield "frequency", Several("frequency governor", about, tuple(governors)), governors[0].path
+        yield "frequency", FileSet("frequency governor", about, tuple(governors)), governors[0].path
 
 
 def _turbo(root: Path) -> Iterator[Offer]:
@@ -96,7 +96,7 @@ def _interrupts(own: list[int], root: Path) -> Iterator[Offer]:
     if parts:
         numbers = ", ".join(part.name.split()[1] for part in parts)
         about = f"handle interrupts {numbers} on processors {cpu_list(set(elsewhere))}"
-        yield "interrupts", Several("interrupts of devices", about, tuple(parts)), parts[0].path
+        yield "interrupts", FileSet("interrupts of devices", about, tuple(parts)), parts[0].path
 
 
 def _counts(root: Path) -> dict[str, list[int]]:

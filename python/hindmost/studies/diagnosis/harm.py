@@ -19,8 +19,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from hindmost.interventions.changes import Gone
-from hindmost.interventions.probing import PRIORITY
+from hindmost.interventions.changes import SuspectGone
+from hindmost.interventions.probe import PRIORITY
 from hindmost.plan.units import format_us
 
 FAR = 1.5
@@ -47,7 +47,7 @@ RECOVER_S = 1.0
 """After a harmful experiment: the queue that it left is not the next one's."""
 
 
-class Harmful(Gone):
+class Harmful(SuspectGone):
     """An experiment made users wait; it was undone at once."""
 
     @property

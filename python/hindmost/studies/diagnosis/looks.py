@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from hindmost.interventions.changes import Intervention
-from hindmost.interventions.held import Surgeon
+from hindmost.interventions.session import Session
 from hindmost.notes import Note
 from hindmost.stats.causes import Arm, Decision, Gates, Normal, Signature, decide, pairs_needed, signature_of
 from hindmost.studies.diagnosis.asked import DiagnosisRequest, Found
@@ -30,7 +30,7 @@ TOLD_RATIO = 1.5
 
 def looked(
     request: DiagnosisRequest,
-    surgeon: Surgeon,
+    session: Session,
     windows: Windows,
     suspects: Suspects,
     every: Mapping[str, Intervention],
@@ -51,7 +51,7 @@ def looked(
         Searches among which the risk of a wrong name is shared.
     """
     gates, seed = Gates(looks=stages * len(LOOKS)), f"{request.seed} {name}".strip()
-    trials = {each: Trial(one, surgeon, windows, seed, base=base) for each, one in every.items()}
+    trials = {each: Trial(one, session, windows, seed, base=base) for each, one in every.items()}
     if len(trials) == 1:
         note = Note("no-suspect", "no suspect could be tried")
         nothing = Decision("inconclusive", None, (), None, note)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hindmost import _engine
-from hindmost.watch.daemon import told
+from hindmost.watch.daemon import translate_error
 
 JUDGED = (
     "app.run_us",
@@ -43,7 +43,7 @@ class Moves:
         try:
             self._sampler = _engine.Sampler(pid)
         except _engine.EngineError as error:
-            raise told(error, pid=pid) from None
+            raise translate_error(error, pid=pid) from None
         self._before, self._since_ns = self._look()
 
     def _look(self) -> tuple[NDArray[np.float64], int]:

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hindmost.documents import read_kernel
-from hindmost.interventions.changes import Gone, Pause, started
-from hindmost.interventions.gentler import Freeze, freezer_of, members
+from hindmost.interventions.changes import Pause, SuspectGone, start_ticks
+from hindmost.interventions.freezer import Freeze, freezer_of, members
 from hindmost.studies.diagnosis.related import related
 from hindmost.targets.guard import parents
 from hindmost.targets.procfs import process_tree
@@ -65,7 +65,7 @@ def around(own: list[int], spares: Callable[[str], object], first: Collection[st
         kind = (not known.clients.isdisjoint(process_tree(pid)), spares(names.get(pid, "?")) is None)
         if pid in spared or sum((one.client, spares(one.comm) is None) == kind for one in found) == MOST:
             continue
-        with contextlib.suppress(Gone):
+        with contextlib.suppress(SuspectGone):
             one = _other(pid, names.get(pid, "?"), kind[0], spared)
             backend = next((known.backends[each] for each in one.pids if each in known.backends), None)
             one = replace(one, share=shares[pid], backend=backend)
@@ -97,7 +97,7 @@ def _other(pid: int, comm: str, client: bool, spared: set[int]) -> Other:
         pids = members(path)
         if pid in pids and spared.isdisjoint(pids) and os.access(path, os.W_OK):
             return Other(Freeze(group, path), comm, sorted(pids), client)
-    way = Pause(pid, comm, started(pid), "client" if client else "neighbour")
+    way = Pause(pid, comm, start_ticks(pid), "client" if client else "neighbour")
     return Other(way, comm, process_tree(pid), client)
 
 

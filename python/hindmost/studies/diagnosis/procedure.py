@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 
 from hindmost.interventions.changes import Intervention, Sham
-from hindmost.interventions.held import Surgeon, surgery
-from hindmost.interventions.probing import probing, unhurried
+from hindmost.interventions.probe import limit_probe_rate, start_probe
+from hindmost.interventions.session import Session, start_session
 from hindmost.notes import Note
 from hindmost.stats.causes import Gates
 from hindmost.studies.diagnosis.asked import DiagnosisRequest, Found
@@ -38,23 +38,23 @@ def diagnose(request: DiagnosisRequest, say: Callable[[str], None] = lambda _: N
     begun = time.monotonic()
     pid = request.application.pid
     assert pid is not None
-    with probing(unhurried(request.latency)) as probe, surgery(request.journal) as surgeon:
+    with start_probe(limit_probe_rate(request.latency)) as probe, start_session(request.journal) as session:
         moves = None if request.normal_metrics is None else Moves(pid)
         windows = Windows(probe, request.quantile, request.window_s, request.settle_s, moves=moves)
         if request.twin is not None:
             from hindmost.studies.diagnosis.twin.procedure import through_twin
 
-            found = through_twin(request, request.twin, surgeon, windows, say)
+            found = through_twin(request, request.twin, session, windows, say)
         else:
             suspects = find_suspects(pid, request.policy, first=request.first)
-            found = experimented(request, surgeon, windows, suspects, say)
+            found = experimented(request, session, windows, suspects, say)
     found.took_s = time.monotonic() - begun
     return found
 
 
 def experimented(
     request: DiagnosisRequest,
-    surgeon: Surgeon,
+    session: Session,
     windows: Windows,
     suspects: Suspects,
     say: Callable[[str], None],
@@ -62,7 +62,7 @@ def experimented(
     """Look for a cause and, where it leaves something of a known anomaly, for the next one without it."""
     assert request.application.pid is not None
     with closing(Requests(request.application.pid)) as windows.requests:
-        found = _searched(request, surgeon, windows, suspects, say)
+        found = _searched(request, session, windows, suspects, say)
     windows.requests = None
     seen = {*found.measured, *(found.second.measured if found.second is not None else ())}
     if found.decision.ruling == "cause":
@@ -74,19 +74,19 @@ def experimented(
 
 def _searched(
     request: DiagnosisRequest,
-    surgeon: Surgeon,
+    session: Session,
     windows: Windows,
     suspects: Suspects,
     say: Callable[[str], None],
 ) -> Found:
     every: dict[str, Intervention] = {"sham": Sham(), **suspects.tried}
-    with _held(surgeon, every):
-        first = _staged(request, surgeon, windows, suspects, every, say)
+    with _held(session, every):
+        first = _staged(request, session, windows, suspects, every, say)
     leader = next((arm for arm in first.decision.arms if arm.name == first.decision.leader), None)
     if first.decision.ruling != "cause" or leader is None:
         return first
     # At once: whoever waits for it should not wait for the next search, nor that find it still there.
-    kept = request.correct and _corrected(surgeon, windows, first, say)
+    kept = request.correct and _corrected(session, windows, first, say)
     if request.normal_us is None:
         return first
     assert first.correction is not None or not kept
@@ -104,16 +104,16 @@ def _searched(
         " cause"
     )
     base = None if kept else every[leader.name]
-    with _held(surgeon, others if base is None else {**others, leader.name: base}):
-        first.second = looked(request, surgeon, windows, suspects, others, base, say, "next")
+    with _held(session, others if base is None else {**others, leader.name: base}):
+        first.second = looked(request, session, windows, suspects, others, base, say, "next")
     if request.correct and first.second.decision.ruling == "cause":
-        _corrected(surgeon, windows, first.second, say)
+        _corrected(session, windows, first.second, say)
     return first
 
 
 def _staged(
     request: DiagnosisRequest,
-    surgeon: Surgeon,
+    session: Session,
     windows: Windows,
     suspects: Suspects,
     every: Mapping[str, Intervention],
@@ -122,24 +122,24 @@ def _staged(
     """Try those that come first alone, and the others only where none of them is the cause."""
     first = [name for name in suspects.first if name in suspects.tried]
     if not first or len(first) == len(suspects.tried):
-        return looked(request, surgeon, windows, suspects, every, None, say)
+        return looked(request, session, windows, suspects, every, None, say)
     say(f"first the suspects from the trace: {', '.join(first)}")
     few = {name: every[name] for name in ("sham", *first)}
-    found = looked(request, surgeon, windows, suspects, few, None, say, "first", stages=2)
+    found = looked(request, session, windows, suspects, few, None, say, "first", stages=2)
     if found.decision.ruling == "cause":
         return found
-    return looked(request, surgeon, windows, suspects, every, None, say, stages=2)
+    return looked(request, session, windows, suspects, every, None, say, stages=2)
 
 
 @contextmanager
-def _held(surgeon: Surgeon, suspects: Mapping[str, Intervention]) -> Iterator[None]:
+def _held(session: Session, suspects: Mapping[str, Intervention]) -> Iterator[None]:
     """Have all of them in the journal."""
     with ExitStack() as stack:
         for suspect in suspects.values():
-            stack.enter_context(surgeon.holding(suspect))
+            stack.enter_context(session.journal(suspect))
         yield
 
 
-def _corrected(surgeon: Surgeon, windows: Windows, found: Found, say: Callable[[str], None]) -> bool:
-    found.correction = correct(surgeon, windows, found, say)
+def _corrected(session: Session, windows: Windows, found: Found, say: Callable[[str], None]) -> bool:
+    found.correction = correct(session, windows, found, say)
     return bool(found.correction["kept"])

@@ -11,8 +11,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hindmost.interventions.changes import File, Places, cpu_list, places
-from hindmost.interventions.gentler import links, yielding
-from hindmost.interventions.groups import GroupFile, Refused, confined, groups, idled, limited
+from hindmost.interventions.groups import (
+    ChangeRefused,
+    GroupFile,
+    confine_group,
+    groups,
+    idle_group,
+    limit_group,
+)
+from hindmost.interventions.idle import make_idle
+from hindmost.interventions.links import links
 from hindmost.notes import Note
 from hindmost.studies.diagnosis.hardware import hardware
 from hindmost.studies.diagnosis.metrics import SET_BY
@@ -116,7 +124,7 @@ def _neighbours(
         idles = any(way.path.name == "cpu.idle" for way in by_group)
         if policy.allows("idle", hour) is None and not idles:
             about = f"let {comm} run only where nobody else wants to (SCHED_IDLE)"
-            gentle.append(yielding(name, about, one.pids))
+            gentle.append(make_idle(name, about, one.pids))
         confines = any(way.path.name == "cpuset.cpus" for way in by_group)
         if policy.allows("confine", hour) is None and elsewhere and not confines:
             about = f"confine {comm} to processors {cpu_list(set(elsewhere))}"
@@ -136,9 +144,9 @@ def _by_group(
     """What a neighbour's cgroup can be held to, the gentler first; why not stands with those left out."""
     name, pid, spared = one.way.name, one.pids[0], never_touched(own)
     offers = {
-        "idle": lambda: idled(name, pid, spared),
-        "confine": lambda: confined(name, pid, spared, elsewhere),
-        "limit": lambda: limited(name, pid, spared),
+        "idle": lambda: idle_group(name, pid, spared),
+        "confine": lambda: confine_group(name, pid, spared, elsewhere),
+        "limit": lambda: limit_group(name, pid, spared),
     }
     ways: list[GroupFile] = []
     touches: tuple[Touch, ...] = ("idle", "confine", "limit")
@@ -146,7 +154,7 @@ def _by_group(
         try:
             if policy.allows(touch, hour) is None and (way := offers[touch]()) is not None:
                 ways.append(way)
-        except Refused as refused:
+        except ChangeRefused as refused:
             found.left_out[f"{name}, to {touch}"] = refused.note
         except OSError as error:
             found.left_out[f"{name}, to {touch}"] = Note(

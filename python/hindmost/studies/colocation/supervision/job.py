@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hindmost.errors import UsageError
-from hindmost.interventions.changes import Gone, Places, places, started
-from hindmost.interventions.held import Surgeon
+from hindmost.interventions.changes import Places, SuspectGone, places, start_ticks
+from hindmost.interventions.session import Session
 from hindmost.knobs.steps import Step
 from hindmost.studies.colocation.supervision.group import Group
 from hindmost.targets.procfs import cpu_affinity, process_name, process_tree
@@ -57,7 +57,7 @@ class Job:
     ) -> None:
         self.name, self.pid, self.cpus, self.group = name, pid, list(cpus), group
         self._process = process
-        self._start = started(pid)
+        self._start = start_ticks(pid)
 
     def code(self) -> int | None:
         """Its exit code, 128 and more for a signal; None while anything of it runs, -1 where it was not ours.
@@ -71,8 +71,8 @@ class Job:
         if self._process is not None:
             code = self._process.poll()
             return code if code is None or code >= 0 else 128 - code
-        with contextlib.suppress(Gone):
-            if started(self.pid) == self._start:
+        with contextlib.suppress(SuspectGone):
+            if start_ticks(self.pid) == self._start:
                 return None
         return -1
 
@@ -101,7 +101,7 @@ class Job:
 
 
 @contextmanager
-def running(command: Sequence[str], group: Group, surgeon: Surgeon) -> Iterator[Job]:
+def running(command: Sequence[str], group: Group, session: Session) -> Iterator[Job]:
     """Start a job in a group; at the end, however it comes, all of it is ended.
 
     Raises
@@ -117,7 +117,7 @@ def running(command: Sequence[str], group: Group, surgeon: Surgeon) -> Iterator[
             name=command[0],
         )
     name = Path(command[0]).name
-    with surgeon.holding(Promise(f"job {name}", f"start {name} in {group.name}", [*group.freed, *group.end])):
+    with session.journal(Promise(f"job {name}", f"start {name} in {group.name}", [*group.freed, *group.end])):
         process = subprocess.Popen(
             ["/bin/sh", "-c", GATE, "sh", *command],
             stdin=subprocess.PIPE,
@@ -157,7 +157,7 @@ def _end(group: Group, process: subprocess.Popen[bytes]) -> None:
 
 
 @contextmanager
-def taken(pid: int, group: Group, surgeon: Surgeon) -> Iterator[Job]:
+def taken(pid: int, group: Group, session: Session) -> Iterator[Job]:
     """Take a running process with all that it started into a group; at the end all go back and go on.
 
     Raises
@@ -171,7 +171,7 @@ def taken(pid: int, group: Group, surgeon: Surgeon) -> Iterator[Job]:
     # Older kernels forget where threads may run when they are moved.
     found = Places(name, "", places(process_tree(pid)), frozenset())
     undo = [*group.freed, *group.back(pid), *found.undo]
-    with surgeon.holding(Promise(f"job {name}", f"move {name} to {group.name}", undo)):
+    with session.journal(Promise(f"job {name}", f"move {name} to {group.name}", undo)):
         cpus = cpu_affinity(pid)
         group.prepare(cpus)
         group.take(pid)

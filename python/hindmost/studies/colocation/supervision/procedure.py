@@ -10,8 +10,8 @@ from pathlib import Path
 
 from hindmost import _engine
 from hindmost.errors import HostUnfit, Interrupted, TargetError, UsageError
-from hindmost.interventions.held import Surgeon, surgery
-from hindmost.interventions.probing import probing
+from hindmost.interventions.probe import start_probe
+from hindmost.interventions.session import Session, start_session
 from hindmost.knobs.journal import FOLDER
 from hindmost.notes import Note
 from hindmost.studies.colocation.supervision.controller import Controller, Rules
@@ -118,7 +118,7 @@ def supervise(request: SuperviseRequest, on_window: Callable[[Told], None] = lam
             hint="--probe 200/s",
             option="--probe",
         )
-    with probing(request.latency) as probe, surgery(request.journal) as surgeon:
+    with start_probe(request.latency) as probe, start_session(request.journal) as session:
         windows = Windows(probe, request.quantile, request.window_s, asked["rate"], request.rules.limit_us)
         if windows.allowed < 1:
             raise UsageError(
@@ -133,12 +133,12 @@ def supervise(request: SuperviseRequest, on_window: Callable[[Told], None] = lam
         _check(request)
         with new_group(request.journal) as group:
             where = (
-                taken(request.job, group, surgeon)
+                taken(request.job, group, session)
                 if isinstance(request.job, int)
-                else running(request.job, group, surgeon)
+                else running(request.job, group, session)
             )
             with where as job:
-                return _Supervision(request, windows, job, surgeon, on_window).course()
+                return _Supervision(request, windows, job, session, on_window).course()
 
 
 def _check(request: SuperviseRequest) -> None:
@@ -159,7 +159,7 @@ class _Supervision:
     request: SuperviseRequest
     windows: Windows
     job: Job
-    surgeon: Surgeon
+    session: Session
     on_window: Callable[[Told], None]
     controller: Controller = field(init=False)
 
@@ -181,7 +181,7 @@ class _Supervision:
         """Window after window, until the job ends, the time is over, or somebody interrupts."""
         found = Supervised(self.request, self.job.name, self.controller.most)
         begun = time.monotonic()
-        with self.surgeon.leased(f"job {self.job.name}", LEASE_S) as renew:
+        with self.session.lease(f"job {self.job.name}", LEASE_S) as renew:
             try:
                 self.job.allow(self.controller.given)
                 self.windows.begin()

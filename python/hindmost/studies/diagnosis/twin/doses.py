@@ -15,8 +15,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from hindmost.interventions.changes import File, Gone, Places, cpu_list, places, threads
-from hindmost.interventions.gentler import Link
+from hindmost.interventions.changes import File, Places, SuspectGone, cpu_list, places, threads
+from hindmost.interventions.links import Link
 from hindmost.knobs import steps
 from hindmost.knobs.kinds.cgroup import hierarchy
 from hindmost.knobs.steps import Step
@@ -203,7 +203,7 @@ class Shield:
     def remove(self) -> None:
         """Keep them from it."""
         if not self._set(os.SCHED_RR, PRIORITY):
-            raise Gone("threads-ended", "the replica has ended")
+            raise SuspectGone("threads-ended", "the replica has ended")
 
     def give_back(self) -> None:
         """Leave it among them."""
@@ -217,7 +217,7 @@ class Shield:
                 done = True
         return done
 
-    def arrived(self) -> bool:
+    def is_gone(self) -> bool:
         """Whether it is kept from them."""
         return any(os.sched_getscheduler(tid) == os.SCHED_RR for tid in threads(self._pids))
 

@@ -20,7 +20,7 @@ from hindmost.errors import TargetError
 from hindmost.fleet.instance import Instance
 from hindmost.knobs.steps import Step
 from hindmost.run.request import MeasureRequest
-from hindmost.watch.daemon import told
+from hindmost.watch.daemon import translate_error
 
 A_PROBE = 1_000.0
 """Requests a second of one connection: a probe's requests go one after the other."""
@@ -65,7 +65,7 @@ class Load:
                 try:
                     probes.append(_engine.Prober(json.dumps({**self.asked, "rate": rate / count})))
                 except _engine.EngineError as error:
-                    raise told(error, value=self.asked["address"]) from None
+                    raise translate_error(error, value=self.asked["address"]) from None
             yield
         finally:
             for probe in probes:
@@ -144,6 +144,6 @@ class MoreLoad:
             context, self._context = self._context, None
             context.__exit__(None, None, None)
 
-    def arrived(self) -> bool:
+    def is_gone(self) -> bool:
         """Whether it is asked for."""
         return self._context is not None

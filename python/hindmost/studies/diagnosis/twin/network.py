@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hindmost.errors import HostUnfit
-from hindmost.interventions.changes import Gone
-from hindmost.interventions.held import Surgeon
+from hindmost.interventions.changes import SuspectGone
+from hindmost.interventions.session import Session
 from hindmost.knobs import steps
 from hindmost.knobs.steps import Step
 from hindmost.targets import TargetSpec
@@ -54,7 +54,7 @@ class Network:
 
 
 @contextmanager
-def network(surgeon: Surgeon) -> Iterator[Network]:
+def network(session: Session) -> Iterator[Network]:
     """Make one, journalled first, and take it away at the end.
 
     Raises
@@ -67,7 +67,7 @@ def network(surgeon: Surgeon) -> Iterator[Network]:
     made = Network(
         f"hm{pid}", f"hm{pid % 10**7}a", f"hm{pid % 10**7}b", f"198.18.{part}.2", f"198.18.{part}.1"
     )
-    with surgeon.holding(made):
+    with session.journal(made):
         for words in (
             f"ip netns add {made.namespace}",
             f"ip link add {made.here} type veth peer name {made.there} netns {made.namespace}",
@@ -125,7 +125,7 @@ class Inside:
             self._run(self.off)
             self._state[0] = False
 
-    def arrived(self) -> bool:
+    def is_gone(self) -> bool:
         """Whether it is there."""
         return self._state[0]
 
@@ -134,7 +134,7 @@ class Inside:
             done = subprocess.run(words, input=given, capture_output=True, text=True, check=False)
             if done.returncode:
                 command = shlex.join(words)
-                raise Gone("command-failed", f"{command}: {done.stderr.strip()}", command=command)
+                raise SuspectGone("command-failed", f"{command}: {done.stderr.strip()}", command=command)
 
 
 def shaped(name: str, where: Network, rate: int, burst: int, limit: int) -> Inside:

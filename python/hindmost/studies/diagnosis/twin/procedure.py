@@ -10,8 +10,8 @@ from pathlib import Path
 
 from hindmost.errors import UsageError
 from hindmost.interventions.changes import Intervention, Sham
-from hindmost.interventions.held import Surgeon
-from hindmost.interventions.probing import probing
+from hindmost.interventions.probe import start_probe
+from hindmost.interventions.session import Session
 from hindmost.knobs.kinds.cgroup import Cgroup, hierarchy
 from hindmost.notes import Note
 from hindmost.stats.causes import (
@@ -49,7 +49,7 @@ REAL_TIME_US = "500000"
 def through_twin(
     request: DiagnosisRequest,
     asked: TwinRequest,
-    surgeon: Surgeon,
+    session: Session,
     windows: Windows,
     say: Callable[[str], None],
 ) -> Found:
@@ -82,26 +82,26 @@ def through_twin(
         return Found(
             request, sick.now_us, untouched(suspects), Decision("inconclusive", None, (), None, note)
         )
-    found = _on_twin(request, asked, surgeon, suspects, sick, say)
+    found = _on_twin(request, asked, session, suspects, sick, say)
     say(f"on the replica: {found.reproduction.outcome}: {found.reproduction.why}")
-    return removed(request, surgeon, windows, found, say)
+    return removed(request, session, windows, found, say)
 
 
 def _on_twin(
     request: DiagnosisRequest,
     asked: TwinRequest,
-    surgeon: Surgeon,
+    session: Session,
     suspects: Suspects,
     sick: Sick,
     say: Callable[[str], None],
 ) -> Reproduced:
     with ExitStack() as stack:
-        where = _network(stack, surgeon, suspects)
+        where = _network(stack, session, suspects)
         spec = asked.target.spec if where is None else where.inside(asked.target.spec)
         server = stack.enter_context(ManagedServer(spec))
         _grouped(stack, request, suspects, server)
         source = source_of(asked.target.protocol, server, request)
-        probe = stack.enter_context(probing(source))
+        probe = stack.enter_context(start_probe(source))
         moves = None if request.normal_metrics is None else Moves(server.pid)
         windows = Windows(probe, request.quantile, request.window_s, request.settle_s, moves=moves)
         load = Load(source.document["probe"], asked.workload)
@@ -134,13 +134,13 @@ def _on_twin(
         if not doses.given:
             found.base_us = windows.measure()
             return found
-        _tried(request, surgeon, windows, doses, suspects, sick, found, say)
+        _tried(request, session, windows, doses, suspects, sick, found, say)
         return found
 
 
 def _tried(
     request: DiagnosisRequest,
-    surgeon: Surgeon,
+    session: Session,
     windows: Windows,
     doses: Doses,
     suspects: Suspects,
@@ -154,9 +154,9 @@ def _tried(
     assert request.normal_us is not None
     with ExitStack() as stack:
         for one in every.values():
-            stack.enter_context(surgeon.holding(one))
+            stack.enter_context(session.journal(one))
         live = {
-            name: Trial(one, surgeon, windows, seed, reproduces=name not in doses.shields)
+            name: Trial(one, session, windows, seed, reproduces=name not in doses.shields)
             for name, one in every.items()
         }
         for look in LOOKS:
@@ -203,11 +203,11 @@ def _middle(values: Mapping[int, float]) -> float:
     return math.exp(sum(map(math.log, values.values())) / len(values))
 
 
-def _network(stack: ExitStack, surgeon: Surgeon, suspects: Suspects) -> Network | None:
+def _network(stack: ExitStack, session: Session, suspects: Suspects) -> Network | None:
     """A network of its own, where a shaper or receive processing is suspected."""
     if not any(name.startswith(("link ", "receive processing")) for name in suspects.tried):
         return None
-    return stack.enter_context(network(surgeon))
+    return stack.enter_context(network(session))
 
 
 def _grouped(stack: ExitStack, request: DiagnosisRequest, suspects: Suspects, server: ManagedServer) -> None:

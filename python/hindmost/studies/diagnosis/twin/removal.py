@@ -14,7 +14,7 @@ from hindmost.studies.diagnosis.twin.asked import NOT_ON_HOST
 from hindmost.studies.diagnosis.twin.doses import names_on_host
 
 if TYPE_CHECKING:
-    from hindmost.interventions.held import Surgeon
+    from hindmost.interventions.session import Session
     from hindmost.studies.diagnosis.twin.asked import Reproduced
     from hindmost.studies.diagnosis.windows import Windows
 
@@ -23,7 +23,7 @@ NOT_REPRODUCED = Note("not-reproduced-suspect", "the replica did not become slow
 
 def removed(
     request: DiagnosisRequest,
-    surgeon: Surgeon,
+    session: Session,
     windows: Windows,
     found: Reproduced,
     say: Callable[[str], None],
@@ -52,7 +52,7 @@ def removed(
     say(f"on the host: only {', '.join(may)}")
     allowed.left_out |= {name: NOT_REPRODUCED for name in allowed.tried if name not in may}
     allowed.tried = may
-    done = experimented(request, surgeon, windows, allowed, say)
+    done = experimented(request, session, windows, allowed, say)
     done.twin = found
     text = f"removed on the host: {done.decision.ruling}"
     found.removal = Note("removed-on-host", text, {"ruling": done.decision.ruling})

@@ -1,4 +1,4 @@
-"""What moved with latency in a ring, or how long it takes until that can be told."""
+"""Metrics of a ring ranked by how they follow its latency, or how long until they can be ranked."""
 
 from __future__ import annotations
 
@@ -19,25 +19,28 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SLOW_SHARE = 0.3
-"""Of the blocks that are ranked. A median regression fits the majority: among 20 independent blocks and 50
-metrics, the one that moved by four standard deviations with a doubled latency comes first in 20 % of all
-series with 3 slow blocks, in 41 % with 4, in 77 % with 5, in 97 % with 6; in 33 % with 6 of 40 blocks."""
+"""Smallest share of slow blocks among the ranked blocks. A median regression fits the majority: among 20
+independent blocks and 50 metrics, the metric that moved by four standard deviations with a doubled latency
+ranks first in 20 % of series with 3 slow blocks, in 41 % with 4, in 77 % with 5, in 97 % with 6; in 33 % with
+6 of 40."""
 LEAST_RATIO = 1.2
-"""Of the last block to the median of all, beyond which it counts as slow."""
+"""Ratio of the last block to the median of all blocks from which it counts as slow."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """How many blocks a ranking still lacks.
+    """What a ranking still needs.
 
     Attributes
     ----------
     have, need : int
+        Blocks that exist, and blocks that a ranking needs.
     of : str
-        ``with latency``, or ``slow``.
+        Which blocks: ``with latency``, or ``slow``.
     block_s : float
     at_s : float
-        When they will be there at the soonest, seconds since 1970, if it goes on as in the last block.
+        When enough blocks can exist at the earliest, seconds since 1970, if they continue like the last
+        block.
     """
 
     have: int
@@ -49,7 +52,7 @@ class Wait:
     @property
     def why(self) -> str:
         """The note as a sentence."""
-        return self.note.text
+        """The note's text."""
 
     @property
     def note(self) -> Note:
@@ -80,21 +83,21 @@ class Wait:
 def rank_or_wait(
     ring: Ring, ends: NDArray[np.float64], values: NDArray[np.float64], block_s: float
 ) -> tuple[list[Moved], Wait | None]:
-    """Rank metrics by how they moved with the latency, where there are blocks enough for that.
+    """Rank metrics by how they follow the latency, or say which blocks are missing for that.
 
-    An anomaly that has just begun is one or two blocks among many, and what comes first then is chance. Where
-    the last block is slow, as many before it are taken as leave enough slow ones among them.
+    A new anomaly is one or two blocks among many, and the top of the ranking is then random. If the last
+    block is slow, the longest series of blocks before it is used in which enough are slow.
 
     Parameters
     ----------
     ends, values : array, shape (blocks,)
-        Of whole blocks: their ends, seconds since 1970, and a quantile of each, microseconds; NaN without
-        requests.
+        Ends of complete blocks, seconds since 1970, and a latency quantile of each block, µs; NaN in blocks
+        without requests.
 
     Returns
     -------
     moved, wait
-        One of them is empty.
+        Exactly one of them is empty or None.
     """
     known = np.flatnonzero(np.isfinite(values) & (values > 0))
     last = float(ends[-1]) if len(ends) else float(ring.at_s[-1]) if len(ring.at_s) else time.time()
@@ -102,7 +105,7 @@ def rank_or_wait(
         return [], _wait(len(known), LEAST_BLOCKS, "with latency", block_s, last)
     slow = _slow(values[known])
     if slow.any():
-        # The longest stretch up to now of which enough is slow.
+        # The longest series up to now in which enough blocks are slow.
         lengths = np.arange(1, len(known) + 1)
         share = np.cumsum(slow[::-1]) / lengths
         enough = lengths[(lengths >= LEAST_BLOCKS) & (share >= SLOW_SHARE)]
@@ -119,18 +122,18 @@ def _wait(have: int, need: int, of: str, block_s: float, last_s: float) -> Wait:
 
 
 def _slow(known: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Which are nearer to the last, where that is slow, than to the median of all; none where it is not."""
+    """Mark blocks closer (by ratio) to the last block than to the median, if the last block is slow."""
     normal, now = float(np.median(known)), float(known[-1])
     return np.asarray((known > np.sqrt(normal * now)) & (now >= LEAST_RATIO * normal))
 
 
-def moved_in(path: Path, q: float) -> tuple[list[Moved], Wait | None]:
-    """What moved with a quantile of latency in a ring, by what it explains of it, or what that still lacks.
+def rank_ring(path: Path, q: float) -> tuple[list[Moved], Wait | None]:
+    """Rank metrics by how much of a latency quantile they explain in a ring, or say which blocks are missing.
 
-    By blocks of 30 s, also where these go together, as they do around every anomaly: the ranking's p keeps
-    the autocorrelation.
+    Blocks last 30 s even where neighbouring blocks are correlated, as around every anomaly: the ranking's
+    p-value accounts for autocorrelation.
     """
     ring = read_ring(path)
     ends, values = quantiles_of(ring, q)
-    # The last block is not over yet.
+    # The last block is incomplete.
     return rank_or_wait(ring, ends[:-1], values[:-1], BLOCK_S)

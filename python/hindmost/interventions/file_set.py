@@ -1,17 +1,17 @@
-"""Several files that are written as one: a setting that each processor has for itself."""
+"""Several files changed together: a setting that each CPU has separately."""
 
 from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass
 
-from hindmost.interventions.changes import File, Gone
+from hindmost.interventions.changes import File, SuspectGone
 from hindmost.knobs.steps import Step
 
 
 @dataclass(frozen=True)
-class Several:
-    """Files that stand for one suspect, all there or all gone."""
+class FileSet:
+    """Files that form one suspect, all changed or all restored."""
 
     name: str
     about: str
@@ -27,9 +27,9 @@ class Several:
 
     def give_back(self) -> None:  # noqa: D102
         for part in self.parts:
-            # One that is gone (a processor taken offline) keeps the others from nothing.
-            with contextlib.suppress(Gone, OSError):
+            # A missing file (its CPU went offline) must not keep the others from being restored.
+            with contextlib.suppress(SuspectGone, OSError):
                 part.give_back()
 
-    def arrived(self) -> bool:  # noqa: D102
-        return all(part.arrived() for part in self.parts)
+    def is_gone(self) -> bool:  # noqa: D102
+        return all(part.is_gone() for part in self.parts)

@@ -1,4 +1,4 @@
-"""Interventions in force: journalled first, watched by a watchdog, undone on every way out."""
+"""A session of interventions: journalled first, guarded by a watchdog, undone on every exit path."""
 
 from __future__ import annotations
 
@@ -23,20 +23,21 @@ if TYPE_CHECKING:
     from hindmost.interventions.changes import Intervention, Reversible
 
 LONGEST_S = 10.0
-"""How long a suspect is taken away at a time: a paused process goes on after this, whatever became of us."""
+"""Longest time in seconds that a suspect stays removed. Then the watchdog restores it, even if we have
+died."""
 WATCHDOG = Path(__file__).with_name("watchdog.py")
 
 
-class Surgeon:
-    """Takes suspects away and gives them back; one at a time on a host."""
+class Session:
+    """Removes suspects and restores them. A host has at most one session at a time."""
 
     def __init__(self, journal: Path, watchdog: subprocess.Popen[bytes]) -> None:
         self._journal = str(journal)
         self._watchdog = watchdog
 
     @contextmanager
-    def holding(self, suspect: Reversible) -> Iterator[None]:
-        """Have `suspect` in the journal: within, it may be taken away (`gone`) as often as wanted."""
+    def journal(self, suspect: Reversible) -> Iterator[None]:
+        """Journal the undo steps of `suspect`. Inside, `remove` may remove it any number of times."""
 
         def undo() -> None:
             done = told(lambda: _engine.undo_knob(suspect.name, self._journal, os.getpid()))
@@ -56,24 +57,24 @@ class Surgeon:
             yield
 
     @contextmanager
-    def gone(self, suspect: Intervention) -> Iterator[None]:
-        """Without the suspect, for at most `LONGEST_S`: beyond it the watchdog gives it back."""
-        self._say({"hold": suspect.name, "seconds": LONGEST_S})
+    def remove(self, suspect: Intervention) -> Iterator[None]:
+        """Remove the suspect inside the block. The watchdog restores it after `LONGEST_S`."""
+        self._tell_watchdog({"hold": suspect.name, "seconds": LONGEST_S})
         try:
             suspect.remove()
             yield
         finally:
             suspect.give_back()
-            self._say({"done": suspect.name})
+            self._tell_watchdog({"done": suspect.name})
 
     @contextmanager
-    def leased(self, name: str, seconds: float) -> Iterator[Callable[[], None]]:
-        """Have the watchdog undo what is held under `name` unless that is renewed every `seconds`.
+    def lease(self, name: str, seconds: float) -> Iterator[Callable[[], None]]:
+        """Make the watchdog undo the change called `name` unless it is renewed every `seconds`.
 
         Yields
         ------
         callable
-            Renews.
+            Call it to renew the lease.
         """
         until = time.monotonic() + seconds
 
@@ -90,24 +91,24 @@ class Surgeon:
                     limit=seconds,
                     unit="s",
                 )
-            self._say({"hold": name, "seconds": seconds})
+            self._tell_watchdog({"hold": name, "seconds": seconds})
             until = now + seconds
 
         renew()
         try:
             yield renew
         finally:
-            self._say({"done": name})
+            self._tell_watchdog({"done": name})
 
     def keep(self, correction: Intervention) -> None:
-        """Leave a correction in force, also after `holding`: `hindmost host knobs restore` puts it back."""
+        """Leave a correction in force after the command ends; `hindmost host knobs restore` undoes it."""
         told(lambda: _engine.keep_knob(correction.name, self._journal, os.getpid()))
         correction.remove()
 
-    def _say(self, words: dict[str, object]) -> None:
+    def _tell_watchdog(self, order: dict[str, object]) -> None:
         assert self._watchdog.stdin is not None
         try:
-            self._watchdog.stdin.write(f"{json.dumps(words)}\n".encode())
+            self._watchdog.stdin.write(f"{json.dumps(order)}\n".encode())
             self._watchdog.stdin.flush()
         except OSError:
             raise HindmostError(
@@ -118,8 +119,8 @@ class Surgeon:
 
 
 @contextmanager
-def surgery(journal: Path = FOLDER) -> Iterator[Surgeon]:
-    """Allow interventions, after what a killed one left was put back.
+def start_session(journal: Path = FOLDER) -> Iterator[Session]:
+    """Start a session of interventions, after undoing what a killed session left behind.
 
     Raises
     ------
@@ -138,7 +139,7 @@ def surgery(journal: Path = FOLDER) -> Iterator[Surgeon]:
         try:
             if watchdog.stdout.readline() != b"ready\n":
                 raise HindmostError("watchdog-ended", "the watchdog did not start; nothing was changed")
-            yield Surgeon(journal, watchdog)
+            yield Session(journal, watchdog)
         finally:
             assert watchdog.stdin is not None
             with contextlib.suppress(OSError):
