@@ -23,7 +23,7 @@ from thief import Theft, thief
 from benches.switches import turns
 from hindmost import MeasurePlan, MeasureRequest
 from hindmost.fleet import Moment
-from hindmost.run.calm.thefts import Seen, seen
+from hindmost.run.calm.thefts import Interference, find_interference
 from hindmost.run.companions import sentinel
 from hindmost.run.figures import RunFigures
 from hindmost.run.making import make_run
@@ -66,8 +66,8 @@ def made(
 def matched(run: RunFigures, plan: MeasurePlan, theft: Theft) -> tuple[int, int, int, int, float]:
     """Spells within the measurement; those seen; spans seen, and those no thief made; longest missed."""
     results = [one.result for one in run.instances]
-    known = seen(run.record, results, plan)
-    assert isinstance(known, Seen), known
+    known = find_interference(run.record, results, plan)
+    assert isinstance(known, Interference), known
     zero = results[0]["measured_from_ns"]
     on, off = (np.array([span[i] for span in theft.spans]) - zero for i in (0, 1))
     inside = (on > 0) & (off < int(plan.duration_s * 1e9))

@@ -52,7 +52,7 @@ def readings(draw):
             "unsent": late - timeouts,
         }
     counts = reading.result["kinds"].values()
-    reading.result["counts"] = figures.summed(list(counts))
+    reading.result["counts"] = figures.add_counts(list(counts))
     return reading
 
 

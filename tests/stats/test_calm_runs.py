@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from hindmost import MeasurePlan
-from hindmost.run.calm import RunCalm, judged, run_calm
-from hindmost.run.calm.requests import Kept
+from hindmost.run.calm import RunCalm, find_refusal, run_calm
+from hindmost.run.calm.requests import RequestTimes
 from tests.stats.theft_worlds import Nanos, Seen, World, simulate
 
 PERIOD_NS, LATE_NS = 1_000_000, 100_000
@@ -54,7 +54,7 @@ def study(seen: Seen, rho: float, exact: bool) -> list[RunCalm]:
         near = (seen.off > begin - 10**9) & (seen.on < begin + until)
         on, off = seen.on[near] - begin, seen.off[near] - begin
         due = seen.due[some] - begin
-        kept = Kept(due, due.copy(), seen.done[some] - begin)
+        kept = RequestTimes(due, due.copy(), seen.done[some] - begin)
         watched = {
             "cpu": 0,
             "from_ns": 0,
@@ -100,7 +100,7 @@ def test_ninety_seconds_know_the_undisturbed_quantiles_to_a_tenth(world: World, 
     requests = int(RUNS * RUN_S * world.rho / 20e-6 * 1.01)
     seen = simulate(world, requests, seed=5)
     runs = study(seen, world.rho, exact)
-    assert judged(runs) is None
+    assert find_refusal(runs) is None
     assert all(run.refused is None for run in runs)
     truth = (seen.undisturbed - seen.due) / 1e3
     raw = (seen.done - seen.due) / 1e3

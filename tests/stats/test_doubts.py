@@ -11,7 +11,7 @@ from theft_worlds import World, simulate
 
 from hindmost import MeasurePlan
 from hindmost.run.calm import RunCalm, run_calm
-from hindmost.run.calm.requests import Kept
+from hindmost.run.calm.requests import RequestTimes
 from hindmost.stats import Estimate
 
 MS = 1_000_000
@@ -55,8 +55,8 @@ def judged(seed: int, hidden: float, busy: int) -> tuple[RunCalm, dict[str, floa
     )
     raw = {name: float(np.quantile(run.done - run.due, q)) / 1e3 for name, q in LEVELS.items()}
     alone = [{name: Estimate(value, value, value, 1) for name, value in raw.items()}]
-    kept = Kept(*((one - zero).astype(np.int64) for one in (run.due, run.due, run.done)))
-    found = run_calm(Path("run"), record, [result], plan, raw, alone, lambda *_: kept)
+    times = RequestTimes(*((one - zero).astype(np.int64) for one in (run.due, run.due, run.done)))
+    found = run_calm(Path("run"), record, [result], plan, raw, alone, lambda *_: times)
     assert found is not None
     return found, {name: float(np.quantile(latency, q)) / 1e3 for name, q in LEVELS.items()}
 

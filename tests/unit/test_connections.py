@@ -10,7 +10,7 @@ from rows import each_row
 from hindmost.errors import UsageError
 from hindmost.plan.codes import parse_codes
 from hindmost.report.measure import view
-from hindmost.run.connections import codes, connections, failed
+from hindmost.run.connections import codes, connections, describe_errors
 from hindmost.run.soundness import soundness
 from hindmost.run.verdict.server import unanswered
 
@@ -158,9 +158,9 @@ def test_pages_that_are_not_there_are_no_keys_that_were_evicted():
 
 def test_errors_are_named_the_most_frequent_first():
     found = {"503": counted(4, "error"), "200": counted(9, "hit"), "500": counted(312, "error")}
-    assert failed(found, 0) == "500 x 312, 503 x 4"
-    assert failed({}, 3).startswith("3 ")
-    assert failed({}, 0) == ""
+    assert describe_errors(found, 0) == "500 x 312, 503 x 4"
+    assert describe_errors({}, 3).startswith("3 ")
+    assert describe_errors({}, 0) == ""
 
 
 def document(**given):

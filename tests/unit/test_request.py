@@ -78,7 +78,9 @@ def test_a_value_that_an_option_cannot_have_is_refused(options, code, fields):
 
 
 def test_a_file_may_write_numbers_for_text_and_text_for_paths():
-    asked = MeasureRequest.of({"server_cpus": 0, "duration": "2s", "stamps": 8, "workload": "mix.json"})
+    asked = MeasureRequest.from_options(
+        {"server_cpus": 0, "duration": "2s", "stamps": 8, "workload": "mix.json"}
+    )
     assert (asked.server_cpus, asked.stamps, asked.workload) == ("0", "8", Path("mix.json"))
 
 
@@ -89,6 +91,6 @@ def test_only_runs_precision_and_remaking_may_change_in_a_study_that_goes_on():
         "remake",
     ]
     asked = MeasureRequest(runs="3..5", precision="2%", remake="0", server_cpus="0", seed=2)
-    assert asked.fixed() == ["--server-cpus", "--seed"]
-    assert asked.stopping() == {"runs": (3, 5), "precision": pytest.approx(0.02), "remake": 0.0}
-    assert MeasureRequest(seed=1).fixed() == [], "the default changes nothing"
+    assert asked.fixed_options() == ["--server-cpus", "--seed"]
+    assert asked.stopping_options() == {"runs": (3, 5), "precision": pytest.approx(0.02), "remake": 0.0}
+    assert MeasureRequest(seed=1).fixed_options() == [], "the default changes nothing"

@@ -9,10 +9,10 @@ from rows import each_row
 
 from hindmost import MeasurePlan
 from hindmost.codes import CODES
-from hindmost.run.calm import RunCalm, judged, run_calm
+from hindmost.run.calm import RunCalm, find_refusal, run_calm
 from hindmost.run.calm.refusal import Refusal
-from hindmost.run.calm.requests import Kept
-from hindmost.run.calm.thefts import seen
+from hindmost.run.calm.requests import RequestTimes
+from hindmost.run.calm.thefts import find_interference
 from hindmost.stats import NEVER, Estimate, Onsets
 from hindmost.studies.measure import Procedure
 from tests.stats.theft_worlds import World, simulate
@@ -49,12 +49,12 @@ def record(*sentinels: dict[str, Any], **changes: Any) -> dict[str, Any]:
 def calm(
     of: dict[str, Any] | None = None,
     results: list[Any] | None = None,
-    requests: Kept | None = None,
+    requests: RequestTimes | None = None,
     **changes: Any,
 ) -> RunCalm | None:
     plan = PLAN.model_copy(update=changes)
     nothing = np.empty(0, np.int64)
-    read = lambda _folder, _index: requests or Kept(nothing, nothing, nothing)  # noqa: E731
+    read = lambda _folder, _index: requests or RequestTimes(nothing, nothing, nothing)  # noqa: E731
     return run_calm(Path("run"), of or record(), results or [result()], plan, RAW, ALONE, read)
 
 
@@ -68,11 +68,11 @@ def test_without_a_theft_calm_is_raw_to_the_bit_and_no_request_is_read():
     assert [found.intervals["p99"].low, found.intervals["p99"].high] == [0.9 * 90.0, 1.1 * 90.0]
     assert (found.taken, found.counted, found.thefts, found.refused) == (0.0, 1.0, 0, None)
     assert found.seen_us == 1_100.0
-    assert judged([found]) is None
+    assert find_refusal([found]) is None
 
 
 def test_thefts_of_server_and_client_are_put_together_and_both_at_once_is_one():
-    known = seen(
+    known = find_interference(
         record(watched((10 * MS, 11 * MS, 14 * MS))),
         [result(away((12 * MS, 13 * MS)), away((20 * MS, 21 * MS)))],
         PLAN,
@@ -86,7 +86,7 @@ def test_thefts_of_server_and_client_are_put_together_and_both_at_once_is_one():
 
 
 def test_of_clients_that_sleep_the_sentinel_alone_says_something():
-    known = seen(
+    known = find_interference(
         record(), [result(away((12 * MS, 13 * MS), missed=3))], PLAN.model_copy(update={"pacing": "sleep"})
     )
     assert not isinstance(known, Refusal)
@@ -100,7 +100,9 @@ def test_a_run_that_was_stolen_from_says_what_it_would_have_been():
     begin = run.due[0]
     spans = [(int(on - begin), int(off - begin)) for on, off in zip(run.on, run.off, strict=True)]
     used = record(server_cpu_share=0.5 * (1.0 - 0.05))
-    found = calm(used, [result(away(*spans))], Kept(run.due - begin, run.due - begin, run.done - begin))
+    found = calm(
+        used, [result(away(*spans))], RequestTimes(run.due - begin, run.due - begin, run.done - begin)
+    )
     assert found is not None
     assert found.refused is None
     truth = (run.undisturbed - run.due) / 1e3
@@ -112,7 +114,7 @@ def test_a_run_that_was_stolen_from_says_what_it_would_have_been():
     assert np.quantile(raw, 0.99) > 5.0 * np.quantile(truth, 0.99)
     assert found.taken == pytest.approx(0.05, abs=0.01)
     assert 0.6 < found.counted < 0.95
-    assert judged([found]) is None
+    assert find_refusal([found]) is None
 
 
 @each_row(
@@ -145,9 +147,9 @@ def test_what_cannot_be_known_is_refused_with_the_reason_and_what_would_help(
     assert found.refused.need
 
 
-def requests(n: int = 1000) -> Kept:
+def requests(n: int = 1000) -> RequestTimes:
     due = np.arange(n, dtype=np.int64) * 40 * MS
-    return Kept(due, due.copy(), due + MS)
+    return RequestTimes(due, due.copy(), due + MS)
 
 
 @pytest.mark.parametrize(
@@ -227,7 +229,7 @@ def test_where_it_matters_calm_latency_is_refused_with_both_and_what_would_help(
 
 def test_thefts_that_are_sure_are_taken_out_whatever_is_unsure_beside_them():
     spans = [(at * MS, (at + 1) * MS, (at + 3) * MS) for at in range(210, 39_000, 400)]
-    known = seen(record(watched(*spans, unsure_ns=DOUBTS)), [result()], PLAN)
+    known = find_interference(record(watched(*spans, unsure_ns=DOUBTS)), [result()], PLAN)
     assert not isinstance(known, Refusal)
     assert known.doubted is not None
     assert (len(known.thefts), len(known.doubted)) == (len(spans), len(spans) + len(DOUBTS))
@@ -244,13 +246,13 @@ def test_too_few_spells_and_thefts_that_follow_the_server_are_told_by_all_runs_t
 
     random = np.random.default_rng(1)
     alike = Onsets(random.poisson(1.0, (20, 21)).astype(float), random.random((20, 21)))
-    one = judged([run(20, alike)])
+    one = find_refusal([run(20, alike)])
     assert one is not None
     assert one.code == "few-quiet-spells"
-    assert judged([run(20, alike), run(20, alike)]) is None
+    assert find_refusal([run(20, alike), run(20, alike)]) is None
     follows = Onsets(alike.flying.copy(), alike.busy)
     follows.flying[:, 0] += 3.0
-    two = judged([run(20, follows), run(20, follows)])
+    two = find_refusal([run(20, follows), run(20, follows)])
     assert two is not None
     assert two.code == "dependent-interruptions"
     assert two.values["p"] < 0.05

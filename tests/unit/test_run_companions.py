@@ -10,7 +10,7 @@ from rows import each_row
 
 from hindmost import MeasurePlan, _engine
 from hindmost.errors import HostUnfit
-from hindmost.run.companions import COMPANIONS, Companion, Scene, accompanied
+from hindmost.run.companions import COMPANIONS, Companion, Scene, accompany
 from hindmost.run.companions.sentinel import Sentinel
 
 SCENE = Scene(MeasurePlan(target="synth"), Path("run"), "127.0.0.1:1", None, 1.0)
@@ -32,10 +32,10 @@ def companion(called: str, diary: list[str], **settings: Any) -> type[Companion]
             stack.callback(diary.append, f"{called} left")
             self._told("enter")
 
-        def measuring(self, ports: object) -> None:
+        def before_measurement(self, ports: object) -> None:
             self._told(f"measuring {ports}" if fails != "measuring" else "measuring")
 
-        def over(self) -> None:
+        def after_measurement(self) -> None:
             self._told("over")
 
         def record(self) -> dict[str, Any]:
@@ -47,17 +47,17 @@ def companion(called: str, diary: list[str], **settings: Any) -> type[Companion]
     return Made
 
 
-def accompany(*companions: type[Companion]) -> dict[str, Any]:
-    with accompanied(SCENE, companions) as company:
-        company.measuring([7])
-        company.over()
-        company.over()
+def run_through(*companions: type[Companion]) -> dict[str, Any]:
+    with accompany(SCENE, companions) as company:
+        company.before_measurement([7])
+        company.after_measurement()
+        company.after_measurement()
         return company.record()
 
 
 def test_the_first_is_nearest_to_the_measurement_and_all_are_left():
     diary: list[str] = []
-    assert accompany(companion("a", diary), companion("b", diary)) == {"a": 1, "b": 1}
+    assert run_through(companion("a", diary), companion("b", diary)) == {"a": 1, "b": 1}
     assert diary == [
         *("a enter", "b enter", "b measuring [7]", "a measuring [7]"),
         *("a over", "b over", "a record", "b record", "b left", "a left"),
@@ -67,7 +67,7 @@ def test_the_first_is_nearest_to_the_measurement_and_all_are_left():
 @each_row("fails", ["enter", "measuring", "over", "record"])
 def test_one_that_fails_leaves_its_fault_and_is_told_nothing_more(fails):
     diary: list[str] = []
-    found = accompany(companion("a", diary, fails=fails), companion("b", diary))
+    found = run_through(companion("a", diary, fails=fails), companion("b", diary))
     assert found == {"a": {"code": "host-unfit", "fault": "FAULT", "hint": "HINT"}, "b": 1}
     assert [line for line in diary if line.startswith("a")][-2:] == [f"a {fails}", "a left"]
     assert diary.count("b record") == 1
@@ -83,18 +83,22 @@ def test_one_that_refuses_ends_the_run_and_is_left(fails):
 
 def test_one_that_is_not_asked_for_is_not_there():
     diary: list[str] = []
-    assert accompany(companion("a", diary, asked=lambda _: False)) == {}
+    assert run_through(companion("a", diary, applies_to=lambda _: False)) == {}
     assert diary == []
 
 
 def test_names_of_companions_differ_and_a_capture_is_asked_for():
     assert len({one.name for one in COMPANIONS}) == len(COMPANIONS)
-    asked = [one.name for one in COMPANIONS if one.asked(SCENE.plan)]
+    asked = [one.name for one in COMPANIONS if one.applies_to(SCENE.plan)]
     assert asked == ["server_counters", "sentinel"]
     wired = SCENE.plan.model_copy(update={"verify_wire": True})
-    assert [one.name for one in COMPANIONS if one.asked(wired)] == ["server_counters", "sentinel", "witness"]
+    assert [one.name for one in COMPANIONS if one.applies_to(wired)] == [
+        "server_counters",
+        "sentinel",
+        "witness",
+    ]
     without = SCENE.plan.model_copy(update={"sentinel": "off"})
-    assert [one.name for one in COMPANIONS if one.asked(without)] == ["server_counters"]
+    assert [one.name for one in COMPANIONS if one.applies_to(without)] == ["server_counters"]
 
 
 @pytest.fixture
@@ -125,9 +129,9 @@ def sentinels(monkeypatch):
 )
 def test_a_sentinel_watches_the_server_and_clients_that_sleep(sentinels, pid, plan, watched):
     scene = Scene(SCENE.plan.model_copy(update=plan), Path("run"), "127.0.0.1:1", pid, 1.0)
-    with accompanied(scene, [Sentinel]) as company:
-        company.measuring([])
-        company.over()
+    with accompany(scene, [Sentinel]) as company:
+        company.before_measurement([])
+        company.after_measurement()
         assert company.record() == {"sentinel": []}
     assert sentinels == ([] if watched is None else [watched, "ended"])
 
@@ -136,8 +140,8 @@ def test_a_sentinel_ends_with_a_run_that_ends_early(sentinels):
     plan = SCENE.plan.model_copy(update={"server_cpus": (0,), "client_cpus": ((1,),)})
 
     def broken() -> None:
-        with accompanied(Scene(plan, Path("run"), "a:1", 7, 1.0), [Sentinel]) as company:
-            company.measuring([])
+        with accompany(Scene(plan, Path("run"), "a:1", 7, 1.0), [Sentinel]) as company:
+            company.before_measurement([])
             raise RuntimeError
 
     with pytest.raises(RuntimeError):
@@ -157,9 +161,9 @@ def test_a_sentinel_that_cannot_watch_or_never_comes_back_leaves_the_run_its_rea
 
     monkeypatch.setattr("hindmost.run.companions.sentinel._engine.Sentinel", Kept)
     plan = SCENE.plan.model_copy(update={"server_cpus": (0,), "client_cpus": ((1,),)})
-    with accompanied(Scene(plan, Path("run"), "a:1", 7, 1.0), [Sentinel]) as company:
-        company.measuring([])
-        company.over()
+    with accompany(Scene(plan, Path("run"), "a:1", 7, 1.0), [Sentinel]) as company:
+        company.before_measurement([])
+        company.after_measurement()
         told = company.record()["sentinel"]
     assert told["code"] == "no-sentinel"
     assert fails in told["fault"], "what the engine says of it"

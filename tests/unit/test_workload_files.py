@@ -54,7 +54,7 @@ MISTAKES = [
 
 def planned(path: Path) -> dict[str, Any]:
     """A workload as the engine has filled it in."""
-    return MeasureRequest.of({"target": "memcached", "workload": path}).plan().workload
+    return MeasureRequest.from_options({"target": "memcached", "workload": path}).plan().workload
 
 
 @pytest.mark.parametrize(("text", "code", "key", "line"), MISTAKES)

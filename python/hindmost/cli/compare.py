@@ -234,7 +234,7 @@ def _reopened(
 
     pairs, limits, out = more
     own = [name for name in arms.given() if (kind, name) != ("trial", "--keep")]
-    changed = [*asked.fixed(), *own, *(["--out"] if out is not None else [])]
+    changed = [*asked.fixed_options(), *own, *(["--out"] if out is not None else [])]
     if kind == "comparison":
         refuse_changes(changed, f"hindmost compare {folder}; --pairs and --fail-if may change")
         return comparison.reopened(folder, pairs, limits)
@@ -266,7 +266,7 @@ def _opened(
             argument="TARGET",
         )
     request = replace(asked, target=what[0])
-    given = set(asked.fixed())
+    given = set(asked.fixed_options())
     if unknown := sorted(given & UNFIT.get(way, set())):
         refuse_conflict(unknown[0], way)
     if arms.set_ is not None:
@@ -325,7 +325,7 @@ def _stored(
 
 def _refuse_options_of_runs(asked: MeasureRequest, *, pairs: int | None, out: Path | None) -> None:
     """Refuse options of new runs where stored studies are compared."""
-    given = asked.fixed() + [
+    given = asked.fixed_options() + [
         flag
         for flag, value in (("--remake", asked.remake), ("--pairs", pairs), ("--out", out))
         if value is not None

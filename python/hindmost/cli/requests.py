@@ -10,7 +10,7 @@ from typing import Annotated, Any, get_type_hints
 from cyclopts import Parameter
 
 from hindmost.cli.options import GROUPS, whole_number
-from hindmost.run.request.options import Declared, declared
+from hindmost.run.request.options import OptionField, declare_fields
 
 Verb = Callable[..., int]
 
@@ -28,7 +28,7 @@ def takes(request: type, before: Mapping[str, str], without: Collection[str] = (
     without : collection of str, optional
         Fields that are no options of this verb.
     """
-    fields = {name: one for name, one in declared(request).items() if name not in without}
+    fields = {name: one for name, one in declare_fields(request).items() if name not in without}
 
     def spread(verb: Verb) -> Verb:
         _, *own = signature(verb).parameters.values()
@@ -61,13 +61,13 @@ def takes(request: type, before: Mapping[str, str], without: Collection[str] = (
     return spread
 
 
-def _annotated(one: Declared) -> Any:  # noqa: ANN401 (a type)
+def _annotated(one: OptionField) -> Any:  # noqa: ANN401 (a type)
     option = one.option
     parameter = Parameter(
         group=GROUPS[option.group],
         metavar=option.metavar,
         help=option.help,
-        negative="" if one.type is bool or one.repeated else None,
-        converter=whole_number if one.whole else None,
+        negative="" if one.type is bool or one.is_repeated else None,
+        converter=whole_number if one.is_integer else None,
     )
     return Annotated[one.type, parameter]

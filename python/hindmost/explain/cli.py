@@ -53,7 +53,7 @@ def explain(
     refuse_files({"--page": page})
     if asked.target is not None and (Path(asked.target) / "manifest.json").exists():
         refuse_changes(
-            [*replace(asked, target=None).fixed(), *(["--out"] if out is not None else [])],
+            [*replace(asked, target=None).fixed_options(), *(["--out"] if out is not None else [])],
             f"hindmost explain {asked.target}; --budget may change",
         )
         study = reopened(Path(asked.target), budget)

@@ -90,7 +90,7 @@ def opened(asked: MeasureRequest, budget: str, by: str, out: Path | None) -> Stu
         asked = replace(asked, target=address_of(int(asked.target)))
     plan = replace(asked, remake="0", runs="1").plan()
     check_figure(by, plan)
-    given = asked.fixed()
+    given = asked.fixed_options()
     if "--duration" not in given:
         enough = REQUESTS / plan.rate_per_s if plan.rate_per_s else LEAST_RUN_S
         run_s = max(LEAST_RUN_S, min(MOST_RUN_S, budget_s / FEWEST, max(budget_s / RUNS, enough)))

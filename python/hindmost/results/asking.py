@@ -230,7 +230,7 @@ def request_of(target: str | Path, options: dict[str, Any]) -> MeasureRequest:
                 option=name,
                 known=list(OPTIONS),
             )
-    return MeasureRequest.of({"target": str(target), **options})
+    return MeasureRequest.from_options({"target": str(target), **options})
 
 
 @contextmanager

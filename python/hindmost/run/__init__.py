@@ -1,1 +1,1 @@
-"""One run: made, read, boiled down to figures, judged. Knows nothing of the study that asks for it."""
+"""One run: make it, read its files, compute its figures, check it. This package does not know the studies."""

@@ -1,4 +1,4 @@
-"""How requests were written: how many in a call, and how many in a segment."""
+"""Batching: requests per write call and per TCP segment."""
 
 from __future__ import annotations
 
@@ -12,29 +12,31 @@ from hindmost.run.figures import RunFigures
 from hindmost.store.measure import Batches
 
 MOST_SIZES = 400
-"""Sizes told apart in a picture."""
+"""Most sizes in a chart."""
 
 
 def batches(runs: Iterable[RunFigures], plan: MeasurePlan, writes: Histogram) -> Batches | None:
-    """The account of these runs together; None of studies that did not keep it.
+    """Return the batching figures of these runs together, or None for studies without them.
 
     Parameters
     ----------
     runs : iterable of RunFigures
-        For what the kernel counted.
+        Source of the kernel's counters.
     plan : MeasurePlan
-        For what was asked.
+        Source of the requested batching.
     writes : Histogram
-        Requests of each write call, of all clients of these runs.
+        Requests per write call, over all clients of these runs.
     """
     if writes.count == 0:
         return None
-    sockets = [thread["sockets"] for run in runs for one in run.instances for thread in one.result["threads"]]
-    segments = sum(one.get("segments", 0) for one in sockets)
-    requests = sum(one.get("segment_requests", 0) for one in sockets)
+    sockets = [
+        thread["sockets"] for run in runs for client in run.instances for thread in client.result["threads"]
+    ]
+    segments = sum(socket.get("segments", 0) for socket in sockets)
+    requests = sum(socket.get("segment_requests", 0) for socket in sockets)
     low, _, counts = (np.frombuffer(part, dtype=np.uint64) for part in writes.bins())
     share = np.cumsum(counts) / writes.count
-    kept = np.unique(np.linspace(0, low.size - 1, min(low.size, MOST_SIZES)).astype(int))
+    shown = np.unique(np.linspace(0, low.size - 1, min(low.size, MOST_SIZES)).astype(int))
     return {
         "asked": plan.batching,
         "writes": writes.count,
@@ -45,5 +47,5 @@ def batches(runs: Iterable[RunFigures], plan: MeasurePlan, writes: Histogram) ->
             "most": writes.max,
         },
         "requests_per_segment": requests / segments if segments else None,
-        "sizes": {"requests": [int(low[i]) for i in kept], "share": [float(share[i]) for i in kept]},
+        "sizes": {"requests": [int(low[i]) for i in shown], "share": [float(share[i]) for i in shown]},
     }

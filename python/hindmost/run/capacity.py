@@ -1,8 +1,8 @@
-"""What was carried where the asked rate was not: an upper estimate of the highest rate that can hold.
+"""The rate a saturated server reached: an upper bound for the highest rate that can hold.
 
-A server that falls short works without pause, so what it answers then, late replies included, is its
-capacity: no higher rate can hold. A rate that does hold lies below, where queues have an end; one run at one
-rate does not know where, so what is told next to it is the search that finds it.
+A server that cannot keep up works without pause. What it answers then, late replies included, is its
+capacity: no higher rate can hold. The highest sustainable rate lies below, where queues stay bounded. One run
+at one rate cannot find it, so the message names the search that does.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ Culprit = Literal["server", "client", "connections", "silence"]
 
 @dataclass(frozen=True, slots=True)
 class Saturation:
-    """Who could not carry the asked rate, and what was answered meanwhile, in requests a second.
+    """What could not keep up with the requested rate, and the replies per second meanwhile.
 
-    ``by``: the server; the client, which was too busy itself; ``connections`` that the server never served;
-    or ``silence``, where nothing was answered at all.
+    ``by``: ``server``; ``client``, which was too busy itself; ``connections``, which the server never served;
+    or ``silence`` if nothing was answered at all.
     """
 
     by: Culprit
@@ -45,7 +45,7 @@ class Saturation:
 
     @property
     def text(self) -> str:
-        """Why, and how many requests were answered."""
+        """Return the reason and the reply rate in words."""
         if self.by == "silence":
             return "the server answered no request"
         if self.by == "connections":
@@ -55,17 +55,17 @@ class Saturation:
         if self.by == "client":
             return (
                 f"the client was busy {100.0 * self.busy_share:.0f} % of the time and got replies to"
-                f" {self.carried}; the server may reach more"
+                f" {self.reply_rate}; the server may reach more"
             )
         share = self.server_share
         used = f" used {100.0 * share:.0f} % of its CPUs and" if share and share > limits.BUSY_INVALID else ""
         return (
-            f"the server{used} is saturated: it answered {self.carried}, late replies included; no"
+            f"the server{used} is saturated: it answered {self.reply_rate}, late replies included; no"
             " higher rate can hold"
         )
 
     def values(self) -> dict[str, Any]:
-        """The same for programs."""
+        """Return the same as values of a message."""
         return {
             "by": self.by,
             "asked_per_s": self.asked_per_s,
@@ -77,15 +77,15 @@ class Saturation:
         }
 
     @property
-    def carried(self) -> str:
-        """Replies a second, with their interval over runs."""
+    def reply_rate(self) -> str:
+        """Replies per second with their interval over runs, as text."""
         text = f"{self.answered.value:,.0f}"
         if self.answered.known:
             text += f" [{self.answered.low:,.0f}, {self.answered.high:,.0f}]"
         return f"{text} requests/s"
 
     def document(self) -> documents.Saturation:
-        """As it stands in ``result.json``."""
+        """Return the form it has in ``result.json``."""
         return {
             "by": self.by,
             "asked_per_s": self.asked_per_s,
@@ -100,37 +100,37 @@ class Saturation:
 
 
 def answered_share(plan: MeasurePlan, runs: Sequence[RunFigures]) -> float | None:
-    """Share of the asked requests that were sent and answered in time; None where no rate was asked for."""
+    """Return the share of requested requests answered in time; None if no rate was requested."""
     if plan.rate_per_s is None or not runs:
         return None
-    return sum(run.counts["done"] + run.counts["errors"] for run in runs) / _asked(
+    return sum(run.counts["done"] + run.counts["errors"] for run in runs) / _requested(
         plan, plan.rate_per_s, runs
     )
 
 
-def _asked(plan: MeasurePlan, rate_per_s: float, runs: Sequence[RunFigures]) -> float:
-    """Requests asked for; of a trace or a schedule those that were due, which the rate does not tell."""
+def _requested(plan: MeasurePlan, rate_per_s: float, runs: Sequence[RunFigures]) -> float:
+    """Count the requested requests. For a trace or schedule these are the scheduled ones; its rate varies."""
     if plan.law.dispersion is None:
         return max(1.0, sum(run.counts["due"] for run in runs))
     return rate_per_s * plan.duration_s * len(runs)
 
 
 def fell_short(plan: MeasurePlan, runs: Sequence[RunFigures]) -> bool:
-    """Whether more of the asked rate is missing than chance explains, or a server that stood still."""
+    """Whether more requests are missing than random variation or a server standstill explains."""
     share = answered_share(plan, runs)
     if share is None or plan.rate_per_s is None:
         return False
-    asked = _asked(plan, plan.rate_per_s, runs)
-    chance = 4.0 * math.sqrt((plan.law.dispersion or 0.0) / asked)
+    requested = _requested(plan, plan.rate_per_s, runs)
+    chance = 4.0 * math.sqrt((plan.law.dispersion or 0.0) / requested)
     limit = max(limits.RATE_SHORTFALL, chance)
     if 1.0 - share <= limit:
         return False
-    still = sum(one.waited for run in runs for one in standstills(run, plan))
-    return 1.0 - share - still / asked > limit
+    still = sum(stop.waited for run in runs for stop in standstills(run, plan))
+    return 1.0 - share - still / requested > limit
 
 
 def saturation(plan: MeasurePlan, target: Mapping[str, Any], runs: Sequence[RunFigures]) -> Saturation | None:
-    """What the runs say of capacity; None where they carried the rate.
+    """Return what limited these runs, or None if they reached the requested rate.
 
     Parameters
     ----------
@@ -140,13 +140,13 @@ def saturation(plan: MeasurePlan, target: Mapping[str, Any], runs: Sequence[RunF
     if plan.rate_per_s is None or not fell_short(plan, runs):
         return None
     answered = positive_mean_interval([replies_per_s(run, plan) for run in runs])
-    busy = max(one.busy_share for run in runs for one in run.instances)
+    busy = max(client.busy_share for run in runs for client in run.instances)
     used = [s for run in runs if (s := run.record.get("server_cpu_share")) is not None]
     share = None
-    if used:  # its time is read when the last replies are in, so it may exceed what there was
+    if used:  # read after the last reply, so it may exceed the CPU time of the measurement itself
         share = min(1.0, sum(used) / len(used) / max(1, len(target.get("cpus") or [0])))
-    shares = [found for run in runs for t in instrument.threads(run) if (found := t.get("shares"))]
-    silent = sum(one["silent"] for one in shares)
+    shares = [part for run in runs for t in instrument.threads(run) if (part := t.get("shares"))]
+    silent = sum(part["silent"] for part in shares)
     by: Culprit = "server"
     if answered.value <= 0.0:
         by = "silence"
@@ -161,14 +161,14 @@ def saturation(plan: MeasurePlan, target: Mapping[str, Any], runs: Sequence[RunF
         busy,
         share,
         silent,
-        sum(one["connections"] for one in shares),
+        sum(part["connections"] for part in shares),
         _search(plan, answered.value),
     )
 
 
 def replies_per_s(run: RunFigures, plan: MeasurePlan) -> float:
-    """Replies read in the measurement, late ones included, by second, over all instances."""
-    return sum(_replies_per_s(one.result, plan.duration_s) for one in run.instances)
+    """Return replies per second in the measurement, late ones included, summed over clients."""
+    return sum(_replies_per_s(client.result, plan.duration_s) for client in run.instances)
 
 
 def _replies_per_s(result: InstanceResult, measure_s: float) -> float:
@@ -188,10 +188,10 @@ def _replies_per_s(result: InstanceResult, measure_s: float) -> float:
 
 
 def _search(plan: MeasurePlan, answered: float) -> str:
-    """The command that finds the highest rate that holds, from below what was answered.
+    """Return the command that searches for the highest sustainable rate, starting below the reply rate.
 
-    Its objective is a tenth of the timeout: in a run of seconds that finds the rate at which queues stop
-    growing. People will know a better one.
+    Its limit is a tenth of the timeout: in short runs that finds the rate at which queues stop growing. Users
+    will usually know a better limit.
     """
     name = "p99" if "p99" in plan.labels else plan.labels[-1]
     limit = format_us(plan.timeout_s * 1e6 / 10.0).replace(" ", "")

@@ -1,4 +1,4 @@
-"""After a run: what it stored on a server that goes on serving others is removed."""
+"""Removal of the keys that a run stored on a server that keeps serving others."""
 
 from __future__ import annotations
 
@@ -19,33 +19,33 @@ def leaves_keys(plan: MeasurePlan, target: Attached | Managed) -> bool:
 
 
 def is_cleaned_up(plan: MeasurePlan, target: Attached | Managed) -> bool:
-    """Whether they are removed after it: as the workload says, else if no others' can be among them.
+    """Whether the run's keys are removed: as the workload says, else only if no other keys can be among them.
 
-    Without ``preload`` a run stores some of its keys and cannot tell which of them it found; under
-    ``key_names`` others may have stored before.
+    Without ``preload`` a run stores only some of its keys and cannot tell which existed before; under
+    ``key_names`` others may have stored keys.
     """
     if not leaves_keys(plan, target):
         return False
-    asked: bool | None = plan.workload.get("clean_up")
+    requested: bool | None = plan.workload.get("clean_up")
     stored_all = plan.workload.get("preload") is not False and plan.workload.get("key_names") is None
-    return stored_all if asked is None else asked
+    return stored_all if requested is None else requested
 
 
 @contextmanager
-def cleaned_up(plan: str) -> Iterator[dict[str, Any]]:
-    """Remove all keys of an engine plan when the block ends, however it ends.
+def remove_keys(plan: str) -> Iterator[dict[str, Any]]:
+    """Remove all keys of an engine plan when the block ends, also after an error.
 
     Yields
     ------
     dict
-        For ``run.json``, filled in at the end: ``clean_up``, with ``removed`` keys, or why there may be some
-        ``left``. A run that ended well counts without it.
+        For ``run.json``, filled in at the end: ``clean_up`` with the number of keys ``removed``, or the error
+        that may have ``left`` some. A run whose clean-up failed still counts.
     """
-    told: dict[str, Any] = {}
+    record: dict[str, Any] = {}
     try:
-        yield told
+        yield record
     finally:
         try:
-            told["clean_up"] = {"removed": _engine.clean_up(plan)}
+            record["clean_up"] = {"removed": _engine.clean_up(plan)}
         except _engine.EngineError as error:
-            told["clean_up"] = {"left": str(error.args[1])}
+            record["clean_up"] = {"left": str(error.args[1])}

@@ -1,4 +1,4 @@
-"""What the server did with connections, and which status codes it gave, over clients and runs."""
+"""What the server did with connections, and its status codes, over clients and runs."""
 
 from __future__ import annotations
 
@@ -10,72 +10,72 @@ from hindmost.store.measure import Code, Connections
 
 
 def connections(runs: Iterable[RunFigures]) -> Connections | None:
-    """The account of connections of these runs together; None of studies that did not keep it.
+    """Return the connection counts of these runs together, or None for studies without them.
 
     >>> connections([]) is None
     True
     """
     results = _results(runs)
-    known = [counts for one in results if (counts := one.get("connects")) is not None]
-    if not known:
+    connects = [counts for result in results if (counts := result.get("connects")) is not None]
+    if not connects:
         return None
     account: Connections = {
-        "made": sum(one["made"] for one in known),
-        "failed": sum(one["failed"] for one in known),
-        "all": sum(one["all"] for one in known),
-        "closed": sum(one["reconnects"] for one in results),
-        "full_handshakes": sum(one.get("full_handshakes", 0) for one in known),
-        "resumed_handshakes": sum(one.get("resumed_handshakes", 0) for one in known),
-        "by_turns": any(one.get("by_turns") for one in results),
+        "made": sum(counts["made"] for counts in connects),
+        "failed": sum(counts["failed"] for counts in connects),
+        "all": sum(counts["all"] for counts in connects),
+        "closed": sum(result["reconnects"] for result in results),
+        "full_handshakes": sum(counts.get("full_handshakes", 0) for counts in connects),
+        "resumed_handshakes": sum(counts.get("resumed_handshakes", 0) for counts in connects),
+        "by_turns": any(result.get("by_turns") for result in results),
     }
-    if datagrams := [found for one in results if (found := one.get("datagrams")) is not None]:
-        account["late"] = sum(one["late"] for one in datagrams)
-        account["refused"] = sum(one["refused"] for one in datagrams)
-        account["oversized"] = sum(one.get("oversized", 0) for one in datagrams)
-    if streams := [told for one in results if (told := one.get("unhandled")) is not None]:
-        account["refused_streams"] = sum(one["refused"] for one in streams)
-        account["left_alone"] = sum(one["left_alone"] for one in streams)
+    if datagrams := [part for result in results if (part := result.get("datagrams")) is not None]:
+        account["late"] = sum(part["late"] for part in datagrams)
+        account["refused"] = sum(part["refused"] for part in datagrams)
+        account["oversized"] = sum(part.get("oversized", 0) for part in datagrams)
+    if streams := [part for result in results if (part := result.get("unhandled")) is not None]:
+        account["refused_streams"] = sum(part["refused"] for part in streams)
+        account["left_alone"] = sum(part["left_alone"] for part in streams)
     return account
 
 
 def codes(runs: Iterable[RunFigures]) -> dict[str, Code]:
-    """Replies in time by HTTP status code, of these runs together, in the order of codes; empty elsewhere."""
-    found: dict[str, Code] = {}
-    for one in _results(runs):
-        for code, counted in one.get("codes", {}).items():
-            earlier = found.get(code)
+    """Count replies in time by HTTP status code, over these runs, in order of codes; else empty."""
+    totals: dict[str, Code] = {}
+    for result in _results(runs):
+        for code, counted in result.get("codes", {}).items():
+            earlier = totals.get(code)
             count = counted["count"] + (earlier["count"] if earlier else 0)
-            found[code] = {"count": count, "outcome": counted["outcome"]}
-    return dict(sorted(found.items()))
+            totals[code] = {"count": count, "outcome": counted["outcome"]}
+    return dict(sorted(totals.items()))
 
 
 def codes_by_kind(runs: Iterable[RunFigures]) -> dict[str, dict[str, Code]]:
-    """The same by kind of request, of those that had replies with codes."""
-    found: dict[str, dict[str, Code]] = {}
-    for one in _results(runs):
-        for kind, codes in one.get("kind_codes", {}).items():
-            sums = found.setdefault(kind, {})
+    """Count them by kind of request, for kinds whose replies have codes."""
+    totals: dict[str, dict[str, Code]] = {}
+    for result in _results(runs):
+        for kind, codes in result.get("kind_codes", {}).items():
+            sums = totals.setdefault(kind, {})
             for code, counted in codes.items():
                 earlier = sums.get(code, {"count": 0})["count"]
                 sums[code] = {"count": counted["count"] + earlier, "outcome": counted["outcome"]}
-    return {kind: dict(sorted(codes.items())) for kind, codes in found.items()}
+    return {kind: dict(sorted(codes.items())) for kind, codes in totals.items()}
 
 
-def failed(codes: Mapping[str, Code], lost: int) -> str:
-    """What errors were, the most frequent first: ``500 x 312, 503 x 4, 2 without a whole reply``.
+def describe_errors(codes: Mapping[str, Code], lost: int) -> str:
+    """List the errors, the most frequent first: ``500 x 312, 503 x 4, 2 without a whole reply``.
 
-    >>> failed({"200": {"count": 9, "outcome": "hit"}, "500": {"count": 3, "outcome": "error"}}, 2)
+    >>> describe_errors({"200": {"count": 9, "outcome": "hit"}, "500": {"count": 3, "outcome": "error"}}, 2)
     '500 x 3, 2 without a whole reply'
     """
-    errors = [(one["count"], code) for code, one in codes.items() if one["outcome"] == "error"]
-    told = [f"{code} x {count}" for count, code in sorted(errors, reverse=True)]
-    return ", ".join([*told, *([f"{lost} without a whole reply"] if lost else [])])
+    errors = [(counted["count"], code) for code, counted in codes.items() if counted["outcome"] == "error"]
+    parts = [f"{code} x {count}" for count, code in sorted(errors, reverse=True)]
+    return ", ".join([*parts, *([f"{lost} without a whole reply"] if lost else [])])
 
 
-def lost(runs: Iterable[RunFigures]) -> int:
-    """Errors that were no reply: their connection broke."""
-    return sum(one["counts"].get("lost", 0) for one in _results(runs))
+def count_lost(runs: Iterable[RunFigures]) -> int:
+    """Count errors without a reply: their connection broke."""
+    return sum(result["counts"].get("lost", 0) for result in _results(runs))
 
 
 def _results(runs: Iterable[RunFigures]) -> list[InstanceResult]:
-    return [one.result for run in runs for one in run.instances]
+    return [client.result for run in runs for client in run.instances]

@@ -1,4 +1,4 @@
-"""What became of each of several servers, over clients and runs."""
+"""Counts and latency of each of several servers, over clients and runs."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from hindmost.store.types import Counts
 def endpoints(
     runs: Iterable[RunFigures], latencies: Mapping[int, Histogram], levels: Sequence[float]
 ) -> list[Endpoint]:
-    """The account and the latency of each server in these runs together; empty where there was one.
+    """Return the counts and the latency of each server in these runs; empty if there was only one.
 
     Parameters
     ----------
     runs : iterable of RunFigures
         All with the same servers.
     latencies : mapping
-        By the server's place, the latencies of all runs thrown together.
+        Latencies of all runs, merged, by the server's index.
     levels : sequence of float
-        Quantiles of them.
+        Quantiles to report.
     """
-    reports = [one.result.get("endpoints", []) for run in runs for one in run.instances]
-    found: list[Endpoint] = []
-    for at, latency in sorted(latencies.items()):
-        accounts = [report[at]["counts"] for report in reports]
+    reports = [client.result.get("endpoints", []) for run in runs for client in run.instances]
+    servers: list[Endpoint] = []
+    for index, latency in sorted(latencies.items()):
+        accounts = [report[index]["counts"] for report in reports]
         total: Counts = {
-            "due": sum(one["due"] for one in accounts),
-            "done": sum(one["done"] for one in accounts),
-            "misses": sum(one["misses"] for one in accounts),
-            "errors": sum(one["errors"] for one in accounts),
-            "timeouts": sum(one["timeouts"] for one in accounts),
-            "unsent": sum(one["unsent"] for one in accounts),
+            "due": sum(account["due"] for account in accounts),
+            "done": sum(account["done"] for account in accounts),
+            "misses": sum(account["misses"] for account in accounts),
+            "errors": sum(account["errors"] for account in accounts),
+            "timeouts": sum(account["timeouts"] for account in accounts),
+            "unsent": sum(account["unsent"] for account in accounts),
         }
         merged = {label(q): number(microseconds(latency, q)) for q in levels}
-        found.append({"address": reports[0][at]["address"], "counts": total, "merged_us": merged})
-    return found
+        servers.append({"address": reports[0][index]["address"], "counts": total, "merged_us": merged})
+    return servers

@@ -1,8 +1,7 @@
-"""The figures of a run, and what all runs add up to.
+"""The figures of a run, and their totals over runs.
 
-A run's histograms take some ten megabytes, so each run is read, boiled down to figures, and let go. The
-distributions that stay are packed: who owns the slowest requests can be told only when the threshold is
-known.
+A run's histograms take about 10 MB, so each run is read, reduced to figures, and released. The distributions
+that stay are packed: which client owns the slowest requests is known only once the threshold is known.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from typing import Any, cast
 from hindmost._engine import Histogram
 from hindmost.plan import MeasurePlan
 from hindmost.plan.units import label
-from hindmost.run.arrivals import arrivals_of
+from hindmost.run.arrivals import compare_arrivals
 from hindmost.run.calm import RunCalm, run_calm
 from hindmost.run.readings import (
     CONNECT,
@@ -26,7 +25,7 @@ from hindmost.run.readings import (
     WHATS,
     InstanceReading,
     What,
-    merged,
+    merge_histograms,
     microseconds,
     read_instances,
 )
@@ -40,7 +39,7 @@ from hindmost.store.types import Counts, Reason
 
 Values = dict[str, float]
 SECTIONS = 10
-"""The engine keeps so many sections of the measurement apart (`SECTIONS` in crates/load)."""
+"""The engine keeps this many sections of the measurement (`SECTIONS` in crates/load)."""
 
 
 @dataclass(slots=True)
@@ -53,16 +52,16 @@ class Totals:
     endpoints: dict[int, Histogram] = field(default_factory=dict)
 
     def add(self, instances: Iterable[InstanceReading]) -> None:
-        """Merge one run's instances."""
-        for one in instances:
+        """Merge the clients of one run."""
+        for reading in instances:
             for what in WHATS:
-                self.whole[what].merge(one.whole(what))
-            self.outstanding.merge(one.outstanding)
-            self.writes.merge(one.writes)
-            self._merge_endpoints(one.endpoints)
+                self.whole[what].merge(reading.whole(what))
+            self.outstanding.merge(reading.outstanding)
+            self.writes.merge(reading.writes)
+            self._merge_endpoints(reading.endpoints)
 
     def merge(self, other: Totals) -> None:
-        """Add those of another run."""
+        """Merge the totals of another run."""
         for what in WHATS:
             self.whole[what].merge(other.whole[what])
         self.outstanding.merge(other.outstanding)
@@ -70,20 +69,20 @@ class Totals:
         self._merge_endpoints(other.endpoints)
 
     def pack(self) -> None:
-        """Give memory back."""
-        for one in (*self.whole.values(), self.outstanding, self.writes, *self.endpoints.values()):
-            one.pack()
+        """Compact the histograms to save memory."""
+        for histogram in (*self.whole.values(), self.outstanding, self.writes, *self.endpoints.values()):
+            histogram.pack()
 
     def _merge_endpoints(self, others: Mapping[int, Histogram]) -> None:
-        for at, latency in others.items():
-            self.endpoints.setdefault(at, Histogram()).merge(latency)
+        for index, latency in others.items():
+            self.endpoints.setdefault(index, Histogram()).merge(latency)
 
 
 @dataclass(frozen=True, slots=True)
 class InstanceFigures:
     """One client of one run: its result document, its quantiles, its latency distribution.
 
-    ``alone``: what this client in this run can say of its latency quantiles by itself, in microseconds.
+    ``alone``: intervals of its latency quantiles from this client in this run alone, in microseconds.
     """
 
     result: InstanceResult
@@ -94,34 +93,34 @@ class InstanceFigures:
 
     @property
     def busy_share(self) -> float:
-        """Time spent sending and receiving, as opposed to waiting, of its busiest worker."""
+        """Share of time spent sending and receiving, rather than waiting, of its busiest worker."""
         return max((t["busy_share"] for t in self.result["threads"]), default=0.0)
 
     @property
     def cpu_share(self) -> float | None:
         """Time on a processor, spinning included, of the worker that had least of it."""
-        return min((t["cpu_share"] for t in self.result["threads"] if "cpu_share" in t), default=None)
+        """Share of time on a CPU, spinning included, of the worker that had the least."""
 
     @property
     def run_delay_share(self) -> float | None:
-        """Time spent waiting for a processor, of the worker that waited longest."""
-        known = [t["run_delay_share"] for t in self.result["threads"] if t["run_delay_share"] is not None]
-        return max(known) if known else None
+        """Share of time spent waiting for a CPU, of the worker that waited longest."""
+        delays = [t["run_delay_share"] for t in self.result["threads"] if t["run_delay_share"] is not None]
+        return max(delays) if delays else None
 
     @property
     def involuntary_switches(self) -> int:
-        """Times its workers were taken off their processors."""
+        """How often the kernel preempted its workers."""
         return sum(t["span"]["involuntary_switches"] for t in self.result["threads"])
 
 
 @dataclass(frozen=True, slots=True)
 class RunFigures:
-    """One run: values in microseconds (inf: infinitely late) by what and label.
+    """One run: values in microseconds (inf: infinitely late) by quantity and label.
 
-    ``within``: sampling variance of each latency quantile, None where it cannot be known. ``sections``: each
-    latency quantile of equal spans of the run, in order; few or none where it has few requests. ``calm``:
-    what the server would do on processors of its own, None in studies that did not look for thefts.
-    ``reasons``: what the verdict finds in this run alone, gravest first.
+    ``within``: sampling variance of each latency quantile, None if unknown. ``sections``: each latency
+    quantile in equal spans of the run, in order; few or none if the run has few requests. ``calm``: isolated
+    latency, None in studies that did not record interference. ``reasons``: what the verdict finds in this run
+    alone, gravest first.
     """
 
     number: int
@@ -140,7 +139,7 @@ class RunFigures:
 
 
 def read_figures(run: RunRecord, plan: MeasurePlan) -> RunFigures:
-    """Read the files of a run and boil them down."""
+    """Read the files of a run and reduce them to figures."""
     instances = read_instances(run)
     totals = Totals()
     totals.add(instances)
@@ -149,17 +148,17 @@ def read_figures(run: RunRecord, plan: MeasurePlan) -> RunFigures:
     kinds = [kind for kind in instances[0].result["kinds"] if _counts(instances, kind)["due"]]
 
     def over_instances(what: What, level: float | None, kind: str | None = None) -> float:
-        return run_value([microseconds(_pick(one, what, kind), level) for one in instances], how)
+        return run_value([microseconds(_pick(reading, what, kind), level) for reading in instances], how)
 
     def all_levels(what: What, kind: str | None = None) -> Values:
         named = {label(level): over_instances(what, level, kind) for level in levels}
         return named | {"mean": over_instances(what, None, kind)}
 
     values = {what: all_levels(what) for what in (*WHATS, *_extra(instances))}
-    each = [_instance(one, plan) for one in instances]
+    each = [_instance(reading, plan) for reading in instances]
     sections = {label(level): _sections(instances, level, how) for level in levels}
     sections["mean"] = _sections(instances, None, how)
-    latency = merged(one.whole("latency") for one in instances)
+    latency = merge_histograms(reading.whole("latency") for reading in instances)
     latency.pack()
     return RunFigures(
         number=run.number,
@@ -174,10 +173,10 @@ def read_figures(run: RunRecord, plan: MeasurePlan) -> RunFigures:
         calm=run_calm(
             run.folder,
             run.record,
-            [one.result for one in instances],
+            [reading.result for reading in instances],
             plan,
             values["latency"],
-            [{name: alone.estimate for name, alone in one.alone.items()} for one in each],
+            [{name: alone.estimate for name, alone in client.alone.items()} for client in each],
         ),
         sections=sections,
         totals=totals,
@@ -185,25 +184,27 @@ def read_figures(run: RunRecord, plan: MeasurePlan) -> RunFigures:
 
 
 def _extra(instances: Sequence[InstanceReading]) -> list[What]:
-    """What not every run has: the write calls' own send delay, batches, connections made anew, stamps."""
+    """Return the quantities that only some runs have: ideal delay, connects, handshakes, holds, stamps."""
     whats: list[What] = [what for what in (IDEAL, CONNECT, HANDSHAKE, HELD) if _have(instances, what)]
     return whats + (list(STAMPED) if _have(instances, "wire") else [])
 
 
 def _have(instances: Sequence[InstanceReading], what: What) -> bool:
-    return all(one.whole(what).count for one in instances)
+    return all(reading.whole(what).count for reading in instances)
 
 
-def _pick(one: InstanceReading, what: What, kind: str | None) -> Histogram:
-    return one.whole(what) if kind is None else one.by_kind.get((what, kind), Histogram())
+def _pick(reading: InstanceReading, what: What, kind: str | None) -> Histogram:
+    return reading.whole(what) if kind is None else reading.by_kind.get((what, kind), Histogram())
 
 
 def _counts(instances: Sequence[InstanceReading], kind: str | None) -> Counts:
-    return summed([one.result["counts"] if kind is None else one.result["kinds"][kind] for one in instances])
+    return add_counts(
+        [reading.result["counts"] if kind is None else reading.result["kinds"][kind] for reading in instances]
+    )
 
 
-def summed(parts: Sequence[Counts] | Sequence[InstanceCounts]) -> Counts:
-    """The account of several clients, kinds or runs together."""
+def add_counts(parts: Sequence[Counts] | Sequence[InstanceCounts]) -> Counts:
+    """Add up the counts of several clients, kinds or runs."""
     return {
         "due": sum(part["due"] for part in parts),
         "done": sum(part["done"] for part in parts),
@@ -214,27 +215,33 @@ def summed(parts: Sequence[Counts] | Sequence[InstanceCounts]) -> Counts:
     }
 
 
-def _instance(one: InstanceReading, plan: MeasurePlan) -> InstanceFigures:
+def _instance(reading: InstanceReading, plan: MeasurePlan) -> InstanceFigures:
     values: dict[What, Values] = {
-        what: {label(level): microseconds(one.whole(what), level) for level in plan.quantiles}
-        | {"mean": microseconds(one.whole(what), None)}
+        what: {label(level): microseconds(reading.whole(what), level) for level in plan.quantiles}
+        | {"mean": microseconds(reading.whole(what), None)}
         for what in WHATS
     }
     alone = (
-        {label(level): _alone(one, level) for level in plan.quantiles} if one.whole("latency").count else {}
+        {label(level): _alone(reading, level) for level in plan.quantiles}
+        if reading.whole("latency").count
+        else {}
     )
-    one.whole("latency").pack()
-    return InstanceFigures(_result(one.result), values, one.whole("latency"), arrivals_of(one, plan), alone)
+    reading.whole("latency").pack()
+    return InstanceFigures(
+        _result(reading.result), values, reading.whole("latency"), compare_arrivals(reading, plan), alone
+    )
 
 
 def _result(result: InstanceResult) -> InstanceResult:
-    """The result without its long lists, which figures are made of."""
-    threads = [{name: value for name, value in one.items() if name != "away"} for one in result["threads"]]
+    """Drop the long lists, from which the figures are already computed."""
+    threads = [
+        {name: value for name, value in thread.items() if name != "away"} for thread in result["threads"]
+    ]
     return cast(InstanceResult, {**result, "threads": threads, "raw_gaps_ns": []})
 
 
-def _alone(one: InstanceReading, level: float) -> RunInterval:
-    whole, sections = one.whole("latency"), one.sections(SECTIONS)
+def _alone(reading: InstanceReading, level: float) -> RunInterval:
+    whole, sections = reading.whole("latency"), reading.sections(SECTIONS)
 
     def quantile_us(q: float) -> float | None:
         nanoseconds = whole.quantile(q)
@@ -247,8 +254,8 @@ def _alone(one: InstanceReading, level: float) -> RunInterval:
 
 
 def _sections(instances: Sequence[InstanceReading], level: float | None, how: Aggregate) -> list[float]:
-    """A run's latency quantile (None: its mean) in equal spans of the measurement; none if they are short."""
-    samples = min(one.whole("latency").count for one in instances)
+    """Compute a run's latency quantile (None: mean) in equal spans; empty if the spans are too short."""
+    samples = min(reading.whole("latency").count for reading in instances)
     allowed = SECTIONS if level is None else sections_allowed(samples, level, at_most=SECTIONS)
     if allowed < 2:
         return []

@@ -1,7 +1,8 @@
-"""What the kernel says of the instrument: the figures that the verdict judges and the report shows.
+"""The kernel's figures about the instrument itself, for the verdict and the report.
 
-Each is of the worst worker (or client) of a run; over runs their mean counts, as for latencies. None: the
-kernel did not say. See docs/concepts/self-diagnosis.md for what each means, its limit and its reason.
+Each figure is of the worst worker (or client) of a run, and their mean over runs counts, as for latencies.
+None means that the kernel did not report it. docs/concepts/self-diagnosis.md explains each figure, its limit
+and the reason for it.
 """
 
 from __future__ import annotations
@@ -16,18 +17,18 @@ from hindmost.store.engine import HostSpan, SocketReport, TcpCounters, ThreadRep
 
 Figure = Callable[[RunFigures], float | None]
 TRACER = "hindmost-trace"
-"""The thread of ``--trace``, as the kernel has its name (``crates/trace``)."""
+"""The thread of ``--trace``, by its name in the kernel (``crates/trace``)."""
 
 
-def over(runs: Sequence[RunFigures], figure: Figure) -> float | None:
-    """The mean of a figure over those runs that have it."""
+def mean_over_runs(runs: Sequence[RunFigures], figure: Figure) -> float | None:
+    """Return the mean of a figure over the runs that have it."""
     known = [value for run in runs if (value := figure(run)) is not None]
     return sum(known) / len(known) if known else None
 
 
 def threads(run: RunFigures) -> list[ThreadReport]:
-    """What the workers of a run's clients report of themselves."""
-    return [thread for one in run.instances for thread in one.result["threads"]]
+    """Return what the workers of a run's clients report about themselves."""
+    return [thread for client in run.instances for thread in client.result["threads"]]
 
 
 def _sockets(run: RunFigures) -> list[SocketReport]:
@@ -35,10 +36,10 @@ def _sockets(run: RunFigures) -> list[SocketReport]:
 
 
 def _hosts(run: RunFigures) -> list[HostSpan]:
-    return [host for one in run.instances if (host := one.result.get("host"))]
+    return [host for client in run.instances if (host := client.result.get("host"))]
 
 
-def _named(host: HostSpan) -> list[engine.Neighbour]:
+def _neighbours_of(host: HostSpan) -> list[engine.Neighbour]:
     return host["neighbours"]["named"]
 
 
@@ -46,72 +47,74 @@ def _worst(values: Iterable[float | None]) -> float | None:
     return max((value for value in values if value is not None), default=None)
 
 
-def working(run: RunFigures) -> float | None:
-    """Share of the time sending and receiving, of the busiest worker."""
+def busy_share(run: RunFigures) -> float | None:
+    """Return the share of time spent sending and receiving, of the busiest worker."""
     return _worst(thread["busy_share"] for thread in threads(run))
 
 
-def on_cpu(run: RunFigures) -> float | None:
-    """Share of the time on a processor, spinning included, of the worker that had least of it."""
+def cpu_share(run: RunFigures) -> float | None:
+    """Return the share of time on a CPU, spinning included, of the worker that had the least."""
     known = [thread["cpu_share"] for thread in threads(run) if "cpu_share" in thread]
     return min(known, default=None)
 
 
-def waiting(run: RunFigures) -> float | None:
-    """Share of the time ready to run while another thread had the processor."""
+def wait_share(run: RunFigures) -> float | None:
+    """Return the share of time ready to run while another thread had the CPU, of the worst worker."""
     return _worst(thread["run_delay_share"] for thread in threads(run))
 
 
-def kept_off(run: RunFigures) -> float | None:
-    """The same, less the server under test where it shares the client's processors, and less the run's trace.
+def interference_share(run: RunFigures) -> float | None:
+    """Return this share without the server, where it shares the client's CPUs, and without the run's trace.
 
-    There a slow server makes longer waits, and a limit on them would favour fast runs; the trace is asked for
-    and in all runs alike. Others had what is left of the wait if these ran there all of their time, and what
-    those took that can run nowhere else.
+    On shared CPUs a slow server makes longer waits, and a limit on them would favour fast runs. The trace is
+    requested and is the same in all runs. The rest is interference: the wait that remains if these two ran
+    there all of their time, and at least what threads took that can run nowhere else.
     """
-    waited = waiting(run)
+    waited = wait_share(run)
 
-    def known(one: engine.Neighbour) -> bool:
-        return is_server(run, one) or is_tracer(run, one)
+    def is_expected(neighbour: engine.Neighbour) -> bool:
+        return is_server(run, neighbour) or is_tracer(run, neighbour)
 
-    if waited is None or not any(known(one) for host in _hosts(run) for one in _named(host)):
+    if waited is None or not any(
+        is_expected(other) for host in _hosts(run) for other in _neighbours_of(host)
+    ):
         return waited
-    bound = _on_cpu(run, lambda one: one["bound"] and not known(one))
-    return max(waited - _on_cpu(run, known), min(waited, bound), 0.0)
+    bound = _on_cpu(run, lambda other: other["bound"] and not is_expected(other))
+    return max(waited - _on_cpu(run, is_expected), min(waited, bound), 0.0)
 
 
-def _on_cpu(run: RunFigures, whose: Callable[[engine.Neighbour], bool]) -> float:
-    """Share of the time that some of the neighbours ran, next to the client where it was most."""
+def _on_cpu(run: RunFigures, includes: Callable[[engine.Neighbour], bool]) -> float:
+    """Return the share of time that these neighbours ran, for the client where it was largest."""
     shares = [
-        sum(one["on_cpu_ns"] for one in _named(host) if whose(one)) / host["wall_ns"]
+        sum(other["on_cpu_ns"] for other in _neighbours_of(host) if includes(other)) / host["wall_ns"]
         for host in _hosts(run)
         if host["wall_ns"]
     ]
     return max(shares, default=0.0)
 
 
-def is_server(run: RunFigures, one: engine.Neighbour) -> bool:
-    """Whether a neighbour of the clients is the server under test, or a process that it made.
+def is_server(run: RunFigures, neighbour: engine.Neighbour) -> bool:
+    """Whether a neighbour of the clients is the server under test, or a process that it started.
 
-    Older studies know no processes of it, but its name, which others may have, too.
+    Older studies have only its name, which other processes may share.
     """
     pids = run.record.get("server_pids")
-    return one["process"] == server_process(run) if pids is None else one["pid"] in pids
+    return neighbour["process"] == server_process(run) if pids is None else neighbour["pid"] in pids
 
 
-def is_tracer(run: RunFigures, one: engine.Neighbour) -> bool:
-    """Whether a neighbour of the clients is the trace of this run: of the instrument, no other program."""
-    return one["name"] == TRACER and "trace" in run.record
+def is_tracer(run: RunFigures, neighbour: engine.Neighbour) -> bool:
+    """Whether a neighbour of the clients is the trace of this run."""
+    return neighbour["name"] == TRACER and "trace" in run.record
 
 
 def server_process(run: RunFigures) -> str | None:
-    """The name of the server's process, as the kernel has it; None where it is not here, or not known."""
+    """Return the kernel's name of the server process; None if it runs elsewhere or is unknown."""
     name = run.record.get("server_process")
     return name if isinstance(name, str) else None
 
 
 def wait_us(run: RunFigures) -> float | None:
-    """Mean length of these waits."""
+    """Return the mean length of the waits for a CPU, in µs."""
     return _worst(
         schedule["run_delay_ns"] / 1e3 / turns
         for thread in threads(run)
@@ -121,7 +124,7 @@ def wait_us(run: RunFigures) -> float | None:
 
 
 def switches_per_s(run: RunFigures) -> float | None:
-    """Times a second that a worker was taken off its processor while it wanted to run."""
+    """Return how often per second a worker was preempted."""
     return _worst(
         thread["span"]["involuntary_switches"] / (wall / 1e9)
         for thread in threads(run)
@@ -129,15 +132,18 @@ def switches_per_s(run: RunFigures) -> float | None:
     )
 
 
-def stolen(run: RunFigures) -> float | None:
-    """Share of the time of a processor in use that the hypervisor took."""
+def steal_share(run: RunFigures) -> float | None:
+    """Return the share of the time of a CPU in use that the hypervisor took."""
     return _worst(
-        [*(one.result.get("steal_share") for one in run.instances), run.record.get("server_steal_share")]
+        [
+            *(client.result.get("steal_share") for client in run.instances),
+            run.record.get("server_steal_share"),
+        ]
     )
 
 
-def throttled(run: RunFigures) -> float | None:
-    """Share of a quota's periods in which a client's control group was stopped."""
+def throttled_share(run: RunFigures) -> float | None:
+    """Return the share of quota periods in which a client's cgroup was throttled."""
     return _worst(
         min(1.0, quota["periods"] * quota["period_us"] * 1e3 / host["wall_ns"])
         for host in _hosts(run)
@@ -146,7 +152,7 @@ def throttled(run: RunFigures) -> float | None:
 
 
 def interrupts_per_s(run: RunFigures) -> float | None:
-    """Hardware interrupts a second on each processor of an instance."""
+    """Return hardware interrupts per second on each CPU of a client."""
     return _worst(
         host["interrupts"]["hard_total"] / len(host["cpus"]) / (host["wall_ns"] / 1e9)
         for host in _hosts(run)
@@ -154,26 +160,26 @@ def interrupts_per_s(run: RunFigures) -> float | None:
     )
 
 
-def late(run: RunFigures, stage: Literal["writing", "reading", "waiting"]) -> float | None:
-    """Share of requests that left more than 5 us late because of one stage of the worker's loop.
+def late_share(run: RunFigures, stage: Literal["writing", "reading", "waiting"]) -> float | None:
+    """Return the share of requests sent more than 5 us late because of one stage of the worker's loop.
 
     Parameters
     ----------
     run : RunFigures
         A run of an open loop.
     stage : {"writing", "reading", "waiting"}
-        Handing other requests to the kernel; taking replies; nothing (its processor was away, or, where
-        clients sleep, it woke late).
+        Handing other requests to the kernel; reading replies; neither (its CPU was taken, or a sleeping
+        client woke late).
     """
-    known = [thread["late"][stage]["requests"] for thread in threads(run) if "late" in thread]
-    return sum(known) / max(1, run.counts["due"]) if known else None
+    late_counts = [thread["late"][stage]["requests"] for thread in threads(run) if "late" in thread]
+    return sum(late_counts) / max(1, run.counts["due"]) if late_counts else None
 
 
 def own_slip(run: RunFigures) -> float | None:
-    """Send delay at p99 (else at the highest quantile below it) beyond that of the write calls, in µs.
+    """Return the send delay beyond the write calls' own at p99 (or the highest quantile below it), in µs.
 
-    The write calls' part is the send delay of a client that does nothing else (Lindley's recursion over the
-    measured calls): one thread cannot be earlier on this host.
+    The write calls' own part is the send delay of a client that does nothing else (Lindley's recursion over
+    the measured calls): one thread cannot be faster on this host.
     """
     if "ideal_slip" not in run.values:
         return None
@@ -183,60 +189,62 @@ def own_slip(run: RunFigures) -> float | None:
 
 
 def retransmits(run: RunFigures) -> int:
-    """Segments that our connections sent again."""
-    return sum(one["retransmits"] for one in _sockets(run))
+    """Count the segments that our connections retransmitted."""
+    return sum(socket["retransmits"] for socket in _sockets(run))
 
 
-def retransmits_beside(run: RunFigures) -> int:
-    """Segments that others sent again in our or the server's network namespace: the server, any program."""
+def other_retransmits(run: RunFigures) -> int:
+    """Count the segments that the server or other programs retransmitted, in our or its network namespace."""
     whole = max((tcp["retransmits"] for tcp in _namespaces(run)), default=0)
     return max(0, whole - retransmits(run))
 
 
-def retransmitted(run: RunFigures) -> float | None:
-    """Segments that our connections sent again for each request."""
+def retransmits_per_request(run: RunFigures) -> float | None:
+    """Return the segments that our connections retransmitted, per request."""
     return retransmits(run) / max(1, run.counts["due"]) if _sockets(run) else None
 
 
 def drops(run: RunFigures) -> int:
-    """Connections dropped by a full accept queue, or on arrival for another reason, in the measurement."""
+    """Count connections dropped in the measurement, by a full accept queue or on arrival."""
     return max((tcp["listen_drops"] for tcp in _namespaces(run)), default=0)
 
 
 def drops_before(run: RunFigures) -> int:
-    """The same while clients connected and warmed up."""
-    before = [tcp for one in run.instances if (tcp := one.result.get("tcp_before"))]
+    """Count connections dropped while clients connected and warmed up."""
+    before = [tcp for client in run.instances if (tcp := client.result.get("tcp_before"))]
     return max((tcp["listen_drops"] for tcp in before), default=0)
 
 
 def _namespaces(run: RunFigures) -> list[TcpCounters]:
-    """TCP counters: each client's namespace, and the server's where it is another."""
-    seen = [one.result.get("tcp") for one in run.instances]
-    return [tcp for tcp in (*seen, run.record.get("server_tcp")) if tcp]
+    """Return the TCP counters of each client's network namespace, and of the server's if it is another."""
+    clients = [client.result.get("tcp") for client in run.instances]
+    return [tcp for tcp in (*clients, run.record.get("server_tcp")) if tcp]
 
 
-def blocked(run: RunFigures) -> float | None:
-    """Share of requests whose write the kernel did not take whole."""
+def blocked_share(run: RunFigures) -> float | None:
+    """Return the share of requests that the kernel did not accept in one write."""
     sockets = _sockets(run)
-    return sum(one["blocked_writes"] for one in sockets) / max(1, run.counts["due"]) if sockets else None
+    return (
+        sum(socket["blocked_writes"] for socket in sockets) / max(1, run.counts["due"]) if sockets else None
+    )
 
 
 def receive_fill(run: RunFigures) -> float | None:
-    """How full a client's receive buffer was when it was read, at most."""
+    """Return how full a client's receive buffer was when read, at most (share of its limit)."""
     return _worst(
-        min(1.0, max(one["largest_read_bytes"], one["receive"]["bytes"]) / limit)
-        for one in _sockets(run)
-        if (limit := one["receive"]["limit_bytes"])
+        min(1.0, max(socket["largest_read_bytes"], socket["receive"]["bytes"]) / limit)
+        for socket in _sockets(run)
+        if (limit := socket["receive"]["limit_bytes"])
     )
 
 
 def zero_windows(run: RunFigures) -> int:
-    """Times that a receive buffer, a client's or a local server's, was full and its sender stopped."""
+    """Count how often a receive buffer, a client's or a local server's, was full and stopped its sender."""
     return max((tcp.get("zero_windows", 0) for tcp in _namespaces(run)), default=0)
 
 
 def peer_full(run: RunFigures) -> float | None:
-    """Share of the time in which a connection could not send because the server's buffer was full."""
+    """Return the share of time in which a connection could not send because the server's buffer was full."""
     return _worst(
         sockets["peer_full_us"] * 1e3 / sockets["looked_at"] / wall
         for thread in threads(run)
@@ -247,17 +255,17 @@ def peer_full(run: RunFigures) -> float | None:
 
 
 def not_accepted(run: RunFigures) -> int:
-    """Connections that waited in the server's accept queue when the measurement began."""
+    """Count connections waiting in the server's accept queue when the measurement began."""
     queues = run.record.get("server_queues")
     return int(queues["begin"]["accept"]) if queues else 0
 
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """Who ran next to the clients: its name, its process in the last run that saw it, what it took.
+    """A process next to the clients: its name, its pid in the last run that saw it, its CPU use.
 
-    ``share`` is of one processor's time; where it is not ``bound`` to the clients' processors, part of it may
-    have been spent elsewhere. ``server``: it is the server under test; ``tracer``: the trace of these runs.
+    ``share`` is of one CPU's time. If it is not ``bound`` to the clients' CPUs, part of it may have been used
+    elsewhere. ``server``: it is the server under test; ``tracer``: it is the trace of these runs.
     """
 
     name: str
@@ -271,49 +279,57 @@ class Neighbour:
 
     def __str__(self) -> str:
         most = "" if self.bound else "up to "
-        whose = ", the server under test" if self.server else ", the trace of this run" if self.tracer else ""
-        return f"{self.name}{whose} (pid {self.pid}: {most}{self.share:.2%}, {self.turns_per_s:.0f} turns/s)"
+        role = ", the server under test" if self.server else ", the trace of this run" if self.tracer else ""
+        return f"{self.name}{role} (pid {self.pid}: {most}{self.share:.2%}, {self.turns_per_s:.0f} turns/s)"
 
 
-def neighbours(runs: Sequence[RunFigures]) -> list[Neighbour]:
-    """All that ran on the clients' processors, by name, those that took most first."""
+def list_neighbours(runs: Sequence[RunFigures]) -> list[Neighbour]:
+    """Return all processes that ran on the clients' CPUs, by name, the largest share first."""
     wall_s = sum(host["wall_ns"] for run in runs for host in _hosts(run)) / 1e9
     rows: dict[tuple[str, bool, bool], list[engine.Neighbour]] = {}
     for run in runs:
         for host in _hosts(run):
-            for one in _named(host):
-                which = (_name(one), is_server(run, one), is_tracer(run, one))
-                rows.setdefault(which, []).append(one)
-    found = [
+            for other in _neighbours_of(host):
+                key = (_name(other), is_server(run, other), is_tracer(run, other))
+                rows.setdefault(key, []).append(other)
+    rows_by_share = [
         Neighbour(
             name,
-            ones[-1]["pid"],
-            sum(one["on_cpu_ns"] for one in ones) / 1e9 / wall_s,
-            sum(one["turns"] for one in ones) / wall_s,
-            all(one["bound"] for one in ones),
-            ones[-1]["kernel"],
+            parts[-1]["pid"],
+            sum(part["on_cpu_ns"] for part in parts) / 1e9 / wall_s,
+            sum(part["turns"] for part in parts) / wall_s,
+            all(part["bound"] for part in parts),
+            parts[-1]["kernel"],
             server,
             tracer,
         )
-        for (name, server, tracer), ones in rows.items()
+        for (name, server, tracer), parts in rows.items()
         if wall_s
     ]
-    return sorted(found, key=lambda one: (one.share, one.turns_per_s), reverse=True)
+    return sorted(rows_by_share, key=lambda row: (row.share, row.turns_per_s), reverse=True)
 
 
-def _name(one: engine.Neighbour) -> str:
-    """A thread as people know it; what a kernel worker does at the moment is left out."""
-    if one["kernel"]:
-        return one["name"].partition("-")[0] if one["name"].startswith("kworker") else one["name"]
-    return one["process"] if one["process"] == one["name"] else f"{one['process']}/{one['name']}"
+def _name(neighbour: engine.Neighbour) -> str:
+    """Return a thread's usual name, without the current work of a kernel worker."""
+    if neighbour["kernel"]:
+        return (
+            neighbour["name"].partition("-")[0]
+            if neighbour["name"].startswith("kworker")
+            else neighbour["name"]
+        )
+    return (
+        neighbour["process"]
+        if neighbour["process"] == neighbour["name"]
+        else f"{neighbour['process']}/{neighbour['name']}"
+    )
 
 
 def interrupt_sources(runs: Sequence[RunFigures]) -> list[tuple[str, float]]:
-    """Sources of interrupts on the clients' processors and how often a second they came."""
+    """Return the interrupt sources on the clients' CPUs with their rate per second."""
     wall_s = sum(host["wall_ns"] for run in runs for host in _hosts(run)) / 1e9
     totals: dict[str, int] = {}
     for run in runs:
         for host in _hosts(run):
-            for one in host["interrupts"]["hard"]:
-                totals[one["source"]] = totals.get(one["source"], 0) + one["count"]
-    return sorted(((name, n / wall_s) for name, n in totals.items()), key=lambda one: -one[1])
+            for source in host["interrupts"]["hard"]:
+                totals[source["source"]] = totals.get(source["source"], 0) + source["count"]
+    return sorted(((name, n / wall_s) for name, n in totals.items()), key=lambda row: -row[1])

@@ -1,4 +1,4 @@
-"""When late sending matters to a figure: the one place of that limit (`limits.LATENESS`)."""
+"""Whether late sending matters to a figure: the only use of the limit `limits.LATENESS`."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from hindmost.run import limits
 
 
 def matters(late_us: float, of_us: float) -> bool:
-    """Whether a lateness is a large share of a figure, and more than a quiet host's noise.
+    """Whether a delay is a large share of a figure, and larger than a quiet host's noise.
 
     Parameters
     ----------
     late_us : float
-        The lateness, or what else a figure holds that is not the server's.
+        The send delay, or another part of the figure that is not the server's.
     of_us : float
-        The figure; next to one that is infinite nothing matters.
+        The figure. If it is infinite, no delay matters.
 
     Examples
     --------

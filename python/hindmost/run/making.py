@@ -1,4 +1,4 @@
-"""Makes one run: a fresh server, its companions, all load clients; a whole folder or none."""
+"""Makes one run with a fresh server, its companions and all clients. Its folder is whole or absent."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any
 from hindmost.errors import HostLost, InstanceError
 from hindmost.fleet import HERE, Fleet, Moment, Setting, jobs_of, run_instances
 from hindmost.plan import MeasurePlan
-from hindmost.run.clean_up import cleaned_up, is_cleaned_up
-from hindmost.run.companions import Scene, accompanied
+from hindmost.run.clean_up import is_cleaned_up, remove_keys
+from hindmost.run.companions import Scene, accompany
 from hindmost.run.serving import Beside, nothing_beside, serving
 from hindmost.store import Study, now_utc
 from hindmost.targets import Attached, Managed
 
 SPARE_S = 30.0
-"""Patience beyond the load's own time, for the last replies and for writing files."""
+"""Extra time, in s, beyond the load's own, for the last replies and for writing files."""
 
 
 def make_run(
@@ -38,41 +38,40 @@ def make_run(
     study : Study
         An open, locked study.
     number : int
-        None that is there already.
+        A number without a run.
     plan : MeasurePlan
-        What to do.
+        The plan of the study.
     target : Attached or Managed
-        What `plan.target` means.
+        The resolved `plan.target`.
     look : callable, optional
-        Told where the run stands, as by `hindmost.fleet.run_instances`.
+        Called with the progress of the run, as by `hindmost.fleet.run_instances`.
     beside : callable, optional
-        What is in force while a server that was started here runs.
+        A context in force while a server started here runs.
     fleet : Fleet, optional
         Where the clients run; default: this machine.
     settings : sequence of Setting, optional
-        What is in force on the fleet's host of the server while that runs, where it has one.
+        Settings in force on the fleet's server host while the server runs, if the fleet has such a host.
 
     Raises
     ------
     TargetError
         If the server cannot be started, reached, or dies.
     InstanceError
-        If a load client fails. Where its host went, the run is void, and made again if that host comes
-        back.
+        If a client fails. If its host was lost, the run is void, and repeated once the host is back.
     StudyError
         If the run cannot be stored.
     """
     voided: list[str] = []
     while True:
         try:
-            return _made(study, number, plan, target, look, beside, fleet, settings, voided)
+            return _make_once(study, number, plan, target, look, beside, fleet, settings, voided)
         except HostLost as lost:
             if not fleet.mended(lost, len(voided)):
                 raise
             voided.append(lost.message)
 
 
-def _made(
+def _make_once(
     study: Study,
     number: int,
     plan: MeasurePlan,
@@ -83,8 +82,8 @@ def _made(
     settings: Sequence[Setting],
     voided: list[str],
 ) -> None:
-    """Make it; `voided` says why it was void so far."""
-    begun = time.monotonic()
+    """Make the run; `voided` lists why earlier attempts were void."""
+    began = time.monotonic()
     measure_s = plan.calibration_s + plan.duration_s
     with study.new_run(number) as (folder, record):
         record |= {"seed": plan.run_seed(number), "started": now_utc()}
@@ -96,18 +95,20 @@ def _made(
             jobs = jobs_of(plans, plan.client_cpus, fleet.hosts)
             scene = Scene(plan, folder, server.address, server.pid, measure_s, target.protocol)
             clean_up: AbstractContextManager[dict[str, Any]] = (
-                cleaned_up(plans[0]) if is_cleaned_up(plan, target) else nullcontext({})
+                remove_keys(plans[0]) if is_cleaned_up(plan, target) else nullcontext({})
             )
-            with clean_up as cleaned, accompanied(scene) as companions:
+            with clean_up as cleaned, accompany(scene) as companions:
 
-                def moment(now: Moment) -> None:
+                def handle_moment(now: Moment) -> None:
                     if now.phase == "collect":
-                        companions.over()
+                        companions.after_measurement()
                     look(now)
 
                 try:
                     patience = (measure_s, plan.timeout_s + SPARE_S)
-                    run_instances(fleet, jobs, folder, patience, moment, companions.measuring, record)
+                    run_instances(
+                        fleet, jobs, folder, patience, handle_moment, companions.before_measurement, record
+                    )
                 except HostLost:
                     raise
                 except InstanceError as error:
@@ -115,7 +116,7 @@ def _made(
                 record |= companions.record()
             record |= cleaned
         record |= {
-            "seconds": time.monotonic() - begun,
+            "seconds": time.monotonic() - began,
             "instances": plan.clients,
             "target": server.document,
         }

@@ -1,4 +1,4 @@
-"""The proof against a packet capture: our latencies next to those that tcpdump saw, of the same requests."""
+"""Compares our latencies with those in a packet capture, for the same requests."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from hindmost.store.estimates import bounds
 from hindmost.store.measure import Capture, Compared, Curve, Differences, Margin
 
 LEVELS = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
-"""Treadmill's Figures 5 and 6 go up to p99; the goal here is p99.9."""
+"""Treadmill's Figures 5 and 6 go up to p99; our goal is p99.9."""
 GOALS = {"wire": (limits.WIRE_CONSTANCY_US, "p99.9"), "service": (limits.SERVICE_CONSTANCY_US, "p99")}
-"""How constant the distance to the capture has to be, and up to which percentile."""
+"""How constant the difference from the capture has to be, and up to which percentile."""
 
 _NULL = np.iinfo(np.int64).min
 _COLUMNS = ["sent_ns", "wire_out_ns", "wire_in_ns", "done_ns", "capture_out_ns", "capture_in_ns"]
@@ -29,13 +29,13 @@ _POINTS = 160
 Microseconds = npt.NDArray[np.float64]
 
 
-def proof_of(runs: Sequence[RunRecord], plan: MeasurePlan) -> Capture | None:
-    """What the captures of a study's runs say; None where none was asked for.
+def compare_captures(runs: Sequence[RunRecord], plan: MeasurePlan) -> Capture | None:
+    """Compare all runs of a study with their captures; None if the plan has no captures.
 
     Returns
     -------
     Capture or None
-        Null where a figure is not known.
+        With None for unknown figures.
 
     Raises
     ------
@@ -50,30 +50,30 @@ def proof_of(runs: Sequence[RunRecord], plan: MeasurePlan) -> Capture | None:
         for run, record in zip(runs, records, strict=True)
         if record.get("matched") and not record["dropped"] and record["whole"]
     ]
-    read = [_read(run) for run, _ in good]
+    latencies = [_read(run) for run, _ in good]
     faults = [record for record in records if "fault" in record]
     return {
         "runs": len(good),
         "of": len(runs),
-        "requests": sum(len(one["capture"]) for one in read),
+        "requests": sum(len(part["capture"]) for part in latencies),
         "answered": sum(record["answered"] for _, record in good),
         "dropped": sum(record.get("dropped", 0) for record in records),
         "connections": next((record.get("connections") for _, record in good), None),
         "code": faults[0].get("code") if faults else None,
         "fault": faults[0]["fault"] if faults else None,
         "hint": faults[0]["hint"] if faults else None,
-        "wire": _compared("wire", read),
-        "service": _compared("service", read),
+        "wire": _compare("wire", latencies),
+        "service": _compare("service", latencies),
         "curves": {
-            "capture": _curve([one["capture"] for one in read]),
-            "wire": _curve([one["wire"] for one in read]),
-            "service": _curve([one["service"] for one in read]),
+            "capture": _curve([part["capture"] for part in latencies]),
+            "wire": _curve([part["wire"] for part in latencies]),
+            "service": _curve([part["service"] for part in latencies]),
         },
     }
 
 
 def _read(run: RunRecord) -> dict[str, Microseconds]:
-    """Latencies of a run's matched requests; ``wire`` is NaN where the kernel did not stamp one for us."""
+    """Read the latencies of a run's matched requests; ``wire`` is NaN if the kernel did not stamp one."""
     parts = []
     for index in range(run.record["instances"]):
         path = run.folder / f"witness-{index}.parquet"
@@ -99,18 +99,20 @@ def _read(run: RunRecord) -> dict[str, Microseconds]:
     }
 
 
-def _compared(what: str, read: Sequence[dict[str, Microseconds]]) -> Compared | None:
+def _compare(what: str, latencies: Sequence[dict[str, Microseconds]]) -> Compared | None:
     pairs = [
-        (one[what][there], one["capture"][there]) for one in read if (there := ~np.isnan(one[what])).any()
+        (part[what][known], part["capture"][known])
+        for part in latencies
+        if (known := ~np.isnan(part[what])).any()
     ]
     if not pairs:
         return None
     each = [agreement(ours, theirs, LEVELS) for ours, theirs in pairs]
     pooled = agreement(np.concatenate([p[0] for p in pairs]), np.concatenate([p[1] for p in pairs]), LEVELS)
-    known = [name for name in LEVELS if any(name in run.gap for run in each)]
-    gap = {name: _over_runs([run.gap for run in each], name) for name in known}
+    names = [name for name in LEVELS if any(name in run.gap for run in each)]
+    gap = {name: _over_runs([run.gap for run in each], name) for name in names}
     goal_us, upto = GOALS[what]
-    judged = {name: one["value"] for name, one in gap.items() if LEVELS[name] <= LEVELS[upto]}
+    within_goal = {name: margin["value"] for name, margin in gap.items() if LEVELS[name] <= LEVELS[upto]}
     return {
         "requests": pooled.count,
         "ours_us": {
@@ -121,16 +123,16 @@ def _compared(what: str, read: Sequence[dict[str, Microseconds]]) -> Compared | 
         },
         "gap_us": gap,
         "request_us": {name: _spread(pooled, name) for name in gap},
-        "constancy_us": constancy(judged) if len(judged) > 1 else None,
-        "upto": list(judged)[-1] if judged else upto,
+        "constancy_us": constancy(within_goal) if len(within_goal) > 1 else None,
+        "upto": list(within_goal)[-1] if within_goal else upto,
         "goal_us": goal_us,
     }
 
 
 def _over_runs(
-    values: Sequence[dict[str, float]], name: str, how: Callable[[RunValues], Estimate] = mean_interval
+    values: Sequence[dict[str, float]], name: str, summarize: Callable[[RunValues], Estimate] = mean_interval
 ) -> Margin:
-    estimate = how([one[name] for one in values if name in one])
+    estimate = summarize([gaps[name] for gaps in values if name in gaps])
     return {"value": estimate.value, **bounds(estimate.low, estimate.high), "runs": estimate.n}
 
 
@@ -140,7 +142,7 @@ def _spread(pooled: Agreement, name: str) -> Differences:
 
 
 def _curve(parts: Sequence[Microseconds]) -> Curve:
-    """The quantile function of all runs' requests, evenly spaced on the tail-friendly scale."""
+    """Return the quantile function of all runs' requests at levels spaced evenly on a tail scale."""
     values = np.concatenate([part[~np.isnan(part)] for part in parts]) if parts else np.empty(0)
     if values.size == 0:
         return {"q": [], "us": []}

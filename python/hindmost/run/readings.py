@@ -1,4 +1,4 @@
-"""What a stored run holds: distributions by client, kind and section, read from its files."""
+"""The files of a stored run: distributions by client, kind and section."""
 
 from __future__ import annotations
 
@@ -22,31 +22,31 @@ What = Literal["latency", "service", "slip", "ideal_slip", "wire", "overhead", "
 INSTANCE_SCHEMA = "hindmost.instance/1"
 WHATS: tuple[What, ...] = ("latency", "service", "slip")
 IDEAL: What = "ideal_slip"
-"""How late requests would have left by the client's write calls alone; not known of studies before 0.2."""
+"""Send delay that the client's write calls alone would cause; missing in studies before 0.2."""
 STAMPED: tuple[What, ...] = ("wire", "overhead")
-"""Known of requests that the kernel stamped: a sample, or none where it has no stamps."""
+"""Known for requests that the kernel stamped: a sample, or none without kernel stamps."""
 CONNECT: What = "connect"
-"""From the start of an attempt to connect to the connection; none where the server keeps what is open."""
+"""From the start of a connection attempt until connected; empty if the server keeps connections open."""
 
 HANDSHAKE: What = "handshake"
-"""From then on until TLS has secured it; none where it is not to be secured."""
+"""From then until the TLS handshake is complete; empty without TLS."""
 HELD: What = "held"
-"""How long requests waited for their batches, by design; send delay is what they were late beyond that."""
+"""How long requests waited for their batches, by design; send delay counts only lateness beyond that."""
 
 
-def merged(histograms: Iterable[Histogram]) -> Histogram:
-    """Merge histograms, without loss; not to be added to, since of a single one it is that."""
+def merge_histograms(histograms: Iterable[Histogram]) -> Histogram:
+    """Merge histograms without loss. Do not add to the result: of a single histogram it is that histogram."""
     parts = list(histograms)
     if len(parts) == 1:
         return parts[0]
     whole = Histogram()
-    for one in parts:
-        whole.merge(one)
+    for part in parts:
+        whole.merge(part)
     return whole
 
 
 def microseconds(histogram: Histogram, level: float | None) -> float:
-    """Read a quantile (or the mean, for None) in microseconds; inf when infinitely late or empty."""
+    """Read a quantile (or the mean, for None) in microseconds; inf if infinitely late or empty."""
     nanoseconds = histogram.mean if level is None else histogram.quantile(level)
     return math.inf if nanoseconds is None else nanoseconds / 1e3
 
@@ -65,54 +65,54 @@ class InstanceReading:
     due_gaps: Histogram = field(default_factory=Histogram)
 
     def whole(self, what: What) -> Histogram:
-        """All kinds together."""
+        """Return the distribution over all kinds."""
         return self._wholes[what]
 
     @cached_property
     def _wholes(self) -> dict[What, Histogram]:
         return {
-            w: merged(h for (x, _), h in self.by_kind.items() if x == w)
+            w: merge_histograms(h for (x, _), h in self.by_kind.items() if x == w)
             for w in (*WHATS, IDEAL, *STAMPED, CONNECT, HANDSHAKE, HELD)
         }
 
-    def sections(self, how_many: int) -> list[Histogram]:
-        """Latency over the measurement, cut into `how_many` equal spans (or fewer, of whole sections)."""
+    def sections(self, count: int) -> list[Histogram]:
+        """Cut the latency over the measurement into `count` equal spans, or fewer of whole sections."""
         kinds = list(self.latency_sections.values())
-        finest = [merged(kind[i] for kind in kinds) for i in range(len(kinds[0]))] if kinds else []
-        each = max(1, math.ceil(len(finest) / max(1, how_many)))
-        return [merged(finest[i : i + each]) for i in range(0, len(finest) - each + 1, each)]
+        finest = [merge_histograms(kind[i] for kind in kinds) for i in range(len(kinds[0]))] if kinds else []
+        each = max(1, math.ceil(len(finest) / max(1, count)))
+        return [merge_histograms(finest[i : i + each]) for i in range(0, len(finest) - each + 1, each)]
 
 
 def plan_of(study: Study) -> MeasurePlan:
-    """The plan that a study was made with.
+    """Load the plan of a study from its manifest.
 
     Raises
     ------
     StudyError
-        If its manifest holds none that can be read.
+        If its manifest has no valid plan.
     """
     try:
         return MeasurePlan.model_validate(study.manifest["plan"])
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        where = ".".join(str(part) for part in first["loc"])
+        key = ".".join(str(part) for part in first["loc"])
         path = study.folder / "manifest.json"
         raise StudyError(
             "bad-file",
-            f"{path} has no valid plan: {where}: {first['msg']}",
+            f"{path} has no valid plan: {key}: {first['msg']}",
             hint=f"head -c 2000 {path}",
             path=str(path),
-            key=where,
+            key=key,
         ) from None
 
 
 def read_instances(run: RunRecord) -> list[InstanceReading]:
-    """Read the files of a run's instances.
+    """Read the files of a run's clients.
 
     Raises
     ------
     StudyError
-        If one is missing or damaged.
+        If a file is missing or damaged.
     """
     instances = []
     for index in range(run.record["instances"]):
@@ -121,7 +121,7 @@ def read_instances(run: RunRecord) -> list[InstanceReading]:
             if not (isinstance(result, dict) and result.get("schema") == INSTANCE_SCHEMA):
                 raise ValueError(f"instance-{index}.json is not a whole {INSTANCE_SCHEMA}")
             intervals = _engine.read_hlog(str(run.folder / f"instance-{index}.hlog"))
-            if not intervals:  # even where nothing was answered, every histogram is there
+            if not intervals:  # every histogram is stored, even if nothing was answered
                 raise ValueError(f"instance-{index}.hlog holds no histogram")
         except (OSError, ValueError, _engine.EngineError) as error:
             why = error.args[1] if isinstance(error, _engine.EngineError) else error

@@ -22,9 +22,9 @@ from hindmost.notes import Note
 from hindmost.plan import MeasurePlan
 from hindmost.plan.units import format_us
 from hindmost.run import instrument, lateness, limits
-from hindmost.run.arrivals import beyond_chance
+from hindmost.run.arrivals import least_distance
 from hindmost.run.capacity import Culprit, replies_per_s, saturation
-from hindmost.run.connections import codes, failed, lost
+from hindmost.run.connections import codes, count_lost, describe_errors
 from hindmost.run.figures import RunFigures
 from hindmost.run.text import percent
 from hindmost.stats.tables import binomial_bounds
@@ -154,18 +154,18 @@ def _errors(run: RunFigures) -> Soundness | None:
     share = run.counts["errors"] / max(1, run.counts["due"])
     if share <= limits.ERROR_INCONCLUSIVE:
         return None
-    which = failed(codes([run]), lost([run]))
+    which = describe_errors(codes([run]), count_lost([run]))
     text = f"{run.counts['errors']} requests ({percent(share)}) failed" + (f": {which}" if which else "")
     return Soundness("errors", text, "errors", values={"errors": run.counts["errors"], "share": share})
 
 
 def _by_itself(run: RunFigures, plan: MeasurePlan) -> bool:
     """Whether a client that was late had itself to blame."""
-    return (instrument.working(run) or 0.0) > limits.BUSY_MIND or plan.pacing == "sleep"
+    return (instrument.busy_share(run) or 0.0) > limits.BUSY_MIND or plan.pacing == "sleep"
 
 
 def _busy(run: RunFigures, plan: MeasurePlan, against: Mapping[str, float]) -> Iterator[Soundness]:
-    busy = instrument.working(run) or 0.0
+    busy = instrument.busy_share(run) or 0.0
     if busy > limits.BUSY_INVALID and plan.loop == "open":
         text = f"the busiest client worked {percent(busy)} of the time"
         yield Soundness("client", text, "client-busy", values={"busy": busy})
@@ -191,7 +191,7 @@ def _away(run: RunFigures, plan: MeasurePlan, against: Mapping[str, float]) -> I
     """A spinning client was away too often; what its own write calls make late is in all runs alike."""
     if against or plan.pacing == "sleep" or plan.loop == "closed":
         return
-    share, slip = instrument.late(run, "waiting") or 0.0, instrument.own_slip(run) or 0.0
+    share, slip = instrument.late_share(run, "waiting") or 0.0, instrument.own_slip(run) or 0.0
     if share > limits.AWAY and slip > limits.AWAY_US:
         yield Soundness(
             "host",
@@ -203,7 +203,7 @@ def _away(run: RunFigures, plan: MeasurePlan, against: Mapping[str, float]) -> I
 
 
 def _arrivals(run: RunFigures, plan: MeasurePlan, against: Mapping[str, float]) -> Iterator[Soundness]:
-    known = [beyond_chance(one.arrivals) for one in run.instances if one.arrivals is not None]
+    known = [least_distance(one.arrivals) for one in run.instances if one.arrivals is not None]
     far = [distance for distance in known if distance is not None]
     if far and (mean := sum(far) / len(far)) > limits.ARRIVALS_INVALID:
         yield Soundness(
@@ -217,8 +217,8 @@ def _arrivals(run: RunFigures, plan: MeasurePlan, against: Mapping[str, float]) 
 
 def _taken(run: RunFigures) -> Iterator[Soundness]:
     """Somebody else had a processor of ours; what the server under test took is its own affair."""
-    stolen, waited = instrument.stolen(run) or 0.0, instrument.kept_off(run) or 0.0
-    stopped = instrument.throttled(run) or 0.0
+    stolen, waited = instrument.steal_share(run) or 0.0, instrument.interference_share(run) or 0.0
+    stopped = instrument.throttled_share(run) or 0.0
     if stolen > limits.STEAL_INCONCLUSIVE:
         text = f"the hypervisor used {percent(stolen)} of a CPU in use"
         yield Soundness("host", text, "steal-time", values={"share": stolen, "by": "hypervisor"})

@@ -119,7 +119,7 @@ def reopened(
     UsageError
         If anything else was asked for, or it is a study of another kind.
     """
-    changes = asked.stopping()
+    changes = asked.stopping_options()
     if asked.target is not None or out is not None:
         raise UsageError(
             "conflicting-options",
@@ -128,7 +128,7 @@ def reopened(
             options=["TARGET" if asked.target is not None else "--out", "--resume"],
         )
     refuse_changes(
-        asked.fixed() or (["--find-rate"] if find_rate is not None else []),
+        asked.fixed_options() or (["--find-rate"] if find_rate is not None else []),
         f"hindmost measure --resume {folder}, or a new study with --out",
     )
     study = Study.open(folder)

@@ -1,11 +1,11 @@
-"""Calm latency of a run: what its server would do on a processor of its own.
+"""Isolated latency of a run: what its server would do with its CPUs to itself.
 
-`thefts`: when others had a processor, by the clients' own readings and the sentinel's. `requests`: due and
-done times that were kept. `figures`: both and the server's CPU time given to `hindmost.stats.calm_latency`.
-`refusal`: why there is none, be it that thefts could not be seen or that statistics refuse.
+`thefts`: when others used a CPU, as seen by the clients and the sentinel. `requests`: scheduled and completed
+times of sampled requests. `figures`: passes both and the server's CPU time to `hindmost.stats.calm_latency`.
+`refusal`: why there is no estimate: interference could not be observed, or the statistics refuse.
 """
 
-from hindmost.run.calm.figures import RunCalm, judged, run_calm
+from hindmost.run.calm.figures import RunCalm, find_refusal, run_calm
 from hindmost.run.calm.refusal import Refusal
 
-__all__ = ["Refusal", "RunCalm", "judged", "run_calm"]
+__all__ = ["Refusal", "RunCalm", "find_refusal", "run_calm"]

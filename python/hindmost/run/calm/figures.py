@@ -1,4 +1,4 @@
-"""Calm latency of one run, and what several runs say together of whose thefts they were."""
+"""Isolated latency of one run, and what several runs together show about their interruptions."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from hindmost.plan import MeasurePlan
 from hindmost.plan.units import format_us, label
 from hindmost.run import lateness, limits
 from hindmost.run.calm.refusal import OF_STATISTICS, Refusal
-from hindmost.run.calm.requests import Kept, kept
-from hindmost.run.calm.thefts import Seen, seen
+from hindmost.run.calm.requests import RequestTimes, read_request_times
+from hindmost.run.calm.thefts import Interference, find_interference
 from hindmost.run.text import percent
 from hindmost.stats import (
     Calm,
@@ -38,32 +38,32 @@ FULL = 0.999
 
 @dataclass(frozen=True, slots=True)
 class RunCalm:
-    """What a run says of its server on processors of its own.
+    """Isolated latency of one run.
 
     Attributes
     ----------
     values : dict
-        Calm quantiles by label, in microseconds; empty where they are refused. One that is not known, because
-        too many requests were cut short, is missing; an infinite one is known to be. Without a theft they are
-        the run's latency quantiles, to the bit.
+        Isolated quantiles by label, in microseconds; empty if refused. A quantile is missing if too many
+        requests were censored to know it; an infinite one is known to be infinite. Without interference they
+        are exactly the run's latency quantiles.
     intervals : dict
-        The same with their intervals within the run; none where it is too short for one.
+        Their intervals within the run; missing if the run is too short for one.
     unsettled : tuple of str
-        Quantiles that differ, beyond chance, from what twice the wait gives.
+        Quantiles that differ significantly from the estimate with twice the wait.
     late : tuple of str
-        Quantiles that tell of a client that sends late although nobody took its processor.
+        Quantiles affected by a client that sends late although nothing used its CPU.
     taken, counted : float
-        Share of the measurement that others took; share of requests that count.
+        Share of the measurement with interference; share of requests that count.
     from_server : float
-        Share of the measurement that others took from the server's processors, as the sentinel saw.
+        Share of the measurement in which others used the server's CPUs, according to the sentinel.
     thefts, spells : int
-        How many there were; how many calm spells.
+        Number of interruptions; number of spells without interference.
     seen_us : float
-        The smallest theft that was sure to be seen.
+        Shortest interruption that is always seen, in microseconds.
     sources : tuple of str
-        Who saw them.
+        What observed the interference.
     onsets : tuple of Onsets
-        What the server was doing as thefts began, by instance.
+        The server's state when each interruption began, by client.
     refused : Refusal or None
         Why there are no values.
     """
@@ -90,83 +90,92 @@ def run_calm(
     plan: MeasurePlan,
     raw: Mapping[str, float],
     alone: Sequence[Mapping[str, Estimate]],
-    read: Callable[[Path, int], Kept] = kept,
+    read: Callable[[Path, int], RequestTimes] = read_request_times,
 ) -> RunCalm | None:
-    """Calm latency of a run; None of a study that is older than the looking for thefts.
+    """Compute a run's isolated latency; return None for studies that did not record interference.
 
     Parameters
     ----------
     folder : Path
-        The run's.
+        The run's folder.
     record : mapping
-        What ``run.json`` says.
+        Contents of ``run.json``.
     results : sequence of InstanceResult
-        Of its instances.
+        Results of its clients.
     plan : MeasurePlan
-        What it was made with.
+        The run's plan.
     raw : mapping
-        The run's latency quantiles in microseconds: they are the calm ones where nothing was taken.
+        The run's latency quantiles in microseconds: the isolated ones if there was no interference.
     alone : sequence of mapping
-        What each client can say of its quantiles by itself, in microseconds.
+        Each client's own estimates of its quantiles, in microseconds.
     read : callable, optional
-        Gives the times of a client's requests.
+        Reads the times of a client's requests.
 
     Raises
     ------
     StudyError
-        If the kept requests cannot be read.
+        If the sampled requests cannot be read.
     """
     if any("away" not in thread for result in results for thread in result["threads"]):
         return None
-    known = seen(record, results, plan)
-    if isinstance(known, Refusal):
-        return RunCalm(refused=known)
-    if neighbours := _neighbours(record, known):
-        return _refused(known, neighbours)
-    if not len(known.thefts) and known.doubted is None:
-        return _undisturbed(alone, known, plan, raw)
-    service = _service(record, results, known)
+    interference = find_interference(record, results, plan)
+    if isinstance(interference, Refusal):
+        return RunCalm(refused=interference)
+    if neighbours := _neighbours(record, interference):
+        return _refuse(interference, neighbours)
+    if not len(interference.thefts) and interference.doubted is None:
+        return _copy_measured(alone, interference, plan, raw)
+    service = _service(record, results, interference)
     if isinstance(service, Refusal):
-        return _refused(known, service)
+        return _refuse(interference, service)
     requests = [read(folder, index) for index in range(len(results))]
     if not all(one.due.size for one in requests):
-        none = Refusal("no-requests", "this run kept no single requests", "--samples 20000")
-        return _refused(known, none)
-    if len(known.thefts):
-        found = _without(known.thefts, requests, service, plan, known)
+        none = Refusal("no-requests", "this run has no sampled requests", "--samples 20000")
+        return _refuse(interference, none)
+    if len(interference.thefts):
+        estimate = _estimate_censored(interference.thefts, requests, service, plan, interference)
     else:
-        found = _undisturbed(alone, known, plan, raw)
-    if known.doubted is not None and found.refused is None:
-        doubted = _without(known.doubted, requests, service, plan, known)
-        if doubt := _doubt(found, doubted, known):
-            return _refused(known, doubt, found.counted, found.spells)
-    return found
+        estimate = _copy_measured(alone, interference, plan, raw)
+    if interference.doubted is not None and estimate.refused is None:
+        doubted = _estimate_censored(interference.doubted, requests, service, plan, interference)
+        if doubt := _find_doubt(estimate, doubted, interference):
+            return _refuse(interference, doubt, estimate.counted, estimate.spells)
+    return estimate
 
 
-def _undisturbed(
-    alone: Sequence[Mapping[str, Estimate]], known: Seen, plan: MeasurePlan, raw: Mapping[str, float]
+def _copy_measured(
+    alone: Sequence[Mapping[str, Estimate]],
+    interference: Interference,
+    plan: MeasurePlan,
+    raw: Mapping[str, float],
 ) -> RunCalm:
-    """A run of which nothing was taken: as it was measured."""
+    """Return the measured latency of a run without interference as its isolated latency."""
     return RunCalm(
         values={name: raw[name] for name in plan.labels},
-        intervals=_together(alone, [name for name in plan.labels if all(name in one for one in alone)], plan),
+        intervals=_combine_intervals(
+            alone, [name for name in plan.labels if all(name in one for one in alone)], plan
+        ),
         taken=0.0,
         counted=1.0,
         from_server=0.0,
-        seen_us=known.thefts.seen_ns / 1e3,
-        sources=known.sources,
+        seen_us=interference.thefts.seen_ns / 1e3,
+        sources=interference.sources,
     )
 
 
-def _without(
-    thefts: Thefts, requests: Sequence[Kept], service: Service, plan: MeasurePlan, known: Seen
+def _estimate_censored(
+    thefts: Thefts,
+    requests: Sequence[RequestTimes],
+    service: Service,
+    plan: MeasurePlan,
+    interference: Interference,
 ) -> RunCalm:
-    """Calm quantiles with these thefts as censoring."""
+    """Estimate isolated quantiles, with these interruptions as censoring."""
     parts: list[Calm] = []
-    for one in requests:
+    for times in requests:
         part = calm_latency(
-            one.due,
-            one.done,
+            times.due,
+            times.done,
             thefts,
             service,
             plan.quantiles,
@@ -180,68 +189,77 @@ def _without(
                 part.need,
                 {"counted": part.counted, "taken": part.taken, "spells": part.spells},
             )
-            return _refused(known, why, part.counted, part.spells)
+            return _refuse(interference, why, part.counted, part.spells)
         parts.append(part)
     rows = [
-        {label(one.level): _microseconds(one.estimate) for one in part.quantiles if one.estimate is not None}
+        {
+            label(quantile.level): _microseconds(quantile.estimate)
+            for quantile in part.quantiles
+            if quantile.estimate is not None
+        }
         for part in parts
     ]
     known_names = [name for name in plan.labels if all(name in row for row in rows)]
     values = {name: run_value([row[name].value for row in rows], plan.aggregate) for name in known_names}
     return RunCalm(
         values=values,
-        intervals=_together(rows, known_names, plan),
+        intervals=_combine_intervals(rows, known_names, plan),
         unsettled=tuple(
             dict.fromkeys(
-                label(one.level) for part in parts for one in part.quantiles if one.settled is False
+                label(quantile.level)
+                for part in parts
+                for quantile in part.quantiles
+                if quantile.settled is False
             )
         ),
         late=_late(requests, thefts, service, plan, values),
-        taken=known.taken,
-        from_server=known.from_server,
+        taken=interference.taken,
+        from_server=interference.from_server,
         counted=sum(part.counted for part in parts) / len(parts),
         thefts=len(thefts),
         spells=min(part.spells for part in parts),
         seen_us=thefts.seen_ns / 1e3,
-        sources=known.sources,
+        sources=interference.sources,
         onsets=tuple(
-            Onsets.of(one.due, one.done, thefts, service, alike_ns=known.alike_ns) for one in requests
+            Onsets.of(times.due, times.done, thefts, service, alike_ns=interference.alike_ns)
+            for times in requests
         ),
     )
 
 
-def _doubt(sure: RunCalm, doubted: RunCalm, known: Seen) -> Refusal | None:
-    """Whether it matters which of the sentinel's own waits were interference: all, none, or some of them."""
+def _find_doubt(sure: RunCalm, doubted: RunCalm, interference: Interference) -> Refusal | None:
+    """Return a refusal if the result depends on which of the sentinel's own waits were interference."""
     need = "real-time priority for the sentinel (root, or CAP_SYS_NICE); or lower --quantiles"
     waited = (
-        f"the sentinel has no real-time priority and waited {percent(known.unsure)} of the time for its CPU,"
-        " which the server or others used"
+        f"the sentinel has no real-time priority and waited {percent(interference.unsure)} of the time for"
+        " its CPU, which the server or others used"
     )
     if doubted.refused is not None:
         return Refusal(
             "uncertain-interference",
             f"{waited}; if others did, {doubted.refused.text}",
             need,
-            {"unsure": known.unsure, "code": doubted.refused.code},
+            {"unsure": interference.unsure, "code": doubted.refused.code},
         )
     for name, value in sure.values.items():
         other = doubted.values.get(name)
         if other is None or (value != other and not abs(value - other) <= limits.DOUBT * value):
             theirs = "not known" if other is None else format_us(other)
             text = f"{waited}; {name} is {theirs} if others did, else {format_us(value)}"
-            values = {"unsure": known.unsure, "name": name, "least_us": value, "most_us": other}
+            values = {"unsure": interference.unsure, "name": name, "least_us": value, "most_us": other}
             return Refusal("uncertain-interference", text, need, values)
     return None
 
 
-def judged(runs: Sequence[RunCalm]) -> Refusal | None:
-    """Why the isolated latency of these runs must not be used; all of them decide together.
+def find_refusal(runs: Sequence[RunCalm]) -> Refusal | None:
+    """Return why the isolated latency of these runs must not be used, judged over all of them, or None.
 
-    Interruptions that follow the server's own work are not interference; and too few spells do not tell.
+    Interruptions that follow the server's own work are not interference, and too few quiet spells cannot
+    show the difference.
 
     Examples
     --------
-    >>> judged([RunCalm(values={"p50": 20.0}, thefts=3, spells=4, taken=0.001)]).values
+    >>> find_refusal([RunCalm(values={"p50": 20.0}, thefts=3, spells=4, taken=0.001)]).values
     {'spells': 4, 'runs': 1, 'need': 30}
     """
     good = [run for run in runs if run.refused is None and run.thefts]
@@ -254,7 +272,7 @@ def judged(runs: Sequence[RunCalm]) -> Refusal | None:
             "few-quiet-spells",
             f"{spells} spells without interference in {len(good)} {word}; {LEAST_SPELLS} are needed to tell"
             " interruptions from the server's own work",
-            f"{math.ceil(LEAST_SPELLS / max(spells, 1))} times as many runs, or runs as much longer",
+            f"{math.ceil(LEAST_SPELLS / max(spells, 1))} times as many runs, or runs this much longer",
             {"spells": spells, "runs": len(good), "need": LEAST_SPELLS},
         )
     dependence = theft_dependence([onsets for run in good for onsets in run.onsets])
@@ -268,28 +286,29 @@ def judged(runs: Sequence[RunCalm]) -> Refusal | None:
     return None
 
 
-def _refused(known: Seen, why: Refusal, counted: float = math.nan, spells: int = 0) -> RunCalm:
+def _refuse(interference: Interference, why: Refusal, counted: float = math.nan, spells: int = 0) -> RunCalm:
     return RunCalm(
-        taken=known.taken,
-        from_server=known.from_server,
+        taken=interference.taken,
+        from_server=interference.from_server,
         counted=counted,
-        thefts=len(known.thefts),
+        thefts=len(interference.thefts),
         spells=spells,
-        seen_us=known.thefts.seen_ns / 1e3,
-        sources=known.sources,
+        seen_us=interference.thefts.seen_ns / 1e3,
+        sources=interference.sources,
         refused=why,
     )
 
 
-def _neighbours(record: Mapping[str, Any], known: Seen) -> Refusal | None:
-    """Programs that share the server's CPUs: time used there, less what the server used and what is censored.
+def _neighbours(record: Mapping[str, Any], interference: Interference) -> Refusal | None:
+    """Refuse if other programs share the server's CPUs.
 
-    What a client saw of its own CPU is no part of it; nor is what the hypervisor took, which is no use.
+    Their share is the busy time of these CPUs, less the server's own and the censored time. What a client saw
+    of its own CPU is not part of it, nor is steal time, which does not count as busy.
     """
     busy, used = record.get("server_busy_share"), record.get("server_cpu_share")
     if busy is None or used is None:
         return None
-    censored = max(0.0, known.by_sentinel - (record.get("server_steal_share") or 0.0))
+    censored = max(0.0, interference.by_sentinel - (record.get("server_steal_share") or 0.0))
     others = busy - used / len(record["target"]["cpus"]) - censored
     if others <= limits.NEIGHBOURS:
         return None
@@ -301,8 +320,10 @@ def _neighbours(record: Mapping[str, Any], known: Seen) -> Refusal | None:
     )
 
 
-def _service(record: Mapping[str, Any], results: Sequence[InstanceResult], known: Seen) -> Service | Refusal:
-    """How busy the server is in calm time: its CPU time over what was left of its processors."""
+def _service(
+    record: Mapping[str, Any], results: Sequence[InstanceResult], interference: Interference
+) -> Service | Refusal:
+    """Return the server's utilization: its CPU time over the CPU time that interference left."""
     used = record.get("server_cpu_share")
     answered = sum(result["achieved_per_s"] for result in results)
     if used is None or not answered:
@@ -312,49 +333,51 @@ def _service(record: Mapping[str, Any], results: Sequence[InstanceResult], known
             "a server on this host whose process can be seen",
         )
     servers = len(record["target"]["cpus"])
-    busy = min(FULL, used / (servers * max(1.0 - known.taken, 1.0 - FULL)))
+    busy = min(FULL, used / (servers * max(1.0 - interference.taken, 1.0 - FULL)))
     return Service(busy, max(1.0, 1e9 * used / answered), servers=servers)
 
 
 def _late(
-    requests: Sequence[Kept],
+    requests: Sequence[RequestTimes],
     thefts: Thefts,
     service: Service,
     plan: MeasurePlan,
     values: Mapping[str, float],
 ) -> tuple[str, ...]:
-    """Quantiles that tell of late sending, among requests that count."""
+    """Return the quantiles that late sends affect, among requests that count."""
     levels = list(plan.quantiles)
     parts = []
-    for one in requests:
-        near = watch(one.due, one.done, thefts, service)
+    for times in requests:
+        near = watch(times.due, times.done, thefts, service)
         whole = near.counted[~near.censored]
         if whole.size:
-            latency, served = ((one.done - since)[whole] for since in (one.due, one.sent))
+            latency, served = ((times.done - since)[whole] for since in (times.due, times.sent))
             parts.append((np.quantile(latency, levels) - np.quantile(served, levels)) / 1e3)
-    found = []
-    for place, name in enumerate(plan.labels):
+    late_names = []
+    for position, name in enumerate(plan.labels):
         if name not in values:
             continue
-        late = run_value([float(part[place]) for part in parts] or [0.0])
+        late = run_value([float(part[position]) for part in parts] or [0.0])
         if lateness.matters(late, values[name]):
-            found.append(name)
-    return tuple(found)
+            late_names.append(name)
+    return tuple(late_names)
 
 
-def _microseconds(one: Estimate) -> Estimate:
-    return Estimate(one.value / 1e3, one.low / 1e3, one.high / 1e3, 1, one.confidence)
+def _microseconds(estimate: Estimate) -> Estimate:
+    return Estimate(estimate.value / 1e3, estimate.low / 1e3, estimate.high / 1e3, 1, estimate.confidence)
 
 
-def _together(
+def _combine_intervals(
     parts: Sequence[Mapping[str, Estimate]], names: Sequence[str], plan: MeasurePlan
 ) -> dict[str, Estimate]:
-    """Intervals of clients as one: thefts and queue are common to them, so that they err together."""
+    """Combine the clients' intervals. Interruptions and queue are common to them, so their errors add up."""
 
-    def one(name: str) -> Estimate:
+    def combine(name: str) -> Estimate:
         value, low, high = ([getattr(part[name], end) for part in parts] for end in ("value", "low", "high"))
-        known = not any(math.isnan(end) for end in low)
-        ends = (run_value(low, plan.aggregate), run_value(high, plan.aggregate)) if known else (math.nan,) * 2
+        is_known = not any(math.isnan(end) for end in low)
+        ends = (
+            (run_value(low, plan.aggregate), run_value(high, plan.aggregate)) if is_known else (math.nan,) * 2
+        )
         return Estimate(run_value(value, plan.aggregate), *ends, 1)
 
-    return {name: one(name) for name in names}
+    return {name: combine(name) for name in names}

@@ -1,4 +1,4 @@
-"""Why there is no isolated latency, and what would help."""
+"""Why a run has no isolated latency, and what would help."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ OF_STATISTICS = {
     "spells": "few-quiet-spells",
     "dependence": "dependent-interruptions",
 }
-"""Codes of what `hindmost.stats.Refused` names."""
+"""Message codes of the reasons in `hindmost.stats.Refused`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """``code``: of ``hindmost.codes``; ``text``: what prevents it; ``need``: what it would take."""
+    """``code``: from ``hindmost.codes``; ``text``: the obstacle; ``need``: what would remove it."""
 
     code: str
     text: str

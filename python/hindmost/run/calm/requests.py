@@ -1,4 +1,4 @@
-"""Due, sent and done times of single requests: the uniform sample that each client keeps."""
+"""Scheduled, sent and completed times of single requests: the uniform sample that each client keeps."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from hindmost.stats import NEVER
 Nanos = npt.NDArray[np.int64]
 
 UNANSWERED = ("timeout", "unsent")
-"""They count as infinitely late, as they do in the histograms; answers that were errors have no latency."""
+"""These count as infinitely late, as in the histograms. Error replies have no latency."""
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """Times of requests by due time, in ns since the measurement began; `NEVER` for what never was."""
+class RequestTimes:
+    """Times of requests, ordered by scheduled time, in ns since the measurement began; `NEVER` if absent."""
 
     due: Nanos
     sent: Nanos
     done: Nanos
 
 
-def kept(folder: Path, index: int) -> Kept:
-    """Read a client's kept requests.
+def read_request_times(folder: Path, index: int) -> RequestTimes:
+    """Read the request times that a client sampled.
 
     Raises
     ------
@@ -44,9 +44,9 @@ def kept(folder: Path, index: int) -> Kept:
         raise StudyError(
             "damaged-run", f"{path} cannot be read: {error.args[1]}", hint=f"ls -l {path}", path=str(path)
         ) from None
-    due, sent, done = (np.frombuffer(one, np.int64) for one in columns)
+    due, sent, done = (np.frombuffer(column, np.int64) for column in columns)
     late = np.isin(status, UNANSWERED)
     counts = late | np.isin(status, ("hit", "miss"))
     order = np.flatnonzero(counts)[np.argsort(due[counts], kind="stable")]
-    unsent = sent < due  # null is the least number
-    return Kept(due[order], np.where(unsent, NEVER, sent)[order], np.where(late, NEVER, done)[order])
+    unsent = sent < due  # null reads as the least integer
+    return RequestTimes(due[order], np.where(unsent, NEVER, sent)[order], np.where(late, NEVER, done)[order])

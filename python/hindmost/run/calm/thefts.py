@@ -1,17 +1,18 @@
-"""When others had a processor of the server or of a client, as far as a run could see it.
+"""When others used a CPU of the server or of a client, as far as the run could observe it.
 
-Two sources, each with the smallest theft that it sees:
+Two sources, each with its own shortest visible interruption:
 
-- a **spinning client** finds spans in its own loop in which it did nothing and that are longer than 20 us
-  (``away`` in its result). It must have its processor for itself: where the server may run there, too, a
-  span may be the server's own work.
-- the **sentinel** (`hindmost.run.companions.sentinel`) wakes every millisecond on each processor of the
-  server; a theft began between its last sign of life and the waking that came late. The whole of that is
-  taken as stolen: who was in flight at its begin is looked at no longer, which costs requests and no truth.
-  Without real-time priority it waits behind other programs, the server too. How long is known, and taken off
-  its lateness; whether such a wait was a theft is not: ``doubted`` has them, too.
+- A **spinning client** finds spans in its own loop in which it did nothing and that are longer than 20 us
+  (``away`` in its result). It must have its CPU to itself: if the server may run there too, a span may be the
+  server's own work.
+- The **sentinel** (`hindmost.run.companions.sentinel`) wakes every millisecond on each CPU of the server. An
+  interruption began between its last sign of life and a late wake-up. All of that span counts as
+  interference: requests in flight at its start are ignored, which costs requests but adds no bias.
+  Without real-time priority the sentinel also waits behind other programs, including the server. The length
+  of these waits is known and subtracted from its lateness; whether they were interference is not.
+  ``doubted`` includes them.
 
-Neither counts interrupts of some microseconds, nor the server's own threads, nor a quota on its cgroup.
+Neither source sees interrupts of a few microseconds, the server's own threads, or a quota on its cgroup.
 """
 
 from __future__ import annotations
@@ -28,15 +29,15 @@ from hindmost.store.engine import InstanceResult
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """What was seen: ``thefts`` in ns since the measurement began, as wide as they may have been.
+class Interference:
+    """Observed interference of one run.
 
-    ``taken``: share of the measurement, by the likeliest begin of each; ``from_server``: of the server's
-    processors alone, by how late the sentinel woke: surely no less. ``by_sentinel``: share of the time of the
-    server's processors, all of them together, that the sentinel saw taken, by the likeliest begin of each.
-    ``sources``: who saw it.
-    ``alike_ns``: thefts at least so long are seen whatever a client did at the time. ``doubted``: with all
-    that may have been thefts, where there is such; ``unsure``: the share of the measurement that this adds.
+    ``thefts``: interruptions in ns since the measurement began, as wide as they may have been. ``taken``:
+    share of the measurement, from the likeliest start of each. ``from_server``: share of the server's CPUs
+    alone, from how late the sentinel woke (a lower bound). ``by_sentinel``: share of the total time of the
+    server's CPUs that the sentinel saw used, from the likeliest start of each. ``sources``: what observed it.
+    ``alike_ns``: interruptions at least this long are seen whatever a client does at the time. ``doubted``:
+    all possible interruptions, if some are uncertain; ``unsure``: the share of the measurement they add.
     """
 
     thefts: Thefts
@@ -49,43 +50,45 @@ class Seen:
     unsure: float = 0.0
 
 
-def seen(record: Mapping[str, Any], results: Sequence[InstanceResult], plan: MeasurePlan) -> Seen | Refusal:
-    """Thefts of a run, or why they cannot be known.
+def find_interference(
+    record: Mapping[str, Any], results: Sequence[InstanceResult], plan: MeasurePlan
+) -> Interference | Refusal:
+    """Find the interruptions of a run, or why they cannot be known.
 
     Parameters
     ----------
     record : mapping
-        What ``run.json`` says.
+        Contents of ``run.json``.
     results : sequence of InstanceResult
         With ``away`` of each worker.
     plan : MeasurePlan
-        What the run was made with.
+        The run's plan.
     """
-    if refusal := _unseen(record, results, plan):
+    if refusal := _find_obstacle(record, results, plan):
         return refusal
     spans: list[tuple[int, int, int]] = []
     limits: list[int] = []
     watched = record["sentinel"]
     zero, length = results[0]["measured_from_ns"], int(plan.duration_s * 1e9)
-    for one in watched:
-        if not (one["from_ns"] <= zero and zero + length <= one["to_ns"]):
+    for watch in watched:
+        if not (watch["from_ns"] <= zero and zero + length <= watch["to_ns"]):
             return Refusal(
                 "clock-mismatch",
-                f"the sentinel on CPU {one['cpu']} did not watch all of the measurement, by its clock",
-                "clients and server on one host, whose clock does not jump",
-                {"cpu": one["cpu"]},
+                f"the sentinel on CPU {watch['cpu']} did not watch all of the measurement, by its clock",
+                "clients and server on one host whose clock does not jump",
+                {"cpu": watch["cpu"]},
             )
         spans += [
-            (alive - zero, (alive + due) // 2 - zero, woken - zero) for alive, due, woken in one["spans_ns"]
+            (alive - zero, (alive + due) // 2 - zero, woken - zero) for alive, due, woken in watch["spans_ns"]
         ]
-        limits.append(one["period_ns"] + one["late_ns"])
-    late = [(due - zero, woken - zero) for one in watched for _, due, woken in one["spans_ns"]]
+        limits.append(watch["period_ns"] + watch["late_ns"])
+    late = [(due - zero, woken - zero) for watch in watched for _, due, woken in watch["spans_ns"]]
     from_server = Thefts.of([due for due, _ in late], [woken for _, woken in late]).taken(0, length)
     away = [thread["away"] for result in results for thread in result["threads"]]
     if plan.pacing == "spin":
-        spans += [(on, on, off) for one in away for on, off in one["spans_ns"]]
-        limits += [one["idle_ns"] for one in away]
-    missed = sum(one["missed"] for one in (*watched, *(away if plan.pacing == "spin" else ())))
+        spans += [(on, on, off) for gaps in away for on, off in gaps["spans_ns"]]
+        limits += [gaps["idle_ns"] for gaps in away]
+    missed = sum(source["missed"] for source in (*watched, *(away if plan.pacing == "spin" else ())))
     if missed:
         return Refusal(
             "too-many-interruptions",
@@ -94,7 +97,7 @@ def seen(record: Mapping[str, Any], results: Sequence[InstanceResult], plan: Mea
             {"missed": missed, "seen": len(spans)},
         )
     doubts = [
-        (alive - zero, woken - zero) for one in watched for alive, _, woken in one.get("unsure_ns") or ()
+        (alive - zero, woken - zero) for watch in watched for alive, _, woken in watch.get("unsure_ns") or ()
     ]
     on, likely, off = (list(column) for column in zip(*spans, strict=True)) if spans else ([], [], [])
     thefts = Thefts.of(on, off, seen_ns=float(max(limits)))
@@ -102,13 +105,13 @@ def seen(record: Mapping[str, Any], results: Sequence[InstanceResult], plan: Mea
     if doubts:
         more_on, more_off = (list(column) for column in zip(*doubts, strict=True))
         doubted = Thefts.of(on + more_on, off + more_off, seen_ns=thefts.seen_ns)
-    return Seen(
+    return Interference(
         thefts,
         Thefts.of(likely, off).taken(0, length),
         from_server,
         _by_sentinel(watched, zero, length),
         ("sentinel", "spin gaps") if plan.pacing == "spin" else ("sentinel",),
-        float(max((one["call_ns"] for one in away), default=0)),
+        float(max((gaps["call_ns"] for gaps in away), default=0)),
         doubted,
         0.0 if doubted is None else doubted.taken(0, length) - thefts.taken(0, length),
     )
@@ -116,16 +119,16 @@ def seen(record: Mapping[str, Any], results: Sequence[InstanceResult], plan: Mea
 
 def _by_sentinel(watched: Sequence[Mapping[str, Any]], zero: int, length: int) -> float:
     each = []
-    for one in watched:
-        spans = [((alive + due) // 2 - zero, woken - zero) for alive, due, woken in one["spans_ns"]]
+    for watch in watched:
+        spans = [((alive + due) // 2 - zero, woken - zero) for alive, due, woken in watch["spans_ns"]]
         each.append(Thefts.of([on for on, _ in spans], [off for _, off in spans]).taken(0, length))
     return sum(each) / len(each)
 
 
-def _unseen(
+def _find_obstacle(
     record: Mapping[str, Any], results: Sequence[InstanceResult], plan: MeasurePlan
 ) -> Refusal | None:
-    """What is known before any span is looked at."""
+    """Return why this run cannot show interference, before looking at any span."""
     if plan.loop == "closed":
         return Refusal(
             "closed-loop", "a closed loop schedules requests by the server's replies", "an open loop"
@@ -141,15 +144,15 @@ def _unseen(
         return Refusal(
             "shared-cpus",
             "a client may run on the server's CPUs: what interrupts it may be the server's own work",
-            "CPUs of its own for each: a machine (or cpuset) with two, then --server-cpus and"
+            "separate CPUs for clients and server: a machine (or cpuset) with two, then --server-cpus and"
             " --client-cpus, or taskset for a server that runs already",
         )
-    stops = sum(quota["periods"] for one in results if (quota := one["host"]["throttled"]))
+    stops = sum(quota["periods"] for result in results if (quota := result["host"]["throttled"]))
     if stops:
         return Refusal(
             "throttled",
             f"the clients' cgroup used up its CPU quota {stops} times: their own work stopped them",
-            "a quota that is large enough for clients that spin, or none",
+            "a quota that is large enough for clients that spin, or no quota",
             {"periods": stops},
         )
     sentinel = record.get("sentinel")

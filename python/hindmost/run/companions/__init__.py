@@ -1,4 +1,4 @@
-"""What accompanies a run and adds to its record: one file a companion, one line in `COMPANIONS`."""
+"""Companions accompany a run and add to its record: one file each, and one line in `COMPANIONS`."""
 
 from __future__ import annotations
 
@@ -13,69 +13,69 @@ from hindmost.run.companions.sentinel import Sentinel
 from hindmost.run.companions.server import ServerCounters
 from hindmost.run.companions.stages import StageTrace
 
-__all__ = ["COMPANIONS", "Companion", "Companions", "Scene", "accompanied"]
+__all__ = ["COMPANIONS", "Companion", "Companions", "Scene", "accompany"]
 
 COMPANIONS: tuple[type[Companion], ...] = (ServerCounters, Sentinel, PacketCapture, StageTrace)
-"""The registry. The first is nearest to the measurement: last to hear of its beginning, first of its end."""
+"""The registry. The first is nearest to the measurement: last to learn of its start, first of its end."""
 
 
 class Companions:
-    """All companions of one run, and the faults of those that failed: these are told nothing more."""
+    """All companions of one run, and the faults of those that failed, which are not called again."""
 
     def __init__(self, companions: Sequence[Companion]) -> None:
         self._companions = companions
         self._faults: dict[str, HindmostError] = {}
-        self._over = False
+        self._has_ended = False
 
     def enter(self, stack: ExitStack) -> None:
-        """No client runs yet."""
-        for one in self._well(self._companions):
-            with self._fault_kept(one):
-                one.enter(stack)
+        """Enter all companions; no client runs yet."""
+        for companion in self._working(self._companions):
+            with self._keep_fault(companion):
+                companion.enter(stack)
 
-    def measuring(self, ports: Sequence[int]) -> None:
-        """All clients are warm; the measurement is ordered when this returns."""
-        for one in self._well(reversed(self._companions)):
-            with self._fault_kept(one):
-                one.measuring(ports)
+    def before_measurement(self, ports: Sequence[int]) -> None:
+        """Tell all companions that clients are warm; the measurement is ordered when this returns."""
+        for companion in self._working(reversed(self._companions)):
+            with self._keep_fault(companion):
+                companion.before_measurement(ports)
 
-    def over(self) -> None:
-        """The measurement is over; may be said more than once."""
-        if self._over:
+    def after_measurement(self) -> None:
+        """Tell all companions that the measurement is over. Further calls have no effect."""
+        if self._has_ended:
             return
-        self._over = True
-        for one in self._well(self._companions):
-            with self._fault_kept(one):
-                one.over()
+        self._has_ended = True
+        for companion in self._working(self._companions):
+            with self._keep_fault(companion):
+                companion.after_measurement()
 
     def record(self) -> dict[str, Any]:
-        """The records of all; for one that failed, why."""
-        found: dict[str, Any] = {}
-        for one in self._well(self._companions):
-            with self._fault_kept(one):
-                found |= one.record()
-        return found | {
+        """Return the records of all companions; for failed ones, the fault."""
+        records: dict[str, Any] = {}
+        for companion in self._working(self._companions):
+            with self._keep_fault(companion):
+                records |= companion.record()
+        return records | {
             name: {"code": error.code, "fault": error.message, "hint": error.hint}
             for name, error in self._faults.items()
         }
 
-    def _well(self, companions: Iterable[Companion]) -> list[Companion]:
-        return [one for one in companions if one.name not in self._faults]
+    def _working(self, companions: Iterable[Companion]) -> list[Companion]:
+        return [companion for companion in companions if companion.name not in self._faults]
 
     @contextmanager
-    def _fault_kept(self, one: Companion) -> Iterator[None]:
+    def _keep_fault(self, companion: Companion) -> Iterator[None]:
         try:
             yield
         except HindmostError as error:
-            if one.on_fault == "refuse":
+            if companion.on_fault == "refuse":
                 raise
-            self._faults[one.name] = error
+            self._faults[companion.name] = error
 
 
 @contextmanager
-def accompanied(scene: Scene, companions: Sequence[type[Companion]] = COMPANIONS) -> Iterator[Companions]:
-    """Accompany a run with all that its plan asks for; whatever they hold is let go at the end."""
+def accompany(scene: Scene, companions: Sequence[type[Companion]] = COMPANIONS) -> Iterator[Companions]:
+    """Accompany a run with all companions that its plan needs; release what they hold at the end."""
     with ExitStack() as stack:
-        company = Companions([one(scene) for one in companions if one.asked(scene.plan)])
+        company = Companions([kind(scene) for kind in companions if kind.applies_to(scene.plan)])
         company.enter(stack)
         yield company

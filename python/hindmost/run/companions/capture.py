@@ -1,4 +1,4 @@
-"""The packet capture next to a run, if one is wanted; only the matched requests are kept."""
+"""The packet capture of a run, if requested. Only the matched requests are kept."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hindmost.run.companions.companion import Companion, Scene
 
 
 class PacketCapture(Companion):
-    """A `hindmost.capture.Witness` of the run."""
+    """Records packets of the run with a `hindmost.capture.Witness`."""
 
     name = "witness"
 
@@ -23,39 +23,39 @@ class PacketCapture(Companion):
 
         plan = scene.plan
         self._witness = Witness(
-            scene.folder, scene.address, _to_be_captured(plan), scene.seconds, _off_the_clients(plan)
+            scene.folder, scene.address, _captured_per_s(plan), scene.seconds, _spare_cpus(plan)
         )
 
     @classmethod
-    def asked(cls, plan: MeasurePlan) -> bool:
-        """With ``--verify-wire``."""
+    def applies_to(cls, plan: MeasurePlan) -> bool:
+        """Apply with ``--verify-wire``."""
         return plan.verify_wire
 
     def enter(self, stack: ExitStack) -> None:
-        """Capture who opens a connection."""
+        """Capture opening packets, to learn which client opens which connection."""
         stack.enter_context(self._witness)
 
-    def measuring(self, ports: Sequence[int]) -> None:
-        """Capture all packets from here on."""
+    def before_measurement(self, ports: Sequence[int]) -> None:
+        """Capture all packets from now on."""
         self._witness.measuring(ports)
 
-    def over(self) -> None:
-        """Capture no more."""
+    def after_measurement(self) -> None:
+        """End the capture."""
         self._witness.over()
 
     def record(self) -> dict[str, Any]:
-        """Match the requests of all clients; how many were."""
+        """Match the captured packets to the requests of all clients; return the counts."""
         return {"witness": self._witness.matched(self.scene.plan.clients)}
 
 
-def _to_be_captured(plan: MeasurePlan) -> float:
-    """Requests a second on the connections that are witnessed."""
+def _captured_per_s(plan: MeasurePlan) -> float:
+    """Return requests per second on the captured connections."""
     rate = plan.rate_per_s or FLAT_OUT_PER_S * plan.clients * plan.threads
     return rate * plan.captured_share
 
 
-def _off_the_clients(plan: MeasurePlan) -> list[int]:
-    """Processors that no client has: what runs there does not disturb one; all, where there are no others."""
+def _spare_cpus(plan: MeasurePlan) -> list[int]:
+    """Return the CPUs without clients, where work disturbs none of them; all CPUs if there are no others."""
     clients = {cpu for cpus in plan.client_cpus for cpu in cpus}
     mine = os.sched_getaffinity(0) | set(plan.server_cpus)
     return sorted(mine - clients or mine)

@@ -1,4 +1,4 @@
-"""What a companion of a run is: entered before the load, told of two moments, asked for its record."""
+"""The interface of a run's companions: entered before the load, called before and after the measurement."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class Scene:
     """What a companion may know of its run.
 
     ``folder``: the run's, still hidden; ``address``: where the server listens; ``pid``: its first process,
-    None where it runs elsewhere; ``seconds``: length of calibration and measurement; ``protocol``: what its
-    clients speak, as targets name it.
+    None if it runs on another host; ``seconds``: duration of calibration and measurement; ``protocol``: name
+    of the protocol, as in targets.
     """
 
     plan: MeasurePlan
@@ -29,15 +29,16 @@ class Scene:
 
 
 class Companion:
-    """Accompanies one run; overrides what it needs.
+    """Accompanies one run. Subclasses override the hooks that they need.
 
     ::
 
-        enter ── start ── connect ── warm-up ── measuring ─┬─ calibrate, measure ─┬─ over ── record ── left
-                                                           └── nothing runs here ─┘
+        enter ── start ── connect ── warm-up ── before_measurement ─┬─ calibrate, measure ─┬─
+        after_measurement ── record
+                                                                    └── nothing runs here ─┘
 
-    A `HindmostError` in any of the four is its fault. The run goes on without it and the fault is kept under
-    `name` in the run's record, or, where `on_fault` says so, the run ends with that error.
+    A `HindmostError` in a hook is the companion's fault. The run goes on without it, and its record has the
+    fault under `name`. If `on_fault` is ``"refuse"``, the run ends with that error instead.
 
     Parameters
     ----------
@@ -52,25 +53,25 @@ class Companion:
         self.scene = scene
 
     @classmethod
-    def asked(cls, plan: MeasurePlan) -> bool:
-        """Whether a run of this plan is accompanied."""
+    def applies_to(cls, plan: MeasurePlan) -> bool:
+        """Whether runs of this plan have this companion."""
         return True
 
     def enter(self, stack: ExitStack) -> None:
-        """The server listens, no client runs yet; what has to be undone goes onto the stack."""
+        """Prepare: the server listens, no client runs yet. Put what must be undone onto the stack."""
 
-    def measuring(self, ports: Sequence[int]) -> None:
-        """All clients are warm, and the measurement has not been ordered yet.
+    def before_measurement(self, ports: Sequence[int]) -> None:
+        """Start: all clients are warm, and the measurement has not been ordered yet.
 
         Parameters
         ----------
         ports : sequence of int
-            Ports of the connections that the plan wants witnessed.
+            Ports of the connections to capture.
         """
 
-    def over(self) -> None:
-        """The measurement is over; clients still write their files."""
+    def after_measurement(self) -> None:
+        """Stop: the measurement is over, while clients still write their files."""
 
     def record(self) -> dict[str, Any]:
-        """What goes into ``run.json``; the clients' files are in the run's folder."""
+        """Return what goes into ``run.json``; the clients' files are in the run's folder."""
         return {}

@@ -1,8 +1,8 @@
-"""The sentinel: a thread of ours on each processor of the server, which sees when others have it.
+"""The sentinel: one of our threads on each CPU of the server, which observes when others use it.
 
-It takes up to 2 % of the processor (docs/concepts/calm-latency.md has what was measured), so it
-is told, and ``--sentinel off`` does without. Where clients sleep it watches their processors, too: a spinning
-client sees for itself when its own is away.
+It uses up to 2 % of the CPU (docs/concepts/calm-latency.md has the measurements). The record says so, and
+``--sentinel off`` turns it off. If clients sleep, it watches their CPUs too; a spinning client sees its own
+interruptions.
 """
 
 from __future__ import annotations
@@ -21,33 +21,33 @@ from hindmost.run.sharing import apart
 from hindmost.targets import cpu_affinity
 
 PERIOD_NS = 1_000_000
-"""How often it wakes. A theft shorter than this may fall between two wakings."""
+"""How often it wakes, in ns. A shorter interruption may fall between two wake-ups."""
 REAL_TIME = True
-"""Ask for real-time priority; `benches.thefts` shows what is known without."""
+"""Request real-time priority; `benches.thefts` shows what can be known without it."""
 
 
 class Sentinel(Companion):
-    """Watches processors in the measurement, a little longer: at real-time priority, if it may."""
+    """Watches CPUs slightly longer than the measurement, at real-time priority if permitted."""
 
     name = "sentinel"
 
     def __init__(self, scene: Scene) -> None:
         super().__init__(scene)
-        self._cpus = _watched(scene)
+        self._cpus = _cpus_to_watch(scene)
         self._threads: _engine.Sentinel | None = None
         self._seen: list[dict[str, Any]] = []
 
     @classmethod
-    def asked(cls, plan: MeasurePlan) -> bool:
-        """Unless it is turned off, and not in a closed loop, which has no calm latency."""
+    def applies_to(cls, plan: MeasurePlan) -> bool:
+        """Apply unless turned off, or in a closed loop, which has no isolated latency."""
         return plan.sentinel == "auto" and plan.loop == "open"
 
     def enter(self, stack: ExitStack) -> None:
-        """End with the run, however it ends."""
-        stack.callback(self.over)
+        """End with the run, also after an error."""
+        stack.callback(self.after_measurement)
 
-    def measuring(self, ports: Sequence[int]) -> None:
-        """Begin to watch."""
+    def before_measurement(self, ports: Sequence[int]) -> None:
+        """Start to watch."""
         try:
             self._threads = _engine.Sentinel(self._cpus, PERIOD_NS, REAL_TIME) if self._cpus else None
         except _engine.EngineError as error:
@@ -58,8 +58,8 @@ class Sentinel(Companion):
                 cpus=self._cpus,
             ) from None
 
-    def over(self) -> None:
-        """Watch no more."""
+    def after_measurement(self) -> None:
+        """Stop watching and keep what was observed."""
         if self._threads is not None:
             threads, self._threads = self._threads, None
             try:
@@ -73,15 +73,15 @@ class Sentinel(Companion):
                 ) from None
 
     def record(self) -> dict[str, Any]:
-        """What was seen, by processor (``Watched`` of the engine); empty where no processor can be named."""
+        """Return the observations by CPU (the engine's ``Watched``); empty if the CPUs are unknown."""
         return {"sentinel": self._seen}
 
 
-def _watched(scene: Scene) -> list[int]:
-    """Processors of the server; those of sleeping clients.
+def _cpus_to_watch(scene: Scene) -> list[int]:
+    """Return the server's CPUs, and those of sleeping clients.
 
-    None where the server runs elsewhere, or where clients share its processors, and thefts could not be told
-    from its work: a thread of ours would only be one more to wait for.
+    Empty if the server runs elsewhere. Also empty if clients share its CPUs: interference cannot be separated
+    from their work then, and our threads would only add to it.
     """
     if scene.pid is None:
         return []
@@ -89,5 +89,5 @@ def _watched(scene: Scene) -> list[int]:
     if not apart(scene.plan, cpus):
         return []
     if scene.plan.pacing == "sleep":
-        cpus.update(*(one or tuple(os.sched_getaffinity(0)) for one in scene.plan.client_cpus))
+        cpus.update(*(client or tuple(os.sched_getaffinity(0)) for client in scene.plan.client_cpus))
     return sorted(cpus)

@@ -1,4 +1,4 @@
-"""What the kernel says of the server: looked at just before the measurement and just after it."""
+"""The kernel's counters of the server, read just before and just after the measurement."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from hindmost.targets import process_tree
 
 
 @dataclass(frozen=True, slots=True)
-class _Look:
-    """Counters at one moment; ``stolen`` and ``busy`` of ``ticks`` are of the server's processors."""
+class _Counters:
+    """Counters at one moment. ``stolen``, ``busy`` and ``ticks`` are clock ticks of the server's CPUs."""
 
     used_ns: int | None
     stolen: int
@@ -26,7 +26,7 @@ class _Look:
 
 
 def process_name(pid: int) -> str | None:
-    """As the kernel has it (``comm`` of proc(5)), which is how neighbours are named, too."""
+    """Return the process name in the kernel's form (``comm`` of proc(5)), as for neighbouring processes."""
     try:
         return read_kernel(f"/proc/{pid}/comm").strip()
     except OSError:
@@ -34,9 +34,9 @@ def process_name(pid: int) -> str | None:
 
 
 class ServerCounters(Companion):
-    """CPU time of the server, stolen time of its processors, its sockets and its network's troubles.
+    """CPU time of the server, steal time of its CPUs, its socket queues and TCP errors of its network.
 
-    Of a server that runs elsewhere its sockets cannot be seen.
+    The sockets of a server on another host cannot be seen.
     """
 
     name = "server_counters"
@@ -45,29 +45,29 @@ class ServerCounters(Companion):
         super().__init__(scene)
         self._pid = scene.pid
         _, _, port = scene.address.rpartition(":")
-        self._port = int(port) if port.isdecimal() else None  # a Unix socket has none
+        self._port = int(port) if port.isdecimal() else None  # a Unix socket has no port
         self._cpus = set(scene.plan.server_cpus)
         self._name = None if scene.pid is None else process_name(scene.pid)
-        self._before: _Look | None = None
-        self._after: _Look | None = None
+        self._before: _Counters | None = None
+        self._after: _Counters | None = None
 
-    def measuring(self, ports: Sequence[int]) -> None:
-        """Look, last of all before the order."""
+    def before_measurement(self, ports: Sequence[int]) -> None:
+        """Read the counters, as the last companion before the order to measure."""
         self._before = self._read()
 
-    def over(self) -> None:
-        """Look, first of all after the last reply."""
+    def after_measurement(self) -> None:
+        """Read the counters, as the first companion after the last reply."""
         self._after = self._read()
 
-    def _read(self) -> _Look:
-        mine = [one for one in json.loads(_engine.cpu_counters())["cpus"] if one["cpu"] in self._cpus]
+    def _read(self) -> _Counters:
+        cpus = [cpu for cpu in json.loads(_engine.cpu_counters())["cpus"] if cpu["cpu"] in self._cpus]
         whole = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
         here = self._pid is not None
-        return _Look(
+        return _Counters(
             used_ns=None if self._pid is None else _engine.process_cpu_ns(self._pid),
-            stolen=sum(one["steal"] for one in mine),
-            busy=sum(one[name] for one in mine for name in ("user", "nice", "system")),
-            ticks=sum(one[name] for one in mine for name in whole),
+            stolen=sum(cpu["steal"] for cpu in cpus),
+            busy=sum(cpu[name] for cpu in cpus for name in ("user", "nice", "system")),
+            ticks=sum(cpu[name] for cpu in cpus for name in whole),
             tcp=json.loads(_engine.tcp_counters(self._pid)) if here else None,
             queues=json.loads(_engine.socket_queues(self._port, self._pid))
             if here and self._port is not None
@@ -75,24 +75,24 @@ class ServerCounters(Companion):
         )
 
     def record(self) -> dict[str, Any]:
-        """What goes into ``run.json``; None where unknown.
+        """Return what goes into ``run.json``; None where unknown.
 
-        ``server_process``: its name; ``server_pids``: it, and what it made; ``server_cpu_share``: CPUs' worth
-        of time used; ``server_steal_share``;
-        ``server_busy_share``: of its processors' time, any program's; ``server_tcp``: troubles of its network
-        namespace; ``server_queues``: what waited in its sockets at the beginning, under load, and at the end,
-        after the last reply.
+        ``server_process``: its name; ``server_pids``: it and its descendants; ``server_cpu_share``: CPU time
+        used, in CPUs; ``server_steal_share``: steal time of its CPUs; ``server_busy_share``: share of the
+        time of its CPUs that any program used; ``server_tcp``: TCP errors in its network namespace;
+        ``server_queues``: data waiting in its sockets at the start, under load, and at the end, after the
+        last reply.
         """
         before, after = self._before, self._after
-        told = {"server_process": self._name}
+        record = {"server_process": self._name}
         if before is None or after is None:
             names = ("pids", "cpu_share", "steal_share", "busy_share", "tcp", "queues")
-            return told | dict.fromkeys(f"server_{name}" for name in names)
+            return record | dict.fromkeys(f"server_{name}" for name in names)
         ticks = after.ticks - before.ticks
         used = None
         if before.used_ns is not None and after.used_ns is not None:
             used = max(0.0, (after.used_ns - before.used_ns) / 1e9 / self.scene.seconds)
-        return told | {
+        return record | {
             "server_pids": None if self._pid is None else process_tree(self._pid),
             "server_cpu_share": used,
             "server_steal_share": (after.stolen - before.stolen) / ticks if ticks > 0 else None,

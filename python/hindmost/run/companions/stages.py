@@ -1,4 +1,4 @@
-"""The trace of a run's stages, where one is asked for: ``trace.json`` in the run's folder."""
+"""The trace of a run's stages, if requested: ``trace.json`` in the run's folder."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FILE = "trace.json"
 
 
 class StageTrace(Companion):
-    """Follows the server's requests through the kernel from the order to measure to the last reply."""
+    """Traces the server's requests through the kernel from the order to measure to the last reply."""
 
     name = "trace"
 
@@ -25,12 +25,12 @@ class StageTrace(Companion):
         self._document: dict[str, Any] | None = None
 
     @classmethod
-    def asked(cls, plan: MeasurePlan) -> bool:
-        """With ``--trace``."""
+    def applies_to(cls, plan: MeasurePlan) -> bool:
+        """Apply with ``--trace``."""
         return plan.trace
 
     def enter(self, stack: ExitStack) -> None:
-        """Refuse what cannot be traced before any load; whatever is attached goes at the end."""
+        """Refuse untraceable servers before any load; detach at the end."""
         from hindmost.trace.server import local_server
         from hindmost.trace.tracing import Running, TraceRequest
 
@@ -46,16 +46,16 @@ class StageTrace(Companion):
         self._running = Running(TraceRequest(server, duration_s=self.scene.seconds, who=True))
         stack.callback(self._running.drop)
 
-    def measuring(self, ports: Sequence[int]) -> None:
-        """Attach."""
+    def before_measurement(self, ports: Sequence[int]) -> None:
+        """Attach the tracer."""
         self._running.start()
 
-    def over(self) -> None:
-        """Let go."""
+    def after_measurement(self) -> None:
+        """Detach the tracer and keep its document."""
         self._document = self._running.end()
 
     def record(self) -> dict[str, Any]:
-        """Write the document; what it comes to."""
+        """Write the document and return its summary."""
         document = self._document
         if document is None:
             return {}

@@ -1,7 +1,8 @@
-"""What may be asked of a measurement: every option with its default, and the plan that follows on this host.
+"""The request for a measurement: every option with its default, and the plan that follows on this host.
 
-The fields of `MeasureRequest` are the options of ``hindmost measure``: name, type, default and help stand
-here alone. The command line makes its options of them; study files, verifications and Python give them.
+The fields of `MeasureRequest` are the options of ``hindmost measure``: name, type, default and help are
+declared here only. The command line builds its options from them; study files, verifications and Python users
+set them directly.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from hindmost.laws import law_text
 from hindmost.run.request.course import CourseOptions
 from hindmost.run.request.load import LoadOptions
-from hindmost.run.request.options import declared
+from hindmost.run.request.options import declare_fields
 
 if TYPE_CHECKING:
     from hindmost.plan import MeasurePlan
@@ -21,61 +22,61 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class MeasureRequest(CourseOptions, LoadOptions):
-    """What is asked of ``hindmost measure``, as people write it.
+    """The options of ``hindmost measure``, as users write them.
 
     Examples
     --------
     >>> import hindmost
-    >>> asked = hindmost.MeasureRequest(target="synth", rate="20k", runs="3..5")
-    >>> plan = asked.plan()
+    >>> request = hindmost.MeasureRequest(target="synth", rate="20k", runs="3..5")
+    >>> plan = request.plan()
     >>> plan.rate_per_s, plan.runs, plan.duration_s
     (20000.0, (3, 5), 10.0)
     """
 
     @classmethod
-    def of(cls, options: Mapping[str, object]) -> MeasureRequest:
-        """Read options by their names, as a file has them."""
+    def from_options(cls, options: Mapping[str, object]) -> MeasureRequest:
+        """Read options by name, as written in a file."""
         read: dict[str, Any] = {name: OPTIONS[name].read(value) for name, value in options.items()}
         if isinstance(arrivals := read.get("arrivals"), dict) and "kind" in arrivals:
             read["arrivals"] = law_text(arrivals)
         return cls(**read)
 
     def plan(self) -> MeasurePlan:
-        """Everything that was asked for, checked before anything starts, for the processors of this host.
+        """Check all options before anything starts, and return the plan for the CPUs of this host.
 
         Raises
         ------
         UsageError
-            If something of it cannot be meant, or the engine refuses it.
+            If options are invalid or contradictory, or the engine refuses them.
         """
         from hindmost.plan.secrets import trust
-        from hindmost.run.request.planning import plan_of
+        from hindmost.run.request.planning import make_plan
 
-        plan = plan_of(self)
+        plan = make_plan(self)
         trust(plan.model_dump(mode="json"))
         return plan
 
-    def stopping(self) -> dict[str, Any]:
-        """How many runs, how precise, how many again, as far as it was said: what may change later."""
+    def stopping_options(self) -> dict[str, Any]:
+        """Return the given options of the stopping rule (runs, precision, repeats), which may change."""
         from hindmost.plan import parse_percent, parse_runs, parse_share
 
-        found: dict[str, Any] = {}
+        options: dict[str, Any] = {}
         if self.runs is not None:
-            found["runs"] = parse_runs(self.runs)
+            options["runs"] = parse_runs(self.runs)
         if self.precision is not None:
-            found["precision"] = parse_percent(self.precision)
+            options["precision"] = parse_percent(self.precision)
         if self.remake is not None:
-            found["remake"] = parse_share(self.remake, "--remake")
-        return found
+            options["remake"] = parse_share(self.remake, "--remake")
+        return options
 
-    def fixed(self) -> list[str]:
-        """Options that were given and that cannot change when a study goes on."""
+    def fixed_options(self) -> list[str]:
+        """Return the given options that cannot change when a study is resumed."""
         return [
-            one.flag
-            for one in OPTIONS.values()
-            if not one.option.may_change and getattr(self, one.name) != one.default
+            field.flag
+            for field in OPTIONS.values()
+            if not field.option.may_change and getattr(self, field.name) != field.default
         ]
 
 
-OPTIONS = declared(MeasureRequest)
+OPTIONS = declare_fields(MeasureRequest)
 """The fields by name."""

@@ -1,4 +1,4 @@
-"""How connections are made, as it was asked for: secured or not, and from which of our addresses."""
+"""How to connect: with or without TLS, with which login, and from which local addresses."""
 
 from __future__ import annotations
 
@@ -16,37 +16,37 @@ if TYPE_CHECKING:
     from hindmost.targets import Attached, Managed
 
 
-def tls_of(asked: MeasureRequest, target: Attached | Managed) -> Tls | None:
-    """How the target's connections are secured: as its file says, and the options above it.
+def tls_of(request: MeasureRequest, target: Attached | Managed) -> Tls | None:
+    """Return the TLS settings of the target's file, overridden by options.
 
     Raises
     ------
     UsageError
-        If options are about TLS and the target is not, or their files are no use.
+        If TLS options are given for a target without TLS, or their files are invalid.
     """
     from hindmost.plan.protocols import ENTRIES
     from hindmost.plan.tls import HINTS, Tls
 
-    files = {name: str(path.absolute()) for name in ("ca", "cert", "key") if (path := getattr(asked, name))}
+    files = {name: str(path.absolute()) for name in ("ca", "cert", "key") if (path := getattr(request, name))}
     given: dict[str, str | bool] = {**files}
-    if asked.sni is not None:
-        given["sni"] = asked.sni
-    if asked.insecure:
+    if request.sni is not None:
+        given["sni"] = request.sni
+    if request.insecure:
         given["insecure"] = True
-    if asked.resumption == "off":
+    if request.resumption == "off":
         given["resumption"] = False
     own = target.spec.tls if target.managed else (Tls() if target.secured else None)
     if own is None:
         if given:
             flag = f"--{next(iter(given))}"
             scheme = ENTRIES[target.protocol].tls_scheme
-            way = "add [tls] to the target file" if target.managed else f"write {scheme}://..."
+            hint = "add [tls] to the target file" if target.managed else f"write {scheme}://..."
             raise UsageError(
-                "unsupported", f"{flag} needs TLS, and {target.name} does not use it", hint=way, option=flag
+                "unsupported", f"{flag} needs TLS, and {target.name} does not use it", hint=hint, option=flag
             )
         return None
     tls = own.model_copy(update=given)
-    if target.managed or not target.endpoints:  # of several servers each has its own name
+    if target.managed or not target.endpoints:  # several servers have their own names
         tls = tls.for_host(target.spec.host if target.managed else target.host)
     if not target.managed:
         if tls.sni is not None and tls.sni.startswith("/"):
@@ -70,23 +70,23 @@ def tls_of(asked: MeasureRequest, target: Attached | Managed) -> Tls | None:
     return tls
 
 
-def login_of(asked: MeasureRequest, target: Attached | Managed) -> Login | None:
-    """Who the client is: as the URL or the target's file says, and the options above it.
+def login_of(request: MeasureRequest, target: Attached | Managed) -> Login | None:
+    """Return the login of the URL or the target's file, overridden by options.
 
     Raises
     ------
     UsageError
-        If options are about a login and the protocol has none.
+        If login options are given for a protocol without one.
     """
     from hindmost.plan.login import Login
     from hindmost.plan.protocols import ENTRIES
 
     own = target.spec.login if target.managed else target.login
-    given = {name: value for name in ("user", "password", "database") if (value := getattr(asked, name))}
+    given = {name: value for name in ("user", "password", "database") if (value := getattr(request, name))}
     if not given:
         return own
     if not ENTRIES[target.protocol].logs_in:
-        known = [one.name for one in ENTRIES.values() if one.logs_in]
+        known = [entry.name for entry in ENTRIES.values() if entry.logs_in]
         raise UsageError(
             "unsupported",
             f"--{next(iter(given))}: {target.protocol} has no login",
@@ -99,12 +99,12 @@ def login_of(asked: MeasureRequest, target: Attached | Managed) -> Login | None:
 
 
 def endpoints_of(sharding: str, target: Attached | Managed) -> tuple[str, ...]:
-    """All servers, where there are several.
+    """Return all servers if there are several, else ().
 
     Raises
     ------
     UsageError
-        If ``--sharding`` is given, and there is one.
+        If ``--sharding`` is given for a single server.
     """
     endpoints = () if target.managed else target.endpoints
     if not endpoints and sharding != "round-robin":
@@ -124,25 +124,25 @@ def sources_of(text: str | None, target: Attached | Managed) -> tuple[str, ...]:
     Raises
     ------
     UsageError
-        If one of them is no address of this host.
+        If it names an address that is not one of this host's.
     """
     from hindmost.targets.procfs import is_local
 
     if text is None:
         return ()
-    found: list[str] = []
-    for one in text.split(","):
+    addresses: list[str] = []
+    for part in text.split(","):
         try:
-            address = str(ipaddress.ip_address(one.strip()))
+            address = str(ipaddress.ip_address(part.strip()))
         except ValueError:
             raise UsageError(
                 "bad-value",
-                f"--source {one.strip()!r} is not an IP address",
+                f"--source {part.strip()!r} is not an IP address",
                 hint="--source 10.0.0.2,10.0.0.3",
                 option="--source",
-                value=one.strip(),
+                value=part.strip(),
             ) from None
-        if address in found:
+        if address in addresses:
             raise UsageError(
                 "duplicate-name",
                 f"--source names {address} twice",
@@ -158,7 +158,7 @@ def sources_of(text: str | None, target: Attached | Managed) -> tuple[str, ...]:
                 option="--source",
                 value=str(address),
             )
-        found.append(address)
+        addresses.append(address)
     if not target.managed and target.address.startswith("unix:"):
         raise UsageError(
             "unsupported",
@@ -166,16 +166,16 @@ def sources_of(text: str | None, target: Attached | Managed) -> tuple[str, ...]:
             hint="leave out --source",
             option="--source",
         )
-    return tuple(found)
+    return tuple(addresses)
 
 
 def check_capture(plan: MeasurePlan, target: Attached | Managed) -> None:
-    """Refuse a proof by packets where packets do not show requests.
+    """Refuse ``--verify-wire`` if packets do not show requests.
 
     Raises
     ------
     UsageError
-        If connections are secured, go through a Unix socket, or are none (UDP).
+        If connections use TLS, a Unix socket, or UDP.
     """
     from hindmost.plan.protocols import ENTRIES
 

@@ -1,4 +1,4 @@
-"""Options about clients and procedure: their names, types, defaults and help stand here alone."""
+"""Options about clients and procedure: their names, types, defaults and help are declared here only."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hindmost.run.request.options import Option
 
 @dataclass(frozen=True, kw_only=True)
 class CourseOptions:
-    """Who asks, and in which runs."""
+    """Which clients send requests, and in which runs."""
 
     clients: Annotated[
         int | None,

@@ -1,4 +1,4 @@
-"""What a plan says of clients on other machines: how many, where, on which processors."""
+"""The clients of a plan on other machines: how many, on which hosts and CPUs."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ if TYPE_CHECKING:
 
 
 def places_of(hosts: Hosts, *, clients: int | None, threads: int, server: tuple[int, ...]) -> Allotment:
-    """Share out the clients over hosts.
+    """Distribute the clients over hosts.
 
     Parameters
     ----------
     clients : int, optional
-        What ``--clients`` says; of hosts in a file the file says it.
+        The value of ``--clients``. For hosts in a file, the file sets it.
     server : tuple of int
-        Processors of the server, on its own host.
+        CPUs of the server, on its own host.
 
     Raises
     ------
     UsageError
-        If both say how many clients there are, or a scheduler has no workers.
+        If both set the number of clients, or a scheduler has no workers.
     """
     if hosts.scheduler is not None:
         return Allotment(server, ((),) * (clients or _workers(hosts)), False, False)
@@ -37,11 +37,11 @@ def places_of(hosts: Hosts, *, clients: int | None, threads: int, server: tuple[
             hint="clients = N in each [[host]]",
             options=["--clients", "--fleet"],
         )
-    given: dict[str, int] = {}
+    used: dict[str, int] = {}
     each, shared = [], False
     for host in hosts.slots:
-        begin = given.setdefault(host.name, 0)
-        given[host.name] += threads
+        begin = used.setdefault(host.name, 0)
+        used[host.name] += threads
         mine = host.cpus[begin : begin + threads]
         shared |= bool(host.cpus) and len(mine) < threads
         each.append(mine or host.cpus)

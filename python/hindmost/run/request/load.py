@@ -1,4 +1,4 @@
-"""Options about the server and the load: their names, types, defaults and help stand here alone."""
+"""Options about the server and the load: their names, types, defaults and help are declared here only."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hindmost.run.request.options import Option
 
 @dataclass(frozen=True, kw_only=True)
 class LoadOptions:
-    """What is measured, and what it is asked."""
+    """The server and the load on it."""
 
     target: Annotated[
         str | None,

@@ -1,4 +1,4 @@
-"""Options: how the field of a request is shown to people, and which values it takes."""
+"""Options: how a field of a request appears to users, and which values it takes."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ UNBOUNDED = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """What a field is annotated with.
+    """The annotation of a field.
 
     Attributes
     ----------
     group : str
         Its group on the help page.
     metavar : str or None
-        What stands for its value; None of a switch, and of what needs no dashes.
+        Placeholder for its value; None for a switch or a positional argument.
     help : str
         What it does.
     may_change : bool
-        Whether it may be another when a study goes on; where not, runs would not be alike.
+        Whether it may change when a study is resumed. If not, runs would not be comparable.
     least, most : int
-        Bounds of a whole number.
+        Bounds of an integer.
     """
 
     group: str
@@ -40,8 +40,8 @@ class Option:
 
 
 @dataclass(frozen=True, slots=True)
-class Declared:
-    """A field: its name, type, default, and how it is shown."""
+class OptionField:
+    """A field: its name, type, default, and how users see it."""
 
     name: str
     type: Any
@@ -50,12 +50,12 @@ class Declared:
 
     @property
     def flag(self) -> str:
-        """As it is written on the command line."""
+        """The option on the command line."""
         return f"--{self.name.replace('_', '-')}"
 
     @property
-    def whole(self) -> bool:
-        """Whether it is a whole number."""
+    def is_integer(self) -> bool:
+        """Whether its value is an integer."""
         return int in self._types
 
     @property
@@ -63,29 +63,29 @@ class Declared:
         return get_args(self.type) or (self.type,)
 
     @property
-    def repeated(self) -> bool:
+    def is_repeated(self) -> bool:
         """Whether it may be given several times."""
         return get_origin(self.type) is tuple
 
     def read(self, value: object) -> object:
-        """A value as a file has it: a number may stand for text, and text for a path or a list of one."""
-        if self.repeated:
+        """Convert a value from a file: a number may stand for text, and text for a path or a list of one."""
+        if self.is_repeated:
             return (value,) if isinstance(value, str) else tuple(value) if isinstance(value, list) else value
         if str in self._types and type(value) in (int, float):
             return str(value)
         return Path(value) if Path in self._types and isinstance(value, str) else value
 
     def check(self, value: object) -> None:
-        """Refuse what is of a wrong type, none of the choices, or out of bounds.
+        """Refuse a value of the wrong type, outside the choices, or out of bounds.
 
         Raises
         ------
         UsageError
-            Names the option, the value, and what would be right.
+            Names the option, the value, and the valid values.
         """
         least, most = self.option.least, self.option.most
-        if self.repeated:
-            if not (isinstance(value, tuple) and all(isinstance(one, str) for one in value)):
+        if self.is_repeated:
+            if not (isinstance(value, tuple) and all(isinstance(item, str) for item in value)):
                 raise UsageError(
                     "bad-value",
                     f"{self.flag} is {type(value).__name__}, not a list of strings",
@@ -98,22 +98,24 @@ class Declared:
             if value not in self._types:
                 raise UsageError(
                     "unknown-name",
-                    f"{self.flag} {value!r} is none of {', '.join(self._types)}"
+                    f"{self.flag} {value!r} is not one of {', '.join(self._types)}"
                     f"{nearest(str(value), self._types)}",
                     hint=f"{self.flag} {self.default}",
                     option=self.flag,
                     value=value,
                     known=list(self._types),
                 )
-        elif not any(type(value) is one or (one is Path and isinstance(value, Path)) for one in self._types):
-            wanted = next(one for one in self._types if one is not NoneType)
+        elif not any(
+            type(value) is kind or (kind is Path and isinstance(value, Path)) for kind in self._types
+        ):
+            expected = next(kind for kind in self._types if kind is not NoneType)
             raise UsageError(
                 "bad-value",
-                f"{self.flag} {value!r} is {type(value).__name__}, not {wanted.__name__}",
+                f"{self.flag} {value!r} is {type(value).__name__}, not {expected.__name__}",
                 hint="hindmost measure --help",
                 option=self.flag,
                 value=value,
-                need=wanted.__name__,
+                need=expected.__name__,
             )
         elif type(value) is int and not least <= value <= most:
             raise UsageError(
@@ -127,11 +129,11 @@ class Declared:
             )
 
 
-def declared(request: type) -> dict[str, Declared]:
-    """The fields of a request, by name, in their order."""
+def declare_fields(request: type) -> dict[str, OptionField]:
+    """Return the fields of a request by name, in their order."""
     hints = get_type_hints(request, include_extras=True)
-    found = {}
-    for one in fields(request):
-        what, option = get_args(hints[one.name])[:2]
-        found[one.name] = Declared(one.name, what, one.default, option)
-    return found
+    declared = {}
+    for field in fields(request):
+        kind, option = get_args(hints[field.name])[:2]
+        declared[field.name] = OptionField(field.name, kind, field.default, option)
+    return declared

@@ -1,4 +1,4 @@
-"""The plan of a measurement: everything that was asked for, checked before anything starts."""
+"""Makes the plan of a measurement from a request, and checks all of it before anything starts."""
 
 from __future__ import annotations
 
@@ -30,99 +30,99 @@ if TYPE_CHECKING:
 
 DEFAULT_RATE_PER_S = 10_000.0
 WEB_RATE_PER_S = 100.0
-"""Of a web server that somebody else runs, who may not expect a load."""
+"""For web servers of other people, who may not expect load."""
 
 
-def plan_of(asked: MeasureRequest) -> MeasurePlan:
-    """Everything that was asked for, checked before anything starts, for the processors of this host.
+def make_plan(request: MeasureRequest) -> MeasurePlan:
+    """Check all options before anything starts, and return the plan for the CPUs of this host.
 
     Raises
     ------
     UsageError
-        If something of it cannot be meant, or the engine refuses it.
+        If options are invalid or contradictory, or the engine refuses them.
     """
-    for one in OPTIONS.values():
-        one.check(getattr(asked, one.name))
-    if asked.quick:
-        return quick.asked(asked).plan().model_copy(update=quick.PLAN)
-    stopping = asked.stopping()
-    if asked.target is None:
+    for field in OPTIONS.values():
+        field.check(getattr(request, field.name))
+    if request.quick:
+        return quick.expand(request).plan().model_copy(update=quick.PLAN)
+    stopping = request.stopping_options()
+    if request.target is None:
         raise UsageError(
             "missing-argument",
             "no target is given",
             hint="hindmost measure memcached, or hindmost measure --help",
             argument="TARGET",
         )
-    target = parse_target(asked.target)
-    workload, notes = workload_of(asked, target)
+    target = parse_target(request.target)
+    workload, notes = workload_of(request, target)
     workload = conceal(workload)
-    hosts = _hosts(asked, target)
+    hosts = _hosts(request, target)
     places = (
         allot(
             sorted(os.sched_getaffinity(0)),
-            clients=asked.clients,
-            server=_processors_of(asked, target),
-            client_cpus=_cpus(asked, "client_cpus"),
-            threads=asked.threads,
+            clients=request.clients,
+            server=_processors_of(request, target),
+            client_cpus=_cpus(request, "client_cpus"),
+            threads=request.threads,
         )
         if hosts is None
         else places_of(
             hosts,
-            clients=asked.clients,
-            threads=asked.threads,
-            server=tuple(_cpus(asked, "server_cpus") or ()),
+            clients=request.clients,
+            threads=request.threads,
+            server=tuple(_cpus(request, "server_cpus") or ()),
         )
     )
-    arrivals = parse_law(asked.arrivals)
+    arrivals = parse_law(request.arrivals)
     if isinstance(arrivals, dict) and "file" in arrivals:
         arrivals["file"] = str(Path(arrivals["file"]).absolute())
-    duration_s = parse_duration(asked.duration, "duration", LEAST_MEASURED_S)
-    schedule, own_rate = _schedule(asked, duration_s)
-    replay = None if asked.closed else replay_of(arrivals)
+    duration_s = parse_duration(request.duration, "duration", LEAST_MEASURED_S)
+    schedule, own_rate = _schedule(request, duration_s)
+    replay = None if request.closed else replay_of(arrivals)
     web = not target.managed and ENTRIES[target.protocol].mix.paths
     usual = replay.rate_per_s if replay is not None else WEB_RATE_PER_S if web else DEFAULT_RATE_PER_S
-    rate = None if asked.closed else own_rate or usual
+    rate = None if request.closed else own_rate or usual
     plan = MeasurePlan(
-        # A URL's password is in no plan: its login has a reference.
-        target=asked.target if target.managed else target.name,
-        loop="closed" if asked.closed else "open",
-        rate_per_s=rate if asked.rate is None else parse_rate(asked.rate),
+        # A plan never has a URL's password: its login has a reference.
+        target=request.target if target.managed else target.name,
+        loop="closed" if request.closed else "open",
+        rate_per_s=rate if request.rate is None else parse_rate(request.rate),
         arrivals=arrivals,
         schedule=schedule,
         clients=len(places.clients),
-        threads=asked.threads,
-        connections=max(asked.connections, len(places.clients) * asked.threads),
+        threads=request.threads,
+        connections=max(request.connections, len(places.clients) * request.threads),
         client_cpus=places.clients,
         server_cpus=places.server if target.managed else (),
-        pacing=places.pacing if asked.pacing == "auto" else asked.pacing,
-        io=asked.io,
-        in_flight=asked.in_flight,
-        requests_per_connection=asked.requests_per_connection,
-        batching=parse_batching(asked.batching),
+        pacing=places.pacing if request.pacing == "auto" else request.pacing,
+        io=request.io,
+        in_flight=request.in_flight,
+        requests_per_connection=request.requests_per_connection,
+        batching=parse_batching(request.batching),
         duration_s=duration_s,
-        warmup="auto" if asked.warmup == "auto" else parse_duration(asked.warmup, "warm-up"),
-        timeout_s=parse_duration(asked.timeout, "timeout", 0.001),
-        quantiles=parse_quantiles(asked.quantiles),
-        decide_on=asked.decide_on,
-        seed=asked.seed,
-        samples=asked.samples,
-        stamp_every=_stamp_every(asked.stamps),
-        sentinel=asked.sentinel,
-        verify_wire=asked.verify_wire,
-        trace=asked.trace,
+        warmup="auto" if request.warmup == "auto" else parse_duration(request.warmup, "warm-up"),
+        timeout_s=parse_duration(request.timeout, "timeout", 0.001),
+        quantiles=parse_quantiles(request.quantiles),
+        decide_on=request.decide_on,
+        seed=request.seed,
+        samples=request.samples,
+        stamp_every=_stamp_every(request.stamps),
+        sentinel=request.sentinel,
+        verify_wire=request.verify_wire,
+        trace=request.trace,
         workload=workload,
-        notes=tuple(dict(one.document()) for one in notes),
-        tls=tls_of(asked, target),
-        login=login_of(asked, target),
-        source=sources_of(asked.source, target),
+        notes=tuple(dict(note.document()) for note in notes),
+        tls=tls_of(request, target),
+        login=login_of(request, target),
+        source=sources_of(request.source, target),
         fleet=None if hosts is None else hosts.model_dump(mode="json", exclude_defaults=True),
-        endpoints=endpoints_of(asked.sharding, target),
-        sharding=asked.sharding,
+        endpoints=endpoints_of(request.sharding, target),
+        sharding=request.sharding,
         **stopping,
     )
     if replay is not None and plan.rate_per_s is not None:
         replay.refuse_shorter_than(plan.longest_run_s, plan.rate_per_s)
-        plan = _ending_with(replay, plan)
+        plan = _end_with_trace(replay, plan)
     check_capture(plan, target)
     if plan.pacing == "spin" and places.shared:
         cpus = len(set(sum(places.clients, ())))
@@ -135,36 +135,36 @@ def plan_of(asked: MeasureRequest) -> MeasurePlan:
             need=plan.clients,
             have=cpus,
         )
-    # The engine's own checks; what it returns has the workload's defaults filled in.
-    written = None if asked.workload is None else written_workload(asked.workload)
-    checked = json.loads(plan.engine_plan(1, 0, target.protocol, "127.0.0.1:1", written))
+    # The engine makes its own checks; its reply has the workload's defaults filled in.
+    workload_text = None if request.workload is None else written_workload(request.workload)
+    checked = json.loads(plan.engine_plan(1, 0, target.protocol, "127.0.0.1:1", workload_text))
     return plan.model_copy(update={"workload": checked["workload"], "arrivals": checked["load"]["arrivals"]})
 
 
-def _schedule(asked: MeasureRequest, duration_s: float) -> tuple[Points | None, float | None]:
-    if asked.schedule is None:
+def _schedule(request: MeasureRequest, duration_s: float) -> tuple[Points | None, float | None]:
+    if request.schedule is None:
         return None, None
-    if asked.closed:
+    if request.closed:
         raise UsageError(
             "conflicting-options",
             "--schedule conflicts with --closed, where replies decide when requests are sent",
             hint="leave out --closed or --schedule",
             options=["--schedule", "--closed"],
         )
-    return parse_schedule(asked.schedule, duration_s)
+    return parse_schedule(request.schedule, duration_s)
 
 
-def _hosts(asked: MeasureRequest, target: Attached | Managed) -> Hosts | None:
-    if asked.fleet is None:
+def _hosts(request: MeasureRequest, target: Attached | Managed) -> Hosts | None:
+    if request.fleet is None:
         return None
-    if asked.client_cpus is not None:
+    if request.client_cpus is not None:
         raise UsageError(
             "conflicting-options",
             "--client-cpus is for clients on this machine, and conflicts with --fleet",
             hint="set cpus in the file of --fleet",
             options=["--client-cpus", "--fleet"],
         )
-    if asked.verify_wire:
+    if request.verify_wire:
         raise UsageError(
             "conflicting-options",
             "--verify-wire captures packets on this machine, and conflicts with --fleet",
@@ -173,14 +173,14 @@ def _hosts(asked: MeasureRequest, target: Attached | Managed) -> Hosts | None:
         )
     from hindmost.fleet.dask.hosts import parse_fleet
 
-    hosts = parse_fleet(asked.fleet)
+    hosts = parse_fleet(request.fleet)
     refuse_unreachable(hosts, target)
     return hosts
 
 
-def _processors_of(asked: MeasureRequest, target: Attached | Managed) -> list[int] | None:
-    """Processors of the server, as far as they are asked for or known; empty where it is elsewhere."""
-    chosen = _cpus(asked, "server_cpus")
+def _processors_of(request: MeasureRequest, target: Attached | Managed) -> list[int] | None:
+    """Return the server's CPUs, as requested or as found; empty if it runs elsewhere."""
+    chosen = _cpus(request, "server_cpus")
     if target.managed:
         return list(target.spec.cpus) if chosen is None and target.spec.cpus else chosen
     if chosen is not None:
@@ -198,8 +198,8 @@ def _processors_of(asked: MeasureRequest, target: Attached | Managed) -> list[in
     return bound if set(bound) < set(at_hand) else at_hand[: len(at_hand) // 2]
 
 
-def _cpus(asked: MeasureRequest, name: str) -> list[int] | None:
-    text = getattr(asked, name)
+def _cpus(request: MeasureRequest, name: str) -> list[int] | None:
+    text = getattr(request, name)
     try:
         return None if text is None else parse_cpus(text)
     except ValueError as error:
@@ -213,7 +213,7 @@ def _cpus(asked: MeasureRequest, name: str) -> list[int] | None:
 
 
 def _stamp_every(text: str) -> int:
-    """Read ``--stamps``: one request in so many, or ``off``."""
+    """Read ``--stamps``: one request in this many, or ``off``."""
     if text == "off":
         return 0
     if text.isdecimal() and 1 <= int(text) <= 1_000_000:
@@ -221,7 +221,7 @@ def _stamp_every(text: str) -> int:
     raise UsageError(
         "bad-value",
         f"--stamps {text!r} is neither off nor a whole number from 1 to 1000000",
-        hint="--stamps 16 stamps one request in sixteen; --stamps off none",
+        hint="--stamps 16 stamps one request in sixteen; --stamps off stamps no request",
         option="--stamps",
         value=text,
         least=1,
@@ -229,8 +229,8 @@ def _stamp_every(text: str) -> int:
     )
 
 
-def _ending_with(replay: Replay, plan: MeasurePlan) -> MeasurePlan:
-    """The plan whose runs end with their trace, where it says that they do."""
+def _end_with_trace(replay: Replay, plan: MeasurePlan) -> MeasurePlan:
+    """Shorten the runs of a plan to its trace, if the trace has end=stop."""
     if replay.end == "stop" and plan.schedule is not None:
         raise UsageError(
             "conflicting-options",

@@ -1,4 +1,4 @@
-"""``--quick``: an honest look in a quarter of a minute, and what it cannot say."""
+"""``--quick``: a first look in about 15 s, and its limits."""
 
 from __future__ import annotations
 
@@ -11,25 +11,24 @@ if TYPE_CHECKING:
     from hindmost.run.request import MeasureRequest
 
 RUNS = 3
-"""Fewer carry no interval worth the name: that of two runs, at 95 %, is 12.7 standard errors wide on each
-side, that of three 4.3."""
+"""Fewer runs have no useful interval: at 95 %, two runs give 12.7 standard errors on each side, three 4.3."""
 SETTINGS = {"runs": str(RUNS), "duration": "2s", "warmup": "1s", "remake": "0", "quantiles": "50,95,99"}
-"""What it stands for. A run takes 4 s with the start of its server; at 10,000 requests a second 200 of them
-lie beyond p99, and 20 beyond p99.9, which is why that is left out."""
+"""The options it stands for. A run takes 4 s with the start of its server. At 10,000 requests/s, 200 requests
+lie beyond p99 and only 20 beyond p99.9, so p99.9 is left out."""
 PLAN: dict[str, Any] = {"quick": True, "calibration_s": 0.25}
 FREE = ("quantiles",)
-"""What may be given next to it."""
+"""Options that may be given together with it."""
 FULL_S = (150, 450)
-"""What 10 to 30 runs of 10 s take, with warm-up and start."""
+"""Time, in s, of 10 to 30 runs of 10 s with warm-up and start."""
 
 
-def asked(request: MeasureRequest) -> MeasureRequest:
-    """What is asked of a measurement by a quick look.
+def expand(request: MeasureRequest) -> MeasureRequest:
+    """Replace ``--quick`` by the options it stands for.
 
     Raises
     ------
     UsageError
-        If it is given an option that it decides itself.
+        If an option is given that it sets itself.
     """
     from hindmost.run.request import OPTIONS
 

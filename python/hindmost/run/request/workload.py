@@ -1,4 +1,4 @@
-"""What a measurement asks its server for, by the options about requests."""
+"""The workload that the options about requests describe."""
 
 from __future__ import annotations
 
@@ -16,21 +16,23 @@ from hindmost.run.request import OPTIONS, MeasureRequest
 if TYPE_CHECKING:
     from hindmost.targets import Attached, Managed
 
-OF_HTTP = ("accept", "method", "body", "header", "requests")
-"""Options that say something of requests of HTTP."""
+HTTP_OPTIONS = ("accept", "method", "body", "header", "requests")
+"""Options about HTTP requests."""
 
 
-def workload_of(asked: MeasureRequest, target: Attached | Managed) -> tuple[dict[str, Any], tuple[Note, ...]]:
-    """The workload, and notes on what of its source is not in it.
+def workload_of(
+    request: MeasureRequest, target: Attached | Managed
+) -> tuple[dict[str, Any], tuple[Note, ...]]:
+    """Return the workload, and notes on what it leaves out of its source.
 
     Raises
     ------
     UsageError
-        If options contradict each other, or are about another protocol.
+        If options contradict each other, or are for another protocol.
     """
     mix = ENTRIES[target.protocol].mix
-    given = [one for one in OF_HTTP if getattr(asked, one) != OPTIONS[one].default]
-    if asked.descriptors is not None and target.protocol != "grpc":
+    given = [name for name in HTTP_OPTIONS if getattr(request, name) != OPTIONS[name].default]
+    if request.descriptors is not None and target.protocol != "grpc":
         raise UsageError(
             "unsupported",
             f"--descriptors is for gRPC, but {target.name} speaks {target.protocol}",
@@ -46,39 +48,43 @@ def workload_of(asked: MeasureRequest, target: Attached | Managed) -> tuple[dict
             option=OPTIONS[given[0]].flag,
             protocol=target.protocol,
         )
-    sources = [one for one in ("workload", "requests", "method", "body") if getattr(asked, one) is not None]
+    sources = [
+        name for name in ("workload", "requests", "method", "body") if getattr(request, name) is not None
+    ]
     if len(set(sources) - {"body"}) > 1 or (len(sources) > 1 and "method" not in sources):
-        one, other = (OPTIONS[name].flag for name in sources[:2])
+        first, other = (OPTIONS[name].flag for name in sources[:2])
         raise UsageError(
             "conflicting-options",
-            f"{one} and {other} both state what to request",
-            hint=f"leave out {one} or {other}",
-            options=[one, other],
+            f"{first} and {other} both state what to request",
+            hint=f"leave out {first} or {other}",
+            options=[first, other],
         )
-    workload = mix.workload(target.path) if asked.workload is None else load_workload(asked.workload)
+    workload = mix.workload(target.path) if request.workload is None else load_workload(request.workload)
     notes: tuple[Note, ...] = ()
-    if asked.requests is not None and mix.name == "http":
-        workload, notes = read_requests(asked.requests)
+    if request.requests is not None and mix.name == "http":
+        workload, notes = read_requests(request.requests)
     if given:
         workload = (
-            _of_http(asked, workload, target.path) if mix.name == "http" else _of_messages(asked, workload)
+            _add_http_options(request, workload, target.path)
+            if mix.name == "http"
+            else _add_message_options(request, workload)
         )
-    return (_of_grpc(asked, workload) if target.protocol == "grpc" else workload), notes
+    return (_add_calls(request, workload) if target.protocol == "grpc" else workload), notes
 
 
-def _of_http(asked: MeasureRequest, workload: dict[str, Any], path: str) -> dict[str, Any]:
-    """A workload with what the options for HTTP say."""
-    if asked.method is not None or asked.body is not None:
-        workload = http.one_request(path, asked.method, asked.body)
-    if asked.header:
-        workload = http.with_headers(workload, http.parse_headers(asked.header))
-    return workload if asked.accept is None else workload | {"accept": parse_codes(asked.accept)}
+def _add_http_options(request: MeasureRequest, workload: dict[str, Any], path: str) -> dict[str, Any]:
+    """Apply the options for HTTP to a workload."""
+    if request.method is not None or request.body is not None:
+        workload = http.one_request(path, request.method, request.body)
+    if request.header:
+        workload = http.with_headers(workload, http.parse_headers(request.header))
+    return workload if request.accept is None else workload | {"accept": parse_codes(request.accept)}
 
 
-def _of_messages(asked: MeasureRequest, workload: dict[str, Any]) -> dict[str, Any]:
-    """A workload of messages, with what the options say of their text and of the opening."""
-    for name in (one for one in OF_HTTP if one not in ("body", "header")):
-        if getattr(asked, name) != OPTIONS[name].default:
+def _add_message_options(request: MeasureRequest, workload: dict[str, Any]) -> dict[str, Any]:
+    """Apply the options for messages and for the handshake to a WebSocket workload."""
+    for name in (name for name in HTTP_OPTIONS if name not in ("body", "header")):
+        if getattr(request, name) != OPTIONS[name].default:
             raise UsageError(
                 "unsupported",
                 f"{OPTIONS[name].flag} is for HTTP requests, not for WebSocket messages",
@@ -86,15 +92,15 @@ def _of_messages(asked: MeasureRequest, workload: dict[str, Any]) -> dict[str, A
                 option=OPTIONS[name].flag,
                 protocol="websocket",
             )
-    if asked.body is not None:
-        workload = workload | {"requests": [{"send": http.read_text(asked.body)}]}
-    return http.with_headers(workload, http.parse_headers(asked.header)) if asked.header else workload
+    if request.body is not None:
+        workload = workload | {"requests": [{"send": http.read_text(request.body)}]}
+    return http.with_headers(workload, http.parse_headers(request.header)) if request.header else workload
 
 
-def _of_grpc(asked: MeasureRequest, workload: dict[str, Any]) -> dict[str, Any]:
-    """A workload whose requests are calls."""
+def _add_calls(request: MeasureRequest, workload: dict[str, Any]) -> dict[str, Any]:
+    """Encode the calls of a gRPC workload."""
     for name in ("method", "accept"):
-        if getattr(asked, name) is not None:
+        if getattr(request, name) is not None:
             raise UsageError(
                 "unsupported",
                 f"--{name} is for HTTP; gRPC calls have their own methods and status codes",
@@ -102,4 +108,4 @@ def _of_grpc(asked: MeasureRequest, workload: dict[str, Any]) -> dict[str, Any]:
                 option=f"--{name}",
                 protocol="grpc",
             )
-    return with_calls(workload, asked.descriptors)
+    return with_calls(workload, request.descriptors)

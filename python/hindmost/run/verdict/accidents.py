@@ -91,8 +91,8 @@ def keep_off(e: Evidence, neighbours: Sequence[Neighbour]) -> str:
 
 def waits(e: Evidence) -> Iterator[Reason]:
     """Other threads used the client's CPU."""
-    share = instrument.over(e.runs, instrument.waiting) or 0.0
-    wait_us = instrument.over(e.runs, instrument.wait_us) or 0.0
+    share = instrument.mean_over_runs(e.runs, instrument.wait_share) or 0.0
+    wait_us = instrument.mean_over_runs(e.runs, instrument.wait_us) or 0.0
     level: Level = "inconclusive"
     part = "all"
     names = reached(e, share, limits.TAIL_INCONCLUSIVE, wait_us)
@@ -101,7 +101,7 @@ def waits(e: Evidence) -> Iterator[Reason]:
         names = reached(e, share, limits.TAIL_MIND, wait_us)
     if not names:
         return
-    neighbours = instrument.neighbours(e.runs)
+    neighbours = instrument.list_neighbours(e.runs)
     yield Reason(
         "run-delay",
         level,
@@ -116,10 +116,10 @@ def waits(e: Evidence) -> Iterator[Reason]:
 
 def switches(e: Evidence) -> Iterator[Reason]:
     """A spinning client was taken off its CPU too often."""
-    often = instrument.over(e.runs, instrument.switches_per_s)
+    often = instrument.mean_over_runs(e.runs, instrument.switches_per_s)
     if often is None or often <= limits.SWITCHES_MIND or e.plan.pacing == "sleep":
         return
-    neighbours = instrument.neighbours(e.runs)
+    neighbours = instrument.list_neighbours(e.runs)
     yield Reason(
         "context-switches",
         "note",
@@ -137,7 +137,7 @@ def switches(e: Evidence) -> Iterator[Reason]:
 
 def throttled(e: Evidence) -> Iterator[Reason]:
     """A cgroup CPU quota stopped the clients."""
-    share = instrument.over(e.runs, instrument.throttled)
+    share = instrument.mean_over_runs(e.runs, instrument.throttled_share)
     if share is None or share <= limits.THROTTLED_MIND:
         return
     yield Reason(
@@ -152,7 +152,7 @@ def throttled(e: Evidence) -> Iterator[Reason]:
 
 def interrupts(e: Evidence) -> Iterator[Reason]:
     """Interrupts used the client's CPU."""
-    often = instrument.over(e.runs, instrument.interrupts_per_s)
+    often = instrument.mean_over_runs(e.runs, instrument.interrupts_per_s)
     if often is None or often <= limits.INTERRUPTS_MIND:
         return
     sources = instrument.interrupt_sources(e.runs)
@@ -175,13 +175,13 @@ def interrupts(e: Evidence) -> Iterator[Reason]:
 def losses(e: Evidence) -> Iterator[Reason]:
     """Segments were lost, or connections dropped."""
     again = sum(instrument.retransmits(run) for run in e.runs)
-    beside = sum(instrument.retransmits_beside(run) for run in e.runs)
+    beside = sum(instrument.other_retransmits(run) for run in e.runs)
     counting = (
         "`nstat -az TcpRetransSegs TcpExtTCPTimeouts TcpExtTCPLossProbes` shows the counters; `ip -s link`"
         " shows which device drops packets"
     )
     if again:
-        share = instrument.over(e.runs, instrument.retransmitted) or 0.0
+        share = instrument.mean_over_runs(e.runs, instrument.retransmits_per_request) or 0.0
         names = reached(e, share, limits.TAIL_INCONCLUSIVE)
         reach = (
             f"they can account for all requests above {listed(names)}"
@@ -226,10 +226,10 @@ def losses(e: Evidence) -> Iterator[Reason]:
 def buffers(e: Evidence) -> Iterator[Reason]:
     """Socket buffers or the accept queue were full."""
     found = []
-    blocked = instrument.over(e.runs, instrument.blocked) or 0.0
+    blocked = instrument.mean_over_runs(e.runs, instrument.blocked_share) or 0.0
     if blocked > limits.BLOCKED_MIND:
         found.append(f"{percent(blocked)} of requests waited in the client because its send buffer was full")
-    held = instrument.over(e.runs, instrument.peer_full) or 0.0
+    held = instrument.mean_over_runs(e.runs, instrument.peer_full) or 0.0
     if held > limits.PEER_FULL_MIND:
         found.append(f"the server's receive buffer was full {percent(held)} of the time")
     if found:
@@ -243,7 +243,7 @@ def buffers(e: Evidence) -> Iterator[Reason]:
             brief="the server reads more slowly than requests arrive",
             values={"blocked": blocked, "peer_full": held},
         )
-    fill = instrument.over(e.runs, instrument.receive_fill) or 0.0
+    fill = instrument.mean_over_runs(e.runs, instrument.receive_fill) or 0.0
     if fill > limits.RECEIVE_FILL_MIND:
         closed = sum(instrument.zero_windows(run) for run in e.runs)
         yield Reason(

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from hindmost.laws import law_text
 from hindmost.run import limits
-from hindmost.run.arrivals import beyond_chance
+from hindmost.run.arrivals import least_distance
 from hindmost.run.verdict.client import cause_of_lateness
 from hindmost.run.verdict.reason import Evidence, Level, Reason, mean
 from hindmost.run.verdict.taken import bends
@@ -20,7 +20,7 @@ def arrivals(e: Evidence) -> Iterator[Reason]:
     if not seen:
         return
     yield from _scheduled(e, seen)
-    known = [distance for one in seen if (distance := beyond_chance(one)) is not None]
+    known = [distance for one in seen if (distance := least_distance(one)) is not None]
     distance = mean(known) if known else 0.0
     off = dict(_clumps(e, seen))
     if distance <= limits.ARRIVALS_MIND and not off:

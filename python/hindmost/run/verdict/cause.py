@@ -132,7 +132,7 @@ def _host_hint(e: Evidence) -> str:
     runs = e.made or e.runs
     took = taken(e)
     if took.programs > took.hypervisor:
-        return accidents.keep_off(e, instrument.neighbours(runs))
+        return accidents.keep_off(e, instrument.list_neighbours(runs))
     return (
         "repeat when the host is quieter, or use dedicated hardware; `hindmost host doctor` shows the noise"
     )

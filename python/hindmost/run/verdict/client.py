@@ -116,7 +116,7 @@ def _interference(e: Evidence) -> LateCause:
     took = taken(e, whole=False)
     values = {"cause": "interference", **took.values()}
     if took.programs >= took.hypervisor and took.programs > limits.STEAL_MIND:
-        neighbours = instrument.neighbours(e.runs)
+        neighbours = instrument.list_neighbours(e.runs)
         return LateCause(
             f"other threads used the client's CPU {percent(took.programs)} of the time:"
             f" {accidents.who(neighbours)}",
@@ -144,7 +144,7 @@ def cause_of_lateness(e: Evidence, busy: float) -> LateCause:
             _more_clients(e),
             {"cause": "client-busy", "busy": busy},
         )
-    if (instrument.over(e.runs, instrument.waiting) or 0.0) > limits.STEAL_MIND:
+    if (instrument.mean_over_runs(e.runs, instrument.wait_share) or 0.0) > limits.STEAL_MIND:
         return _interference(e)
     stage, share = _stage(e)
     if stage in ("writing", "reading") and share > 0.5:
@@ -170,7 +170,7 @@ def cause_of_lateness(e: Evidence, busy: float) -> LateCause:
 def _stage(e: Evidence) -> tuple[str, float]:
     """The stage of the loop that made most requests late, and its share of them."""
     late = {
-        stage: instrument.over(e.runs, partial(instrument.late, stage=stage)) or 0.0
+        stage: instrument.mean_over_runs(e.runs, partial(instrument.late_share, stage=stage)) or 0.0
         for stage in ("writing", "reading", "waiting")
     }
     worst = max(late, key=lambda stage: late[stage])

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from hindmost.run import limits
-from hindmost.run.connections import codes, connections, failed, lost
+from hindmost.run.connections import codes, connections, count_lost, describe_errors
 from hindmost.run.standstill import standstills
 from hindmost.run.text import listed, percent
 from hindmost.run.verdict.reason import SERVER_STALLED, Evidence, Reason
@@ -48,8 +48,8 @@ def unanswered(e: Evidence) -> Iterator[Reason]:
         said = next(
             (m for run in e.runs for one in run.instances if (m := one.result.get("first_error"))), None
         )
-        found, broken = codes(e.runs), lost(e.runs)
-        which = failed(found, broken)
+        found, broken = codes(e.runs), count_lost(e.runs)
+        which = describe_errors(found, broken)
         yield Reason(
             "errors",
             "inconclusive" if errors > limits.ERROR_INCONCLUSIVE else "note",

@@ -8,7 +8,7 @@ from hindmost.plan.batching import batching_text
 from hindmost.plan.units import format_us
 from hindmost.run import limits
 from hindmost.run.connections import connections
-from hindmost.run.figures import summed
+from hindmost.run.figures import add_counts
 from hindmost.run.readings import CONNECT
 from hindmost.run.text import percent
 from hindmost.run.verdict.fleet import host_of
@@ -107,7 +107,7 @@ def _connections(e: Evidence) -> Iterator[Reason]:
         known = [run.values[CONNECT][e.plan.labels[0]] for run in e.runs if CONNECT in run.values]
         took = f" ({format_us(mean(known))} at {e.plan.labels[0]})" if known else ""
         asked = e.plan.batching
-        due = summed([run.counts for run in e.runs])["due"]
+        due = add_counts([run.counts for run in e.runs])["due"]
         unbatched = (
             ""
             if asked == "none"

@@ -58,11 +58,11 @@ class Taken:
 def taken(e: Evidence, *, whole: bool = True) -> Taken:
     """Measure interference in all runs that were made, or (not `whole`) in the runs that count."""
     runs = (e.made or e.runs) if whole else e.runs
-    others = [one for one in instrument.neighbours(runs) if not (one.server or one.tracer)]
+    others = [one for one in instrument.list_neighbours(runs) if not (one.server or one.tracer)]
     return Taken(
-        instrument.over(runs, instrument.stolen) or 0.0,
-        instrument.over(runs, instrument.kept_off) or 0.0,
-        instrument.over(runs, instrument.throttled) or 0.0,
+        instrument.mean_over_runs(runs, instrument.steal_share) or 0.0,
+        instrument.mean_over_runs(runs, instrument.interference_share) or 0.0,
+        instrument.mean_over_runs(runs, instrument.throttled_share) or 0.0,
         others[0] if others else None,
     )
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from hindmost._engine import Histogram
 from hindmost.design import Cell
 from hindmost.notes import Note, most_common
-from hindmost.run.calm import RunCalm, judged
+from hindmost.run.calm import RunCalm, find_refusal
 from hindmost.run.readings import plan_of
 from hindmost.run.soundness import soundness
 from hindmost.run.stored import run_figures
@@ -125,7 +125,7 @@ class Readings:
 
     def judge(self, runs: Iterable[RunValues]) -> None:
         """Decide from all runs that count whether interruptions were interference."""
-        refusal = judged([run.calm for run in runs if run.calm is not None])
+        refusal = find_refusal([run.calm for run in runs if run.calm is not None])
         self.refused = (
             None
             if refusal is None

@@ -210,7 +210,7 @@ def _measure(file: StudyFile) -> MeasurePlan:
         )
     first = {"target": file.target, "rate": file.load[0].rate, "quantiles": file.quantiles, "seed": file.seed}
     try:
-        return MeasureRequest.of({**first, **options}).plan()
+        return MeasureRequest.from_options({**first, **options}).plan()
     except UsageError as error:
         raise UsageError(
             error.code, f"[measure] of the study file: {error.message}", hint=error.hint, **error.fields

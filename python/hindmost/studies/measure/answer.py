@@ -19,8 +19,8 @@ from hindmost.run.batches import batches
 from hindmost.run.capacity import saturation
 from hindmost.run.connections import codes, codes_by_kind, connections
 from hindmost.run.endpoints import endpoints
-from hindmost.run.figures import InstanceFigures, RunFigures, Totals, Values, summed
-from hindmost.run.proof import proof_of
+from hindmost.run.figures import InstanceFigures, RunFigures, Totals, Values, add_counts
+from hindmost.run.proof import compare_captures
 from hindmost.run.readings import CONNECT, HANDSHAKE, HELD, IDEAL, WHATS, What, microseconds, plan_of
 from hindmost.run.self_diagnosis import self_diagnosis
 from hindmost.run.set_aside import Parted, parted, spent
@@ -92,7 +92,7 @@ def answer(study: Study) -> documents.Measure:
     threshold = totals.whole["latency"].quantile(OWNED)
     owner = _owner(runs, threshold)
     host = study.manifest["host"]
-    proof = proof_of(stored, plan)
+    proof = compare_captures(stored, plan)
     evidence = verdict.Evidence(
         plan, target, runs, decision, owner, host["findings"], again(study), proof, found, made
     )
@@ -133,7 +133,7 @@ def answer(study: Study) -> documents.Measure:
         "by_kind": _by_kind(runs, reasons, plan.middle),
         "throughput": _throughput(plan, runs),
         "saturation": None if full is None else full.document(),
-        "counts": summed([run.counts for run in runs]),
+        "counts": add_counts([run.counts for run in runs]),
         "codes": codes(runs),
         "connections": connections(runs),
         "batches": batches(runs, plan, totals.writes),
@@ -254,7 +254,7 @@ def _by_kind(
     for kind in kinds:
         found[kind] = {
             "latency_us": _estimates([run.kind_values[kind] for run in runs], reasons, about),
-            "counts": summed([run.kind_counts[kind] for run in runs]),
+            "counts": add_counts([run.kind_counts[kind] for run in runs]),
         }
         if kind in codes:
             found[kind]["codes"] = codes[kind]
@@ -305,7 +305,7 @@ def _instance(plan: MeasurePlan, one: InstanceFigures) -> documents.Instance:
             }
             for name, alone in one.alone.items()
         },
-        "counts": summed([one.result["counts"]]),
+        "counts": add_counts([one.result["counts"]]),
         "arrivals": one.arrivals,
         "stamps": one.result.get("stamps"),
         "busy_share": one.busy_share,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from hindmost.plan import MeasurePlan
-from hindmost.run.calm import Refusal, RunCalm, judged
+from hindmost.run.calm import Refusal, RunCalm, find_refusal
 from hindmost.run.figures import RunFigures, Values
 from hindmost.run.text import percent
 from hindmost.run.verdict import Reason, overall
@@ -57,7 +57,7 @@ def over_runs(
     if not looked:
         return None
     good = [calm for calm in looked if calm.refused is None]
-    why = judged(good) if good else _commonest(looked)
+    why = find_refusal(good) if good else _commonest(looked)
     others = list(reasons)
     if any(one.thefts for one in looked):
         said = [name for one in good for name in one.late]

@@ -10,7 +10,7 @@ from hindmost.fleet import HERE, Fleet, Moment
 from hindmost.notes import Note
 from hindmost.plan import MeasurePlan
 from hindmost.progress import counted
-from hindmost.run.calm import RunCalm, judged
+from hindmost.run.calm import RunCalm, find_refusal
 from hindmost.run.capacity import fell_short
 from hindmost.run.figures import RunFigures
 from hindmost.run.limits import SHORT_RUNS
@@ -163,5 +163,5 @@ class Procedure:
         """Whether calm latency is to be had from most runs: then those that were set aside tell something."""
         if 2 * len(calm) < runs:
             return False
-        why = judged(calm)
+        why = find_refusal(calm)
         return why is None or why.code == "few-quiet-spells"
