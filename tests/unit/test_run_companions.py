@@ -77,7 +77,7 @@ def test_one_that_fails_leaves_its_fault_and_is_told_nothing_more(fails):
 def test_one_that_refuses_ends_the_run_and_is_left(fails):
     diary: list[str] = []
     with raises(HostUnfit, "host-unfit"):
-        accompany(companion("a", diary, fails=fails, on_fault="refuse"), companion("b", diary))
+        run_through(companion("a", diary, fails=fails, on_fault="refuse"), companion("b", diary))
     assert diary[-1] == "a left"
 
 
