@@ -229,10 +229,10 @@ def saturation(doc: Measure) -> str:
 def title(doc: Measure) -> str:
     """The percentiles of the latency that decides, in one line."""
     calm = doc.get("calm")
-    isolated = doc.get("decided_on") == "isolated" and calm is not None
-    group = calm["latency_us"] if isolated and calm else doc["latency_us"]
+    use_isolated = doc.get("decided_on") == "isolated" and calm is not None
+    group = calm["latency_us"] if use_isolated and calm else doc["latency_us"]
     found = [f"{name} {numbers.latency(bounds(group, name)[0])}" for name in labels(group) if name != "mean"]
-    return ", ".join(found) + (" isolated" if isolated else "") if found else "no latency"
+    return ", ".join(found) + (" isolated" if use_isolated else "") if found else "no latency"
 
 
 def decided(doc: Measure) -> str:

@@ -102,15 +102,15 @@ def answer(study: Study) -> documents.Measure:
     estimates = {what: _estimates([run.values[what] for run in runs], reasons, plan.middle) for what in WHATS}
     calmly = calm.over_runs(made, reasons, partial(_estimates, about=plan.middle), plan)
     raw = verdict.overall(reasons)
-    isolated = raw != "valid" and calm.decides(calmly, plan)
-    outcome: verdict.Verdict = "valid" if isolated else raw
+    use_isolated = raw != "valid" and calm.decides(calmly, plan)
+    outcome: verdict.Verdict = "valid" if use_isolated else raw
     stands = "" if raw == "valid" else calm.stands(calmly, plan)
     document: documents.Measure = {
         "schema": "hindmost.measure/1",
         "version": __version__,
         "created": now_utc(),
         "verdict": outcome,
-        "decided_on": "isolated" if isolated else "latency",
+        "decided_on": "isolated" if use_isolated else "latency",
         "headline": verdict.headline(outcome, causes, _figures(estimates["latency"], plan), stands),
         "reasons": [reason.document() for reason in reasons],
         "causes": [cause.document() for cause in causes],

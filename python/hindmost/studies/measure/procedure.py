@@ -145,8 +145,8 @@ class Procedure:
         # Another rule has a budget of its own: it knows better what a run is worth to it.
         budget = spent(len(short), len(aside), self.plan) if self._by_plan else None
         reason = budget.text if budget else None
-        isolated = self._by_plan and self.plan.decide_on == "isolated" and any(one.thefts for one in calm)
-        if (reason or isolated) and self._calm_counts(calm, len(short) + len(aside)):
+        use_isolated = self._by_plan and self.plan.decide_on == "isolated" and any(one.thefts for one in calm)
+        if (reason or use_isolated) and self._calm_counts(calm, len(short) + len(aside)):
             if reason:
                 budget = spent(len(short), len(aside), self.plan, calm=True)
                 reason = budget.text if budget else None
