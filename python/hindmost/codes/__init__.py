@@ -1,7 +1,7 @@
-"""All message codes: what each means and what to do.
+"""All message codes, with their meaning and the action to take.
 
 A code names a kind of problem, not a place in the code. Codes are stable: programs may depend on them. The
-sentence that a person reads is written where the problem is found, and may change at any time.
+sentence that a person reads is written where the problem is detected, and may change at any time.
 ``docs/reference/messages.md`` is generated from these tables.
 """
 
@@ -14,6 +14,6 @@ __all__ = ["CODES", "Code"]
 
 CODES: dict[str, Code] = {}
 for _table in (clones, colocation, common, fleet, plan, run, statistics, studies, trace):
-    if _twice := CODES.keys() & _table.CODES.keys():
-        raise AssertionError(f"codes defined twice: {sorted(_twice)}")
+    if _duplicates := CODES.keys() & _table.CODES.keys():
+        raise AssertionError(f"codes defined twice: {sorted(_duplicates)}")
     CODES.update(_table.CODES)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Code(NamedTuple):
-    """What a code means, and what to do about it."""
+    """Meaning of a code and the action to take."""
 
     meaning: str
     action: str

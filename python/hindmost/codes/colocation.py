@@ -1,4 +1,4 @@
-"""Codes of co-location, harvesting and Kubernetes."""
+"""Codes about co-location, harvesting and Kubernetes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from hindmost.codes.code import Code
 _STOP_OTHERS = "Stop other programs (`top -H -o %CPU`), then repeat."
 
 CODES: dict[str, Code] = {
-    # Profiles and what is asked of them
+    # Profiles and predictions
     "other-processor": Code(
         "A profile was measured on another kind of processor, so its losses do not apply here.",
         "Profile all programs on the same kind of machine.",
@@ -17,48 +17,48 @@ CODES: dict[str, Code] = {
         "Profile the server again with `--probe` and `--probe-address`.",
     ),
     "shared-counter": Code(
-        "The program counts its work in a file or by requests, so two copies cannot be told apart.",
+        "The program counts its work in a file or in requests, so two copies cannot be counted separately.",
         "Use a program that prints a line for each unit of work, or, for a server,"
         " `hindmost colocate predict --measure`.",
     ),
-    "few-programs": Code("There are too few programs to learn from.", "Measure more programs."),
+    "few-programs": Code("There are too few programs to fit the model.", "Measure more programs."),
     "no-free-processor": Code(
         "The server uses every processor, so none is left for jobs.",
-        "Give the server fewer processors, or run the job under `hindmost colocate supervise`.",
+        "Restrict the server to fewer processors, or run the job under `hindmost colocate supervise`.",
     ),
     "missing-axes": Code(
         "The profiles lack figures for some stressors, so the answer is uncertain.",
         "Profile both programs with the same `--stressors` and a longer `--budget`.",
     ),
     "no-losses": Code(
-        "Too few windows were usable next to any stressor, so the losses are unknown.", _STOP_OTHERS
+        "Too few windows with a stressor were usable, so the losses are unknown.", _STOP_OTHERS
     ),
     "undecided-axes": Code(
-        "Next to some stressors the program may lose nothing or much.", "Use a longer `--budget`."
+        "With some stressors, the intervals range from no loss to a large loss.", "Use a longer `--budget`."
     ),
     "noisy-profile": Code(
-        "The losses in a profile span from nothing to all, so nothing follows from them.",
+        "The intervals of the losses range from nothing to everything, so they support no prediction.",
         "Use a longer `--budget`, or a quieter host.",
     ),
     "no-server-latency": Code(
-        "The server's profile has no latency, so its percentiles follow from its rate alone.",
+        "The server's profile has no latency, so its percentiles are derived from its rate alone.",
         "Profile the server with `--probe` and `--probe-address`.",
     ),
     "sum-of-jobs": Code(
-        "A job may run next to the server alone, but not together with the jobs before it.",
-        "Run it under `hindmost colocate supervise`, or put it first.",
+        "The job may share the server's machine on its own, but not together with the jobs listed before it.",
+        "Run it under `hindmost colocate supervise`, or list it first.",
     ),
     "different-placements": Code(
-        "The two profiles were measured with different placements of the processors.",
+        "The two profiles were measured on different pairs of processors.",
         "Profile both programs with the same `--cpu` and `--other`.",
     ),
     "high-violation-rate": Code(
-        "The known pairs are too few to promise so low a rate of violations, so the bound answers.",
+        "There are too few measured pairs to guarantee this violation rate, so the upper bound is used.",
         "Measure more pairs, or accept a higher `--violations`.",
     ),
     # Programs under measurement
     "program-ended": Code(
-        "A program ended while it was being measured.", "Run the command by itself and look at its exit code."
+        "A program ended while it was being measured.", "Run the command on its own and check its exit code."
     ),
     "program-not-started": Code("The operating system refused to start a program.", "Check its permissions."),
     "few-units": Code(
@@ -66,36 +66,38 @@ CODES: dict[str, Code] = {
         "Print a line for each unit and flush it, or use `--work cpu` or `--counter`.",
     ),
     "short-run": Code(
-        "One run of the program is so short that starting it takes most of the time.", "Give it more work."
+        "One run of the program is so short that start-up dominates its time.", "Give each run more work."
     ),
-    "long-run": Code("One run of the program takes too long to be a unit.", "Give it less work."),
+    "long-run": Code(
+        "One run of the program is too long to count as a unit of work.", "Give each run less work."
+    ),
     # Windows
     "few-windows": Code("Too few measurement windows were usable.", _STOP_OTHERS),
     "no-window-percentile": Code(
-        "Latency next to the jobs could not be measured in enough windows.",
+        "Too few windows yielded the server's latency with the jobs running.",
         "Use a longer `--budget` or a quieter host.",
     ),
     "few-requests": Code(
         "A window contains too few requests for this percentile.", "Use a longer window or a higher rate."
     ),
     "mixed-placements": Code(
-        "The hypervisor moved the processors between windows, so the figures mix placements.",
+        "The hypervisor moved the processors between windows, so the figures mix several placements.",
         "Repeat the measurement, or use a host with pinned processors.",
     ),
     "clock-changed": Code(
-        "A processor's clock frequency changed during some windows, which were excluded.",
-        "Fix the frequency if too few windows remain.",
+        "A processor's clock frequency changed during some windows. These windows were excluded.",
+        "Fix the clock frequency if too few windows remain.",
     ),
     "children-not-counted": Code(
         "The CPU time of child processes is not counted because perf_event_open is refused.",
         "Set `kernel.perf_event_paranoid` to 2 or lower.",
     ),
     "ordinary-threads": Code(
-        "The stressors did not run in real time, so windows vary more.",
+        "The stressors ran without real-time priority, so windows vary more.",
         "Allow SCHED_FIFO, or use a longer `--budget`.",
     ),
     # Stressors and cores
-    "core-disturbed": Code("Other programs disturbed every measurement of this core.", _STOP_OTHERS),
+    "core-disturbed": Code("Other programs interfered with every measurement of this core.", _STOP_OTHERS),
     "core-shared": Code(
         "Another guest of this host used the same core in every measurement.",
         "Repeat later, or measure another processor with `--cpu`.",
@@ -113,13 +115,14 @@ CODES: dict[str, Code] = {
     "ruler-processor": Code(
         "A stressor cannot run on this processor.", "Use a processor that this process may run on."
     ),
-    "ruler-busy": Code("The host was too busy for a single undisturbed burst.", _STOP_OTHERS),
+    "ruler-busy": Code("The host was too busy for a single burst without interference.", _STOP_OTHERS),
     # Supervision
     "needs-probe": Code(
-        "This needs a probe: a log reports latency too late.", "Give an address for the probe."
+        "This command needs a probe because an access log reports latency too late.",
+        "Specify an address for the probe.",
     ),
     "job-contains-server": Code(
-        "The job's process tree contains the server or this command.", "Name the batch job's own process."
+        "The job's process tree contains the server or this command.", "Specify the batch job's own process."
     ),
     "fast-forks": Code(
         "A process creates children faster than they can be moved into a control group.", "Repeat later."
@@ -128,55 +131,63 @@ CODES: dict[str, Code] = {
         "The kernel refused to move a process into a control group.", "Run the command as root."
     ),
     "budget-used": Code(
-        "Most of the slow requests that this window may have were used, so the job was cut.", "Nothing."
+        "Most of the slow requests allowed in this window have occurred, so the job's share was cut.",
+        "Nothing to do.",
     ),
     "budget-spent": Code(
-        "The slow requests that this window may have were nearly all used, so the job was paused.", "Nothing."
+        "Nearly all slow requests allowed in this window have occurred, so the job was paused.",
+        "Nothing to do.",
     ),
-    "promise-broken": Code("A window broke the promise, so the job was paused.", "Nothing."),
-    "quiet-windows": Code("Enough windows were well within the promise, so the job got more.", "Nothing."),
+    "promise-broken": Code("A window exceeded the latency limit, so the job was paused.", "Nothing to do."),
+    "quiet-windows": Code(
+        "Latency stayed well below the limit for several windows, so the job's share was raised.",
+        "Nothing to do.",
+    ),
     # Kubernetes
     "server-would-lose": Code(
-        "A server on the node would lose more than it may next to this job.", "Place the job elsewhere."
+        "This job would slow a server on the node by more than the limit.", "Place the job elsewhere."
     ),
     "loss-unknown": Code(
-        "The profiles cannot tell what a server on the node would lose, and the extender is strict.",
+        "The profiles do not predict how much a server on the node would lose, and the extender is strict.",
         "Profile the server and the job on the same kind of machine.",
     ),
     "little-headroom": Code(
         "The node's primary tenant leaves fewer cores than the pod requests.", "Place the pod elsewhere."
     ),
     "bad-share": Code(
-        "A label or annotation of the node is not a share.", "Write it as a share, like `0.5` or `50%`."
+        "A label or annotation of the node is not a valid share.", "Write a share such as `0.5` or `50%`."
     ),
     "bad-question": Code(
-        "The request is not one that kube-scheduler sends to an extender.",
+        "The request is not a valid extender request of kube-scheduler.",
         "Check the scheduler's `extenders` configuration.",
     ),
-    "judge-failed": Code("The extender failed to answer.", "Look at its log and its input files."),
+    "judge-failed": Code("The extender failed to answer.", "Check the extender's log and input files."),
     # Harvesting
     "few-readings": Code(
-        "The traces have too few usable readings for this.", "Record longer traces, or use a longer `--slot`."
+        "The traces have too few usable readings.", "Record longer traces, or use a longer `--slot`."
     ),
     "no-whole-trace": Code(
-        "Too much of every trace is missing to tell a pattern.",
+        "Every trace has too many gaps to show a pattern.",
         "Check the clocks of the servers, or use a longer `--slot`.",
     ),
-    "no-owner": Code("No server that has a trace belongs to a tenant.", "List the servers in `tenants.csv`."),
+    "no-owner": Code("No server with a trace belongs to a tenant.", "List the servers in `tenants.csv`."),
     "too-many-slots": Code(
-        "Readings spread over so long a time that one of their clocks must be wrong.",
+        "The readings span so much time that a server's clock must be wrong.",
         "Correct the times, or set `--slot`.",
     ),
     "no-reimages": Code(
-        "No tenant was ever reimaged, so no block can be lost.", "Add a column `reimages` to `tenants.csv`."
+        "No tenant has any reimages, so no block can be lost.", "Add a column `reimages` to `tenants.csv`."
     ),
-    "no-class": Code("No tenant has a class.", "Classify traces with fewer gaps."),
-    "harvest-document": Code("The simulator cannot read this setting.", "Correct the setting."),
+    "no-class": Code("No tenant could be classified.", "Record traces with fewer gaps."),
+    "harvest-document": Code("The simulator cannot parse this setting.", "Correct the setting."),
     "harvest-shape": Code("The traces do not fill the matrix of tenants and slots.", "Report this as a bug."),
-    "harvest-short": Code("The traces are too short to have a pattern.", "Record longer traces."),
-    "harvest-range": Code("A setting of the simulator is outside its range.", "Use a value in the range."),
-    "harvest-long": Code(
-        "The simulation would take more time than was recorded.", "Set fewer days, or record longer traces."
+    "harvest-short": Code("The traces are too short to show a pattern.", "Record longer traces."),
+    "harvest-range": Code(
+        "A setting of the simulator is outside its range.", "Use a value within the range."
     ),
-    "harvest-nothing": Code("There is no tenant or no server.", "Classify more traces."),
+    "harvest-long": Code(
+        "The simulated period is longer than the recorded traces.",
+        "Simulate fewer days, or record longer traces.",
+    ),
+    "harvest-nothing": Code("The input has no tenants or no servers.", "Classify more traces."),
 }

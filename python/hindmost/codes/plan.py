@@ -1,4 +1,4 @@
-"""Codes of options, plans, workloads, targets, settings, designs and packet captures."""
+"""Codes about options, plans, workloads, targets, settings, designs and packet captures."""
 
 from __future__ import annotations
 
@@ -7,74 +7,87 @@ from hindmost.codes.code import Code
 CODES = {
     # The command line
     "root-not-needed": Code(
-        "A server at a URL is measured as root, which takes none of root's rights.",
+        "The command runs as root, but measuring a server at a URL needs no root rights.",
         "Run the command as an ordinary user.",
     ),
     "output-closed": Code(
-        "The reader of standard output closed it early.", "Nothing; read all of it if needed."
+        "The reader of standard output closed it early.",
+        "Nothing to do. Read to the end if you need the whole output.",
     ),
-    "cannot-listen": Code("An address cannot be listened at.", "Choose another address or port."),
-    # Servers that are started
-    "server-failed": Code("The server ended before it was ready.", "See its log; run its command by hand."),
+    "cannot-listen": Code("The program cannot listen on this address.", "Choose another address or port."),
+    # Servers that Hindmost starts
+    "server-failed": Code(
+        "The server ended before it was ready.", "Check its log, and run its command by hand."
+    ),
     "ready-timeout": Code(
         "The server did not become ready in time.",
-        "See its log, or raise ready.timeout_s in the target file.",
+        "Check its log, or raise ready.timeout_s in the target file.",
     ),
     "ready-command-failed": Code(
         "The command that checks whether the server is ready failed.", "Run it by hand."
     ),
     "no-free-port": Code(
-        "No port can be bound at this address.", "Use an address of this machine, or name a port."
+        "No port can be bound at this address.", "Use an address of this machine, or specify a port."
     ),
-    # Servers that run already
-    "unreachable": Code("The server's host cannot be reached.", "Check the address, routes and firewalls."),
-    "hung-up": Code("The server closed the connection without an answer.", "See the server's log."),
+    # Servers that already run
+    "unreachable": Code(
+        "The server's host cannot be reached.", "Check the address, the routes and the firewalls."
+    ),
+    "hung-up": Code("The server closed the connection without an answer.", "Check the server's log."),
     "wrong-protocol": Code(
-        "The server does not speak the protocol that the target names.", "Name the protocol that it speaks."
+        "The server does not speak the target's protocol.", "Specify the protocol that the server speaks."
     ),
-    "server-not-ready": Code("The server answers that it is not ready.", "Wait for it, or see its log."),
+    "server-not-ready": Code("The server reports that it is not ready.", "Wait for it, or check its log."),
     "request-refused": Code(
-        "The server answers the request with an error or a miss.", "Request something that it serves."
+        "The server replies to the request with an error or a miss.", "Request something that it serves."
     ),
-    "login-refused": Code("The server refuses the login.", "Give `--user`, `--password` and `--database`."),
+    "login-refused": Code(
+        "The server refused the login.", "Specify `--user`, `--password` and `--database`."
+    ),
     "second-connection-refused": Code(
-        "The server accepted one connection and refused the next.", "Check its limit of connections."
+        "The server accepted one connection and refused the next.", "Check the server's connection limit."
     ),
     # Plans
     "unset-variable": Code("An environment variable is not set.", "Export the variable."),
     "untrusted-reference": Code(
-        "A stored study would send a variable or a file of this host, or run a program of its own.",
-        "Look at what it names; repeat the command with --yes if you trust whoever made the study.",
+        "A stored study would send a variable or file of this host to a server, or run its own program.",
+        "Check the names in the message. If you trust the author of the study, repeat the command with `--yes`.",
     ),
     "secret-not-stored": Code(
-        "A study does not store secrets, so that another process cannot use this one.",
-        "Name a secret as env:NAME or file:PATH when a study begins.",
+        "A study does not store secrets, so another process cannot use this secret.",
+        "Specify secrets as `env:NAME` or `file:PATH` when you start a study.",
     ),
     "unmeasured-percentile": Code(
-        "A limit names a percentile that is not measured.", "Add it to `--quantiles`."
+        "A limit refers to a percentile that is not measured.", "Add it to `--quantiles`."
     ),
-    "unreachable-limit": Code("A limit can never be met.", "Change the limit, or what it depends on."),
+    "unreachable-limit": Code(
+        "A limit can never be met.", "Change the limit, or the options that it depends on."
+    ),
     "short-trace": Code(
         "A trace of arrivals is shorter than a run.", "Shorten the run, lower the rate, or repeat the trace."
     ),
     # Requests that another tool wrote
     "other-host": Code(
-        "A request in a file goes to another host than most.", "Measure that host in a study of its own."
+        "A request in a file goes to a different host than most.", "Measure that host in a separate study."
     ),
     "requests-left-out": Code(
-        "Some requests in a file cannot be sent as they are, and are left out.",
-        "See what is left with `hindmost workload FILE`.",
+        "Some requests in a file cannot be sent unchanged and are left out.",
+        "List the remaining requests with `hindmost workload FILE`.",
     ),
     "requests-counted-together": Code(
-        "Requests have more names than results can keep apart, so they are counted by method.",
-        'Give them fewer names: "name" in the workload file.',
+        "There are too many request names to report separately, so requests are counted by method.",
+        'Use fewer values of "name" in the workload file.',
     ),
     # Designs of experiments
     "design-too-large": Code(
-        "A design has more cells than can be run.", "Use fewer factors, or screen them first."
+        "The design has too many cells.", "Use fewer factors, or screen the factors first."
     ),
-    "too-few-runs": Code("The runs are too few for the design.", "Allow more runs, or fewer factors."),
-    "unused-level": Code("No allowed cell has this level of a factor.", "Remove the level, or forbid less."),
-    "inestimable-effect": Code("The cells cannot tell an effect from others.", "Allow more runs."),
-    "forbidden-control": Code("The control is a forbidden combination.", "Name another control."),
+    "too-few-runs": Code("There are too few runs for the design.", "Allow more runs, or fewer factors."),
+    "unused-level": Code(
+        "No allowed cell has this level of a factor.", "Remove the level, or forbid fewer combinations."
+    ),
+    "inestimable-effect": Code(
+        "The design's cells cannot separate an effect from others.", "Allow more runs."
+    ),
+    "forbidden-control": Code("The control is a forbidden combination.", "Choose another control."),
 }

@@ -1,16 +1,18 @@
-"""Codes of runs: verdict reasons, notes, and why a run does not count."""
+"""Codes about runs: reasons of verdicts, notes, and why a run is excluded."""
 
 from __future__ import annotations
 
 from hindmost.codes.code import Code
 
-_QUIETER = "Use a quieter machine, or give server and clients CPUs of their own; see `hindmost host doctor`."
-_CLIENTS = "Lower the rate, or use more clients, each with a CPU of its own."
+_QUIETER = (
+    "Use a quieter machine, or give the server and the clients their own CPUs. See `hindmost host doctor`."
+)
+_CLIENTS = "Lower the rate, or use more clients, each on its own CPU."
 
 CODES = {
     # Verdict reasons: interference on this machine
-    "excluded-runs": Code("Runs do not count because of interference; they are kept and shown.", _QUIETER),
-    "steal-time": Code("The hypervisor took CPU time from the server or a client.", _QUIETER),
+    "excluded-runs": Code("Runs were excluded because of interference. They are kept and shown.", _QUIETER),
+    "steal-time": Code("The hypervisor took CPU time from the server or from a client.", _QUIETER),
     "run-delay": Code("A client waited for its CPU while other threads used it.", _QUIETER),
     "context-switches": Code("The kernel took a spinning client off its CPU too often.", _QUIETER),
     "throttled": Code(
@@ -25,56 +27,62 @@ CODES = {
         "Change the setting.",
     ),
     "settings-left": Code(
-        "Settings of this machine were still changed when the study began.",
+        "An earlier command had left settings of this machine changed when the study began.",
         "Restore them with `hindmost host knobs restore`.",
     ),
     # Verdict reasons: the clients
-    "late-sends": Code("Requests were sent late, which accounts for more than 10 % of a latency.", _CLIENTS),
+    "late-sends": Code(
+        "Requests were sent late, and send delay is more than 10 % of a percentile.", _CLIENTS
+    ),
     "arrivals-differ": Code("Actual send times deviate from the requested arrival process.", _CLIENTS),
     "schedule-differs": Code(
-        "The engine scheduled requests by another arrival process than requested.",
-        "Check that engine and package have the same version, then report a bug.",
+        "The engine's schedule deviates from the requested arrival process.",
+        "Check that the engine and the package have the same version, then report a bug.",
     ),
-    "client-busy": Code(
-        "A client worked so much of the time that its own queue can delay requests.", _CLIENTS
+    "client-busy": Code("A client is so busy that requests may wait in its own queue.", _CLIENTS),
+    "client-reads-slowly": Code(
+        "Replies filled a client's receive buffer before the client read them.", _CLIENTS
     ),
-    "client-reads-slowly": Code("Replies filled a client's receive buffer before it read them.", _CLIENTS),
     "sleeping-clients": Code(
         "Clients sleep between sends instead of spinning, which adds send delay.",
         "Use fewer clients than CPUs, so that each can spin.",
     ),
     "slow-client": Code(
-        "One client measures higher latency than the others.", "Check its link and its load."
+        "One client measures higher latency than the others.", "Check that client's link and load."
     ),
     "dominant-client": Code(
-        "One client contributes most of the slowest requests.",
-        "Use the means per client, not the merged ones.",
+        "Most of the slowest requests belong to one client.",
+        "Use the mean of the clients' percentiles, not the merged percentiles.",
     ),
     "worker-active": Code(
-        "The process that talks to the controller was active while its host measured.",
-        "Use `--fleet` with workers of Hindmost's own.",
+        "A load host's control process was active while the host measured.",
+        "Use `--fleet` with workers that Hindmost starts.",
     ),
     # Verdict reasons: the server
     "rate-not-reached": Code(
         "Fewer requests were sent and answered in time than requested.",
-        "Lower the rate, or find the highest one with `--find-rate`.",
+        "Lower the rate, or find the highest sustainable rate with `--find-rate`.",
     ),
     "server-stalled": Code(
-        "The server answered no connection for a while, then all of them.", "Look at its log at that time."
+        "The server answered on no connection for a while, then on all of them.",
+        "Check the server's log at that time.",
     ),
     "unanswered": Code(
         "Requests timed out or could not be sent; their latency counts as infinite.",
-        "Lower the rate, or look at the server's log.",
+        "Lower the rate, or check the server's log.",
     ),
-    "errors": Code("The server answered requests with errors.", "Look at the server's log."),
+    "errors": Code("The server answered requests with errors.", "Check the server's log."),
     "unreadable-replies": Code(
-        "The server sent what is no reply, or what no request had asked for.",
-        "Look at the first bytes, and at the server's log.",
+        "The server sent data that is no valid reply, or replies without a request.",
+        "Check the first bytes and the server's log.",
     ),
-    "misses": Code("The server did not have what was requested.", "Request what exists, or add memory."),
-    "not-steady": Code("Latency was still changing when the warm-up had to end.", "Use a longer `--warmup`."),
+    "misses": Code(
+        "The server did not have the requested keys or pages.",
+        "Request existing items, or give the server more memory.",
+    ),
+    "not-steady": Code("Latency was still changing at the end of the warm-up.", "Use a longer `--warmup`."),
     "above-calibration": Code(
-        "Latencies exceed the range that the calibration found.", "Use a longer `--warmup`."
+        "Latencies exceed the range found by the calibration.", "Use a longer `--warmup`."
     ),
     "server-reads-slowly": Code(
         "The server reads requests more slowly than they arrive.", "Lower the rate, or use more connections."
@@ -84,64 +92,69 @@ CODES = {
         "Give the server more threads, or use fewer connections.",
     ),
     "dropped-connections": Code(
-        "The kernel dropped connections because an accept queue was full.", "Use a longer accept queue."
+        "The kernel dropped connections because an accept queue was full.",
+        "Make the accept queue longer (`listen` backlog and net.core.somaxconn).",
     ),
     "connection-per-request": Code(
         "The server closes each connection after its reply, so latency includes connecting.",
         "Enable keep-alive, unless users connect for each request.",
     ),
     "reconnections": Code(
-        "The server closed connections during the load.", "Let the server keep connections open."
+        "The server closed connections during the load.", "Configure the server to keep connections open."
     ),
     "uneven-connections": Code(
-        "Requests were not spread evenly over a worker's connections.", "Report a bug with the manifest."
+        "A worker did not spread requests evenly over its connections.", "Report a bug with the manifest."
     ),
     # Verdict reasons: the network
     "retransmissions": Code(
         "TCP segments of the clients' connections were retransmitted.", "Find out which device drops packets."
     ),
     "other-retransmissions": Code(
-        "TCP segments were retransmitted in the same network namespace, it is not known by whom.",
+        "TCP segments were retransmitted in the same network namespace, by an unknown process.",
         "Find out which device drops packets.",
     ),
     # Verdict reasons: the sample
     "wide-intervals": Code("Intervals are wider than the requested precision.", "Add runs."),
-    "quick-look": Code("A quick look has few short runs, so its intervals are wide.", "Leave out `--quick`."),
+    "quick-look": Code("`--quick` makes few short runs, so intervals are wide.", "Leave out `--quick`."),
     "few-samples": Code(
-        "A run has too few requests above a percentile.",
+        "Runs have too few requests above a percentile.",
         "Use longer runs, a higher rate or lower percentiles.",
     ),
-    "two-states": Code("Runs form two groups with different latency.", "Look at the chart of runs."),
+    "two-states": Code("Runs form two groups with different latency.", "See the chart of runs."),
     "drift": Code("Latency changes with the order of runs.", "Repeat later; see `hindmost host doctor`."),
     # Verdict reasons: the method
     "not-restarted": Code(
-        "The server was not restarted between runs, so hysteresis cannot be seen.", "Let Hindmost start it."
+        "The server was not restarted between runs, so hysteresis cannot be detected.",
+        "Let Hindmost start the server.",
     ),
     "closed-loop": Code(
         "A closed loop waits for replies before it sends, so it understates the tail.",
         "Leave out `--closed`.",
     ),
     # Verdict reasons: time stamps and packet capture
-    "no-time-stamps": Code("There are no kernel time stamps, so no wire latency.", "Use `--verify-wire`."),
+    "no-time-stamps": Code(
+        "There are no kernel time stamps, so there is no wire latency.", "Use `--verify-wire`."
+    ),
     "clock-steps": Code(
-        "The time of day was set during the measurement.", "Let the time daemon slew the clock."
+        "The system clock was set during the measurement.", "Configure the time daemon to slew the clock."
     ),
-    "no-capture": Code(
-        "Packets could not be captured.", "Do what the hint says, or leave out `--verify-wire`."
-    ),
+    "no-capture": Code("Packets could not be captured.", "Follow the hint, or leave out `--verify-wire`."),
     "capture-incomplete": Code(
-        "A packet capture lacks packets or requests, so it proves nothing.",
+        "A packet capture lacks packets or requests, so it is no evidence.",
         "Use a lower rate or shorter runs.",
     ),
     "capture-differs": Code(
-        "A latency does not differ from the packet capture's by a constant.", "Use the wire latency."
+        "The difference between measured latency and the packet capture's is not constant.",
+        "Use the wire latency.",
     ),
     # Why there is no isolated latency
-    "shared-cpus": Code("A client may run on the server's CPUs.", "Give each CPUs of its own."),
+    "shared-cpus": Code(
+        "A client is allowed to run on the server's CPUs.", "Give the clients and the server separate CPUs."
+    ),
     "unknown-server-cpus": Code("The server's CPUs are not known.", "Measure on the server's own machine."),
-    "no-sentinel": Code("Nothing watched the server's CPUs.", "Use `--sentinel auto`."),
+    "no-sentinel": Code("No sentinel watched the server's CPUs.", "Use `--sentinel auto`."),
     "uncertain-interference": Code(
-        "It is not certain whether the sentinel's waits were interference, and it matters.",
+        "It is uncertain whether the sentinel's waits were interference, and the result depends on it.",
         "Give the sentinel real-time priority (root, or CAP_SYS_NICE).",
     ),
     "cpu-neighbors": Code(
@@ -151,49 +164,51 @@ CODES = {
         "There were more interruptions than could be recorded.", "Use a quieter machine or shorter runs."
     ),
     "clock-mismatch": Code(
-        "The sentinel's clock does not cover the measurement.", "Run clients and server on one machine."
+        "The sentinel did not record the whole measurement.", "Run the clients and the server on one machine."
     ),
-    "empty-sample": Code("A run answered no request.", "Look at the server's log."),
+    "empty-sample": Code("No request of a run was answered.", "Check the server's log."),
     "unknown-cpu-time": Code(
-        "The server's CPU time is not known.", "Measure a server on this machine whose process can be seen."
+        "The server's CPU time is not known.",
+        "Measure a server on this machine, with rights to see its process.",
     ),
     "high-utilization": Code(
-        "The server is so busy that backlogs from interruptions hardly drain.", "Use a lower rate."
+        "The server is so busy that the backlog after an interruption hardly drains.", "Use a lower rate."
     ),
     "few-counted-requests": Code("Too few requests are free of interference.", "Use a quieter machine."),
-    "few-quiet-spells": Code("Too few spells are free of interference.", "Make more or longer runs."),
+    "few-quiet-spells": Code("Too few periods are free of interference.", "Make more or longer runs."),
     "dependent-interruptions": Code(
-        "Interruptions follow the server's own work.", "Lift its quota, or move other work off its CPUs."
+        "Interruptions depend on the server's own work.",
+        "Remove its CPU quota, or move other work off its CPUs.",
     ),
-    # Limits that stay undecided
+    # Undecided limits
     "limit-in-interval": Code("The interval of a figure includes the limit.", "Add runs."),
-    "no-interval": Code("Too few runs for an interval.", "Add runs."),
+    "no-interval": Code("There are too few runs for an interval.", "Add runs."),
     "unmeasured-request": Code(
-        "No run has a request of the name in a limit.", "Write the name as results show it."
+        "No run has a request with the name used in a limit.", "Write the name as it appears in the results."
     ),
-    "beyond-limit": Code("A lower percentile is beyond the limit already.", "None needed."),
+    "beyond-limit": Code("A lower percentile already exceeds the limit.", "Nothing to do."),
     "no-isolated-latency": Code(
-        "A limit or objective needs isolated latency, which is not known here.", "Do what the hint says."
+        "A limit or objective needs isolated latency, which is unknown here.", "Follow the hint."
     ),
-    # Steps of a search for a rate
-    "holds": Code("All intervals are below their limits.", "None needed."),
-    "fails": Code("An interval is above its limit.", "None needed."),
+    # Steps of a search for the highest rate
+    "holds": Code("All intervals are below their limits.", "Nothing to do."),
+    "fails": Code("An interval is above its limit.", "Nothing to do."),
     "undecided": Code("An interval still includes its limit after all runs.", "Allow more runs."),
-    "disturbed-runs": Code("Interference disturbed too many runs.", _QUIETER),
+    "disturbed-runs": Code("Too many runs were excluded because of interference.", _QUIETER),
     # Runs and studies
-    "server-died": Code("The server ended during a run.", "Start it by hand to see why."),
+    "server-died": Code("The server ended during a run.", "Start the server by hand to see why."),
     "cannot-trace": Code("The server cannot be traced from here.", "Leave out `--trace`."),
     "part-of-study": Code(
-        "The folder is a part of a larger study.", "Resume the larger study, as the hint says."
+        "The folder is a part of a larger study.", "Resume the larger study with the command in the hint."
     ),
     "repeats-spent": Code(
-        "As many runs were repeated because of interference as may be.",
-        "Use a quieter machine, or `--remake`.",
+        "Interference affected more runs than may be repeated.",
+        "Use a quieter machine, or raise `--remake`.",
     ),
-    "keys-removed": Code("The workload stores keys, and removes them after each run.", "None needed."),
+    "keys-removed": Code("The workload stores keys, and removes them after each run.", "Nothing to do."),
     "keys-kept": Code("The workload stores keys, and leaves them on the server.", "Set `clean_up` to true."),
     "keys-left": Code("Stored keys may still be on the server.", "Run `hindmost load --clean-up STUDY`."),
     "fixed-option": Code(
-        "An option cannot change when a study is resumed.", "Leave it out, or start a new study."
+        "An option differs from the study that is resumed.", "Leave it out, or start a new study."
     ),
 }
