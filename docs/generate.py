@@ -20,9 +20,9 @@ ROOT = Path(__file__).parents[1]
 def cli_page() -> str:
     """Reference of the command line: what ``--help`` says, verb by verb."""
     parts = ["# Command line\n\nGenerated from `hindmost --help` by `docs/generate.py`; do not edit.\n"]
-    from hindmost.cli.verbs import every
+    from hindmost.cli.verbs import all_commands
 
-    verbs = [(), *every()]
+    verbs = [(), *all_commands()]
     for words, said in zip(verbs, _said(verbs), strict=True):
         command = " ".join(("hindmost", *words))
         parts.append(f"## {command}\n\n```console\n$ {command} --help\n{said}\n```\n")

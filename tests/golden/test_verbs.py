@@ -14,16 +14,16 @@ from rows import each_row
 
 from hindmost.cli import main
 from hindmost.cli.parser import parser
-from hindmost.cli.verbs import RENAMED, VERBS, every, following, home
+from hindmost.cli.verbs import RENAMED, VERBS, all_commands, list_subcommands, locate_function
 
 ROOT = Path(__file__).parents[2]
 HIDDEN = {verb.name for verb in VERBS if verb.hidden}
-LEAVES = [words for words in every() if " ".join(words) not in following()]
+LEAVES = [words for words in all_commands() if " ".join(words) not in list_subcommands()]
 
 
 @each_row("words", LEAVES, ids=" ".join)
 def test_every_verb_has_its_function_in_its_file(words):
-    module, _, name = home(words).partition(":")
+    module, _, name = locate_function(words).partition(":")
     assert callable(getattr(import_module(module), name))
 
 
@@ -31,7 +31,7 @@ def test_every_file_of_a_verb_is_in_the_table():
     folder = ROOT / "python/hindmost/cli"
     files = {
         path.relative_to(folder).with_suffix("")
-        for above in following()
+        for above in list_subcommands()
         if above
         for path in folder.joinpath(*above.split()).glob("*.py")
     }
@@ -40,13 +40,13 @@ def test_every_file_of_a_verb_is_in_the_table():
     assert found - helpers == {"/".join(words) for words in LEAVES if len(words) > 1}
 
 
-@each_row("words", [*every()], ids=" ".join)
+@each_row("words", [*all_commands()], ids=" ".join)
 def test_every_verb_is_in_the_reference(words):
     reference = (ROOT / "docs/reference/cli.md").read_text(encoding="utf-8")
     assert f"\n## hindmost {' '.join(words)}\n" in reference, "make golden writes it anew"
 
 
-@each_row("words", [*every()], ids=" ".join)
+@each_row("words", [*all_commands()], ids=" ".join)
 def test_examples_are_of_their_verb(words):
     verbs = VERBS
     for word in words:
@@ -60,7 +60,7 @@ def test_examples_are_of_their_verb(words):
 @each_row(("old", "new"), [*RENAMED.items()])
 def test_an_old_name_is_refused_with_the_new_one(old, new, capsys):
     assert_refused([*old.split(), "--help"], capsys, 2, "renamed-command", old=old, new=new)
-    leaves = [words for words in every() if words[-1] not in following()]
+    leaves = [words for words in all_commands() if words[-1] not in list_subcommands()]
     assert any(new.split()[: len(words)] == list(words) for words in (*leaves, ("clone",), ("host", "knobs")))
 
 
@@ -81,7 +81,7 @@ def completions() -> dict[str, str]:
 
 def test_completion_names_every_verb_and_its_options(completions):
     for script in completions.values():
-        for words in every():
+        for words in all_commands():
             assert words[-1] in script or words[0] in HIDDEN
         for option in ("find-rate", "server-cpus", "io_uring", "no-confirm", "utilisation"):
             assert option in script

@@ -12,7 +12,7 @@ import pytest
 
 from hindmost.cli import main
 from hindmost.cli.app import app
-from hindmost.cli.verbs import following
+from hindmost.cli.verbs import list_subcommands
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/guides/*.md"))]
@@ -85,7 +85,7 @@ def options_of(command: str) -> tuple[str, ...]:
     said = words(command)
     names = {word.partition("=")[0] for word in said if word.startswith("-")}
     verb = said[:1]
-    while " ".join(verb) in following():
+    while " ".join(verb) in list_subcommands():
         verb = said[: len(verb) + 1]
     return (*verb, *sorted(names))
 

@@ -112,12 +112,12 @@ def test_a_probe_asks_for_the_path_and_the_host_that_the_url_names():
 
 
 def test_the_usual_verb_is_meant_where_none_is_named():
-    from hindmost.cli.verbs import spelled_out
+    from hindmost.cli.verbs import insert_default
 
-    assert spelled_out(["watch", "merge", "a"]) == ["watch", "merge", "a"]
-    assert spelled_out(["watch", "--help"]) == ["watch", "--help"]
-    assert spelled_out(["watch", "77"]) == ["watch", "start", "77"]
-    assert spelled_out(["measure", "77"]) == ["measure", "77"]
+    assert insert_default(["watch", "merge", "a"]) == ["watch", "merge", "a"]
+    assert insert_default(["watch", "--help"]) == ["watch", "--help"]
+    assert insert_default(["watch", "77"]) == ["watch", "start", "77"]
+    assert insert_default(["measure", "77"]) == ["measure", "77"]
 
 
 def test_the_document_names_the_probe_in_numbers():

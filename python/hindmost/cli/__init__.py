@@ -1,4 +1,4 @@
-"""The command line: one file a verb, each loaded when it is called."""
+"""The command line: one module per command, loaded when the command is called."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from hindmost.exits import Exit
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; returns its exit code and raises nothing."""
+    """Run one command and return its exit code. Raise nothing."""
     try:
         from hindmost.cli.app import run
-    except KeyboardInterrupt:  # loading takes a fifth of a second, in which Ctrl-C means the same
+    except KeyboardInterrupt:  # loading takes about 0.2 s, and Ctrl-C may come during it
         import sys
 
         print(

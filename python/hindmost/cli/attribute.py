@@ -1,4 +1,4 @@
-"""``hindmost attribute``: which factors cause the tail, and what to set."""
+"""``hindmost attribute``: find which factors cause the tail, and the best setting."""
 
 from __future__ import annotations
 
@@ -27,10 +27,15 @@ def attribute(
     ],
     *,
     budget: Annotated[
-        str | None, option(PROCEDURE, "TIME", "Time for all runs, like 30m. It determines design and blocks.")
+        str | None,
+        option(
+            PROCEDURE,
+            "TIME",
+            "Time for all runs, for example 30m. It determines the design and the number of blocks.",
+        ),
     ] = None,
     without: Annotated[
-        str | None, option(PROCEDURE, "NAMES", "Factors to leave out, like 'turbo,huge pages'.")
+        str | None, option(PROCEDURE, "NAMES", "Factors to leave out, for example 'turbo,huge pages'.")
     ] = None,
     remake: Annotated[
         str | None,
@@ -42,31 +47,32 @@ def attribute(
         ),
     ] = None,
     dry_run: Annotated[
-        bool, switch(PROCEDURE, "Print the runs, their duration and their precision; run nothing.")
+        bool,
+        switch(PROCEDURE, "Print the planned runs, their duration and the expected precision, and exit."),
     ] = False,
     no_confirm: Annotated[
-        bool, switch(PROCEDURE, "Do not confirm the recommended setting by new runs.", "--no-confirm")
+        bool, switch(PROCEDURE, "Do not confirm the recommended setting with new runs.", "--no-confirm")
     ] = False,
     apply: Annotated[
         bool, switch(PROCEDURE, "Leave the host in the recommended setting if it is confirmed.")
     ] = False,
     out: Annotated[
-        Path | None, option(OUTPUT, "FOLDER", "Folder of the study. An existing study continues.")
+        Path | None, option(OUTPUT, "FOLDER", "Folder of the study. An existing study is continued.")
     ] = None,
     page: Page = None,
     shared: Shared = False,
     yes: Yes = False,
     json_: Json = False,
-    quiet: Annotated[bool, switch(OUTPUT, "No progress.", "--quiet", "-q")] = False,
+    quiet: Annotated[bool, switch(OUTPUT, "Do not show progress.", "--quiet", "-q")] = False,
 ) -> int:
-    """Find which factors cause the tail, and what to set.
+    """Find which factors cause the tail, and the best setting.
 
-    Runs every combination of the factors' levels (or a fraction of them) at every load, each several times on
-    a fresh server, in random order in blocks; says what each factor and each combination of them does to each
-    quantile; recommends a setting, and confirms it with fresh runs next to the present one. Whatever was
-    changed on this host is put back as it was found.
+    The command runs every combination of the factors' levels, or a fraction of them, at every load. Each
+    combination runs several times on a fresh server, in random order within blocks. The report states the
+    effect of each factor and of each interaction on each quantile. It recommends a setting, which fresh runs
+    compare with the current one. Every change to this host is undone at the end.
     """
-    from hindmost.cli.outcome import refuse_files, tell
+    from hindmost.cli.outcome import print_answer, refuse_files
     from hindmost.cli.progress import Talk
     from hindmost.studies.attribution.resolve import opened, resolve, told_before, untried
     from hindmost.studies.kind import carry_out
@@ -81,4 +87,4 @@ def attribute(
         return Exit.DONE
     folder = opened(plan, before, out)
     shown = carry_out(folder, Talk(quiet=quiet, trust=yes), page, confirm=not no_confirm, apply=apply)
-    return tell(shown, as_json=json_, quiet=quiet, timed=True)
+    return print_answer(shown, as_json=json_, quiet=quiet, timed=True)

@@ -1,4 +1,4 @@
-"""``hindmost compare``: stored studies, targets, levels of a setting, batching, a clone and its original."""
+"""``hindmost compare``: compare studies, targets, levels, batching, or a clone and its original."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
+from hindmost.cli.modes import UNGIVEN, refuse_conflict, select_mode
 from hindmost.cli.options import (
     LOAD,
     OUTPUT,
@@ -17,13 +18,12 @@ from hindmost.cli.options import (
     Page,
     Shared,
     Yes,
+    integer_option,
     keep_private,
     option,
     switch,
-    whole,
 )
-from hindmost.cli.requests import takes
-from hindmost.cli.ways import UNGIVEN, refuse_conflict, way_of
+from hindmost.cli.requests import add_request_options
 from hindmost.errors import UsageError
 from hindmost.run.request import MeasureRequest
 
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     from hindmost.studies.kind import Shown
 
 KINDS = ("comparison", "trial", "batching", "verification")
-"""Kinds of studies that this command makes, and goes on with."""
+"""Kinds of studies that this command creates and continues."""
 
 
 @dataclass(frozen=True, slots=True)
 class Arms:
-    """Options that say what is compared, each None where it is not given."""
+    """Options that select what to compare. Each is None if it is not given."""
 
     live: bool
     set_: str | None
@@ -55,7 +55,7 @@ class Arms:
     occupy: Literal["wall", "cpu"] | None
 
     def given(self) -> dict[str, object]:
-        """The options that were given, by their names on the command line."""
+        """Return the given options by their names on the command line."""
         named = {"set_": "--set", "server_threads": "--server-threads"}
         values = {named.get(name, f"--{name}"): getattr(self, name) for name in self.__slots__}
         return {name: value for name, value in values.items() if value not in UNGIVEN}
@@ -68,12 +68,12 @@ OWN = {
     "--clone": ("--loads", "--server-threads", "--logged", "--occupy"),
     "": ("--margin", "--anyway"),
 }
-"""Options that go with each way to compare; the last is of stored studies."""
+"""Options of each mode; the empty key is the mode for stored studies."""
 UNFIT = {"--set": {"--quick", "--schedule"}, "--batch": {"--quick", "--schedule", "--batching"}}
-"""Options of a measurement that do not go with a way."""
+"""Options of a measurement that a mode does not accept."""
 
 
-@takes(
+@add_request_options(
     MeasureRequest,
     before={"server_cpus": "live", "stamps": "pairs"},
     without=("target", "runs", "precision", "decide_on", "verify_wire"),
@@ -81,7 +81,8 @@ UNFIT = {"--set": {"--quick", "--schedule"}, "--batch": {"--quick", "--schedule"
 def compare(
     asked: MeasureRequest,
     *what: Annotated[
-        str, option(TARGET, "STUDY|TARGET", "Folders of studies, or servers as `measure` takes them.")
+        str,
+        option(TARGET, "STUDY|TARGET", "Folders of studies, or servers in the form that `measure` accepts."),
     ],
     live: Annotated[bool, switch(TARGET, "Measure the targets now, interleaved in random order.")] = False,
     set_: Annotated[
@@ -90,7 +91,7 @@ def compare(
             name="--set",
             group=TARGET,
             metavar="SETTING=LEVELS",
-            help="Compare levels of a setting of the target, the present one first: threads=4,1, or"
+            help="Compare levels of a setting of the target, the current level first: threads=4,1, or"
             " 'socket = \"busy_poll\"=0,10..160'.",
         ),
     ] = None,
@@ -99,62 +100,70 @@ def compare(
         option(
             TARGET,
             "INTERVALS",
-            "Compare intervals at which the client batches requests, like 50us,100us; auto: those that batch"
+            "Compare batching intervals of the client, for example 50us,100us; auto: intervals that batch"
             " 2 to 32 requests. No batching and Nagle's algorithm are always included.",
         ),
     ] = None,
     clone: Annotated[
         str | None,
-        option(TARGET, "CLONE", "Compare a clone (document or application) with the target, its original."),
+        option(TARGET, "CLONE", "Compare a clone (document or application) with its original, the target."),
     ] = None,
     loads: Annotated[
         str | None,
         option(LOAD, "LIST", "With --clone: loads as shares of the capacity. [default: 20%,50%,70%]"),
     ] = None,
     server_threads: Annotated[
-        int | None, whole(TARGET, "Worker threads of both servers with --clone. [default: the document's]")
+        int | None,
+        integer_option(TARGET, "With --clone: worker threads of both servers. [default: the document's]"),
     ] = None,
     logged: Annotated[
         tuple[Path, ...],
         option(
-            PROCEDURE, "STUDY", "With --clone: studies in which its logs were made, for costs at that time."
+            PROCEDURE,
+            "STUDY",
+            "With --clone: studies during which its logs were recorded, for the costs at that time.",
         ),
     ] = (),
     occupy: Annotated[
         Literal["wall", "cpu"] | None,
-        option(PROCEDURE, None, "With --clone: a service takes CPU time, or wall-clock time. [default: cpu]"),
+        option(
+            PROCEDURE,
+            None,
+            "With --clone: whether a service takes CPU time or wall-clock time. [default: cpu]",
+        ),
     ] = None,
     pairs: Annotated[
         int | None,
-        whole(
+        integer_option(
             PROCEDURE,
-            "Runs of each arm that count; may be raised later. [default: as many as can decide;"
+            "Valid runs of each arm; you can raise this later. [default: as many as needed to decide;"
             " 10 with --live]",
         ),
     ] = None,
     margin: Annotated[
-        str | None, option(PROCEDURE, "SHARE", "Ratios within this margin count as equal. [default: 5%]")
+        str | None, option(PROCEDURE, "SHARE", "Treat ratios within this margin as equal. [default: 5%]")
     ] = None,
     by: Annotated[
         str | None,
         option(
             PROCEDURE,
             "FIGURE",
-            "Figure that should be low, mean or a percentile. [default: p99 with --set, mean with --batch]",
+            "Figure to minimise: mean or a percentile. [default: p99 with --set, mean with --batch]",
         ),
     ] = None,
     refine: Annotated[
         int | None,
-        whole(
+        integer_option(
             PROCEDURE,
-            "With --set and numbers: times to try levels between the best and its neighbors. [default: 0]",
+            "With --set and numeric levels: rounds of levels between the best and its neighbors. [default:"
+            " 0]",
         ),
     ] = None,
     keep: Annotated[
         bool,
         switch(
             PROCEDURE,
-            "With --set: leave a host setting at its best level, if that is proven better.",
+            "With --set: leave a host setting at its best level if the runs prove it better.",
             "--keep",
         ),
     ] = False,
@@ -165,26 +174,26 @@ def compare(
             group=OUTPUT,
             metavar="CHANGE",
             negative="",
-            help="Exit with 3 if the whole interval of a change is beyond this, like 'p99>+5%'.",
+            help="Exit with 3 if the whole interval of a change is beyond this limit, for example 'p99>+5%'.",
         ),
     ] = (),
     out: Annotated[
-        Path | None, option(OUTPUT, "STUDY", "Folder of new runs. [default: hindmost-TARGET-TIME]")
+        Path | None, option(OUTPUT, "STUDY", "Folder for new runs. [default: hindmost-TARGET-TIME]")
     ] = None,
     page: Page = None,
     shared: Shared = False,
     yes: Yes = False,
     json_: Json = False,
-    quiet: Annotated[bool, switch(OUTPUT, "No progress.", "--quiet", "-q")] = False,
+    quiet: Annotated[bool, switch(OUTPUT, "Do not show progress.", "--quiet", "-q")] = False,
 ) -> int:
     """Show whether two servers, settings or versions differ, percentile by percentile.
 
     Each arm is a stored study, a target (--live), a level of a setting (--set), a batching interval
-    (--batch), or a clone next to its original (--clone). New runs are interleaved in random order, so all
-    arms meet the same conditions. Each ratio has an interval over runs. To go on with an unfinished
-    comparison, name its folder alone.
+    (--batch), or a clone next to its original (--clone). New runs alternate in random order, so all arms meet
+    the same conditions. Each ratio has an interval over runs. To continue an unfinished comparison, specify
+    only its folder.
     """
-    from hindmost.cli.outcome import refuse_files, tell
+    from hindmost.cli.outcome import print_answer, refuse_files
     from hindmost.cli.progress import Talk
     from hindmost.plan import parse_changes, parse_percent
 
@@ -196,23 +205,23 @@ def compare(
     )
     share = None if margin is None else parse_percent(margin, "--margin")
     talk = Talk(quiet=quiet, trust=yes)
-    way = way_of(arms.given(), OWN, "stored studies")
-    if kind := _unfinished(what):
-        study = _reopened(asked, Path(what[0]), kind, arms, (pairs, limits, out))
-    elif way == "":
+    mode = select_mode(arms.given(), OWN, "stored studies")
+    if kind := _kind_to_continue(what):
+        study = _reopen_study(asked, Path(what[0]), kind, arms, (pairs, limits, out))
+    elif mode == "":
         _refuse_options_of_runs(asked, pairs=pairs, out=out)
-        return tell(
-            _stored(what, share, limits, page, anyway=anyway), as_json=json_, quiet=quiet, timed=False
+        return print_answer(
+            _compare_stored(what, share, limits, page, anyway=anyway), as_json=json_, quiet=quiet, timed=False
         )
     else:
-        if limits and way != "--live":
-            refuse_conflict("--fail-if", way)
-        study = _opened(asked, what, way, arms, (pairs, share, limits, out))
-    return tell(_made(study, talk, page, keep=keep), as_json=json_, quiet=quiet, timed=True)
+        if limits and mode != "--live":
+            refuse_conflict("--fail-if", mode)
+        study = _create_study(asked, what, mode, arms, (pairs, share, limits, out))
+    return print_answer(_run_study(study, talk, page, keep=keep), as_json=json_, quiet=quiet, timed=True)
 
 
-def _unfinished(what: tuple[str, ...]) -> str:
-    """The kind of the study that is named alone, if this command made it; else nothing."""
+def _kind_to_continue(what: tuple[str, ...]) -> str:
+    """Return the kind of the study to continue if this command made it, else an empty string."""
     from hindmost.store import Study, name_of
 
     if len(what) != 1 or not (Path(what[0]) / "manifest.json").exists():
@@ -221,14 +230,14 @@ def _unfinished(what: tuple[str, ...]) -> str:
     return kind if kind in KINDS else ""
 
 
-def _reopened(
+def _reopen_study(
     asked: MeasureRequest,
     folder: Path,
     kind: str,
     arms: Arms,
     more: tuple[int | None, list[str], Path | None],
 ) -> Study:
-    """A study to go on with as it was begun."""
+    """Open a study to continue it with its own settings."""
     from hindmost.studies import batching, comparison, trial, verification
     from hindmost.studies.begin import refuse_changes
 
@@ -245,30 +254,30 @@ def _reopened(
     return trial.reopened(folder, pairs) if kind == "trial" else batching.reopened(folder, pairs)
 
 
-def _opened(
+def _create_study(
     asked: MeasureRequest,
     what: tuple[str, ...],
-    way: str,
+    mode: str,
     arms: Arms,
     more: tuple[int | None, float | None, list[str], Path | None],
 ) -> Study:
-    """A new study."""
+    """Create a study."""
     from hindmost.studies import batching, comparison, trial, verification
 
     pairs, share, limits, out = more
-    if way == "--live":
+    if mode == "--live":
         return comparison.opened(what, asked, pairs, share, limits, out)
     if len(what) != 1:
         raise UsageError(
             "missing-argument" if not what else "unexpected-argument",
-            f"{way} compares arms of one target, and {len(what)} are named",
-            hint=f"hindmost compare memcached {way} ...",
+            f"{mode} compares arms of one target, but the command has {len(what)} targets",
+            hint=f"hindmost compare memcached {mode} ...",
             argument="TARGET",
         )
     request = replace(asked, target=what[0])
     given = set(asked.fixed_options())
-    if unknown := sorted(given & UNFIT.get(way, set())):
-        refuse_conflict(unknown[0], way)
+    if unknown := sorted(given & UNFIT.get(mode, set())):
+        refuse_conflict(unknown[0], mode)
     if arms.set_ is not None:
         setting, levels = trial.parse_setting(arms.set_, request)
         return trial.opened(request, setting, levels, pairs, arms.by or "p99", out, arms.refine or 0)
@@ -296,8 +305,8 @@ def _opened(
     )
 
 
-def _made(study: Study, talk: Talk, page: Path | None, *, keep: bool) -> Shown:
-    """Make the runs that are missing, and answer."""
+def _run_study(study: Study, talk: Talk, page: Path | None, *, keep: bool) -> Shown:
+    """Make the missing runs, and return the answer."""
     from hindmost.store import name_of
     from hindmost.studies.kind import carry_out
 
@@ -305,10 +314,10 @@ def _made(study: Study, talk: Talk, page: Path | None, *, keep: bool) -> Shown:
     return carry_out(study, talk, page, **more)
 
 
-def _stored(
+def _compare_stored(
     what: tuple[str, ...], margin: float | None, limits: list[str], page: Path | None, *, anyway: bool
 ) -> Shown:
-    """Compare studies as they are stored."""
+    """Compare stored studies."""
     from hindmost.studies.comparison import MARGIN, compare, shown
 
     for one in what:
@@ -316,7 +325,7 @@ def _stored(
             raise UsageError(
                 "no-such-file",
                 f"{one} is not a study folder",
-                hint=f"to measure targets now: hindmost compare --live {' '.join(what)}",
+                hint=f"to measure the targets now: hindmost compare --live {' '.join(what)}",
                 path=one,
             )
     document = compare(what, margin=MARGIN if margin is None else margin, fail_if=limits, anyway=anyway)
@@ -324,7 +333,7 @@ def _stored(
 
 
 def _refuse_options_of_runs(asked: MeasureRequest, *, pairs: int | None, out: Path | None) -> None:
-    """Refuse options of new runs where stored studies are compared."""
+    """Refuse options of new runs if the command compares stored studies."""
     given = asked.fixed_options() + [
         flag
         for flag, value in (("--remake", asked.remake), ("--pairs", pairs), ("--out", out))
@@ -333,7 +342,7 @@ def _refuse_options_of_runs(asked: MeasureRequest, *, pairs: int | None, out: Pa
     if given:
         raise UsageError(
             "conflicting-options",
-            f"{given[0]} applies to new runs, and stored studies are already measured",
+            f"{given[0]} applies to new runs, but stored studies are already measured",
             hint=f"add --live, or leave out {given[0]}",
             option=given[0],
         )

@@ -1,4 +1,4 @@
-"""``hindmost completion``: what a shell needs to complete verbs, options and choices."""
+"""``hindmost completion``: print a shell's completion script."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from hindmost.cli.options import TARGET, option
 from hindmost.exits import Exit
 
 
-def completion(shell: Annotated[Literal["bash", "zsh", "fish"], option(TARGET, None, "Which shell.")]) -> int:
-    """Print what completes verbs and options in a shell."""
+def completion(
+    shell: Annotated[Literal["bash", "zsh", "fish"], option(TARGET, None, "Shell to complete for.")],
+) -> int:
+    """Print the script that completes commands and options in a shell."""
     from hindmost.cli.parser import parser
 
     print(parser().generate_completion(shell=shell), end="")

@@ -1,4 +1,4 @@
-"""Who a stored trace charged: the order in which a diagnosis is worth its time."""
+"""Culprits of a stored trace, which order the suspects of a diagnosis."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from hindmost.documents import read_json
 SHOWN_CULPRITS = 5
 
 
-def culprits(trace: Path) -> list[dict[str, Any]]:
-    """Who a trace charged with most of the variance, the largest share first."""
+def read_culprits(trace: Path) -> list[dict[str, Any]]:
+    """Return the culprits with the largest shares of the variance in a trace, the largest first."""
     from hindmost.errors import UsageError
 
     try:

@@ -1,4 +1,4 @@
-"""``hindmost diagnose``: what made it slow just now, shown by experiment."""
+"""``hindmost diagnose``: find the cause of a slow application by experiment."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from hindmost.cli.culprits import culprits
-from hindmost.cli.options import LOAD, OUTPUT, PROCEDURE, TARGET, Json, option, switch, whole
-from hindmost.cli.outcome import put_files, refuse_files
+from hindmost.cli.culprits import read_culprits
+from hindmost.cli.options import LOAD, OUTPUT, PROCEDURE, TARGET, Json, integer_option, option, switch
+from hindmost.cli.outcome import refuse_files, write_files
 from hindmost.cli.streams import say
 from hindmost.errors import HostUnfit, UsageError
 from hindmost.exits import Exit
@@ -28,70 +28,100 @@ EXITS = {
 
 def diagnose(
     application: Annotated[
-        str, option(TARGET, None, "A process id, or memcached://HOST:PORT (redis://, http://).")
+        str,
+        option(TARGET, None, "Process id of the application, or memcached://HOST:PORT (redis://, http://)."),
     ],
     *,
-    probe: Annotated[str, option(LOAD, "RATE", "Requests a second of the probe.")] = "200",
+    probe: Annotated[str, option(LOAD, "RATE", "Requests per second that the probe sends.")] = "200",
     probe_address: Annotated[
-        str | None, option(LOAD, "URL", "Where the probe asks, of a process: http://127.0.0.1:80.")
+        str | None,
+        option(
+            LOAD,
+            "URL",
+            "Address to probe if the application is a process id, for example http://127.0.0.1:80.",
+        ),
     ] = None,
-    percentile: Annotated[float, option(PROCEDURE, "P", "Of latency, that is to be explained.")] = 95.0,
+    percentile: Annotated[float, option(PROCEDURE, "P", "Latency percentile to explain.")] = 95.0,
     normal: Annotated[
-        str | None, option(PROCEDURE, "TIME", "What it is when all is well, like 150us.")
+        str | None, option(PROCEDURE, "TIME", "The usual latency at this percentile, for example 150us.")
     ] = None,
     normal_work: Annotated[
         float | None,
-        option(PROCEDURE, "PROCESSORS", "What the application uses when all is well, like 0.15."),
+        option(PROCEDURE, "PROCESSORS", "The application's usual CPU use in processors, for example 0.15."),
     ] = None,
     ring: Annotated[
         Path | None,
         option(
-            PROCEDURE, "FILE", "A ring of `hindmost watch`: tells what is normal, and what moved with it."
+            PROCEDURE,
+            "FILE",
+            "Ring of `hindmost watch`: source of normal latency and of metrics that moved with it.",
         ),
     ] = None,
     pairs: Annotated[
-        int, whole(PROCEDURE, "Of the first of three looks; the last has four times as many.")
+        int,
+        integer_option(
+            PROCEDURE,
+            "Before/after pairs in the first of three stages; the last stage uses four times as many.",
+        ),
     ] = 10,
-    window: Annotated[str, option(PROCEDURE, "TIME", "Each half of a pair.")] = "800ms",
-    settle: Annotated[str, option(PROCEDURE, "TIME", "Left out after each change.")] = "200ms",
+    window: Annotated[str, option(PROCEDURE, "TIME", "Length of each half of a pair.")] = "800ms",
+    settle: Annotated[str, option(PROCEDURE, "TIME", "Time to ignore after each change.")] = "200ms",
     policy: Annotated[
-        Path | None, option(PROCEDURE, "FILE.toml", "What may be touched. [default: all that is listed]")
+        Path | None,
+        option(
+            PROCEDURE,
+            "FILE.toml",
+            "What `diagnose` may change, of which processes, and when. [default: every suspect]",
+        ),
     ] = None,
-    seed: Annotated[int, whole(PROCEDURE, "Of the orders.")] = 1,
-    dry_run: Annotated[bool, switch(OUTPUT, "Only say what would be tried, and how.", "--dry-run")] = False,
+    seed: Annotated[int, integer_option(PROCEDURE, "Random seed for the order of experiments.")] = 1,
+    dry_run: Annotated[
+        bool, switch(OUTPUT, "Only list the planned experiments, and exit.", "--dry-run")
+    ] = False,
     correct: Annotated[
         bool,
-        switch(PROCEDURE, "Apply the correction, and keep it if the percentile comes back.", "--correct"),
+        switch(PROCEDURE, "Apply the correction, and keep it if the percentile recovers.", "--correct"),
     ] = False,
     trace: Annotated[
         Path | None,
-        option(PROCEDURE, "FILE", "Of `hindmost trace --json`: its culprits are tried first."),
+        option(PROCEDURE, "FILE", "Output of `hindmost trace --json`: test its culprits first."),
     ] = None,
     twin: Annotated[
         str | None,
-        option(PROCEDURE, "TARGET", "Try suspects on a second instance first: a preset or a target file."),
+        option(PROCEDURE, "TARGET", "Test suspects on a replica first: a preset or a target file."),
     ] = None,
     twin_rate: Annotated[
         str | None,
-        option(PROCEDURE, "RATE", "Of the twin's load. [default: as much work as the application has]"),
+        option(
+            PROCEDURE,
+            "RATE",
+            "Request rate of the replica's load. [default: as much work as the application has]",
+        ),
     ] = None,
     twin_workload: Annotated[
         Path | None,
-        option(PROCEDURE, "FILE.json", "What the twin is asked, as `measure --workload` has it."),
+        option(PROCEDURE, "FILE.json", "Workload file of the replica, as for `measure --workload`."),
     ] = None,
-    page: Annotated[Path | None, option(OUTPUT, "FILE", "Write a page there (HTML), with all pairs.")] = None,
+    page: Annotated[
+        Path | None, option(OUTPUT, "FILE", "Write an HTML page with all pairs to this file.")
+    ] = None,
     out: Annotated[
         Path | None,
-        option(OUTPUT, "FILE", "Keep the document (JSON): hindmost study report FILE makes the page again."),
+        option(
+            OUTPUT,
+            "FILE",
+            "Write the JSON document to this file; `hindmost study report FILE` rebuilds the page.",
+        ),
     ] = None,
     json_: Json = False,
 ) -> int:
-    """Find out what makes an application slow now, by taking suspects away one at a time.
+    """Find out what makes an application slow now, by removing suspects one at a time.
 
-    Each suspect (a busy neighbour, a quota, threads held on few processors, packets handled elsewhere) is
-    there and gone in turns, in a drawn order, with a sham beside it. Everything is in the knobs' journal
-    before it is touched and is given back at the end, also after a kill -9. No process is ended.
-    With --twin suspects are brought to a second instance, and only who makes that one as slow is tried here.
+    Suspects are a busy neighbour, a quota, threads restricted to few processors, packets handled on other
+    CPUs. The command removes and restores each suspect in random order, and compares it with a sham that
+    changes nothing. Every change is in the settings' journal before it is made, and is undone at the end,
+    even after a kill -9. No process is ended. With --twin, suspects are first applied to a replica, and only
+    those that make the replica equally slow are tested on the application.
     """
     from hindmost.plan.units import parse_duration
     from hindmost.report.diagnosis.page import render_diagnosis_page
@@ -107,8 +137,8 @@ def diagnose(
     if found.pid is None:
         raise UsageError(
             "bad-value",
-            "an experiment needs one process, and a cgroup may have several",
-            hint="name a process of it",
+            "an experiment needs one process, but a cgroup may contain several",
+            hint="use the id of one of its processes",
             value=application,
         )
     if not 1 <= percentile <= 99:
@@ -139,7 +169,7 @@ def diagnose(
     if source is None:
         raise HostUnfit(
             "missing-argument",
-            "the probe needs an address: a process id alone does not say where it serves",
+            "the probe needs an address: a process id does not tell where the process listens",
             hint="--probe-address memcached://127.0.0.1:11211",
             option="--probe-address",
         )
@@ -175,7 +205,7 @@ def diagnose(
         correct,
         normal_work=normal_work,
         normal_metrics=None if ring is None else _normal_metrics(ring),
-        first=() if trace is None else tuple(one["name"] for one in culprits(trace)),
+        first=() if trace is None else tuple(one["name"] for one in read_culprits(trace)),
         twin=_twin(twin, twin_rate, twin_workload),
     )
     done = diagnosed(request, say)
@@ -188,7 +218,7 @@ def diagnose(
     document = document_of(done, moved, None if wait is None else wait.note)
     text = encode(document)
     print(text + "\n" if json_ else render_diagnosis(document), end="")
-    put_files({out: text, page: render_diagnosis_page(document)})
+    write_files({out: text, page: render_diagnosis_page(document)})
     return EXITS[document["ruling"]]
 
 
@@ -250,11 +280,11 @@ def _tell_plan(pid: int, rules: object, *, as_json: bool) -> int:
         print(json.dumps({"schema": "hindmost.diagnosis-plan/1", **plan}))
         return Exit.DONE
     if not suspects.tried:
-        print("no suspect can be tried here")
+        print("no suspect can be tested here")
     for name, one in suspects.tried.items():
-        print(f"would try {name}: {one.about}; undone by: {describe(one.undo)}")
+        print(f"would test {name}: {one.about}; undo: {describe(one.undo)}")
         for each in suspects.corrections.get(name, []):
             print(f"  --correct would {each.about}")
     for name, why in suspects.left_out.items():
-        print(f"would not touch {name}: {why}")
+        print(f"would not change {name}: {why}")
     return Exit.DONE

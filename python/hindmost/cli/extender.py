@@ -7,9 +7,9 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from hindmost.cli.options import LOAD, PROCEDURE, TARGET, option, switch, whole
+from hindmost.cli.modes import UNGIVEN, refuse_conflict
+from hindmost.cli.options import LOAD, PROCEDURE, TARGET, integer_option, option, switch
 from hindmost.cli.streams import say
-from hindmost.cli.ways import UNGIVEN, refuse_conflict
 from hindmost.errors import UsageError
 from hindmost.exits import Exit
 
@@ -23,61 +23,66 @@ def extender(
         option(
             TARGET,
             "CLASSES.json|PROFILES",
-            "What `hindmost harvest classify` wrote, or a folder of profiles (*.json).",
+            "Output of `hindmost harvest classify`, or a folder of profiles (*.json).",
         ),
     ],
     *,
-    listen: Annotated[str, option(TARGET, "HOST", "Where to listen.")] = "127.0.0.1",
+    listen: Annotated[str, option(TARGET, "HOST", "Host name or IP address to listen on.")] = "127.0.0.1",
     port: Annotated[
-        int | None, whole(TARGET, "Port; 0 takes any. [default: 9880 with classes, 9881 with profiles]")
+        int | None,
+        integer_option(TARGET, "Port; 0 uses a free port. [default: 9880 with classes, 9881 with profiles]"),
     ] = None,
     runs: Annotated[
         Path | None,
-        option(TARGET, "RUNS.csv", "Classes: past runs (job,duration_s), for the lengths of jobs."),
+        option(TARGET, "RUNS.csv", "Classes: past runs (job,duration_s), to estimate the length of jobs."),
     ] = None,
     api: Annotated[
         str | None,
         option(
             TARGET,
             "URL",
-            "Classes: API server by kubectl proxy, for load and cores of nodes and the pods on them.",
+            "Classes: API server behind kubectl proxy, for the load, cores and pods of nodes.",
         ),
     ] = None,
     reserve: Annotated[
         float | None,
-        option(PROCEDURE, "SHARE", "Classes: share of a node's cores that its tenant keeps. [default: 1/3]"),
+        option(
+            PROCEDURE, "SHARE", "Classes: share of a node's cores reserved for its tenant. [default: 1/3]"
+        ),
     ] = None,
     cores: Annotated[
         float | None,
-        option(TARGET, "N", "Classes: cores of a node if the scheduler does not say. [default: 12]"),
+        option(TARGET, "N", "Classes: cores of a node if the scheduler does not report them. [default: 12]"),
     ] = None,
     within: Annotated[
         str | None,
         option(
             TARGET,
             "SHARE",
-            "Profiles: how much a server's percentile may grow if its node does not say. [default: 10%]",
+            "Profiles: acceptable growth of a server's percentile if its node has no label. [default: 10%]",
         ),
     ] = None,
     load: Annotated[
         str | None,
-        option(LOAD, "SHARE", "Profiles: how busy servers are if their node does not say. [default: 50%]"),
+        option(LOAD, "SHARE", "Profiles: utilisation of servers if their node has no label. [default: 50%]"),
     ] = None,
     strict: Annotated[
-        bool, switch(PROCEDURE, "Profiles: also refuse nodes for which they cannot tell.", "--strict")
+        bool, switch(PROCEDURE, "Profiles: also refuse nodes for which there is no prediction.", "--strict")
     ] = False,
 ) -> int:
-    """Answer kube-scheduler (filter, prioritize) until Ctrl-C or SIGTERM; also /healthz and /metrics.
+    """Answer kube-scheduler (filter, prioritize) until Ctrl-C or SIGTERM; also serve /healthz and /metrics.
 
-    Classes: a pod is judged by class and length of its job (algorithm 1 of Harvest), if it has the labels
-    hindmost/job, hindmost/length (short, medium, long) or hindmost/wants (cores at once). Without --api, the
-    extender does not know which pods run on a node, nor the load of a node that the scheduler only names.
+    Classes: the extender scores a pod by class and length of its job (algorithm 1 of Harvest), if it has the
+    labels hindmost/job, hindmost/length (short, medium, long) or hindmost/wants (cores at once). Without
+    --api, the extender does not know which pods run on a node. It also does not know the load of nodes for
+    which the scheduler sends only the name.
 
-    Profiles: pods name their profile by the label hindmost/job, nodes their servers' by hindmost/servers, and
-    may have hindmost/load and hindmost/within. A node is refused if a server would surely lose more than it
-    may, and scored by what is left.
+    Profiles: the label hindmost/job names the profile of a pod. The label hindmost/servers names the profiles
+    of a node's servers, and nodes may also have hindmost/load and hindmost/within. A node is refused if a
+    server would certainly lose more than its limit, and otherwise scored by the remaining margin.
 
-    Files are read again when they change; a torn one leaves the last good one in force.
+    The extender reads its files again when they change. If a new file is incomplete, the last good one stays
+    in force.
     """
     by_class = {"--runs": runs, "--api": api, "--reserve": reserve, "--cores": cores}
     by_profile = {"--within": within, "--load": load, "--strict": strict}
@@ -130,7 +135,8 @@ def _answer_by_classes(
     if not 0.0 <= reserve < 1.0 or not cores > 0.0:
         raise UsageError(
             "bad-value",
-            f"--reserve {reserve:g}, --cores {cores:g}: the reserve must be at least 0 and below 1, the cores"
+            f"--reserve {reserve:g}, --cores {cores:g}: the reserve must be at least 0 and below 1, and the"
+            " cores"
             " above 0",
             hint="--reserve 0.333 --cores 12",
             option="--reserve" if not 0.0 <= reserve < 1.0 else "--cores",

@@ -1,4 +1,4 @@
-"""Options of verbs that hold a measurement against limits, and the files in which a CI job reads of it."""
+"""Options of commands that check a measurement against limits, and the files that they write for CI."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ Require = Annotated[
         group=OUTPUT,
         metavar="LIMIT",
         negative="",
-        help="Exit with 3 where this is crossed, 4 where undecided, like 'p99<5ms', 'failed<1%' or"
-        " 'throughput>49k'; may be repeated.",
+        help="Exit with 3 if this limit is exceeded, 4 if it is undecided. Examples: 'p99<5ms', 'failed<1%',"
+        " 'throughput>49k'. May be repeated.",
     ),
 ]
-Junit = Annotated[Path | None, option(OUTPUT, "FILE", "Write the limits as JUnit XML, a test case each.")]
-Markdown = Annotated[Path | None, option(OUTPUT, "FILE", "Write a summary in Markdown, for a CI job's page.")]
+Junit = Annotated[Path | None, option(OUTPUT, "FILE", "Write the limits as JUnit XML, one test case each.")]
+Markdown = Annotated[Path | None, option(OUTPUT, "FILE", "Write a Markdown summary for a CI job's page.")]
 
 
 def refuse_unwritable(*, junit: Path | None, markdown: Path | None, limits: bool) -> None:
-    """Refuse files that cannot be written before anything is measured.
+    """Refuse files that cannot be written, before anything is measured.
 
     Raises
     ------
     UsageError
-        If one cannot, or there would be no limit to write of.
+        If a file cannot be written, or `junit` is given without a limit.
     """
     if junit is not None and not limits:
         raise UsageError(
@@ -46,7 +46,7 @@ def refuse_unwritable(*, junit: Path | None, markdown: Path | None, limits: bool
     refuse_files({"--junit": junit, "--markdown": markdown})
 
 
-def unmeasured(
+def report_unmeasured(
     target: str,
     texts: Sequence[str],
     error: TargetError | InstanceError,
@@ -54,14 +54,14 @@ def unmeasured(
     junit: Path | None,
     markdown: Path | None,
 ) -> Exit:
-    """Tell what becomes of limits when nothing could be measured, and write the files that a CI job reads.
+    """Report the limits of a measurement that failed, and write the files for CI.
 
     Raises
     ------
     TargetError, InstanceError
-        The same, where no limit speaks of it.
+        The same `error`, if no limit covers it.
     """
-    from hindmost.cli.outcome import unwritten, written
+    from hindmost.cli.outcome import format_write_error, write_in_place
     from hindmost.plan.limits import parse_limits
     from hindmost.report.measure.junit import render_junit
     from hindmost.report.measure.limits import lines, unmeasured_markdown
@@ -79,13 +79,15 @@ def unmeasured(
         "limits": limits,
     }
     asked = ((junit, render_junit), (markdown, unmeasured_markdown))
-    faults = [fault for path, render in asked if path and (fault := written(path, render(document)))]
-    say(*getattr(error, "__notes__", ()), *lines(document), *map(unwritten, faults))
+    faults = [fault for path, render in asked if path and (fault := write_in_place(path, render(document)))]
+    say(*getattr(error, "__notes__", ()), *lines(document), *map(format_write_error, faults))
     return exit_of(limits)
 
 
-def files(document: Mapping[str, Any], *, junit: Path | None, markdown: Path | None) -> dict[Path, str]:
-    """What goes into which file."""
+def render_files(
+    document: Mapping[str, Any], *, junit: Path | None, markdown: Path | None
+) -> dict[Path, str]:
+    """Return the text of each requested file, by path."""
     from hindmost.report.measure.junit import render_junit
     from hindmost.report.measure.markdown import render_markdown
 

@@ -1,4 +1,4 @@
-"""How ``--help`` looks: two columns, wrapped to the terminal, no frames and no colour."""
+"""Layout of ``--help``: two columns, wrapped to the terminal, without frames or colour."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 _WIDEST = 100
 _INDENT = 2
 _COLUMN = 24
-"""Where descriptions begin; a longer option has its description on the next line."""
+"""Column at which descriptions begin. The description of a longer option is on the next line."""
 
 
 class PlainHelp:
-    """Draws the panels of a help page; what cyclopts calls a help formatter."""
+    """Formatter for help pages, in the interface that cyclopts expects."""
 
     def __call__(self, console: Console, options: ConsoleOptions, panel: HelpPanel) -> None:
         """Draw one group of options or commands."""
@@ -33,7 +33,7 @@ class PlainHelp:
         _print(console, ("" if text.startswith("Usage:") else "Usage: ") + text + "\n")
 
     def render_description(self, console: Console, options: ConsoleOptions, description: Any) -> None:  # noqa: ANN401
-        """Draw what a command is for, or the epilogue."""
+        """Draw the description of a command, or the epilogue."""
         paragraphs = _plain(description).split("\n\n")
         wrapped = [textwrap.fill(" ".join(p.split()), min(console.width, _WIDEST)) for p in paragraphs if p]
         if wrapped:
@@ -67,7 +67,7 @@ def _described(entry: HelpEntry) -> str:
     return " ".join(part for part in parts if part)
 
 
-def _plain(thing: Any) -> str:  # noqa: ANN401 (whatever cyclopts hands over)
+def _plain(thing: Any) -> str:  # noqa: ANN401 (a string or a renderable of cyclopts)
     if thing is None:
         return ""
     for attribute in ("primary_renderable", "renderable"):

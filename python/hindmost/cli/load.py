@@ -1,4 +1,4 @@
-"""``hindmost load``: one bare load client, for those who bring their own procedure."""
+"""``hindmost load``: run one bare load client, for users with their own procedure."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from hindmost.plan.positions import Written, located
 def load(
     plan: Annotated[
         Path,
-        option(TARGET, None, "An engine plan; with --clean-up, also the folder of a study."),
+        option(TARGET, None, "An engine plan; with --clean-up also the folder of a study."),
     ],
     *,
     clean_up: Annotated[
-        bool, switch(PROCEDURE, "No load: remove the keys that the plan or study stores.", "--clean-up")
+        bool, switch(PROCEDURE, "Send no load. Remove the keys that the plan or study stores.", "--clean-up")
     ] = False,
-    out: Annotated[Path, option(OUTPUT, "FOLDER", "Folder for the client's files; made if absent.")] = Path(
-        "load-result"
-    ),
+    out: Annotated[
+        Path, option(OUTPUT, "FOLDER", "Folder for the client's files. It is created if it does not exist.")
+    ] = Path("load-result"),
 ) -> int:
-    """Run one bare load client, decided by nobody but its plan."""
+    """Run one load client that follows an engine plan."""
     if clean_up:
         return _clean_up(plan)
     text = _read(plan)
@@ -44,7 +44,7 @@ def load(
             path=str(out),
             option="--out",
         ) from None
-    with _refusing(plan, text):
+    with _converted_errors(plan, text):
         result = json.loads(_engine.run_instance(text, str(out)))
     for bulky in ("series", "raw_gaps_ns"):
         result.pop(bulky)
@@ -54,16 +54,16 @@ def load(
 
 
 def _clean_up(plan: Path) -> int:
-    """Remove what a killed measurement left on a server."""
+    """Remove the keys that an interrupted measurement left on a server."""
     text = _plan_of_study(plan) if plan.is_dir() else _read(plan)
-    with _refusing(plan, text):
+    with _converted_errors(plan, text):
         removed = _engine.clean_up(text)
     print(json.dumps({"removed": removed}))
     return Exit.DONE
 
 
 def _plan_of_study(folder: Path) -> str:
-    """The engine plan of a measurement's first run."""
+    """Return the engine plan of a measurement's first run."""
     from hindmost.run.readings import plan_of
     from hindmost.store import Study
     from hindmost.targets import parse_target
@@ -73,8 +73,8 @@ def _plan_of_study(folder: Path) -> str:
     if target.managed:
         raise UsageError(
             "unsupported",
-            f"{plan.target} is started for each run and stopped after it, so nothing is left to clean up",
-            hint="use --clean-up with servers that run on their own",
+            f"{plan.target} is restarted for each run, so there is nothing to clean up",
+            hint="use --clean-up with servers that Hindmost does not start",
             option="--clean-up",
             name=plan.target,
         )
@@ -98,8 +98,8 @@ def _read(plan: Path) -> str:
 
 
 @contextmanager
-def _refusing(plan: Path, text: str) -> Iterator[None]:
-    """Raise what the engine refuses as an error of ours."""
+def _converted_errors(plan: Path, text: str) -> Iterator[None]:
+    """Convert a refusal by the engine into a Hindmost error."""
     try:
         yield
     except _engine.EngineError as error:

@@ -1,4 +1,4 @@
-"""``hindmost measure``: how slow the tail is, and how sure we are."""
+"""``hindmost measure``: measure tail latency, with confidence intervals."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from hindmost.cli.options import (
     option,
     switch,
 )
-from hindmost.cli.requests import takes
+from hindmost.cli.requests import add_request_options
 from hindmost.cli.streams import say
 from hindmost.errors import InstanceError, TargetError
 from hindmost.run.request import MeasureRequest
 
 
-@takes(MeasureRequest, before={"workload": "find_rate", "samples": "out"})
+@add_request_options(MeasureRequest, before={"workload": "find_rate", "samples": "out"})
 def measure(
     asked: MeasureRequest,
     *,
@@ -35,7 +35,8 @@ def measure(
         option(
             LOAD,
             "OBJECTIVE",
-            "Find the highest rate at which this holds, like 'p99<500us'. The search starts at --rate.",
+            "Find the highest rate at which this holds, for example 'p99<500us'. The search starts at"
+            " --rate.",
         ),
     ] = None,
     resume: Annotated[
@@ -57,16 +58,16 @@ def measure(
     yes: Yes = False,
     json_: Json = False,
     verbose: Verbose = False,
-    quiet: Annotated[bool, switch(OUTPUT, "No progress.", "--quiet", "-q")] = False,
+    quiet: Annotated[bool, switch(OUTPUT, "Do not show progress.", "--quiet", "-q")] = False,
 ) -> int:
     """Measure a server's tail latency by Treadmill's procedure.
 
     Several light clients send open-loop load through warm-up, calibration and measurement. Runs are repeated,
-    each on a freshly started server, until the interval of every percentile is narrow enough. A verdict says
-    whether the figures can be trusted.
+    each on a freshly started server, until the interval of every percentile is narrow enough. A verdict
+    states whether the figures can be trusted.
     """
-    from hindmost.cli.gate import files, refuse_unwritable, unmeasured
-    from hindmost.cli.outcome import refuse_files, tell
+    from hindmost.cli.gate import refuse_unwritable, render_files, report_unmeasured
+    from hindmost.cli.outcome import print_answer, refuse_files
     from hindmost.cli.progress import Talk
     from hindmost.plan.limits import fitting, parse_limits
     from hindmost.store import name_of
@@ -101,6 +102,6 @@ def measure(
         from hindmost.targets.resolve import without_password
 
         name = without_password(asked.target) if asked.target else f"the server of {resume}"
-        return unmeasured(name, texts, error, junit=junit, markdown=markdown)
-    written = files(shown.document, junit=junit, markdown=markdown)
-    return tell(shown, as_json=json_, quiet=quiet, verbose=verbose, files=written, timed=True)
+        return report_unmeasured(name, texts, error, junit=junit, markdown=markdown)
+    written = render_files(shown.document, junit=junit, markdown=markdown)
+    return print_answer(shown, as_json=json_, quiet=quiet, verbose=verbose, files=written, timed=True)

@@ -1,4 +1,4 @@
-"""What the options of all verbs share: groups of the help page, and how they are declared."""
+"""Option groups of the help page, and helpers that declare options."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ def option(group: Group, metavar: str | None, help: str) -> Parameter:
 
 
 def switch(group: Group, help: str, *names: str) -> Parameter:
-    """Declare an option that is there or not."""
+    """Declare an option without a value."""
     return Parameter(group=group, name=list(names) or None, negative="", help=help)
 
 
 def whole_number(hint: Any, tokens: Sequence[Any]) -> int:  # noqa: ANN401 (cyclopts' types)
-    """Read a whole number; 1.5 is a mistake, not 2."""
+    """Read a whole number. 1.5 is an error, not 2."""
     text = tokens[0].value
     if not re.fullmatch(r"[+-]?\d[\d_]*", text):
-        raise ValueError(f"{text!r} is no whole number")
+        raise ValueError(f"{text!r} is not a whole number")
     return int(text)
 
 
-def whole(group: Group, help: str, metavar: str = "N", least: int | None = None) -> Parameter:
+def integer_option(group: Group, help: str, metavar: str = "N", least: int | None = None) -> Parameter:
     """Declare an option that takes a whole number of at least `least`."""
 
     def convert(hint: Any, tokens: Sequence[Any]) -> int:  # noqa: ANN401 (cyclopts' types)
@@ -50,7 +50,7 @@ def whole(group: Group, help: str, metavar: str = "N", least: int | None = None)
 
 
 Json = Annotated[bool, switch(OUTPUT, "Print the result as JSON.", "--json")]
-"""Every view for people has a machine's twin."""
+"""JSON output, available for every view that is meant for people."""
 
 Yes = Annotated[
     bool,
@@ -59,17 +59,17 @@ Yes = Annotated[
     ),
 ]
 Page = Annotated[
-    Path | None, option(OUTPUT, "FILE", "Write the page there. [default: report.html in the study]")
+    Path | None, option(OUTPUT, "FILE", "Write the page to this file. [default: report.html in the study]")
 ]
 Shared = Annotated[bool, switch(OUTPUT, "Let other users of this host read the study.", "--shared")]
 
 Verbose = Annotated[
-    bool, switch(OUTPUT, "Print the full account of load, runs and client.", "--verbose", "-v")
+    bool, switch(OUTPUT, "Print full details of the load, the runs and the client.", "--verbose", "-v")
 ]
 
 
 def keep_private(*, shared: bool) -> None:
-    """Let nobody else read what is written from now on, unless the study is shared."""
+    """Restrict new files to the current user, unless the study is shared."""
     from hindmost.store.study import share
 
     if shared:
@@ -78,13 +78,13 @@ def keep_private(*, shared: bool) -> None:
         os.umask(0o077)
 
 
-def words_of(command: str) -> list[str]:
+def split_command(command: str) -> list[str]:
     """Split a command as a shell does.
 
     Raises
     ------
     UsageError
-        Where a quotation is not closed.
+        If a quotation mark is not closed.
     """
     from hindmost.errors import UsageError
 
@@ -94,6 +94,6 @@ def words_of(command: str) -> list[str]:
         raise UsageError(
             "bad-value",
             f"cannot split the command {command!r}: {error}",
-            hint="close the quotation",
+            hint="close the quotation mark",
             value=command,
         ) from None

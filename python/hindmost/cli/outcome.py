@@ -1,8 +1,8 @@
-"""How a study's answer leaves: data on standard output, talk on standard error.
+"""Output of a study's answer: data on standard output, messages on standard error.
 
-A reader that has had enough, a full disk, or a file that cannot be written do not change what was measured:
-each is said in a line, all else is still told, and the exit code stays that of the answer. Only a code 0
-becomes 1 where something that was asked for could not be written.
+A closed pipe, a full disk or an unwritable file does not change what was measured. Each is reported in one
+line, the rest is printed, and the exit code stays that of the answer. Only exit code 0 becomes 1 if a
+requested output could not be written.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from hindmost.studies.kind import Shown
 
 
-def unwritten(fault: str) -> str:
-    """The line of an error about something that could not be written."""
+def format_write_error(fault: str) -> str:
+    """Format the error line for an output that could not be written."""
     return f"error[unwritable-file]: {fault}"
 
 
-def tell(
+def print_answer(
     shown: Shown,
     *,
     as_json: bool,
@@ -36,40 +36,40 @@ def tell(
     files: Mapping[Path, str] | None = None,
     timed: bool = False,
 ) -> Exit:
-    """Print an answer; returns what it says to scripts.
+    """Print an answer and return its exit code.
 
     Parameters
     ----------
     shown : Shown
-        The answer; what it ``said`` of limits is told even when `quiet`.
+        The answer. Its messages about limits (``said``) are printed even if `quiet`.
     files : mapping of Path to str
-        What else was asked for, and where it goes.
+        Additional files to write, with their text.
     timed : bool
-        Say how long the command took to its answer, as whoever measured has waited for it.
+        Also print how long the command took until its answer.
     """
     from hindmost.store.estimates import encode
 
     failed = [*shown.failed]
     table = shown.account if verbose and shown.account else shown.table
-    if fault := put(encode(shown.document) if as_json else table()):
+    if fault := print_output(encode(shown.document) if as_json else table()):
         failed.append(fault)
-    failed += [fault for path, text in (files or {}).items() if (fault := written(path, text))]
-    took = [f"answered {since_start():.1f} s after the command began"] if timed else []
-    lines = [] if quiet else [*_hidden(), *shown.notes, *took]
-    say(*lines, *shown.said, *map(unwritten, dict.fromkeys(failed)))
+    failed += [fault for path, text in (files or {}).items() if (fault := write_in_place(path, text))]
+    took = [f"answered {process_age_s():.1f} s after the command began"] if timed else []
+    lines = [] if quiet else [*_warn_unstored_secrets(), *shown.notes, *took]
+    say(*lines, *shown.said, *map(format_write_error, dict.fromkeys(failed)))
     return Exit.ERROR if failed and shown.exit == Exit.DONE else shown.exit
 
 
-def _hidden() -> list[str]:
-    """What was given in plain words, so that the study cannot be resumed without it."""
+def _warn_unstored_secrets() -> list[str]:
+    """Warn about secrets given in plain text, without which the study cannot be resumed."""
     from hindmost.plan.secrets import given_names
 
     names = ", ".join(given_names())
     return [f"warning[secret-not-stored]: the study does not store {names}"] if names else []
 
 
-def put(text: str) -> str | None:
-    """Print on standard output; returns what went wrong, unless its reader had enough, which is only told."""
+def print_output(text: str) -> str | None:
+    """Print on standard output. Return the error, or None. A reader that closed the pipe is no error."""
     try:
         print(text, flush=True)
     except BrokenPipeError:
@@ -81,8 +81,8 @@ def put(text: str) -> str | None:
     return None
 
 
-def written(path: Path, text: str) -> str | None:
-    """Write a file in place: it may be a pipe, or one that somebody watches. Returns what went wrong."""
+def write_in_place(path: Path, text: str) -> str | None:
+    """Write a file in place, because it may be a pipe or a watched file. Return the error, or None."""
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
@@ -91,12 +91,12 @@ def written(path: Path, text: str) -> str | None:
 
 
 def refuse_files(asked: Mapping[str, Path | None]) -> None:
-    """Refuse files that cannot be written, by flag, before anything is measured.
+    """Refuse files that cannot be written, before anything is measured.
 
     Raises
     ------
     UsageError
-        If one cannot.
+        If a file cannot be written. The message names its option.
     """
     for flag, path in asked.items():
         if path is None:
@@ -128,15 +128,15 @@ def refuse_files(asked: Mapping[str, Path | None]) -> None:
             )
 
 
-def put_files(files: Mapping[Path | None, str]) -> None:
-    """Write what was asked for, once the answer is told.
+def write_files(files: Mapping[Path | None, str]) -> None:
+    """Write additional files after the answer was printed.
 
     Raises
     ------
     HindmostError
-        Of the files that could not be written; the others are.
+        If some files could not be written. The other files are written.
     """
-    failed = {path: fault for path, text in files.items() if path and (fault := written(path, text))}
+    failed = {path: fault for path, text in files.items() if path and (fault := write_in_place(path, text))}
     if failed:
         folder = next(iter(failed)).absolute().parent
         raise HindmostError(
@@ -147,7 +147,7 @@ def put_files(files: Mapping[Path | None, str]) -> None:
         )
 
 
-def since_start() -> float:
-    """Seconds since this process began, starting the interpreter included (proc(5), ``starttime``)."""
+def process_age_s() -> float:
+    """Return the seconds since this process was started (proc(5), ``starttime``)."""
     fields = Path("/proc/self/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     return time.clock_gettime(time.CLOCK_BOOTTIME) - int(fields[19]) / os.sysconf("SC_CLK_TCK")

@@ -1,4 +1,4 @@
-"""The parser, made of the table of verbs."""
+"""The command-line parser, built from the table of commands."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import cyclopts
 
 from hindmost import __version__
 from hindmost.cli.help import PlainHelp
-from hindmost.cli.verbs import VERBS, Verb, home
+from hindmost.cli.verbs import VERBS, Verb, locate_function
 from hindmost.exits import EPILOGUE
 
 
 def parser() -> cyclopts.App:
-    """All verbs, none of them loaded."""
+    """Return the parser with all commands. None of their modules is loaded yet."""
     app = cyclopts.App(
         name="hindmost",
         help="Measures the tail latency of servers, explains where it comes from, and shows by experiment"
@@ -46,7 +46,7 @@ def _add(app: cyclopts.App, verbs: tuple[Verb, ...], above: tuple[str, ...]) -> 
             app.command(below)
         else:
             app.command(
-                home(words),
+                locate_function(words),
                 name=verb.name,
                 help=verb.purpose,
                 usage=usage,

@@ -1,7 +1,7 @@
-"""Progress on standard error: one line that renews itself on a terminal, one line a run elsewhere.
+"""Progress on standard error: one updated line on a terminal, one line per run elsewhere.
 
-Kept far cheaper than a drawing library: it runs next to a measurement, and on a small host on the client's
-own processor. Where its reader went away (``2>&1 | head -1``) the study goes on, and its exit code tells.
+This module is much cheaper than a drawing library because it runs next to a measurement, and on a small host
+on the client's own processor. If its reader is gone (``2>&1 | head -1``), the study continues.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from hindmost.studies.attribution import AttributionPlan, Step
 
 STORED_S = 0.2
-"""A run over so soon was stored before."""
+"""A run that ends sooner was already stored, in seconds."""
 LONG_S = 5.0
-"""Storing keys for so long is worth a line in a log."""
+"""A phase of storing keys that takes longer is logged, in seconds."""
 RECENT = 50
-"""Runs that what remains is reckoned from."""
+"""Number of recent runs from which the remaining time is estimated."""
 _PHASES = {
     "start": "starting the server, connecting, storing keys",
     "warm-up": "warming up",
@@ -45,19 +45,19 @@ class Talk:
         self._out = out or sys.stderr
 
     def trusts(self, question: str) -> bool:
-        """As ``--yes`` says, else as whoever sits at the terminal answers."""
+        """Return whether to trust a stored study: by ``--yes``, else by the answer at the terminal."""
         if self._trust or not sys.stdin.isatty():
             return self._trust
         say(f"{question} [y/N] ", out=self._out, end="")
         return sys.stdin.readline().strip().lower() in ("y", "yes")
 
     def say(self, text: str) -> None:
-        """Print a line that stays."""
+        """Print a permanent line."""
         if not self._quiet:
             self.warn(text)
 
     def warn(self, text: str) -> None:
-        """Print a line even with ``--quiet``."""
+        """Print a permanent line, even with ``--quiet``."""
         clear = CLEAR if self._out.isatty() else ""
         say(text, out=self._out, head=clear)
 
@@ -97,10 +97,10 @@ class Progress:
         storing = moment.keys > 0 and moment.elapsed_s >= 1.0
         text = f"storing {moment.keys:,} keys, {moment.elapsed_s:.0f} s"
         if storing and moment.elapsed_s >= LONG_S and not self._slow:
-            self._slow = True  # once a study: it is the same in each of its runs
+            self._slow = True  # once per study: every run stores the same keys
             self.say(f'run {self._number}: {text} so far; a workload with fewer "keys" starts sooner')
         measured_s = self._plan.calibration_s + self._plan.duration_s
-        if moment.phase == "measure":  # one line for all of it: drawing could disturb a client
+        if moment.phase == "measure":  # one line for the whole phase: drawing could disturb a client
             text = f"warm after {moment.elapsed_s:.1f} s; measuring for {measured_s:g} s"
         elif not storing:
             text = f"{_PHASES[moment.phase]}, {moment.elapsed_s:.0f} s, {moment.replies:,} replies"
@@ -125,7 +125,7 @@ class Progress:
         self.say(text)
 
     def say(self, text: str) -> None:
-        """Print a line that stays."""
+        """Print a permanent line."""
         if not self._quiet:
             self._clear()
             say(text, out=self._out)
@@ -134,7 +134,7 @@ class Progress:
         decision = self._decision
         if decision is None or decision.stop:
             return "enough"
-        # How many runs will do is not known before they are made; how many may be made is.
+        # The number of runs that will suffice is unknown in advance. The maximum number is known.
         recent = self._run_seconds[-RECENT:]
         most = max(0, Remaking(self._most, self._plan.remake).most - len(self._run_seconds))
         bound = _span(most * sum(recent) / len(recent))
@@ -152,7 +152,7 @@ class Progress:
 
 
 class CellProgress:
-    """Reports the progress of a study of factors: a live line on a terminal, one line per block elsewhere."""
+    """Progress of a study of factors: a live line on a terminal, one line per block elsewhere."""
 
     def __init__(self, plan: AttributionPlan, *, quiet: bool, out: TextIO) -> None:
         self._plan = plan

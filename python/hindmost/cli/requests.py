@@ -1,4 +1,4 @@
-"""Options of a verb that are the fields of a request: one for each, with its name, type, default and help."""
+"""Options of a command that are the fields of a request: each with its name, type, default and help."""
 
 from __future__ import annotations
 
@@ -15,18 +15,20 @@ from hindmost.run.request.options import OptionField, declare_fields
 Verb = Callable[..., int]
 
 
-def takes(request: type, before: Mapping[str, str], without: Collection[str] = ()) -> Callable[[Verb], Verb]:
-    """Give a verb, in place of its first parameter, an option for each field of a request.
+def add_request_options(
+    request: type, before: Mapping[str, str], without: Collection[str] = ()
+) -> Callable[[Verb], Verb]:
+    """Return a decorator that replaces a command's first parameter by an option for each field of a request.
 
     Parameters
     ----------
     request : type
-        A dataclass whose fields are annotated with `hindmost.run.request.options.Option`; the first may be
-        given without its name.
+        A dataclass whose fields are annotated with `hindmost.run.request.options.Option`. Its first field may
+        be given without a name.
     before : mapping
-        Options of the verb's own that the help page shows before a field, by name of that field.
+        The command's own options that the help page shows before a field, by name of that field.
     without : collection of str, optional
-        Fields that are no options of this verb.
+        Fields that this command does not offer.
     """
     fields = {name: one for name, one in declare_fields(request).items() if name not in without}
 

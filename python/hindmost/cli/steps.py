@@ -1,4 +1,4 @@
-"""Long steps on standard error: a line that renews itself on a terminal, one every ten seconds elsewhere."""
+"""Progress of long steps on standard error: one updated line on a terminal, a line every 10 s elsewhere."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from hindmost.cli.streams import say
 from hindmost.progress import Step
 
 CLEAR = "\r\x1b[2K"
-"""Begin the terminal's line anew."""
+"""Control sequence that clears the terminal's line."""
 SLOW_S, LINE_S, LIVE_S = 2.0, 10.0, 0.5
-"""A step that takes longer is shown; then so often, without a terminal and on one."""
+"""Seconds before a step is shown, and then between lines without a terminal and on one."""
 
 
 def show_step(step: Step, ended: threading.Event) -> None:
-    """Show a step that takes over 2 s: on a terminal in one line that renews itself, elsewhere every 10 s."""
+    """Show a step that takes over 2 s: on a terminal in one updated line, elsewhere every 10 s."""
     live = sys.stderr.isatty()
     wait = SLOW_S
     while not ended.wait(wait):

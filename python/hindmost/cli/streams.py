@@ -1,4 +1,4 @@
-"""Standard output and standard error where nobody reads them any more."""
+"""Writing to standard output and standard error, including when their reader is gone."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CLOSED = "note[output-closed]: standard output was closed before everything was 
 
 
 def silence(stream: TextIO) -> None:
-    """Let what a stream still holds go nowhere, so that it is not tried again at the end."""
+    """Discard a stream's buffered output, so that it is not written again at exit."""
     with contextlib.suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())
@@ -21,18 +21,18 @@ def silence(stream: TextIO) -> None:
 
 
 def say(*lines: str, out: TextIO | None = None, head: str = "", end: str = "\n") -> None:
-    """Tell people; where nobody is left to be told, that is no error, and work goes on.
+    """Print lines for people. A reader that is gone is no error.
 
     Parameters
     ----------
     *lines : str
-        What is told.
+        The text.
     out : file, optional
-        Where people look: standard error.
+        The stream. Default: standard error.
     head : str
-        Before each line: our own control characters.
+        Control characters to print before each line.
     end : str
-        Behind each line.
+        Text to print after each line.
     """
     stream = out or sys.stderr
     try:

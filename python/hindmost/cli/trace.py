@@ -1,11 +1,11 @@
-"""``hindmost trace``: where in the path of a server's requests time passes and variance arises."""
+"""``hindmost trace``: find where requests spend time in a server, and where variance arises."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated, Any
 
-from hindmost.cli.options import OUTPUT, PROCEDURE, TARGET, Json, option, switch, whole
+from hindmost.cli.options import OUTPUT, PROCEDURE, TARGET, Json, integer_option, option, switch
 from hindmost.cli.streams import say
 from hindmost.errors import HindmostError, UsageError
 from hindmost.exits import Exit
@@ -15,40 +15,46 @@ SERVER_HELP = (
     " process id."
 )
 PROTOCOL_HELP = (
-    "How requests are told apart: memcached, http, redis, length:OFFSET,WIDTH[le][,MORE], or exchange"
-    " (whatever is read until something is sent). [default: by the address, or the program's name]"
+    "How to find request boundaries: memcached, http, redis, length:OFFSET,WIDTH[le][,MORE], or exchange"
+    " (all bytes read before a reply is sent). [default: from the address or the program's name]"
 )
 
 
 def trace(
     server: Annotated[str, option(TARGET, None, SERVER_HELP)],
     *,
-    port: Annotated[int | None, whole(TARGET, "Which port of a process that has several.")] = None,
+    port: Annotated[
+        int | None, integer_option(TARGET, "Port to trace, if the process listens on several.")
+    ] = None,
     protocol: Annotated[str | None, option(TARGET, "NAME", PROTOCOL_HELP)] = None,
-    duration: Annotated[str, option(PROCEDURE, "TIME", "How long; Ctrl-C ends it earlier.")] = "10s",
+    duration: Annotated[
+        str, option(PROCEDURE, "TIME", "Duration of the trace. Ctrl-C ends it earlier.")
+    ] = "10s",
     connections: Annotated[
         int,
-        whole(
-            PROCEDURE, "Follow one connection in so many, whole: fewer records; the probes still run for all."
+        integer_option(
+            PROCEDURE, "Follow all requests of one connection in N. The probes still run for all connections."
         ),
     ] = 1,
     windows: Annotated[
         int,
-        whole(
+        integer_option(
             PROCEDURE,
-            "Follow requests for a tenth of a second in so many, at random places; the probes are gone in"
-            " between, and it costs as much less.",
+            "Follow requests in one of N windows of 0.1 s, at random. The probes are removed in between,"
+            " which reduces the cost by the same factor.",
         ),
     ] = 1,
     no_handover: Annotated[
         bool,
-        switch(PROCEDURE, "Without the hand-over of responses, as before Linux 6.16.", "--no-handover"),
+        switch(
+            PROCEDURE, "Do not trace the hand-over of responses, which needs Linux 6.16.", "--no-handover"
+        ),
     ] = False,
     who: Annotated[
         bool,
         switch(
             PROCEDURE,
-            "Follow the scheduler, too: what held requests up within their stages, and which threads did.",
+            "Also trace the scheduler: find what delayed requests within their stages, and which threads.",
             "--who",
         ),
     ] = False,
@@ -57,44 +63,53 @@ def trace(
         option(
             PROCEDURE,
             "[FILE:]FUNCTION",
-            "A function that the server calls where it begins a request (e4), by a uprobe of some 2 us; FILE:"
-            " by itself the server's program. redis: processCommand, nginx: ngx_http_process_request. Or a"
-            " probe of its authors': usdt:PROVIDER:NAME, PostgreSQL: usdt:postgresql:query__start.",
+            "Function that the server calls when it begins a request (e4), traced by a uprobe of about 2 us."
+            " Without FILE: a function of the server's program. redis: processCommand, nginx:"
+            " ngx_http_process_request. Or a USDT probe: usdt:PROVIDER:NAME, for example for PostgreSQL"
+            " usdt:postgresql:query__start.",
         ),
     ] = None,
     records: Annotated[
         Path | None,
-        option(OUTPUT, "FILE", "Keep requests in full here (Parquet): stamps, threads, processors."),
+        option(
+            OUTPUT,
+            "FILE",
+            "Write each request with its time stamps, threads and processors to this Parquet file.",
+        ),
     ] = None,
     latency_log: Annotated[
         Path | None,
         option(
             OUTPUT,
             "FILE",
-            "Write latencies there as they come, for hindmost watch start --log FILE --log-latency"
-            " column:2/us.",
+            "Append latencies to this file during the trace, for `hindmost watch start --log FILE"
+            " --log-latency"
+            " column:2/us`.",
         ),
     ] = None,
-    every: Annotated[int, whole(OUTPUT, "With --records or --latency-log: one request in so many.")] = 1,
+    every: Annotated[
+        int, integer_option(OUTPUT, "With --records or --latency-log: write one request in N.")
+    ] = 1,
     times: Annotated[
         Path | None,
         option(
-            OUTPUT, "FILE", "Write service times there (CSV), for hindmost clone fit: a clone of the server."
+            OUTPUT,
+            "FILE",
+            "Write service times to this CSV file, from which `hindmost clone fit` fits a clone.",
         ),
     ] = None,
-    page: Annotated[Path | None, option(OUTPUT, "FILE", "Write a page there (HTML).")] = None,
+    page: Annotated[Path | None, option(OUTPUT, "FILE", "Write an HTML page to this file.")] = None,
     before: Annotated[
         Path | None,
         option(OUTPUT, "FILE", "With --page: an earlier trace (--json) to show next to this one."),
     ] = None,
     json_: Json = False,
 ) -> int:
-    """Say where in the path of a server's requests time passes, and where variance arises.
+    """Find where in a server's request path time is spent, and where variance arises.
 
-    The kernel is asked by eBPF: server and kernel stay as they are. It takes root (or CAP_BPF and
-    CAP_PERFMON), and load on the server from elsewhere. Stages run from the network (e1) over TCP (e2), the
-    read (e3), the beginning of this request in a batch (e4) and the response's hand-over (e5) to its leaving
-    (e6).
+    The command uses eBPF, so server and kernel stay unchanged. It needs root (or CAP_BPF and CAP_PERFMON),
+    and load on the server from another source. Stages run from the network (e1) over TCP (e2), the read (e3),
+    the start of this request in a batch (e4) and the hand-over of the response (e5) to its departure (e6).
     """
     from tempfile import TemporaryDirectory
 
@@ -115,7 +130,7 @@ def trace(
         raise UsageError(
             "conflicting-options",
             f"--times needs every request, but --every {every} keeps one in {every}",
-            hint="leave --every out",
+            hint="leave out --every",
             options=["--times", "--every"],
             value=every,
         )
@@ -136,7 +151,7 @@ def trace(
         document = traced(request, lambda: say(f"tracing {where} for {duration}; Ctrl-C ends it earlier"))
         if times is not None and kept is not None:
             count = write_times(kept, times)
-            say(f"{count} service times: {times}; a clone of it: hindmost clone fit {times}")
+            say(f"{count} service times: {times}; to fit a clone: hindmost clone fit {times}")
         if records is None:
             document["records"] = None
     if page is not None:
@@ -149,7 +164,7 @@ def trace(
 
 
 def _earlier(path: Path) -> dict[str, Any]:
-    """A document that ``hindmost trace --json`` wrote."""
+    """Read an earlier document of ``hindmost trace --json``."""
     from hindmost.store.reading import read_document
 
     try:

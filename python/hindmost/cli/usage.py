@@ -1,4 +1,4 @@
-"""Turn the parser's errors about a command line into ours: one line, a code, and where to look."""
+"""Conversion of the parser's errors into Hindmost's: one line, a code, and where to look."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from cyclopts.exceptions import (
 from hindmost.errors import UsageError
 
 
-def explained(error: cyclopts.CycloptsError, verbs: Mapping[str, Iterable[str]]) -> UsageError:
-    """Turn the parser's error into ours; `verbs`: a verb (or "") to what may follow it."""
+def convert_error(error: cyclopts.CycloptsError, verbs: Mapping[str, Iterable[str]]) -> UsageError:
+    """Convert the parser's error. `verbs` maps a command (or "") to its subcommands."""
     verb = " ".join(error.command_chain or ())
     code, text, fields = _mistake(error, verb, verbs)
     return UsageError(code, text, hint=f"hindmost {verb} --help" if verb else "hindmost --help", **fields)
@@ -30,7 +30,7 @@ def explained(error: cyclopts.CycloptsError, verbs: Mapping[str, Iterable[str]])
 def _mistake(
     error: cyclopts.CycloptsError, verb: str, verbs: Mapping[str, Iterable[str]]
 ) -> tuple[str, str, dict[str, Any]]:
-    """Code, sentence and fields."""
+    """Return code, sentence and fields of an error."""
     wrong = (error.unused_tokens or [""])[0]
     match error:
         case UnknownCommandError() if not wrong.startswith("-"):

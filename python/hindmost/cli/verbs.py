@@ -1,7 +1,7 @@
-"""The table of verbs. The parser, help, the reference, golden texts and shell completion are made of it.
+"""The table of commands. The parser, help, reference, golden texts and shell completion are built from it.
 
-A verb is a file ``NAME.py`` here with a function ``NAME``, and a row; one below another lies in a folder of
-that name. Files are loaded when their verb is called.
+A command is a file ``NAME.py`` in this package with a function ``NAME``, and a row of the table. A subcommand
+lies in a folder with the name of its command. Files are loaded when their command is called.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """One verb.
+    """One command.
 
     Attributes
     ----------
     usage : str
-        What follows its name.
+        What follows its name on the command line.
     purpose : str
-        One line.
+        One line that says what it does.
     examples : tuple of str
-        Command lines, from the verb's name on.
+        Command lines, without the word ``hindmost``.
     verbs : tuple of Verb
-        Those below it; such a verb does nothing by itself.
+        Its subcommands. A command with subcommands does nothing itself.
     usual : str or None
-        Which of those below it is meant where none is named: ``watch 4711`` is ``watch start 4711``.
+        The default subcommand: ``watch 4711`` means ``watch start 4711``.
     hidden : bool
-        The help page of the program does not list it.
+        Whether the program's help page leaves it out.
     package : str
-        The package that its function lies in, where it is a package of its own.
+        The package of its function, if it is not in this package.
     """
 
     name: str
@@ -112,13 +112,13 @@ VERBS = (
             Verb(
                 "show",
                 "RING [OPTIONS]",
-                "Say whether latency changed lately, and which metrics moved with it.",
+                "Show whether latency changed recently, and which metrics moved with it.",
                 ("watch show memcached-4711.ring", "watch show web.ring --percentile 95 --alarms 0.1 --json"),
             ),
             Verb(
                 "merge",
                 "RING... [OPTIONS]",
-                "Join the rings of several hosts: latency of all, batch by batch.",
+                "Merge the rings of several hosts: overall latency, batch by batch.",
                 ("watch merge one.ring two.ring --out both.jsonl",),
             ),
         ),
@@ -212,13 +212,13 @@ VERBS = (
             Verb(
                 "pairs",
                 "PROFILE... [OPTIONS]",
-                "Run programs next to each other, and score what predicts the loss.",
+                "Run programs next to each other, and score predictors of the loss.",
                 ("colocate pairs zstd.json sqlite.json matmul.json --out pairs.json --page pairs.html",),
             ),
             Verb(
                 "predict",
                 "SERVER JOB... [OPTIONS]",
-                "Say which jobs may run next to a server, from their profiles.",
+                "Predict which jobs may run next to a server, from their profiles.",
                 (
                     "colocate predict server.json batch.json --within 10% --load 50%",
                     "colocate predict server.json zstd.json matmul.json --pairs pairs.json",
@@ -230,7 +230,7 @@ VERBS = (
             Verb(
                 "supervise",
                 "SERVER JOB --promise LIMIT [OPTIONS]",
-                "Run a batch job next to a server, as far as the server's promise allows.",
+                "Run a batch job next to a server within the server's latency limit.",
                 (
                     "colocate supervise memcached://127.0.0.1:11211 'xz -9 -k big.tar' --promise 'p95<1ms'",
                     "colocate supervise http://127.0.0.1:80 4711 --promise 'p99<5ms' --probe 400",
@@ -261,7 +261,7 @@ VERBS = (
             Verb(
                 "place",
                 "CLASSES.json [OPTIONS]",
-                "Place blocks on tenants that differ, and show how diverse they are.",
+                "Place blocks on diverse tenants, and show how diverse they are.",
                 (
                     "harvest place classes.json --blocks 300",
                     "harvest place classes.json --weigh space --hard",
@@ -279,7 +279,7 @@ VERBS = (
             Verb(
                 "export",
                 "hadoop|kubernetes CLASSES.json [OPTIONS]",
-                "Write what Hadoop or Kubernetes needs to place by history.",
+                "Write the configuration with which Hadoop or Kubernetes places by history.",
                 (
                     "harvest export hadoop classes.json --name-nodes nn1,nn2 --out conf",
                     "harvest export kubernetes classes.json --url http://10.0.0.5:9880",
@@ -308,13 +308,13 @@ VERBS = (
                     Verb(
                         "set",
                         "NAME VALUE [OPTIONS]",
-                        "Set a value, after the old one is in the journal.",
+                        "Set a value, after writing the old one to the journal.",
                         ("host knobs set thp never", "host knobs set rps@eth0 3"),
                     ),
                     Verb(
                         "restore",
                         "[OPTIONS]",
-                        "Put back everything that was changed.",
+                        "Restore all changed settings.",
                         ("host knobs restore",),
                     ),
                 ),
@@ -324,7 +324,7 @@ VERBS = (
     Verb(
         "study",
         "COMMAND",
-        "List stored studies; print and draw one again.",
+        "List stored studies, or rebuild the report of one.",
         verbs=(
             Verb(
                 "list",
@@ -332,9 +332,7 @@ VERBS = (
                 "List the studies in a folder with verdicts and trends.",
                 ("study list", "study list nightly --page nightly/index.html"),
             ),
-            Verb(
-                "report", "STUDY [OPTIONS]", "Build the page and the table again from a study's stored runs."
-            ),
+            Verb("report", "STUDY [OPTIONS]", "Rebuild the page and the table from a study's stored runs."),
         ),
     ),
     Verb(
@@ -351,11 +349,11 @@ VERBS = (
         ("extender classes.json --runs runs.csv", "extender profiles --within 20% --strict"),
         hidden=True,
     ),
-    Verb("load", "PLAN.json [OPTIONS]", "Run one bare load instance from an engine plan.", hidden=True),
+    Verb("load", "PLAN.json [OPTIONS]", "Run one bare load client from an engine plan.", hidden=True),
     Verb(
         "completion",
         "SHELL",
-        "Print what completes verbs and options in a shell.",
+        "Print a shell's completion script.",
         (
             "completion bash > ~/.local/share/bash-completion/completions/hindmost",
             "completion zsh > ~/.zfunc/_hindmost",
@@ -364,7 +362,7 @@ VERBS = (
         hidden=True,
     ),
 )
-"""The registry, in the order of the help page."""
+"""All commands, in the order of the help page."""
 
 
 RENAMED = {
@@ -389,36 +387,36 @@ RENAMED = {
     "harvest kubernetes-config": "harvest export kubernetes",
     "harvest extender": "extender CLASSES.json",
 }
-"""Commands of version 0.1 and what they are called now."""
+"""Commands of version 0.1 and their current names."""
 
 
-def every(verbs: tuple[Verb, ...] = VERBS, above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """The words of every verb, those below another after it.
+def all_commands(verbs: tuple[Verb, ...] = VERBS, above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Yield the words of every command, each followed by its subcommands.
 
-    >>> [" ".join(words) for words in every()][-6:]
+    >>> [" ".join(words) for words in all_commands()][-6:]
     ['study list', 'study report', 'workload', 'extender', 'load', 'completion']
     """
     for verb in verbs:
         words = (*above, verb.name)
         yield words
-        yield from every(verb.verbs, words)
+        yield from all_commands(verb.verbs, words)
 
 
-def following() -> dict[str, list[str]]:
-    """What may follow nothing, and each verb that has others below it."""
+def list_subcommands() -> dict[str, list[str]]:
+    """Return the subcommands of each command; the key "" has the top-level commands."""
     found: dict[str, list[str]] = {"": [verb.name for verb in VERBS if not verb.hidden]}
-    for *above, name in every():
+    for *above, name in all_commands():
         if above:
             found.setdefault(" ".join(above), []).append(name)
     return found
 
 
-def spelled_out(argv: Sequence[str]) -> list[str]:
-    """The command line with the usual verb put in where none is named below one that has others.
+def insert_default(argv: Sequence[str]) -> list[str]:
+    """Return the command line with the default subcommand inserted where it is omitted.
 
     Examples
     --------
-    >>> spelled_out(["watch", "4711", "--serve"])
+    >>> insert_default(["watch", "4711", "--serve"])
     ['watch', 'start', '4711', '--serve']
     """
     words = list(argv)
@@ -430,8 +428,8 @@ def spelled_out(argv: Sequence[str]) -> list[str]:
     return words
 
 
-def home(words: tuple[str, ...]) -> str:
-    """Where the function of a verb is, as ``module:function``; a builtin's name gets an underscore."""
+def locate_function(words: tuple[str, ...]) -> str:
+    """Return a command's function as ``module:function``. A builtin's name gets an underscore."""
     name = words[-1].replace("-", "_")
     if package := next((verb.package for verb in VERBS if (verb.name,) == words), ""):
         return f"{package}:{name}"

@@ -1,4 +1,4 @@
-"""``hindmost workload``: what is asked for, as a file to look at, change, and give to ``--workload``."""
+"""``hindmost workload``: print a workload file to inspect, change, and pass to ``--workload``."""
 
 from __future__ import annotations
 
@@ -15,12 +15,16 @@ from hindmost.progress import step
 def workload(
     source: Annotated[
         Path,
-        option(LOAD, None, "A vegeta targets file, an OpenAPI document, a HAR file, or a published mix."),
+        option(
+            LOAD,
+            None,
+            "A vegeta targets file, an OpenAPI document, a HAR file, or the name of a published mix.",
+        ),
     ],
 ) -> int:
-    """Print a workload file of requests that other tools wrote, or of a published mix.
+    """Convert requests of other tools, or a published mix, into a workload file, and print it.
 
-    Headers stand in it as they stand in the source, those that log in too: mind who may read the file.
+    Headers are copied unchanged, including those with credentials. Keep the file private.
     """
     import msgspec
 

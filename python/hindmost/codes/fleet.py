@@ -101,7 +101,7 @@ CODES = {
     ),
     "broker-failed": Code("The controller's Dask process ended or failed.", "Run the command again."),
     "broker-not-confined": Code(
-        "Landlock is missing or too old, so a compromised load host could access everything that you can access.",
+        "Landlock is missing or too old, so a compromised load host can access everything that you can.",
         "Use only load hosts that you trust, or Linux 6.12 or later with Landlock.",
     ),
     "no-client-running": Code("The load host runs no client.", "Start the study again."),

@@ -51,7 +51,7 @@ CODES = {
     "unset-variable": Code("An environment variable is not set.", "Export the variable."),
     "untrusted-reference": Code(
         "A stored study would send a variable or file of this host to a server, or run its own program.",
-        "Check the names in the message. If you trust the author of the study, repeat the command with `--yes`.",
+        "Check the names in the message. If you trust the study's author, repeat the command with `--yes`.",
     ),
     "secret-not-stored": Code(
         "A study does not store secrets, so another process cannot use this secret.",

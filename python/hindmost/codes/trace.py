@@ -200,7 +200,7 @@ CODES: dict[str, Code] = {
         "The application depends on this process, so it is never paused.", "Nothing to do."
     ),
     "harmful-experiment": Code(
-        "An experiment with this suspect made users wait longer than the slowdown does. It was undone at once.",
+        "An experiment with this suspect slowed users more than the anomaly does. It was undone at once.",
         "Nothing to do.",
     ),
     "harm-spent": Code(

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Annotated
 
 from hindmost.cli.options import OUTPUT, PROCEDURE, Json, Page, Shared, Yes, keep_private, option, switch
-from hindmost.cli.requests import takes
+from hindmost.cli.requests import add_request_options
 from hindmost.explain.request import WITHOUT
 from hindmost.run.request import MeasureRequest
 
 
-@takes(MeasureRequest, before={"workload": "budget", "batching": "by"}, without=WITHOUT)
+@add_request_options(MeasureRequest, before={"workload": "budget", "batching": "by"}, without=WITHOUT)
 def explain(
     asked: MeasureRequest,
     *,
@@ -43,7 +43,7 @@ def explain(
     Exit code 0: a gain is confirmed, or one of more than 5 % is excluded; 4: nothing is decided. To go on
     with a study, name its folder alone.
     """
-    from hindmost.cli.outcome import refuse_files, tell
+    from hindmost.cli.outcome import print_answer, refuse_files
     from hindmost.cli.progress import Talk
     from hindmost.explain.request import opened, reopened
     from hindmost.studies.begin import refuse_changes
@@ -60,4 +60,4 @@ def explain(
     else:
         study = opened(asked, budget or "5m", by, out)
     shown = carry_out(study, Talk(quiet=quiet, trust=yes), page, apply=apply)
-    return tell(shown, as_json=json_, quiet=quiet, timed=True)
+    return print_answer(shown, as_json=json_, quiet=quiet, timed=True)

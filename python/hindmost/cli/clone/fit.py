@@ -1,4 +1,4 @@
-"""``hindmost clone fit``: a clone from measured service times."""
+"""``hindmost clone fit``: fit a clone to measured service times."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from hindmost.cli.clone.load import need_folder
-from hindmost.cli.options import OUTPUT, PROCEDURE, TARGET, Json, option, switch, whole
+from hindmost.cli.options import OUTPUT, PROCEDURE, TARGET, Json, integer_option, option, switch
 from hindmost.cli.streams import say
 from hindmost.errors import UsageError
 from hindmost.exits import Exit
@@ -20,27 +20,31 @@ def fit(
         option(
             TARGET,
             None,
-            "Logs of a server (CSV, Parquet), at several loads or with 1, 2, 4 threads; or a study.",
+            "Server logs (CSV, Parquet) at several loads, or with 1, 2 and 4 threads; or a study.",
         ),
     ],
     *,
     column: Annotated[
-        str | None, option(TARGET, "NAME", "Column of service times, if the file is not a server's log.")
+        str | None,
+        option(TARGET, "NAME", "Column with the service times, for files that are not a server's log."),
     ] = None,
     unit: Annotated[
         Literal["ns", "us", "ms", "s"] | None,
-        option(TARGET, "UNIT", "Unit of the column, if its name does not end with it."),
+        option(TARGET, "UNIT", "Unit of the column, if its name does not end in a unit."),
     ] = None,
     threads: Annotated[
-        int | None, whole(TARGET, "Worker threads of the clone. [default: those in the log]")
+        int | None, integer_option(TARGET, "Worker threads of the clone. [default: those in the log]")
     ] = None,
     demand: Annotated[
         Literal["auto", "cpu", "wall"],
-        option(PROCEDURE, "TIME", "Time in a server's log that is the demand."),
+        option(PROCEDURE, "TIME", "Which time in a server's log is the service demand."),
     ] = "auto",
     same_host: Annotated[
         bool,
-        switch(PROCEDURE, "The clone will run on the host of the log: exclude interference from the model."),
+        switch(
+            PROCEDURE,
+            "Exclude the host's interference from the model, because the clone will run on the same host.",
+        ),
     ] = False,
     name: Annotated[str | None, option(OUTPUT, "NAME", "Name of the server.")] = None,
     out: Annotated[Path | None, option(OUTPUT, "CLONE.toml", "Write the clone to this file.")] = None,
@@ -51,8 +55,8 @@ def fit(
 ) -> int:
     """Fit a clone to measured service times.
 
-    The law is chosen by the latency that it predicts for requests held out. Without --out, the clone goes to
-    standard output and what was found to standard error.
+    Hindmost chooses the distribution that best predicts the latency of held-out requests. Without --out, the
+    clone goes to standard output and the report to standard error.
     """
     from hindmost.models.fit import account, fit_clone, read_logs
     from hindmost.models.writing import clone_text

@@ -1,21 +1,24 @@
-"""Options that `simulate` and `sweep` share, and how they are read."""
+"""Options that `simulate` and `sweep` share, and their parsing."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated
 
-from hindmost.cli.options import LOAD, PROCEDURE, option, switch, whole
+from hindmost.cli.options import LOAD, PROCEDURE, integer_option, option, switch
 from hindmost.errors import UsageError
 
-Requests = Annotated[int, whole(PROCEDURE, "Requests to count, after a tenth as many that are not counted.")]
-Seed = Annotated[int, whole(PROCEDURE, "Random seed.")]
+Requests = Annotated[int, integer_option(PROCEDURE, "Requests to count, after a warm-up of a tenth as many.")]
+Seed = Annotated[int, integer_option(PROCEDURE, "Random seed.")]
 ArrivalsOf = Annotated[
     str,
-    option(LOAD, "LAW", "Distribution of the gaps between requests, like deterministic or gamma:shape=2."),
+    option(
+        LOAD, "LAW", "Distribution of the gaps between requests, for example deterministic or gamma:shape=2."
+    ),
 ]
 Backlog = Annotated[
-    bool, switch(LOAD, "Allow a rate above the capacity, where the queue grows without end.", "--backlog")
+    bool,
+    switch(LOAD, "Allow a rate above the capacity, at which the queue grows without bound.", "--backlog"),
 ]
 
 

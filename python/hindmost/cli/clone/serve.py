@@ -1,4 +1,4 @@
-"""``hindmost clone serve``: a real server that spends its time as a clone document says."""
+"""``hindmost clone serve``: run a real server with the timing of a clone document."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from hindmost.cli.clone.load import ArrivalsOf
-from hindmost.cli.options import LOAD, OUTPUT, PROCEDURE, TARGET, Json, option, switch, whole
+from hindmost.cli.options import LOAD, OUTPUT, PROCEDURE, TARGET, Json, integer_option, option, switch
 from hindmost.cli.streams import say
 from hindmost.errors import UsageError
 from hindmost.exits import Exit
@@ -22,38 +22,44 @@ def serve(
     ],
     *,
     protocol: Annotated[Literal["memcached", "http"], option(TARGET, None, "Protocol.")] = "memcached",
-    address: Annotated[
-        str, option(TARGET, "HOST:PORT", "Address to listen on; port 0 takes a free port.")
-    ] = ("127.0.0.1:0"),
-    threads: Annotated[int | None, whole(TARGET, "Worker threads. [default: the document's]")] = None,
-    cpus: Annotated[str | None, option(TARGET, "LIST", "CPUs of the threads, in turn, like 0-3.")] = None,
+    address: Annotated[str, option(TARGET, "HOST:PORT", "Address to listen on. Port 0 uses a free port.")] = (
+        "127.0.0.1:0"
+    ),
+    threads: Annotated[
+        int | None, integer_option(TARGET, "Worker threads. [default: the document's]")
+    ] = None,
+    cpus: Annotated[
+        str | None, option(TARGET, "LIST", "CPUs to pin the threads to, in turn, for example 0-3.")
+    ] = None,
     idle: Annotated[
-        Literal["block", "spin"], option(TARGET, None, "How an idle thread waits: sleep, or poll.")
+        Literal["block", "spin"], option(TARGET, None, "How an idle thread waits: block sleeps, spin polls.")
     ] = "block",
     occupy: Annotated[
-        Literal["wall", "cpu"], option(TARGET, None, "A service takes wall-clock time, or CPU time.")
+        Literal["wall", "cpu"], option(TARGET, None, "Whether a service takes wall-clock time or CPU time.")
     ] = "wall",
-    seed: Annotated[int, whole(PROCEDURE, "Random seed.")] = 1,
+    seed: Annotated[int, integer_option(PROCEDURE, "Random seed.")] = 1,
     integrated: Annotated[
-        bool, switch(LOAD, "Create requests in the process, without sockets.", "--integrated")
+        bool, switch(LOAD, "Generate requests inside the process, without sockets.", "--integrated")
     ] = False,
     rate: Annotated[
-        str | None, option(LOAD, "RATE", "With --integrated: requests per second. [default: back to back]")
+        str | None,
+        option(LOAD, "RATE", "With --integrated: requests per second. [default: as fast as possible]"),
     ] = None,
     arrivals: ArrivalsOf = "exponential",
-    requests: Annotated[int, whole(LOAD, "With --integrated: number of requests.")] = 100_000,
+    requests: Annotated[int, integer_option(LOAD, "With --integrated: number of requests.")] = 100_000,
     log: Annotated[
         Path | None, option(OUTPUT, "FILE", "Write the true times of each request to this CSV file.")
     ] = None,
     certificate: Annotated[
-        bool, switch(OUTPUT, "Only measure how exactly this host can spin.", "--certificate")
+        bool, switch(OUTPUT, "Only measure how accurately this host can spin, and exit.", "--certificate")
     ] = False,
     json_: Json = False,
 ) -> int:
     """Serve a clone: run a real server whose timing follows the document.
 
-    It ends with Ctrl-C, and then prints its account: the true service and queueing times, against which what
-    a client claims can be checked, and what this host took away. With --json, both are one JSON object.
+    Ctrl-C ends the server, which then prints its account: the true service and queueing times, and the
+    interference from this host. Use it to check what a client measures. With --json, the account and the
+    certificate are one JSON object.
     """
     from hindmost.laws import parse_law
     from hindmost.models import load_clone
@@ -106,7 +112,7 @@ def _processors(cpus: str | None) -> list[int] | None:
 
 
 def _tell_certificate(clone: Clone, found: dict[str, Any], *, as_json: bool) -> None:
-    """Print only how far a spin can be trusted here."""
+    """Print only how accurate spinning is on this host."""
     from hindmost.report.serving.terminal import render_certificate
 
     if as_json:
@@ -116,7 +122,7 @@ def _tell_certificate(clone: Clone, found: dict[str, Any], *, as_json: bool) -> 
 
 
 def _warn(clone: Clone, found: dict[str, Any]) -> None:
-    """Tell before the first request what can be trusted, and what of the document is not served."""
+    """Print the accuracy of spinning, and the parts of the document that are not served."""
     from hindmost.report.serving.terminal import render_certificate
 
     say(render_certificate(found, clone.mean_busy_us), end="")

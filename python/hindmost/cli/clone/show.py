@@ -1,4 +1,4 @@
-"""``hindmost clone show``: a clone document, and what follows from it."""
+"""``hindmost clone show``: print a clone document and its capacity."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def show(
 ) -> int:
     """Print a clone document and its capacity.
 
-    The document goes to standard output, as a file to start from; what follows from it to standard error.
-    With --json, both are one JSON object, every default filled in.
+    The document goes to standard output, so you can save and edit it. The capacity goes to standard error.
+    With --json, both are one JSON object with all defaults filled in.
     """
     from hindmost.models import load_clone, source_text
 
@@ -32,13 +32,13 @@ def show(
     print(source_text(clone).rstrip())
     capacity = loaded.capacity_per_s
     threads = f"{loaded.threads} thread{'s' if loaded.threads > 1 else ''}"
-    facts = [f"{threads}, busy for {loaded.mean_busy_us:.5g} µs a request on average"]
+    facts = [f"{threads}, busy for {loaded.mean_busy_us:.5g} µs per request on average"]
     if loaded.stopped_share:
-        facts.append(f"threads stand still {loaded.stopped_share:.3%} of the time")
+        facts.append(f"threads are paused {loaded.stopped_share:.3%} of the time")
     facts.append(
-        "nothing in it takes time: no rate is too high"
+        "the clone has no service time, so no rate is too high"
         if capacity is None
-        else f"capacity: {capacity:,.6g} requests a second; 70 % of it: {0.7 * capacity:,.6g}"
+        else f"capacity: {capacity:,.6g} requests/s; 70 % of it: {0.7 * capacity:,.6g}"
     )
     say(*facts)
     return Exit.DONE

@@ -1,11 +1,11 @@
-"""``hindmost clone simulate``: the latency that a clone document predicts."""
+"""``hindmost clone simulate``: predict the latency of a clone."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
 from hindmost.cli.clone.load import ArrivalsOf, Backlog, Requests, Seed
-from hindmost.cli.options import LOAD, TARGET, Json, option, whole
+from hindmost.cli.options import LOAD, TARGET, Json, integer_option, option
 from hindmost.exits import Exit
 
 
@@ -14,22 +14,25 @@ def simulate(
         str, option(TARGET, None, "A clone document (.toml or .json), or the name of an application.")
     ],
     *,
-    rate: Annotated[str | None, option(LOAD, "RATE", "Requests per second, like 5k.")] = None,
+    rate: Annotated[str | None, option(LOAD, "RATE", "Requests per second, for example 5k.")] = None,
     utilisation: Annotated[
-        str | None, option(LOAD, "SHARE", "Share of the capacity, instead of a rate. [default: 70%]")
+        str | None,
+        option(LOAD, "SHARE", "Load as a share of the capacity, instead of a rate. [default: 70%]"),
     ] = None,
     arrivals: ArrivalsOf = "exponential",
     backlog: Backlog = False,
-    threads: Annotated[int | None, whole(TARGET, "Worker threads. [default: the document's]")] = None,
-    quantiles: Annotated[str, option(LOAD, "LIST", "Percentiles.")] = "50,95,99,99.9",
+    threads: Annotated[
+        int | None, integer_option(TARGET, "Worker threads. [default: the document's]")
+    ] = None,
+    quantiles: Annotated[str, option(LOAD, "LIST", "Percentiles to predict.")] = "50,95,99,99.9",
     requests: Requests = 1_000_000,
     seed: Seed = 1,
     json_: Json = False,
 ) -> int:
     """Predict the latency of a clone, with intervals.
 
-    A queue simulator in the engine: exact where theory has an answer. Requests of one seed are the same ones
-    that `hindmost clone serve` meets.
+    The engine simulates the clone's queue. The result is exact where queueing theory has a closed form. With
+    the same seed, `hindmost clone serve` receives the same requests.
     """
     from hindmost.laws import parse_law
     from hindmost.models import load_clone

@@ -1,4 +1,4 @@
-"""``hindmost clone sweep``: latency against load, design by design; and which design meets an objective."""
+"""``hindmost clone sweep``: predict latency against load for many designs."""
 
 from __future__ import annotations
 
@@ -24,33 +24,41 @@ def sweep(
     *,
     vary: Annotated[
         list[str] | None,
-        option(TARGET, "PATH=VALUES", "Parameter and its values; may be repeated."),
+        option(TARGET, "PATH=VALUES", "Parameter and its values. May be repeated."),
     ] = None,
     together: Annotated[
         bool,
         switch(TARGET, "Vary the parameters together instead of in all combinations.", "--together"),
     ] = False,
-    rate: Annotated[str | None, option(LOAD, "RATES", "Requests per second, like 1k,2k or 1k..9k:5.")] = None,
+    rate: Annotated[
+        str | None, option(LOAD, "RATES", "Requests per second, for example 1k,2k or 1k..9k:5.")
+    ] = None,
     utilisation: Annotated[
-        str | None, option(LOAD, "SHARES", "Shares of the capacity, instead of rates. [default: 10%..90%:9]")
+        str | None,
+        option(LOAD, "SHARES", "Loads as shares of the capacity, instead of rates. [default: 10%..90%:9]"),
     ] = None,
     arrivals: ArrivalsOf = "exponential",
     find: Annotated[
-        str | None, option(LOAD, "OBJECTIVE", "Find the last value at which this holds, like p99<500us.")
+        str | None,
+        option(LOAD, "OBJECTIVE", "Find the last value at which this limit holds, for example p99<500us."),
     ] = None,
     by: Annotated[
         str | None,
         option(
             LOAD,
             "PARAMETER",
-            "With --find: parameter to vary: rate, threads, service (a factor), or a path. [default: rate]",
+            "With --find: parameter to vary: rate, threads, service (a factor) or a path. [default: rate]",
         ),
     ] = None,
-    between: Annotated[str | None, option(LOAD, "LOW..HIGH", "With --find: range to search.")] = None,
+    between: Annotated[
+        str | None, option(LOAD, "LOW..HIGH", "With --find: range of values to search.")
+    ] = None,
     requests: Requests = 100_000,
     fleet: Annotated[
         str | None,
-        option(LOAD, "HOSTS", "Hosts that simulate: a TOML file, or the address of a Dask scheduler."),
+        option(
+            LOAD, "HOSTS", "Hosts that run the simulations: a TOML file, or the address of a Dask scheduler."
+        ),
     ] = None,
     seed: Seed = 1,
     out: Annotated[Path | None, option(OUTPUT, "PAGE.html", "Write the page to this file.")] = None,
@@ -58,7 +66,7 @@ def sweep(
 ) -> int:
     """Predict latency against load for many designs of a clone.
 
-    All designs meet the same requests, so that what differs is the design and not chance.
+    All designs receive the same requests, so differences come from the designs and not from chance.
     """
     from hindmost.laws import parse_law
     from hindmost.models import load_clone
@@ -72,7 +80,7 @@ def sweep(
     check_counts(requests, seed)
     if out is not None:
         need_folder("--out", out)
-    with _elsewhere(fleet) as elsewhere, step("simulating design points") as shown:
+    with _remote_hosts(fleet) as hosts, step("simulating design points") as shown:
 
         def progress(done: int, count: int) -> None:
             shown.done, shown.of = done, count
@@ -88,7 +96,7 @@ def sweep(
             between=between,
             design=Design(requests=requests, seed=seed, arrivals=parse_law(arrivals)),
             progress=progress,
-            elsewhere=elsewhere,
+            elsewhere=hosts,
         )
     if out is not None:
         out.write_text(render_sweep_page(document.typed), encoding="utf-8")
@@ -102,8 +110,8 @@ def sweep(
 
 
 @contextmanager
-def _elsewhere(fleet: str | None) -> Iterator[Elsewhere | None]:
-    """Machines that simulate; this one, where none is named."""
+def _remote_hosts(fleet: str | None) -> Iterator[Elsewhere | None]:
+    """Connect to the hosts that simulate. Yield None if this host does."""
     if fleet is None:
         yield None
         return

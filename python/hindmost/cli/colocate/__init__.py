@@ -1,1 +1,1 @@
-"""``hindmost colocate``: who may share a machine. One file a verb, each loaded when it is called."""
+"""``hindmost colocate``: find programs that may share a machine. One module per command."""

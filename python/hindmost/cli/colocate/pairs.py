@@ -1,12 +1,12 @@
-"""``hindmost colocate pairs``: programs next to each other, and how well that is predicted here."""
+"""``hindmost colocate pairs``: run programs next to each other, and score predictors on these pairs."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated
 
-from hindmost.cli.options import OUTPUT, PROCEDURE, TARGET, Json, option, switch, whole
-from hindmost.cli.outcome import put_files, refuse_files
+from hindmost.cli.options import OUTPUT, PROCEDURE, TARGET, Json, integer_option, option, switch
+from hindmost.cli.outcome import refuse_files, write_files
 from hindmost.cli.streams import say
 from hindmost.exits import Exit
 
@@ -14,35 +14,39 @@ from hindmost.exits import Exit
 def pairs(
     *cards: Annotated[Path, option(TARGET, None, "Profiles of programs (JSON).")],
     cpu: Annotated[
-        int | None, whole(PROCEDURE, "Processor of the measured program. [default: the last]")
+        int | None, integer_option(PROCEDURE, "Processor for the measured program. [default: the last one]")
     ] = None,
     other: Annotated[
         str | None,
         option(
             PROCEDURE,
             "N|sibling",
-            "Processor of the others; sibling: the other thread of the core. [default: the nearest]",
+            "Processor for the other programs; sibling: the second hardware thread of the core."
+            ", [default: the nearest one]",
         ),
     ] = None,
     window: Annotated[str, option(PROCEDURE, "TIME", "Length of a window.")] = "40ms",
-    budget: Annotated[str, option(PROCEDURE, "TIME", "Longest time.")] = "60s",
-    seed: Annotated[int, whole(PROCEDURE, "Seed of the order of windows and of halves.")] = 1,
+    budget: Annotated[str, option(PROCEDURE, "TIME", "Maximum time.")] = "60s",
+    seed: Annotated[
+        int, integer_option(PROCEDURE, "Random seed for the order of windows and the random halves.")
+    ] = 1,
     no_real_time: Annotated[
         bool,
         switch(
-            PROCEDURE, "Run programs without real-time priority, even if it is allowed.", "--no-real-time"
+            PROCEDURE, "Run programs without real-time priority, even if it is permitted.", "--no-real-time"
         ),
     ] = False,
-    page: Annotated[Path | None, option(OUTPUT, "FILE", "Write a page here (HTML).")] = None,
-    out: Annotated[Path | None, option(OUTPUT, "FILE", "Write the document here (JSON).")] = None,
+    page: Annotated[Path | None, option(OUTPUT, "FILE", "Write an HTML page to this file.")] = None,
+    out: Annotated[Path | None, option(OUTPUT, "FILE", "Write the JSON document to this file.")] = None,
     json_: Json = False,
 ) -> int:
     """Run every program next to every other, and score predictors on these pairs.
 
-    Windows come in random order; each is compared with one next to the inert stressor in the same round. The
-    result says which pairs exceed the noise, and how well odd and even rounds agree. Every predictor, trivial
-    ones included, learns from random halves of the programs and predicts the other half; its score is its
-    skill over the best trivial one. `colocate predict --pairs` learns from the file.
+    Windows run in random order. Each is compared with a window next to the inert stressor in the same round.
+    The result states which pairs exceed the noise, and how well odd and even rounds agree. Every predictor,
+    including trivial ones, is fitted to random halves of the programs and predicts the other half. Its score
+    is its skill relative to the best trivial predictor. `colocate predict --pairs` learns from the resulting
+    file.
     """
     from hindmost.colocation.bound import load_card
     from hindmost.errors import UsageError
@@ -73,5 +77,5 @@ def pairs(
     texts = {out: encode(document, indent=1) + "\n"}
     if page is not None:
         texts[page] = render_pairs_page(document)
-    put_files(texts)
+    write_files(texts)
     return Exit.DONE

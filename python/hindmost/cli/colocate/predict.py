@@ -1,4 +1,4 @@
-"""``hindmost colocate predict``: what jobs cost a server, from profiles, by a model, or by a measurement."""
+"""``hindmost colocate predict``: predict what jobs cost a server, from profiles or a model, or measure it."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any
 
-from hindmost.cli.options import LOAD, OUTPUT, PROCEDURE, TARGET, Json, option, switch, whole
-from hindmost.cli.outcome import put_files, refuse_files
+from hindmost.cli.modes import select_mode
+from hindmost.cli.options import LOAD, OUTPUT, PROCEDURE, TARGET, Json, integer_option, option, switch
+from hindmost.cli.outcome import refuse_files, write_files
 from hindmost.cli.streams import say
-from hindmost.cli.ways import way_of
 from hindmost.errors import UsageError
 from hindmost.exits import Exit
 
 Card = Mapping[str, Any]
-"""What ``hindmost colocate profile`` writes."""
+"""A profile, as ``hindmost colocate profile`` writes it."""
 EXITS = {"yes": Exit.DONE, "no": Exit.CROSSED, "unknown": Exit.INCONCLUSIVE}
 OWN = {
     "": ("--within", "--load", "--pairs", "--violations", "--prometheus"),
@@ -24,12 +24,12 @@ OWN = {
     "--measure": ("--within", "--rates", "--cpu", "--other", "--budget", "--seed", "--page", "--out"),
     "--lost": ("--load", "--workers", "--service", "--beside", "--quantiles", "--seed"),
 }
-"""Options that go with each way. --measure takes the load from the profile."""
+"""Options of each mode. --measure takes the load from the profile."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """The options of all ways, each None where it is not given."""
+    """The options of all modes. Each is None if it is not given."""
 
     within: str | None
     load: str | None
@@ -56,19 +56,19 @@ class Options:
     out: Path | None
 
     def given(self) -> dict[str, object]:
-        """The options by their names on the command line."""
+        """Return the options by their names on the command line."""
         return {f"--{one.name.replace('_', '-')}": getattr(self, one.name) for one in fields(self)}
 
     @property
     def share(self) -> float:
-        """How much a percentile may grow."""
+        """Largest acceptable growth of a percentile, as a share."""
         from hindmost.plan import parse_share
 
         return parse_share(self.within or "10%", "--within")
 
     @property
     def utilisation(self) -> float:
-        """How busy the server is."""
+        """Utilisation of the server, as a share."""
         from hindmost.plan import parse_percent
 
         return parse_percent(self.load or "50%", "--load")
@@ -76,111 +76,133 @@ class Options:
 
 def predict(
     server: Annotated[Path | None, option(TARGET, "SERVER", "The server's profile (JSON).")] = None,
-    *jobs: Annotated[Path, option(TARGET, "JOB", "Profiles of jobs.")],
+    *jobs: Annotated[Path, option(TARGET, "JOB", "Profiles of jobs (JSON).")],
     within: Annotated[
-        str | None, option(TARGET, "SHARE", "How much a percentile of the server may grow. [default: 10%]")
+        str | None,
+        option(TARGET, "SHARE", "Largest acceptable growth of a percentile of the server. [default: 10%]"),
     ] = None,
-    load: Annotated[str | None, option(LOAD, "SHARE", "How busy the server is. [default: 50%]")] = None,
+    load: Annotated[str | None, option(LOAD, "SHARE", "Utilisation of the server. [default: 50%]")] = None,
     pairs: Annotated[
-        Path | None, option(TARGET, "FILE", "Learn from these measured pairs, with a margin.")
+        Path | None,
+        option(TARGET, "FILE", "Predict with a model of these measured pairs, with a safety margin."),
     ] = None,
     violations: Annotated[
         str | None,
-        option(PROCEDURE, "SHARE", "With --pairs: share of yes that may be wrong. [default: 5%]"),
+        option(PROCEDURE, "SHARE", "With --pairs: share of yes answers that may be wrong. [default: 5%]"),
     ] = None,
     prometheus: Annotated[
-        Path | None, option(OUTPUT, "FILE", "Write the answer for one job here, as text for Prometheus.")
+        Path | None,
+        option(OUTPUT, "FILE", "Write the answer for one job to this file, in Prometheus text format."),
     ] = None,
     advise: Annotated[
-        bool, switch(PROCEDURE, "Say which processors and priorities each job should have.", "--advise")
+        bool, switch(PROCEDURE, "Recommend processors and priorities for each job.", "--advise")
     ] = False,
     server_cpus: Annotated[
         str | None,
         option(
             PROCEDURE,
             "LIST",
-            "With --advise: the server's processors. [default: as many as its load needs]",
+            "With --advise: processors of the server. [default: as many as its load needs]",
         ),
     ] = None,
     unit: Annotated[
-        str | None, option(TARGET, "NAME.service", "With --advise: the server's unit, to write a drop-in.")
+        str | None,
+        option(
+            TARGET, "NAME.service", "With --advise: systemd unit of the server, for which to write a drop-in."
+        ),
     ] = None,
     at: Annotated[
         str | None,
         option(
             TARGET,
             "URL",
-            "With --advise: the server's address in the commands. [default: memcached://127.0.0.1:11211]",
+            "With --advise: server address to use in the commands. [default: memcached://127.0.0.1:11211]",
         ),
     ] = None,
     promise: Annotated[
         str | None,
-        option(TARGET, "LIMIT", "With --advise: its promise in the commands. [default: p95<1ms]"),
+        option(TARGET, "LIMIT", "With --advise: latency limit to use in the commands. [default: p95<1ms]"),
     ] = None,
     measure: Annotated[
-        bool, switch(PROCEDURE, "Run the jobs next to the server under load, and compare.", "--measure")
+        bool,
+        switch(
+            PROCEDURE,
+            "Run the jobs next to the server under load, and compare with the prediction.",
+            "--measure",
+        ),
     ] = False,
     rates: Annotated[
         str | None,
-        option(LOAD, "LIST", "With --measure: further rates, above the profile's, like 1k,2k."),
+        option(LOAD, "LIST", "With --measure: additional rates above the profile's, for example 1k,2k."),
     ] = None,
     cpu: Annotated[
-        int | None, whole(PROCEDURE, "With --measure: the server's processor. [default: the last]")
+        int | None,
+        integer_option(PROCEDURE, "With --measure: processor for the server. [default: the last one]"),
     ] = None,
     other: Annotated[
         str | None,
         option(
             PROCEDURE,
             "N|sibling",
-            "With --measure: the jobs' processor; sibling: the other thread of the core. [default: the"
-            " nearest]",
+            "With --measure: processor for the jobs; sibling: the second hardware thread of the core."
+            " [default:"
+            " the nearest one]",
         ),
     ] = None,
     budget: Annotated[
-        str | None, option(PROCEDURE, "TIME", "With --measure: longest time per rate. [default: 60s]")
+        str | None, option(PROCEDURE, "TIME", "With --measure: maximum time per rate. [default: 60s]")
     ] = None,
     lost: Annotated[
         str | None,
-        option(LOAD, "SHARE", "Without profiles: show what this loss of the server's rate does to its tail."),
+        option(
+            LOAD, "SHARE", "Without profiles: predict the server's tail if it loses this share of its speed."
+        ),
     ] = None,
     workers: Annotated[
-        int | None, whole(LOAD, "With --lost: workers of the server, fed by one queue. [default: 1]")
+        int | None,
+        integer_option(LOAD, "With --lost: workers of the server, which share one queue. [default: 1]"),
     ] = None,
     service: Annotated[
         Path | None,
         option(
-            TARGET, "FILE", "With --lost: service times alone, one per line, in order. [default: exponential]"
+            TARGET,
+            "FILE",
+            "With --lost: service times without a job, one per line, in order. [default: exponential]",
         ),
     ] = None,
     beside: Annotated[
         Path | None,
-        option(TARGET, "FILE", "With --lost: service times next to a job, for the map of quantiles."),
+        option(TARGET, "FILE", "With --lost: service times next to a job, to map quantiles."),
     ] = None,
     quantiles: Annotated[
-        str | None, option(PROCEDURE, "LIST", "With --lost: percentiles. [default: 50,90,99]")
+        str | None, option(PROCEDURE, "LIST", "With --lost: percentiles to predict. [default: 50,90,99]")
     ] = None,
     seed: Annotated[
-        int | None, whole(PROCEDURE, "With --measure or --lost: seed of orders and draws.", least=0)
+        int | None, integer_option(PROCEDURE, "With --measure or --lost: random seed.", least=0)
     ] = None,
-    page: Annotated[Path | None, option(OUTPUT, "FILE", "With --measure: write a page here.")] = None,
+    page: Annotated[
+        Path | None, option(OUTPUT, "FILE", "With --measure: write an HTML page to this file.")
+    ] = None,
     out: Annotated[
         Path | None,
-        option(OUTPUT, "PATH", "With --measure: write the document here. With --advise: folder of files."),
+        option(
+            OUTPUT, "PATH", "With --measure: JSON document to write. With --advise: folder for the files."
+        ),
     ] = None,
     json_: Json = False,
 ) -> int:
-    """Say which jobs may run next to a server, the best first: yes, no, or unknown.
+    """Predict which jobs may run next to a server, the best first: yes, no or unknown.
 
     The server loses at most the sum of its losses to each resource that the job uses (Eq 3.3 of the SMiTe
-    paper). The growth of p50 and p99 in its profile counts as well; Eq 3.6 converts it to --load. Profiles of
-    different processors are refused. With --pairs (of `colocate pairs`) a measured pair answers for itself,
-    and a model with a margin answers for the others. The exit code is 0 for yes, 3 for no and 4 for unknown,
-    of the best job.
+    paper). The growth of p50 and p99 in its profile counts as well, and Eq 3.6 converts it to --load.
+    Profiles from different processors are refused. With --pairs (from `colocate pairs`), a measured pair
+    answers for itself, and a model with a margin answers for the other pairs. The exit code is that of the
+    best job: 0 for yes, 3 for no, 4 for unknown.
 
-    --measure starts the server and each job in turn, and shows how p50 and p99 grow next to what the profiles
-    predict; exit code 3: next to some job p99 surely grew by more than --within. --advise changes nothing:
-    --out writes files for systemd, and a script for cpusets. --lost compares queue models; Eq 3.6 (M/M/1)
-    holds for exponential service only.
+    --measure runs the server next to each job, and compares the growth of p50 and p99 with the prediction. It
+    exits with 3 if p99 certainly grew by more than --within next to a job. --advise changes nothing: --out
+    writes files for systemd, and a script for cpusets. --lost compares queue models. Eq 3.6 (M/M/1) holds
+    only for exponential service.
     """
     options = Options(
         within=within,
@@ -207,30 +229,30 @@ def predict(
         page=page,
         out=out,
     )
-    way = way_of(options.given(), OWN, "profiles alone")
-    if way == "--lost":
+    mode = select_mode(options.given(), OWN, "profiles alone")
+    if mode == "--lost":
         if server is not None:
-            raise UsageError("unexpected-argument", "--lost takes no profile", value=str(server))
+            raise UsageError("unexpected-argument", "--lost accepts no profile", value=str(server))
         return _show_slower(options, as_json=json_)
     if server is None or not jobs:
         raise UsageError(
             "missing-argument",
-            "name the server's profile and at least one job's",
+            "the server's profile and at least one job's profile are required",
             hint="hindmost colocate predict server.json job.json",
             argument="SERVER" if server is None else "JOB",
         )
     from hindmost.colocation.bound import load_card
 
     cards = load_card(server), [load_card(one) for one in jobs]
-    if way == "--advise":
+    if mode == "--advise":
         return _advise(*cards, options, as_json=json_)
-    if way == "--measure":
+    if mode == "--measure":
         return _measure(*cards, options, as_json=json_)
     return _rank(*cards, options, as_json=json_)
 
 
 def _rank(server: Card, jobs: Sequence[Card], options: Options, *, as_json: bool) -> int:
-    from hindmost.cli.outcome import written
+    from hindmost.cli.outcome import write_in_place
     from hindmost.colocation.asking import ask, load_pairs, neighbours
     from hindmost.errors import HindmostError
     from hindmost.plan import parse_percent
@@ -247,8 +269,8 @@ def _rank(server: Card, jobs: Sequence[Card], options: Options, *, as_json: bool
         if options.prometheus is not None:
             raise UsageError(
                 "conflicting-options",
-                "--prometheus is for one job",
-                hint="name one job",
+                "--prometheus applies to one job only",
+                hint="use one job profile",
                 option="--prometheus",
                 other="JOB",
             )
@@ -256,7 +278,9 @@ def _rank(server: Card, jobs: Sequence[Card], options: Options, *, as_json: bool
         print(encode(ranking) if as_json else render_neighbours(ranking), end="\n" if as_json else "")
         return int(EXITS[ranking["jobs"][0]["answer"]])
     answer = ask(jobs[0], server, **asked)
-    failure = None if options.prometheus is None else written(options.prometheus, prometheus_text(answer))
+    failure = (
+        None if options.prometheus is None else write_in_place(options.prometheus, prometheus_text(answer))
+    )
     print(encode(answer) if as_json else render_answer(answer), end="\n" if as_json else "")
     if failure is not None:
         raise HindmostError(
@@ -291,7 +315,7 @@ def _advise(server: Card, jobs: Sequence[Card], options: Options, *, as_json: bo
     if own is not None and not set(own) <= set(cpus):
         raise UsageError(
             "bad-value",
-            f"--server-cpus {asked}: this machine has {', '.join(map(str, cpus))}",
+            f"--server-cpus {asked}: this machine has only {', '.join(map(str, cpus))}",
             hint="lscpu -e",
             option="--server-cpus",
             value=asked,
@@ -336,7 +360,7 @@ def _measure(server: Card, jobs: Sequence[Card], options: Options, *, as_json: b
     texts = {options.out: encode(document, indent=1) + "\n"}
     if options.page is not None:
         texts[options.page] = render_corun_page(document)
-    put_files(texts)
+    write_files(texts)
     each = [*document["jobs"], *(job for load in document["loads"] for job in load["jobs"])]
     return Exit.CROSSED if any(one["promise"] == "broken" for one in each) else Exit.DONE
 

@@ -1,81 +1,100 @@
-"""``hindmost colocate profile``: what a program loses next to each stressor, and what it takes of it."""
+"""``hindmost colocate profile``: measure what a program loses next to each stressor, and what it inflicts."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated, Literal
 
-from hindmost.cli.options import LOAD, OUTPUT, PROCEDURE, TARGET, Json, option, switch, whole, words_of
-from hindmost.cli.outcome import put_files, refuse_files
+from hindmost.cli.options import (
+    LOAD,
+    OUTPUT,
+    PROCEDURE,
+    TARGET,
+    Json,
+    integer_option,
+    option,
+    split_command,
+    switch,
+)
+from hindmost.cli.outcome import refuse_files, write_files
 from hindmost.cli.streams import say
 from hindmost.exits import Exit
 
 
 def profile(
-    program: Annotated[str, option(TARGET, None, "A command that tells units of its work, and goes on.")],
+    program: Annotated[
+        str, option(TARGET, None, "A command that reports each unit of its work and keeps running.")
+    ],
     *,
     counter: Annotated[
         Path | None,
-        option(TARGET, "FILE", "Units: the number in this file, or its bytes. [default: lines on stdout]"),
+        option(
+            TARGET,
+            "FILE",
+            "Count units by the number in this file, or by its size in bytes. [default: lines on stdout]",
+        ),
     ] = None,
     work: Annotated[
         Literal["cpu"] | None,
-        option(
-            TARGET, "cpu", "The command ends by itself: each run is a unit of work, which costs its CPU time."
-        ),
+        option(TARGET, "cpu", "Each run of the command is a unit of work, which costs its CPU time."),
     ] = None,
     probe: Annotated[
         str | None,
         option(
             LOAD,
             "RATE",
-            "The command is a server: send requests at this rate; each answer is a unit of work.",
+            "Treat the command as a server and send requests at this rate. Each reply is a unit of work.",
         ),
     ] = None,
     probe_address: Annotated[
-        str | None, option(LOAD, "URL", "Address of that server, like memcached://127.0.0.1:11299.")
+        str | None, option(LOAD, "URL", "Address of that server, for example memcached://127.0.0.1:11299.")
     ] = None,
     name: Annotated[
         str | None, option(TARGET, "NAME", "Name of the profile. [default: the program's]")
     ] = None,
     cpu: Annotated[
-        int | None, whole(PROCEDURE, "The program's processor; stressors run on another. [default: the last]")
+        int | None,
+        integer_option(
+            PROCEDURE, "Processor for the program. Stressors run on another one. [default: the last one]"
+        ),
     ] = None,
     other: Annotated[
         str | None,
         option(
             PROCEDURE,
             "N|sibling",
-            "Processor of the stressors; sibling: the other thread of the core. [default: the nearest]",
+            "Processor for the stressors; sibling: the second hardware thread of the core."
+            ", [default: the nearest one]",
         ),
     ] = None,
     stressors: Annotated[
-        str | None, option(PROCEDURE, "NAMES", "Stressors to run, like l3,dram. [default: one per resource]")
+        str | None,
+        option(PROCEDURE, "NAMES", "Stressors to run, for example l3,dram. [default: one per resource]"),
     ] = None,
     budget: Annotated[
-        str | None, option(PROCEDURE, "TIME", "Longest time. [default: 10s; 60s with --probe]")
+        str | None, option(PROCEDURE, "TIME", "Maximum time. [default: 10s; 60s with --probe]")
     ] = None,
     window: Annotated[
         str | None,
         option(PROCEDURE, "TIME", "Length of a window. [default: 40ms; 1,000 requests with --probe]"),
     ] = None,
-    seed: Annotated[int, whole(PROCEDURE, "Seed of the order of windows.")] = 1,
+    seed: Annotated[int, integer_option(PROCEDURE, "Random seed for the order of windows.")] = 1,
     no_real_time: Annotated[
         bool,
         switch(
-            PROCEDURE, "Run stressors without real-time priority, even if it is allowed.", "--no-real-time"
+            PROCEDURE, "Run stressors without real-time priority, even if it is permitted.", "--no-real-time"
         ),
     ] = False,
-    out: Annotated[Path | None, option(OUTPUT, "FILE", "Write the profile here (JSON).")] = None,
+    out: Annotated[Path | None, option(OUTPUT, "FILE", "Write the JSON profile to this file.")] = None,
     json_: Json = False,
 ) -> int:
     """Measure a program's profile: its sensitivity to each stressor, and its contentiousness on each.
 
-    The program runs in windows: next to each stressor, next to an inert one, and alone, in random order, for
-    at least four rounds, until all intervals are narrow or the time is over. Windows in which the host moved
-    a processor are dropped. Child processes belong to the program. No privilege is needed; SCHED_FIFO, where
-    allowed, reduces the noise. With --probe the program is a server under open-loop load, and the profile
-    includes the growth of its p50 and p99 next to each stressor.
+    The program runs in windows: next to each stressor, next to an inert one, and alone. Windows run in random
+    order for at least four rounds, until all intervals are narrow or the time is used up. Windows in which
+    the hypervisor moved a processor are dropped. Child processes count as part of the program. No privilege
+    is needed; SCHED_FIFO, if permitted, reduces noise. With --probe the program is a server under open-loop
+    load, and the profile includes the growth of its p50 and p99 next to each stressor.
     """
     from hindmost.errors import UsageError
     from hindmost.plan import parse_duration
@@ -86,25 +105,25 @@ def profile(
     from hindmost.studies.colocation.units import Counter
     from hindmost.watch import Application, latency_from
 
-    command = words_of(program)
+    command = split_command(program)
     if not command:
         raise UsageError(
             "missing-argument",
-            "no program is given",
+            "the program is missing",
             hint="hindmost colocate profile 'python -u batch.py'",
             name="program",
         )
     if work and counter:
         raise UsageError(
             "conflicting-options",
-            "--work cpu and --counter exclude each other: each sets the unit of work",
-            hint="leave one out",
+            "--work cpu and --counter are mutually exclusive: each sets the unit of work",
+            hint="leave out one of them",
             options=["--work", "--counter"],
         )
     if probe and (work or counter):
         raise UsageError(
             "conflicting-options",
-            "--probe makes answered requests the unit of work, so it excludes --work and --counter",
+            "--probe uses answered requests as the unit of work, so it excludes --work and --counter",
             hint="leave out --work and --counter",
             options=["--probe", "--work" if work else "--counter"],
         )
@@ -141,5 +160,5 @@ def profile(
         say=say,
     )
     print(encode(card) if json_ else render_profile(card), end="\n" if json_ else "")
-    put_files({out: encode(card, indent=1) + "\n"})
+    write_files({out: encode(card, indent=1) + "\n"})
     return Exit.DONE

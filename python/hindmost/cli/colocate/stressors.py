@@ -1,4 +1,4 @@
-"""``hindmost colocate stressors``: what stressors reach on this core; or run some of them."""
+"""``hindmost colocate stressors``: measure what stressors achieve on this core, or run some of them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 from typing import Annotated
 
-from hindmost.cli.options import LOAD, OUTPUT, PROCEDURE, TARGET, Json, option, switch, whole
-from hindmost.cli.outcome import put_files, refuse_files
+from hindmost.cli.modes import select_mode
+from hindmost.cli.options import LOAD, OUTPUT, PROCEDURE, TARGET, Json, integer_option, option, switch
+from hindmost.cli.outcome import refuse_files, write_files
 from hindmost.cli.streams import say
-from hindmost.cli.ways import way_of
 from hindmost.errors import UsageError
 from hindmost.exits import Exit
 
@@ -21,53 +21,63 @@ OWN = {
 
 
 def stressors(
-    *names: Annotated[str, option(TARGET, "STRESSOR", "With --run: which ones.")],
+    *names: Annotated[str, option(TARGET, "STRESSOR", "With --run: stressors to run.")],
     run: Annotated[
         bool, switch(PROCEDURE, "Run stressors instead of measuring all of them.", "--run")
     ] = False,
-    list_: Annotated[bool, switch(OUTPUT, "List the stressors.", "--list")] = False,
-    cpu: Annotated[int | None, whole(PROCEDURE, "The processor to measure. [default: the last]")] = None,
+    list_: Annotated[bool, switch(OUTPUT, "List the available stressors.", "--list")] = False,
+    cpu: Annotated[
+        int | None, integer_option(PROCEDURE, "Processor to measure. [default: the last one]")
+    ] = None,
     bursts: Annotated[
-        int | None, whole(PROCEDURE, "Undisturbed bursts for each figure. [default: 5]")
+        int | None, integer_option(PROCEDURE, "Bursts without interference for each figure. [default: 5]")
     ] = None,
     duty: Annotated[
         str | None,
-        option(LOAD, "SHARE", "With --run: share of each period in which they work. [default: 100%]"),
+        option(
+            LOAD, "SHARE", "With --run: share of each period in which the stressors work. [default: 100%]"
+        ),
     ] = None,
     period: Annotated[
         str | None,
-        option(LOAD, "TIME", "With --run: period of the duty cycle, 5us or more. [default: 10us]"),
+        option(LOAD, "TIME", "With --run: period of the duty cycle, at least 5us. [default: 10us]"),
     ] = None,
-    duration: Annotated[
-        str | None, option(PROCEDURE, "TIME", "With --run: how long they run. [default: 10s]")
-    ] = None,
+    duration: Annotated[str | None, option(PROCEDURE, "TIME", "With --run: duration. [default: 10s]")] = None,
     cpus: Annotated[
         str | None,
-        option(PROCEDURE, "LIST", "With --run: one processor for each. [default: the last ones]"),
+        option(PROCEDURE, "LIST", "With --run: processors, one for each stressor. [default: the last ones]"),
     ] = None,
     real_time: Annotated[
-        bool, switch(PROCEDURE, "With --run: at real-time priority, if that is allowed.", "--real-time")
+        bool, switch(PROCEDURE, "With --run: use real-time priority, if it is permitted.", "--real-time")
     ] = False,
     folder: Annotated[
         Path | None,
-        option(PROCEDURE, "FOLDER", "With --run: where the disk's stressor writes. [default: here]"),
+        option(
+            PROCEDURE,
+            "FOLDER",
+            "With --run: folder in which the disk stressor writes. [default: the current folder]",
+        ),
     ] = None,
     seed: Annotated[
-        int | None, whole(PROCEDURE, "With --run: seed of orders and memory sequences. [default: 1]")
+        int | None,
+        integer_option(PROCEDURE, "With --run: random seed for orders and memory sequences. [default: 1]"),
     ] = None,
-    out: Annotated[Path | None, option(OUTPUT, "FILE", "Write the certificate here (JSON).")] = None,
-    picture: Annotated[Path | None, option(OUTPUT, "FILE", "Draw the matrix here (SVG).")] = None,
+    out: Annotated[Path | None, option(OUTPUT, "FILE", "Write the JSON certificate to this file.")] = None,
+    picture: Annotated[
+        Path | None, option(OUTPUT, "FILE", "Draw the matrix as an SVG image in this file.")
+    ] = None,
     json_: Json = False,
 ) -> int:
-    """Measure what stressors reach on this core, and which of them share execution ports.
+    """Measure what stressors achieve on this core, and which of them share execution ports.
 
-    No performance counter is needed, so it works in virtual machines. Two classes of instructions in one
-    stream take as long as one alone if they use different ports, and as long as both if they use the same:
-    the matrix of all pairs is the certificate of this core.
+    The command needs no performance counters, so it works in virtual machines. It mixes two classes of
+    instructions in one stream. If they use different ports, the mix takes as long as one class alone. If they
+    use the same ports, it takes as long as both together. The matrix of all pairs is the certificate of this
+    core.
 
-    --run stresses one resource for each named stressor, at a share of full strength, and counts the work. All
-    begin at one moment, each on its own processor. Memory stressors measure the caches' sizes instead of
-    believing what the processor says. Ctrl-C ends them and shows the work so far.
+    With --run, each named stressor stresses one resource at a share of full strength and counts its work. All
+    stressors start at the same moment, each on its own processor. Memory stressors measure cache sizes
+    instead of trusting the processor's own report. Ctrl-C ends the run and prints the work so far.
     """
     from hindmost.store.estimates import encode
 
@@ -86,22 +96,22 @@ def stressors(
         "--out": out,
         "--picture": picture,
     }
-    way = way_of(options, OWN, "measuring all stressors")
-    if bool(names) != (way == "--run"):
+    mode = select_mode(options, OWN, "measuring all stressors")
+    if bool(names) != (mode == "--run"):
         raise UsageError(
             "unexpected-argument" if names else "missing-argument",
-            "stressors are named with --run" if names else "--run needs the names of stressors",
+            "stressor names need --run" if names else "--run needs at least one stressor name",
             hint="hindmost colocate stressors --run dram; hindmost colocate stressors --list",
             argument="STRESSOR",
         )
-    if way == "--list":
+    if mode == "--list":
         from hindmost import _engine
         from hindmost.report.colocation.rulers import render_list
 
         known = json.loads(_engine.rulers())
         print(json.dumps(known) if json_ else render_list(known), end="\n" if json_ else "")
         return Exit.DONE
-    if way == "--run":
+    if mode == "--run":
         return _run(
             names,
             duty or "100%",
@@ -120,7 +130,7 @@ def stressors(
     refuse_files({"--out": out, "--picture": picture})
     document = certify(cpu, bursts=5 if bursts is None else bursts, say=say)
     print(encode(document) if json_ else render_rulers(document), end="\n" if json_ else "")
-    put_files({out: encode(document, indent=1) + "\n", picture: drawn(document)})
+    write_files({out: encode(document, indent=1) + "\n", picture: drawn(document)})
     return Exit.DONE
 
 

@@ -1,12 +1,22 @@
-"""``hindmost colocate supervise``: a batch job next to a server, as far as the server's promise allows."""
+"""``hindmost colocate supervise``: run a batch job next to a server without breaking its latency limit."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from hindmost.cli.options import LOAD, OUTPUT, PROCEDURE, TARGET, Json, option, switch, whole, words_of
-from hindmost.cli.outcome import put_files, refuse_files
+from hindmost.cli.options import (
+    LOAD,
+    OUTPUT,
+    PROCEDURE,
+    TARGET,
+    Json,
+    integer_option,
+    option,
+    split_command,
+    switch,
+)
+from hindmost.cli.outcome import refuse_files, write_files
 from hindmost.cli.streams import say
 from hindmost.exits import Exit
 
@@ -14,39 +24,45 @@ if TYPE_CHECKING:
     from hindmost.studies.colocation.supervision.procedure import Told
 
 ENOUGH = 0.95
-"""Of the windows must be within the promise for exit code 0."""
+"""Share of the windows that must meet the limit for exit code 0."""
 
 
 def supervise(
     server: Annotated[
-        str, option(TARGET, None, "A process id, or memcached://HOST:PORT (redis://, http://).")
+        str, option(TARGET, None, "Process id of the server, or memcached://HOST:PORT (redis://, http://).")
     ],
-    job: Annotated[str, option(TARGET, None, "A command to run, or the id of a process that runs.")],
+    job: Annotated[str, option(TARGET, None, "A command to run, or the id of a running process.")],
     *,
-    promise: Annotated[str, option(TARGET, "LIMIT", "Of the server's latency, like 'p95<1ms'.")],
-    probe: Annotated[str, option(LOAD, "RATE", "Requests a second of the probe.")] = "200",
+    promise: Annotated[str, option(TARGET, "LIMIT", "Limit on the server's latency, for example 'p95<1ms'.")],
+    probe: Annotated[str, option(LOAD, "RATE", "Requests per second that the probe sends.")] = "200",
     probe_address: Annotated[
-        str | None, option(LOAD, "URL", "Where the probe asks, of a process: http://127.0.0.1:80.")
+        str | None,
+        option(
+            LOAD, "URL", "Address to probe if the server is a process id, for example http://127.0.0.1:80."
+        ),
     ] = None,
-    window: Annotated[str, option(PROCEDURE, "TIME", "In each of which the promise must be kept.")] = "1s",
+    window: Annotated[
+        str, option(PROCEDURE, "TIME", "Length of a window. The limit must hold in each window.")
+    ] = "1s",
     duration: Annotated[
-        str | None, option(PROCEDURE, "TIME", "How long at most. [default: until the job ends]")
+        str | None, option(PROCEDURE, "TIME", "Maximum duration. [default: until the job ends]")
     ] = None,
     processors: Annotated[
-        int | None, whole(PROCEDURE, "Adapt nothing: give the job so many processors throughout.")
+        int | None,
+        integer_option(PROCEDURE, "Give the job this fixed number of processors and do not adapt it."),
     ] = None,
-    verbose: Annotated[bool, switch(OUTPUT, "Tell every window.", "--verbose")] = False,
-    out: Annotated[Path | None, option(OUTPUT, "FILE", "Write all windows here (JSON).")] = None,
+    verbose: Annotated[bool, switch(OUTPUT, "Print a line for every window.", "--verbose")] = False,
+    out: Annotated[Path | None, option(OUTPUT, "FILE", "Write all windows to this JSON file.")] = None,
     json_: Json = False,
 ) -> int:
-    """Run a batch job next to a server, and cut or pause it where the server's promise is in danger.
+    """Run a batch job next to a server, and throttle or pause it when the server's latency limit is at risk.
 
-    The job gets only what nobody else wants (cpu.idle), on fewer processors as soon as slow requests use up
-    what a window may have of them, and nothing where the promise breaks; it is given back one by one after
-    quiet windows. All of it is in the knobs' journal before it is done. A job that is started here ends with
-    this command, also by a kill -9; a running one goes on as it was found. A job that leaves daemons behind
-    runs until they end. The exit code is that of a job that fails (128 and more: by a signal); else 3 where
-    fewer than 95 % of the windows were within the promise.
+    The job runs at idle priority (cpu.idle). It loses processors when slow requests use up what a window
+    allows, and it is paused when a window exceeds the limit. It gets processors back one at a time after
+    quiet windows. Every change is in the settings' journal before it is made. A job that this command started
+    ends with it, even after a kill -9. A job that was already running continues with its original settings. A
+    job that leaves daemons behind runs until they end. The exit code is that of a failed job (128 and more: a
+    signal). Otherwise it is 3 if fewer than 95 % of the windows met the limit.
     """
     from hindmost import _engine
     from hindmost.errors import HostUnfit, UsageError
@@ -70,11 +86,11 @@ def supervise(
             value=promise,
         )
     refuse_files({"--out": out})
-    words = words_of(job)
+    words = split_command(job)
     if not words:
         raise UsageError(
             "missing-argument",
-            "no job is given",
+            "the job is missing",
             hint="hindmost colocate supervise SERVER 'xz -9 -k big.tar'",
             name="job",
         )
@@ -83,7 +99,7 @@ def supervise(
     if source is None:
         raise HostUnfit(
             "needs-probe",
-            "the server is given as a process, so the probe needs an address",
+            "a process id does not tell the probe the server's address",
             hint="--probe-address memcached://127.0.0.1:11211",
             option="--probe-address",
         )
@@ -109,7 +125,7 @@ def supervise(
         print(encode(document))
     else:
         print(render_supervision(document), end="")
-    put_files({out: encode(document, indent=1) + "\n"})
+    write_files({out: encode(document, indent=1) + "\n"})
     if document["job_exit"] is not None and document["job_exit"] > 0:
         return document["job_exit"]
     if not document["windows"]:

@@ -1,1 +1,1 @@
-"""``hindmost harvest``: batch work and its data, by history. One file a verb, loaded when called."""
+"""``hindmost harvest``: place batch work and its data by history."""

@@ -1,4 +1,4 @@
-"""``hindmost harvest classify``: from a folder of utilisation traces to classes of tenants."""
+"""``hindmost harvest classify``: classify tenants by their utilisation traces."""
 
 from __future__ import annotations
 
@@ -14,32 +14,42 @@ from hindmost.exits import Exit
 def classify(
     traces: Annotated[
         Path,
-        option(TARGET, None, "A folder: CSV, Parquet, or files of Azure, Alibaba or Bitbrains; tenants.csv."),
+        option(
+            TARGET,
+            None,
+            "A folder with traces (CSV, Parquet, or the formats of Azure, Alibaba or Bitbrains) and"
+            " tenants.csv.",
+        ),
     ],
     *,
     slot: Annotated[
-        str | None, option(PROCEDURE, "DURATION", "Length of a slot. [default: the usual gap]")
+        str | None,
+        option(PROCEDURE, "DURATION", "Length of a slot. [default: the usual gap between readings]"),
     ] = None,
     format_: Annotated[
         str | None,
-        option(PROCEDURE, "NAME", "Format of the traces. [default: that of each file's first line]"),
+        option(PROCEDURE, "NAME", "Format of the traces. [default: from each file's first line]"),
     ] = None,
     classes: Annotated[
-        str, option(PROCEDURE, "P,C,U", "Classes of periodic, constant and unpredictable tenants, at most.")
+        str,
+        option(
+            PROCEDURE, "P,C,U", "Maximum number of classes for periodic, constant and unpredictable tenants."
+        ),
     ] = "13,5,5",
     constant_below: Annotated[
-        float, option(PROCEDURE, "SHARE", "A standard deviation below it is roughly constant.")
+        float, option(PROCEDURE, "SHARE", "A tenant with a smaller standard deviation counts as constant.")
     ] = 0.03,
     periodic_share: Annotated[
         float, option(PROCEDURE, "SHARE", "Share of the variance that a period must explain.")
     ] = 0.3,
-    out: Annotated[Path | None, option(OUTPUT, "CLASSES.json", "Where the classes are written.")] = None,
+    out: Annotated[Path | None, option(OUTPUT, "CLASSES.json", "Write the classes to this file.")] = None,
     json_: Json = False,
 ) -> int:
     """Classify tenants by a month of utilisation: periodic, constant or unpredictable, then K-Means.
 
-    Servers are averaged by tenant first (`tenants.csv`: server,tenant,environment,rack,reimages,space).
-    Periodic need not be daily. A pattern that only one half of the window shows is unpredictable.
+    The command first averages the servers of each tenant (`tenants.csv`:
+    server,tenant,environment,rack,reimages,space). A period need not be a day. A tenant whose pattern appears
+    in only one half of the window counts as unpredictable.
     """
     from hindmost.errors import UsageError
     from hindmost.harvest import Settings, read_traces

@@ -1,12 +1,12 @@
-"""``hindmost harvest export``: files for stock Hadoop, or for Kubernetes."""
+"""``hindmost harvest export``: write configuration for stock Hadoop or Kubernetes."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated, Literal
 
-from hindmost.cli.options import OUTPUT, TARGET, option, whole
-from hindmost.cli.ways import refuse_conflict
+from hindmost.cli.modes import refuse_conflict
+from hindmost.cli.options import OUTPUT, TARGET, integer_option, option
 from hindmost.errors import UsageError
 from hindmost.exits import Exit
 
@@ -25,23 +25,31 @@ HADOOP = (
 
 
 def export(
-    system: Annotated[Literal["hadoop", "kubernetes"], option(TARGET, "SYSTEM", "What the files are for.")],
-    classes: Annotated[Path, option(TARGET, "CLASSES.json", "What `hindmost harvest classify` wrote.")],
+    system: Annotated[
+        Literal["hadoop", "kubernetes"], option(TARGET, "SYSTEM", "System to write files for.")
+    ],
+    classes: Annotated[Path, option(TARGET, "CLASSES.json", "Output of `hindmost harvest classify`.")],
     *,
     name_nodes: Annotated[
-        str | None, option(TARGET, "HOSTS", "Hadoop: hosts of the name nodes, separated by commas; required.")
+        str | None, option(TARGET, "HOSTS", "Hadoop: hosts of the name nodes, separated by commas. Required.")
     ] = None,
     port: Annotated[
-        int | None, whole(TARGET, "Hadoop: UDP port at which name nodes hear who is busy. [default: 9879]")
+        int | None,
+        integer_option(
+            TARGET, "Hadoop: UDP port on which data nodes report load to name nodes. [default: 9879]"
+        ),
     ] = None,
     load_file: Annotated[
         str | None,
-        option(TARGET, "PATH", "Hadoop: where a data node finds its primary tenant's load, 0 to 1."),
+        option(TARGET, "PATH", "Hadoop: file with the load of a data node's primary tenant, 0 to 1."),
     ] = None,
     yarn_load_file: Annotated[
         str | None,
         option(
-            TARGET, "PATH", "Hadoop: where each node's load is, for YARN; %h is its host. Without: no YARN."
+            TARGET,
+            "PATH",
+            "Hadoop: file with each node's load, for YARN; %h is the host. Without it, YARN is not"
+            " configured.",
         ),
     ] = None,
     yarn_source: Annotated[
@@ -49,7 +57,7 @@ def export(
         option(
             TARGET,
             None,
-            "Hadoop: who reads it: the keeper of reserves, or each node manager, which reports it."
+            "Hadoop: who reads the load: the resource manager's reserve keeper, or each node manager."
             " [default: files]",
         ),
     ] = None,
@@ -62,23 +70,27 @@ def export(
         option(
             TARGET,
             "FOLDER",
-            "Hadoop: control group of containers, which run while nothing else wants the processor.",
+            "Hadoop: control group for containers, which run only while the processor is otherwise idle.",
         ),
     ] = None,
     reserve: Annotated[
         float | None,
-        option(TARGET, "SHARE", "Hadoop: share of a YARN node that batch work never gets. [default: 0.333]"),
+        option(
+            TARGET, "SHARE", "Hadoop: share of a YARN node reserved for its primary tenant. [default: 0.333]"
+        ),
     ] = None,
     grace: Annotated[
         str | None,
-        option(TARGET, "TIME", "Hadoop: time for containers to end when their node shrinks. [default: 0s]"),
+        option(
+            TARGET, "TIME", "Hadoop: time that containers get to end when their node shrinks. [default: 0s]"
+        ),
     ] = None,
     installed: Annotated[
         Path | None,
         option(
             OUTPUT,
             "FOLDER",
-            "Hadoop: where the files will be on the daemons' hosts. [default: /etc/hadoop/conf]",
+            "Hadoop: folder of the files on the daemons' hosts. [default: /etc/hadoop/conf]",
         ),
     ] = None,
     url: Annotated[
@@ -86,19 +98,20 @@ def export(
         option(
             TARGET,
             "URL",
-            "Kubernetes: where the scheduler finds the extender. [default: http://127.0.0.1:9880]",
+            "Kubernetes: URL of the extender for the scheduler. [default: http://127.0.0.1:9880]",
         ),
     ] = None,
     out: Annotated[
-        Path | None, option(OUTPUT, "FOLDER", "Where to write. [default: hadoop-config, kubernetes-config]")
+        Path | None,
+        option(OUTPUT, "FOLDER", "Folder to write to. [default: hadoop-config, kubernetes-config]"),
     ] = None,
 ) -> int:
-    """Write what stock Hadoop or Kubernetes needs to place work and data by history.
+    """Write the configuration with which stock Hadoop or Kubernetes places work and data by history.
 
-    Hadoop: who is where, the topology script, the keys of hdfs-site.xml, and YARN's with --yarn-load-file.
-    Without --load-file, data nodes take all of their host's load, from /proc/stat. Kubernetes: a script that
-    labels nodes with their classes, and the scheduler's configuration. Nodes have the servers' names in the
-    traces. The scheduler goes on without the extender if it is down.
+    Hadoop: the table of servers, the topology script, the keys of hdfs-site.xml, and YARN's with
+    --yarn-load-file. Without --load-file, data nodes report their host's whole load, from /proc/stat.
+    Kubernetes: a script that labels nodes with their classes, and the scheduler's configuration. Nodes have
+    the servers' names in the traces. The scheduler works without the extender if the extender is down.
     """
     values = (
         name_nodes,

@@ -1,4 +1,4 @@
-"""``hindmost harvest place``: servers for the replicas of blocks."""
+"""``hindmost harvest place``: choose servers for the replicas of blocks."""
 
 from __future__ import annotations
 
@@ -6,29 +6,30 @@ import json
 from pathlib import Path
 from typing import Annotated, Literal
 
-from hindmost.cli.options import PROCEDURE, TARGET, Json, option, switch, whole
+from hindmost.cli.options import PROCEDURE, TARGET, Json, integer_option, option, switch
 from hindmost.exits import Exit
 
 
 def place(
-    classes: Annotated[Path, option(TARGET, None, "What hindmost harvest classify wrote.")],
+    classes: Annotated[Path, option(TARGET, None, "Output of `hindmost harvest classify`.")],
     *,
-    blocks: Annotated[int, whole(TARGET, "Blocks to place.")] = 1000,
-    replicas: Annotated[int, whole(TARGET, "Replicas of each.")] = 3,
+    blocks: Annotated[int, integer_option(TARGET, "Blocks to place.")] = 1000,
+    replicas: Annotated[int, integer_option(TARGET, "Replicas of each block.")] = 3,
     weigh: Annotated[
-        Literal["tenants", "space"], option(PROCEDURE, None, "Draw tenants alike, or by their space.")
+        Literal["tenants", "space"],
+        option(PROCEDURE, None, "Draw tenants with equal weights, or in proportion to their space."),
     ] = "tenants",
     block_space: Annotated[
         float,
-        option(TARGET, "SPACE", "Space that a replica takes, in the unit of tenants.csv; 0: not counted."),
+        option(TARGET, "SPACE", "Space of a replica, in the unit of tenants.csv; 0: ignore space."),
     ] = 0.0,
     hard: Annotated[
-        bool, switch(PROCEDURE, "Rather no replica than two in one environment.", "--hard")
+        bool, switch(PROCEDURE, "Omit a replica rather than place two in one environment.", "--hard")
     ] = False,
-    seed: Annotated[int, whole(PROCEDURE, "Seed of the choice.")] = 1,
+    seed: Annotated[int, integer_option(PROCEDURE, "Random seed.")] = 1,
     json_: Json = False,
 ) -> int:
-    """Place blocks on a grid of reimages and peaks, and show how diverse they are (algorithm 2)."""
+    """Place blocks on a grid of reimages and peaks, and show how diverse the replicas are (algorithm 2)."""
     from hindmost.errors import UsageError
     from hindmost.harvest import load_classes
     from hindmost.harvest import place as placed

@@ -1,4 +1,4 @@
-"""``hindmost harvest select``: the class on whose servers a job should run."""
+"""``hindmost harvest select``: choose the class on whose servers a job should run."""
 
 from __future__ import annotations
 
@@ -6,29 +6,30 @@ import json
 from pathlib import Path
 from typing import Annotated, Literal
 
-from hindmost.cli.options import LOAD, PROCEDURE, TARGET, Json, option, whole
+from hindmost.cli.options import LOAD, PROCEDURE, TARGET, Json, integer_option, option
 from hindmost.exits import Exit
 
 
 def select(
-    classes: Annotated[Path, option(TARGET, None, "What hindmost harvest classify wrote.")],
+    classes: Annotated[Path, option(TARGET, None, "Output of `hindmost harvest classify`.")],
     *,
     length: Annotated[
-        Literal["short", "medium", "long"], option(LOAD, None, "How long the job was the last time.")
+        Literal["short", "medium", "long"], option(LOAD, None, "Length of the job's previous run.")
     ] = "medium",
-    wants: Annotated[float, option(LOAD, "CORES", "The most that it uses at once.")],
+    wants: Annotated[float, option(LOAD, "CORES", "Maximum number of cores that the job uses at once.")],
     now: Annotated[
         list[str] | None,
-        option(LOAD, "CLASS=SHARE", "Utilisation of a class now, instead of its mean; may be repeated."),
+        option(LOAD, "CLASS=SHARE", "Current utilisation of a class, instead of its mean. May be repeated."),
     ] = None,
     cores: Annotated[float, option(TARGET, "N", "Cores of a server.")] = 12.0,
-    seed: Annotated[int, whole(PROCEDURE, "Seed of the choice.")] = 1,
+    seed: Annotated[int, integer_option(PROCEDURE, "Random seed.")] = 1,
     json_: Json = False,
 ) -> int:
     """Choose the class for a job by its length and each class's headroom (algorithm 1).
 
-    Long jobs prefer constant classes, medium ones periodic, short ones unpredictable, all in proportion to
-    headroom. A job that no class holds alone gets several; one too wide for all gets none (exit 1).
+    Long jobs prefer constant classes, medium jobs periodic ones and short jobs unpredictable ones, all in
+    proportion to headroom. A job that is too large for one class gets several. If all classes together are
+    too small, no class is chosen (exit code 1).
     """
     from hindmost.errors import UsageError
     from hindmost.harvest import load_classes
@@ -70,5 +71,5 @@ def select(
                 f" {one['servers']:g} servers, {one['mean']:.0%} on average, {one['peak']:.0%} at most"
             )
     else:
-        print(f"no class, nor all together, have room for {wants:g} cores: the job has to wait")
+        print(f"all classes together have no room for {wants:g} cores: the job has to wait")
     return Exit.DONE if found else Exit.ERROR

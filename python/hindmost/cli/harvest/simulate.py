@@ -1,4 +1,4 @@
-"""``hindmost harvest simulate``: months of a data center in seconds, synthetic or from traces."""
+"""``hindmost harvest simulate``: simulate months of a data center in seconds, synthetic or from traces."""
 
 from __future__ import annotations
 
@@ -6,36 +6,45 @@ import json
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from hindmost.cli.options import PROCEDURE, TARGET, Json, option, whole
+from hindmost.cli.options import PROCEDURE, TARGET, Json, integer_option, option
 from hindmost.exits import Exit
 
 
 def simulate(
     kind: Annotated[
         Literal["durability", "hazard", "availability", "scheduling"],
-        option(TARGET, None, "What is asked: blocks lost, their exact rate, failed accesses, or kills."),
+        option(
+            TARGET,
+            None,
+            "Quantity to simulate: lost blocks, their exact rate, failed accesses, or killed tasks.",
+        ),
     ],
     *,
     traces: Annotated[
         Path | None,
-        option(TARGET, "FOLDER", "Traces of your own, as classify reads them, instead of a center."),
+        option(TARGET, "FOLDER", "Your own traces, as for `classify`, instead of a synthetic data center."),
     ] = None,
     slot: Annotated[
-        str | None, option(PROCEDURE, "DURATION", "Length of their slots. [default: the usual gap]")
+        str | None,
+        option(
+            PROCEDURE, "DURATION", "Length of the traces' slots. [default: the usual gap between readings]"
+        ),
     ] = None,
-    center: Annotated[int, whole(TARGET, "Which of ten synthetic data centers, 0 to 9.")] = 9,
-    servers: Annotated[int | None, whole(TARGET, "Servers, instead of 5,000.")] = None,
+    center: Annotated[
+        int, integer_option(TARGET, "Number of one of the ten synthetic data centers, 0 to 9.")
+    ] = 9,
+    servers: Annotated[int | None, integer_option(TARGET, "Number of servers, instead of 5,000.")] = None,
     setting: Annotated[
-        list[str] | None, option(PROCEDURE, "KEY=VALUE", "A setting of the simulator; may be repeated.")
+        list[str] | None, option(PROCEDURE, "KEY=VALUE", "A setting of the simulator. May be repeated.")
     ] = None,
     json_: Json = False,
 ) -> int:
-    """Simulate a synthetic data center, made to the bands that chapter IV publishes, or one's own servers.
+    """Simulate a synthetic data center with the ranges that chapter IV publishes, or your own servers.
 
-    Of traces the first half is history, the rest is simulated; tenants.csv says racks and reimages.
-    Settings are those of the simulator: policy=stock|racks|environments|grid|cost, blocks, replicas, months,
-    utilisation, root=true, scheduler=aware|balanced|history|headroom, demand, days; those of the data center
-    begin with center.
+    The first half of the traces is history, and the second half is simulated. tenants.csv provides racks and
+    reimages. Settings of the simulator are: policy=stock|racks|environments|grid|cost, blocks, replicas,
+    months, utilisation, root=true, scheduler=aware|balanced|history|headroom, demand, days. Settings of the
+    data center begin with `center.`.
     """
     from hindmost.errors import UsageError
     from hindmost.harvest import read_traces

@@ -1,4 +1,4 @@
-"""``hindmost host doctor``: whether this host is fit to measure, and what it would distort."""
+"""``hindmost host doctor``: check whether this host is fit to measure, and what would distort results."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def doctor(
     *,
     ca: Annotated[
         Path | None,
-        option(TARGET, "FILE", "TLS: certificates of accepted CAs. [default: this host's]"),
+        option(TARGET, "FILE", "TLS: file of trusted CA certificates. [default: this host's]"),
     ] = None,
     cert: Annotated[
-        Path | None, option(TARGET, "FILE", "TLS: client certificate, if the server wants one.")
+        Path | None, option(TARGET, "FILE", "TLS: client certificate, if the server requires one.")
     ] = None,
     key: Annotated[Path | None, option(TARGET, "FILE", "TLS: private key of --cert.")] = None,
     sni: Annotated[
@@ -37,13 +37,15 @@ def doctor(
         option(TARGET, "NAME", "TLS: name in the server's certificate. [default: TARGET's host]"),
     ] = None,
     insecure: Annotated[bool, switch(TARGET, "TLS: do not verify the server's certificate.")] = False,
-    spin: Annotated[str, option(OUTPUT, "TIME", "Time to spin on each CPU to find the noise floor.")] = "1s",
+    spin: Annotated[
+        str, option(OUTPUT, "TIME", "Time to spin on each CPU to measure the noise floor.")
+    ] = "1s",
     json_: Json = False,
 ) -> int:
     """Check this host for everything that distorts a measurement.
 
-    With a target, one of the lines says who stamps packets on the way to it. Exits with 5 if something
-    makes the host unfit.
+    With a target, the report also states what time-stamps packets on the route to it. The command exits with
+    5 if something makes the host unfit.
     """
     from hindmost.knobs import left_finding
     from hindmost.plan import parse_duration
@@ -68,7 +70,7 @@ def doctor(
     if target is None and (given := [name for name, value in secured.items() if value]):
         raise UsageError(
             "missing-argument",
-            f"--{given[0]} is an option of TLS, but no server is named",
+            f"--{given[0]} is a TLS option, but the command has no target",
             hint="hindmost host doctor TARGET",
             argument="TARGET",
             option=f"--{given[0]}",
@@ -87,14 +89,14 @@ def doctor(
 
 
 def _server(asked: MeasureRequest) -> str:
-    """``IP:PORT`` of a target.
+    """Return ``IP:PORT`` of a target.
 
     Raises
     ------
     UsageError
-        If it is no target, or what is said of TLS cannot be meant.
+        If it is not a valid target, or its TLS options are inconsistent.
     TargetError
-        If a running server is meant, and it is not there or not what it is said to be.
+        If a running server does not answer, or speaks another protocol.
     """
     from hindmost.run.request.connecting import tls_of
     from hindmost.targets import first_answering, parse_target

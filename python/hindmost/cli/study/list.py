@@ -1,4 +1,4 @@
-"""``hindmost study list``: what was measured here, and how it went."""
+"""``hindmost study list``: list stored studies and their verdicts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hindmost.exits import Exit
 
 def list_(
     folder: Annotated[
-        Path, option(TARGET, None, "Folder to search. Studies inside a study are its parts.")
+        Path, option(TARGET, None, "Folder to search. A study within a study counts as its part.")
     ] = Path(),
     *,
     page: Annotated[
@@ -21,7 +21,7 @@ def list_(
     json_: Json = False,
 ) -> int:
     """List the studies below a folder: kind, target, rate, p99 with its interval, verdict, date."""
-    from hindmost.cli.outcome import tell
+    from hindmost.cli.outcome import print_answer
     from hindmost.report.listing import render_listing, render_listing_page
     from hindmost.studies.kind import Shown
     from hindmost.studies.listing import listing
@@ -33,4 +33,4 @@ def list_(
         files[page] = render_listing_page(document, root)
     notes = (f"page: {page}",) if page is not None else ()
     shown = Shown(document, lambda: render_listing(document), Exit.DONE, notes)
-    return tell(shown, as_json=json_, files=files)
+    return print_answer(shown, as_json=json_, files=files)

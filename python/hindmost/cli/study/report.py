@@ -1,4 +1,4 @@
-"""``hindmost study report``: the answer again, from what is stored."""
+"""``hindmost study report``: rebuild the answer of a stored study."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
-from hindmost.cli.gate import Junit, Markdown, Require, files, refuse_unwritable
+from hindmost.cli.gate import Junit, Markdown, Require, refuse_unwritable, render_files
 from hindmost.cli.options import TARGET, Json, Page, Verbose, option
 from hindmost.errors import UsageError
 from hindmost.exits import Exit
@@ -14,7 +14,7 @@ from hindmost.exits import Exit
 
 def report(
     study: Annotated[
-        Path, option(TARGET, None, "Folder of a study, or a file of `hindmost diagnose --out`.")
+        Path, option(TARGET, None, "Folder of a study, or a file written by `hindmost diagnose --out`.")
     ],
     *,
     require: Require = (),
@@ -24,10 +24,10 @@ def report(
     json_: Json = False,
     verbose: Verbose = False,
 ) -> int:
-    """Print the table and write the page of a stored study again, or check it against limits.
+    """Rebuild the table and the page of a stored study, or check it against limits.
 
-    Nothing is measured and no server is needed. The exit code is that of the limits that are required here;
-    without any it is 0 where the answer could be shown. The page of a diagnosis goes next to its file.
+    The command measures nothing and needs no server. Its exit code comes from the limits given here. Without
+    limits it is 0 if the answer could be shown. The page of a diagnosis is written next to its file.
     """
     if study.is_file():
         asked = {"--require": require, "--junit": junit, "--markdown": markdown}
@@ -40,7 +40,7 @@ def report(
                 option=given[0],
             )
         return _diagnosis(study, page or study.with_suffix(".html"), as_json=json_)
-    from hindmost.cli.outcome import tell
+    from hindmost.cli.outcome import print_answer
     from hindmost.store import Study
     from hindmost.studies.kind import reported
     from hindmost.studies.measure.limits import required
@@ -52,13 +52,13 @@ def report(
         refuse_unwritable(junit=junit, markdown=markdown, limits=bool(texts))
     shown = reported(stored, page)
     shown = shown if require else replace(shown, exit=Exit.DONE)
-    written = files(shown.document, junit=junit, markdown=markdown)
-    return tell(shown, as_json=json_, verbose=verbose, files=written)
+    written = render_files(shown.document, junit=junit, markdown=markdown)
+    return print_answer(shown, as_json=json_, verbose=verbose, files=written)
 
 
 def _diagnosis(file: Path, page: Path, *, as_json: bool) -> int:
-    """Show a stored diagnosis, and write its page."""
-    from hindmost.cli.outcome import put_files
+    """Print a stored diagnosis, and write its page."""
+    from hindmost.cli.outcome import write_files
     from hindmost.cli.streams import say
     from hindmost.report.diagnosis.page import render_diagnosis_page
     from hindmost.report.diagnosis.terminal import render_diagnosis
@@ -67,6 +67,6 @@ def _diagnosis(file: Path, page: Path, *, as_json: bool) -> int:
 
     document = read_diagnosis(file)
     print(encode(document) + "\n" if as_json else render_diagnosis(document), end="")
-    put_files({page: render_diagnosis_page(document)})
+    write_files({page: render_diagnosis_page(document)})
     say(f"page: {page}")
     return Exit.DONE

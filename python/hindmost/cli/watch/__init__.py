@@ -1,1 +1,1 @@
-"""``hindmost watch``: an application watched, and what its ring holds."""
+"""``hindmost watch``: watch an application, and read its ring files."""

@@ -1,4 +1,4 @@
-"""``hindmost watch merge``: the rings of several hosts, joined."""
+"""``hindmost watch merge``: merge the rings of several hosts."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from hindmost.exits import Exit
 
 
 def merge(
-    *rings: Annotated[Path, option(TARGET, None, "Ring files, one or more of each host.")],
-    batch: Annotated[str, option(PROCEDURE, "TIME", "Batches of the wall clock.")] = "10s",
-    out: Annotated[Path | None, option(OUTPUT, "FILE", "Write the rows here (JSON lines).")] = None,
+    *rings: Annotated[Path, option(TARGET, None, "Ring files, one or more per host.")],
+    batch: Annotated[str, option(PROCEDURE, "TIME", "Length of a batch of wall-clock time.")] = "10s",
+    out: Annotated[Path | None, option(OUTPUT, "FILE", "Write the rows to this file (JSON lines).")] = None,
     json_: Json = False,
 ) -> int:
-    """Join rings of several hosts: latency of all together, and of each next to it, batch by batch."""
+    """Merge rings of several hosts: latency over all hosts, and per host, batch by batch."""
     from hindmost.errors import UsageError
     from hindmost.plan.units import parse_duration
     from hindmost.watch import merge as merged
@@ -26,7 +26,7 @@ def merge(
     if not rings:
         raise UsageError(
             "missing-argument",
-            "name at least one ring file",
+            "at least one ring file is required",
             hint="hindmost watch merge a.ring b.ring",
             argument="rings",
         )

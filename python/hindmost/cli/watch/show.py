@@ -1,4 +1,4 @@
-"""``hindmost watch show``: what a ring holds, whether latency changed, and what moved with it."""
+"""``hindmost watch show``: show whether latency changed, and which metrics moved with it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from hindmost.cli.culprits import culprits
-from hindmost.cli.options import OUTPUT, PROCEDURE, TARGET, Json, option, whole
+from hindmost.cli.culprits import read_culprits
+from hindmost.cli.options import OUTPUT, PROCEDURE, TARGET, Json, integer_option, option
 from hindmost.exits import Exit
 
 if TYPE_CHECKING:
@@ -21,26 +21,32 @@ SHOWN_EVENTS = 8
 
 
 def show(
-    ring: Annotated[Path, option(TARGET, None, "A ring of `hindmost watch`, finished or being written.")],
+    ring: Annotated[
+        Path, option(TARGET, None, "A ring file of `hindmost watch`, finished or still being written.")
+    ],
     *,
-    percentile: Annotated[float, option(PROCEDURE, "P", "Of latency, that is judged.")] = 99.0,
+    percentile: Annotated[float, option(PROCEDURE, "P", "Latency percentile to test for changes.")] = 99.0,
     block: Annotated[
-        str | None, option(PROCEDURE, "TIME", "Blocks that are compared. [default: 30 s, or what it takes]")
+        str | None,
+        option(
+            PROCEDURE, "TIME", "Length of the blocks that are compared. [default: 30 s, or longer if needed]"
+        ),
     ] = None,
-    alarms: Annotated[float, option(PROCEDURE, "N", "False alarms that you accept a week.")] = 1.0,
-    least: Annotated[float, option(PROCEDURE, "RATIO", "A smaller change is none.")] = 1.2,
-    metrics: Annotated[int, whole(OUTPUT, "How many metrics that moved are shown.")] = 8,
+    alarms: Annotated[float, option(PROCEDURE, "N", "Acceptable false alarms per week.")] = 1.0,
+    least: Annotated[float, option(PROCEDURE, "RATIO", "Ignore changes by less than this ratio.")] = 1.2,
+    metrics: Annotated[int, integer_option(OUTPUT, "Number of metrics to show.")] = 8,
     trace: Annotated[
         Path | None,
-        option(OUTPUT, "FILE", "Of `hindmost trace --json`: its culprits come first in the order."),
+        option(OUTPUT, "FILE", "Output of `hindmost trace --json`: list its culprits first."),
     ] = None,
     json_: Json = False,
 ) -> int:
-    """Say what a ring holds: whether latency has changed lately, and which metrics moved with it.
+    """Show whether latency changed recently, and which metrics moved with it.
 
-    A change is judged by blocks against those before, at a rate of false alarms a week that holds for
-    autocorrelated latency; drift and what recurs daily are told from anomalies. What moved with the latency
-    is company, not cause: it is the order in which `hindmost diagnose` is worth its time.
+    The command compares the latest blocks with earlier ones. Its rate of false alarms per week holds for
+    autocorrelated latency. It separates anomalies from drift and from daily patterns. A metric that moved
+    with latency is correlated, not a cause: the list is the order in which to test suspects with `hindmost
+    diagnose`.
     """
     import numpy as np
 
@@ -55,7 +61,7 @@ def show(
     detector = Detector(alarms_a_week=alarms, least_ratio=least)
     judged = judge_ring(read, percentile / 100, detector, asked_s)
     ends, values, change = judged.ends, judged.values, judged.change
-    # What has begun is no part of its own baseline.
+    # A change that has begun must not count towards its own baseline.
     begun = len(values) - NOW_BLOCKS if change.since_s is None else np.searchsorted(ends, change.since_s)
     low, high = interval_by_blocks(np.concatenate([values[:begun], values[-NOW_BLOCKS:]]))
     moved, wait = rank_or_wait(read, ends, values, judged.block_s)
@@ -78,7 +84,7 @@ def show(
         "moved_wait": None
         if wait is None
         else {**asdict(wait), "why": wait.note.text, "code": wait.note.code},
-        "culprits": [] if trace is None else culprits(trace),
+        "culprits": [] if trace is None else read_culprits(trace),
         "events": [[at, what] for at, what in read.events],
     }
     print(json.dumps(document, allow_nan=False) if json_ else _text(document))
@@ -86,7 +92,7 @@ def show(
 
 
 def _as_printed(values: NDArray[np.float64]) -> bool | None:
-    """What equation 6.1 says of the last block against those before it."""
+    """Return whether equation 6.1 of the paper, as printed, calls the last block an anomaly."""
     from hindmost.stats.series.changes import LEAST_BLOCKS, paper_mode
 
     known = values[values > 0]
@@ -123,19 +129,19 @@ def _text(document: dict[str, Any]) -> str:
         ends = "" if boot["low"] is None else f"; by block bootstrap [{boot['low']:.2f}, {boot['high']:.2f}]"
         lines.append(
             f"  {change['ratio']:.2f} [{change['low']:.2f}, {change['high']:.2f}] times the baseline's"
-            f" (blocks of {document['block_s']:g} s, worth {change['effective']:.0f}){ends}"
+            f" (blocks of {document['block_s']:g} s, effectively {change['effective']:.0f}){ends}"
         )
     if document["paper_mode"]:
         lines.append(
-            "  equation 6.1 as printed calls the last block an anomaly; it does so of half of all blocks"
+            "  equation 6.1 as printed calls the last block an anomaly, as it does half of all blocks"
         )
     if document["culprits"]:
-        lines += ["", "who delayed requests, from the trace (try these first):"]
+        lines += ["", "culprits that delayed requests, from the trace (test these first):"]
         for one in document["culprits"]:
             place = f"{one['cause']} in {one['stage']}".replace("_", " ")
             lines.append(f"  {one['name']:24} {one['share']:4.0%} of the variance: {place}")
     if document["moved"]:
-        lines += ["", "metrics that moved with latency (correlation; an order for experiments):"]
+        lines += ["", "metrics that moved with latency (correlation only; test them in this order):"]
         lines += [
             f"  {one['name']:24} {one['explained']:4.0%} {'+' if one['correlation'] > 0 else '-'}"
             f"  p {one['p']:.2f}  {one['suggests']}".rstrip()

@@ -1,4 +1,4 @@
-"""``hindmost watch start``, which is also ``hindmost watch`` without a word between."""
+"""``hindmost watch start``, also available as ``hindmost watch``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Annotated
 
-from hindmost.cli.options import LOAD, OUTPUT, PROCEDURE, TARGET, Json, option, switch, whole
+from hindmost.cli.options import LOAD, OUTPUT, PROCEDURE, TARGET, Json, integer_option, option, switch
 from hindmost.cli.streams import say
 from hindmost.errors import UsageError
 from hindmost.exits import Exit
@@ -18,36 +18,55 @@ def start(
     application: Annotated[str, option(TARGET, None, APPLICATION)],
     *,
     probe: Annotated[
-        str, option(LOAD, "RATE", "Requests a second of the probe that takes latency; 0: none.")
+        str, option(LOAD, "RATE", "Requests per second that the latency probe sends; 0: no probe.")
     ] = "25",
     probe_address: Annotated[
-        str | None, option(LOAD, "URL", "Where the probe asks, of a process or cgroup: http://127.0.0.1:80.")
+        str | None,
+        option(
+            LOAD,
+            "URL",
+            "Address to probe if APPLICATION is a process id or cgroup, for example http://127.0.0.1:80.",
+        ),
     ] = None,
     log: Annotated[
-        Path | None, option(LOAD, "FILE", "Take latency from this access log instead of a probe.")
+        Path | None, option(LOAD, "FILE", "Read latency from this access log instead of a probe.")
     ] = None,
     log_latency: Annotated[
-        str, option(LOAD, "PLACE", "nginx, apache, envoy, caddy, traefik, or where a line has it: key:rt/s.")
+        str,
+        option(
+            LOAD,
+            "PLACE",
+            "Place of latency in a line: nginx, apache, envoy, caddy, traefik, or for example key:rt/s.",
+        ),
     ] = "nginx",
-    period: Annotated[str, option(PROCEDURE, "TIME", "From sample to sample.")] = "1s",
+    period: Annotated[str, option(PROCEDURE, "TIME", "Time between samples.")] = "1s",
     budget: Annotated[
-        str, option(PROCEDURE, "SHARE", "Of one processor, for the sampling; beyond it less is read.")
+        str,
+        option(
+            PROCEDURE,
+            "SHARE",
+            "CPU time for sampling, as a share of one processor. Above it, less is sampled.",
+        ),
     ] = "0.05%",
     duration: Annotated[
-        str | None, option(PROCEDURE, "TIME", "How long. [default: until Ctrl-C or its end]")
+        str | None, option(PROCEDURE, "TIME", "Duration. [default: until Ctrl-C or the application ends]")
     ] = None,
-    ring: Annotated[Path | None, option(OUTPUT, "FILE", "The ring. [default: NAME-PID.ring]")] = None,
-    size: Annotated[int, whole(OUTPUT, "The ring's size in MiB; it never grows.", "MIB")] = 16,
+    ring: Annotated[
+        Path | None, option(OUTPUT, "FILE", "Ring file to write. [default: NAME-PID.ring]")
+    ] = None,
+    size: Annotated[int, integer_option(OUTPUT, "Fixed size of the ring file in MiB.", "MIB")] = 16,
     serve: Annotated[
         bool, switch(OUTPUT, "Serve a live page and Prometheus' /metrics on loopback.", "--serve")
     ] = False,
-    port: Annotated[int, whole(OUTPUT, "With --serve: the port; 0: a free one.", "PORT")] = 9617,
+    port: Annotated[
+        int, integer_option(OUTPUT, "With --serve: port to listen on; 0: a free port.", "PORT")
+    ] = 9617,
     json_: Json = False,
 ) -> int:
-    """Watch an application and its host every second, and keep it in a ring file of fixed size.
+    """Watch an application and its host every second, and record both in a ring file of fixed size.
 
-    It looks and touches nothing. Its own cost stands in every sample; what would cost more than the budget is
-    read less often, and that is said. Ctrl-C ends it.
+    The command only reads and changes nothing. Every sample includes the command's own cost. Metrics whose
+    cost exceeds the budget are read less often, and the ring records that. Ctrl-C ends the command.
     """
     from hindmost.plan.units import parse_duration, parse_share
     from hindmost.watch import WatchRequest, find_application, latency_from, watch
@@ -76,7 +95,9 @@ def start(
         port if serve else None,
         None if duration is None else max(1, round(parse_duration(duration, "duration", 0.1) / every)),
     )
-    latency = "without latency: name an address, --probe-address or --log" if source is None else source.about
+    latency = (
+        "without latency: specify an address, --probe-address or --log" if source is None else source.about
+    )
 
     def ready(address: str | None) -> None:
         page = "" if address is None else f"; page: http://{address}/"

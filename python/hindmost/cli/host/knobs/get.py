@@ -1,4 +1,4 @@
-"""``hindmost host knobs get``: one knob."""
+"""``hindmost host knobs get``: show one setting."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from typing import Annotated
 
 from hindmost.cli.host.knobs.journal import FOLDER, Journal
-from hindmost.cli.host.knobs.list import described
+from hindmost.cli.host.knobs.list import format_setting
 from hindmost.cli.options import TARGET, Json, option
 from hindmost.exits import Exit
 from hindmost.knobs.journal import knobs, known
@@ -14,7 +14,7 @@ from hindmost.store.knobs import SCHEMA_NAME
 
 
 def get(
-    name: Annotated[str, option(TARGET, None, "The knob.")],
+    name: Annotated[str, option(TARGET, None, "Name of the setting.")],
     *,
     journal: Journal = FOLDER,
     json_: Json = False,
@@ -22,5 +22,7 @@ def get(
     """Show a setting: its value, its choices, its effect."""
     every = knobs(journal)
     knob = every[known(name, list(every))]
-    print(json.dumps({"schema": SCHEMA_NAME, "knobs": [knob]}) if json_ else f"{name}  {described(knob)}")
+    print(
+        json.dumps({"schema": SCHEMA_NAME, "knobs": [knob]}) if json_ else f"{name}  {format_setting(knob)}"
+    )
     return Exit.DONE

@@ -1,4 +1,4 @@
-"""The flag that says where the journal of changed settings lies."""
+"""The option for the folder of the journal of changed settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``hindmost host knobs list``: all knobs as a table."""
+"""``hindmost host knobs list``: list all settings."""
 
 from __future__ import annotations
 
@@ -17,37 +17,37 @@ from hindmost.store.knobs import SCHEMA_NAME
 def list_(
     *,
     all_: Annotated[
-        bool, switch(OUTPUT, "Include settings that this host lacks, with the reason.", "--all")
+        bool, switch(OUTPUT, "Include settings that this host does not have, with the reason.", "--all")
     ] = False,
     journal: Journal = FOLDER,
     json_: Json = False,
 ) -> int:
     """List the settings of this host and their values.
 
-    What was changed by Hindmost is marked with what was found before. Then what a study file writes for the
-    other kinds of knobs, which are set for a run only.
+    The list marks settings that Hindmost changed, with the original value. It ends with the other kinds of
+    settings, which a study file can vary for the duration of a run.
     """
     every = list(knobs(journal).values())
     if json_:
-        print(json.dumps({"schema": SCHEMA_NAME, "knobs": every, "kinds": kinds()}))
+        print(json.dumps({"schema": SCHEMA_NAME, "knobs": every, "kinds": other_kinds()}))
         return Exit.DONE
     shown = [knob for knob in every if all_ or knob["missing"] is None]
     wide = max((len(knob["name"]) for knob in shown), default=0)
     for knob in shown:
-        print(f"{knob['name']:{wide}}  {described(knob)}")
+        print(f"{knob['name']:{wide}}  {format_setting(knob)}")
     hidden = len(every) - len(shown)
     if hidden:
         print(f"\n{hidden} more cannot be set here: hindmost host knobs list --all")
-    print("\nOf the server and what is next to it, a study file may vary:\n")
-    wide = max(len(kind["kind"]) for kind in kinds())
-    for kind in kinds():
+    print("\nSettings of the server and its neighbours that a study file may vary:\n")
+    wide = max(len(kind["kind"]) for kind in other_kinds())
+    for kind in other_kinds():
         lacking = f"; here: {kind['missing']}" if kind["missing"] else ""
         print(f"{kind['kind']:{wide}}  {kind['example']}  {kind['about']}{lacking}")
     return Exit.DONE
 
 
-def kinds() -> list[dict[str, Any]]:
-    """The kinds of knobs that are no settings of the host, as `hindmost.knobs/1` has them."""
+def other_kinds() -> list[dict[str, Any]]:
+    """Return the kinds of settings that do not belong to the host, in the format `hindmost.knobs/1`."""
     return [
         {
             "kind": name,
@@ -63,12 +63,12 @@ def kinds() -> list[dict[str, Any]]:
     ]
 
 
-def described(knob: dict[str, Any]) -> str:
-    """One knob after its name: value, choices, what it does, what was found."""
+def format_setting(knob: dict[str, Any]) -> str:
+    """Format one setting without its name: value, choices, effect, original value."""
     if knob["value"] is None:
         return f"-  {knob['about']}; {knob['missing']}"
     choices = f" [{', '.join(knob['choices'])}]" if knob["choices"] else ""
-    found = f" (found: {knob['found']})" if knob["found"] is not None else ""
+    found = f" (originally: {knob['found']})" if knob["found"] is not None else ""
     fixed = f"; cannot be written: {knob['missing']}" if knob["missing"] else ""
     value = textwrap.shorten(knob["value"], 40) if knob["value"] else "none"
     return f"{value}{choices}{found}  {knob['about']}{fixed}"

@@ -1,4 +1,4 @@
-"""``hindmost host knobs restore``: everything as it was found."""
+"""``hindmost host knobs restore``: restore the original settings."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from hindmost.store.knobs import SCHEMA_NAME
 
 
 def restore(*, journal: Journal = FOLDER, json_: Json = False) -> int:
-    """Restore everything that was changed, the last change first.
+    """Restore all changed settings, the last change first.
 
-    What a running study holds is left to it. Exits with 1 if something was not put back; that stays in the
-    journal.
+    Settings that a running study is using stay as they are. The command exits with 1 if a setting could not
+    be restored. Such a setting stays in the journal.
     """
     done = json.loads(told(lambda: _engine.restore_knobs(str(journal))))
     if json_:

@@ -1,4 +1,4 @@
-"""``hindmost host knobs set``: one knob, through the journal."""
+"""``hindmost host knobs set``: change one setting, through the journal."""
 
 from __future__ import annotations
 
@@ -15,20 +15,21 @@ from hindmost.store.knobs import SCHEMA_NAME
 
 
 def set_(
-    name: Annotated[str, option(TARGET, None, "The knob.")],
+    name: Annotated[str, option(TARGET, None, "Name of the setting.")],
     value: Annotated[str, option(TARGET, None, "New value.")],
     *,
     journal: Journal = FOLDER,
     json_: Json = False,
 ) -> int:
-    """Set a value, after the old one is in the journal.
+    """Set a value, after writing the old one to the journal.
 
-    It stays so until it is put back: hindmost host knobs restore. Settings do not outlive a boot.
+    The value stays until `hindmost host knobs restore` restores the old one. Settings do not survive a
+    reboot.
     """
     knob = json.loads(told(lambda: _engine.set_knob(name, value, str(journal))))
     if json_:
         print(json.dumps({"schema": SCHEMA_NAME, "knobs": [knob]}))
     else:
-        print(f"{name}  {knob['value']} (found: {knob['found']})")
-    say("to put everything back: hindmost host knobs restore")
+        print(f"{name}  {knob['value']} (originally: {knob['found']})")
+    say("to restore all settings: hindmost host knobs restore")
     return Exit.DONE
