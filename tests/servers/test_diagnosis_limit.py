@@ -11,7 +11,7 @@ import pytest
 from plain_memcached import plain_memcached
 
 from hindmost.interventions.freezer import members
-from hindmost.studies.diagnosis import looks
+from hindmost.studies.diagnosis import stages
 from hindmost.studies.diagnosis.document import document_of
 from hindmost.studies.diagnosis.policy import Policy
 from hindmost.studies.diagnosis.procedure import DiagnosisRequest, diagnose
@@ -63,7 +63,7 @@ def test_a_neighbour_is_tried_and_corrected_by_its_quota_alone(server, neighbour
         return measure(self)
 
     monkeypatch.setattr(Windows, "measure", told)
-    monkeypatch.setattr(looks, "LOOKS", (1,))
+    monkeypatch.setattr(stages, "LOOKS", (1,))
     found = find_application(server)
     source = latency_from(found, probe="600/s")
     assert source is not None

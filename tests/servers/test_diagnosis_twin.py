@@ -22,8 +22,8 @@ from hindmost.studies.diagnosis.document import document_of
 from hindmost.studies.diagnosis.policy import Policy
 from hindmost.studies.diagnosis.procedure import DiagnosisRequest, diagnose
 from hindmost.studies.diagnosis.twin import procedure
-from hindmost.studies.diagnosis.twin.asked import TwinRequest
 from hindmost.studies.diagnosis.twin.loads import Load, MoreLoad
+from hindmost.studies.diagnosis.twin.request import TwinRequest
 from hindmost.studies.diagnosis.windows import Windows
 from hindmost.targets import ManagedServer, parse_target
 from hindmost.watch import Application, latency_from
@@ -72,7 +72,7 @@ def written(monkeypatch, host):
     monkeypatch.setattr(File, "_write", told)
     monkeypatch.setattr(Windows, "measure", measure)
     monkeypatch.setattr(procedure, "LOOKS", (1,))
-    monkeypatch.setattr("hindmost.studies.diagnosis.looks.LOOKS", (1,))
+    monkeypatch.setattr("hindmost.studies.diagnosis.stages.STAGES", (1,))
     return seen
 
 
@@ -173,22 +173,22 @@ INSIDE = """
 import json, subprocess, sys
 from pathlib import Path
 from hindmost.interventions.session import start_session
-from hindmost.studies.diagnosis.twin.network import network, received, sent_bytes, shaped
+from hindmost.studies.diagnosis.twin.network import create_network, move_receive, sent_bytes, shape_link
 from hindmost.targets import ManagedServer, parse_target
 def said(words):
     return subprocess.run(words, shell=True, capture_output=True, text=True).stdout
 with start_session(Path(sys.argv[1])) as session:
-    with network(session) as where:
+    with create_network(session) as where:
         entry = json.loads((Path(sys.argv[1]) / "knobs.jsonl").read_text())
         assert entry["steps"][0]["namespace"] == where.namespace
         with ManagedServer(where.inside(parse_target(sys.argv[2]).spec)) as server:
             assert server.address.startswith("198.18."), server.address
-            slow = shaped("link", where, 1_000_000, 4_000, 100_000)
+            slow = shape_link("link", where, 1_000_000, 4_000, 100_000)
             slow.remove()
             assert "tbf" in said(f"tc -n {where.namespace} qdisc show dev {where.there}")
             slow.give_back()
             assert "tbf" not in said(f"tc -n {where.namespace} qdisc show dev {where.there}")
-            there = received("receive", where, "1")
+            there = move_receive("receive", where, "1")
             path = f"/sys/class/net/{where.here}/queues/rx-0/rps_cpus"
             there.remove()
             assert int(Path(path).read_text().replace(",", ""), 16) == 1
@@ -235,7 +235,7 @@ import sys
 from pathlib import Path
 from hindmost.studies.diagnosis.policy import Policy
 from hindmost.studies.diagnosis.procedure import DiagnosisRequest, diagnose
-from hindmost.studies.diagnosis.twin.asked import TwinRequest
+from hindmost.studies.diagnosis.twin.request import TwinRequest
 from hindmost.targets import parse_target
 from hindmost.watch import Application, latency_from
 pid, address, journal, target = int(sys.argv[1]), sys.argv[2], Path(sys.argv[3]), parse_target(sys.argv[4])

@@ -19,8 +19,8 @@ from hindmost.report.diagnosis.terminal import render_diagnosis
 from hindmost.stats.causes import Normal
 from hindmost.studies.diagnosis import neighbours, procedure
 from hindmost.studies.diagnosis.document import document_of
-from hindmost.studies.diagnosis.metrics import JUDGED, Moves
-from hindmost.studies.diagnosis.neighbours import around, has_thread
+from hindmost.studies.diagnosis.metrics import SIGNATURE_METRICS, MetricRates
+from hindmost.studies.diagnosis.neighbours import find_neighbours, has_thread
 from hindmost.studies.diagnosis.policy import Policy
 from hindmost.studies.diagnosis.procedure import DiagnosisRequest
 from hindmost.studies.diagnosis.suspects import Suspects, find_suspects
@@ -52,7 +52,7 @@ def test_a_suspect_that_vanishes_is_left_out_with_the_reason_and_the_others_go_o
 
     world = World({"hog": 4.0, "batch": 1.0})
     suspects = Suspects({"hog": Thing(world, "hog"), "batch": Vanishing(world, "batch")})
-    found = procedure.experimented(asked(), session, world, suspects, lambda _: None)
+    found = procedure.run_experiments(asked(), session, world, suspects, lambda _: None)
     assert (found.decision.ruling, found.decision.leader) == ("cause", "hog")
     assert "batch" not in found.measured
     document = document_of(found)
@@ -96,7 +96,7 @@ def test_metrics_of_a_process_that_ended_are_refused():
     with subprocess.Popen(["true"]) as process:
         process.wait()
     with raises(TargetError, "no-such-process", pid=process.pid):
-        Moves(process.pid)
+        MetricRates(process.pid)
 
 
 def wait_until(seen, seconds=20.0):
@@ -121,10 +121,10 @@ def test_metrics_are_what_the_application_does_a_second():
     with subprocess.Popen([sys.executable, "-c", spin]) as busy, subprocess.Popen(["sleep", "60"]) as idle:
         try:
             wait_until(lambda: fields(idle.pid)[:2] == ["sleep", "S"])
-            both = [Moves(busy.pid), Moves(idle.pid)]
+            both = [MetricRates(busy.pid), MetricRates(idle.pid)]
             before = ran(busy.pid)
             wait_until(lambda: ran(busy.pid) > before + 50_000_000)
-            works, sleeps = (dict(zip(JUDGED, one.end(), strict=True)) for one in both)
+            works, sleeps = (dict(zip(SIGNATURE_METRICS, one.end(), strict=True)) for one in both)
             assert works["app.run_us"] > 0 == sleeps["app.run_us"]
             assert works["app.switches"] > sleeps["app.switches"]
         finally:
@@ -138,7 +138,7 @@ def test_a_file_that_may_not_be_written_is_left_out_with_the_reason(monkeypatch,
     group.mkdir()
     (group / "cpu.max").write_text("20000 100000\n")
     monkeypatch.setattr("hindmost.studies.diagnosis.suspects.groups", lambda *_: [(group, True)])
-    monkeypatch.setattr("hindmost.studies.diagnosis.suspects.around", lambda *_: [])
+    monkeypatch.setattr("hindmost.studies.diagnosis.suspects.find_neighbours", lambda *_: [])
     offered = find_suspects(os.getpid(), Policy())
     assert "quota of batch" in offered.tried
     monkeypatch.setattr("hindmost.studies.diagnosis.suspects.os.access", lambda *_: False)
@@ -153,7 +153,7 @@ def test_under_a_policy_that_forbids_everything_all_are_left_out_with_the_reason
     group.mkdir()
     (group / "cpu.max").write_text("20000 100000\n")
     monkeypatch.setattr("hindmost.studies.diagnosis.suspects.groups", lambda *_: [(group, True)])
-    monkeypatch.setattr("hindmost.studies.diagnosis.suspects.around", lambda *_: [])
+    monkeypatch.setattr("hindmost.studies.diagnosis.suspects.find_neighbours", lambda *_: [])
     found = find_suspects(os.getpid(), Policy(may=[]))
     assert found.tried == {}
     note = found.left_out["quota of batch"]
@@ -180,7 +180,7 @@ def test_whom_a_trace_charged_is_tried_first_and_the_others_only_where_it_is_not
     ):
         world = Traced(dict(factors))
         suspects = Suspects({name: Thing(world, name) for name in factors}, first=["hog"])
-        found = procedure.experimented(asked(first=("hog",)), session, world, suspects, lambda _: None)
+        found = procedure.run_experiments(asked(first=("hog",)), session, world, suspects, lambda _: None)
         assert found.decision.leader == max(factors, key=lambda name: factors[name])
         assert {name for name, count in world.gone.items() if count} == tried
         left_out = {name: note.code for name, note in found.suspects.left_out.items()}
@@ -193,9 +193,9 @@ def test_a_traced_thread_makes_its_program_a_suspect_however_little_it_uses(monk
             # exec closes what Popen waits for before it names the program
             wait_until(lambda: has_thread([idle.pid], {"sleep"}))
             assert not has_thread([idle.pid], {"sleeper"})
-            monkeypatch.setattr(neighbours, "busy", lambda: [(0.0, idle.pid, "sleep")])
-            assert around([], lambda _: None) == []
-            (one,) = around([], lambda _: None, ("sleep",))
+            monkeypatch.setattr(neighbours, "busy_processes", lambda: [(0.0, idle.pid, "sleep")])
+            assert find_neighbours([], lambda _: None) == []
+            (one,) = find_neighbours([], lambda _: None, ("sleep",))
             assert idle.pid in one.pids
         finally:
             idle.kill()
@@ -205,22 +205,22 @@ def test_what_moved_is_looked_at_in_each_window_and_speaks_against_who_leaves_it
     class Seen(World):
         """Metrics move with `driver` alone, whoever takes latency away."""
 
-        moved: object = None
+        metrics: object = None
 
         def measure(self, watch=None) -> float:
             level = 50_000.0 if "driver" in self.there else 100.0
-            noise = np.exp(np.random.default_rng(self.taken).normal(0, 0.05, len(JUDGED)))
-            self.taken += 1
-            self.moved = np.where(np.arange(len(JUDGED)) == 1, level, 1_000.0) * noise
+            noise = np.exp(np.random.default_rng(self.count).normal(0, 0.05, len(SIGNATURE_METRICS)))
+            self.count += 1
+            self.metrics = np.where(np.arange(len(SIGNATURE_METRICS)) == 1, level, 1_000.0) * noise
             return super().measure()
 
-    rows = 1_000.0 * np.exp(np.random.default_rng(1).normal(0, 0.05, (20, len(JUDGED))))
+    rows = 1_000.0 * np.exp(np.random.default_rng(1).normal(0, 0.05, (20, len(SIGNATURE_METRICS))))
     rows[:, 1] /= 10
     for suspect, ruling in (("driver", "cause"), ("valve", "unknown factor")):
         world = Seen({"driver": 1.0, "valve": 1.0} | {suspect: 4.0})
         suspects = Suspects({suspect: Thing(world, suspect)})
-        request = asked(normal_metrics=Normal(JUDGED, rows))
-        found = procedure.experimented(request, session, world, suspects, lambda _: None)
+        request = asked(normal_metrics=Normal(SIGNATURE_METRICS, rows))
+        found = procedure.run_experiments(request, session, world, suspects, lambda _: None)
         assert (found.decision.ruling, found.signatures[suspect].fits) == (ruling, ruling == "cause")
     document = document_of(found)
     assert document["suspects"][0]["state"] == "other signature"

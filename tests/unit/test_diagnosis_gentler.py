@@ -20,8 +20,8 @@ from hindmost.interventions.changes import SuspectGone
 from hindmost.interventions.freezer import Freeze, freezer_of, members
 from hindmost.interventions.idle import make_idle
 from hindmost.studies.diagnosis import neighbours
-from hindmost.studies.diagnosis.neighbours import MOST, around
-from hindmost.studies.diagnosis.related import related
+from hindmost.studies.diagnosis.neighbours import MOST, find_neighbours
+from hindmost.studies.diagnosis.relations import find_related
 from hindmost.studies.diagnosis.windows import Windows
 from hindmost.watch import LatencySource
 
@@ -116,12 +116,12 @@ def test_a_busy_client_is_told_from_a_neighbour_and_the_application_spared():
         child = subprocess.Popen([sys.executable, "-c", BUSY, port])
         taken = listening.accept()[0]
         try:
-            assert child.pid in related([os.getpid()]).clients
+            assert child.pid in find_related([os.getpid()]).clients
             # A processor that is shared with other tests may leave it little at first.
             end = time.monotonic() + 30
             found: dict[int, bool] = {}
             while child.pid not in found and time.monotonic() < end:
-                found = {one.pids[0]: one.client for one in around([os.getpid()], lambda _: None)}
+                found = {one.pids[0]: one.client for one in find_neighbours([os.getpid()], lambda _: None)}
             assert found[child.pid]
             assert os.getpid() not in found
         finally:
@@ -136,11 +136,11 @@ def test_those_that_a_policy_spares_leave_room_for_the_one_that_it_names(monkeyp
     try:
         names = ["rustc"] * (2 * MOST) + ["batch"]
         shares = [(0.9 - 0.1 * at, one.pid, names[at]) for at, one in enumerate(processes)]
-        monkeypatch.setattr(neighbours, "busy", lambda: shares)
-        found = around([os.getpid()], lambda comm: None if comm == "batch" else "spared")
+        monkeypatch.setattr(neighbours, "busy_processes", lambda: shares)
+        found = find_neighbours([os.getpid()], lambda comm: None if comm == "batch" else "spared")
         assert [one.comm for one in found] == ["rustc"] * MOST + ["batch"]
         assert [one.pids for one in found][-1] == [processes[-1].pid]
-        assert len(around([os.getpid()], lambda _: None)) == MOST
+        assert len(find_neighbours([os.getpid()], lambda _: None)) == MOST
     finally:
         for one in processes:
             one.kill()
@@ -177,7 +177,7 @@ def test_a_stall_that_began_before_the_window_is_slow_not_unknown(clock):
     windows = Windows(Stalled(), 0.95, 0.02, 0.0)
     # All of the window, and of the patience after it.
     assert windows.measure() == pytest.approx(2_020_000, rel=0.01)
-    assert (windows.taken, windows.unanswered) == (1, 1)
+    assert (windows.count, windows.unanswered) == (1, 1)
 
 
 class Steady:
@@ -208,7 +208,7 @@ def test_what_queued_before_a_change_is_let_out_before_the_window_begins(clock):
     probe = Draining(clock)
     windows = Windows(probe, 0.95, 0.05, 0.0)
     assert windows.measure() == pytest.approx(1000.0)
-    assert (windows.taken, windows.unanswered) == (1, 0)
+    assert (windows.count, windows.unanswered) == (1, 0)
     assert probe.left == 0
 
 
@@ -237,7 +237,7 @@ def test_a_window_without_any_answer_after_others_is_slow_and_several_are_an_err
     windows.measure()
     probe.take = lambda: ([], 3, 0)
     assert [windows.measure(), windows.measure()] == pytest.approx([2_050_000.0] * 2)
-    assert (windows.taken, windows.unanswered) == (3, 2)
+    assert (windows.count, windows.unanswered) == (3, 2)
     with raises(TargetError, "no-answers", window_s=0.05):
         windows.measure()
 

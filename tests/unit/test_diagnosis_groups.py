@@ -18,7 +18,7 @@ from hindmost.interventions.freezer import members
 from hindmost.interventions.groups import ChangeRefused, GroupFile, confine_group, idle_group, limit_group
 from hindmost.interventions.idle import IdlePriority
 from hindmost.interventions.session import start_session
-from hindmost.studies.diagnosis.neighbours import Other
+from hindmost.studies.diagnosis.neighbours import Neighbour
 from hindmost.studies.diagnosis.policy import Policy
 from hindmost.studies.diagnosis.suspects import Suspects, find_suspects
 
@@ -212,8 +212,8 @@ def test_a_neighbour_that_may_not_be_paused_is_tried_by_its_cgroups_quota(groupe
     process, _ = grouped
     way = type("Way", (), {"name": "neighbour python"})()
     monkeypatch.setattr(
-        "hindmost.studies.diagnosis.suspects.around",
-        lambda *_: [Other(way, "python", [process.pid], client=False)],
+        "hindmost.studies.diagnosis.suspects.find_neighbours",
+        lambda *_: [Neighbour(way, "python", [process.pid], client=False)],
     )
     found = find_suspects(sleeper.pid, Policy(may=["limit"]))
     tried = found.tried["neighbour python"]
@@ -239,8 +239,10 @@ def test_a_group_of_its_own_yields_as_a_whole_and_its_threads_are_left_alone(gro
         pytest.skip("this kernel has no cpu.idle")
     way = type("Way", (), {"name": "neighbour python"})()
     for app, pid, kind in ((sleeper.pid, process.pid, GroupFile), (process.pid, sleeper.pid, IdlePriority)):
-        other = Other(way, "python", [pid], client=False)
-        monkeypatch.setattr("hindmost.studies.diagnosis.suspects.around", lambda *_, other=other: [other])
+        other = Neighbour(way, "python", [pid], client=False)
+        monkeypatch.setattr(
+            "hindmost.studies.diagnosis.suspects.find_neighbours", lambda *_, other=other: [other]
+        )
         found = find_suspects(app, Policy(may=["pause", "idle"]))
         (only,) = found.corrections["neighbour python"]
         assert isinstance(only, kind)

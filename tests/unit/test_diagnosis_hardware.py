@@ -9,8 +9,8 @@ from undoing import undo
 
 from hindmost.interventions.changes import File
 from hindmost.interventions.file_set import FileSet
-from hindmost.studies.diagnosis import hardware as room
-from hindmost.studies.diagnosis.hardware import hardware
+from hindmost.studies.diagnosis import hardware
+from hindmost.studies.diagnosis.hardware import find_hardware
 from hindmost.studies.diagnosis.policy import TOUCHES, Policy
 
 CPU = "sys/devices/system/cpu"
@@ -26,7 +26,7 @@ def put(root: Path, files: dict[str, str]) -> Path:
 
 
 def offers(root, own=()):
-    return {one.name: (touch, one) for touch, one, _ in hardware(list(own), root)}
+    return {one.name: (touch, one) for touch, one, _ in find_hardware(list(own), root)}
 
 
 def processor(cap="2000000", governor="powersave", able="performance powersave"):
@@ -103,7 +103,7 @@ def pinned():
 
 
 def test_memory_on_another_node_has_its_application_run_there(tmp_path, pinned, monkeypatch):
-    monkeypatch.setattr(room.time, "sleep", lambda _: None)
+    monkeypatch.setattr(hardware.time, "sleep", lambda _: None)
     pid, cpus = pinned
     put(
         tmp_path,
@@ -139,7 +139,7 @@ def test_busy_interrupts_where_the_application_runs_are_moved(tmp_path, pinned, 
         return "\n".join([head, *lines, "NMI: 0 0"])
 
     put(tmp_path, {"proc/interrupts": table(0), "proc/irq/30/smp_affinity_list": str(cpus[0])})
-    monkeypatch.setattr(room.time, "sleep", lambda _: put(tmp_path, {"proc/interrupts": table(900)}))
+    monkeypatch.setattr(hardware.time, "sleep", lambda _: put(tmp_path, {"proc/interrupts": table(900)}))
     touch, one = offers(tmp_path, [pid])["interrupts of devices"]
     assert touch == "interrupts"
     one.remove()

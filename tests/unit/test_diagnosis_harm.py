@@ -133,7 +133,7 @@ class Sent:
     def __init__(self, host: Host) -> None:
         self.host, self.before = host, (host.sent, host.now_ns)
 
-    def since(self) -> np.ndarray:
+    def rates(self) -> np.ndarray:
         (sent, then), self.before = self.before, (self.host.sent, self.host.now_ns)
         return np.array([self.host.sent - sent, 0.0]) * 1e9 / max(1, self.host.now_ns - then)
 
@@ -180,7 +180,7 @@ def diagnosed(host: Host, session, monkeypatch, names, **more):
     monkeypatch.setattr("hindmost.studies.diagnosis.windows._engine", engine)
     monkeypatch.setattr(experiment, "time", time_)
     monkeypatch.setattr(
-        "hindmost.studies.diagnosis.looks.Work", lambda _: SimpleNamespace(processors=lambda: 1.0)
+        "hindmost.studies.diagnosis.stages.Work", lambda _: SimpleNamespace(processors=lambda: 1.0)
     )
     monkeypatch.setattr(procedure, "Requests", lambda _: Sent(host))
     host.sleep(20.0)
@@ -191,7 +191,7 @@ def diagnosed(host: Host, session, monkeypatch, names, **more):
         Application("x", 1), LatencySource({}, ""), Policy(), pairs=10, window_s=0.25, settle_s=0.06, **more
     )
     begin = host.now_ns
-    found = procedure.experimented(request, session, windows, suspects, lambda _: None)
+    found = procedure.run_experiments(request, session, windows, suspects, lambda _: None)
     end = host.now_ns
     host.sleep(5.0)
     return found, host.p99_ms(0, begin), host.p99_ms(begin, end), windows
@@ -283,11 +283,11 @@ def test_the_bound_is_that_of_the_anomaly_itself():
 def test_a_request_that_waited_before_the_experiment_waits_for_it_from_then_on_only():
     bound = known([10_000.0] * 100)
     watch = bound.begin(1_000 * MS)
-    watch.look([(500 * MS, 514 * MS)] * 9, 0, 500 * MS, 1_014 * MS)
+    watch.observe([(500 * MS, 514 * MS)] * 9, 0, 500 * MS, 1_014 * MS)
     assert watch.slow == 0
     with pytest.raises(Harmful) as caught:
         # 15 ms are allowed, and two more requests.
-        watch.look([], 0, 500 * MS, 1_000 * MS + round((15 + 2e3 / LEAST_PER_S + 0.1) * MS))
+        watch.observe([], 0, 500 * MS, 1_000 * MS + round((15 + 2e3 / LEAST_PER_S + 0.1) * MS))
     assert caught.value.note.values["slow"] == 3
 
 
@@ -296,7 +296,7 @@ def test_a_few_slow_requests_in_each_of_many_experiments_are_too_many():
         watches = []
         for _ in range(20):
             watches.append(known([10_000.0] * 100).begin(0))
-            watches[-1].look([(0, 10 * MS)] * (50 - slow) + [(0, 20 * MS)] * slow, 0, 0, 0)
+            watches[-1].observe([(0, 10 * MS)] * (50 - slow) + [(0, 20 * MS)] * slow, 0, 0, 0)
             refuse_slow(watches)
 
     experiments(slow=0)

@@ -22,9 +22,9 @@ from hindmost.studies.diagnosis.correction import correct
 from hindmost.studies.diagnosis.demand import Work
 from hindmost.studies.diagnosis.document import document_of
 from hindmost.studies.diagnosis.harm import Bound
-from hindmost.studies.diagnosis.looks import looked
 from hindmost.studies.diagnosis.policy import Policy
 from hindmost.studies.diagnosis.procedure import DiagnosisRequest
+from hindmost.studies.diagnosis.stages import run_stages
 from hindmost.studies.diagnosis.suspects import Suspects
 from hindmost.watch import Application, LatencySource, blocks, ranking
 from hindmost.watch.ring import Ring
@@ -40,13 +40,13 @@ class World:
     there: set[str] = field(default_factory=set)
     draw: random.Random = field(default_factory=lambda: random.Random(1))
     window_s: float = 0.3
-    taken: int = 0
+    count: int = 0
     unanswered: int = 0
     settle_s: float = 0.1
     bound: Bound = field(default_factory=Bound)
     requests: object = None
     sent: object = None
-    moved: None = None
+    metrics: None = None
     load: dict[str, float] = field(default_factory=dict)
     """Share of the application's work that each brings."""
     work: object = None
@@ -68,7 +68,7 @@ class World:
     def stay(self, seconds: float, watch: None) -> None:
         assert seconds > 0.0
 
-    def rest(self, watch: None) -> None:
+    def recover(self, watch: None) -> None:
         assert watch is None
 
 
@@ -106,7 +106,7 @@ def experiment(world, session, left_out=(), correct=False, corrections=None):
     request = DiagnosisRequest(
         Application("x", 1), LatencySource({}, ""), Policy(), normal_us=NORMAL_US, pairs=10, correct=correct
     )
-    return procedure.experimented(request, session, world, suspects, lambda _: None)
+    return procedure.run_experiments(request, session, world, suspects, lambda _: None)
 
 
 def test_two_causes_at_once_are_found_one_after_the_other(session):
@@ -179,8 +179,8 @@ def test_each_ratio_of_the_document_is_that_of_the_pairs_beside_it(session):
 def test_nobody_is_cleared_by_windows_in_which_nothing_was_answered(session, silent, ruling):
     class Silent(World):
         def measure(self, watch=None) -> float:
-            self.taken += 1
-            self.unanswered += self.taken % 10 < 10 * silent
+            self.count += 1
+            self.unanswered += self.count % 10 < 10 * silent
             return super().measure()
 
     world = Silent({"hog": 4.0, "innocent": 1.0, "other": 1.0})
@@ -222,9 +222,9 @@ def test_a_cause_is_corrected_before_the_next_one_is_looked_for(session, monkeyp
 
     def recorded(*args):
         there.append(set(world.there))
-        return looked(*args)
+        return run_stages(*args)
 
-    monkeypatch.setattr(procedure, "looked", recorded)
+    monkeypatch.setattr(procedure, "run_stages", recorded)
     found = experiment(world, session, correct=True)
     assert found.correction["kept"]
     assert there == [{"hog", "quota", "innocent"}, {"quota", "innocent"}]
@@ -285,7 +285,7 @@ def test_load_is_not_told_from_slower_code_and_never_paused(session, monkeypatch
     request = DiagnosisRequest(
         Application("x", os.getpid()), LatencySource({}, ""), Policy(), normal_us=100.0, normal_work=0.15
     )
-    found = procedure.experimented(request, session, world, suspects, lambda _: None)
+    found = procedure.run_experiments(request, session, world, suspects, lambda _: None)
     assert (found.decision.ruling, found.decision.note.code) == (ruling, code)
     document = document_of(found)
     paused = {one["name"] for one in document["suspects"]}

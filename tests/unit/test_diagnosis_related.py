@@ -17,7 +17,7 @@ import pytest
 from hindmost.studies.diagnosis import neighbours
 from hindmost.studies.diagnosis.demand import Requests
 from hindmost.studies.diagnosis.policy import Policy
-from hindmost.studies.diagnosis.related import related
+from hindmost.studies.diagnosis.relations import find_related
 from hindmost.studies.diagnosis.suspects import find_suspects
 
 PEER = """
@@ -58,7 +58,7 @@ time.sleep(120)
 
 
 @pytest.fixture
-def start_ticks() -> Iterator[list[subprocess.Popen[str]]]:
+def started() -> Iterator[list[subprocess.Popen[str]]]:
     found: list[subprocess.Popen[str]] = []
     yield found
     for one in found:
@@ -91,11 +91,11 @@ def test_what_an_application_is_connected_with_is_a_backend(how, started, tmp_pa
             where.write_bytes(bytes(4096))
         peer, port = start(started, PEER, how, where)
         own, _ = start(started, APPLICATION, how, where, port)
-        found = related([own])
+        found = find_related([own])
         assert found.backends.get(peer) == (None if how == "alone" else how)
         assert peer not in found.clients
         # The other way round it is a client, where it is one that connected.
-        assert (own in related([peer]).clients) == (how in ("tcp", "unix"))
+        assert (own in find_related([peer]).clients) == (how in ("tcp", "unix"))
 
 
 def test_who_reads_what_it_writes_is_a_backend_and_who_writes_beside_it_is_not(started):
@@ -106,7 +106,7 @@ def test_who_reads_what_it_writes_is_a_backend_and_who_writes_beside_it_is_not(s
     beside, _ = start(started, sleeping, pass_fds=[write])
     os.close(read)
     os.close(write)
-    found = related([own])
+    found = find_related([own])
     assert found.backends.get(reader) == "pipe"
     assert beside not in found.backends
 
@@ -138,11 +138,11 @@ def test_a_peer_in_another_network_namespace_is_found(role, started):
         if role == "client":
             own, port = start(started, listen)
             other, _ = start(started, within, ask, f"100.99.{os.getpid() % 256}.1", port)
-            assert other in related([own]).clients
+            assert other in find_related([own]).clients
         else:
             other, port = start(started, within, listen)
             own, _ = start(started, ask, f"100.99.{os.getpid() % 256}.2", port)
-            assert related([own]).backends.get(other) == "tcp"
+            assert find_related([own]).backends.get(other) == "tcp"
     finally:
         subprocess.run(["ip", "netns", "del", name], check=True)
         subprocess.run(["ip", "link", "del", here], check=False, stderr=subprocess.DEVNULL)
@@ -150,7 +150,7 @@ def test_a_peer_in_another_network_namespace_is_found(role, started):
 
 def test_a_backend_that_is_asked_over_short_connections_is_found(started, monkeypatch):
     # A dozen connections, however late this process gets a CPU.
-    monkeypatch.setattr("hindmost.studies.diagnosis.related.SHORT_S", 3.0)
+    monkeypatch.setattr("hindmost.studies.diagnosis.relations.SHORT_S", 3.0)
     answering = (
         "import socket, time; s = socket.create_server(('127.0.0.1', 0)); print(s.getsockname()[1], flush=True)\n"
         "while True:\n with s.accept()[0] as link: link.recv(1); time.sleep(0.2)"
@@ -162,7 +162,7 @@ def test_a_backend_that_is_asked_over_short_connections_is_found(started, monkey
     )
     peer, port = start(started, answering)
     own, _ = start(started, asking, port)
-    assert related([own]).backends.get(peer) == "tcp"
+    assert find_related([own]).backends.get(peer) == "tcp"
 
 
 def test_who_asks_by_way_of_a_proxy_is_a_client(started):
@@ -175,9 +175,9 @@ def test_who_asks_by_way_of_a_proxy_is_a_client(started):
     proxy, front = start(started, passing, port)
     asking, _ = start(started, APPLICATION, "tcp", "", front)
     start(started, PEER, "alone", "")
-    assert related([own]).clients == {proxy, asking}
+    assert find_related([own]).clients == {proxy, asking}
     # Seen from the one who asks, the proxy is a backend, and the server is no client of it.
-    assert related([asking]).clients == set()
+    assert find_related([asking]).clients == set()
 
 
 ASKS = """
@@ -215,17 +215,17 @@ def test_what_an_application_is_sent_is_counted_without_what_we_send(started):
             for _ in range(asked_by_us):
                 ours.sendall(b"x")
                 ours.recv(1)
-            segments, _ = requests.since()
+            segments, _ = requests.rates()
             counts.append(round(segments * (requests.at_s - begin)))
         assert counts == [0, 20, 0, 20]
         socket.create_connection(("127.0.0.1", int(port))).close()
-        assert requests.since()[1] > 0
+        assert requests.rates()[1] > 0
 
 
 def test_a_backend_is_never_a_suspect(started, monkeypatch):
     peer, port = start(started, PEER, "tcp", "")
     own, _ = start(started, APPLICATION, "tcp", "", port)
-    monkeypatch.setattr(neighbours, "busy", lambda: [(0.9, peer, "python")])
+    monkeypatch.setattr(neighbours, "busy_processes", lambda: [(0.9, peer, "python")])
     found = find_suspects(own, Policy())
     assert not [name for name in found.tried if name.startswith("neighbour")]
     (note,) = [note for name, note in found.left_out.items() if name.startswith("neighbour")]

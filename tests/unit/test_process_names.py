@@ -11,7 +11,7 @@ import pytest
 
 from hindmost import _engine
 from hindmost.knobs.steps import started
-from hindmost.studies.diagnosis.neighbours import busy, has_thread
+from hindmost.studies.diagnosis.neighbours import busy_processes, has_thread
 from hindmost.targets.procfs import process_name, process_tree
 
 BURN = (
@@ -30,7 +30,7 @@ def odd() -> Iterator[int]:
 
 
 def test_a_process_with_half_a_letter_in_its_name_is_seen(odd):
-    assert odd in {pid for share, pid, _ in busy(0.3) if share > 0.0}
+    assert odd in {pid for share, pid, _ in busy_processes(0.3) if share > 0.0}
     assert process_name(odd).startswith("aaaaaaaaaaaaaa")
     assert process_tree(odd) == [odd]
     assert started(odd) is not None

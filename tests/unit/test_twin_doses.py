@@ -10,7 +10,7 @@ import pytest
 from undoing import undo
 
 from hindmost.interventions.changes import File, Pause, Places, SuspectGone
-from hindmost.studies.diagnosis.neighbours import Other
+from hindmost.studies.diagnosis.neighbours import Neighbour
 from hindmost.studies.diagnosis.suspects import Suspects
 from hindmost.studies.diagnosis.twin import quotas
 from hindmost.studies.diagnosis.twin.doses import TOGETHER, Scene, Shield, doses_of
@@ -41,7 +41,7 @@ def group(tmp_path, monkeypatch):
 @pytest.mark.parametrize("first", [14_000, 20_000, 27_000], ids=["too little", "about right", "too much"])
 def test_a_quota_is_fitted_until_it_holds_the_twin_back_as_the_host_is_held_back(group, first):
     path = group / "cpu.cfs_quota_us"
-    dose = quotas.titrated(File("quota", "x", path, "-1", str(first)), 100_000, 0.2)
+    dose = quotas.tune_quota(File("quota", "x", path, "-1", str(first)), 100_000, 0.2)
     assert 0.2 / quotas.ALIKE <= 1.2 - int(dose.wanted) / NEEDS_US <= 0.2 * quotas.ALIKE
     assert int(dose.wanted) == first or f"{int(dose.wanted) / 1e5:.3g}" in dose.about
     assert path.read_text().strip() == "-1"
@@ -49,8 +49,8 @@ def test_a_quota_is_fitted_until_it_holds_the_twin_back_as_the_host_is_held_back
 
 def test_a_quota_that_holds_nobody_back_stays_what_it_is(group):
     dose = File("quota", "x", group / "cpu.cfs_quota_us", "-1", "500")
-    assert quotas.titrated(dose, 100_000, 0.0) is dose
-    assert quotas.held_back(group, 1.0) == 0.0
+    assert quotas.tune_quota(dose, 100_000, 0.0) is dose
+    assert quotas.throttled_share(group, 1.0) == 0.0
 
 
 def scene(pids, **more):
@@ -60,7 +60,7 @@ def scene(pids, **more):
 
 def other(name, *, client):
     way = Pause(1, name, "0", "client" if client else "neighbour")
-    return Other(way, name, [1], client, 0.5)
+    return Neighbour(way, name, [1], client, 0.5)
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def test_places_of_the_host_become_places_of_the_twin_and_are_left_again(twin):
     held = {1: frozenset({cpus[1]}), 2: frozenset({cpus[1]}), 3: frozenset({cpus[0]})}
     suspects = Suspects({"threads": Places("threads", "spread", held, frozenset(cpus))})
     found = doses_of(suspects, scene([twin.pid]))
-    dose = found.given["threads"]
+    dose = found.interventions["threads"]
     dose.remove()
     assert os.sched_getaffinity(twin.pid) == {cpus[1]}
     dose.give_back()
@@ -88,19 +88,19 @@ def test_places_of_the_host_become_places_of_the_twin_and_are_left_again(twin):
 
 
 def neighbours():
-    both = {one.way.name: one for one in (other("batch", client=False), other("build", client=False))}
-    return both, Suspects({name: one.way for name, one in both.items()}, others=both)
+    both = {one.change.name: one for one in (other("batch", client=False), other("build", client=False))}
+    return both, Suspects({name: one.change for name, one in both.items()}, programs=both)
 
 
 def test_neighbours_are_given_by_leaving_the_twin_among_them(twin):
-    if why := Shield("x", [twin.pid], ["y"]).refused():
+    if why := Shield("x", [twin.pid], ["y"]).refusal():
         pytest.skip(f"{why.code}: {why}")
     both, suspects = neighbours()
     found = doses_of(suspects, scene([twin.pid]))
     assert found.shields == {TOGETHER}
     assert os.sched_getscheduler(twin.pid) == os.SCHED_OTHER
     assert sorted(found.members[TOGETHER]) == sorted(both)
-    shield = found.given[TOGETHER]
+    shield = found.interventions[TOGETHER]
     shield.remove()
     assert os.sched_getscheduler(twin.pid) == os.SCHED_RR
     assert shield.is_gone()
@@ -124,7 +124,7 @@ def test_neighbours_are_left_out_where_the_kernel_refuses_real_time_priority(twi
     monkeypatch.setattr(os, "sched_setscheduler", refusing)
     both, suspects = neighbours()
     found = doses_of(suspects, scene([twin.pid]))
-    assert (found.given, found.shields) == ({}, set())
+    assert (found.interventions, found.shields) == ({}, set())
     assert {name: note.code for name, note in found.left_out.items()} == dict.fromkeys(
         both, "real-time-refused"
     )
@@ -136,16 +136,16 @@ def test_neighbours_are_left_out_where_the_kernel_refuses_real_time_priority(twi
 )
 def test_load_is_given_only_where_there_is_known_to_be_more_of_it(twin, normal, why):
     client = other("load", client=True)
-    name = client.way.name
+    name = client.change.name
     found = doses_of(
-        Suspects({name: client.way}, others={name: client}), scene([twin.pid], normal_rate=normal)
+        Suspects({name: client.change}, programs={name: client}), scene([twin.pid], normal_rate=normal)
     )
     if why is None:
-        about = found.given[name].about
+        about = found.interventions[name].about
         assert about.index("500") < about.index("200")
     else:
         assert found.left_out[name].code == why
-        assert found.given == {}
+        assert found.interventions == {}
 
 
 def test_a_suspect_that_cannot_be_brought_to_a_replica_is_left_out(twin, tmp_path):

@@ -15,7 +15,7 @@ from hindmost.exits import Exit
 
 if TYPE_CHECKING:
     from hindmost.stats.causes import Normal
-    from hindmost.studies.diagnosis.twin.asked import TwinRequest
+    from hindmost.studies.diagnosis.twin.request import TwinRequest
 
 SHOWN_MOVED = 8
 EXITS = {
@@ -224,15 +224,15 @@ def diagnose(
 
 def _normal_metrics(ring: Path) -> Normal:
     from hindmost.stats.causes import Normal
-    from hindmost.studies.diagnosis.metrics import JUDGED
+    from hindmost.studies.diagnosis.metrics import SIGNATURE_METRICS
     from hindmost.watch.blocks import normal_metrics_of
 
-    return Normal(JUDGED, normal_metrics_of(ring, JUDGED))
+    return Normal(SIGNATURE_METRICS, normal_metrics_of(ring, SIGNATURE_METRICS))
 
 
 def _twin(twin: str | None, rate: str | None, workload: Path | None) -> TwinRequest | None:
     from hindmost.plan.units import parse_rate
-    from hindmost.studies.diagnosis.twin.asked import TwinRequest
+    from hindmost.studies.diagnosis.twin.request import TwinRequest
     from hindmost.targets import Managed, parse_target
 
     if twin is None:

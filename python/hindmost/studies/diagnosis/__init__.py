@@ -1,1 +1,1 @@
-"""Diagnosis: what made it slow just now, by small experiments that each change one thing and put it back."""
+"""Diagnosis: finds what makes an application slow by small experiments, each of which is undone."""

@@ -1,4 +1,4 @@
-"""A correction: applied through the journal, looked at, and kept or undone."""
+"""Corrections: applied through the journal, measured, and kept or undone."""
 
 from __future__ import annotations
 
@@ -15,39 +15,40 @@ from hindmost.studies.pairs import GivenUp
 if TYPE_CHECKING:
     from hindmost.interventions.changes import Intervention
     from hindmost.interventions.session import Session
-    from hindmost.studies.diagnosis.asked import Found
+    from hindmost.studies.diagnosis.request import DiagnosisResult
     from hindmost.studies.diagnosis.windows import Windows
 
 CAME_BACK = 0.5
-"""Of what it did to take the cause away, on the logarithm: a correction that brings back less is undone."""
+"""Smallest share of the removal's effect (in log latency) that a correction must have to be kept."""
 PAIRS = 8
-"""With and without the correction, in turns: an anomaly may end by itself while one looks once."""
+"""Pairs with and without the correction, alternating: a single look cannot tell it from an anomaly that
+ends."""
 ALPHA = 0.05
 
 
-def correct(session: Session, windows: Windows, found: Found, say: Callable[[str], None]) -> dict[str, Any]:
-    """Apply corrections, the gentlest first, until one brings the percentile back; all others are undone."""
+def correct(
+    session: Session, windows: Windows, found: DiagnosisResult, say: Callable[[str], None]
+) -> dict[str, Any]:
+    """Apply corrections, gentlest first, until one restores the percentile. Undo all others."""
     leader = found.decision.leader
     assert leader is not None
     offered = found.suspects.corrections.get(leader, [found.suspects.tried[leader]])
     if not offered:
-        none = Note(
-            "no-correction", "nothing that may stay in force here removes the cause", {"name": leader}
-        )
-        return {"kept": False, **_why(none), "refused": []}
+        missing = Note("no-correction", "no permitted lasting change removes the cause", {"name": leader})
+        return {"kept": False, **_why(missing), "refused": []}
     arm = next(arm for arm in found.decision.arms if arm.name == leader)
     wanted = max(CAME_BACK * arm.effect.log, math.log(Gates().least_ratio))
     refused: list[str] = []
-    said: dict[str, Any] = {}
+    summary: dict[str, Any] = {}
     for one in offered:
         say(f"correcting: {one.about}")
-        said = {"about": one.about, "refused": refused}
-        if _tried(session, windows, one, wanted, said):
+        summary = {"about": one.about, "refused": refused}
+        if _tried(session, windows, one, wanted, summary):
             kept = Note("correction-kept", "the percentile came back", {"name": leader})
-            return {**said, "kept": True, **_why(kept), "undo": "hindmost host knobs restore"}
+            return {**summary, "kept": True, **_why(kept), "undo": "hindmost host knobs restore"}
         refused = [*refused, one.about]
     failed = Note("correction-failed", "the percentile did not come back, so it was undone", {"name": leader})
-    return {**said, "kept": False, **_why(failed)}
+    return {**summary, "kept": False, **_why(failed)}
 
 
 def _why(note: Note) -> dict[str, Any]:
@@ -55,8 +56,9 @@ def _why(note: Note) -> dict[str, Any]:
 
 
 def _tried(
-    session: Session, windows: Windows, one: Intervention, wanted: float, said: dict[str, Any]
+    session: Session, windows: Windows, one: Intervention, wanted: float, summary: dict[str, Any]
 ) -> bool:
+    """Apply a correction, and keep it if its effect is at least `wanted`. Return whether it was kept."""
     with session.journal(one):
         trial = Trial(one, session, windows, "correction")
         with contextlib.suppress(GivenUp):
@@ -64,8 +66,8 @@ def _tried(
                 trial.make(number)
         if trial.dropped is not None:
             return False
-        said["before_us"], said["after_us"] = _mean(trial.there), _mean(trial.gone)
-        said["measured"] = trial.measured
+        summary["before_us"], summary["after_us"] = _mean(trial.there), _mean(trial.gone)
+        summary["measured"] = trial.pairs
         if trial.effect.log < wanted or trial.effect.p > ALPHA:
             return False
         session.keep(one)

@@ -1,4 +1,4 @@
-"""How much work an application has, and what it is sent: load makes nothing slow that was not slow before."""
+"""How much CPU time an application uses and how many requests it receives, to tell load from slowness."""
 
 from __future__ import annotations
 
@@ -12,25 +12,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hindmost.documents import read_kernel
-from hindmost.studies.diagnosis.netlink import opened, tcp_sockets
+from hindmost.studies.diagnosis.netlink import open_link, tcp_sockets
 from hindmost.targets.procfs import listening_ports, process_tree
 
 _COUNT, _ESTABLISHED = struct.Struct("=I"), 1 << 1
 _DATA_SEGS_IN = 152
-"""Where ``tcpi_data_segs_in`` is in ``struct tcp_info`` (``linux/tcp.h``, since 4.6)."""
+"""Offset of ``tcpi_data_segs_in`` in ``struct tcp_info`` (``linux/tcp.h``, since Linux 4.6)."""
 
-GREW = 1.25
-"""Times the normal work: less is not what made it slow; caches that a neighbour empties cost that much."""
+MORE_WORK = 1.25
+"""Ratio to normal CPU use from which extra work counts as a cause. Less can come from caches that a neighbour
+empties."""
 
 
 class Work:
-    """Processors that an application uses, from one look to the next."""
+    """CPUs that an application uses, averaged between readings."""
 
     def __init__(self, pid: int) -> None:
         self._pid = pid
-        self._ran, self._at = self._look()
+        self._ran, self._at = self._read_counters()
 
-    def _look(self) -> tuple[float, float]:
+    def _read_counters(self) -> tuple[float, float]:
         ran_ns = 0
         for pid in process_tree(self._pid):
             with contextlib.suppress(OSError):
@@ -40,32 +41,33 @@ class Work:
         return ran_ns / 1e9, time.monotonic()
 
     def processors(self) -> float:
-        """Since the last look: seconds of processor a second; threads that ended meanwhile do not count."""
+        """Return CPU seconds per second since the last reading, without threads that ended meanwhile."""
         before, then = self._ran, self._at
-        self._ran, self._at = self._look()
+        self._ran, self._at = self._read_counters()
         return max(0.0, self._ran - before) / max(self._at - then, 1e-9)
 
 
 class Requests:
-    """What an application is sent over TCP, from one look to the next, without what a probe of ours sends.
+    """TCP requests that an application receives between readings, without those of our own probe.
 
-    Segments of its connections, about one a request, and connections made in its network.
+    They are counted as data segments on its connections (about one per request) and as accepted connections
+    in its network namespace.
 
     Attributes
     ----------
     at_s : float
-        When it was last looked at, by the monotonic clock.
+        Time of the last reading, by the monotonic clock, s.
     """
 
     def __init__(self, pid: int) -> None:
         self._pid = pid
-        self._link = opened(pid)
+        self._link = open_link(pid)
         self._ports = frozenset(listening_ports(process_tree(pid)))
         self._segments: dict[int, int] = {}
         self._made, self.at_s = 0, 0.0
-        self.since()
+        self.rates()
 
-    def _look(self) -> tuple[dict[int, int], int]:
+    def _read_counters(self) -> tuple[dict[int, int], int]:
         mine = _own_sockets()
         every = list(tcp_sockets(self._link, _ESTABLISHED))
         ours = {one.here for one in every if one.there in self._ports and one.inode in mine}
@@ -88,17 +90,17 @@ class Requests:
             return int(values[heads.index("PassiveOpens")])
         return 0
 
-    def since(self) -> NDArray[np.float64]:
-        """Since the last look, a second: segments, and connections."""
+    def rates(self) -> NDArray[np.float64]:
+        """Return the rates since the last reading, per second: segments, and connections."""
         before, made, then = self._segments, self._made, self.at_s
         with contextlib.suppress(OSError):
-            self._segments, self._made = self._look()
+            self._segments, self._made = self._read_counters()
         self.at_s = time.monotonic()
         grown = sum(max(0, count - before.get(one, 0)) for one, count in self._segments.items())
         return np.array([grown, self._made - made]) / max(self.at_s - then, 1e-9)
 
     def close(self) -> None:
-        """Close what was opened."""
+        """Close the socket to the kernel."""
         self._link.close()
 
 

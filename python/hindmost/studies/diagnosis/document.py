@@ -26,20 +26,22 @@ if TYPE_CHECKING:
     from hindmost.notes import Note
     from hindmost.stats.causes import Arm, Dosed, Signature
     from hindmost.stats.causes.ranking import Moved
-    from hindmost.studies.diagnosis.asked import Found
-    from hindmost.studies.diagnosis.twin.asked import Reproduced
+    from hindmost.studies.diagnosis.request import DiagnosisResult
+    from hindmost.studies.diagnosis.twin.request import TwinResult
 
 _INTERVAL = 0.975
 
 
-def document_of(found: Found, moved: Sequence[Moved] | None = None, wait: Note | None = None) -> Diagnosis:
-    """Build the document.
+def document_of(
+    found: DiagnosisResult, moved: Sequence[Moved] | None = None, wait: Note | None = None
+) -> Diagnosis:
+    """Build the document of a diagnosis.
 
     Parameters
     ----------
     found : Found
     moved : sequence of Moved, optional
-        Metrics that moved with latency in a ring, where no experiment found a cause.
+        Metrics that moved with latency in a ring, used if no experiment found a cause.
     wait : Note, optional
         Why the ring cannot rank metrics yet.
     """
@@ -76,7 +78,7 @@ def document_of(found: Found, moved: Sequence[Moved] | None = None, wait: Note |
     }
 
 
-def _next(found: Found, first_s: float) -> Next:
+def _next(found: DiagnosisResult, first_s: float) -> Next:
     return {
         "now_us": found.now_us,
         "ruling": found.decision.ruling,
@@ -90,7 +92,7 @@ def _next(found: Found, first_s: float) -> Next:
     }
 
 
-def _suspects(found: Found, first_s: float) -> list[Evidence]:
+def _suspects(found: DiagnosisResult, first_s: float) -> list[Evidence]:
     return [
         _evidence(
             arm,
@@ -102,7 +104,7 @@ def _suspects(found: Found, first_s: float) -> list[Evidence]:
     ]
 
 
-def _twin(found: Reproduced, first_s: float) -> Twin:
+def _twin(found: TwinResult, first_s: float) -> Twin:
     ruling = found.reproduction
     return {
         "name": found.name,
@@ -126,7 +128,7 @@ def _twin(found: Reproduced, first_s: float) -> Twin:
             )
             for arm in ruling.arms
         ],
-        "sham": _evidence(found.sham, "nothing is done", _since(found.measured["sham"], first_s))
+        "sham": _evidence(found.sham, "nothing is changed", _since(found.measured["sham"], first_s))
         if found.sham is not None
         else None,
         **_not_tried(found.left_out),
@@ -136,7 +138,7 @@ def _twin(found: Reproduced, first_s: float) -> Twin:
 
 
 def _not_tried(left_out: Mapping[str, Note]) -> NotTried:
-    """Return why suspects were not tried: as sentences, and as notes."""
+    """Return why suspects were not tried, as texts and as notes."""
     return {
         "not_tried": {name: note.text for name, note in left_out.items()},
         "not_tried_notes": {name: note.document() for name, note in left_out.items()},
@@ -155,23 +157,23 @@ def _likeness(found: Signature) -> Likeness:
     }
 
 
-def _sham(found: Found, first_s: float) -> Evidence | None:
+def _sham(found: DiagnosisResult, first_s: float) -> Evidence | None:
     if found.sham is None:
         return None
-    return _evidence(found.sham, "nothing is done", _since(found.measured["sham"], first_s))
+    return _evidence(found.sham, "nothing is changed", _since(found.measured["sham"], first_s))
 
 
-def _correction(found: Found, first_s: float) -> Correction | None:
+def _correction(found: DiagnosisResult, first_s: float) -> Correction | None:
     if found.correction is None:
         return None
-    said: Correction = Correction(**found.correction)  # type: ignore[typeddict-item]
-    if "measured" in said:
-        said["measured"] = _since(said["measured"], first_s)
-    return said
+    correction: Correction = Correction(**found.correction)  # type: ignore[typeddict-item]
+    if "measured" in correction:
+        correction["measured"] = _since(correction["measured"], first_s)
+    return correction
 
 
 def _since(measured: Sequence[Pair], first_s: float) -> list[Pair]:
-    """The same pairs by seconds from the first pair of all."""
+    """Return the same pairs with times in seconds since the first pair of the diagnosis."""
     return [{**pair, "at_s": pair["at_s"] - first_s} for pair in measured]
 
 

@@ -1,4 +1,4 @@
-"""The switch-back: each suspect there and gone in turns, a sham beside them, everything in drawn orders."""
+"""Switch-back experiments: suspects are present and removed in random order, interleaved with a sham."""
 
 from __future__ import annotations
 
@@ -19,49 +19,56 @@ from hindmost.notes import Note
 from hindmost.run.soundness import Remaking
 from hindmost.stats.causes import Effect, effect_of
 from hindmost.store.diagnosis import Pair
-from hindmost.studies.diagnosis.harm import RECOVER_S, TIMES, Harmful, Watch, refuse_slow, urgent
+from hindmost.studies.diagnosis.harm import (
+    MOST_HARMFUL,
+    RECOVER_S,
+    Harmful,
+    Watch,
+    real_time_priority,
+    refuse_slow,
+)
 from hindmost.studies.diagnosis.windows import Windows
 from hindmost.studies.pairs import GivenUp, Step, interleave
 
 FIRST_S = 0.025
-"""For which a suspect is taken away at first, then twice as long until it is a window: who needs it, and
-what it holds back, is felt while the harm is small."""
+"""Duration of the first removal of a suspect, s. It doubles until it fills a window, so that a harmful
+removal is noticed while the harm is small."""
 COLLAPSED = 0.5
-"""Of the work with the suspect there: less is left only of a load that came from it. Caches, locks and
-interrupts that a neighbour costs are some tens of percent at most."""
-BRINGS_LOAD = "without it the application is sent less than half as much"
-SPENT = "experiments made users wait too often, so nothing more was changed"
+"""Fraction of the work or requests with the suspect present. Below it, the suspect brought load: the caches,
+locks and interrupts that a neighbour costs take some tens of percent at most."""
+BRINGS_LOAD = "without it the application receives less than half of its requests"
+SPENT = "experiments delayed users too often, so nothing more was changed"
 LEAST_ROUNDS = 3
 LESS = 1.1
-"""Times as many requests with the suspect there: it sends them, or passes them on."""
+"""Ratio of requests with and without the suspect from which it sends them or passes them on."""
 SENT_P = 0.005
 COLLAPSED_P = 1e-3
 
 
 @dataclass(slots=True)
 class Trial:
-    """One suspect's pairs; a `hindmost.studies.pairs.Side`.
+    """The pairs of one suspect; implements `hindmost.studies.pairs.Side`.
 
     Attributes
     ----------
     there, gone : dict
-        The percentile by round, microseconds.
+        Latency percentile by round, µs, with the suspect present and removed.
     began : dict
-        When each pair began, by the monotonic clock, and whether it began without the suspect.
+        Start of each pair by the monotonic clock, s, and whether the suspect was removed in its first half.
     dropped : Note or None
-        Why it was given up.
+        Why the suspect was given up.
     base : Intervention or None
-        A cause that was found already: taken away throughout each pair.
+        A cause found earlier, which stays removed during each pair.
     reproduces : bool
-        Of a twin: what is in force brings the suspect there, instead of taking it away.
+        Whether the intervention adds the suspect instead of removing it (on a replica).
     metrics : dict
-        What the application did in each window, by round and whether the suspect was there.
+        The application's metrics in each window, by round and whether the suspect was present.
     worked : dict
-        Processors that it used, likewise.
+        CPUs that the application used, by the same key.
     sent : dict
-        What it was sent, likewise.
+        Requests and connections per second that the application received, by the same key.
     harmed : int
-        Experiments that were undone because users waited.
+        Experiments that were undone because they delayed users.
     """
 
     suspect: Intervention
@@ -85,18 +92,18 @@ class Trial:
         return number in self.there and number in self.gone
 
     def make(self, number: int) -> None:
-        """One pair, in an order that follows from seed, suspect and number."""
+        """Measure one pair, in an order that follows from seed, suspect and number."""
         draw = random.Random(f"{self.seed} {self.suspect.name} {number}")
         try:
-            with urgent(), nullcontext() if self.base is None else self.session.remove(self.base):
+            with real_time_priority(), nullcontext() if self.base is None else self.session.remove(self.base):
                 order = draw.sample((False, True), 2)
                 self.began[number] = (time.monotonic(), order[0])
                 for gone in order:
                     changed = gone != self.reproduces
-                    value = self._changed() if changed else self.windows.measure()
+                    value = self._measure_within_bound() if changed else self.windows.measure()
                     (self.gone if gone else self.there)[number] = value
-                    if self.windows.moved is not None:
-                        self.metrics[number, not gone] = self.windows.moved
+                    if self.windows.metrics is not None:
+                        self.metrics[number, not gone] = self.windows.metrics
                     if self.windows.worked is not None:
                         self.worked[number, not gone] = self.windows.worked
                     if self.windows.sent is not None:
@@ -108,24 +115,24 @@ class Trial:
             self.dropped = Note("intervention-failed", str(error), {"name": self.suspect.name})
             raise GivenUp from None
 
-    def _changed(self) -> float:
-        # What changes nothing harms nobody, and a twin has no users.
+    def _measure_within_bound(self) -> float:
+        # The sham harms no user, and a replica has no users.
         free, bound = self.reproduces or self.suspect.name == "sham", self.windows.bound
         while True:
-            if bound.spent and not free:
+            if bound.is_exhausted and not free:
                 raise SuspectGone("harm-spent", SPENT, given_up=bound.given_up)
             try:
-                return self._watched(free)
+                return self._measure_changed(free)
             except Harmful as harm:
                 self.harmed += 1
                 self._gentle = True
                 self.windows.stay(RECOVER_S, None)
-                self.windows.rest(None)
-                if harm.silent or self.harmed == TIMES:
+                self.windows.recover(None)
+                if harm.silent or self.harmed == MOST_HARMFUL:
                     bound.given_up += 1
                     raise
 
-    def _watched(self, free: bool) -> float:
+    def _measure_changed(self, free: bool) -> float:
         seconds = math.inf if free or not self._gentle else FIRST_S
         sent, usual = 0.0, 0.0
         while seconds < self.windows.window_s + self.windows.settle_s:
@@ -135,9 +142,9 @@ class Trial:
             if self.windows.sent is not None and self.can_send:
                 sent += seconds * self.windows.sent.sum()
                 usual += seconds * self.windows.usual_per_s
-                if seconds > FIRST_S and collapsed(sent, usual):
+                if seconds > FIRST_S and has_collapsed(sent, usual):
                     raise SuspectGone("load-not-tried", BRINGS_LOAD, name=self.suspect.name)
-            self.windows.rest(watch)
+            self.windows.recover(watch)
             seconds *= 2
         self._gentle = False
         watch = None if free else self.windows.watch()
@@ -149,15 +156,15 @@ class Trial:
                     f"{self.suspect.about}: it did not take effect",
                     name=self.suspect.name,
                 )
-        # Who was kept waiting comes now, and users wait behind that.
-        self.windows.rest(watch)
+        # Delayed requests arrive now, and users wait behind them.
+        self.windows.recover(watch)
         if watch is not None:
             self._watches.append(watch)
             refuse_slow(self._watches)
         return value
 
     def work(self, *, there: bool) -> float:
-        """Processors that the application used with the suspect, or without it; NaN: too few rounds."""
+        """Return the median CPUs used with or without the suspect; NaN with too few rounds."""
         rounds = [one for one in self.gone if {(one, True), (one, False)} <= set(self.worked)]
         if len(rounds) < LEAST_ROUNDS:
             return math.nan
@@ -165,23 +172,23 @@ class Trial:
 
     @property
     def can_send(self) -> bool:
-        """Whether the suspect is a program, not known to be a client, and may bring load nevertheless."""
+        """Whether the suspect is a program that is not known as a client, but may still send requests."""
         return getattr(self.suspect, "program", False) and getattr(self.suspect, "role", "") != "client"
 
     @property
     def is_load(self) -> bool:
-        """Whether the application has less to do without the suspect, which then brings load."""
+        """Whether the application has less work without the suspect, which therefore brings load."""
         if not self.can_send:
             return False
         return self.work(there=False) < COLLAPSED * self.work(there=True) or self._sends
 
     @property
     def _sends(self) -> bool:
-        """Whether the application is sent less without it: slower or faster code is sent as much."""
+        """Whether the application receives fewer requests without it, whatever the speed of its code."""
         rounds = [one for one in sorted(self.gone) if {(one, True), (one, False)} <= set(self.sent)]
         if len(rounds) < LEAST_ROUNDS:
             return False
-        # One more of each, so that none is zero.
+        # One is added to each count so that no count is zero.
         seconds = self.windows.window_s
         there, gone = (
             1.0 + seconds * np.array([self.sent[one, at] for one in rounds]) for at in (True, False)
@@ -190,24 +197,24 @@ class Trial:
         return any(one.log > math.log(LESS) and one.p < SENT_P for one in effects)
 
     def unsound(self, number: int) -> None:
-        """Every run counts."""
+        """Do nothing: every pair counts."""
 
     def beats(self, rival: Trial) -> Effect:
-        """How much slower it is without the rival than without this one, round by round."""
+        """Return how much slower latency is without the rival than without this suspect, round by round."""
         rounds = sorted(set(self.gone) & set(rival.gone))
         return effect_of(
             np.array([rival.gone[one] for one in rounds]), np.array([self.gone[one] for one in rounds])
         )
 
-    def moved(self, there: bool) -> NDArray[np.float64]:
-        """Metrics of the windows with the suspect there, or without it, a row for each whole pair."""
+    def metric_rows(self, there: bool) -> NDArray[np.float64]:
+        """Return metrics with or without the suspect, one row per complete pair."""
         rounds = [one for one in sorted(self.gone) if {(one, True), (one, False)} <= set(self.metrics)]
         rows = [self.metrics[one, there] for one in rounds]
         return np.array(rows) if rows else np.empty((0, 0))
 
     @property
-    def measured(self) -> list[Pair]:
-        """All pairs so far; ``at_s`` is the monotonic clock's."""
+    def pairs(self) -> list[Pair]:
+        """All pairs so far; ``at_s`` is on the monotonic clock."""
         return [
             Pair(
                 round=number,
@@ -221,19 +228,19 @@ class Trial:
 
     @property
     def effect(self) -> Effect:
-        """Over all pairs so far."""
+        """Effect over all pairs so far."""
         rounds = sorted(set(self.there) & set(self.gone))
         return effect_of(
             np.array([self.there[one] for one in rounds]), np.array([self.gone[one] for one in rounds])
         )
 
 
-def collapsed(sent: float, usual: float) -> bool:
-    """Whether so many fewer requests than usual came that it is no accident (Poisson).
+def has_collapsed(sent: float, usual: float) -> bool:
+    """Whether the number of requests fell too far below the usual one for chance (Poisson).
 
     Examples
     --------
-    >>> collapsed(1.0, 4.0), collapsed(8.0, 26.0), collapsed(20.0, 26.0)
+    >>> has_collapsed(1.0, 4.0), has_collapsed(8.0, 26.0), has_collapsed(20.0, 26.0)
     (False, True, False)
     """
     from scipy.special import pdtr  # type: ignore[import-untyped, unused-ignore]
@@ -241,15 +248,15 @@ def collapsed(sent: float, usual: float) -> bool:
     return sent < COLLAPSED * usual and float(pdtr(sent, usual)) < COLLAPSED_P
 
 
-def pairs_of(
+def measure_pairs(
     trials: Mapping[str, Trial], seed: str, pairs: int, on_step: Callable[[Step], None] = lambda _: None
 ) -> dict[str, Trial]:
-    """Make pairs until each has as many; those that cannot go on are left out of what is returned.
+    """Measure pairs until each trial has that many. Return the trials that could go on.
 
     Raises
     ------
     HostUnfit
-        The sham itself cannot go on.
+        The sham failed.
     """
     left = dict(trials)
     while True:

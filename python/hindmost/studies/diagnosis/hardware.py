@@ -1,4 +1,4 @@
-"""Suspects that are not on every machine: frequency, turbo, interrupts of devices, memory on another node."""
+"""Suspects in hardware settings: CPU frequency, turbo, device interrupts, memory on another NUMA node."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ if TYPE_CHECKING:
 
 ROOT = Path("/")
 BUSY_IRQ = 100.0
-"""Interrupts a second: fewer keep nobody from a processor."""
+"""Interrupts per second. Fewer do not delay the application noticeably."""
 LOOK_S = 0.5
 FAR = 0.6
-"""Of an application's memory on one node, where its threads may not run: most of what it reads is far."""
+"""Share of the application's memory on a node where its threads may not run, from which NUMA is a suspect."""
 
 Offer = tuple["Touch", "Intervention", Path | None]
-"""What it touches, the intervention, and a file that must be writable."""
+"""The policy's word for it, the intervention, and a file that must be writable."""
 
 
-def hardware(own: list[int], root: Path = ROOT) -> Iterator[Offer]:
-    """Look for what this machine has of them.
+def find_hardware(own: list[int], root: Path = ROOT) -> Iterator[Offer]:
+    """Yield the hardware suspects of this machine.
 
     Parameters
     ----------
     own : list of int
         The application's processes.
     root : Path
-        Of the file system: tests have their own.
+        Root of the file system; tests pass their own.
     """
     for each in (_frequency(root), _turbo(root), _interrupts(own, root), _memory(own, root)):
         yield from each
@@ -51,7 +51,7 @@ def _read(path: Path) -> str | None:
 
 
 def _frequency(root: Path) -> Iterator[Offer]:
-    """Processors that may not run as fast as they can: a cap, or a governor that saves power."""
+    """CPUs that may not run at full speed because of a frequency cap or a power-saving governor."""
     caps, governors = [], []
     for policy in sorted((root / "sys/devices/system/cpu/cpufreq").glob("policy*")):
         most, cap = _read(policy / "cpuinfo_max_freq"), _read(policy / "scaling_max_freq")
@@ -62,10 +62,10 @@ def _frequency(root: Path) -> Iterator[Offer]:
         if governor and governor != "performance" and "performance" in able:
             governors.append(File("governor", "set it", policy / "scaling_governor", governor, "performance"))
     if caps:
-        about = f"lift the cap of {len(caps)} processors from {caps[0].found} to {caps[0].wanted} kHz"
+        about = f"lift the cap of {len(caps)} CPUs from {caps[0].found} to {caps[0].wanted} kHz"
         yield "frequency", FileSet("frequency cap", about, tuple(caps)), caps[0].path
     if governors:
-        about = f"change the governor of {len(governors)} processors from {governors[0].found} to performance"
+        about = f"change the governor of {len(governors)} CPUs from {governors[0].found} to performance"
         yield "frequency", FileSet("frequency governor", about, tuple(governors)), governors[0].path
 
 
@@ -77,7 +77,7 @@ def _turbo(root: Path) -> Iterator[Offer]:
 
 
 def _interrupts(own: list[int], root: Path) -> Iterator[Offer]:
-    """Busy interrupts of devices that are handled where the application runs, and could be elsewhere."""
+    """Busy device interrupts handled on the application's CPUs that could be handled elsewhere."""
     home = frozenset().union(*places(own).values()) if own else frozenset()
     online = frozenset(os.sched_getaffinity(0))
     elsewhere = online - home
@@ -95,12 +95,12 @@ def _interrupts(own: list[int], root: Path) -> Iterator[Offer]:
             parts.append(File(f"irq {number}", "move it", path, found, cpu_list(set(elsewhere))))
     if parts:
         numbers = ", ".join(part.name.split()[1] for part in parts)
-        about = f"handle interrupts {numbers} on processors {cpu_list(set(elsewhere))}"
+        about = f"handle interrupts {numbers} on CPUs {cpu_list(set(elsewhere))}"
         yield "interrupts", FileSet("interrupts of devices", about, tuple(parts)), parts[0].path
 
 
 def _counts(root: Path) -> dict[str, list[int]]:
-    """Interrupts of devices so far, by number and processor."""
+    """Return the device interrupts so far, by interrupt number and CPU."""
     lines = (_read(root / "proc/interrupts") or "").splitlines()
     width = len(lines[0].split()) if lines else 0
     found = {}
@@ -112,7 +112,7 @@ def _counts(root: Path) -> dict[str, list[int]]:
 
 
 def _memory(own: list[int], root: Path) -> Iterator[Offer]:
-    """Memory that lies on a node where the application may not run: it goes where its memory is."""
+    """Memory on a node where the application may not run; the intervention moves its threads to that node."""
     nodes = {}
     for folder in (root / "sys/devices/system/node").glob("node[0-9]*"):
         if cpus := _read(folder / "cpulist"):
@@ -129,5 +129,5 @@ def _memory(own: list[int], root: Path) -> Iterator[Offer]:
         there = nodes.get(node, frozenset())
         if count >= FAR * pages.total() and there and not there & home:
             share = count / pages.total()
-            about = f"run on the processors of node {node}, where {share:.0%} of its memory is"
+            about = f"run on the CPUs of node {node}, where {share:.0%} of its memory is"
             yield "numa", Places("memory on another node", about, now, there), None

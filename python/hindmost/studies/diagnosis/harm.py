@@ -1,9 +1,9 @@
-"""The harm bound: an experiment ends as soon as it makes users wait far longer than the anomaly does.
+"""The harm bound: an experiment ends as soon as it delays users much more than the anomaly does.
 
 ::
 
-    unchanged windows   p99, requests beyond 1.5 times that in the worst window, failures: the anomaly itself
-    experiment          every 10 ms: more of them than in any unchanged window? It is undone at once.
+    unchanged windows   p99; slow requests (above 1.5 times the p99) and failures in the worst window
+    experiment          every 10 ms: if it has more of them than any unchanged window, it is undone at once
 """
 
 from __future__ import annotations
@@ -24,45 +24,47 @@ from hindmost.interventions.probe import PRIORITY
 from hindmost.plan.units import format_us
 
 FAR = 1.5
-"""Times the anomaly's p99: a request that waits longer is slow."""
+"""A request is slow if its latency is above the anomaly's p99 times this factor."""
 LEAST_US = 5_000.0
-"""A request that waits for less is not slow: a shared host stands still for that long by itself."""
+"""A faster request is never slow: a shared host can stall for that long without an experiment, µs."""
 MOST_SLOW = 2
-"""Slow requests of an experiment beyond those of the worst unchanged window."""
+"""Slow requests that an experiment may have beyond the worst unchanged window."""
 MOST_FAILED = 1
-"""Failed requests, likewise."""
+"""Failed requests that an experiment may have beyond the worst unchanged window."""
 MORE = 0.01
-"""Of the requests of all experiments with a suspect that may be slow beyond the anomaly's share."""
+"""Share of the requests of all experiments with a suspect that may be slow beyond the anomaly's share."""
 LEAST_PER_S = 300.0
-"""Requests a second that wait behind one which is not answered: users send more than a slow probe."""
+"""Requests per second assumed to wait behind an unanswered one: users send more requests than a slow
+probe."""
 KEPT = 40
-"""Unchanged windows that are remembered."""
+"""Number of unchanged windows to remember."""
 LEAST_WINDOWS = 4
-TIMES = 3
-"""Harmful experiments after which a suspect is given up: some are the host's own hiccups. One in which
-nothing was answered is enough."""
+MOST_HARMFUL = 3
+"""Harmful experiments after which a suspect is given up, because stalls of the host cause some of them. One
+experiment without any reply is enough."""
 MOST_GIVEN_UP = 3
-"""Suspects given up for harm, after which a diagnosis changes nothing more."""
+"""Number of suspects given up for harm after which a diagnosis changes nothing more."""
 RECOVER_S = 1.0
-"""After a harmful experiment: the queue that it left is not the next one's."""
+"""Pause after a harmful experiment, s, so that its queue does not affect the next one."""
 
 
 class Harmful(SuspectGone):
-    """An experiment made users wait; it was undone at once."""
+    """An experiment delayed users and was undone at once."""
 
     @property
     def silent(self) -> bool:
-        """Whether nothing was answered in it."""
+        """Whether no request was answered during it."""
         return bool(self.note.values["answered"] == 0)
 
 
 @dataclass(slots=True)
 class Bound:
-    """What the anomaly does to users by itself, and how many suspects were given up for doing more.
+    """How much the anomaly itself delays users, and how many suspects were given up for delaying them more.
 
     Attributes
     ----------
     given_up : int
+        Suspects given up for harm.
     """
 
     given_up: int = 0
@@ -71,20 +73,20 @@ class Bound:
     )
 
     def learn(self, latencies_us: Iterable[float], failed: int, seconds: float) -> None:
-        """Remember an unchanged window."""
+        """Record an unchanged window."""
         self._windows.append((np.array(list(latencies_us)), failed, seconds))
 
     @property
-    def spent(self) -> bool:
-        """Whether there was so much harm that nothing more may be changed."""
+    def is_exhausted(self) -> bool:
+        """Whether experiments did so much harm that nothing more may be changed."""
         return self.given_up >= MOST_GIVEN_UP
 
     def begin(self, now_ns: int) -> Watch | None:
-        """Watch an experiment that begins now; None: the anomaly is not known yet."""
+        """Start watching an experiment; None while too few unchanged windows are known."""
         if len(self._windows) < LEAST_WINDOWS:
             return None
         every = np.concatenate([each for each, _, _ in self._windows])
-        # An upper bound of the p99: of few requests, that wait for each other, it is known only roughly.
+        # An upper bound of the p99: the p99 of few, correlated requests is known only roughly.
         level = min(1.0, 0.99 + 3.0 * math.sqrt(0.99 * 0.01 / max(1, len(every))))
         limit_us = max(FAR * float(np.quantile(every, level)), LEAST_US)
         slow = [int((each > limit_us).sum()) for each, _, _ in self._windows]
@@ -100,22 +102,22 @@ class Bound:
 
 @dataclass(slots=True)
 class Watch:
-    """One experiment, watched from its change on.
+    """One experiment, watched from the moment of its change.
 
     Attributes
     ----------
     since_ns : int
-        When it began: a request that was due before it waits for it from then on only.
+        Start of the experiment, ns. The wait of an earlier request counts only from here.
     limit_us : float
-        A request that waits longer is slow.
+        A request with a longer latency is slow, µs.
     worst_slow, worst_failed : int
-        Requests of the worst unchanged window.
+        Slow and failed requests of the worst unchanged window.
     share : float
-        Slow requests of all unchanged windows.
+        Share of slow requests in all unchanged windows.
     rate : float
-        Of requests that wait behind one which is not answered, a second.
+        Requests per second assumed to wait behind an unanswered one.
     answered, slow, failed : int
-        Requests so far that were due in the experiment.
+        Requests so far that were scheduled during the experiment.
     """
 
     since_ns: int
@@ -128,16 +130,16 @@ class Watch:
     slow: int = 0
     failed: int = 0
 
-    def look(self, each: Iterable[tuple[int, int]], failed: int, oldest: int, now_ns: int) -> None:
-        """Count what the probe tells.
+    def observe(self, each: Iterable[tuple[int, int]], failed: int, oldest: int, now_ns: int) -> None:
+        """Count the probe's requests, and stop a harmful experiment.
 
         Parameters
         ----------
         each : iterable of (int, int)
-            When each answered request was due, and its latency, ns.
+            Scheduled time and latency of each answered request, ns.
         failed : int
         oldest : int
-            When the oldest request without an answer was due, ns; 0: there is none.
+            Scheduled time of the oldest unanswered request, ns; 0 if there is none.
         now_ns : int
 
         Raises
@@ -151,14 +153,14 @@ class Watch:
         self.failed += failed
         waits_us = (now_ns - max(oldest, self.since_ns)) / 1e3 if oldest else 0.0
         beyond_us = waits_us - self.limit_us
-        # The probe asks one at a time: those that are due meanwhile wait behind the oldest.
+        # The probe sends one request at a time, so later ones wait behind the oldest.
         waiting = 1 + int(beyond_us / 1e6 * self.rate) if beyond_us > 0.0 else 0
         many = self.slow + waiting > self.worst_slow + MOST_SLOW
         if many or self.failed > self.worst_failed + max(MOST_FAILED, MORE * self.answered):
             raise self.harmful(self.slow + waiting, waits_us)
 
     def harmful(self, slow: int, waits_us: float) -> Harmful:
-        """Say what users had to bear."""
+        """Build the exception that reports how users were delayed."""
         return Harmful(
             "harmful-experiment",
             f"{slow} requests waited longer than {format_us(self.limit_us)} and {self.failed} failed, more"
@@ -176,7 +178,7 @@ class Watch:
 def refuse_slow(watches: list[Watch]) -> None:
     """Refuse a suspect whose experiments together made far more requests slow than the anomaly does.
 
-    Twice as many: few requests vary by chance, and one stall makes several of them slow.
+    The limit is twice the expected number, because small counts vary and one stall slows several requests.
 
     Raises
     ------
@@ -190,8 +192,8 @@ def refuse_slow(watches: list[Watch]) -> None:
 
 
 @contextmanager
-def urgent() -> Iterator[None]:
-    """Look in time also where others use all processors: at the probe's priority, where that is permitted."""
+def real_time_priority() -> Iterator[None]:
+    """Run at the probe's real-time priority if permitted, so that harm is noticed in time on a busy host."""
     before, level = os.sched_getscheduler(0), os.sched_getparam(0)
     with contextlib.suppress(OSError):
         os.sched_setscheduler(0, os.SCHED_RR | os.SCHED_RESET_ON_FORK, os.sched_param(PRIORITY))

@@ -1,4 +1,4 @@
-"""What an application does while a window lasts: the metrics by which an anomaly has a signature."""
+"""The application's metrics during a window, from which an anomaly's signature is computed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hindmost import _engine
 from hindmost.watch.daemon import translate_error
 
-JUDGED = (
+SIGNATURE_METRICS = (
     "app.run_us",
     "app.run_delay_us",
     "app.switches",
@@ -22,43 +22,43 @@ JUDGED = (
     "app.disk_write_bytes",
     "cgroup.throttled_us",
 )
-"""The application's own, of those that a watch reads every second. The host's totals move with whatever else
-runs there, and would speak against every cause on a busy host."""
+"""The application's own metrics among those that a watch samples. The host's totals are left out: on a busy
+host they move with unrelated programs and would speak against every cause."""
 SET_BY = {"quota": frozenset({"cgroup.throttled_us"})}
-"""By what is touched: metrics that an experiment sets itself."""
+"""Metrics that an experiment sets itself, by the policy's word for the change."""
 
 
-class Moves:
-    """Rates of an application's metrics, from one look to the next.
+class MetricRates:
+    """Rates of an application's metrics between readings.
 
     Raises
     ------
     TargetError
-        It has ended.
+        The application has ended.
     """
 
     def __init__(self, pid: int) -> None:
         names = [name for name, _, _ in _engine.watch_counters()]
-        self._at = [names.index(name) for name in JUDGED]
+        self._at = [names.index(name) for name in SIGNATURE_METRICS]
         try:
             self._sampler = _engine.Sampler(pid)
         except _engine.EngineError as error:
             raise translate_error(error, pid=pid) from None
-        self._before, self._since_ns = self._look()
+        self._before, self._since_ns = self._read_counters()
 
-    def _look(self) -> tuple[NDArray[np.float64], int]:
+    def _read_counters(self) -> tuple[NDArray[np.float64], int]:
         values = self._sampler.now()
-        # What the host does not tell (-1) moves with nothing.
+        # A metric that the host does not report (-1) stays constant.
         return np.array([max(0, values[at]) for at in self._at], dtype=np.float64), _engine.monotonic_ns()
 
     def begin(self) -> None:
-        """Look."""
-        self._before, self._since_ns = self._look()
+        """Take the first reading of a window."""
+        self._before, self._since_ns = self._read_counters()
 
     def end(self) -> NDArray[np.float64]:
-        """What was added a second since the last look."""
-        now, at_ns = self._look()
+        """Return the increase per second since the last reading."""
+        now, at_ns = self._read_counters()
         seconds = max(1e-9, (at_ns - self._since_ns) / 1e9)
-        # A process that ended takes its totals along.
+        # The totals of a process disappear when it ends.
         grown = np.where(now >= self._before, now - self._before, math.nan)
         return np.asarray(grown / seconds)

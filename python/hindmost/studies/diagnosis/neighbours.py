@@ -1,4 +1,4 @@
-"""Who else uses this host: busy programs beside the application, and clients of its own."""
+"""Neighbour programs on this host: busy neighbours of the application, and its local clients."""
 
 from __future__ import annotations
 
@@ -12,51 +12,52 @@ from pathlib import Path
 from hindmost.documents import read_kernel
 from hindmost.interventions.changes import Pause, SuspectGone, start_ticks
 from hindmost.interventions.freezer import Freeze, freezer_of, members
-from hindmost.studies.diagnosis.related import related
+from hindmost.studies.diagnosis.relations import find_related
 from hindmost.targets.guard import parents
 from hindmost.targets.procfs import process_tree
 
 LOOK_S = 1.0
 LEAST_SHARE = 0.05
-"""Of a processor: a neighbour that uses less is no suspect."""
+"""CPUs used. A neighbour that uses fewer is no suspect."""
 MOST = 3
-"""Neighbours, and as many clients: each costs pairs, and the greediest come first."""
+"""Number of neighbours, and of clients, to try. Each costs pairs; those that use most CPU time come first."""
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True, slots=True)
-class Other:
-    """A program beside the application."""
+class Neighbour:
+    """A program other than the application."""
 
-    way: Pause | Freeze
+    change: Pause | Freeze
     comm: str
     pids: list[int]
     client: bool
     share: float = 0.0
-    """Of a processor."""
+    """CPUs that it uses."""
     backend: str | None = None
-    """By what the application depends on it, if it does: ``tcp``, ``unix``, ``pipe``, ``memory``."""
+    """How the application depends on it, if it does: ``tcp``, ``unix``, ``pipe``, ``memory``."""
 
 
-def around(own: list[int], spares: Callable[[str], object], first: Collection[str] = ()) -> list[Other]:
-    """Neighbours and clients that use a processor, the greediest first.
+def find_neighbours(
+    own: list[int], spares: Callable[[str], object], first: Collection[str] = ()
+) -> list[Neighbour]:
+    """Return neighbours and clients that use CPU time, those that use most first.
 
-    Those with a thread of a name in `first` come before all others, however little they use.
-
-    What a process started under its own name counts as one with it; the processes of a cgroup with a freezer
-    are one as well, unless the application or we are in it. Those that `spares` has a reason for are told,
-    but take the place of nobody: a busy host has many, and the one to blame may be less greedy.
+    Programs with a thread named in `first` come before all others, however little they use. A process counts
+    as one with its descendants of the same name. The processes of a cgroup with a freezer count as one too,
+    unless the application or Hindmost is in that cgroup. Programs that `spares` protects are returned, but do
+    not count towards `MOST`: a busy host has many of them, and the cause may use less.
     """
-    spared = never_touched(own)
-    known = related(own)
+    spared = protected_pids(own)
+    known = find_related(own)
     up = parents()
     shares: dict[int, float] = {}
     names: dict[int, str] = {}
-    for share, pid, comm in busy():
+    for share, pid, comm in busy_processes():
         names[pid] = comm
         top = _top(pid, comm, up, spared)
         shares[top] = shares.get(top, 0.0) + share
-    found: list[Other] = []
+    found: list[Neighbour] = []
     seen: set[str] = set()
     named = {pid for pid in shares if first and has_thread(process_tree(pid), first)}
     for pid in sorted(shares, key=lambda pid: (pid not in named, -shares[pid])):
@@ -69,14 +70,14 @@ def around(own: list[int], spares: Callable[[str], object], first: Collection[st
             one = _other(pid, names.get(pid, "?"), kind[0], spared)
             backend = next((known.backends[each] for each in one.pids if each in known.backends), None)
             one = replace(one, share=shares[pid], backend=backend)
-            if one.way.name not in seen:
-                seen.add(one.way.name)
+            if one.change.name not in seen:
+                seen.add(one.change.name)
                 found.append(one)
     return found
 
 
 def has_thread(pids: list[int], names: Collection[str]) -> bool:
-    """Whether a thread of these processes is called so."""
+    """Whether one of these processes has a thread with one of the names."""
     for pid in pids:
         with contextlib.suppress(OSError):
             for task in Path(f"/proc/{pid}/task").iterdir():
@@ -86,23 +87,23 @@ def has_thread(pids: list[int], names: Collection[str]) -> bool:
     return False
 
 
-def never_touched(own: list[int]) -> set[int]:
-    """The application's processes, ours with those above, and the first two."""
+def protected_pids(own: list[int]) -> set[int]:
+    """Return the application's processes, our own with all ancestors, and processes 1 and 2."""
     return {*own, *_ancestors(), 1, 2}
 
 
-def _other(pid: int, comm: str, client: bool, spared: set[int]) -> Other:
+def _other(pid: int, comm: str, client: bool, spared: set[int]) -> Neighbour:
     if not client and (freezer := freezer_of(pid)) is not None:
         group, path = freezer
         pids = members(path)
         if pid in pids and spared.isdisjoint(pids) and os.access(path, os.W_OK):
-            return Other(Freeze(group, path), comm, sorted(pids), client)
-    way = Pause(pid, comm, start_ticks(pid), "client" if client else "neighbour")
-    return Other(way, comm, process_tree(pid), client)
+            return Neighbour(Freeze(group, path), comm, sorted(pids), client)
+    change = Pause(pid, comm, start_ticks(pid), "client" if client else "neighbour")
+    return Neighbour(change, comm, process_tree(pid), client)
 
 
 def _top(pid: int, comm: str, up: dict[int, int], spared: set[int]) -> int:
-    """The topmost process of the same name from which one descends without a gap."""
+    """Return the topmost ancestor connected to `pid` by parents of the same name."""
     while (parent := up.get(pid, 0)) > 1 and parent not in spared and _comm(parent) == comm:
         pid = parent
     return pid
@@ -114,8 +115,8 @@ def _comm(pid: int) -> str | None:
     return None
 
 
-def busy(seconds: float = LOOK_S) -> list[tuple[float, int, str]]:
-    """Processes by the share of a processor that they use, the greediest first."""
+def busy_processes(seconds: float = LOOK_S) -> list[tuple[float, int, str]]:
+    """Return processes with the CPUs that they use, busiest first."""
 
     def ticks() -> dict[int, tuple[int, str]]:
         found = {}

@@ -1,4 +1,4 @@
-"""The kernel's table of sockets (``sock_diag(7)``), also that of another network namespace."""
+"""The kernel's socket tables (``sock_diag(7)``), in any network namespace."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _TCP_REQUEST, _TCP_REPLY = struct.Struct("=BBBBI48x"), struct.Struct("=4xHH36xQ1
 _INET_DIAG_INFO = 2
 
 
-def opened(pid: int | None = None) -> socket.socket:
-    """Open a socket to the kernel in the network namespace of a process; in ours if we may not enter that."""
+def open_link(pid: int | None = None) -> socket.socket:
+    """Open a netlink socket in a process's network namespace, or in ours if that one may not be entered."""
     found: list[socket.socket] = []
 
     def open_there() -> None:
-        # A namespace is a thread's own: this one ends at once.
+        # A thread has its own namespace, so a short-lived thread enters it.
         if pid is not None:
             try:
                 space = os.open(f"/proc/{pid}/ns/net", os.O_RDONLY | os.O_CLOEXEC)
@@ -40,8 +40,8 @@ def opened(pid: int | None = None) -> socket.socket:
     return found[0]
 
 
-def dumped(link: socket.socket, body: bytes) -> Iterator[bytes]:
-    """Every socket that a request asks for, as the kernel tells it; none where it tells nothing.
+def dump_sockets(link: socket.socket, body: bytes) -> Iterator[bytes]:
+    """Yield the kernel's answer for each socket that a request matches.
 
     Raises
     ------
@@ -62,20 +62,20 @@ def dumped(link: socket.socket, body: bytes) -> Iterator[bytes]:
 
 @dataclass(frozen=True, slots=True)
 class TcpSocket:
-    """One of ``struct inet_diag_msg``."""
+    """One entry of ``struct inet_diag_msg``."""
 
     here: int
-    """Ports."""
+    """Local and remote port."""
     there: int
     inode: int
     cookie: int
-    """Of no other socket since the machine began."""
+    """Unique among all sockets since boot."""
     info: bytes
-    """``struct tcp_info``, if it was asked for."""
+    """``struct tcp_info``, if requested."""
 
 
 def tcp_sockets(link: socket.socket, states: int) -> Iterator[TcpSocket]:
-    """TCP sockets in some of the states of ``include/net/tcp_states.h``, a bit each, without their process.
+    """Yield TCP sockets in the given states (a bit mask of ``include/net/tcp_states.h``).
 
     Raises
     ------
@@ -83,7 +83,7 @@ def tcp_sockets(link: socket.socket, states: int) -> Iterator[TcpSocket]:
     """
     for family in (socket.AF_INET, socket.AF_INET6):
         ask = _TCP_REQUEST.pack(family, socket.IPPROTO_TCP, 1 << (_INET_DIAG_INFO - 1), 0, states)
-        for message in dumped(link, ask):
+        for message in dump_sockets(link, ask):
             here, there, cookie, inode = _TCP_REPLY.unpack_from(message)
             named = dict(attributes(message[_TCP_REPLY.size :]))
             yield TcpSocket(
@@ -92,7 +92,7 @@ def tcp_sockets(link: socket.socket, states: int) -> Iterator[TcpSocket]:
 
 
 def attributes(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """Attributes behind the fixed part of a socket."""
+    """Yield the attributes that follow the fixed part of a socket's entry."""
     while len(data) >= _ATTRIBUTE.size:
         size, kind = _ATTRIBUTE.unpack_from(data)
         if size < _ATTRIBUTE.size:

@@ -1,4 +1,4 @@
-"""What a diagnosis may touch."""
+"""The policy: what a diagnosis may change."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ Touch = Literal[
 ]
 TOUCHES: tuple[Touch, ...] = get_args(Touch)
 ASKED_FOR: tuple[Touch, ...] = ("interrupts",)
-"""Only where a policy names them: those of a network card carry everybody's traffic."""
+"""Changes that a policy must name explicitly: interrupts of a network card carry everyone's traffic."""
 NEVER = ("systemd*", "init", "sshd*", "dbus*", "kubelet", "containerd*", "dockerd", "bash", "sh", "tmux*")
-"""Names that are not paused or moved, whatever a policy says: they let people put things right."""
+"""Names that are never paused or moved, whatever the policy says: operators need them to repair the host."""
 
 
 class Policy(BaseModel):
@@ -40,17 +40,17 @@ class Policy(BaseModel):
     Attributes
     ----------
     may : list of str
-        Of `TOUCHES`: pause a neighbour; let it run only where nobody else wants to; confine it elsewhere;
-        limit it to a tenth of a processor by its cgroup's quota; spread the application's threads; lift its
-        quota; have received packets handled where they arrive; widen a shaped link; pause clients of the
-        application on this host; lift a cap of frequency, or allow turbo; run where its memory is; move
-        interrupts of devices (not by default).
+        Permitted changes, from `TOUCHES`: pause a neighbour; run it at idle priority; confine it to other
+        CPUs; limit it to a tenth of a CPU by its cgroup's quota; spread the application's threads; lift its
+        quota; handle received packets on the CPUs where they arrive; widen a shaped link; pause clients of
+        the application on this host; lift a frequency cap or allow turbo; run where its memory is; move
+        device interrupts (not by default).
     neighbours : list of str
-        Patterns of names of neighbours and clients that may be touched.
+        Name patterns of neighbours and clients that may be changed.
     except_ : list of str
-        Those that may not, in the file ``except``.
+        Name patterns of those that may not; ``except`` in the file.
     hours : list of int
-        Hours of the local day in which anything may be touched.
+        Hours of the local day in which changes are allowed.
     """
 
     model_config = ConfigDict(extra="forbid", populate_by_name=True)
@@ -89,7 +89,7 @@ class Policy(BaseModel):
 
 
 def read_policy(path: Path | None) -> Policy:
-    """Read a policy; without a file everything may be touched except `NEVER`.
+    """Read a policy. Without a file, everything may be changed except the programs in `NEVER`.
 
     Raises
     ------

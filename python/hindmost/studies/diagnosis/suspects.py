@@ -1,4 +1,4 @@
-"""Who could have made it slow here, and by which intervention that can be tried."""
+"""Suspects for a slowdown on this host, and the intervention that tests each."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from hindmost.interventions.groups import (
 from hindmost.interventions.idle import make_idle
 from hindmost.interventions.links import links
 from hindmost.notes import Note
-from hindmost.studies.diagnosis.hardware import hardware
+from hindmost.studies.diagnosis.hardware import find_hardware
 from hindmost.studies.diagnosis.metrics import SET_BY
-from hindmost.studies.diagnosis.neighbours import Other, around, has_thread, never_touched
+from hindmost.studies.diagnosis.neighbours import Neighbour, find_neighbours, has_thread, protected_pids
 from hindmost.targets.procfs import process_tree
 
 if TYPE_CHECKING:
@@ -39,33 +39,34 @@ class Suspects:
     tried: dict[str, Intervention] = field(default_factory=dict)
     left_out: dict[str, Note] = field(default_factory=dict)
     corrections: dict[str, list[Intervention]] = field(default_factory=dict)
-    """What may stay in force, the gentlest first: a neighbour yields or moves, it is not paused for ever."""
+    """Changes that may stay in force, gentlest first: a neighbour yields or moves, but is never paused for
+    good."""
     direct: dict[str, frozenset[str]] = field(default_factory=dict)
-    """Metrics that an experiment sets itself: no evidence of what it does."""
+    """Metrics that an experiment sets itself, which are therefore no evidence."""
     first: list[str] = field(default_factory=list)
-    """Those with a thread that a trace charged: they are tried before all others."""
-    others: dict[str, Other] = field(default_factory=dict)
-    """Programs behind suspects."""
+    """Suspects with a thread that a trace charged. They are tried first."""
+    programs: dict[str, Neighbour] = field(default_factory=dict)
+    """Programs behind suspects, by suspect."""
 
     @property
     def demand(self) -> frozenset[str]:
-        """Suspects that are load: without them nothing waits, whatever makes it slow."""
+        """Suspects that are load: without it nothing waits, whatever the cause of the slowdown."""
         return frozenset(name for name, one in self.tried.items() if getattr(one, "role", "") == "client")
 
 
 def find_suspects(pid: int, policy: Policy, hour: int | None = None, first: Collection[str] = ()) -> Suspects:
-    """Look who is there.
+    """Find the suspects on this host.
 
     Parameters
     ----------
     pid : int
         The application's topmost process.
     policy : Policy
-        What may be touched.
+        What may be changed.
     hour : int, optional
-        Of the local day; now by default.
+        Hour of the local day; now by default.
     first : collection of str
-        Names of threads that are looked for before all others.
+        Names of threads whose programs are tried before all others.
     """
     hour = time.localtime().tm_hour if hour is None else hour
     found = Suspects()
@@ -76,8 +77,8 @@ def find_suspects(pid: int, policy: Policy, hour: int | None = None, first: Coll
     _spread(found, own, online, policy, hour)
     _receive(found, online, policy, hour)
     _links(found, policy, hour)
-    for touch, one, path in hardware(own):
-        if why := policy.allows(touch, hour) or (None if path is None else _denied(path)):
+    for touch, one, path in find_hardware(own):
+        if why := policy.allows(touch, hour) or (None if path is None else _not_writable(path)):
             found.left_out[one.name] = why
         else:
             found.tried[one.name] = one
@@ -94,9 +95,9 @@ def _neighbours(
 ) -> None:
     home = frozenset().union(*places(own).values()) if own else online
     elsewhere = online - home
-    for one in around(own, policy.spares, first):
-        name, comm = one.way.name, one.comm
-        found.others[name] = one
+    for one in find_neighbours(own, policy.spares, first):
+        name, comm = one.change.name, one.comm
+        found.programs[name] = one
         if first and has_thread(one.pids, first):
             found.first.append(name)
         if why := policy.spares(comm):
@@ -111,56 +112,56 @@ def _neighbours(
             if why:
                 found.left_out[name] = why
                 continue
-            found.tried[name] = one.way
-            found.corrections[name] = []  # its requests are wanted: who may send fewer is not told from here
+            found.tried[name] = one.change
+            found.corrections[name] = []  # its requests are wanted, so no lasting change is offered
             continue
         by_group = _by_group(found, one, elsewhere, own, policy, hour)
         if why and not by_group:
             found.left_out[name] = why
             continue
-        # Where it may not be paused, what takes most of it away.
-        found.tried[name] = by_group[-1] if why else one.way
+        # If it may not be paused, the strongest permitted limit on its cgroup is used.
+        found.tried[name] = by_group[-1] if why else one.change
         gentle: list[Intervention] = []
-        idles = any(way.path.name == "cpu.idle" for way in by_group)
+        idles = any(change.path.name == "cpu.idle" for change in by_group)
         if policy.allows("idle", hour) is None and not idles:
-            about = f"let {comm} run only where nobody else wants to (SCHED_IDLE)"
+            about = f"run {comm} only on idle CPUs (SCHED_IDLE)"
             gentle.append(make_idle(name, about, one.pids))
-        confines = any(way.path.name == "cpuset.cpus" for way in by_group)
+        confines = any(change.path.name == "cpuset.cpus" for change in by_group)
         if policy.allows("confine", hour) is None and elsewhere and not confines:
-            about = f"confine {comm} to processors {cpu_list(set(elsewhere))}"
+            about = f"confine {comm} to CPUs {cpu_list(set(elsewhere))}"
             gentle.append(Places(name, about, places(one.pids), elsewhere))
         found.corrections[name] = [*gentle, *by_group]
 
 
-def _backend(one: Other) -> Note:
-    """Why what the application depends on is never paused."""
-    text = f"the application depends on {one.comm} ({one.backend}): it would wait as well"
-    return Note("application-depends", text, {"name": one.way.name, "by": one.backend})
+def _backend(one: Neighbour) -> Note:
+    """Explain why a program that the application depends on is never paused."""
+    text = f"the application depends on {one.comm} ({one.backend}), so it would wait too"
+    return Note("application-depends", text, {"name": one.change.name, "by": one.backend})
 
 
 def _by_group(
-    found: Suspects, one: Other, elsewhere: frozenset[int], own: list[int], policy: Policy, hour: int
+    found: Suspects, one: Neighbour, elsewhere: frozenset[int], own: list[int], policy: Policy, hour: int
 ) -> list[GroupFile]:
-    """What a neighbour's cgroup can be held to, the gentler first; why not stands with those left out."""
-    name, pid, spared = one.way.name, one.pids[0], never_touched(own)
+    """Return the permitted limits on a neighbour's cgroup, gentlest first; record why others are left out."""
+    name, pid, spared = one.change.name, one.pids[0], protected_pids(own)
     offers = {
         "idle": lambda: idle_group(name, pid, spared),
         "confine": lambda: confine_group(name, pid, spared, elsewhere),
         "limit": lambda: limit_group(name, pid, spared),
     }
-    ways: list[GroupFile] = []
+    changes: list[GroupFile] = []
     touches: tuple[Touch, ...] = ("idle", "confine", "limit")
     for touch in touches:
         try:
-            if policy.allows(touch, hour) is None and (way := offers[touch]()) is not None:
-                ways.append(way)
+            if policy.allows(touch, hour) is None and (change := offers[touch]()) is not None:
+                changes.append(change)
         except ChangeRefused as refused:
             found.left_out[f"{name}, to {touch}"] = refused.note
         except OSError as error:
             found.left_out[f"{name}, to {touch}"] = Note(
                 "no-such-file", f"its cgroup no longer exists: {error.strerror}", {"path": error.filename}
             )
-    return ways
+    return changes
 
 
 def _spread(found: Suspects, own: list[int], online: frozenset[int], policy: Policy, hour: int) -> None:
@@ -174,7 +175,7 @@ def _spread(found: Suspects, own: list[int], online: frozenset[int], policy: Pol
         return
     held = cpu_list(set(frozenset().union(*narrow.values())))
     found.tried[name] = Places(
-        name, f"let threads that are held on {held} run on {cpu_list(set(online))}", narrow, online
+        name, f"let threads confined to {held} run on {cpu_list(set(online))}", narrow, online
     )
 
 
@@ -187,7 +188,7 @@ def _quota(found: Suspects, pid: int, policy: Policy, hour: int) -> None:
         value, free = place.read_text().strip(), "max" if second else "-1"
         if value.split()[0] == free:
             continue
-        if why := policy.allows("quota", hour) or _denied(place):
+        if why := policy.allows("quota", hour) or _not_writable(place):
             found.left_out[name] = why
             continue
         wanted = " ".join([free, *value.split()[1:]])
@@ -217,7 +218,7 @@ def _receive(found: Suspects, online: frozenset[int], policy: Policy, hour: int)
             if mask == 0 or mask == int(every, 16):
                 continue
             name = f"receive processing of {place.parts[-4]}"
-            if why := policy.allows("receive", hour) or _denied(place):
+            if why := policy.allows("receive", hour) or _not_writable(place):
                 found.left_out[name] = why
                 continue
             plain = f"{mask:x}"
@@ -226,7 +227,7 @@ def _receive(found: Suspects, online: frozenset[int], policy: Policy, hour: int)
             )
 
 
-def _denied(path: Path) -> Note | None:
+def _not_writable(path: Path) -> Note | None:
     if os.access(path, os.W_OK):
         return None
     return Note("needs-root", f"only root may write {path}", {"path": str(path)})

@@ -1,4 +1,4 @@
-"""Latency in windows of under a second, by requests that were due in them."""
+"""Latency in windows of under a second, from the requests scheduled in them."""
 
 from __future__ import annotations
 
@@ -17,57 +17,57 @@ if TYPE_CHECKING:
 
     from hindmost.studies.diagnosis.demand import Requests, Work
     from hindmost.studies.diagnosis.harm import Watch
-    from hindmost.studies.diagnosis.metrics import Moves
+    from hindmost.studies.diagnosis.metrics import MetricRates
 
 PATIENCE_S = 2.0
-"""For answers to what was due in a window; later ones count with the age that they then have."""
+"""How long to wait for replies after a window, s. A later reply counts with its age at that time."""
 DRAIN_S = 2.0
-"""For what queued before a change, so that the window after it is not about the one before."""
+"""How long to wait for older requests before a window, s, so that it does not measure the one before."""
 MOST_SILENT = 3
-"""Windows in a row without any answer after which the application counts as dead."""
+"""Consecutive windows without any reply after which the application counts as dead."""
 PAUSE_S = 0.01
 
 
 @dataclass(slots=True)
 class Windows:
-    """A probe, asked window by window.
+    """Windows measured with a probe.
 
     Attributes
     ----------
     quantile : float
-        In (0, 1).
+        Latency quantile to measure, in (0, 1).
     window_s, settle_s : float
-        Length, and what is left out before: queues must drain after each change.
-    taken, unanswered : int
-        Windows so far, and those of them in which not one request was answered in time.
+        Length of a window, and the settling time before it, in which queues drain, s.
+    count, unanswered : int
+        Windows so far, and how many of them had no reply in time.
     silent : int
-        Windows without any answer since the last answer.
+        Consecutive windows without any reply.
     bound : Bound
-        What unchanged windows do to users, and so what an experiment may.
-    moves : Moves or None
-        Who looks at the application's metrics meanwhile.
-    moved : array or None
-        What they were in the last window, a second.
+        How much unchanged windows delay users, which bounds what experiments may do.
+    metric_rates : MetricRates or None
+        Reads the application's metrics.
+    metrics : array or None
+        The application's metrics in the last window, per second.
     work : Work or None
-        Who looks at how much processor time the application takes.
+        Reads the CPU time that the application uses.
     worked : float or None
-        Processors that it used in the last window.
+        CPUs that it used in the last window.
     requests : Requests or None
-        Who counts what the application is sent.
+        Counts the requests that the application receives.
     sent : array or None
-        What it was sent in the last window, a second.
+        Segments and connections per second that it received in the last window.
     """
 
     probe: _engine.Prober
     quantile: float
     window_s: float
     settle_s: float
-    taken: int = 0
+    count: int = 0
     unanswered: int = 0
     silent: int = 0
     bound: Bound = field(default_factory=Bound)
-    moves: Moves | None = None
-    moved: NDArray[np.float64] | None = None
+    metric_rates: MetricRates | None = None
+    metrics: NDArray[np.float64] | None = None
     work: Work | None = None
     worked: float | None = None
     requests: Requests | None = None
@@ -75,7 +75,7 @@ class Windows:
     _usual: list[float] = field(default_factory=list)
 
     def watch(self) -> Watch | None:
-        """Watch an experiment that begins now."""
+        """Start watching an experiment that begins now."""
         return self.bound.begin(_engine.monotonic_ns())
 
     def stay(self, seconds: float, watch: Watch | None) -> None:
@@ -86,17 +86,17 @@ class Windows:
         Harmful
         """
         if self.requests is not None:
-            self.requests.since()
+            self.requests.rates()
         self._sleep(seconds, watch)
-        self.sent = None if self.requests is None else self.requests.since()
+        self.sent = None if self.requests is None else self.requests.rates()
 
     @property
     def usual_per_s(self) -> float:
-        """What the application was sent in unchanged windows, a second."""
+        """Segments and connections per second that the application received in unchanged windows."""
         return float(np.mean(self._usual)) if self._usual else 0.0
 
-    def rest(self, watch: Watch | None) -> None:
-        """Let users recover from a change that was undone.
+    def recover(self, watch: Watch | None) -> None:
+        """Let users recover after a change was undone.
 
         Raises
         ------
@@ -106,7 +106,7 @@ class Windows:
         self._drain(watch)
 
     def _drain(self, watch: Watch | None) -> None:
-        """Wait until nothing is outstanding that was due before the change, but not for ever."""
+        """Wait, up to `DRAIN_S`, until no request from before the change is outstanding."""
         deadline = time.monotonic() + DRAIN_S
         changed = _engine.monotonic_ns() - int(1e9 * self.settle_s)
         while True:
@@ -116,50 +116,50 @@ class Windows:
             time.sleep(PAUSE_S)
 
     def measure(self, watch: Watch | None = None) -> float:
-        """The quantile of what is due from now on, microseconds; where nothing is answered, the time waited.
+        """Measure the quantile of requests scheduled from now on, µs. Without replies, it is the time waited.
 
         Parameters
         ----------
         watch : Watch or None
-            Of the experiment that is in force; None: nothing is changed.
+            Of the experiment in force; None if nothing is changed.
 
         Raises
         ------
         TargetError
-            Nothing was answered, in the first window or in several in a row.
+            No request was answered, in the first window or in several in a row.
         Harmful
         """
         self._sleep(self.settle_s, watch)
         self._drain(watch)
-        if self.moves is not None:
-            self.moves.begin()
+        if self.metric_rates is not None:
+            self.metric_rates.begin()
         if self.work is not None:
             self.work.processors()
         if self.requests is not None:
-            self.requests.since()
+            self.requests.rates()
         begin = _engine.monotonic_ns()
-        taken, errors = self._sleep(self.window_s, watch)
+        replies, errors = self._sleep(self.window_s, watch)
         end = _engine.monotonic_ns()
-        self.moved = None if self.moves is None else self.moves.end()
+        self.metrics = None if self.metric_rates is None else self.metric_rates.end()
         self.worked = None if self.work is None else self.work.processors()
-        self.sent = None if self.requests is None else self.requests.since()
-        taken = [(due, latency) for due, latency in taken if begin <= due < end]
+        self.sent = None if self.requests is None else self.requests.rates()
+        replies = [(due, latency) for due, latency in replies if begin <= due < end]
         deadline = time.monotonic() + PATIENCE_S
         while True:
             each, failed, oldest = self._take(watch)
-            taken += [(due, latency) for due, latency in each if begin <= due < end]
+            replies += [(due, latency) for due, latency in each if begin <= due < end]
             errors += failed
-            # One that was due before holds up all those behind it.
+            # An older request holds up all those behind it.
             waiting = oldest and oldest < end
             if not waiting or time.monotonic() > deadline:
                 break
             time.sleep(PAUSE_S)
-        self.taken += 1
-        self.unanswered += not taken
-        self.silent = 0 if taken or waiting else self.silent + 1
+        self.count += 1
+        self.unanswered += not replies
+        self.silent = 0 if replies or waiting else self.silent + 1
         if waiting:
-            taken.append((oldest, _engine.monotonic_ns() - max(oldest, begin)))
-        if self.silent and (self.silent == self.taken or self.silent >= MOST_SILENT):
+            replies.append((oldest, _engine.monotonic_ns() - max(oldest, begin)))
+        if self.silent and (self.silent == self.count or self.silent >= MOST_SILENT):
             raise TargetError(
                 "no-answers",
                 f"the application answered no request in {self.window_s:g} s ({errors} failed)",
@@ -167,7 +167,7 @@ class Windows:
                 window_s=self.window_s,
                 failed=errors,
             )
-        latencies = [latency / 1e3 for _, latency in taken] or [1e6 * (self.window_s + PATIENCE_S)]
+        latencies = [latency / 1e3 for _, latency in replies] or [1e6 * (self.window_s + PATIENCE_S)]
         if watch is None and self.sent is not None:
             self._usual.append(float(self.sent.sum()))
         if watch is None:
@@ -175,19 +175,19 @@ class Windows:
         return float(np.quantile(latencies, self.quantile))
 
     def _sleep(self, seconds: float, watch: Watch | None) -> tuple[list[tuple[int, int]], int]:
-        """Sleep, but look at the probe meanwhile, with an experiment to watch and without: all are alike."""
-        taken: list[tuple[int, int]] = []
+        """Sleep, and read the probe meanwhile, in the same way with and without an experiment."""
+        replies: list[tuple[int, int]] = []
         errors = 0
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0.0:
             time.sleep(min(left, PAUSE_S))
             each, failed, _ = self._take(watch)
-            taken += each
+            replies += each
             errors += failed
-        return taken, errors
+        return replies, errors
 
     def _take(self, watch: Watch | None) -> tuple[list[tuple[int, int]], int, int]:
         each, failed, oldest = self.probe.take()
         if watch is not None:
-            watch.look(each, failed, oldest, _engine.monotonic_ns())
+            watch.observe(each, failed, oldest, _engine.monotonic_ns())
         return each, failed, oldest

@@ -1,1 +1,1 @@
-"""A twin: a second instance of the application, on which suspects are tried before the first is touched."""
+"""A replica: a second instance of the application, on which suspects are tried before the host is changed."""

@@ -1,7 +1,7 @@
-"""Suspects of the host as doses for its twin: the same quota, places, shaper, load; or the same company.
+"""Suspects of the host as doses for its replica: the same quota, CPUs, shaper, load or neighbours.
 
-A dose is in force where the suspect is *there*. One way is the other way round: neighbours of the host are
-the twin's as well, and it is kept from them (real-time) where they are to be *gone*.
+A dose is in force while the suspect is *there*. Neighbours are the exception: the replica has the host's
+neighbours anyway, and real-time priority shields it from them while they are to be *gone*.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from hindmost.knobs.kinds.cgroup import hierarchy
 from hindmost.knobs.steps import Step
 from hindmost.notes import Note
 from hindmost.studies.diagnosis.twin.loads import Load, MoreLoad
-from hindmost.studies.diagnosis.twin.network import Network, received, sent_bytes, shaped
-from hindmost.studies.diagnosis.twin.quotas import LEAST_QUOTA_US, held_back, titrated
+from hindmost.studies.diagnosis.twin.network import Network, move_receive, sent_bytes, shape_link
+from hindmost.studies.diagnosis.twin.quotas import LEAST_QUOTA_US, throttled_share, tune_quota
 
 if TYPE_CHECKING:
     from hindmost.interventions.changes import Intervention
@@ -31,22 +31,22 @@ if TYPE_CHECKING:
 
 TOGETHER = "neighbours together"
 PRIORITY = 1
-"""Of the kernel's real-time round robin, for a twin that is kept from neighbours; the probe goes first."""
+"""Real-time round-robin priority of a replica that is shielded from neighbours; the probe's is higher."""
 LOOK_S = 1.0
 
 
 @dataclass(slots=True)
 class Scene:
-    """What doses are made of.
+    """What doses are computed from.
 
     Attributes
     ----------
     pids : list of int
-        The twin's processes.
+        The replica's processes.
     work, host_work : float
-        Processors that the twin and the host's instance use.
+        CPUs that the replica and the host's instance use.
     rate, normal_rate : float
-        Requests a second now, and those that were asked for when all was well; NaN: not known.
+        Requests/s now, and usually; NaN if unknown.
     """
 
     pids: list[int]
@@ -60,52 +60,54 @@ class Scene:
 
 @dataclass(slots=True)
 class Doses:
-    """Doses that can be given, and suspects that cannot be brought to the replica, with the reason."""
+    """Doses that can be applied, and suspects that cannot be brought to the replica, with the reason."""
 
-    given: dict[str, Intervention] = field(default_factory=dict)
+    interventions: dict[str, Intervention] = field(default_factory=dict)
     shields: set[str] = field(default_factory=set)
-    """Whose intervention keeps the suspect away, instead of bringing it."""
+    """Doses whose intervention keeps the suspect away instead of bringing it."""
     left_out: dict[str, Note] = field(default_factory=dict)
     members: dict[str, list[str]] = field(default_factory=dict)
 
 
 def doses_of(suspects: Suspects, scene: Scene) -> Doses:
-    """Bring each suspect to the twin, as far as that can be."""
+    """Build a dose for each suspect that can be brought to the replica."""
     found = Doses()
     company: list[str] = []
     clients: list[str] = []
     for name, one in suspects.tried.items():
-        if name in suspects.others:
-            (clients if suspects.others[name].client else company).append(name)
+        if name in suspects.programs:
+            (clients if suspects.programs[name].client else company).append(name)
         elif isinstance(one, Places):
-            _placed(found, name, one, scene)
+            _add_places(found, name, one, scene)
         elif isinstance(one, Link):
-            _shaped(found, one, scene)
+            _add_shaper(found, one, scene)
         elif isinstance(one, File) and one.path.name in ("cpu.max", "cpu.cfs_quota_us"):
-            _limited(found, name, one, scene)
+            _add_quota(found, name, one, scene)
         elif isinstance(one, File) and one.path.name == "rps_cpus" and scene.network is not None:
-            found.given[name] = received(name, scene.network, one.found)
+            found.interventions[name] = move_receive(name, scene.network, one.found)
         else:
             found.left_out[name] = Note("no-dose", "it cannot be brought to a replica")
-    _company(found, company, scene)
-    _loaded(found, clients, scene)
+    _add_neighbours(found, company, scene)
+    _add_load(found, clients, scene)
     return found
 
 
-def _placed(found: Doses, name: str, one: Places, scene: Scene) -> None:
+def _add_places(found: Doses, name: str, one: Places, scene: Scene) -> None:
     ((mask, _),) = collections.Counter(one.found.values()).most_common(1)
     now = places(scene.pids)
     if all(cpus <= mask for cpus in now.values()):
         held = cpu_list(set(mask))
         found.left_out[name] = Note(
-            "dose-in-force", f"the replica runs on CPUs {held} anyway", {"value": held}
+            "dose-in-force", f"the replica already runs on CPUs {held}", {"value": held}
         )
         return
-    found.given[name] = Places(name, f"hold the twin's threads on {cpu_list(set(mask))}", now, mask)
+    found.interventions[name] = Places(
+        name, f"confine the replica's threads to {cpu_list(set(mask))}", now, mask
+    )
 
 
-def _limited(found: Doses, name: str, one: File, scene: Scene) -> None:
-    """A quota in proportion to the work, then such that it holds the twin back for as long as the host's."""
+def _add_quota(found: Doses, name: str, one: File, scene: Scene) -> None:
+    """Add a quota in proportion to the work, tuned to throttle the replica like the host's instance."""
     part = scene.work / scene.host_work if min(scene.work, scene.host_work) > 0.005 else 1.0
     words = one.found.split()
     place = hierarchy("cpu")
@@ -115,64 +117,64 @@ def _limited(found: Doses, name: str, one: File, scene: Scene) -> None:
         return
     quota = max(LEAST_QUOTA_US, round(int(words[0]) * part))
     period = words[1] if len(words) > 1 else (one.path.parent / "cpu.cfs_period_us").read_text().strip()
-    about = f"a quota of {quota / int(period):.3g} processors"
+    about = f"a quota of {quota / int(period):.3g} CPUs"
     if place.version == 2:
         path, wanted = group / "cpu.max", f"{quota} {period}"
     else:
         (group / "cpu.cfs_period_us").write_text(period)
         path, wanted = group / "cpu.cfs_quota_us", str(quota)
     dose = File(name, about, path, path.read_text().strip(), wanted)
-    found.given[name] = titrated(dose, int(period), held_back(one.path.parent, LOOK_S))
+    found.interventions[name] = tune_quota(dose, int(period), throttled_share(one.path.parent, LOOK_S))
 
 
-def _shaped(found: Doses, one: Link, scene: Scene) -> None:
+def _add_shaper(found: Doses, one: Link, scene: Scene) -> None:
     if scene.network is None:
         found.left_out[one.name] = Note("no-own-network", "the replica has no network of its own")
         return
     network = scene.network
 
-    def look() -> tuple[int, int]:
+    def read_sent() -> tuple[int, int]:
         return sent_bytes(one.device), sent_bytes(network.there, network.namespace)
 
-    before = look()
+    before = read_sent()
     time.sleep(LOOK_S)
-    host, twin = (after - then for after, then in zip(look(), before, strict=True))
-    # What a shaper leaves above the traffic counts, as with a quota.
+    host, twin = (after - then for after, then in zip(read_sent(), before, strict=True))
+    # The shaped rate stays in proportion to the traffic, as a quota does to the work.
     part = twin / host if min(twin, host) > 1_000 else 1.0
     rate = max(1_000, round(one.rate * part))
-    found.given[one.name] = shaped(one.name, network, rate, one.burst, one.limit)
+    found.interventions[one.name] = shape_link(one.name, network, rate, one.burst, one.limit)
 
 
-def _company(found: Doses, names: list[str], scene: Scene) -> None:
+def _add_neighbours(found: Doses, names: list[str], scene: Scene) -> None:
     if not names:
         return
     name = names[0] if len(names) == 1 else TOGETHER
     shield = Shield(name, scene.pids, names)
-    if why := shield.refused():
+    if why := shield.refusal():
         found.left_out |= dict.fromkeys(names, why)
         return
     found.members[name] = names
-    found.given[name] = shield
+    found.interventions[name] = shield
     found.shields.add(name)
 
 
-def _loaded(found: Doses, clients: list[str], scene: Scene) -> None:
+def _add_load(found: Doses, clients: list[str], scene: Scene) -> None:
     name = clients[0] if len(clients) == 1 else "more load"
     if not scene.normal_rate < scene.rate:
         if math.isnan(scene.normal_rate):
             why = Note(
-                "normal-load-unknown", "the normal load is not known (--normal-work or --ring state it)"
+                "normal-load-unknown", "the normal load is not known (--normal-work or --ring gives it)"
             )
         else:
             why = Note("normal-load", "the load is not higher than normal")
         found.left_out |= dict.fromkeys(clients, why)
         return
     found.members[name] = clients
-    found.given[name] = MoreLoad(name, scene.load, scene.normal_rate, scene.rate)
+    found.interventions[name] = MoreLoad(name, scene.load, scene.normal_rate, scene.rate)
 
 
 class Shield:
-    """The twin at real-time priority: nobody else's work keeps it from a processor."""
+    """The replica at real-time priority: other programs cannot keep it from a CPU."""
 
     def __init__(self, name: str, pids: list[int], names: list[str]) -> None:
         self.name = name
@@ -181,14 +183,14 @@ class Shield:
 
     @property
     def undo(self) -> list[Step]:
-        """Its threads have no priority."""
+        """Steps that take the priority from its threads."""
         return steps.schedule(dict.fromkeys(threads(self._pids), os.SCHED_OTHER))
 
-    def refused(self) -> Note | None:
-        """Return why the kernel does not let the replica have real-time priority; None if it does.
+    def refusal(self) -> Note | None:
+        """Return why the kernel denies the replica real-time priority; None if it allows it.
 
-        It takes CAP_SYS_NICE. A kernel with CONFIG_RT_GROUP_SCHED also refuses it in a control group without
-        real-time bandwidth, which is every group but the root of cgroup version 2.
+        The priority needs CAP_SYS_NICE. A kernel with CONFIG_RT_GROUP_SCHED also denies it in a control group
+        without real-time bandwidth, which is every group but the root of cgroup version 2.
         """
         try:
             self._set(os.SCHED_RR, PRIORITY)
@@ -201,12 +203,12 @@ class Shield:
         return None
 
     def remove(self) -> None:
-        """Keep them from it."""
+        """Give the replica priority over its neighbours."""
         if not self._set(os.SCHED_RR, PRIORITY):
             raise SuspectGone("threads-ended", "the replica has ended")
 
     def give_back(self) -> None:
-        """Leave it among them."""
+        """Take the priority away."""
         self._set(os.SCHED_OTHER, 0)
 
     def _set(self, policy: int, priority: int) -> bool:
@@ -218,10 +220,10 @@ class Shield:
         return done
 
     def is_gone(self) -> bool:
-        """Whether it is kept from them."""
+        """Whether the replica has the priority."""
         return any(os.sched_getscheduler(tid) == os.SCHED_RR for tid in threads(self._pids))
 
 
 def names_on_host(leader: str, members: Mapping[str, list[str]]) -> list[str]:
-    """Whom to take away on the host, to see whether a dose's name holds there."""
+    """Return the suspects to remove on the host to confirm a dose's result."""
     return members.get(leader, [leader])

@@ -1,4 +1,4 @@
-"""The load of a twin: requests at a rate for a while, by probes or with a workload of one's own."""
+"""The load of a replica: requests at a fixed rate, by probes or with a workload file."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from hindmost.run.request import MeasureRequest
 from hindmost.watch.daemon import translate_error
 
 A_PROBE = 1_000.0
-"""Requests a second of one connection: a probe's requests go one after the other."""
+"""Highest rate of one probe, requests/s: it sends one request at a time."""
 MOST_PROBED = 10_000.0
 LASTS_S = 3_600.0
 READY_S = 60.0
-"""For an instance to connect, and to store its keys."""
+"""Time in which a client must connect and store its keys, s."""
 LEAST_RATE = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Requests to a server, which a probe asks as `asked` says; `workload` None: those of the probe.
+    """Load on the server at the address in `asked`, with `workload` or, by default, the probe's requests.
 
     Raises
     ------
     TargetError
-        The server does not bear them.
+        The server cannot serve the load.
     """
 
     asked: Mapping[str, Any]
@@ -46,18 +46,18 @@ class Load:
 
     @contextmanager
     def running(self, rate: float, *, fill: bool = True) -> Iterator[None]:
-        """Ask at `rate` a second until the end of the block; `fill`: what is asked for is stored first."""
+        """Send `rate` requests/s until the end of the block; `fill` stores the workload's keys first."""
         if rate < LEAST_RATE:
             yield
         elif self.workload is None:
-            with self._probed(min(rate, MOST_PROBED)):
+            with self._run_probes(min(rate, MOST_PROBED)):
                 yield
         else:
             with self._instance(rate, self.workload, fill=fill):
                 yield
 
     @contextmanager
-    def _probed(self, rate: float) -> Iterator[None]:
+    def _run_probes(self, rate: float) -> Iterator[None]:
         probes: list[_engine.Prober] = []
         count = math.ceil(rate / A_PROBE)
         try:
@@ -73,7 +73,7 @@ class Load:
 
     @contextmanager
     def _instance(self, rate: float, workload: Path, *, fill: bool) -> Iterator[None]:
-        asked = MeasureRequest(
+        request = MeasureRequest(
             target=f"{self.asked['protocol']}://{self.asked['address']}",
             workload=workload,
             rate=f"{rate:g}",
@@ -81,7 +81,7 @@ class Load:
             warmup="0.1s",
             duration=f"{LASTS_S:g}s",
         )
-        plan = asked.plan()
+        plan = request.plan()
         if not fill:
             plan = plan.model_copy(update={"workload": {**plan.workload, "preload": False}})
         text = plan.engine_plan(1, 0, self.asked["protocol"], self.asked["address"], secrets=True)
@@ -124,26 +124,26 @@ def _await(instance: Instance, word: str) -> None:
 
 
 class MoreLoad:
-    """A dose of load: what the host has more of than when all was well."""
+    """A dose of load: the difference between the host's load now and usually."""
 
     def __init__(self, name: str, load: Load, normal: float, now: float) -> None:
         self.name = name
         self.undo: list[Step] = []
-        self.about = f"send {now:.0f} instead of {normal:.0f} requests a second"
+        self.about = f"send {now:.0f} instead of {normal:.0f} requests/s"
         self._load, self._more = load, now - normal
         self._context: AbstractContextManager[None] | None = None
 
     def remove(self) -> None:
-        """Ask for more (what is in force on a twin is the suspect)."""
+        """Send the additional load, which is the suspect."""
         self._context = self._load.running(self._more, fill=False)
         self._context.__enter__()
 
     def give_back(self) -> None:
-        """As before."""
+        """Stop the additional load."""
         if self._context is not None:
             context, self._context = self._context, None
             context.__exit__(None, None, None)
 
     def is_gone(self) -> bool:
-        """Whether it is asked for."""
+        """Whether the additional load is being sent."""
         return self._context is not None

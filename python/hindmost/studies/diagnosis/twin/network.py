@@ -1,8 +1,8 @@
-"""A network of a twin's own: shapers and receive processing are tried there, not on the host's interfaces.
+"""A network namespace for a replica, in which shapers and receive processing are tried.
 
 ::
 
-    host  hmPIDa 198.18.N.1 ===== hmPIDb 198.18.N.2  twin     both ends are the twin's (ip-netns(8))
+    host  hmPIDa 198.18.N.1 ===== hmPIDb 198.18.N.2  replica     the pair belongs to the replica (ip-netns(8))
 """
 
 from __future__ import annotations
@@ -24,43 +24,43 @@ from hindmost.targets import TargetSpec
 from hindmost.targets.users import account
 
 PORT = 21_800
-"""In a network with nobody else in it."""
+"""Port in a namespace with no other server."""
 
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """A namespace joined to the host by a pair of interfaces."""
+    """A namespace connected to the host by a pair of interfaces."""
 
     namespace: str
     here: str
     there: str
     address: str
     gateway: str
-    name: str = "the twin's network"
+    name: str = "the replica's network"
     about: str = "a network namespace with a pair of interfaces"
 
     @property
     def undo(self) -> list[Step]:
-        """It goes, with all processes in it."""
+        """Steps that remove the namespace and all processes in it."""
         return [steps.disconnect(self.namespace, self.here)]
 
     def inside(self, spec: TargetSpec) -> TargetSpec:
-        """What starts a server in it; who it runs as is changed inside."""
-        who = account(spec)
-        become = ["setpriv", f"--reuid={who.uid}", f"--regid={who.gid}", "--clear-groups"] if who else []
+        """Return the spec with a command that starts the server inside and changes the user there."""
+        user = account(spec)
+        become = ["setpriv", f"--reuid={user.uid}", f"--regid={user.gid}", "--clear-groups"] if user else []
         command = ["ip", "netns", "exec", self.namespace, *become, *spec.command]
         update = {"command": command, "host": self.address, "port": PORT, "user": None, "user_if_root": None}
         return spec.model_copy(update=update)
 
 
 @contextmanager
-def network(session: Session) -> Iterator[Network]:
-    """Make one, journalled first, and take it away at the end.
+def create_network(session: Session) -> Iterator[Network]:
+    """Create a network for the replica, journalled first, and remove it at the end.
 
     Raises
     ------
     HostUnfit
-        It cannot be made: no root, or no ip(8).
+        It cannot be created: no root rights, or no ip(8).
     """
     pid = os.getpid()
     part = pid % 250
@@ -98,13 +98,13 @@ def network(session: Session) -> Iterator[Network]:
 
 
 @dataclass(frozen=True)
-class Inside:
-    """A change of the twin's network by programs, on and off; it ends with the network.
+class NetworkChange:
+    """A change of the replica's network by programs; it ends with the network.
 
     Attributes
     ----------
     on, off
-        Programs with their arguments, and what each reads.
+        Programs with their arguments, and the standard input of each.
     """
 
     name: str
@@ -115,54 +115,54 @@ class Inside:
     _state: list[bool] = field(default_factory=lambda: [False])
 
     def remove(self) -> None:
-        """Bring the suspect there."""
+        """Add the suspect."""
         self._run(self.on)
         self._state[0] = True
 
     def give_back(self) -> None:
-        """Take it away."""
+        """Remove the suspect."""
         if self._state[0]:
             self._run(self.off)
             self._state[0] = False
 
     def is_gone(self) -> bool:
-        """Whether it is there."""
+        """Whether the suspect is present."""
         return self._state[0]
 
     def _run(self, programs: tuple[tuple[list[str], str], ...]) -> None:
-        for words, given in programs:
-            done = subprocess.run(words, input=given, capture_output=True, text=True, check=False)
+        for words, text in programs:
+            done = subprocess.run(words, input=text, capture_output=True, text=True, check=False)
             if done.returncode:
                 command = shlex.join(words)
                 raise SuspectGone("command-failed", f"{command}: {done.stderr.strip()}", command=command)
 
 
-def shaped(name: str, where: Network, rate: int, burst: int, limit: int) -> Inside:
-    """A token bucket of `rate` bytes a second on what the twin sends."""
+def shape_link(name: str, where: Network, rate: int, burst: int, limit: int) -> NetworkChange:
+    """Build a token bucket of `rate` bytes/s on the replica's outgoing traffic."""
     root = ["dev", where.there, "root"]
     tc = ["tc", "-n", where.namespace, "qdisc"]
     bucket = f"tbf rate {rate * 8}bit burst {max(burst, rate // 250)} limit {limit}"
-    return Inside(
+    return NetworkChange(
         name,
-        f"shape what the twin sends to {rate * 8 / 1e6:.3g} Mbit/s",
+        f"shape the replica's outgoing traffic to {rate * 8 / 1e6:.3g} Mbit/s",
         (([*tc, "add", *root, *bucket.split()], ""),),
         (([*tc, "del", *root], ""),),
     )
 
 
-def received(name: str, where: Network, mask: str) -> Inside:
-    """Receive processing of both ends on the processors of `mask` (hexadecimal)."""
+def move_receive(name: str, where: Network, mask: str) -> NetworkChange:
+    """Build a change that moves receive processing of both ends to the CPUs of `mask` (hexadecimal)."""
     here = f"/sys/class/net/{where.here}/queues/rx-0/rps_cpus"
     there = f"/sys/class/net/{where.there}/queues/rx-0/rps_cpus"
 
-    def written(value: str) -> tuple[tuple[list[str], str], ...]:
+    def write(value: str) -> tuple[tuple[list[str], str], ...]:
         return (["tee", here], value), (["ip", "netns", "exec", where.namespace, "tee", there], value)
 
-    return Inside(name, f"handle the twin's packets on the processors {mask}", written(mask), written("0"))
+    return NetworkChange(name, f"handle the replica's packets on the CPUs {mask}", write(mask), write("0"))
 
 
 def sent_bytes(device: str, namespace: str | None = None) -> int:
-    """What an interface has sent so far."""
+    """Return the bytes that an interface has sent so far."""
     path = f"/sys/class/net/{device}/statistics/tx_bytes"
     if namespace is None:
         return int(Path(path).read_text(encoding="ascii"))

@@ -1,4 +1,4 @@
-"""A diagnosis by a twin: suspects are brought to it, and only who makes it as sick is tried on the host."""
+"""A diagnosis with a replica: only suspects that slow the replica as much are then removed on the host."""
 
 from __future__ import annotations
 
@@ -25,25 +25,31 @@ from hindmost.stats.causes import (
     reproduction_of,
     signature_of,
 )
-from hindmost.studies.diagnosis.asked import DiagnosisRequest, Found
 from hindmost.studies.diagnosis.demand import Work
-from hindmost.studies.diagnosis.experiment import Trial, pairs_of
-from hindmost.studies.diagnosis.looks import LOOKS
-from hindmost.studies.diagnosis.metrics import Moves
+from hindmost.studies.diagnosis.experiment import Trial, measure_pairs
+from hindmost.studies.diagnosis.metrics import MetricRates
 from hindmost.studies.diagnosis.policy import TOUCHES, Policy
+from hindmost.studies.diagnosis.request import DiagnosisRequest, DiagnosisResult
+from hindmost.studies.diagnosis.stages import STAGES
 from hindmost.studies.diagnosis.suspects import Suspects, find_suspects
-from hindmost.studies.diagnosis.twin.alike import Sick, look_at, normal_rate_of, rate_of, source_of
-from hindmost.studies.diagnosis.twin.asked import Reproduced, TwinRequest
 from hindmost.studies.diagnosis.twin.doses import Doses, Scene, doses_of
+from hindmost.studies.diagnosis.twin.likeness import (
+    HostState,
+    measure_host,
+    normal_rate_of,
+    rate_of,
+    source_of,
+)
 from hindmost.studies.diagnosis.twin.loads import Load
-from hindmost.studies.diagnosis.twin.network import Network, network
-from hindmost.studies.diagnosis.twin.removal import removed, untouched
+from hindmost.studies.diagnosis.twin.network import Network, create_network
+from hindmost.studies.diagnosis.twin.removal import confirm_on_host, mark_not_tried
+from hindmost.studies.diagnosis.twin.request import TwinRequest, TwinResult
 from hindmost.studies.diagnosis.windows import Windows
 from hindmost.targets import ManagedServer
 
 FREE = "max 100000"
 REAL_TIME_US = "500000"
-"""Of each second."""
+"""Real-time CPU time per second, µs."""
 
 
 def through_twin(
@@ -52,8 +58,8 @@ def through_twin(
     session: Session,
     windows: Windows,
     say: Callable[[str], None],
-) -> Found:
-    """Reproduce the anomaly on a twin; then take the one who does so away on the host, if that is allowed.
+) -> DiagnosisResult:
+    """Reproduce the anomaly on a replica, then remove its cause on the host if the policy allows it.
 
     Raises
     ------
@@ -71,20 +77,20 @@ def through_twin(
             hint="--normal 150us, or --ring FILE",
             option="--normal",
         )
-    everybody = Policy(may=list(TOUCHES), hours=list(range(24)))
-    suspects = find_suspects(pid, everybody, first=request.first)
-    sick = look_at(request, pid, windows)
-    say(f"the host, untouched: {sick.now_us:.0f} us, normally {request.normal_us:.0f} us")
+    everything = Policy(may=list(TOUCHES), hours=list(range(24)))
+    suspects = find_suspects(pid, everything, first=request.first)
+    sick = measure_host(request, pid, windows)
+    say(f"the unchanged host: {sick.now_us:.0f} µs, normally {request.normal_us:.0f} µs")
     if sick.now_us < Gates().least_ratio * request.normal_us:
         times = sick.now_us / request.normal_us
         text = f"latency is {times:.2f} times normal: there is nothing to explain, and no replica was started"
         note = Note("no-slowdown", text, {"ratio": times, "limit": Gates().least_ratio})
-        return Found(
-            request, sick.now_us, untouched(suspects), Decision("inconclusive", None, (), None, note)
+        return DiagnosisResult(
+            request, sick.now_us, mark_not_tried(suspects), Decision("inconclusive", None, (), None, note)
         )
     found = _on_twin(request, asked, session, suspects, sick, say)
     say(f"on the replica: {found.reproduction.outcome}: {found.reproduction.why}")
-    return removed(request, session, windows, found, say)
+    return confirm_on_host(request, session, windows, found, say)
 
 
 def _on_twin(
@@ -92,18 +98,20 @@ def _on_twin(
     asked: TwinRequest,
     session: Session,
     suspects: Suspects,
-    sick: Sick,
+    sick: HostState,
     say: Callable[[str], None],
-) -> Reproduced:
+) -> TwinResult:
     with ExitStack() as stack:
         where = _network(stack, session, suspects)
         spec = asked.target.spec if where is None else where.inside(asked.target.spec)
         server = stack.enter_context(ManagedServer(spec))
-        _grouped(stack, request, suspects, server)
+        _create_group(stack, request, suspects, server)
         source = source_of(asked.target.protocol, server, request)
         probe = stack.enter_context(start_probe(source))
-        moves = None if request.normal_metrics is None else Moves(server.pid)
-        windows = Windows(probe, request.quantile, request.window_s, request.settle_s, moves=moves)
+        metric_rates = None if request.normal_metrics is None else MetricRates(server.pid)
+        windows = Windows(
+            probe, request.quantile, request.window_s, request.settle_s, metric_rates=metric_rates
+        )
         load = Load(source.document["probe"], asked.workload)
         rate = rate_of(asked, request, load, windows, server.pid, sick)
         normal_rate = normal_rate_of(request, rate, sick)
@@ -115,11 +123,11 @@ def _on_twin(
         scene = Scene(server.pids(), work.processors(), sick.work, rate, normal_rate, load, where)
         doses = doses_of(suspects, scene)
         say(
-            f"replica {asked.target.name} at {server.address}: {rate:.0f} requests a second,"
+            f"replica {asked.target.name} at {server.address}: {rate:.0f} requests/s,"
             f" {scene.work:.2f} CPUs (the application {sick.work:.2f});"
-            f" doses: {', '.join(doses.given) or 'none'}"
+            f" doses: {', '.join(doses.interventions) or 'none'}"
         )
-        found = Reproduced(
+        found = TwinResult(
             asked.target.name,
             rate,
             scene.work,
@@ -127,11 +135,11 @@ def _on_twin(
             sick.now_us,
             math.nan,
             Reproduction("inconclusive", None, (), (), None, no_suspect()),
-            doses.given,
+            doses.interventions,
             {**suspects.left_out, **doses.left_out},
             doses.members,
         )
-        if not doses.given:
+        if not doses.interventions:
             found.base_us = windows.measure()
             return found
         _tried(request, session, windows, doses, suspects, sick, found, say)
@@ -144,13 +152,13 @@ def _tried(
     windows: Windows,
     doses: Doses,
     suspects: Suspects,
-    sick: Sick,
-    found: Reproduced,
+    sick: HostState,
+    found: TwinResult,
     say: Callable[[str], None],
 ) -> None:
-    """Three looks at doses that are there and gone in turns, with a sham beside them."""
-    every: dict[str, Intervention] = {"sham": Sham(), **doses.given}
-    seed, gates = f"{request.seed} twin", Gates(looks=len(LOOKS))
+    """Run up to three stages of experiments with the doses and a sham."""
+    every: dict[str, Intervention] = {"sham": Sham(), **doses.interventions}
+    seed, gates = f"{request.seed} twin", Gates(looks=len(STAGES))
     assert request.normal_us is not None
     with ExitStack() as stack:
         for one in every.values():
@@ -159,8 +167,8 @@ def _tried(
             name: Trial(one, session, windows, seed, reproduces=name not in doses.shields)
             for name, one in every.items()
         }
-        for look in LOOKS:
-            trials, live = live, pairs_of(live, seed, look * request.pairs)
+        for look in STAGES:
+            trials, live = live, measure_pairs(live, seed, look * request.pairs)
             found.left_out |= {
                 name: trial.dropped for name, trial in trials.items() if trial.dropped is not None
             }
@@ -180,18 +188,18 @@ def _tried(
             if found.reproduction.outcome != "inconclusive" or not effects:
                 break
         found.sham = Arm("sham", live["sham"].effect, math.nan, math.nan, math.nan, "open")
-        found.measured = {name: trial.measured for name, trial in live.items()}
+        found.measured = {name: trial.pairs for name, trial in live.items()}
 
 
 def _signatures(
-    live: Mapping[str, Trial], normal: Normal | None, sick: Sick, suspects: Suspects, doses: Doses
+    live: Mapping[str, Trial], normal: Normal | None, sick: HostState, suspects: Suspects, doses: Doses
 ) -> dict[str, Signature]:
-    """Of each dose but load, which sets all metrics."""
+    """Return the signature of each dose except load, which sets all metrics."""
     if normal is None or not len(sick.metrics):
         return {}
     found = {}
     for name, trial in live.items():
-        there, gone = trial.moved(there=True), trial.moved(there=False)
+        there, gone = trial.metric_rows(there=True), trial.metric_rows(there=False)
         loads = any(one in suspects.demand for one in doses.members.get(name, [name])) or name == "more load"
         if name != "sham" and not loads and len(there):
             direct = suspects.direct.get(name, frozenset())
@@ -204,18 +212,22 @@ def _middle(values: Mapping[int, float]) -> float:
 
 
 def _network(stack: ExitStack, session: Session, suspects: Suspects) -> Network | None:
-    """A network of its own, where a shaper or receive processing is suspected."""
+    """Create a network for the replica if a shaper or receive processing is suspected."""
     if not any(name.startswith(("link ", "receive processing")) for name in suspects.tried):
         return None
-    return stack.enter_context(network(session))
+    return stack.enter_context(create_network(session))
 
 
-def _grouped(stack: ExitStack, request: DiagnosisRequest, suspects: Suspects, server: ManagedServer) -> None:
-    """A cgroup of its own, where a quota is suspected."""
+def _create_group(
+    stack: ExitStack, request: DiagnosisRequest, suspects: Suspects, server: ManagedServer
+) -> None:
+    """Give the replica its own cgroup if a quota is suspected."""
     if any(name.startswith("quota of ") for name in suspects.tried):
         group = Cgroup("cpu.max", request.journal)
         stack.enter_context(group.beside(FREE, server))
         real_time = (hierarchy("cpu").group_of(server.pid) or Path("/")) / "cpu.rt_runtime_us"
-        if real_time.is_file():  # version 1 gives a new group none, and so no shield from neighbours
+        if (
+            real_time.is_file()
+        ):  # version 1 gives a new group no real-time budget, so no shield from neighbours
             with contextlib.suppress(OSError):
                 real_time.write_text(REAL_TIME_US)

@@ -1,7 +1,7 @@
-"""A quota as a dose: such that it holds the twin back for as long as the host's instance is held back.
+"""A quota as a dose, tuned until it throttles the replica for as long as the host's instance.
 
-A quota's effect is all or nothing within a few percent of what a server needs, and the twin's needs are known
-no better than that. The dose is fitted by the time held back, never by the latency that it is to explain.
+A quota is harmless or severe within a few percent of what a server needs, and the replica's needs are known
+no more precisely. The dose is fitted to the throttled time, never to the latency that it is to explain.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ LOOK_S = 1.0
 STEPS = 6
 MORE, LESS = 1.06, 0.93
 ALIKE = 1.5
-"""Times: time held back a second, on the twin over the host."""
+"""Largest ratio of throttled time per second between the replica and the host's instance."""
 LEAST_HELD = 0.005
 LEAST_QUOTA_US = 1_000
-"""The kernel's least."""
+"""The smallest quota that the kernel accepts, µs."""
 
 
-def held_back(group: Path, seconds: float) -> float:
-    """Share of time for which a quota holds a cgroup back (``cpu.stat``), while nothing is done to it."""
+def throttled_share(group: Path, seconds: float) -> float:
+    """Measure the share of time for which a quota throttles a cgroup (``cpu.stat``), without changing it."""
 
     def read() -> float:
         words = dict(line.split() for line in (group / "cpu.stat").read_text(encoding="ascii").splitlines())
@@ -34,20 +34,20 @@ def held_back(group: Path, seconds: float) -> float:
     return (read() - before) / seconds
 
 
-def titrated(dose: File, period_us: int, wanted: float) -> File:
-    """Try quotas until one holds the twin back as `wanted` says (a share of time), at most six."""
+def tune_quota(dose: File, period_us: int, wanted: float) -> File:
+    """Try up to six quotas until one throttles the replica for the share `wanted` of the time."""
     if wanted < LEAST_HELD:
         return dose
     try:
         for _ in range(STEPS):
             dose.remove()
             time.sleep(LOOK_S / 4)
-            held = held_back(dose.path.parent, LOOK_S)
-            if wanted / ALIKE <= held <= wanted * ALIKE:
+            throttled = throttled_share(dose.path.parent, LOOK_S)
+            if wanted / ALIKE <= throttled <= wanted * ALIKE:
                 break
             words = dose.wanted.split()
-            quota = max(LEAST_QUOTA_US, round(int(words[0]) * (LESS if held < wanted else MORE)))
-            about = f"a quota of {quota / period_us:.3g} processors"
+            quota = max(LEAST_QUOTA_US, round(int(words[0]) * (LESS if throttled < wanted else MORE)))
+            about = f"a quota of {quota / period_us:.3g} CPUs"
             dose = replace(dose, wanted=" ".join([str(quota), *words[1:]]), about=about)
     finally:
         dose.give_back()

@@ -1,4 +1,4 @@
-"""What is asked of a diagnosis, and what came of it."""
+"""The request for a diagnosis, and its result."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from hindmost.studies.diagnosis.suspects import Suspects
 from hindmost.watch import Application, LatencySource
 
 if TYPE_CHECKING:
-    from hindmost.studies.diagnosis.twin.asked import Reproduced, TwinRequest
+    from hindmost.studies.diagnosis.twin.request import TwinRequest, TwinResult
 
 
 @dataclass(frozen=True, slots=True)
 class DiagnosisRequest:
-    """What is to be found out, and how.
+    """What to diagnose, and how.
 
     Attributes
     ----------
     quantile : float
-        In (0, 1).
+        Latency quantile to explain, in (0, 1).
     normal_us : float or None
-        What it is when all is well; None: not known, and no share can be told.
+        Usual latency at this quantile, µs; None if unknown, and then no share can be given.
     normal_work : float or None
-        Processors that the application uses when all is well; None: not known, and load may be blamed.
+        CPUs that the application usually uses; None if unknown, and then load may be blamed.
     normal_metrics : Normal or None
-        What its metrics are when all is well; None: not known, and no signature can be told.
+        Usual metrics of the application; None if unknown, and then there are no signatures.
     pairs : int
-        Of the first look; 10 let p be as low as 0.001.
+        Pairs in the first stage; 10 pairs allow p to be as low as 0.001.
     first : tuple of str
-        Names of threads that a trace charged with the variance: they are tried before all others.
+        Names of threads that a trace charged with the variance. Suspects with these threads are tried first.
     twin : TwinRequest or None
-        A second instance on which suspects are tried before the host is touched.
+        A replica on which suspects are tried before the host is changed.
     """
 
     application: Application
@@ -57,8 +57,8 @@ class DiagnosisRequest:
 
 
 @dataclass(slots=True)
-class Found:
-    """What came of it."""
+class DiagnosisResult:
+    """The result of a diagnosis."""
 
     request: DiagnosisRequest
     now_us: float
@@ -66,14 +66,14 @@ class Found:
     decision: Decision
     sham: Arm | None = None
     measured: dict[str, list[Pair]] = field(default_factory=dict)
-    """Each suspect's pairs, and those of the sham."""
+    """Pairs of each suspect and of the sham, by name."""
     took_s: float = 0.0
     correction: dict[str, Any] | None = None
     also: tuple[str, ...] = ()
-    """Those that explain it as well as the leader."""
-    second: Found | None = None
-    """What was found with the first cause taken away, where that left something to explain."""
+    """Suspects that explain the slowdown as well as the leader."""
+    second: DiagnosisResult | None = None
+    """Result with the first cause removed, if that cause left a slowdown to explain."""
     signatures: dict[str, Signature] = field(default_factory=dict)
-    """Of suspects: whether what moved with the latency comes back with it."""
-    twin: Reproduced | None = None
-    """What was found on a twin, before anything was tried here."""
+    """By suspect: whether the metrics that moved with the latency come back when it is removed."""
+    twin: TwinResult | None = None
+    """Result on the replica, before anything was tried on the host."""

@@ -1,4 +1,4 @@
-"""What is asked of a twin, and what was found on it."""
+"""The request for a replica, and the result of the experiments on it."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ NOT_ON_HOST = Note("not-on-host", "nothing was changed on the host")
 
 @dataclass(frozen=True, slots=True)
 class TwinRequest:
-    """A second instance, and how it is loaded.
+    """A second instance, and its load.
 
     Attributes
     ----------
     target : Managed
-        What is started: a preset or a target file.
+        What to start: a preset or a target file.
     rate_per_s : float or None
-        Requests a second; None: as many as make the twin work as much as the host's instance does.
+        Requests/s; None makes the replica as busy as the host's instance.
     workload : Path or None
-        What is asked of it, as `hindmost measure --workload` takes it; None: the probe's requests.
+        Workload file, as for `hindmost measure --workload`; None uses the probe's requests.
     """
 
     target: Managed
@@ -35,25 +35,25 @@ class TwinRequest:
 
 
 @dataclass(slots=True)
-class Reproduced:
-    """What came of it.
+class TwinResult:
+    """The result of the experiments on the replica.
 
     Attributes
     ----------
     now_us : float
-        The sick host's percentile meanwhile; nothing was done to it.
+        Latency percentile of the unchanged, slow host during that time, µs.
     base_us : float
-        The twin's without any suspect.
+        The replica's percentile without any suspect, µs.
     processors, host_processors : float
-        What the twin and the host's instance use.
+        CPUs that the replica and the host's instance use.
     doses : mapping
-        Each suspect's way to the twin, by the suspect's name.
+        Intervention that brings each suspect to the replica, by suspect.
     left_out : dict
-        Suspects that cannot be brought to a twin, with the reason.
+        Suspects that cannot be brought to a replica, with the reason.
     members : dict
-        Who stands behind a dose that holds several suspects.
+        Suspects behind each dose.
     removal : Note
-        What became of the leader on the host.
+        What happened when the leader was removed on the host.
     """
 
     name: str

@@ -1,10 +1,10 @@
-"""Whom an application talks to: its clients, and what it depends on itself, in every network namespace.
+"""Which processes an application communicates with: its clients and its backends, in every network namespace.
 
 ::
 
-    client ──> port on which it listens          it ──> backend: TCP, Unix socket, pipe, shared memory
+    client ──> port of the application ──> backend: TCP, Unix socket, pipe, shared memory
 
-A client is load. What the application depends on is never paused: it would wait as well.
+A client is load. A backend is never paused, because the application would wait too.
 """
 
 from __future__ import annotations
@@ -20,44 +20,44 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hindmost.documents import read_kernel
-from hindmost.studies.diagnosis.netlink import attributes, dumped, opened, tcp_sockets
+from hindmost.studies.diagnosis.netlink import attributes, dump_sockets, open_link, tcp_sockets
 from hindmost.targets.procfs import decode_hex_address, listening_ports
 
 PROC = Path("/proc")
 SHORT_S = 0.5
-"""Long enough to see one of many short connections."""
+"""Time in which at least one of many short connections is seen, s."""
 ESTABLISHED, LISTEN = "01", "0A"
 _HELD = 1 << 1 | 1 << 2 | 1 << 4 | 1 << 5 | 1 << 8
-"""States of sockets that a process holds: established, being opened, being closed."""
+"""States of sockets that a process owns: established, being opened, being closed."""
 _OPEN_MODE = 0o3
 _SHARED = re.compile(r"^\S+ rw.s \S+ (?P<device>\S+) (?P<inode>\d+)\s*(?P<path>.*)$")
 _UNIX_REQUEST = struct.Struct("=BBHIIIII")
 _UNIX_REPLY = struct.Struct("=BBBBIII")
 _UDIAG_SHOW, _UNIX_DIAG_NAME, _UNIX_DIAG_PEER = 0x1 | 0x4, 0, 2
 _TCP_LISTEN = 10
-"""Of a Unix socket too (``include/net/tcp_states.h``)."""
+"""State of a listening socket, also of a Unix socket (``include/net/tcp_states.h``)."""
 End = tuple[bytes, int]
 
 
 @dataclass
-class Related:
-    """Processes beside an application."""
+class Relations:
+    """Processes that communicate with an application."""
 
     clients: set[int] = field(default_factory=set)
-    """Connected, by TCP or a Unix socket, to where it listens, or to where such a client listens: a proxy."""
+    """Processes connected, by TCP or a Unix socket, to the application or to another client (a proxy)."""
     backends: dict[int, str] = field(default_factory=dict)
-    """That it asks or shares something with, and by what: ``tcp``, ``unix``, ``pipe``, ``memory``."""
+    """Processes on which the application depends, and how: ``tcp``, ``unix``, ``pipe``, ``memory``."""
 
 
-def related(own: list[int], proc: Path = PROC) -> Related:
-    """Look whom the processes of an application are connected with.
+def find_related(own: list[int], proc: Path = PROC) -> Relations:
+    """Find the processes that communicate with an application.
 
     Parameters
     ----------
     own : list of int
-        All its processes.
+        All processes of the application.
     """
-    found = Related()
+    found = Relations()
     ours = set(own)
     sockets, pipes = _descriptors(proc)
     holders: dict[str, set[int]] = {}
@@ -71,7 +71,7 @@ def related(own: list[int], proc: Path = PROC) -> Related:
     mine = inodes_of(own)
     ports = set(listening_ports(own))
 
-    def tell(inodes: set[str], how: str) -> None:
+    def add_backends(inodes: set[str], how: str) -> None:
         for inode in inodes:
             for pid in holders.get(inode, set()) - ours:
                 found.backends.setdefault(pid, how)
@@ -83,9 +83,9 @@ def related(own: list[int], proc: Path = PROC) -> Related:
         by_ends.setdefault(ends, set()).add(inode)
 
     def callers(pids: set[int]) -> set[int]:
-        at = set(listening_ports(list(pids)))
+        ports_of = set(listening_ports(list(pids)))
         ends = {links[inode] for inode in inodes_of(pids) & links.keys()}
-        asking = [by_ends.get((there, here), set()) for here, there in ends if here[1] in at]
+        asking = [by_ends.get((there, here), set()) for here, there in ends if here[1] in ports_of]
         asking.append({peers_of[one] for one in inodes_of(pids) & accepted & peers_of.keys()})
         return set().union(*(holders.get(one, set()) for one in set().union(*asking)))
 
@@ -94,11 +94,11 @@ def related(own: list[int], proc: Path = PROC) -> Related:
         peers = by_ends.get((there, here), set())
         if here[1] in ports:
             continue
-        # Where addresses are translated on the way, whoever listens on that port may be meant.
-        tell(peers or listening.get(there[1], set()), "tcp")
-    for port in _asked_ports(own, ports, proc):
-        tell(listening.get(port, set()), "tcp")
-    tell({peers_of[one] for one in (mine & peers_of.keys()) - accepted}, "unix")
+        # If addresses are translated on the way, any process that listens on that port may be the peer.
+        add_backends(peers or listening.get(there[1], set()), "tcp")
+    for port in _used_ports(own, ports, proc):
+        add_backends(listening.get(port, set()), "tcp")
+    add_backends({peers_of[one] for one in (mine & peers_of.keys()) - accepted}, "unix")
     for pid, how in _by_pipe(ours, pipes):
         found.backends.setdefault(pid, how)
     for pid in _by_memory(ours, proc):
@@ -117,7 +117,7 @@ def _pids(proc: Path) -> list[int]:
 
 
 def _descriptors(proc: Path) -> tuple[dict[int, set[str]], dict[str, dict[int, set[int]]]]:
-    """Inodes of sockets by process; by pipe, processes with the modes in which they hold it (``open(2)``)."""
+    """Return socket inodes by process; and by pipe, its processes with their open modes (``open(2)``)."""
     sockets: dict[int, set[str]] = {}
     pipes: dict[str, dict[int, set[int]]] = {}
     for pid in _pids(proc):
@@ -135,7 +135,7 @@ def _descriptors(proc: Path) -> tuple[dict[int, set[str]], dict[str, dict[int, s
 
 
 def _tcp(proc: Path, sockets: dict[int, set[str]]) -> tuple[dict[str, tuple[End, End]], dict[int, set[str]]]:
-    """Both ends of each connection, and who listens on a port, by inode; in all network namespaces."""
+    """Return both ends of connections, and the listeners of ports, by inode, in all network namespaces."""
     links: dict[str, tuple[End, End]] = {}
     listening: dict[int, set[str]] = {}
     for pid in _one_each(sockets, proc):
@@ -151,12 +151,12 @@ def _tcp(proc: Path, sockets: dict[int, set[str]]) -> tuple[dict[str, tuple[End,
     return links, listening
 
 
-def _asked_ports(own: list[int], ports: set[int], proc: Path) -> set[int]:
-    """Ports that an application asks within `SHORT_S`: a connection for each request is rarely there."""
+def _used_ports(own: list[int], ports: set[int], proc: Path) -> set[int]:
+    """Watch for `SHORT_S` and return the ports to which the application opens short connections."""
     found: set[int] = set()
     until = time.monotonic() + SHORT_S
     with contextlib.ExitStack() as stack:
-        links = [stack.enter_context(opened(pid)) for pid in _one_each(own, proc)]
+        links = [stack.enter_context(open_link(pid)) for pid in _one_each(own, proc)]
         while links and time.monotonic() < until:
             held: set[str] = set()
             for pid in own:
@@ -166,7 +166,7 @@ def _asked_ports(own: list[int], ports: set[int], proc: Path) -> set[int]:
                             held.add(os.readlink(proc / str(pid) / "fd" / name))  # noqa: PTH115
             for link in links:
                 with contextlib.suppress(OSError):
-                    # A busy host has tens of thousands of closed ones, which are nobody's.
+                    # A busy host has tens of thousands of closed sockets, which no process owns.
                     found |= {
                         one.there
                         for one in tcp_sockets(link, _HELD)
@@ -182,14 +182,14 @@ def _end(text: str) -> End:
 
 
 def _unix(pids: Iterable[int], proc: Path) -> tuple[dict[str, str], set[str]]:
-    """The other end of each connected Unix socket in the networks of processes, and which were accepted."""
+    """Return the peer of each connected Unix socket, and which sockets were accepted, by inode."""
     peers: dict[str, str] = {}
     names: dict[str, bytes] = {}
     listening: set[bytes] = set()
     body = _UNIX_REQUEST.pack(socket.AF_UNIX, 0, 0, 0xFFFFFFFF, 0, _UDIAG_SHOW, 0xFFFFFFFF, 0xFFFFFFFF)
     for pid in _one_each(pids, proc):
-        with contextlib.suppress(OSError), opened(pid) as link:
-            for message in dumped(link, body):
+        with contextlib.suppress(OSError), open_link(pid) as link:
+            for message in dump_sockets(link, body):
                 _, _, state, _, inode, _, _ = _UNIX_REPLY.unpack_from(message)
                 for name, value in attributes(message[_UNIX_REPLY.size :]):
                     if name == _UNIX_DIAG_PEER:
@@ -202,7 +202,7 @@ def _unix(pids: Iterable[int], proc: Path) -> tuple[dict[str, str], set[str]]:
 
 
 def _one_each(pids: Iterable[int], proc: Path) -> Iterator[int]:
-    """One process of each network namespace."""
+    """Yield one process of each network namespace."""
     seen: set[str] = set()
     for pid in pids:
         with contextlib.suppress(OSError):
@@ -213,7 +213,7 @@ def _one_each(pids: Iterable[int], proc: Path) -> Iterator[int]:
 
 
 def _by_pipe(ours: set[int], pipes: dict[str, dict[int, set[int]]]) -> Iterator[tuple[int, str]]:
-    """Who reads what the application writes, or writes what it reads."""
+    """Yield processes that read what the application writes, or write what it reads."""
     for held in pipes.values():
         modes = set().union(*(held[pid] for pid in held.keys() & ours))
         for pid in held.keys() - ours:
@@ -222,7 +222,7 @@ def _by_pipe(ours: set[int], pipes: dict[str, dict[int, set[int]]]) -> Iterator[
 
 
 def _by_memory(ours: set[int], proc: Path) -> set[int]:
-    """Who can write to the same shared memory: files of tmpfs, memfds, System V segments."""
+    """Return processes with the same shared memory: tmpfs files, memfds, System V segments."""
 
     def shared(pid: int) -> set[tuple[str, str]]:
         found = set()
