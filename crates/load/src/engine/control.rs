@@ -1,4 +1,4 @@
-//! What workers and coordinator share: atomics only, one writer each.
+//! State shared between workers and the coordinator. It consists of atomics with one writer each.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -7,11 +7,11 @@ use hindmost_plan::{Plan, Warmup};
 
 use crate::record::Series;
 
-/// Windows of latency over time: at least this long, and at most so many.
+/// Shortest window of the latency series, and the largest number of windows.
 const WINDOW: Nanos = Nanos::from_millis(100);
 const WINDOWS: u64 = 4_000;
 
-/// The moments of a run, on `CLOCK_MONOTONIC`; [`Nanos::MAX`] while not yet known.
+/// Phase boundaries of a run on `CLOCK_MONOTONIC`. A boundary is [`Nanos::MAX`] until it is known.
 ///
 /// ```text
 ///   start          calibrate        measure                    end
@@ -19,29 +19,29 @@ const WINDOWS: u64 = 4_000;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeline {
-    /// The first request is due after this.
+    /// No request is scheduled before this time.
     pub start: Nanos,
     /// The warm-up ends.
     pub calibrate: Nanos,
     /// Recording starts.
     pub measure: Nanos,
-    /// Recording ends, and so does the load.
+    /// Recording and load end.
     pub end: Nanos,
 }
 
 impl Timeline {
-    /// Before anything is known.
+    /// No boundary is known yet.
     pub(crate) const UNKNOWN: Self =
         Self { start: Nanos::MAX, calibrate: Nanos::MAX, measure: Nanos::MAX, end: Nanos::MAX };
 
-    /// Whether a request due at `due` belongs to the calibration.
+    /// Whether a request scheduled at `due` belongs to the calibration.
     #[inline]
     pub(crate) fn calibrates(&self, due: Nanos) -> bool {
         due >= self.calibrate && due < self.measure
     }
 }
 
-/// What the coordinator sets and its workers read.
+/// Phase boundaries and the abort flag, set by the coordinator and read by its workers.
 #[derive(Debug)]
 pub struct Control {
     start: AtomicU64,
@@ -65,20 +65,20 @@ impl Default for Control {
 }
 
 impl Control {
-    /// Starts the load at `start`.
+    /// Start the load at `start`.
     pub fn begin(&self, start: Nanos) {
         self.start.store(start.0, Ordering::Relaxed);
     }
 
-    /// Ends the warm-up at `calibrate`, which must lie ahead, and fixes what follows.
+    /// End the warm-up at `calibrate`, which must be in the future, and set the later boundaries.
     pub fn fix(&self, calibrate: Nanos, measure: Nanos, end: Nanos) {
         self.measure.store(measure.0, Ordering::Relaxed);
         self.end.store(end.0, Ordering::Relaxed);
-        // Last, and released: whoever sees it sees the other two.
+        // Stored last with release ordering: a thread that sees it also sees the other two.
         self.calibrate.store(calibrate.0, Ordering::Release);
     }
 
-    /// All moments known by now.
+    /// Return the boundaries known so far.
     #[inline]
     pub fn timeline(&self) -> Timeline {
         let calibrate = Nanos(self.calibrate.load(Ordering::Acquire));
@@ -92,43 +92,43 @@ impl Control {
         }
     }
 
-    /// Tells all workers to stop at once.
+    /// Tell all workers to stop at once.
     pub fn abort(&self) {
         self.abort.store(true, Ordering::Relaxed);
     }
 
-    /// Whether to stop at once.
+    /// Whether workers must stop at once.
     #[inline]
     pub fn aborted(&self) -> bool {
         self.abort.load(Ordering::Relaxed)
     }
 }
 
-/// What a worker sets and the coordinator reads.
+/// Counters that a worker sets and the coordinator reads.
 #[derive(Debug)]
 pub struct Progress {
-    /// Requests sent since the start.
+    /// Requests sent since the load started.
     pub sent: AtomicU64,
-    /// Replies since the start.
+    /// Replies received since the load started.
     pub replies: AtomicU64,
     /// Latency over time.
     pub series: Series,
 }
 
 impl Progress {
-    /// Room for `windows` windows.
+    /// Create counters with `windows` windows of latency.
     pub fn new(windows: usize) -> Self {
         Self { sent: AtomicU64::new(0), replies: AtomicU64::new(0), series: Series::new(windows) }
     }
 }
 
-/// Length and number of the windows of latency over time.
+/// Return the length and the number of windows in the latency series.
 pub fn windows(plan: &Plan) -> (Nanos, usize) {
     let warmup = match plan.phases.warmup {
         Warmup::Fixed { seconds } => seconds,
         Warmup::Auto { max_s, .. } => max_s,
     };
-    // Other instances may be slower to get warm, hence the half more.
+    // Other clients may take longer to warm up, so the series has room for half as much again.
     let all = Nanos::from_secs_f64(
         (warmup * 1.5 + 2.0) + plan.phases.calibration_s + plan.phases.measure_s + plan.timeout_s,
     );

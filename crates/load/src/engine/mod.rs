@@ -1,12 +1,12 @@
-//! The one loop: when a request is due, send it; when a reply is there, stamp it.
+//! The event loop: send each request at its scheduled time, and stamp each reply when it arrives.
 //!
 //! ```text
-//! coordinator/  an instance from plan to files; ten looks a second before the measurement, none in it
-//!    │ control: the phases, progress; a few atomics with one writer each
-//! hot_path/     a worker thread each: loop { send what is due; take replies }; nothing shared, locked or allocated
+//! coordinator/  a client from plan to files; polls ten times a second before the measurement, sleeps in it
+//!    │ control: phases and progress, as atomics with one writer each
+//! hot_path/     one worker per thread: loop { send; receive }; nothing is shared, locked or allocated
 //!    │
-//! state/        what a worker keeps: schedule, connections, stamps, tally
-//! report/       what all workers kept, as files
+//! state/        a worker's state: schedule, connections, stamps, tally
+//! report/       the results of all workers, as files
 //! ```
 
 mod control;

@@ -1,4 +1,4 @@
-//! After the load: what was stored is removed, over connections of its own.
+//! Removal of the stored keys after the load, over separate connections.
 
 use std::sync::Arc;
 
@@ -13,13 +13,13 @@ use crate::protocol::Protocol;
 use crate::transport::Stamped;
 use crate::LoadError;
 
-/// Connections for it: enough for all threads of a server; where there are several servers, one to each at least.
+/// Connections used for removal: enough for all threads of a server, and at least one for each server.
 const CONNECTIONS: u32 = 16;
 
-/// Removes every key of `plan`, whoever stored it, from the server; how many there were.
+/// Remove every key of `plan` from the server, whichever client stored it. Return how many existed.
 ///
 /// # Errors
-/// [`LoadError`]: the server is not there, or does not answer.
+/// [`LoadError`]: the server is unreachable or does not answer.
 pub fn clean_up(plan: &Plan) -> Result<u32, LoadError> {
     let workload = plan.workload.clone().opened()?;
     if !matches!(workload, Workload::KeyValue(_)) {
@@ -53,7 +53,7 @@ fn clean_up_with<P: Protocol>(plan: &Plan, servers: &Servers) -> Result<u32, Loa
     of.work::<P, _>(Removing)
 }
 
-/// All keys are removed.
+/// Removes all keys.
 struct Removing;
 
 impl Errand for Removing {

@@ -1,4 +1,4 @@
-//! Before the load: all connections are opened.
+//! Opens all connections before the load.
 
 use std::io::{self, ErrorKind};
 
@@ -13,15 +13,15 @@ use crate::protocol::{quote, Protocol, Refusal};
 use crate::transport::{Peers, Stamped, TlsProblem};
 use crate::LoadError;
 
-/// A server that takes no connection for this long is not one that can be measured.
+/// Give up on a server that accepts no connection for this long.
 const PATIENCE: Nanos = Nanos::from_millis(5_000);
-/// Attempts to connect under way at once, over all workers and instances: fewer than the backlog of nearly every
-/// server (128 in many a language's library, nginx 511, memcached 1024), since a full one drops attempts for a whole
-/// second.
+/// Concurrent connection attempts, over all workers and clients. This is below the listen backlog of nearly
+/// every server (128 in many language libraries, 511 in nginx, 1024 in memcached): a full backlog drops
+/// attempts for a whole second.
 const AT_ONCE: usize = 64;
 
 impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
-    /// Opens all connections to `peers`, and secures them where they are to be.
+    /// Open all connections to `peers`, with TLS if the plan asks for it.
     pub fn connect_all(&mut self, plan: &Plan, peers: &Peers) -> Result<(), LoadError> {
         let at_once = (AT_ONCE / (plan.threads.len() * plan.instance.of as usize)).max(1);
         let slots = self.connections.all().len();
@@ -61,10 +61,11 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
                     self.check_heard(peers, one.slot)?;
                 } else if one.readable {
                     let why = match self.transport.read(one.slot, &mut self.scratch) {
-                        // The server says something about TLS, such as how to take the session up again.
+                        // A TLS record without application data, such as a session ticket.
                         Err(e) if e.kind() == ErrorKind::WouldBlock => continue,
                         Ok(0) => ErrorKind::ConnectionReset.into(),
-                        // Nothing was asked: it says why it will not serve (redis, memcached, HTTP 503).
+                        // No request was sent, so this text says why the server refuses service (redis,
+                        // memcached, HTTP 503).
                         Ok(n) => io::Error::other(quote("it said", &self.scratch[..n])),
                         Err(e) => e,
                     };
@@ -77,7 +78,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         Ok(())
     }
 
-    /// Whether `slot`, on which nothing was asked, was not closed over what the server said.
+    /// Return an error if the server's unsolicited message closed connection `slot`.
     fn check_heard(&mut self, peers: &Peers, slot: u32) -> Result<(), LoadError> {
         if self.connections[slot].state != State::Down {
             return Ok(());
@@ -94,7 +95,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         Err(self.not_connected(peers, slot, why))
     }
 
-    /// Why not all connections could be opened: our limits, the server's, or it is not there at all.
+    /// Explain why not all connections opened: our limits, the server's limits, or no server.
     #[cold]
     fn not_connected(&self, peers: &Peers, slot: u32, source: io::Error) -> LoadError {
         let (open, of) = (self.connections.open(), self.connections.all().len());

@@ -1,4 +1,4 @@
-//! Whoever starts an instance and tells it when to begin and to measure. The engine only knows the trait.
+//! The interface between a client and the process that starts it. The engine knows only the trait.
 
 use std::os::fd::BorrowedFd;
 
@@ -8,47 +8,46 @@ use serde::{Deserialize, Serialize};
 use crate::stop::Ended;
 use crate::LoadError;
 
-/// What an instance reports.
+/// A report from a client to its controller.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
-    /// All connections are open and the keys are stored; waiting for [`Command::Go`].
+    /// All connections are open and the keys are stored. The client waits for [`Command::Go`].
     Ready {
-        /// The ports of the connections that the plan wants witnessed.
+        /// Local ports of the connections that the plan wants in the packet capture.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         ports: Vec<u16>,
     },
-    /// The warm-up is over as far as this instance can see; waiting for [`Command::Measure`], and
-    /// still sending.
+    /// This client considers the warm-up finished. It keeps sending and waits for [`Command::Measure`].
     Warm {
-        /// How it ended.
+        /// How the warm-up ended.
         ended: Ended,
-        /// Seconds since the start.
+        /// Seconds since the load started.
         after_s: f64,
     },
-    /// How far it is.
+    /// Progress of the load.
     Progress {
-        /// Seconds since the start.
+        /// Seconds since the load started.
         elapsed_s: f64,
-        /// Requests sent since the start.
+        /// Requests sent since the load started.
         sent: u64,
-        /// Replies since the start.
+        /// Replies received since the load started.
         replies: u64,
     },
     /// All result files are written.
     Done,
 }
 
-/// What an instance is to do.
+/// A command from the controller to a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Command {
-    /// Start the load at this moment of `CLOCK_MONOTONIC`.
+    /// Start the load at this time of `CLOCK_MONOTONIC`.
     Go {
         /// Nanoseconds.
         start_ns: u64,
     },
-    /// End the warm-up at this moment of `CLOCK_MONOTONIC`, which lies ahead.
+    /// End the warm-up at this time of `CLOCK_MONOTONIC`, which must be in the future.
     Measure {
         /// Nanoseconds.
         from_ns: u64,
@@ -57,30 +56,30 @@ pub enum Command {
     Stop,
 }
 
-/// Whoever started the instance.
+/// The process or thread that started the client.
 pub trait Controller {
-    /// Sends a report.
+    /// Send a report.
     fn report(&mut self, event: &Event) -> Result<(), LoadError>;
 
-    /// Waits for a command, at most for `patience`.
+    /// Wait at most `patience` for a command.
     ///
     /// # Errors
-    /// [`LoadError::Aborted`] when the controller is gone: an instance never outlives its owner.
+    /// [`LoadError::Aborted`] when the controller has exited: a client never outlives its controller.
     fn next_command(&mut self, patience: Nanos) -> Result<Option<Command>, LoadError>;
 
-    /// What becomes readable when there is a command; `None` where one has to look.
+    /// Return a descriptor that becomes readable when a command arrives, or `None` if the client must poll.
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         None
     }
 }
 
-/// Nobody: the instance begins at once, and measures when it is warm.
+/// A controller that starts the client at once and starts the measurement when the client is warm.
 #[derive(Debug, Default)]
 pub struct Unattended {
     answer: Option<Command>,
 }
 
-/// Time for every worker to see what is coming.
+/// Time between a command and its effect, so that every worker sees the command beforehand.
 pub const AHEAD: Nanos = Nanos::from_millis(20);
 
 impl Controller for Unattended {

@@ -1,4 +1,4 @@
-//! How a worker that ends wakes its coordinator, so that the coordinator need not look.
+//! Wakes the coordinator when a worker exits, so that the coordinator need not poll.
 
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -8,32 +8,33 @@ use std::time::Duration;
 use hindmost_clock::Nanos;
 use hindmost_sys::poll;
 
-/// The coordinator's end.
+/// The coordinator's end of the notifier.
 pub struct ExitNotifier {
     listening: UnixStream,
     notifying: UnixStream,
 }
 
-/// A worker's end: notifies when it is dropped, however the worker ends.
+/// A worker's end of the notifier. It notifies when dropped, so a panic notifies as well.
 pub struct ExitGuard(UnixStream);
 
 impl ExitNotifier {
-    /// Of workers that are yet to start.
+    /// Create a notifier for workers that have not started yet.
     pub fn new() -> io::Result<Self> {
         let (listening, notifying) = UnixStream::pair()?;
         listening.set_nonblocking(true)?;
         Ok(Self { listening, notifying })
     }
 
-    /// For one more worker.
+    /// Create the guard of another worker.
     pub fn guard(&self) -> io::Result<ExitGuard> {
         self.notifying.try_clone().map(ExitGuard)
     }
 
-    /// Sleeps until a worker ends, `commands` can be read, or `patience` is over; says whether a worker has ended.
+    /// Sleep until a worker exits, `commands` is readable, or `patience` has passed. Return whether a worker
+    /// exited.
     pub fn wait(&mut self, commands: BorrowedFd<'_>, patience: Nanos) -> bool {
         let _ = poll::readable([self.listening.as_fd(), commands], Duration::from_nanos(patience.0));
-        // One byte a worker, so one read takes them all.
+        // Each worker sends one byte, so one read takes them all.
         self.listening.read(&mut [0; 64]).is_ok()
     }
 }

@@ -1,4 +1,4 @@
-//! The first request of a plan, for whoever asks a server before the load.
+//! The first request of a plan, for callers that probe a server before the load.
 
 use hindmost_arrivals::Part;
 use hindmost_plan::Plan;
@@ -8,10 +8,10 @@ use crate::random::{stream, Purpose};
 use crate::workload::Requests;
 use crate::LoadError;
 
-/// The name and the bytes of one request, as the load would make it.
+/// Return the name and the bytes of one request as the load would send it.
 ///
 /// # Errors
-/// [`LoadError::Plan`] where a file of the workload cannot be read.
+/// [`LoadError::Plan`] if a file of the workload cannot be read.
 pub fn first_request(plan: &Plan) -> Result<(String, Vec<u8>), LoadError> {
     let plan = Plan { workload: plan.workload.clone().opened()?, ..plan.clone() };
     Ok(hindmost_wire::with_protocol!(plan.target.protocol, crate::protocol, first_of(&plan)))

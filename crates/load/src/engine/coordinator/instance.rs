@@ -1,4 +1,4 @@
-//! An instance from plan to files: starts the workers, follows the phases, writes what they kept.
+//! Runs a client from plan to result files: starts the workers, follows the phases and writes the results.
 
 use std::path::Path;
 use std::sync::mpsc::{self, Sender};
@@ -32,21 +32,22 @@ use crate::transport::{Credentials, Peer, Peers, Stamped, Tcp, Tls, Udp, Uring};
 use crate::workload::Requests;
 use crate::LoadError;
 
-/// How often workers that are about to end are looked at.
+/// How often to check for workers that have exited.
 const BREATH: Nanos = Nanos::from_millis(5);
 
-/// Runs one instance of `plan`, leaves its files in the folder `place`, and returns its result.
+/// Run one client of `plan`, write its files into the folder `place` and return its result.
 ///
 /// # Errors
-/// [`LoadError`]; no thread and no connection is left behind.
+/// [`LoadError`]. No thread and no connection is left behind.
 pub fn run(plan: &Plan, place: &Path, controller: &mut dyn Controller) -> Result<InstanceResult, LoadError> {
     hindmost_wire::with_protocol!(plan.target.protocol, crate::protocol, run_as(plan, place, controller))
 }
 
-/// The same where the server speaks `P`, whatever protocol the plan names: for codecs that are in no table.
+/// Run one client with the codec `P` instead of the plan's protocol. Used for codecs without a registered
+/// protocol.
 ///
 /// # Errors
-/// As of [`run`].
+/// The same as [`run`].
 pub fn run_as<P: Protocol>(
     plan: &Plan,
     place: &Path,
@@ -61,7 +62,7 @@ pub fn run_as<P: Protocol>(
     run_with::<P>(plan, &servers, needs.memory_bytes, outputs, controller)
 }
 
-/// Where the plan's connections lead to, and how they are secured, which may be not at all.
+/// Addresses of the plan's servers, and their TLS credentials if the plan uses TLS.
 pub(super) struct Servers {
     peers: Vec<Peer>,
     credentials: Vec<Credentials>,
@@ -109,7 +110,7 @@ fn run_with<P: Protocol>(
                 let of = Of { plan, servers, index, control, progress, window };
                 start(scope, index, guard, move || of.work::<P, _>(Loading { ready }))
             });
-            // Those that are started already would wait for ever.
+            // Workers that have already started would otherwise wait forever.
             handles.push(worker.inspect_err(|_| stop.abort())?);
         }
         drop(ready);
@@ -118,7 +119,7 @@ fn run_with<P: Protocol>(
             control.abort();
         }
         let finished = join(handles, &control, controller);
-        // What a worker says tells more than that the coordinator was left alone.
+        // A worker's own error explains more than the coordinator's `Aborted`.
         match (followed, finished) {
             (Err(e), Ok(_) | Err(LoadError::Aborted)) | (_, Err(e)) => Err(e.of_kinds(&kinds)),
             (Ok(followed), Ok(finished)) => Ok((followed, finished)),
@@ -150,7 +151,7 @@ fn start<'scope>(
         .map_err(LoadError::system("a worker thread cannot be started"))
 }
 
-/// What a worker thread is of.
+/// Everything that one worker thread needs to start.
 pub(super) struct Of<'a> {
     pub plan: &'a Plan,
     pub servers: &'a Servers,
@@ -160,7 +161,7 @@ pub(super) struct Of<'a> {
     pub window: Nanos,
 }
 
-/// What a worker's connections are for, once they are open.
+/// The job of a worker once its connections are open.
 pub(super) trait Errand {
     type Done;
 
@@ -171,13 +172,13 @@ pub(super) trait Errand {
     ) -> Result<Self::Done, LoadError>;
 }
 
-/// The load; told when the connections are open and the keys are stored.
+/// Stores the keys and applies the load. `ready` reports the captured ports before the load starts.
 struct Loading {
     ready: Sender<Vec<u16>>,
 }
 
 impl Of<'_> {
-    /// Pinned first, so that all its memory is near its processor.
+    /// Connect and run `errand`. The thread is pinned first, so that its memory is local to its CPU.
     pub(super) fn work<P: Protocol, E: Errand>(self, errand: E) -> Result<E::Done, LoadError> {
         let Of { plan, servers, index, .. } = self;
         thread::prepare(plan.threads[index])?;
@@ -212,7 +213,7 @@ impl Of<'_> {
     }
 }
 
-/// What carries the connections of a worker.
+/// Create the transport for a worker's connections.
 fn transport<P: Protocol>(
     plan: &Plan,
     servers: &Servers,
@@ -221,7 +222,7 @@ fn transport<P: Protocol>(
 ) -> Result<Box<dyn Stamped>, LoadError> {
     let stamping = plan.stamp_every > 0;
     if P::LOSSY {
-        // Several servers are refused.
+        // `check_protocol_as` has refused plans with several servers.
         let udp = Udp::new(peers.of(0), plan.target.source.clone(), connections);
         return Ok(Box::new(udp.map_err(LoadError::Source)?));
     }
@@ -230,7 +231,7 @@ fn transport<P: Protocol>(
     Ok(match (plan.io, &servers.credentials[..]) {
         (Io::Epoll, []) => Box::new(tcp()?),
         (Io::Epoll, credentials) => Box::new(Tls::new(tcp()?, credentials, connections)),
-        // Plans that ask for TLS over it are refused.
+        // The plan check has refused TLS over io_uring.
         (Io::IoUring, _) => {
             Box::new(Uring::new(peers.clone(), connections, stamping).map_err(LoadError::NoUring)?)
         }
@@ -248,7 +249,7 @@ impl Errand for Loading {
         if let (true, Workload::KeyValue(mix)) = (plan.preload, &plan.workload) {
             worker.store_all(mix, part_of(plan, worker.index.into()))?;
         }
-        // Where the coordinator is gone, it has aborted the run, which is seen below.
+        // A failed send means that the coordinator has aborted the run; the loop below notices that.
         let _ = self.ready.send(worker.witnessed_ports());
         while worker.control.timeline().start == Nanos::MAX {
             if worker.control.aborted() {
@@ -262,7 +263,7 @@ impl Errand for Loading {
     }
 }
 
-/// Which worker of all workers of all instances `thread` is.
+/// Return the position of worker `thread` among all workers of all clients.
 fn part_of(plan: &Plan, thread: u32) -> Part {
     let threads = plan.threads.len() as u32;
     Part { index: plan.instance.index * threads + thread, of: plan.instance.of * threads }
@@ -277,7 +278,8 @@ pub fn arrivals_of(plan: &Plan, thread: u32) -> Result<Box<dyn Arrivals>, LoadEr
     }
 }
 
-/// Waits for all workers; the first real failure counts, and stops the others, as does the controller.
+/// Wait for all workers. The first real failure is returned and stops the other workers, as does the
+/// controller.
 fn join(
     handles: Vec<Handle>,
     control: &Control,
@@ -287,7 +289,7 @@ fn join(
     let mut failure: Option<LoadError> = None;
     let mut left: Vec<(usize, Handle)> = handles.into_iter().enumerate().collect();
     while !left.is_empty() {
-        // Whoever ends first is asked first, so that a failure stops the others at once.
+        // Join workers in the order in which they finish, so that a failure stops the others at once.
         let Some(at) = left.iter().position(|(_, handle)| handle.is_finished()) else {
             if control.aborted() {
                 std::thread::sleep(Duration::from_nanos(BREATH.0));

@@ -1,4 +1,5 @@
-//! An instance: starts the workers, brings them through the phases, ends them. It sleeps while they measure.
+//! The coordinator of a client: starts the workers, moves them through the phases and joins them. It sleeps
+//! while they measure.
 
 pub mod clean_up;
 mod connect;

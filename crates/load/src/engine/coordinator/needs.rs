@@ -1,4 +1,5 @@
-//! What an instance needs of its host: known from its plan, and never more while it runs.
+//! Resources that a client needs from its host. The plan determines them, and they do not grow during the
+//! run.
 
 use hindmost_clock::Nanos;
 use hindmost_plan::Plan;
@@ -14,35 +15,35 @@ use crate::engine::state::stamp_queue::StampedRequest;
 use crate::protocol::{Protocol, IDS_BYTES};
 use crate::record::{Recorder, Row, Window};
 
-/// Open files beside connections: result files, epoll, what the interpreter holds open. 30 were counted.
+/// Open files other than connections: result files, epoll and the interpreter's own files. We counted 30.
 const SPARE: u64 = 64;
-/// An interpreter with the engine in it, its threads' stacks: 12 MB measured with one thread.
+/// Memory of an interpreter with the engine and its thread stacks: 12 MB measured with one thread.
 const PROCESS_BYTES: u64 = 24 << 20;
-/// Copies of the rows that exist while they are written as Parquet: the rows, their columns, the encoded
+/// Copies of the sample rows in memory while Parquet is written: the rows, their columns and the encoded
 /// pages.
 const COPIES: u64 = 4;
 
-/// What an instance needs.
+/// Resources that a client needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Needs {
     /// File descriptors.
     pub files: u64,
     /// Local ports.
     pub ports: u64,
-    /// The most memory that it can come to hold, whatever the server does. A server that keeps up leaves
-    /// most of the connections' share untouched.
+    /// Upper bound on memory, whatever the server does. With a server that keeps up, most of the connections'
+    /// share stays untouched.
     pub memory_bytes: u64,
-    /// Of it, for each connection.
+    /// The part of `memory_bytes` that each connection adds.
     pub connection_bytes: u64,
 }
 
 impl Needs {
-    /// Of an instance of `plan`.
+    /// Compute the needs of a client of `plan`.
     pub fn of(plan: &Plan) -> Self {
         hindmost_wire::with_protocol!(plan.target.protocol, crate::protocol, with_codec(plan))
     }
 
-    /// The same where `P` is spoken, whatever the plan names.
+    /// Compute the needs of a client that speaks `P`, whatever protocol the plan names.
     pub fn speaking<P: Protocol>(plan: &Plan) -> Self {
         with_codec::<P>(plan)
     }
@@ -60,7 +61,7 @@ fn with_codec<P: Protocol>(plan: &Plan) -> Needs {
         + usize::from(P::LOSSY) * IDS_BYTES
         + if P::TAGGED { buffers.requests * size_of::<u32>() } else { 0 }
         + 512;
-    // Requests that wait for a connection, where they take turns on them, or for a place on one.
+    // Requests may wait for an exclusive connection, or for a free place on a shared one.
     let bounded = P::BOUNDED || plan.in_flight.is_some();
     let waiting = plan.max_outstanding as usize
         * (usize::from(P::MAY_CLOSE || plan.carried().is_some()) * size_of::<Pending>()

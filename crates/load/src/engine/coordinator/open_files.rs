@@ -1,14 +1,14 @@
-//! Open files: a connection takes one, and the usual limit is 1,024.
+//! The limit on open files. Each connection uses one, and the usual soft limit is 1,024.
 
 use hindmost_sys::limits::OpenFiles;
 
 use super::needs::Needs;
 use crate::LoadError;
 
-/// Raises this process's soft limit to its hard one where `needs` asks for it.
+/// Raise this process's soft limit to its hard limit if `needs` exceeds the soft limit.
 ///
 /// # Errors
-/// [`LoadError::OpenFiles`] if the hard limit is too low: known before the first connection.
+/// [`LoadError::OpenFiles`] if the hard limit is too low. No connection has been opened yet.
 pub fn make_room(needs: &Needs) -> Result<(), LoadError> {
     let limit = OpenFiles::read();
     if needs.files <= limit.soft {

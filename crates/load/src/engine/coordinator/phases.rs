@@ -1,4 +1,4 @@
-//! The coordinator: brings the workers of an instance through the phases.
+//! The coordinator's loop: moves the workers of a client through the phases.
 
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -19,18 +19,18 @@ use crate::engine::report::summary::Followed;
 use crate::stop::{self, Ended, Stop};
 use crate::LoadError;
 
-/// How often the coordinator looks up before the measurement.
+/// How often the coordinator polls before the measurement.
 const LOOK: Nanos = Nanos::from_millis(100);
-/// How often progress is reported before the measurement.
+/// How often the coordinator reports progress before the measurement.
 const REPORT: Nanos = Nanos::from_millis(1_000);
-/// The longest sleep during the measurement where the controller cannot wake us. Otherwise we sleep it all
-/// through, and report nothing: on a small host the controller shares a processor with a worker, and reading one
-/// report costs it a tenth of a millisecond.
+/// Longest sleep during the measurement if the controller cannot wake us. Otherwise the coordinator sleeps
+/// through the measurement and reports nothing: on a small host the controller shares a CPU with a worker,
+/// and reading one report takes it 0.1 ms.
 const SILENCE: Nanos = Nanos::from_millis(1_000);
 
 pub type Handle<'scope> = ScopedJoinHandle<'scope, Result<Finished, LoadError>>;
 
-/// Brings the workers through the phases.
+/// Move the workers through the phases.
 pub(super) fn follow(
     plan: &Plan,
     control: &Control,
@@ -58,7 +58,7 @@ pub(super) fn follow(
         let mut ended = false;
         let command = match controller.descriptor() {
             Some(fd) if silent => {
-                // The last replies come after the end, and we would be in their way.
+                // Sleep until the last replies are in too: waking at the end would disturb their measurement.
                 ended = exits.wait(fd, left + Nanos::from_secs_f64(plan.timeout_s));
                 controller.next_command(Nanos::ZERO)?
             }
@@ -69,7 +69,8 @@ pub(super) fn follow(
                 let calibrate = Nanos(from_ns);
                 let measure = calibrate + Nanos::from_secs_f64(plan.phases.calibration_s);
                 control.fix(calibrate, measure, measure + Nanos::from_secs_f64(plan.phases.measure_s));
-                // Some milliseconds of the warm-up that is left, whose requests are not recorded.
+                // This read takes some milliseconds of the remaining warm-up, whose requests are not
+                // recorded.
                 before = Some(read_host());
             }
             Some(Command::Stop) => return Err(LoadError::Aborted),
@@ -97,7 +98,7 @@ pub(super) fn follow(
     }
 }
 
-/// Until every worker has its connections and the keys are stored; the ports of those to be witnessed.
+/// Wait until every worker has opened its connections and stored its keys. Return the ports to capture.
 fn await_workers(
     handles: &[Handle],
     all_ready: &Receiver<Vec<u16>>,
@@ -118,7 +119,7 @@ fn await_workers(
             }
             Err(RecvTimeoutError::Disconnected) => return Err(LoadError::Aborted),
         }
-        // What it died of is known when it is joined.
+        // `join` will return the worker's own error.
         if handles.iter().any(ScopedJoinHandle::is_finished) {
             return Err(LoadError::Aborted);
         }
@@ -145,7 +146,7 @@ fn how_far(elapsed: Nanos, progress: &[Arc<Progress>]) -> Event {
     }
 }
 
-/// Whether the warm-up is over: when every worker's latencies say so.
+/// Decides when the warm-up is over: when the latencies of every worker are steady.
 struct Steadiness {
     rules: Vec<Box<dyn Stop>>,
     ends: Vec<Option<Ended>>,
@@ -158,7 +159,7 @@ impl Steadiness {
         Self { rules, ends: vec![None; progress.len()], ended: None }
     }
 
-    /// How the warm-up ended, once, when it has.
+    /// Return how the warm-up ended, once, as soon as it has.
     fn look(&mut self, elapsed: Nanos, progress: &[Arc<Progress>]) -> Option<Ended> {
         if self.ended.is_some() {
             return None;

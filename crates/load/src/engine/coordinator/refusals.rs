@@ -1,20 +1,20 @@
-//! What a plan asks that its protocol cannot do, refused before anything is connected.
+//! Refuses options of a plan that its protocol does not support, before any connection is made.
 
 use hindmost_plan::{Batching, Plan, PlanError};
 
 use crate::protocol::Protocol;
 use crate::LoadError;
 
-/// Whether the protocol of `plan`, whose files are read, can do what it asks.
+/// Check that the protocol of `plan` supports its options. The plan's files must be loaded.
 ///
 /// # Errors
-/// [`LoadError::Plan`] with field and value: several servers where a request would wait for whichever has a place;
-/// batches where connections carry one request at a time, so that none would ever have two.
+/// [`LoadError::Plan`] with field and value. Several servers need a protocol whose requests need not wait for
+/// a free place. Batches need connections that carry more than one request at a time.
 pub fn check_protocol(plan: &Plan) -> Result<(), LoadError> {
     hindmost_wire::with_protocol!(plan.target.protocol, crate::protocol, check_protocol_as(plan))
 }
 
-/// The same where `P` is spoken, whatever the plan names.
+/// Check the same for the protocol `P`, whatever protocol the plan names.
 pub fn check_protocol_as<P: Protocol>(plan: &Plan) -> Result<(), LoadError> {
     let servers = plan.target.servers().len();
     if servers > 1 && (P::BOUNDED || P::LOSSY) {
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
     use crate::engine::tests::{open, plan};
 
-    /// Field and value.
+    /// Return the field and value that the check refuses.
     fn refused(changes: &Value) -> Option<(String, String)> {
         let mut plan = plan(2, &open(1_000), changes);
         plan.workload = plan.workload.opened().unwrap();

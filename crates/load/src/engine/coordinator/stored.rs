@@ -1,4 +1,4 @@
-//! Before and after the load: keys are stored and removed. Nothing here is timed.
+//! Stores all keys before the load and removes them afterwards. Nothing here is timed.
 
 use std::io::{self, ErrorKind};
 
@@ -14,24 +14,25 @@ use crate::transport::Stamped;
 use crate::workload::{Kind, Request, SizeLaw};
 use crate::LoadError;
 
-/// A server that answers nothing within this time is not one that can be measured.
+/// Give up on a server that sends no answer for this long.
 const PATIENCE: Nanos = Nanos::from_millis(5_000);
-/// Requests in flight on a connection: so many, or so many bytes, whatever is less.
+/// Limits on the requests in flight on a connection, in requests and in bytes.
 const AT_ONCE: u32 = 128;
 const BYTES_AT_ONCE: usize = 1 << 20;
-/// The same over TLS: one record. memcached (1.6.18, `-Z`) leaves what it has decrypted and not read until the next
-/// record comes, so that the last of several records would wait for ever.
+/// The limit in bytes over TLS: one record. memcached (1.6.18, `-Z`) does not process decrypted data it has
+/// not read until the next record arrives, so the last of several records would wait forever.
 const BYTES_OF_A_RECORD: usize = 8 * 1024;
-/// The same of datagrams, which a server that lags has room for, ...
+/// The limits for datagrams, which must fit into the socket buffer of a slow server.
 const DATAGRAMS_AT_ONCE: u32 = 16;
 const DATAGRAM_BYTES_AT_ONCE: usize = 1 << 16;
-/// ... and which are sent again after so long without an answer: what was done already is done once more, and its second
-/// answer is counted by nobody.
+/// Resend unanswered datagrams after this time. The server may process a request twice; the second answer is
+/// ignored.
 const AGAIN: Nanos = Nanos::from_millis(100);
-/// Connections of a worker that carry them: servers have fewer threads, and 64 MiB are enough to wait.
+/// Most connections that a worker uses at once: servers have fewer threads, and this bounds buffers to 64
+/// MiB.
 const LANES: usize = 64;
 
-/// What is done with every key.
+/// The operation to apply to every key.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Errand {
     Store,
@@ -54,18 +55,18 @@ impl Errand {
     }
 }
 
-/// One connection's requests in flight.
+/// The requests in flight on one connection.
 struct Lane {
     slot: u32,
     out: Vec<u8>,
     written: usize,
     awaited: u32,
     reader: Reader,
-    /// When it is all sent again, where it may be lost.
+    /// When to resend the batch, if datagrams may be lost.
     again: Nanos,
 }
 
-/// What became of a worker's share of the keys.
+/// Answers to a worker's share of the keys.
 #[derive(Clone, Copy, Default)]
 struct Told {
     answered: u32,
@@ -73,12 +74,12 @@ struct Told {
 }
 
 impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
-    /// Stores this worker's share of the keys over all its connections.
+    /// Store this worker's share of the keys over all its connections.
     pub fn store_all(&mut self, keys: &KeyValue, part: Part) -> Result<(), LoadError> {
         self.with_all_keys(keys, part, Errand::Store).map(|_| ())
     }
 
-    /// Removes this worker's share of the keys over all its connections; how many of them there were.
+    /// Remove this worker's share of the keys over all its connections. Return how many existed.
     pub fn remove_all(&mut self, keys: &KeyValue, part: Part) -> Result<u32, LoadError> {
         self.with_all_keys(keys, part, Errand::Remove)
     }
@@ -86,7 +87,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
     fn with_all_keys(&mut self, of: &KeyValue, part: Part, errand: Errand) -> Result<u32, LoadError> {
         let sizes = SizeLaw::new(&of.value_bytes);
         let (servers, shards) = (self.connections.servers(), self.schedule.shards.clone());
-        // Each worker takes every n-th key, and each server those that it keeps.
+        // Worker i of n handles keys i, i + n, ..., and each server gets the keys in its shard.
         let at = |server| {
             let share = (part.index..of.keys).step_by(part.of.max(1) as usize);
             let shards = &shards;
@@ -140,7 +141,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         Ok(told.hits)
     }
 
-    /// Puts the next requests on a connection that has none.
+    /// Put the next requests on a connection that has no requests in flight.
     fn next_batch(
         &mut self,
         lane: &mut Lane,
@@ -190,7 +191,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         }
     }
 
-    /// Reads what has come; how many answers, and how many of them were hits.
+    /// Read available answers. Return the number of answers and the number of hits among them.
     fn read_some(
         &mut self,
         lane: &mut Lane,
@@ -212,7 +213,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         told
     }
 
-    /// Counts the answers that end in `bytes`.
+    /// Count the answers completed by `bytes`.
     fn count(
         &mut self,
         lane: &mut Lane,

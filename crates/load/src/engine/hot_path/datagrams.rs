@@ -1,7 +1,7 @@
-//! Requests whose replies may never come: over UDP nobody sends anything again.
+//! Timeouts and losses of requests over UDP, which does not retransmit.
 //!
-//! A request without a reply has timed out, and its place is free again. A reply that comes later is counted as late,
-//! and answers nobody. Where the server's host says that nobody listens (ICMP), what was asked on that socket is lost.
+//! A request without a reply times out and frees its place. A later reply is only counted as late. If the
+//! server's host reports a closed port (ICMP port unreachable), all requests sent on that socket are lost.
 
 use hindmost_clock::{Clock, Nanos};
 
@@ -15,7 +15,7 @@ use crate::transport::{Stamped, DATAGRAM_LENGTH};
 use crate::LoadError;
 
 impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
-    /// Ends requests whose timeout has passed at `now`.
+    /// End requests that have timed out by `now`.
     pub(super) fn expire(&mut self, now: Nanos) -> Result<(), LoadError> {
         let before = now.saturating_sub(self.schedule.timeout).0;
         for slot in self.connections.slots() {
@@ -38,7 +38,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         Ok(())
     }
 
-    /// The host of the server says that nobody takes what was sent on `slot`.
+    /// Handle an ICMP port unreachable for `slot`: everything sent on it is lost.
     #[cold]
     pub(super) fn refuse(&mut self, slot: u32, now: Nanos) -> Result<(), LoadError> {
         self.tally.refused += 1;
@@ -74,10 +74,10 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
     }
 }
 
-/// What is said of a server that is gone.
-pub(super) const NOBODY_LISTENS: &str = "nobody listens there (ICMP port unreachable)";
+/// Failure text for a server whose port is closed.
+pub(super) const NOBODY_LISTENS: &str = "no process listens on this port (ICMP port unreachable)";
 
-/// Whole datagrams in `bytes`, which is what was put together and is not written.
+/// Count the whole datagrams in `bytes`, the unwritten part of an output buffer.
 fn unwritten(mut bytes: &[u8]) -> usize {
     let mut count = 0;
     while let Some(length) = bytes.first_chunk::<DATAGRAM_LENGTH>() {

@@ -1,4 +1,4 @@
-//! The loop itself, and how it moves through the phases.
+//! The event loop of a worker and its phases.
 
 use hindmost_clock::{Clock, Nanos};
 use hindmost_host::counters::{ThreadCounters, ThreadSpan};
@@ -13,18 +13,18 @@ use crate::record::Status;
 use crate::transport::Stamped;
 use crate::LoadError;
 
-/// A card's stamp that has not come this long after the reply is lost.
+/// A NIC's transmit stamp counts as lost this long after the reply.
 pub(super) const LOST_AFTER: Nanos = Nanos::from_millis(10);
 
 impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
-    /// The load, from its start, which must be known, to its last reply. Returns the thread's time and counters from
-    /// the start of the calibration on.
+    /// Run the load from its start, which must be known, to its last reply. Return the thread's CPU time and
+    /// counters since the start of the calibration.
     pub fn run(&mut self) -> Result<ThreadSpan, LoadError> {
         let start = self.control.timeline().start;
         self.tally.begin(start);
         self.schedule.begin(start);
         if self.turns.carried.is_some() {
-            // Each connection is made for the requests that it carries.
+            // Each connection is opened for the requests that it will carry.
             self.begin_turns();
         }
         let mut begun: Option<ThreadCounters> = None;
@@ -32,8 +32,8 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
             let now = self.clock.now();
             self.follow_timeline();
             if begun.is_none() && now >= self.schedule.timeline.calibrate {
-                // Reads a small file, some 30 us once. It delays requests of the calibration, which
-                // are not recorded, and that is why it is not read when the measurement starts.
+                // Reading a small file takes about 30 µs. It delays only requests of the calibration, which
+                // are not recorded; that is why it does not happen at the start of the measurement.
                 begun = Some(ThreadCounters::read_self());
                 self.tally.busy_ns = 0;
                 self.stamping.time_of_day = TimeOfDay::new(self.clock.realtime_ahead());
@@ -57,8 +57,8 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         Ok(begun.map(|begun| ThreadCounters::read_self().since(&begun)).unwrap_or_default())
     }
 
-    /// One turn of the loop: what is due is sent before replies are looked at, and again after each
-    /// connection's replies, so that a send never waits for more than one read.
+    /// Run one iteration of the loop. Scheduled requests are sent before replies are read, and again after
+    /// the replies of each connection, so a send waits for at most one read.
     fn round(&mut self, now: Nanos) -> Result<(), LoadError> {
         if self.schedule.next_due.min(self.batches.next) > now {
             self.stages.rest(now);
@@ -72,7 +72,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
             }
         }
         if self.connections.open() == 0 {
-            // Here as well, because an attempt to connect that hangs is no event.
+            // Checked here too, because a connection attempt that hangs causes no event.
             self.check_gone(now)?;
         }
         if now >= self.connections.retry_at {
@@ -106,7 +106,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         Ok(())
     }
 
-    /// Looks for replies, asleep if pacing allows it and nothing is due; returns how long it slept.
+    /// Wait for replies. Sleep if pacing allows it and no request is due. Return the time slept.
     fn wait(&mut self, now: Nanos) -> Result<Nanos, LoadError> {
         let timeout = pace::sleep(self.pacing, now, self.next_wake());
         let expected = self.schedule.outstanding > 0 || !self.connections.all_open();
@@ -124,8 +124,8 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
     }
 
     fn next_wake(&self) -> Nanos {
-        // In the closed loop a due request cannot go out before a connection is free, and the reply
-        // that frees one wakes us.
+        // In the closed loop a scheduled request needs a free connection, and the reply that frees one wakes
+        // the worker.
         let blocked = self.schedule.closed && !self.connections.any_usable();
         let due = if blocked { Nanos::MAX } else { self.schedule.next_due };
         due.min(self.batches.next).min(self.connections.retry_at).min(self.turns.part_by())
@@ -138,7 +138,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         }
     }
 
-    /// The load is over and what was due could not even be sent within the timeout.
+    /// Count the scheduled requests that could not be sent within the timeout after the load's end.
     fn give_up_sending(&mut self) {
         while self.schedule.next_due < self.schedule.timeline.end {
             self.unsent();
@@ -146,8 +146,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         }
     }
 
-    /// Waits for the outstanding replies, at most for the timeout; what is still missing then has
-    /// timed out.
+    /// Wait for outstanding replies until the timeout, then record the missing ones as timeouts.
     fn take_the_last_replies(&mut self) -> Result<(), LoadError> {
         let until = self.schedule.last_reply_by(self.clock.now());
         self.schedule.end();
@@ -170,7 +169,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         Ok(())
     }
 
-    /// Waits for the transmit stamps that a card has not delivered yet.
+    /// Wait for the transmit stamps that the NIC has not delivered yet.
     fn take_the_last_stamps(&mut self) -> Result<(), LoadError> {
         let until = self.clock.now() + LOST_AFTER;
         while self.connections.all().iter().any(|connection| connection.stamps.waits()) {

@@ -1,4 +1,4 @@
-//! What is said on connections that we close.
+//! Protocol-level goodbye messages on connections that we close.
 
 use hindmost_clock::Clock;
 
@@ -8,8 +8,8 @@ use crate::protocol::Protocol;
 use crate::transport::Stamped;
 
 impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
-    /// The load is over: says goodbye in the protocol's words where nothing is asked any more. Nobody waits for what
-    /// the server makes of it, nor minds if it has gone first.
+    /// Send the protocol's goodbye on idle connections after the load. Errors are ignored: the server may
+    /// have closed the connection already.
     #[cold]
     pub fn say_goodbye(&mut self) {
         for slot in self.connections.slots() {
@@ -17,7 +17,8 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
                 continue;
             }
             let Connection { session, out, .. } = &mut self.connections[slot];
-            // Behind a request of which only some was written it would be read as the rest of that.
+            // After a partially written request, the server would read the goodbye as the rest of that
+            // request.
             if out.is_empty() && self.codec.farewell(session, out) && !out.is_empty() {
                 let _gone_first = self.transport.write(slot, out);
             }

@@ -1,7 +1,7 @@
-//! What happens between a request's due time and its record: the loop of a worker.
+//! The hot path: everything between a request's scheduled time and its record.
 //!
-//! Nothing here allocates, locks or prints between the first request and the last. The clock is read once a turn of
-//! the loop, before and after each write call, and after each read.
+//! Nothing here allocates, locks or prints between the first request and the last. The clock is read once per
+//! iteration of the event loop, before and after each write call, and after each read.
 
 mod datagrams;
 mod event_loop;

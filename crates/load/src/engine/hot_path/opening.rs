@@ -1,4 +1,5 @@
-//! From an attempt to connect to a connection that can carry requests: the handshake, and what the protocol says first.
+//! The steps from a connection attempt to a usable connection: TCP and TLS handshakes and the protocol's
+//! opening.
 
 use std::io::{self, ErrorKind};
 
@@ -10,19 +11,19 @@ use crate::protocol::Protocol;
 use crate::transport::{Ready, Stamped};
 use crate::LoadError;
 
-/// How far an attempt to connect is.
+/// State of a connection attempt.
 #[derive(Debug)]
 pub enum Attempt {
-    /// It goes on.
+    /// The attempt continues.
     UnderWay,
-    /// The connection can carry requests, and is still to be made usable.
+    /// The connection is open but not yet marked as usable.
     Open,
-    /// It came to nothing; a `Refusal` in it is the server's word.
+    /// The attempt failed. A `Refusal` inside the error carries the server's message.
     Failed(io::Error),
 }
 
 impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
-    /// Something came of the attempt to connect `ready.slot`.
+    /// Continue the connection attempt of `ready.slot` after an event.
     pub fn go_on_connecting(&mut self, ready: Ready) -> Result<Attempt, LoadError> {
         let slot = ready.slot;
         let opened = match self.connections[slot].state {
@@ -51,7 +52,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         Ok(Attempt::Open)
     }
 
-    /// An open connection can be given requests: once, or as often as it takes them in the closed loop.
+    /// Mark an open connection as usable. In the closed loop, mark it once for each request it can carry.
     pub fn join(&mut self, slot: u32) {
         let connection = &self.connections[slot];
         let most = connection.most.min(self.codec.in_flight(&connection.session));
@@ -61,7 +62,8 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         }
     }
 
-    /// Connected, or one step further in the handshake behind it. Says what of the bytes just read is left for replies, if the connection is open by that.
+    /// Handle a completed TCP connect or the next step of the TLS handshake. If the connection is now open,
+    /// return the range of `scratch` that holds replies.
     fn finish_connecting(&mut self, ready: Ready) -> io::Result<Option<std::ops::Range<usize>>> {
         let slot = ready.slot;
         let result = self.transport.connected(slot);
@@ -76,7 +78,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
             other => other?,
         }
         if first && !ready.writable {
-            // Hung up without an error: whoever was there is gone again.
+            // The peer hung up without an error.
             return Err(ErrorKind::ConnectionReset.into());
         }
         if let Some(handshake) = self.transport.secured(slot) {
@@ -92,7 +94,8 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         Ok(usable.then_some(0..0))
     }
 
-    /// The opening goes on with what has come; as [`Worker::finish_connecting`].
+    /// Continue the protocol's opening with the bytes that arrived. Returns the same as
+    /// [`Worker::finish_connecting`].
     fn go_on_opening(&mut self, ready: Ready) -> io::Result<Option<std::ops::Range<usize>>> {
         let slot = ready.slot;
         if ready.writable {
@@ -117,7 +120,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         Ok(taken.map(|taken| taken..n))
     }
 
-    /// Writes what there is to say, as far as the kernel takes it.
+    /// Write pending bytes of the opening, as far as the kernel accepts them.
     fn say_first(&mut self, slot: u32) -> io::Result<()> {
         let connection = &mut self.connections[slot];
         while connection.written < connection.out.len() {

@@ -3,15 +3,15 @@
 use hindmost_clock::Nanos;
 use hindmost_plan::Pacing;
 
-/// A sleeping worker wakes this long before its due time and spins the rest. Measured here, a sleep
-/// in `epoll_pwait2` with a timer slack of 1 ns ends some 10 us late at p50 and 60 us at p99; a
-/// longer margin would turn rates of some ten thousand a second into pure spinning.
+/// A sleeping worker wakes this long before its scheduled time and spins for the rest. With a timer slack of
+/// 1 ns, we measured that a sleep in `epoll_pwait2` ends 10 µs late at p50 and 60 µs late at p99. A longer
+/// margin would make workers spin all the time at rates of 10,000/s.
 const MARGIN: Nanos = Nanos::from_micros(30);
 
-/// The longest sleep: what the coordinator sets is read once a turn of the loop.
+/// The longest sleep: the coordinator's settings are read once per iteration of the loop.
 const LONGEST: Nanos = Nanos::from_millis(20);
 
-/// How long to wait for replies at `now`, when the next thing to do is due at `next`.
+/// Return how long to wait for replies at `now`, if the next action is due at `next`.
 #[inline]
 pub fn sleep(pacing: Pacing, now: Nanos, next: Nanos) -> Nanos {
     match pacing {

@@ -1,5 +1,5 @@
-//! Connections that take only so many requests at once. What is due beyond waits here, not in the server's socket,
-//! and latency counts from when it was due.
+//! Connections with a limit on requests in flight. Requests beyond the limit wait in the client, not in the
+//! server's socket, and their latency starts at their scheduled time.
 
 use hindmost_clock::{Clock, Nanos};
 
@@ -12,7 +12,7 @@ use crate::workload::Request;
 use crate::LoadError;
 
 impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
-    /// The due request goes on another connection than `slot`, which has no room, or waits.
+    /// Put the scheduled request on a connection other than `slot`, which is full, or queue it.
     #[cold]
     pub(super) fn put_elsewhere(&mut self, mut slot: Option<u32>, now: Nanos) {
         while let Some(full) = slot {
@@ -20,7 +20,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
                 return self.put_on(full, now);
             }
             if !self.connections[full].is_full(&self.codec) {
-                // It is bytes that it has no room for: the server does not read.
+                // The connection lacks buffer space: the server does not read.
                 return self.unsent();
             }
             if self.schedule.closed {
@@ -41,7 +41,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         self.backlog.wait(Waiting { request, due_ns, sent_ns: pending.sent_ns, resends: 0, stamped: false });
     }
 
-    /// `slot` may have places again: for those that wait, and then for what is due.
+    /// Give free places on `slot` to waiting requests, then make it available for scheduled ones.
     #[cold]
     pub(super) fn fill(&mut self, slot: u32, now: Nanos) -> Result<(), LoadError> {
         if self.turns.on || !self.connections.is_open(slot) {
@@ -76,7 +76,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         connection.measured += u32::from(due_ns >= self.schedule.timeline.measure.0);
     }
 
-    /// After a read: says what the codec wants said, and takes leave of a server that takes no more requests here.
+    /// After a read: write what the codec needs to answer, and close the connection if the server is leaving.
     pub(super) fn attend(&mut self, slot: u32, now: Nanos) -> Result<(), LoadError> {
         let connection = &mut self.connections[slot];
         let leaves = self.codec.leaves(&connection.session);

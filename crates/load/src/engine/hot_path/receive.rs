@@ -1,4 +1,4 @@
-//! The receiving half of the loop.
+//! The receiving half of the event loop.
 
 use std::io::ErrorKind;
 
@@ -15,17 +15,17 @@ use crate::workload::Kind;
 use crate::LoadError;
 
 impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
-    /// Serves one ready connection; returns a fresh reading of the clock.
+    /// Serve one ready connection. Return a fresh clock reading.
     #[inline]
     pub(super) fn serve(&mut self, ready: Ready) -> Result<Nanos, LoadError> {
         let slot = ready.slot;
         match self.connections[slot].state {
             State::Open | State::Parting => {}
             State::Connecting | State::Opening => return self.connecting(ready),
-            // Lost to an earlier event of this round.
+            // An earlier event of this iteration lost the connection.
             State::Down => return Ok(self.clock.now()),
         }
-        // An error that is no stamp comes back from the next read.
+        // A socket error other than a stamp is returned by the next read.
         let failed = ready.stamped && !self.take_sent(slot);
         if ready.writable {
             let now = self.clock.now();
@@ -37,7 +37,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         Ok(self.clock.now())
     }
 
-    /// One read, and every whole reply in it. All of them are done when the read returns.
+    /// Read once and handle every complete reply. All of them complete when the read returns.
     pub fn receive(&mut self, slot: u32) -> Result<Nanos, LoadError> {
         let (mut last, mut peeked) = (Stamp::default(), false);
         let got = match self.awaits_stamp(slot) {
@@ -59,13 +59,13 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         self.away.called(now);
         match got {
             Ok(0) => self.ended(slot, now)?,
-            // Nothing was asked that they could answer.
+            // Bytes on a closing connection answer no request.
             Ok(_) if self.connections[slot].state == State::Parting => {}
             Ok(n) => {
                 self.stamping.arrived = Arrived { last, untaken: if peeked { n } else { 0 } };
                 self.connections[slot].reply_bytes += n as u64;
                 self.sockets.largest_read = self.sockets.largest_read.max(n);
-                // The scratch is lent out so that replies can be parsed while records are made.
+                // The scratch buffer is moved out so that replies can be parsed while requests are recorded.
                 let scratch = std::mem::take(&mut self.scratch);
                 let result = self.take_replies(slot, &scratch[..n], now);
                 self.scratch = scratch;
@@ -106,7 +106,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
             let piece = if P::LOSSY { datagram(bytes) } else { bytes };
             let reply = match reader.next(&self.codec, session, kind, piece, error) {
                 Ok(Some(reply)) => reply,
-                // An error that closes the connection may be all that it says.
+                // The server may send nothing but an error before it closes the connection.
                 Ok(None) if idle && reader.is_in_reply() => return self.break_off(slot, now),
                 Ok(None) if piece.len() < bytes.len() => {
                     bytes = &bytes[piece.len()..];
@@ -126,7 +126,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
             };
             let unasked = if P::TAGGED { !tags.was_given(reply.tag) } else { pending.is_empty() };
             if P::LOSSY && unasked {
-                // A datagram for whoever had this port before.
+                // A datagram for a previous owner of this local port.
                 self.tally.late += 1;
                 bytes = &bytes[reply.taken..];
                 continue;
@@ -148,7 +148,8 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         Ok(())
     }
 
-    /// The oldest request of `slot`, or the one with the reply's tag, is answered; `left` bytes read so far lie behind its reply.
+    /// Record the answer to the oldest request of `slot`, or to the request with the reply's tag. `left` is
+    /// the number of bytes read but not parsed yet.
     #[inline]
     pub(super) fn reply(&mut self, slot: u32, reply: Reply, now: Nanos, left: usize) {
         let connection = &mut self.connections[slot];
@@ -192,7 +193,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
     }
 }
 
-/// The first datagram of `bytes`, with its length in front.
+/// Return the first datagram of `bytes`, including its length prefix.
 fn datagram(bytes: &[u8]) -> &[u8] {
     let Some(length) = bytes.first_chunk::<DATAGRAM_LENGTH>() else { return bytes };
     bytes.get(..DATAGRAM_LENGTH + usize::from(u16::from_be_bytes(*length))).unwrap_or(bytes)

@@ -1,4 +1,4 @@
-//! Connections that break during the load, and are made again.
+//! Connections that break during the load and are reopened.
 
 use std::io::{self, ErrorKind};
 
@@ -16,7 +16,7 @@ use crate::transport::{Ready, Stamped};
 use crate::LoadError;
 
 impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
-    /// An attempt to connect during the load goes on, or ends.
+    /// Continue a connection attempt during the load.
     #[cold]
     pub(super) fn connecting(&mut self, ready: Ready) -> Result<Nanos, LoadError> {
         let (slot, now) = (ready.slot, self.clock.now());
@@ -40,7 +40,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         Ok(now)
     }
 
-    /// An attempt to connect has failed, and is made again later.
+    /// Record a failed connection attempt. The worker tries again later.
     #[cold]
     pub(super) fn refused(&mut self, slot: u32, error: io::Error, now: Nanos) -> Result<(), LoadError> {
         let kind = error.kind();
@@ -57,15 +57,15 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         self.check_gone(now)
     }
 
-    /// What decides whether the attempt of `slot` belongs to the measurement: when the request was due for which it was
-    /// made, or else when it was made.
+    /// Return the time that decides whether the attempt of `slot` belongs to the measurement: the scheduled
+    /// time of the request that needs the connection, or else the time of the attempt.
     pub(super) fn tried_for(&self, slot: u32) -> u64 {
         let connection = &self.connections[slot];
         let request = connection.pending.front().filter(|_| self.turns.on);
         request.map_or(connection.tried.0, |pending| pending.due_ns)
     }
 
-    /// Without a local port left, it is not the server that keeps requests waiting.
+    /// Fail when no local port is left: the delay would be ours, not the server's.
     fn check_ports(&self, error: ErrorKind, now: Nanos) -> Result<(), LoadError> {
         if error != ErrorKind::AddrNotAvailable || (self.connections.open() > 0 && !self.turns.on) {
             return Ok(());
@@ -74,7 +74,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         Err(LoadError::PortsUsedUp { made, after_s: self.schedule.elapsed_s(now) })
     }
 
-    /// The server has closed the connection. That makes a reply whole which did not state its length.
+    /// Handle a connection closed by the server. The close completes a reply without a stated length.
     #[cold]
     pub(super) fn ended(&mut self, slot: u32, now: Nanos) -> Result<(), LoadError> {
         const REASON: &str = "the server closed the connection";
@@ -88,7 +88,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         self.lose(slot, now, REASON.into())
     }
 
-    /// A connection broke: its requests are lost, but for those of which the server had said that it leaves them alone.
+    /// Handle a broken connection: its requests are lost, except those the server said it did not process.
     #[cold]
     pub(super) fn lose(&mut self, slot: u32, now: Nanos, reason: Failure) -> Result<(), LoadError> {
         self.end_batch(slot, now);
@@ -99,8 +99,8 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         self.disconnect(slot, now, reason)
     }
 
-    /// The server sent on `slot` what answers no request, or is no reply in the protocol: what follows means nothing.
-    /// The request that it would have answered has failed. The connection is closed and made again.
+    /// Handle bytes that answer no request or are no valid reply: nothing after them can be interpreted. The
+    /// request they would have answered fails. The connection is closed and reopened.
     #[cold]
     pub(super) fn break_off(&mut self, slot: u32, now: Nanos) -> Result<(), LoadError> {
         self.tally.unreadable += 1;
@@ -113,11 +113,11 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         } else {
             self.lose_requests(slot);
         }
-        self.close(slot, now, "the server sent what is no reply".into());
+        self.close(slot, now, "the server sent something other than a reply".into());
         self.check_gone(now)
     }
 
-    /// What is pending on `slot` is lost, but for what the server said that it leaves alone.
+    /// Lose the pending requests of `slot`, except those the server said it did not process.
     fn lose_requests(&mut self, slot: u32) {
         let Connection { pending, tags, session, .. } = &self.connections[slot];
         let left_alone = self.codec.leaves(session).map_or(0, |below| tags.at_or_above(below));
@@ -128,18 +128,18 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         self.leave_unanswered(slot);
     }
 
-    /// A request that will have no answer.
+    /// Record a request that will get no answer.
     pub(super) fn drop_lost(&mut self, slot: u32, pending: Pending) {
         self.schedule.outstanding -= 1;
         self.tally.lost += 1;
         self.end(slot, pending, Ending::unanswered(Status::Lost));
     }
 
-    /// Closes a connection, to be made again; what is pending on it stays.
+    /// Close a connection and schedule a new attempt. Its pending requests are kept.
     pub(super) fn disconnect(&mut self, slot: u32, now: Nanos, reason: Failure) -> Result<(), LoadError> {
         self.tally.closings += u64::from(self.turns.carried.is_none());
         let slots = self.connections.all().len();
-        // Of several servers, it need not be all that close.
+        // With several servers, others may keep their connections open.
         let one = self.connections.servers() == 1;
         let begins = P::MAY_CLOSE && one && !self.turns.on && self.tally.closes_each(slots);
         self.close(slot, now, reason);
@@ -158,7 +158,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         self.connections.closed(slot, now, pause, reason);
     }
 
-    /// Tries all broken connections again.
+    /// Retry all broken connections.
     #[cold]
     pub(super) fn retry(&mut self, now: Nanos) -> Result<(), LoadError> {
         self.connections.retry_at = Nanos::MAX;
@@ -180,12 +180,12 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         self.check_gone(now)
     }
 
-    /// Without any connection for too long, the server is gone.
+    /// Fail if there has been no connection for too long: the server is gone.
     pub(super) fn check_gone(&mut self, now: Nanos) -> Result<(), LoadError> {
         self.connections.gone_since(now, self.turns.on).map_or(Ok(()), |since| Err(self.gone(since)))
     }
 
-    /// At the end of the load, a server that refuses every connection is gone, too.
+    /// Fail if a server refuses every connection at the end of the load.
     pub(super) fn check_refused(&mut self) -> Result<(), LoadError> {
         if let Some(since) = self.tally.refused_since {
             self.connections.note_failure(NOBODY_LISTENS);

@@ -1,14 +1,16 @@
-//! Connections that the server says it closes (HTTP's `Connection: close`), and what had been asked on them
-//! behind the reply that said so.
+//! Connections that the server announces it will close (HTTP's `Connection: close`), and requests pipelined
+//! behind the announcing reply.
 //!
-//! The server has not worked on those requests and will not: it "MUST NOT process any further requests received on
-//! that connection" (RFC 9112, 9.6), and a client "SHOULD retry" what it had pipelined (9.3.2). So they are sent
-//! again on the connection that takes its place. They stay due when they were due and sent when they were first
-//! sent: whoever asked has waited since. The kernel stamps them no more, since they have no one way, and a capture
-//! finds no one place for them. What must not be made twice (POST) is lost, and counted so, but in HTTP/2, whose
-//! farewell names the last request that the server has looked at (RFC 9113, 6.8). A connection that breaks without a
-//! word loses its requests; so does one on which a request was cut off time after time, since a server that never comes
-//! to it would be asked for ever. A server may refuse single requests, too, and keep the connection.
+//! The server will not process those requests: it "MUST NOT process any further requests received on that
+//! connection" (RFC 9112, 9.6), and a client "SHOULD retry" what it had pipelined (9.3.2). So they are resent
+//! on the replacement connection. They keep their scheduled time and their first send time, because the user
+//! has waited since then. They get no kernel stamps and no position in a packet capture, because they were
+//! sent twice.
+//!
+//! Requests that must not be repeated (POST) are counted as lost. HTTP/2 is an exception: its GOAWAY names
+//! the last request the server processed (RFC 9113, 6.8). A connection that breaks without notice loses its
+//! requests. A request is also lost after too many resends, since a server may never reach it. A server may
+//! also refuse single requests and keep the connection.
 
 use hindmost_clock::{Clock, Nanos};
 
@@ -21,13 +23,13 @@ use crate::transport::Stamped;
 use crate::workload::Request;
 use crate::LoadError;
 
-/// A request is sent again so often, and then is lost. A server that closes after 50 replies, as careful ones do, comes
-/// to whatever has up to 400 ahead of it on its connection.
+/// Resends of a request before it counts as lost. A server that closes after 50 replies, as cautious ones do,
+/// reaches a request with up to 400 others ahead of it on its connection.
 pub(super) const MOST_RESENDS: u8 = 8;
 
 impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
-    /// The server closes `slot` after the reply that was just taken.
-    // Cold for servers that keep connections: where they do not, connecting costs far more.
+    /// Handle the server's notice that it closes `slot` after the reply just read.
+    // Marked cold for servers that keep connections open. For others, connecting costs far more.
     #[cold]
     pub(super) fn part(&mut self, slot: u32, now: Nanos) -> Result<(), LoadError> {
         self.end_batch(slot, now);
@@ -40,7 +42,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         self.disconnect(slot, now, "the server closes the connection after this reply".into())
     }
 
-    /// What is pending on `slot` will have no answer there, and is to be sent again.
+    /// Mark the pending requests of `slot`, which will get no answer there, for resending.
     pub(super) fn leave_unanswered(&mut self, slot: u32) {
         let behind = self.connections[slot].pending.len();
         if self.codec.leaves(&self.connections[slot].session).is_some() {
@@ -55,7 +57,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
                 self.drop_lost(slot, pending);
             }
         }
-        // The oldest were sent most often. They have been closed upon too often already, and go.
+        // The oldest requests were resent most often. Those beyond the limit are lost.
         while self.connections[slot].pending.front().is_some_and(|pending| pending.resends > MOST_RESENDS) {
             let Some(pending) = self.connections[slot].pending.pop_front() else { break };
             self.drop_lost(slot, pending);
@@ -65,11 +67,12 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         }
     }
 
-    /// The server refuses the request with that tag (HTTP/2's `REFUSED_STREAM`): it has not worked on it, and it "can be
-    /// safely retried" whatever it asks (RFC 9113, 8.7). It is asked once more, as soon as a connection has a place, due
-    /// when it was due and sent when it was first sent. Not more often, as gRPC's transparent retries (grpc.io, A6): a
-    /// server that refuses since it is overloaded would get more the less it can do. The second refusal is its reply,
-    /// and `false` is said of it.
+    /// Resend a request that the server refused (HTTP/2's `REFUSED_STREAM`). The server has not processed it,
+    /// so it "can be safely retried" whatever it asks (RFC 9113, 8.7). It is resent once, as soon as a
+    /// connection has a free place, and keeps its scheduled and first send times.
+    ///
+    /// A single resend follows gRPC's transparent retries (grpc.io, A6): more would add load to an overloaded
+    /// server. The second refusal counts as the reply; the function then returns `false`.
     #[cold]
     pub(super) fn ask_refused_again(&mut self, slot: u32, tag: u32) -> bool {
         self.tally.refused_streams += 1;
@@ -88,14 +91,14 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
             self.tally.resent += 1;
             self.turns.wait_again(self.connections.endpoint(slot), Pending { resends, ..pending });
         } else {
-            // Refused are requests whose bytes follow from their number.
+            // Only requests whose bytes follow from their number can be refused.
             let request = Request { kind, item, value_bytes: 0 };
             self.backlog.wait_again(Waiting { request, due_ns, sent_ns, resends, stamped });
         }
         true
     }
 
-    /// Sends what was left unanswered when `slot` was closed; it is connected anew.
+    /// Resend the unanswered requests of `slot` after it was reconnected.
     #[cold]
     pub(super) fn send_again(&mut self, slot: u32, now: Nanos) -> Result<(), LoadError> {
         let connection = &mut self.connections[slot];
@@ -104,13 +107,13 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
             if connection.out.len() + self.largest_request > connection.out.capacity() {
                 break;
             }
-            // Servers announce this in HTTP, whose requests follow from their number.
+            // Only HTTP servers announce a close, and an HTTP request's bytes follow from its number.
             let request = Request { kind: pending.kind, item: pending.item, value_bytes: 0 };
             connection.ask(&self.codec, request);
             fitting += 1;
         }
         self.tally.resent += fitting as u64;
-        // More than a buffer holds were not waiting but for a server that had stopped.
+        // Requests beyond one buffer can only have piled up behind a stopped server.
         while self.connections[slot].pending.len() > fitting {
             let Some(pending) = self.connections[slot].pending.pop_back() else { break };
             self.drop_lost(slot, pending);

@@ -1,4 +1,4 @@
-//! The sending half of the loop.
+//! The sending half of the event loop.
 
 use std::io::ErrorKind;
 
@@ -13,12 +13,12 @@ use crate::transport::Stamped;
 use crate::workload::Request;
 use crate::LoadError;
 
-/// Requests put together before their write calls. When the loop is on time there is one; after a
-/// stall, requests that share a connection share a write.
+/// Most requests encoded before their write calls. A loop that is on time encodes one; after a stall,
+/// requests on the same connection share a write.
 const BATCH: usize = 64;
 
 impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
-    /// Sends everything due at `now`, and batches that leave by then; says whether there was anything.
+    /// Send all requests and batches scheduled by `now`. Return whether there were any.
     #[inline]
     pub(super) fn send_due(&mut self, now: Nanos) -> Result<bool, LoadError> {
         if self.schedule.next_due.min(self.batches.next) > now
@@ -29,11 +29,12 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         self.send_batch(now)
     }
 
-    /// One batch only: when the worker lags, replies have to be taken between batches, or the lag
-    /// would be counted as the server's.
+    /// Send at most one batch. If the worker lags, it must read replies between batches, or its lag would
+    /// count as the server's latency.
     fn send_batch(&mut self, now: Nanos) -> Result<bool, LoadError> {
         if self.schedule.timeline.measure == Nanos::MAX {
-            // A worker that stood still in the midst of a round may have missed its beginning.
+            // A worker interrupted in the middle of an iteration may have missed the start of the
+            // measurement.
             self.follow_timeline();
         }
         let mut taken = 0;
@@ -45,7 +46,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
             taken += 1;
         }
         while let Some(slot) = self.batches.leave(now) {
-            // One of a connection that has just been lost is empty.
+            // The batch of a connection just lost is empty.
             if self.connections[slot].fresh > 0 {
                 self.connections.unwritten.push(slot);
                 taken += 1;
@@ -55,7 +56,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         Ok(taken > 0)
     }
 
-    /// Puts the due request on a connection. In the closed loop, `false` when none is free.
+    /// Put the scheduled request on a connection. In the closed loop, return `false` if none is free.
     #[inline]
     fn take(&mut self, now: Nanos) -> bool {
         let slot = if self.schedule.closed {
@@ -63,7 +64,8 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
                 return false;
             }
             let Some(slot) = self.connections.take_free() else { return false };
-            // In the closed loop a request is due when its connection is free: there is no slip.
+            // In the closed loop a request is scheduled when its connection is free, so there is no send
+            // delay.
             self.schedule.next_due = now;
             Some(slot)
         } else if self.schedule.is_full() {
@@ -89,7 +91,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         !(P::BOUNDED && connection.is_full(&self.codec)) && connection.make_room(self.largest_request)
     }
 
-    /// Puts the due request on `slot`, which has room.
+    /// Put the scheduled request on `slot`, which has room.
     #[inline]
     pub(super) fn put_on(&mut self, slot: u32, now: Nanos) {
         let stamped = self.is_stamped(slot);
@@ -118,11 +120,11 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         self.schedule.outstanding += 1;
     }
 
-    /// Hands over what was put together. In the open loop each connection has a write call of its own and
-    /// its own stamp just before it. On a connection whose buffer in the kernel is full, the stamp is that
-    /// of the call that would have been made: the server keeps the request waiting from then on, not the
-    /// instrument. In the closed loop, which is asked for as many requests as there can be, one call takes
-    /// all where the transport can do that.
+    /// Write the encoded requests. In the open loop each connection has its own write call and its own send
+    /// time, read just before the call. If a connection's socket buffer is full, the send time is that of the
+    /// call that would have been made: from then on the server delays the request, not the instrument. In the
+    /// closed loop, which maximises throughput, one call writes for all connections if the transport supports
+    /// it.
     fn flush_unwritten(&mut self) -> Result<(), LoadError> {
         let mut unwritten = std::mem::take(&mut self.connections.unwritten);
         if self.transport.queues() && self.schedule.closed && unwritten.len() > 1 {
@@ -146,9 +148,9 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         Ok(())
     }
 
-    /// One call for all of `slots` but those with a request that is to be stamped, which have one each. The
-    /// kernel takes them one after another and as long over each, so the stamps are spread evenly over the
-    /// call.
+    /// Write for all of `slots` in one call, except for connections with a request to be stamped, which have
+    /// their own calls. The kernel handles connections one after another in about equal time, so the send
+    /// times are spread evenly over the call.
     fn flush_together(&mut self, slots: &[u32]) -> Result<(), LoadError> {
         let mut left = slots.len() as u64;
         for &slot in slots {
@@ -177,12 +179,12 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         Ok(())
     }
 
-    /// The fresh requests of `slot` were handed over at `now`.
+    /// Record that the fresh requests of `slot` were handed over at `now`.
     #[inline]
     fn stamp_sent(&mut self, slot: u32, now: Nanos) {
         let connection = &mut self.connections[slot];
         let fresh = std::mem::take(&mut connection.fresh);
-        // None are left of a connection that has just been lost.
+        // A connection that was just lost has no fresh requests.
         let from = connection.pending.len().saturating_sub(fresh);
         self.tally.sent += fresh as u64;
         if let Some(first) = connection.pending.get(from) {
@@ -201,8 +203,8 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         }
     }
 
-    /// Requests of `slot` that wait for their batch end with its connection, or are sent again on another: as those
-    /// without a batch, they count as handed over.
+    /// Record the requests of `slot` that wait for their batch as handed over, when its connection ends or
+    /// they are resent on another one.
     #[inline]
     pub(super) fn end_batch(&mut self, slot: u32, now: Nanos) {
         if self.batches.are_on() && self.connections[slot].fresh > 0 {
@@ -210,7 +212,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         }
     }
 
-    /// The same of one that is on no connection yet.
+    /// Record a request as handed over that has no connection yet.
     pub(super) fn stamp_alone(&mut self, pending: &mut Pending, now: Nanos) {
         self.tally.sent += 1;
         let (closed, due) = (self.schedule.closed, Nanos(pending.due_ns));
@@ -222,8 +224,8 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         self.transport.submit().map_err(LoadError::system("io_uring_enter failed"))
     }
 
-    /// Writes what `slot` has to write, as far as the kernel takes it. A connection that is blocked is
-    /// written to when the kernel says that it has room again.
+    /// Write pending bytes of `slot`, as far as the kernel accepts them. A blocked connection continues when
+    /// the kernel reports free space.
     pub(super) fn flush(&mut self, slot: u32, now: Nanos) -> Result<(), LoadError> {
         if self.connections[slot].blocked || self.write_out(slot, now)? {
             return Ok(());
@@ -233,7 +235,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         self.transport.watch_writes(slot, true).map_err(LoadError::system("epoll_ctl failed"))
     }
 
-    /// The kernel has room again for the bytes of `slot`.
+    /// Continue writing on `slot` after the kernel reported free space.
     #[cold]
     pub(super) fn unblock(&mut self, slot: u32, now: Nanos) -> Result<(), LoadError> {
         if !self.connections[slot].blocked || !self.write_out(slot, now)? || !self.connections.is_open(slot) {
@@ -244,7 +246,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         self.transport.watch_writes(slot, false).map_err(LoadError::system("epoll_ctl failed"))
     }
 
-    /// Writes until nothing is left, or the kernel takes no more; says whether nothing is.
+    /// Write until nothing is left or the kernel accepts no more. Return whether nothing is left.
     fn write_out(&mut self, slot: u32, now: Nanos) -> Result<bool, LoadError> {
         while self.write_once(slot, now)? {
             if self.connections[slot].tail == 0 || !self.connections[slot].refill(&self.codec) {
@@ -254,7 +256,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         Ok(false)
     }
 
-    /// One write call; says whether nothing is left of what was put together.
+    /// Make one write call. Return whether all encoded bytes are written.
     fn write_once(&mut self, slot: u32, now: Nanos) -> Result<bool, LoadError> {
         let connection = &mut self.connections[slot];
         let bytes = &connection.out[connection.written..];
@@ -272,12 +274,12 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
             }
             Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
             Err(e) if P::LOSSY && e.kind() == ErrorKind::ConnectionRefused => {
-                // That is said of what was sent before; this was not, and is tried again.
+                // The error concerns earlier datagrams. This one was not sent, and is tried again.
                 self.refuse(slot, now)?;
                 return Ok(false);
             }
             Err(e) => {
-                // Replies that came before it broke count, and may have announced it.
+                // Replies received before the break count, and may have announced it.
                 self.stamp_sent(slot, now);
                 self.receive(slot)?;
                 if self.connections.is_open(slot) {
@@ -297,12 +299,12 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         Ok(all)
     }
 
-    /// The due request cannot be sent: no connection, or no room to keep track of it.
+    /// Record that the scheduled request cannot be sent: no connection is open, or the request table is full.
     pub(super) fn unsent(&mut self) {
         self.end_due(Status::Unsent);
     }
 
-    /// The due request was for one of several servers, which is down: it is lost, and goes to no other.
+    /// Record the scheduled request as lost because its server is down. It is not sent to another server.
     #[cold]
     pub(super) fn unserved(&mut self) {
         self.tally.lost += 1;
@@ -327,7 +329,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
     }
 }
 
-/// A request that could leave from `ready` on was handed over at `now`.
+/// Record that a request that was ready at `ready` was handed over at `now`.
 #[inline]
 fn stamp(
     pending: &mut Pending,
@@ -339,7 +341,7 @@ fn stamp(
     ideal: &mut Ideal,
 ) {
     pending.sent_ns = now.0;
-    // Slip means something in the open loop only.
+    // Send delay is defined in the open loop only.
     let ideal = (!closed).then(|| ideal.due(ready));
     let slip_ns = now.0 - ready.0;
     if recorder.sent(pending.kind, pending.due_ns, slip_ns, ideal) && !closed {

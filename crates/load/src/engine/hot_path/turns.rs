@@ -1,13 +1,14 @@
-//! A server that closes after each reply, or nearly so: requests take turns on its connections.
+//! Requests that take turns on connections, for servers that close after each reply or after a few.
 //!
 //! ```text
-//! due ──► a connection is free? ──► connect ──► write ──► the reply ──► the server closes ──► free
-//!           no: wait, the first come first          `── it may also keep the connection for the next one
+//! due ──► a connection is free? ──► connect ──► write ──► reply ──► the server closes ──► free
+//!           no: wait in FIFO order                     `── it may also keep the connection for the next request
 //! ```
 //!
-//! A request counts as sent when all that we could do for it was done: its connection was asked for, or all were in
-//! use. The server keeps it waiting from then on, not the instrument. So latency and service latency hold the time to
-//! connect, as its user's would; that time is kept by itself, too.
+//! A request counts as sent once the client has done all it can: it has started a connection, or all
+//! connections are in use. From then on the server delays the request, not the instrument. Latency and
+//! service latency therefore include the time to connect, as they would for a user. The time to connect is
+//! also recorded separately.
 
 use std::io::ErrorKind;
 
@@ -28,13 +29,14 @@ use crate::workload::Request;
 use crate::LoadError;
 
 impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
-    /// From now on requests take turns. What waits for an answer on an open connection gets it there, or comes back.
+    /// Start taking turns. Requests pending on an open connection are answered there or come back to the
+    /// queue.
     #[cold]
     pub(super) fn begin_turns(&mut self) {
         self.turns.on = true;
         for slot in self.connections.slots() {
             match self.connections[slot].state {
-                // Open without need, it might keep the server from looking at others.
+                // An unneeded open connection might keep the server from serving others.
                 State::Open if self.connections[slot].is_idle() => {
                     self.end_waiting(slot);
                     self.transport.close(slot);
@@ -49,13 +51,14 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         }
         while let Some(Waiting { request, due_ns, sent_ns, resends, stamped }) = self.backlog.next() {
             let Request { kind, item, .. } = request;
-            // One that waits for a place does so at the only server.
+            // Requests wait for a place only with a single server.
             self.turns.wait(0, Pending { due_ns, sent_ns, kind, stamped, resends, item, ..Pending::BLANK });
         }
         self.turns.sort();
     }
 
-    /// The due request gets a connection, or waits for one. In the closed loop, `false` when none is free.
+    /// Give the scheduled request a connection, or queue it. In the closed loop, return `false` if none is
+    /// free.
     #[cold]
     pub(super) fn send_by_turns(&mut self, now: Nanos) -> Result<bool, LoadError> {
         if self.schedule.closed {
@@ -88,7 +91,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         Ok(true)
     }
 
-    /// `slot` is free: for whoever waits.
+    /// Give the free connection `slot` to the next waiting request.
     #[cold]
     pub(super) fn give_turn(&mut self, slot: u32) -> Result<(), LoadError> {
         if let Some(pending) = self.turns.next(self.connections.endpoint(slot)) {
@@ -98,7 +101,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         Ok(())
     }
 
-    /// Nothing is asked on `slot`, which is open: it carries the next request, or has carried its last.
+    /// Handle an open `slot` without requests: reuse it for the next request, or close it after its last one.
     #[cold]
     pub(super) fn end_turn(&mut self, slot: u32, now: Nanos) -> Result<(), LoadError> {
         let Connection { answered, carries, session, out, request_bytes, .. } = &mut self.connections[slot];
@@ -106,7 +109,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
             return self.give_turn(slot);
         }
         if !self.codec.farewell(session, out) {
-            return self.disconnect(slot, now, "it has carried its last request".into());
+            return self.disconnect(slot, now, "the connection has carried its last request".into());
         }
         let said = out.len() as u64;
         *request_bytes += said;
@@ -118,7 +121,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         self.submit()
     }
 
-    /// Puts a request on a connection that nobody else uses.
+    /// Put a request on a connection that no other request uses.
     fn take_turn(&mut self, slot: u32, mut pending: Pending) -> Result<(), LoadError> {
         let now = self.clock.now();
         self.stages.enter(Stage::Writing, now);
@@ -145,7 +148,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         Ok(())
     }
 
-    /// `slot` is connected: asks what it was opened for.
+    /// Send the request that the newly connected `slot` was opened for.
     pub(super) fn begin_turn(&mut self, slot: u32, now: Nanos) -> Result<(), LoadError> {
         if self.connections[slot].pending.is_empty() {
             return self.give_turn(slot);
@@ -153,14 +156,14 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         self.ask(slot, now)
     }
 
-    /// Writes the only request of `slot`.
+    /// Write the only request of `slot`.
     fn ask(&mut self, slot: u32, now: Nanos) -> Result<(), LoadError> {
         let Some(mut pending) = self.connections[slot].pending.pop_front() else { return Ok(()) };
         if pending.resends == 0 {
             pending.stamped = self.is_stamped(slot);
         }
         let connection = &mut self.connections[slot];
-        // One that is asked again is of a protocol whose requests follow from their number, and has no value.
+        // Only requests whose bytes follow from their number are resent. They have no value.
         let value_bytes = if pending.resends == 0 { pending.end as u32 } else { 0 };
         let request = Request { kind: pending.kind, item: pending.item, value_bytes };
         pending.end = connection.ask(&self.codec, request);
@@ -169,7 +172,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         self.submit()
     }
 
-    /// What is pending on `slot` waits for another connection to the same server.
+    /// Queue the pending requests of `slot` for another connection to the same server.
     pub(super) fn lose_turn(&mut self, slot: u32) {
         let endpoint = self.connections.endpoint(slot);
         while let Some(pending) = self.connections[slot].pending.pop_back() {
@@ -177,9 +180,9 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         }
     }
 
-    /// `slot` could not be opened. Where one server of several is not there, what it was tried for is lost, and so is all
-    /// that waits when none of its connections is left: it goes to no other. Else it is tried again: the only server
-    /// may come back, until it counts as gone.
+    /// Handle a failed connection attempt. If one of several servers is down, the request of this attempt is
+    /// lost, and so are all waiting requests once none of its connections is left: requests do not move to
+    /// other servers. A single server is tried again until it counts as gone.
     pub(super) fn refuse_turn(&mut self, slot: u32, error: ErrorKind) {
         if self.connections.servers() == 1 || !is_absence(error) {
             return self.lose_turn(slot);
@@ -194,9 +197,9 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         }
     }
 
-    /// A connection that had served before was closed before a byte of the next reply: the server had closed it when
-    /// it was asked, as it may at any time, and the request is asked again (RFC 9110, 9.2.2) - if that does no harm, or
-    /// else is lost: whether the server has worked on it is unknown.
+    /// Resend the request of a reused connection that was closed before the first byte of the reply. The
+    /// server may close an idle connection at any time, so the request is resent (RFC 9110, 9.2.2) if
+    /// repeating it is harmless. Otherwise it is lost: the server may have processed it.
     pub(super) fn repeat_turn(&mut self, slot: u32) {
         let connection = &mut self.connections[slot];
         let may = connection
@@ -212,7 +215,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         self.turns.wait_again(self.connections.endpoint(slot), pending);
     }
 
-    /// All that are closed, or could not be opened a while ago, are free.
+    /// Reuse all closed connections, and those that failed to open a while ago.
     pub(super) fn retry_turns(&mut self, now: Nanos) -> Result<(), LoadError> {
         for _ in 0..self.connections.down.len() {
             let slot = self.connections.down.remove(0);
@@ -221,16 +224,16 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         self.check_gone(now)
     }
 
-    /// Closes what the server should have closed by `now`.
+    /// Close connections that the server should have closed by `now`.
     #[cold]
     pub(super) fn hang_up(&mut self, now: Nanos) -> Result<(), LoadError> {
         while let Some(slot) = self.turns.overdue(now) {
-            self.disconnect(slot, now, "the server said that it closes the connection".into())?;
+            self.disconnect(slot, now, "the server announced that it would close the connection".into())?;
         }
         Ok(())
     }
 
-    /// The load is over for those that still wait for a connection, or a place on one.
+    /// Record requests still waiting for a connection or a place as timeouts at the end of the load.
     pub(super) fn end_turns(&mut self) {
         let from_backlog = |Waiting { request, due_ns, sent_ns, .. }| (due_ns, sent_ns, request.kind);
         let servers = self.connections.servers() as u16;

@@ -1,4 +1,4 @@
-//! Requests whose way the kernel stamps: from the choice of one to its end, when both stamps are there.
+//! Requests with kernel time stamps: from their selection until both stamps are known.
 
 use hindmost_clock::Clock;
 
@@ -11,7 +11,7 @@ use crate::protocol::Protocol;
 use crate::transport::{Segment, Source, Stamp, Stamped};
 
 impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
-    /// Whether the next request, on `slot`, is one of those that the kernel stamps.
+    /// Whether the kernel stamps the next request on `slot`.
     #[inline]
     pub(super) fn is_stamped(&mut self, slot: u32) -> bool {
         if !self.stamping.is_turn_of(slot) || self.transport.stamps().source().is_none() {
@@ -27,7 +27,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         true
     }
 
-    /// Takes the transmit stamps of `slot` that are there; says whether there was any.
+    /// Take the available transmit stamps of `slot`. Return whether there were any.
     pub(super) fn take_sent(&mut self, slot: u32) -> bool {
         let source = self.source();
         let mut any = false;
@@ -45,8 +45,8 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         any
     }
 
-    /// What is to be read of `slot`: `None` where no stamped request waits for its reply, else whether
-    /// replies to others may come behind its own.
+    /// Return `None` if no stamped request of `slot` waits for its reply. Otherwise return whether other
+    /// replies may follow its reply.
     #[inline]
     pub(super) fn awaits_stamp(&self, slot: u32) -> Option<bool> {
         let connection = &self.connections[slot];
@@ -54,7 +54,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         Some(if P::TAGGED { connection.pending.len() > 1 } else { first + 1 < connection.next_serial() })
     }
 
-    /// A stamped request of `slot`, the oldest one, has its reply, whose bytes end with `last`.
+    /// End the oldest stamped request of `slot`, whose reply ends with segment `last`.
     pub(super) fn end_answered(
         &mut self,
         slot: u32,
@@ -79,7 +79,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         self.end_stamped(slot, pending, ending, out, last);
     }
 
-    /// Ends the answered requests of `slot` whose wire-out is known, or will never be.
+    /// End the answered requests of `slot` whose transmit stamp is known or lost.
     fn end_complete(&mut self, slot: u32) {
         loop {
             let clock = &self.clock;
@@ -91,7 +91,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         }
     }
 
-    /// Ends all that still waits for a stamp on `slot`: the connection or the load is at its end.
+    /// End all requests of `slot` that wait for a stamp: the connection or the load has ended.
     #[cold]
     pub(super) fn end_waiting(&mut self, slot: u32) {
         self.take_sent(slot);
@@ -113,18 +113,18 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         self.stamping.source(self.transport.stamps())
     }
 
-    /// Where the bytes of a reply end behind which `left` bytes of the read lie.
+    /// Return the segment that holds a reply's last byte. `left` bytes of the read follow that reply.
     pub(super) fn arrived_with(&mut self, slot: u32, left: usize) -> Segment {
         let Arrived { last, untaken } = self.stamping.arrived;
         if untaken > left {
             self.stamping.arrived.untaken = left;
             return self.transport.take(slot, untaken - left, left > 0).no_later_than(last);
         }
-        // The stamp of a read is that of its last bytes.
+        // The stamp of a read is the stamp of its last bytes.
         Segment { stamp: if left == 0 { last } else { Stamp::default() }, shared: false }
     }
 
-    /// Takes what was peeked at and belongs to replies that are not stamped.
+    /// Consume the peeked bytes that belong to replies without stamps.
     #[inline]
     pub(super) fn take_rest(&mut self, slot: u32) {
         if self.stamping.arrived.untaken > 0 {
@@ -133,7 +133,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         }
     }
 
-    /// What there is to say of stamps at the end.
+    /// Return the summary of stamps at the end of the load.
     pub fn stamp_summary(&mut self) -> StampSummary {
         self.stamping.time_of_day.look(self.clock.realtime_ahead());
         self.stamping.summary(self.transport.stamps())

@@ -1,4 +1,4 @@
-//! A worker: one thread, its schedule, its connections, its records. The loop is in `event_loop.rs`.
+//! A worker: one thread with its schedule, connections and records. `event_loop.rs` has its loop.
 
 use std::sync::Arc;
 
@@ -27,12 +27,12 @@ use crate::transport::{Ready, Stamped};
 use crate::workload::{Requests, Shards};
 use crate::Random;
 
-/// One read takes at most this much: many small replies, or a piece of a large one.
+/// Most bytes per read: many small replies, or a part of a large one.
 pub const READ_BYTES: usize = 256 * 1024;
-/// Connections that may be ready at once; the vector never grows.
+/// Most connections reported ready at once. The vector never grows.
 const READY: usize = 64;
 
-/// What a worker is made with.
+/// The components of a worker.
 pub struct Parts<P, T, C> {
     pub index: u16,
     pub codec: P,
@@ -49,7 +49,7 @@ pub struct Parts<P, T, C> {
 }
 
 impl<P, T, C> Parts<P, T, C> {
-    /// The same over another transport.
+    /// Replace the transport.
     pub fn over<U>(self, transport: U) -> Parts<P, U, C> {
         Parts {
             transport,
@@ -68,11 +68,12 @@ impl<P, T, C> Parts<P, T, C> {
     }
 }
 
-/// Joins what each knows of its own part: when (schedule), where (connections), bytes (transport), messages (codec),
-/// and what is kept of it (recorder, tally).
+/// One load-generating thread. It combines the schedule (when), the connections (where), the transport
+/// (bytes), the codec (messages), and the recorder and tally (results).
 ///
-/// Generic over the transport for the tests alone. A real run has `dyn Stamped`: a virtual call costs nothing beside the
-/// system call that it makes, and one worker for each protocol compiles in a quarter of the time of four.
+/// Only tests need a generic transport. A real run uses `dyn Stamped`: the cost of a virtual call is
+/// negligible next to its system call, and one worker type per protocol compiles in a quarter of the time of
+/// four.
 pub struct Worker<P: Protocol, T: ?Sized, C> {
     pub index: u16,
     pub codec: P,
@@ -93,9 +94,9 @@ pub struct Worker<P: Protocol, T: ?Sized, C> {
     pub stages: Stages,
     pub ideal: Ideal,
     pub away: Away,
-    /// Where reads go.
+    /// The destination of reads.
     pub scratch: Vec<u8>,
-    /// Where the transport tells what is ready.
+    /// The connections that the transport reports as ready.
     pub ready: Vec<Ready>,
     pub largest_request: usize,
 }
@@ -151,7 +152,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         }
     }
 
-    /// Records how a request ended of which no stamp is known.
+    /// Record the end of a request without kernel stamps.
     #[inline]
     pub(super) fn end(&mut self, slot: u32, pending: Pending, ending: Ending) {
         let row = self.row(slot, pending, ending);
@@ -166,7 +167,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
     #[inline]
     pub(super) fn row(&self, slot: u32, pending: Pending, ending: Ending) -> Row {
         let Ending { done_ns, status, reply_end } = ending;
-        // One that was sent again has two places.
+        // A resent request has two positions in its streams, so none is recorded.
         let place = if pending.resends > 0 {
             Place::default()
         } else {
@@ -188,7 +189,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         }
     }
 
-    /// The ports of the connections whose requests are witnessed, where these are not all.
+    /// Return the local ports of the captured connections, or nothing if all are captured.
     pub fn witnessed_ports(&self) -> Vec<u16> {
         let witnessed = self.stamping.witnessed;
         let mine = if witnessed == u32::MAX { 0 } else { witnessed as usize };
@@ -196,7 +197,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
     }
 }
 
-/// Bytes whose pages are there already, which zeroes from the allocator are not.
+/// Allocate memory whose pages are already mapped; zeroed pages would be mapped on first use.
 fn touched(length: usize) -> Vec<u8> {
     vec![1; length]
 }

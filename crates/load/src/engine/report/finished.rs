@@ -1,4 +1,4 @@
-//! What a worker hands over at the end.
+//! The results that a worker hands over at the end.
 
 use hindmost_clock::Clock;
 use hindmost_host::counters::ThreadSpan;
@@ -16,9 +16,9 @@ use crate::transport::Stamped;
 
 pub struct Finished {
     pub recorder: Recorder,
-    /// How the thread spent its time from the start of the calibration to the last reply.
+    /// CPU time and counters of the thread from the start of the calibration to the last reply.
     pub span: ThreadSpan,
-    /// Of it, in rounds that sent or received something, sleep not counted.
+    /// The part of it spent in iterations that sent or received something, without sleep.
     pub busy_ns: u64,
     pub first_error: String,
     pub unreadable: Unreadable,
@@ -35,7 +35,7 @@ pub struct Finished {
 }
 
 impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
-    /// Takes the worker apart; `span` is what its run returned.
+    /// Take the worker apart. `span` is the return value of its run.
     pub fn finish(mut self, span: ThreadSpan) -> Finished {
         let stamps = self.stamp_summary();
         let descriptors = self.connections.slots().map(|slot| self.transport.descriptor(slot));

@@ -1,5 +1,5 @@
-//! What the host did while an instance measured: looked at before the measurement and after it, so that
-//! nothing of ours wakes up in between.
+//! Host counters over the measurement. They are read before and after it, so nothing of ours wakes up in
+//! between.
 
 use hindmost_clock::{Clock, MonotonicClock};
 use hindmost_host::counters::{
@@ -10,7 +10,7 @@ use hindmost_host::Tree;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// The counters of the host at one moment.
+/// The counters of the host at one time.
 pub struct HostReading {
     at_ns: u64,
     cpus: CpuTimes,
@@ -19,30 +19,31 @@ pub struct HostReading {
     run_queues: RunQueues,
     throttling: Option<Throttling>,
     neighbours: Neighbours,
-    /// The reader itself, last: what reading costs is not charged to the time between two readings.
+    /// The reading thread's own counters, read last so that the cost of reading is not charged to the
+    /// interval.
     reader: ThreadCounters,
 }
 
-/// What happened on an instance's CPUs between two readings.
+/// Activity on a client's CPUs between two readings.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct HostSpan {
     /// Time between the readings.
     pub wall_ns: u64,
-    /// The CPUs that the workers are pinned to; where there are none, the rest of this is empty.
+    /// The CPUs that the workers are pinned to. If there are none, the other fields are empty.
     pub cpus: Vec<u32>,
     /// Hardware and deferred interrupts.
     pub interrupts: InterruptSpan,
-    /// What the scheduler of each CPU did; empty on a kernel that does not say.
+    /// Activity of each CPU's scheduler; empty on a kernel that does not report it.
     pub run_queues: Vec<RunQueue>,
-    /// How often the control group was stopped for its quota; `None` where it has none.
+    /// How often the control group was throttled by its quota; `None` without a quota.
     pub throttled: Option<Throttling>,
-    /// Who else ran there.
+    /// Other processes that ran on these CPUs.
     pub neighbours: Neighbourhood,
-    /// What the instance's own coordinator did: it should have slept.
+    /// The coordinator's own CPU time and counters: it should have slept.
     pub coordinator: ThreadSpan,
 }
 
-/// What the coordinator saw of the host.
+/// The host's activity as the coordinator measured it.
 pub struct HostSeen {
     pub steal_share: Option<f64>,
     pub tcp: Option<TcpCounters>,
@@ -51,7 +52,7 @@ pub struct HostSeen {
 }
 
 impl HostReading {
-    /// Reads everything.
+    /// Read all counters.
     pub fn take(tree: &Tree) -> Self {
         Self {
             cpus: CpuTimes::read(tree),
@@ -65,7 +66,8 @@ impl HostReading {
         }
     }
 
-    /// What happened after `self`, until now, on `cpus`: the reader first, for the same reason.
+    /// Return the activity on `cpus` since `self`. The reader's own counters are read first, so that reading
+    /// is not charged to the interval.
     pub fn until_now(&self, tree: &Tree, cpus: Vec<u32>, begun: Option<TcpCounters>) -> HostSeen {
         let reader = ThreadCounters::read_self();
         let now = Self::take(tree);

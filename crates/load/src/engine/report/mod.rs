@@ -1,4 +1,4 @@
-//! What all workers of an instance kept, as its result and its files.
+//! Results of all workers of a client: the result document and the other files.
 
 pub mod finished;
 pub mod host;

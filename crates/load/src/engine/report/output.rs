@@ -1,5 +1,5 @@
-//! An instance's files. All are created before the first request is sent, so that a bad place is
-//! found in the first second.
+//! A client's result files. They are created before the first request is sent, so that an unwritable folder
+//! fails at once.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -16,10 +16,10 @@ use crate::engine::control::Timeline;
 use crate::record::{KindRecord, Recorder, Row, SECTIONS};
 use crate::LoadError;
 
-/// Columns of `samples-K.parquet` and `worst-K.parquet`. Times are nanoseconds since the
-/// measurement began, but for `card_wire_ns`, which is a span; what never came is null. `client_port`,
-/// `request_end` and `reply_end` are the place of the request's and the reply's last byte on the wire, as
-/// positions behind it in the stream.
+/// Columns of `samples-K.parquet` and `worst-K.parquet`. Times are nanoseconds since the start of the
+/// measurement, except `card_wire_ns`, which is a duration. A missing time is null. `client_port`,
+/// `request_end` and `reply_end` locate the last bytes of request and reply in the TCP stream: the offset
+/// behind that byte.
 #[cfg(not(fuzzing))]
 const COLUMNS: &str = "message request {
     required int64 due_ns;
@@ -51,7 +51,7 @@ impl Output {
         }
     }
 
-    /// Fills the file and makes sure that it is on the disk.
+    /// Write the file and sync it to disk.
     fn fill(self, fill: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>) -> Result<(), LoadError> {
         let mut writer = BufWriter::with_capacity(1 << 16, &self.file);
         fill(&mut writer)
@@ -61,7 +61,7 @@ impl Output {
     }
 }
 
-/// The files of one instance.
+/// The files of one client.
 pub struct Outputs {
     result: Output,
     distributions: Output,
@@ -70,7 +70,7 @@ pub struct Outputs {
 }
 
 impl Outputs {
-    /// Creates the files of instance `index` in the folder `place`.
+    /// Create the files of client `index` in the folder `place`.
     pub fn create(place: &Path, index: u32) -> Result<Self, LoadError> {
         Ok(Self {
             result: Output::create(place.join(format!("instance-{index}.json")))?,
@@ -80,7 +80,7 @@ impl Outputs {
         })
     }
 
-    /// Writes everything.
+    /// Write all files.
     pub fn write(
         self,
         result: &InstanceResult,
@@ -96,15 +96,17 @@ impl Outputs {
         let (sample, worst) = (recorder.sample.into_vec(), recorder.worst.into_vec());
         self.samples.fill(|out| Ok(rows(out, &sample, kinds, timeline)?))?;
         self.worst.fill(|out| Ok(rows(out, &worst, kinds, timeline)?))?;
-        // Last: where this file is whole, the others are.
+        // Written last: if this file is complete, so are the others.
         self.result.fill(|out| serde_json::to_writer(out, result).map_err(io::Error::other))
     }
 }
 
-/// `latency/KIND` by section; `service`, `slip`, `wire` and `overhead` of each kind as a whole;
-/// `outstanding`, `writes`, `held` where requests wait for batches, `ideal_slip` of an open loop, `connect` and
-/// `handshake` where there were any, latency of each `endpoint/NUMBER` of several, `gaps`, `due_gaps` where they are kept,
-/// `calibration`.
+/// Collect the histograms of the `.hlog` file by tag:
+///
+/// - `latency/KIND` by section; `service`, `slip`, `wire` and `overhead` of each kind as a whole
+/// - `outstanding`, `writes`, `held` if requests wait for batches, `ideal_slip` of an open loop
+/// - `connect` and `handshake` if there were any, and the latency of each `endpoint/NUMBER` of several
+/// - `gaps`, `due_gaps` if recorded, and `calibration`
 fn intervals<'r>(
     recorder: &'r Recorder,
     kinds: &[String],
@@ -112,7 +114,7 @@ fn intervals<'r>(
 ) -> Vec<Interval<&'r Histogram>> {
     let at = |moment: u64| moment.saturating_sub(timeline.start.0) as f64 / 1e9;
     let (from, to) = (timeline.measure.0, timeline.end.0);
-    // The plan has checked that names of kinds can stand in tags.
+    // The plan check has ensured that kind names are valid in tags.
     let tag = |what: &str, kind: &str| {
         Tag::new(if kind.is_empty() { what.to_owned() } else { format!("{what}/{kind}") }).ok()
     };
@@ -160,7 +162,7 @@ fn intervals<'r>(
     all
 }
 
-/// Fuzz targets write no files; without Parquet they are built in half of the time.
+/// Fuzz targets write no files. Without Parquet they build in half the time.
 #[cfg(fuzzing)]
 fn rows(_: impl Write, _: &[Row], _: &[String], _: Timeline) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())

@@ -1,4 +1,4 @@
-//! What an instance reports: `instance-K.json`.
+//! A client's result document, `instance-K.json`.
 //!
 //! History of the format: `hindmost.instance/1` (0.1.0) first version.
 
@@ -43,16 +43,16 @@ const LATER: [&str; 16] = [
 const LATER_OF_DATAGRAMS: [&str; 1] = ["oversized"];
 const LATER_OF_THREADS: [&str; 5] = ["shares", "late", "sockets", "away", "due_dispersion"];
 
-/// The result of one instance; its distributions lie beside it in `instance-K.hlog`.
+/// The result of one client. Its distributions are in `instance-K.hlog`.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 #[schemars(transform = came_later(&LATER))]
 pub struct InstanceResult {
     /// `hindmost.instance/1`.
     #[schemars(extend("const" = SCHEMA))]
     pub schema: &'static str,
-    /// Which instance.
+    /// Index of this client.
     pub index: u32,
-    /// Of how many.
+    /// Number of clients in the run.
     pub of: u32,
     /// The seed of the plan.
     pub seed: u64,
@@ -62,133 +62,133 @@ pub struct InstanceResult {
     pub warmup_s: f64,
     /// How the warm-up ended.
     pub warmup_ended: Ended,
-    /// What the calibration found.
+    /// Range and count of the calibration's latencies.
     pub calibration: Calibration,
     /// When the measurement began, in nanoseconds of the host's monotonic clock.
     pub measured_from_ns: u64,
     /// Length of the measurement, in seconds.
     pub measure_s: f64,
-    /// The rate asked of this instance, in requests a second; absent when flat out.
+    /// Requested rate of this client, in requests per second; absent in a closed loop without a rate.
     pub asked_per_s: Option<f64>,
-    /// Requests due in the measurement, by second.
+    /// Requests scheduled in the measurement, per second.
     pub due_per_s: f64,
-    /// Answered requests of the measurement, by second.
+    /// Requests answered in the measurement, per second.
     pub achieved_per_s: f64,
-    /// The account over all kinds.
+    /// Counts over all kinds.
     pub counts: Counts,
-    /// The account of each kind.
+    /// Counts of each kind.
     pub kinds: BTreeMap<String, Counts>,
-    /// The first error the server answered with.
+    /// The first error reply of the server.
     pub first_error: Option<String>,
-    /// Replies in time by HTTP status code, or by the error with which HTTP/2 reset their stream; empty for protocols that have none. Together they are `done` and
-    /// `errors` less `lost`.
+    /// Replies within the timeout, by HTTP status code or by HTTP/2 reset error; empty for protocols without
+    /// codes. Their sum is `done` plus `errors` minus `lost`.
     pub codes: BTreeMap<String, CodeCount>,
-    /// The same by kind, of those kinds that had replies.
+    /// The same for each kind with replies.
     pub kind_codes: BTreeMap<String, BTreeMap<String, CodeCount>>,
-    /// The account of each server, where there are several; `endpoint/NUMBER` in the distributions is its latency.
+    /// Counts of each server, if there are several. Its latency is `endpoint/NUMBER` in the distributions.
     pub endpoints: Vec<EndpointReport>,
-    /// What became of attempts to connect; `connect` in the distributions tells how long they took.
+    /// Outcomes of connection attempts. Their durations are `connect` in the distributions.
     pub connects: Connects,
-    /// The server closed connections after each reply, or nearly so: requests took turns on them, one at a time,
-    /// and opened those that they needed.
+    /// Whether the server closed connections after each reply, or after a few. Requests then took turns on
+    /// the connections, one at a time, and opened the connections they needed.
     pub by_turns: bool,
-    /// Connections that the server closed, from the start of the load on.
+    /// Connections that the server closed since the load started.
     pub reconnects: u64,
-    /// Requests sent again, because the server closed their connection with an earlier reply, or refused them.
+    /// Requests resent because the server refused them or closed their connection with an earlier reply.
     pub resent: u64,
-    /// Requests that the server said it had not worked on; absent where it has no words for that.
+    /// Requests that the server said it had not processed; absent if the protocol cannot say so.
     pub unhandled: Option<Unhandled>,
-    /// What the server sent that answers nothing.
+    /// Bytes from the server that answer no request.
     pub unreadable: Unreadable,
-    /// What became of datagrams, beside what was answered; absent of connections.
+    /// Datagrams other than timely replies; absent for connections.
     pub datagrams: Option<Datagrams>,
-    /// One entry a worker.
+    /// One entry per worker.
     pub threads: Vec<ThreadReport>,
-    /// Share of the time that the hypervisor took from this instance's processors.
+    /// Fraction of time that the hypervisor took from this client's CPUs.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub steal_share: Option<f64>,
-    /// Where wire latency comes from, and how much of it came.
+    /// Source of wire latency, and how much of it was recorded.
     pub stamps: StampReport,
-    /// TCP trouble of the whole network namespace during the measurement.
+    /// TCP errors of the whole network namespace during the measurement.
     pub tcp: Option<TcpCounters>,
-    /// The same before it, from the first connection on.
+    /// The same before the measurement, since the first connection.
     pub tcp_before: Option<TcpCounters>,
-    /// What it held.
+    /// Memory of the client.
     pub memory: Memory,
-    /// What else happened on this instance's processors.
+    /// Other activity on this client's CPUs.
     pub host: HostSpan,
-    /// A uniform sub-sample of the gaps between one worker's sends, in nanoseconds.
+    /// A uniform sample of the gaps between one worker's sends, in nanoseconds.
     pub raw_gaps_ns: Vec<u64>,
-    /// Latency over time, from the start of the warm-up, by worker.
+    /// Latency over time since the start of the warm-up, for each worker.
     pub series: Vec<Vec<Window>>,
 }
 
-/// The account of one server of several.
+/// Counts of one server of several.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct EndpointReport {
-    /// As the plan has it.
+    /// The address as written in the plan.
     pub address: String,
-    /// What became of its requests.
+    /// Counts of its requests.
     pub counts: Counts,
 }
 
-/// Replies with one status code, and what it means here.
+/// Number of replies with one status code, and how the workload classifies the code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct CodeCount {
-    /// So many.
+    /// Number of replies.
     pub count: u64,
-    /// As the workload accepts them; where its requests differ in that, the worst.
+    /// The outcome according to the workload. If its requests disagree, the worst outcome.
     pub outcome: Outcome,
 }
 
-/// Requests that an HTTP/2 server had not worked on, from the start of the load on. Each is asked again, and its latency
-/// counts from when it was due; one that is refused again is an error.
+/// Requests that an HTTP/2 server did not process, since the load started. Each is resent, and its latency
+/// still starts at its scheduled time. A request refused twice is an error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Unhandled {
-    /// Times that it refused a stream (`RST_STREAM` with `REFUSED_STREAM`; RFC 9113, 8.7).
+    /// Refused streams (`RST_STREAM` with `REFUSED_STREAM`; RFC 9113, 8.7).
     pub refused: u64,
-    /// Streams above the last one of its farewell (GOAWAY; RFC 9113, 6.8).
+    /// Streams above the last one named by GOAWAY (RFC 9113, 6.8).
     pub left_alone: u64,
 }
 
-/// What the server sent that is no reply, or that no request had asked for, from the start of the load on: an error page
-/// on an idle connection, `-ERR max number of clients reached`. The connection is closed and made again, and the request
-/// that it would have answered is an error without reply; a datagram is dropped.
+/// Bytes from the server that are no reply or answer no request, since the load started: an error page on an
+/// idle connection, `-ERR max number of clients reached`. The connection is closed and reopened, and the
+/// request they would have answered is an error without a reply. An unreadable datagram is dropped.
 #[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Unreadable {
-    /// How often.
+    /// Number of occurrences.
     pub count: u64,
-    /// How the first of it starts.
+    /// The beginning of the first one.
     pub first: Option<String>,
 }
 
-/// What datagrams can come to, from the start of the load on.
+/// Unusual fates of datagrams since the load started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
 #[schemars(transform = came_later(&LATER_OF_DATAGRAMS))]
 pub struct Datagrams {
-    /// Replies that came after their requests had timed out.
+    /// Replies received after their requests had timed out.
     pub late: u64,
-    /// Times that the server's host said that nobody listens (ICMP port unreachable).
+    /// ICMP port unreachable errors from the server's host.
     pub refused: u64,
-    /// Replies that were longer than 16,382 bytes, and dropped: their requests timed out.
+    /// Dropped replies longer than 16,382 bytes. Their requests timed out.
     pub oversized: u64,
 }
 
-/// Memory of an instance, in bytes.
+/// Memory of a client, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Memory {
-    /// The most it held, up to the writing of its files.
+    /// Peak memory up to the writing of the result files.
     pub peak_bytes: Option<u64>,
-    /// The most it can come to hold, whatever the server does.
+    /// Upper bound on memory, whatever the server does.
     pub bound_bytes: u64,
 }
 
-/// The range found in the calibration, and what left it later.
+/// The latency range of the calibration, and later latencies outside it.
 #[derive(Clone, Copy, Debug, Default, JsonSchema, Serialize)]
 pub struct Calibration {
     /// Length in seconds.
     pub seconds: f64,
-    /// Replies seen.
+    /// Number of replies.
     pub count: u64,
     /// Lowest latency.
     pub low_ns: Option<u64>,
@@ -200,30 +200,30 @@ pub struct Calibration {
     pub below: u64,
 }
 
-/// How one worker fared.
+/// Statistics of one worker.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 #[schemars(transform = came_later(&LATER_OF_THREADS))]
 pub struct ThreadReport {
-    /// Where it was pinned.
+    /// The CPU it was pinned to.
     pub cpu: Option<u32>,
-    /// Share of the time spent sending and receiving, as opposed to waiting.
+    /// Fraction of time spent sending and receiving, as opposed to waiting.
     pub busy_share: f64,
-    /// Share of the time on a processor, spinning included.
+    /// Fraction of time on a CPU, including spinning.
     pub cpu_share: f64,
-    /// Share of the time spent waiting for a processor that another thread had.
+    /// Fraction of time spent waiting for a CPU that another thread used.
     pub run_delay_share: Option<f64>,
-    /// Requests sent per span of 1, 10 and 100 ms.
+    /// Requests sent per interval of 1, 10 and 100 ms.
     pub dispersion: Vec<Dispersion>,
-    /// The same of their due times, where the law asked for does not say it.
+    /// The same for scheduled times, unless the arrival law determines it.
     pub due_dispersion: Option<Vec<Dispersion>>,
-    /// How its requests fell on its connections.
+    /// How its requests were spread over its connections.
     pub shares: Shares,
-    /// The counters behind these.
+    /// The counters from which the fractions are computed.
     pub span: ThreadSpan,
-    /// What made requests leave late.
+    /// Causes of late sends.
     pub late: LateByStage,
-    /// When its processor was away; empty in a closed loop.
+    /// Times when it lost its CPU; empty in a closed loop.
     pub away: AwayReport,
-    /// How full its sockets were, and what their connections lost.
+    /// Fill levels of its sockets, and losses on their connections.
     pub sockets: SocketReport,
 }

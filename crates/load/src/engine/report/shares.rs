@@ -1,29 +1,29 @@
-//! Whether every connection carried its share of the requests.
+//! Checks whether every connection carried its share of the requests.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::engine::state::connection::{Connection, State};
 
-/// How a worker's requests of the measurement fell on its connections.
+/// How a worker's measured requests were spread over its connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, JsonSchema, Serialize)]
 pub struct Shares {
-    /// Connections.
+    /// Number of connections.
     pub connections: u64,
-    /// Requests on the one that carried fewest.
+    /// Requests on the least used connection.
     pub least: u64,
-    /// Requests on the one that carried most.
+    /// Requests on the most used connection.
     pub most: u64,
-    /// Pearson's statistic against equal shares, with `connections - 1` degrees of freedom; absent where
-    /// nothing was carried.
+    /// Pearson's statistic against equal shares, with `connections - 1` degrees of freedom; absent without
+    /// requests.
     pub chi_square: Option<f64>,
-    /// Open connections that were given requests of the load, in whatever phase, and never answered one: a server at its own limit lets
-    /// them be made and then leaves them lying in its accept queue.
+    /// Open connections that got requests of the load in any phase and never answered one. A server at its
+    /// connection limit leaves such connections in its accept queue.
     pub silent: u64,
 }
 
 impl Shares {
-    /// Of a worker's connections, when its load is over.
+    /// Compute the shares of a worker's connections when its load is over.
     #[must_use]
     pub fn of<S>(connections: &[Connection<S>]) -> Self {
         let measured = || connections.iter().map(|one| u64::from(one.measured));

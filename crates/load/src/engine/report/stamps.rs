@@ -1,4 +1,4 @@
-//! What an instance reports of its stamps: where they came from, how many came, and why not more.
+//! A client's report on its kernel time stamps: their source, their number, and reasons for missing ones.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -7,42 +7,42 @@ use crate::engine::state::stamping::StampSummary;
 use crate::record::StampCounts;
 use crate::transport::Source;
 
-/// Fewer requests than this say nothing of whether stamps come.
+/// With fewer stamped requests than this, missing stamps prove nothing.
 const ENOUGH: u64 = 10;
 
-/// The stamps of one instance.
+/// The time stamps of one client.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct StampReport {
-    /// One request in so many was to be stamped; 0 for none.
+    /// One request in this many was to be stamped; 0 for none.
     pub every: u32,
-    /// By whom wire latency is: `software`, `hardware`; absent where nobody stamps.
+    /// Source of wire latency: `software` or `hardware`; absent without stamps.
     #[schemars(extend("enum" = ["software", "hardware", null]))]
     pub source: Option<&'static str>,
     /// The interface that leads to the server.
     pub interface: Option<String>,
-    /// What became of the stamps that were asked for.
+    /// Counts of the requested stamps by outcome.
     #[serde(flatten)]
     pub counts: StampCounts,
-    /// Times that the time of day, in which the kernel stamps, was set during the measurement.
+    /// Number of steps of the realtime clock, which the kernel's stamps use, during the measurement.
     pub clock_steps: u32,
-    /// By how much, at most.
+    /// Size of the largest step.
     pub largest_step_ns: u64,
-    /// Why there are none, or none of the network card's.
+    /// Why stamps are missing, or hardware stamps are.
     pub reason: Option<StampReason>,
 }
 
-/// Why something is missing.
+/// Why stamps are missing.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct StampReason {
     /// `off`, `refused`, `none_came`, `card_failed` or `sources_differ`.
     #[schemars(extend("enum" = ["off", "refused", "none_came", "card_failed", "sources_differ"]))]
     pub code: &'static str,
-    /// In words, with the numbers.
+    /// An explanation with numbers.
     pub text: String,
 }
 
 impl StampReport {
-    /// What all workers of an instance have to say together.
+    /// Summarise the stamps of all workers of a client.
     pub fn of(every: u32, counts: StampCounts, workers: &[StampSummary]) -> Self {
         let first = workers.first();
         let source = first.and_then(|one| one.source).filter(|_| every > 0);
@@ -69,7 +69,7 @@ const fn name(source: Source) -> &'static str {
 fn reason(every: u32, alike: bool, counts: &StampCounts, workers: &[StampSummary]) -> Option<StampReason> {
     let because = |code, text: String| Some(StampReason { code, text });
     if every == 0 {
-        return because("off", "stamps were not asked for".to_owned());
+        return because("off", "the plan requests no stamps".to_owned());
     }
     if let Some(refused) = workers.iter().find_map(|one| one.refused.as_deref()) {
         return because("refused", refused.to_owned());
@@ -79,18 +79,21 @@ fn reason(every: u32, alike: bool, counts: &StampCounts, workers: &[StampSummary
         return because(
             "none_came",
             format!(
-                "the kernel took the question and gave no answer: of {asked} requests, {without_out} had no \
-                 transmit stamp, {without_in} no receive stamp, {implausible} stamps that cannot be theirs"
+                "the kernel accepted the option but delivered no usable stamps: of {asked} requests, {without_out} had no \
+                 transmit stamp, {without_in} no receive stamp, {implausible} an implausible one"
             ),
         );
     }
     if !alike {
-        return because("sources_differ", "a card stamped for some threads and not for others".to_owned());
+        return because(
+            "sources_differ",
+            "the network card stamped packets for some threads but not for others".to_owned(),
+        );
     }
     let (asked, came) = workers.iter().find_map(|one| one.card_failed)?;
     because(
         "card_failed",
-        format!("the network card is set to stamp, and stamped {came} of {asked} requests of the warm-up"),
+        format!("the network card is configured for stamps but stamped only {came} of {asked} requests in the warm-up"),
     )
 }
 

@@ -1,4 +1,4 @@
-//! What all workers of an instance kept, as one result.
+//! Merges the results of all workers into one result document.
 
 use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -22,18 +22,18 @@ use crate::protocol::{
 use crate::record::{Counts, EndpointRecord, KindRecord, Recorder, Window};
 use crate::stop::Ended;
 
-/// What the coordinator learned of the phases.
+/// Times of the phases as the coordinator measured them.
 pub struct Followed {
     pub started: SystemTime,
-    /// When it began.
+    /// Start of the measurement.
     pub measure: Nanos,
     pub warmup_s: f64,
     pub warmup_ended: Ended,
-    /// The host as it was before the measurement.
+    /// Host counters before the measurement.
     pub before: HostReading,
 }
 
-/// The result, and the one recorder that holds what all threads kept.
+/// Build the result document. Also return one recorder with the merged records of all threads.
 pub fn summarise(
     plan: &Plan,
     followed: &Followed,
@@ -141,7 +141,7 @@ pub fn summarise(
     (result, recorder)
 }
 
-/// Response codes of DNS, by the names that they have.
+/// Collect DNS response codes by kind and name.
 fn response_codes(plan: &Plan, recorder: &Recorder) -> BTreeMap<String, BTreeMap<String, CodeCount>> {
     let of_kind = |(name, record): (String, &KindRecord)| {
         let seen = (0..).zip(record.codes.iter().copied()).filter(|&(_, count)| count > 0);
@@ -153,7 +153,7 @@ fn response_codes(plan: &Plan, recorder: &Recorder) -> BTreeMap<String, BTreeMap
     kinds.filter(|(_, codes)| !codes.is_empty()).collect()
 }
 
-/// Replies by kind and status code, and what each means there.
+/// Collect replies by kind and status code, with the outcome of each code.
 fn codes(plan: &Plan, recorder: &Recorder) -> BTreeMap<String, BTreeMap<String, CodeCount>> {
     let http = match &plan.workload {
         Workload::Http(http) => http,

@@ -1,27 +1,30 @@
-//! When this worker's processor was away: spans between two readings of the clock that took far longer than what
-//! the worker did in them. Others had the processor then (theft), at moments that no server chose.
+//! Interruptions of a worker: intervals between two clock readings that took far longer than the worker's own
+//! work in them. Another process or the hypervisor had the CPU (interference), at times independent of the
+//! server.
 //!
 //! ```text
-//!   readings | | | |                    | | |  w   | | |        w          |
-//!   done     nothing      nothing       nothing  a call      a call
-//!                  <----- away ----->        too short         <-- away -->
+//!   readings | | | |                      | | |  w   | | |        w          |
+//!   work     none         none           none   call       call
+//!                 <--- interruption --->     short enough     <-- interruption -->
 //! ```
 
 use hindmost_clock::Nanos;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// A span in which nothing was done but one look for replies. That takes 1 us, and an interrupt some 5 us.
+/// Longest uninterrupted interval that contains only one poll for replies. A poll takes 1 µs, an interrupt
+/// about 5 µs.
 const IDLE: Nanos = Nanos::from_micros(20);
 
-/// A span with a write or read call in it: the slowest take some 50 us (256 KiB over loopback), so that what takes
-/// longer was no work of ours. A lower limit would count bursts of replies, which the server makes.
+/// Longest uninterrupted interval that contains a read or write call. The slowest calls take about 50 µs (256
+/// KiB over loopback). A lower limit would count bursts of replies, which the server causes.
 const CALL: Nanos = Nanos::from_micros(200);
 
-/// Spans that there is room for; thefts of 0.3 ms that take a tenth of the time fill it in three minutes.
+/// Most intervals stored. Interruptions of 0.3 ms that use a tenth of the time fill it in three minutes.
 pub const ROOM: usize = 1 << 16;
 
-/// Follows the readings of one worker's clock. A reading costs a subtraction and a comparison.
+/// Detects interruptions from the clock readings of one worker. A reading costs a subtraction and a
+/// comparison.
 #[derive(Debug)]
 pub struct Away {
     last: Nanos,
@@ -31,32 +34,32 @@ pub struct Away {
 
 impl Default for Away {
     fn default() -> Self {
-        let mut spans = vec![(Nanos::MAX, Nanos::MAX); ROOM]; // written, so that its pages are there
+        let mut spans = vec![(Nanos::MAX, Nanos::MAX); ROOM]; // written to, so that its pages are mapped
         spans.clear();
-        // Until it begins, no reading is later than the last one.
+        // Before `begin`, no reading is later than `last`.
         Self { last: Nanos::MAX, spans, missed: 0 }
     }
 }
 
 impl Away {
-    /// Spans count from `now` on.
+    /// Start detecting interruptions at `now`.
     pub fn begin(&mut self, now: Nanos) {
         self.last = now;
     }
 
-    /// Nothing was done since the last reading.
+    /// Record a reading after an interval without calls.
     #[inline]
     pub fn idled(&mut self, now: Nanos) {
         self.read(now, IDLE);
     }
 
-    /// One call was made since the last reading.
+    /// Record a reading after an interval with one call.
     #[inline]
     pub fn called(&mut self, now: Nanos) {
         self.read(now, CALL);
     }
 
-    /// The worker slept of its own will: how long says nothing.
+    /// Record a reading after a voluntary sleep, whose length is ignored.
     #[inline]
     pub fn slept(&mut self, now: Nanos) {
         self.last = self.last.max(now);
@@ -67,7 +70,8 @@ impl Away {
         if now.saturating_sub(self.last) > limit {
             self.keep(now);
         }
-        // A clock that jumps back must not make the way forth a theft; and nothing counts before the begin.
+        // `max`: after a backward clock step, the way back to the old time is no interruption. Nothing counts
+        // before `begin`.
         self.last = self.last.max(now);
     }
 
@@ -80,7 +84,7 @@ impl Away {
         }
     }
 
-    /// What was seen, in nanoseconds since `from`.
+    /// Return the interruptions, in nanoseconds since `from`.
     pub fn report(&self, from: Nanos) -> AwayReport {
         let since = |moment: Nanos| moment.0 as i64 - from.0 as i64;
         AwayReport {
@@ -92,16 +96,16 @@ impl Away {
     }
 }
 
-/// When a worker's processor was away, from the calibration on.
+/// Interruptions of a worker since the start of the calibration.
 #[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct AwayReport {
-    /// A span without work counts above this length.
+    /// Limit for an interval without calls; longer ones count as interruptions.
     pub idle_ns: u64,
-    /// One with a single call in it, above this.
+    /// Limit for an interval with a single call.
     pub call_ns: u64,
-    /// Begin and end of each, in order, in nanoseconds since the measurement began.
+    /// Begin and end of each interruption, in order, in nanoseconds since the start of the measurement.
     pub spans_ns: Vec<[i64; 2]>,
-    /// Spans that there was no room for.
+    /// Interruptions beyond the storage limit.
     pub missed: u64,
 }
 
@@ -118,8 +122,8 @@ mod tests {
         let mut away = Away::default();
         away.idled(Nanos(500_000));
         away.begin(Nanos(1_000));
-        away.idled(Nanos(21_000)); // 20 us of nothing
-        away.idled(Nanos(41_001)); // and 1 ns more
+        away.idled(Nanos(21_000)); // 20 us without a call
+        away.idled(Nanos(41_001)); // 1 ns longer
         away.called(Nanos(241_001)); // a call of 200 us
         away.slept(Nanos(9_000_000));
         away.called(Nanos(9_200_001));

@@ -1,12 +1,13 @@
-//! Batches by an interval: when each connection's waiting requests leave.
+//! Batching by an interval: when each connection's batch of requests is sent.
 //!
 //! ```text
 //! due      1  2 3        4    5              6
-//! leaves   1----------->(2 3 4)-------->(5)  6      a batch, and an interval later the next at the earliest
+//! sent     1----------->(2 3 4)-------->(5)  6      the next batch follows after at least one interval
 //! ```
 //!
-//! The variability paper (section 6) holds a request until the interval since the last batch has passed *and* another
-//! request comes. Here a timer ends the wait, so that the last request before a lull is not held through it.
+//! The variability paper (section 6) holds a request until the interval since the last batch has passed *and*
+//! another request arrives. Here a timer ends the wait, so the last request before a lull is not held through
+//! it.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -15,19 +16,19 @@ use hindmost_clock::Nanos;
 
 #[derive(Debug)]
 pub struct Batches {
-    /// Zero where requests leave as they are due.
+    /// Zero if requests are sent without batching.
     interval: Nanos,
-    /// When each slot's open batch leaves, or else its last one left.
+    /// When each slot's open batch is sent, or when its last batch was.
     leaves: Vec<Nanos>,
-    /// Open batches, the next to leave first; each slot at most once, so it never grows.
+    /// Open batches, earliest first. Each slot occurs at most once, so the heap never grows.
     open: BinaryHeap<Reverse<(Nanos, u32)>>,
     is_open: Vec<bool>,
-    /// When the next batch leaves; never without any.
+    /// When the next batch is sent; [`Nanos::MAX`] without open batches.
     pub next: Nanos,
 }
 
 impl Batches {
-    /// Those of `slots` connections, which follow one another after `interval` at the earliest.
+    /// Create the batches of `slots` connections. Batches of a connection are at least `interval` apart.
     pub fn new(interval: Nanos, slots: u32) -> Self {
         let slots = if interval == Nanos::ZERO { 0 } else { slots as usize };
         Self {
@@ -44,7 +45,7 @@ impl Batches {
         self.interval > Nanos::ZERO
     }
 
-    /// A request due at `due` waits on `slot`.
+    /// Add a request scheduled at `due` to the batch of `slot`.
     pub fn join(&mut self, slot: u32, due: Nanos) {
         let at = slot as usize;
         if self.is_open[at] {
@@ -56,7 +57,7 @@ impl Batches {
         self.next = self.next.min(self.leaves[at]);
     }
 
-    /// A slot whose batch has left by `now`.
+    /// Return a slot whose batch is to be sent by `now`.
     pub fn leave(&mut self, now: Nanos) -> Option<u32> {
         if self.next > now {
             return None;
@@ -67,7 +68,7 @@ impl Batches {
         Some(slot)
     }
 
-    /// Until when a request of `slot` that is handed over at `now`, due at `due`, was held by design.
+    /// Return until when batching held a request of `slot` that was scheduled at `due` and sent at `now`.
     #[inline]
     pub fn held_until(&self, slot: u32, due: Nanos, now: Nanos) -> Nanos {
         let leaves = self.leaves.get(slot as usize).copied().unwrap_or(Nanos::ZERO);
@@ -108,7 +109,7 @@ mod tests {
         batches.join(0, Nanos(1_020));
         let held_until = |due, now| batches.held_until(0, Nanos(due), Nanos(now)).0;
         assert_eq!(held_until(1_020, 1_130), 1_100, "30 late");
-        assert_eq!(held_until(1_120, 1_130), 1_120, "it came due behind the batch's time, and went with it");
+        assert_eq!(held_until(1_120, 1_130), 1_120, "scheduled after the batch's time, and sent with it");
         assert_eq!(held_until(1_020, 1_050), 1_050, "its connection broke");
         let none = Batches::new(Nanos::ZERO, 1);
         assert_eq!(none.held_until(0, Nanos(7), Nanos(9)), Nanos(7));

@@ -1,4 +1,4 @@
-//! How large a connection's buffers are: known from the plan, and never more while it runs.
+//! Sizes of a connection's buffers. The plan determines them, and they do not grow during the run.
 
 use hindmost_plan::{Load, Plan, Workload};
 
@@ -7,28 +7,28 @@ use crate::protocol::{
     largest_command, largest_message, largest_raw, largest_statement, Grpc, Http, Http2, Protocol,
 };
 
-/// Memory for bytes waiting to be written, of an instance, over all its connections; more only where
-/// the largest request asks for it.
+/// Memory for bytes that wait to be written, over all connections of a client. Larger only if the largest
+/// request needs more.
 const OUT_BYTES: usize = 64 << 20;
-/// The most of it that one connection gets.
+/// Most of that memory for one connection.
 const OUT_OF_ONE: usize = 1 << 20;
 
-/// Buffers of one connection. They are allocated before the load and do not grow: what is due beyond
-/// them is `unsent`.
+/// Buffer sizes of one connection. Buffers are allocated before the load and do not grow: scheduled requests
+/// beyond them are `unsent`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Buffers {
     /// Requests that wait for a reply.
     pub requests: usize,
-    /// Bytes that wait for room in the kernel.
+    /// Bytes that wait for space in the socket buffer.
     pub out_bytes: usize,
     /// Requests that wait for a stamp.
     pub stamped: usize,
 }
 
 impl Buffers {
-    /// For each connection of `plan`, on a worker that has `slots` of them.
+    /// Compute the buffers for each connection of `plan`, on a worker with `slots` connections.
     pub fn of(plan: &Plan, slots: u32) -> Self {
-        // Four times a connection's fair share, because the choice of connections is random.
+        // Four times a connection's fair share, because connections are chosen at random.
         let fair = max_outstanding(plan, slots).div_ceil(slots.max(1)) * 4;
         let closed = matches!(plan.load, Load::Closed { .. });
         let least = 2 * largest_request(plan);
@@ -39,18 +39,18 @@ impl Buffers {
         }
     }
 
-    /// Requests that `plan` puts on a connection at once, at most.
+    /// Return the most requests that `plan` puts on a connection at once.
     pub fn in_flight(self, plan: &Plan) -> usize {
         plan.in_flight.map_or(self.requests, |most| self.requests.min(most as usize))
     }
 }
 
-/// Requests in flight that a worker with `slots` connections keeps track of.
+/// Return the number of requests in flight that a worker with `slots` connections can track.
 pub fn max_outstanding(plan: &Plan, slots: u32) -> u32 {
     (plan.max_outstanding / plan.threads.len() as u32).max(slots)
 }
 
-/// The most bytes a request of this plan can have.
+/// Return an upper bound on the bytes of a request of this plan.
 pub fn largest_request(plan: &Plan) -> usize {
     match &plan.workload {
         Workload::KeyValue(mix) => {

@@ -1,4 +1,4 @@
-//! One connection's state: what is still to be written, what is still to be answered.
+//! One connection's state: bytes to write and requests to be answered.
 
 use std::collections::VecDeque;
 
@@ -11,74 +11,74 @@ use super::tags::Tags;
 use crate::protocol::{Protocol, Reader};
 use crate::workload::Request;
 
-/// Where a connection stands.
+/// State of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// Can carry requests.
     Open,
-    /// The attempt to connect has not ended.
+    /// The connection attempt is in progress.
     Connecting,
-    /// Connected, and what its protocol says before requests is not all said.
+    /// Connected; the protocol's opening is in progress.
     Opening,
     /// Not connected.
     Down,
-    /// The server said that it closes it, and has not yet.
+    /// The server announced that it will close the connection, but has not closed it yet.
     Parting,
 }
 
 #[derive(Debug)]
 pub struct Connection<S = ()> {
     pub state: State,
-    /// What its codec knows of it.
+    /// The codec's state for this connection.
     pub session: S,
-    /// When the last attempt to connect began.
+    /// When the last connection attempt began.
     pub tried: Nanos,
-    /// When the server took it, or zero, and how long the handshake took that may have followed.
+    /// When the TCP connection was established (or zero), and how long the TLS handshake took, if any.
     pub reached: Nanos,
     pub securing: Nanos,
-    /// Requests not yet answered, oldest first. Never grows beyond its first capacity.
+    /// Unanswered requests, oldest first. Never grows beyond its initial capacity.
     pub pending: VecDeque<Pending>,
-    /// At most so many are.
+    /// Most requests in `pending`.
     pub most: usize,
-    /// Requests that it carries before it is closed.
+    /// Number of requests after which the connection is closed.
     pub carries: u64,
-    /// Their tags, where replies come in any order.
+    /// Tags of `pending`, if replies may arrive in any order.
     pub tags: Tags,
-    /// Not among the usable ones until one of them is answered.
+    /// Whether the connection is full and not usable until a request is answered.
     pub rests: bool,
-    /// How many of `pending`, at its end, are not yet handed to the kernel.
+    /// Number of requests at the end of `pending` that the kernel has not accepted yet.
     pub fresh: usize,
-    /// Bytes to write, from `written` on. Never grows beyond its first capacity.
+    /// Bytes to write, starting at `written`. Never grows beyond its initial capacity.
     pub out: Vec<u8>,
-    /// Bytes that follow those, the last so many of the only request's [`Protocol::tail`].
+    /// Number of bytes still to follow `out`: the end of the only request's [`Protocol::tail`].
     pub tail: usize,
     pub written: usize,
-    /// The kernel took less than it was given; we wait for room.
+    /// Whether the kernel accepted only part of a write, and the worker waits for space.
     pub blocked: bool,
-    /// What is known of the reply that is arriving.
+    /// Parser state of the arriving reply.
     pub reader: Reader,
-    /// Requests answered so far.
+    /// Number of requests answered so far.
     pub answered: u64,
-    /// It was given requests of the load.
+    /// Whether it was given requests of the load.
     pub asked: bool,
-    /// Bytes of all that was sent so far, and of all that came.
+    /// Total bytes sent and received so far.
     pub request_bytes: u64,
     pub reply_bytes: u64,
-    /// The client's.
+    /// The client's local port.
     pub port: u16,
-    /// Requests of the measurement put on it, whatever became of them; outlives a lost connection.
+    /// Number of measured requests put on it, whatever their outcome. Kept when the connection is lost.
     pub measured: u32,
-    /// The stamped requests among `pending`, and answered ones whose stamp has not come.
+    /// The stamped requests in `pending`, and answered requests whose stamp is missing.
     pub stamps: StampQueue,
 }
 
-/// Memory touched beforehand of each connection, so that the first requests take no page faults: a
-/// quarter of its buffer within these bounds. The rest is used only when a server lags.
+/// Memory of each connection that is mapped beforehand, so that the first requests cause no page faults: a
+/// quarter of its buffer within these bounds. The rest is used only if a server lags.
 const TOUCHED_BYTES: (usize, usize) = (4 * 1024, 64 * 1024);
 const TOUCHED_REQUESTS: usize = 1024;
 
 impl<S> Connection<S> {
-    /// Of `codec`, with room for as many `requests` and bytes.
+    /// Create a connection of `codec` with the given buffer sizes.
     pub fn new<P: Protocol<Session = S>>(codec: &P, buffers: Buffers) -> Self {
         let Buffers { requests, out_bytes, stamped } = buffers;
         let mut pending = VecDeque::with_capacity(requests);
@@ -115,7 +115,7 @@ impl<S> Connection<S> {
         connection
     }
 
-    /// Appends a request of `codec` to what is to be written; returns where its bytes end.
+    /// Encode a request into the output buffer. Return the stream offset of its end.
     #[inline]
     pub fn ask<P: Protocol<Session = S>>(&mut self, codec: &P, request: Request) -> u64 {
         if P::LOSSY {
@@ -135,7 +135,7 @@ impl<S> Connection<S> {
         self.request_bytes
     }
 
-    /// One that may be the last that the connection carries, or have a tail.
+    /// Encode a request that may have a tail or be the last on its connection.
     #[inline]
     fn ask_by_turns<P: Protocol<Session = S>>(&mut self, codec: &P, request: Request, tag: u32) {
         if self.next_serial() + 1 == self.carries {
@@ -146,7 +146,7 @@ impl<S> Connection<S> {
         self.tail = codec.tail(request).len();
     }
 
-    /// Puts the next bytes of the only request's tail in place of those that are written; whether there are any.
+    /// Replace the written bytes by the next bytes of the only request's tail. Return whether there were any.
     #[cold]
     pub fn refill<P: Protocol<Session = S>>(&mut self, codec: &P) -> bool {
         let Some(pending) = self.pending.front() else { return false };
@@ -159,13 +159,13 @@ impl<S> Connection<S> {
         !piece.is_empty()
     }
 
-    /// Takes the oldest request, which is answered; returns its number over the connection's life, too.
+    /// Remove the oldest request, which is answered. Return it with its number over the connection's life.
     #[inline]
     pub fn answer(&mut self) -> Option<(Pending, u64)> {
         let pending = self.pending.pop_front()?;
         if self.pending.is_empty() {
-            // Back to the start of the ring: its first lines stay in the cache, where a ring that
-            // goes round and round would pull all its memory through it.
+            // Restart at the beginning of the ring: its first lines stay in the cache. Otherwise the ring
+            // would cycle through all its memory.
             self.pending.clear();
         }
         let serial = self.answered;
@@ -173,7 +173,7 @@ impl<S> Connection<S> {
         Some((pending, serial))
     }
 
-    /// Takes the request with that tag, which is answered, as [`Connection::answer`] takes the oldest.
+    /// Remove the answered request with that tag; otherwise the same as [`Connection::answer`].
     #[inline]
     pub fn answer_tagged(&mut self, tag: u32) -> Option<(Pending, u64)> {
         let at = self.tags.take(tag)?;
@@ -182,7 +182,7 @@ impl<S> Connection<S> {
         Some((pending, u64::from(tag)))
     }
 
-    /// Says what `codec` wants said beside requests; whether that is anything.
+    /// Write the messages that `codec` needs to send besides requests. Return whether there were any.
     pub fn say<P: Protocol<Session = S>>(&mut self, codec: &P) -> bool {
         let before = self.out.len();
         codec.answer(&mut self.session, &mut self.out);
@@ -190,24 +190,24 @@ impl<S> Connection<S> {
         self.out.len() > before
     }
 
-    /// Whether it has as many requests in flight as it takes.
+    /// Whether it has its maximum number of requests in flight.
     #[inline]
     pub fn is_full<P: Protocol<Session = S>>(&self, codec: &P) -> bool {
         self.pending.len() >= self.most || P::BOUNDED && self.pending.len() >= codec.in_flight(&self.session)
     }
 
-    /// The number of the next request over the connection's life.
+    /// Return the number of the next request over the connection's life.
     #[inline]
     pub fn next_serial(&self) -> u64 {
         self.answered + self.pending.len() as u64
     }
 
-    /// Requests handed to the kernel over the connection's life.
+    /// Return the number of requests handed to the kernel over the connection's life.
     pub fn handed_over(&self) -> u64 {
         self.next_serial() - self.fresh as u64
     }
 
-    /// Whether one more request of at most `bytes` can be taken without allocating.
+    /// Whether one more request of at most `bytes` bytes fits without allocation.
     #[inline]
     pub fn make_room(&mut self, bytes: usize) -> bool {
         if self.pending.len() >= self.most {
@@ -216,7 +216,7 @@ impl<S> Connection<S> {
         self.out.len() + bytes <= self.out.capacity() || self.make_room_in_out(bytes)
     }
 
-    /// Drops the bytes that are written, once they are half of all, so that each byte moves once.
+    /// Drop written bytes once they are half of the buffer, so that each byte moves at most once.
     #[cold]
     fn make_room_in_out(&mut self, bytes: usize) -> bool {
         if 2 * self.written < self.out.len() {
@@ -227,13 +227,13 @@ impl<S> Connection<S> {
         self.out.len() + bytes <= self.out.capacity()
     }
 
-    /// Open, and nothing is asked on it.
+    /// Whether it is open without pending requests.
     #[inline]
     pub fn is_idle(&self) -> bool {
         self.state == State::Open && self.pending.is_empty()
     }
 
-    /// Forgets everything but the capacity, what it carried, and what is to be sent again.
+    /// Reset everything except the capacity, the measured count and the requests to resend.
     pub fn reset(&mut self, state: State) {
         self.state = state;
         self.tags.clear();
@@ -261,7 +261,7 @@ mod tests {
     use crate::engine::tests::{every_ms, plan};
     use crate::protocol::Memcached;
 
-    /// With room for one request.
+    /// Create a connection with room for one request.
     fn connection() -> Connection {
         let codec = Memcached::new(&plan(1, &every_ms(), &serde_json::Value::Null));
         Connection::new(&codec, Buffers { requests: 1, out_bytes: 100, stamped: 0 })

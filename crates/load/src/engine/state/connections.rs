@@ -1,4 +1,4 @@
-//! A worker's connections: which can carry a request, which have one to write, which are to be made again.
+//! A worker's connections: which are usable, which have bytes to write and which must be reopened.
 
 use std::io::{self, ErrorKind};
 use std::ops::{Index, IndexMut};
@@ -10,48 +10,49 @@ use super::failure::Failure;
 use crate::workload::Requests;
 use crate::Random;
 
-/// A connection that could not be made again is tried this much later.
+/// Delay before a failed connection is tried again.
 const RETRY: Nanos = Nanos::from_millis(20);
-/// Every attempt to connect refused for so long during the load: the server is gone.
+/// A server that refuses all connection attempts for this long during the load is gone.
 pub const GONE: Nanos = Nanos::from_millis(250);
-/// The same where an attempt is under way, which nobody has refused: a server that is kept from running for a second or
-/// two answers no handshake meanwhile, and a lost SYN is sent again after one second and after three (Linux).
+/// The same limit while an attempt is in progress. A server that cannot run for a second or two answers no
+/// handshake, and Linux retransmits a lost SYN after one and three seconds.
 pub const UNANSWERED: Nanos = Nanos::from_millis(3_500);
 
 /// The time without any connection.
 #[derive(Clone, Copy)]
 struct Absence {
     since: Nanos,
-    /// When it was last looked at.
+    /// When it was last checked.
     looked: Nanos,
-    /// How much of it the worker was there to see: of what lies between two looks, no more than [`RETRY`]. One that was
-    /// kept from running finds that long ago what it has not yet looked at.
+    /// How much of it the worker observed: at most [`RETRY`] between two checks. A worker that could not run
+    /// must not take its own absence for the server's.
     seen: Nanos,
 }
 
 pub struct Connections<S = ()> {
     all: Vec<Connection<S>>,
-    /// Slots that can carry requests, by server: slot n leads to server n modulo their number. In the closed loop, one
-    /// for each request more that they can carry.
+    /// Usable slots by server: slot n leads to server n modulo their number. In the closed loop, a slot
+    /// occurs once for each request it can still take.
     usable: Vec<Vec<u32>>,
-    /// Slots that were given bytes in this round and wait for their write call.
+    /// Slots with new bytes that wait for their write call.
     pub unwritten: Vec<u32>,
-    /// Slots to be connected again.
+    /// Slots to reconnect.
     pub down: Vec<u32>,
-    /// When they are.
+    /// When to reconnect them.
     pub retry_at: Nanos,
-    /// How many connections are open.
+    /// Number of open connections.
     open: usize,
-    /// While none is.
+    /// Set while no connection is open.
     absence: Option<Absence>,
-    /// By server: the last attempt to connect failed; of several, because it is not there.
+    /// For each server, whether the last connection attempt failed. With several servers, only failures that
+    /// show that the server is down count.
     refused: Vec<bool>,
     pub last_failure: Failure,
     routing: Random,
 }
 
 impl<S> Connections<S> {
-    /// Those of a worker, none of which is open yet. Each is among the usable ones at most `places` times.
+    /// Create the closed connections of a worker. Each is listed as usable at most `places` times.
     pub fn new(all: Vec<Connection<S>>, places: usize, routing: Random) -> Self {
         let slots = || Vec::with_capacity(all.len());
         Self {
@@ -68,7 +69,7 @@ impl<S> Connections<S> {
         }
     }
 
-    /// The same leading to so many servers in turn.
+    /// Spread the connections round-robin over `count` servers.
     #[must_use]
     pub fn with_servers(mut self, count: usize) -> Self {
         let room = self.usable[0].capacity().div_ceil(count);
@@ -81,19 +82,20 @@ impl<S> Connections<S> {
         self.usable.len()
     }
 
-    /// Where `slot` leads to.
+    /// Return the server that `slot` leads to.
     #[inline]
     pub fn endpoint(&self, slot: u32) -> u16 {
         (slot % self.usable.len() as u32) as u16
     }
 
-    /// Whether one server of several has no connection, in an open loop.
+    /// Whether one of several servers has no connection, in an open loop.
     #[inline]
     pub fn is_down(&self, endpoint: u16) -> bool {
         self.usable.len() > 1 && self.usable[usize::from(endpoint)].is_empty()
     }
 
-    /// Whether one server of several refuses connections, and none to it is open, being made or to be tried.
+    /// Whether one of several servers refuses connections, and none of its slots is open, connecting or
+    /// usable.
     pub fn refuses(&self, endpoint: u16) -> bool {
         let its = || (u32::from(endpoint)..self.all.len() as u32).step_by(self.usable.len());
         self.refused[usize::from(endpoint)]
@@ -122,7 +124,7 @@ impl<S> Connections<S> {
         self.open == self.all.len()
     }
 
-    /// By slot.
+    /// Return all connections, by slot.
     pub fn all(&self) -> &[Connection<S>] {
         &self.all
     }
@@ -133,7 +135,7 @@ impl<S> Connections<S> {
         self.usable.iter().any(|usable| !usable.is_empty())
     }
 
-    /// A usable slot for the next request to `endpoint`, by chance.
+    /// Choose a random usable slot for the next request to `endpoint`.
     #[inline]
     pub fn pick(&mut self, endpoint: u16) -> Option<u32> {
         let usable = &self.usable[usize::from(endpoint)];
@@ -144,7 +146,7 @@ impl<S> Connections<S> {
         Some(usable[at as usize])
     }
 
-    /// Takes a usable slot that leads to `endpoint`, by chance, which is not usable until it is released.
+    /// Remove and return a random usable slot of `endpoint`. It becomes usable again by `release`.
     #[inline]
     pub fn take_any(&mut self, endpoint: u16) -> Option<u32> {
         let usable = &mut self.usable[usize::from(endpoint)];
@@ -155,7 +157,7 @@ impl<S> Connections<S> {
         Some(usable.swap_remove(at as usize))
     }
 
-    /// Takes `slot`, where it is usable.
+    /// Make `slot` unusable, if it is usable.
     pub fn take(&mut self, slot: u32) {
         let usable = self.usable_with(slot);
         while let Some(at) = usable.iter().position(|&other| other == slot) {
@@ -163,16 +165,16 @@ impl<S> Connections<S> {
         }
     }
 
-    /// `slot` has as many requests in flight as it takes: it is not usable until one of them is answered.
+    /// Make a full `slot` unusable until one of its requests is answered.
     pub fn rest(&mut self, slot: u32) {
         self.take(slot);
         self[slot].rests = true;
     }
 
-    /// Takes a free slot, which is not usable until it is released.
+    /// Remove and return a free slot. It becomes usable again by `release`.
     #[inline]
     pub fn take_free(&mut self) -> Option<u32> {
-        self.usable[0].pop() // so has a closed loop
+        self.usable[0].pop() // a closed loop has one server
     }
 
     #[inline]
@@ -180,13 +182,13 @@ impl<S> Connections<S> {
         self.usable_with(slot).push(slot);
     }
 
-    /// Puts the usable slots in order. The order in which the kernel was ready is chance; which connection carries a
-    /// request must follow from the seed alone.
+    /// Sort the usable slots. The order in which the kernel reported them is random, but the choice of
+    /// connections must depend on the seed alone.
     pub fn sort_usable(&mut self) {
         self.usable.iter_mut().for_each(|usable| usable.sort_unstable());
     }
 
-    /// One more request of `slot` waits for its write call.
+    /// Add a request of `slot` that waits for its write call.
     #[inline]
     pub fn add_unwritten(&mut self, slot: u32) {
         let connection = &mut self.all[slot as usize];
@@ -196,19 +198,19 @@ impl<S> Connections<S> {
         connection.fresh += 1;
     }
 
-    /// Why nothing can be asked now.
+    /// Note why no request can be sent now.
     pub fn note_failure(&mut self, reason: &'static str) {
         self.last_failure = reason.into();
     }
 
-    /// An attempt to connect begins.
+    /// Record that a connection attempt starts.
     pub fn trying(&mut self, slot: u32, now: Nanos) {
         let connection = &mut self[slot];
         connection.reset(State::Connecting);
         connection.tried = now;
     }
 
-    /// An attempt to connect has succeeded. The slot is still to be released.
+    /// Record a successful connection attempt. The slot must still be released.
     pub fn opened(&mut self, slot: u32, port: u16) {
         let connection = &mut self[slot];
         connection.state = State::Open;
@@ -219,7 +221,7 @@ impl<S> Connections<S> {
         self.refused[usize::from(endpoint)] = false;
     }
 
-    /// An attempt to connect has failed, and is to be made again.
+    /// Record a failed connection attempt, and schedule the next one.
     pub fn refused(&mut self, slot: u32, error: io::Error, now: Nanos) {
         let endpoint = self.endpoint(slot);
         self.refused[usize::from(endpoint)] = self.servers() == 1 || is_absence(error.kind());
@@ -228,20 +230,20 @@ impl<S> Connections<S> {
         self.retry_at = self.retry_at.min(now + RETRY);
     }
 
-    /// A connection hung up before the load, where it is not made again.
+    /// Record that a connection hung up before the load. It is not reopened.
     pub fn hung_up(&mut self) {
         self.open -= 1;
     }
 
-    /// An open connection on which nothing was asked is closed, to be made again when it is needed.
+    /// Record that an idle connection was closed. It is reopened when needed.
     pub fn rests(&mut self, slot: u32) {
         self.open -= 1;
         self[slot].reset(State::Down);
     }
 
-    /// An open connection is closed, to be made again in the next round: this one may still hold an event of the old
-    /// connection under the same slot. With a `pause` where it answered nothing: a server that closes whatever it accepts
-    /// would be asked without end.
+    /// Record that an open connection was closed. It is reopened in the next iteration, because this one may
+    /// still hold an event of the old connection on the same slot. `pause` delays a connection that answered
+    /// nothing: otherwise a server that closes every connection would be reconnected endlessly.
     pub fn closed(&mut self, slot: u32, now: Nanos, pause: bool, reason: Failure) {
         self.last_failure = reason;
         self.take(slot);
@@ -251,8 +253,9 @@ impl<S> Connections<S> {
         self.retry_at = self.retry_at.min(if pause { now + RETRY } else { now });
     }
 
-    /// Since when there has been no connection, if the worker has seen that for too long: [`GONE`], or [`UNANSWERED`]; where
-    /// requests take `turns` and open what they need, since when none could be made. To be asked in every round.
+    /// Return since when there has been no connection, if the worker has observed that for too long ([`GONE`]
+    /// or [`UNANSWERED`]). If requests take turns and open their own connections, the time since all attempts
+    /// failed. Call this in every iteration.
     pub fn gone_since(&mut self, now: Nanos, turns: bool) -> Option<Nanos> {
         if self.open > 0 || (turns && !self.all_refused()) {
             self.absence = None;
@@ -266,24 +269,25 @@ impl<S> Connections<S> {
         is_gone.then_some(since)
     }
 
-    /// Whether an attempt goes on, which nobody has refused yet.
+    /// Whether a connection attempt is in progress.
     fn is_trying(&self) -> bool {
         self.all.iter().any(|one| matches!(one.state, State::Connecting | State::Opening))
     }
 
-    /// At the end of the load: since when a server has refused every connection. It has died, even if so late that
-    /// [`Connections::gone_since`] has nothing to say.
+    /// At the end of the load, return since when the server has refused every connection. This finds a server
+    /// that died too late for [`Connections::gone_since`].
     pub fn refused_since(&self) -> Option<Nanos> {
         self.absence.filter(|_| self.open == 0 && self.all_refused()).map(|absence| absence.since)
     }
 
-    /// Whether the last attempt to connect failed, at each server.
+    /// Whether the last connection attempt to each server failed.
     fn all_refused(&self) -> bool {
         self.refused.iter().all(|&refused| refused)
     }
 }
 
-/// Whether an attempt that failed so says that there is no server: not that one closed it in between.
+/// Whether an attempt with this error shows that there is no server, rather than one that closed the
+/// connection.
 pub fn is_absence(error: ErrorKind) -> bool {
     use ErrorKind::{ConnectionRefused, HostUnreachable, NetworkUnreachable, NotFound, TimedOut};
     matches!(error, ConnectionRefused | HostUnreachable | NetworkUnreachable | NotFound | TimedOut)
@@ -329,7 +333,7 @@ mod tests {
         io::ErrorKind::ConnectionRefused.into()
     }
 
-    /// What the looks of a worker say that is not kept from running, the last of them `until` then.
+    /// Check repeatedly until `until`, like a worker that is never interrupted.
     fn look_until(
         connections: &mut Connections,
         now: &mut Nanos,
@@ -396,13 +400,13 @@ mod tests {
     fn a_server_is_gone_when_no_connection_has_been_open_for_a_quarter_of_a_second() {
         let mut connections = connections(2);
         connections.closed(0, Nanos(100), false, "reset".into());
-        assert_eq!(connections.gone_since(Nanos(100), false), None, "one is left");
+        assert_eq!(connections.gone_since(Nanos(100), false), None, "one connection is open");
         connections.closed(1, Nanos(200), false, "reset".into());
         let mut now = Nanos(200);
         assert_eq!(look_until(&mut connections, &mut now, Nanos(199) + GONE, false), None);
         assert_eq!(look_until(&mut connections, &mut now, Nanos(200) + GONE, false), Some(Nanos(200)));
         connections.opened(1, 4_000);
-        assert_eq!(connections.gone_since(now + GONE, false), None, "it is back");
+        assert_eq!(connections.gone_since(now + GONE, false), None, "the server is back");
     }
 
     #[test]
@@ -420,7 +424,7 @@ mod tests {
         connections.rests(0);
         let mut now = Nanos(200);
         let tried = Nanos(300) + GONE;
-        assert_eq!(look_until(&mut connections, &mut now, tried, true), None, "nobody has tried");
+        assert_eq!(look_until(&mut connections, &mut now, tried, true), None, "no attempt was made");
         connections.refused(0, refusal(), tried);
         assert_eq!(look_until(&mut connections, &mut now, Nanos(299) + GONE + GONE, true), None);
         assert_eq!(look_until(&mut connections, &mut now, tried + GONE, true), Some(tried));
@@ -433,19 +437,19 @@ mod tests {
         let states = |connections: &Connections| [0, 1].map(|endpoint| connections.refuses(endpoint));
         for slot in [1, 3] {
             connections.take(slot);
-            connections.closed(slot, Nanos(5), false, "closed as asked for".into());
+            connections.closed(slot, Nanos(5), false, "closed on request".into());
         }
         assert_eq!(states(&connections), [false, false], "closed is not refused");
         connections.refused(1, refusal(), Nanos(6));
         connections.trying(3, Nanos(6));
-        assert_eq!(states(&connections), [false, false], "one is being made");
+        assert_eq!(states(&connections), [false, false], "one attempt is in progress");
         connections.refused(3, ErrorKind::ConnectionReset.into(), Nanos(7));
-        assert_eq!(states(&connections), [false, false], "it is there, and closed it");
+        assert_eq!(states(&connections), [false, false], "the server is up and closed it");
         connections.refused(3, refusal(), Nanos(7));
         assert_eq!(states(&connections), [false, true]);
         assert_eq!(connections.gone_since(Nanos(7) + GONE, true), None, "the other has not refused");
         connections.release(3);
-        assert_eq!(states(&connections), [false, false], "one is to be tried again");
+        assert_eq!(states(&connections), [false, false], "one slot is usable again");
     }
 
     #[test]
@@ -453,7 +457,7 @@ mod tests {
         let mut connections = connections(1);
         connections.closed(0, Nanos(100), false, "reset".into());
         assert_eq!(connections.gone_since(Nanos(100), false), None);
-        assert_eq!(connections.refused_since(), None, "nobody has tried again");
+        assert_eq!(connections.refused_since(), None, "no attempt was made");
         connections.refused(0, refusal(), Nanos(110));
         assert_eq!((connections.refused_since(), connections.retry_at), (Some(Nanos(100)), Nanos(100)));
         assert_eq!(connections.last_failure.to_string(), refusal().to_string());

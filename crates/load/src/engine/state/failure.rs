@@ -1,10 +1,9 @@
-//! Why a connection came to nothing.
+//! Why a connection failed.
 
 use std::fmt;
 use std::io;
 
-/// Kept as it came: the words of an error of the kernel are allocated as they are written, and connections break during
-/// the load.
+/// A failure, stored unformatted: formatting an OS error allocates, and connections break during the load.
 #[derive(Debug)]
 pub enum Failure {
     Words(&'static str),

@@ -1,4 +1,4 @@
-//! What a worker keeps: structs that can be tried by themselves. They touch no socket and read no clock.
+//! The state of a worker: structs that can be tested alone. They use no socket and no clock.
 
 pub mod away;
 pub mod backlog;

@@ -1,4 +1,4 @@
-//! One request between its due time and its end.
+//! A request between its scheduled time and its end.
 
 use crate::record::Status;
 use crate::workload::Kind;
@@ -7,23 +7,23 @@ use crate::workload::Kind;
 #[derive(Clone, Copy, Debug)]
 pub struct Pending {
     pub due_ns: u64,
-    /// 0 until its write call.
+    /// Send time; 0 before the write call.
     pub sent_ns: u64,
-    /// Bytes of the connection up to its end. Of one that has not yet been written and waits for its turn on a
-    /// connection: those of its value.
+    /// Stream offset of the request's end. For an unwritten request that waits for its turn: the bytes of its
+    /// value.
     pub end: u64,
     pub kind: Kind,
-    /// The kernel is to stamp its way.
+    /// Whether the kernel is to stamp it.
     pub stamped: bool,
-    /// How often the server announced that it closed the connection on which this was sent, so that it is sent again
-    /// on another; `sent_ns` is when it was sent first.
+    /// Number of resends, after the server announced that it would close the connection or refused the
+    /// request. `sent_ns` is the first send time.
     pub resends: u8,
-    /// What was asked for.
+    /// The item that it requests.
     pub item: u32,
 }
 
 impl Pending {
-    /// What touches memory before the load.
+    /// A placeholder used to map memory before the load.
     pub const BLANK: Self =
         Self { due_ns: 0, sent_ns: 0, end: 0, kind: Kind::GET, stamped: false, resends: 0, item: 0 };
 }
@@ -31,15 +31,15 @@ impl Pending {
 /// How a request ended.
 #[derive(Clone, Copy, Debug)]
 pub struct Ending {
-    /// 0 where no answer came.
+    /// Completion time; 0 without an answer.
     pub done_ns: u64,
     pub status: Status,
-    /// Bytes of the connection's replies up to the end of its own; 0 where there is none.
+    /// Stream offset of the reply's end; 0 without a reply.
     pub reply_end: u64,
 }
 
 impl Ending {
-    /// Without an answer.
+    /// A request without an answer.
     pub const fn unanswered(status: Status) -> Self {
         Self { done_ns: 0, status, reply_end: 0 }
     }

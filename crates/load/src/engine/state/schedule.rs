@@ -1,4 +1,4 @@
-//! When the next request is due, and how many are outstanding.
+//! The schedule of a worker: its next request, and the number of outstanding requests.
 
 use hindmost_clock::Nanos;
 use hindmost_plan::{Load, Plan};
@@ -11,15 +11,15 @@ use crate::workload::{Kind, Request, Requests, Shards};
 pub struct Schedule {
     arrivals: Box<dyn Arrivals>,
     requests: Requests,
-    /// At most one request outstanding a connection.
+    /// Closed loop: at most one request is outstanding per place on a connection.
     pub closed: bool,
     pub timeout: Nanos,
-    /// What is due beyond so many outstanding requests is not sent.
+    /// Limit on outstanding requests. Scheduled requests beyond it are not sent.
     max_outstanding: u64,
     pub timeline: Timeline,
-    /// The request that is due next, and when.
+    /// The next scheduled request.
     pub next: Request,
-    /// Which server it goes to, and who decides that.
+    /// The server of the next request, and the rule that chooses servers.
     pub endpoint: u16,
     pub shards: Shards,
     pub next_due: Nanos,
@@ -27,7 +27,7 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// That of a worker with `slots` connections; nothing is due before it begins.
+    /// Create the schedule of a worker with `slots` connections. Nothing is scheduled before `begin`.
     pub fn new(plan: &Plan, slots: u32, arrivals: Box<dyn Arrivals>, requests: Requests) -> Self {
         Self {
             arrivals,
@@ -44,20 +44,20 @@ impl Schedule {
         }
     }
 
-    /// The same for several servers.
+    /// Spread requests over several servers.
     #[must_use]
     pub fn with_servers(mut self, shards: Shards) -> Self {
         self.shards = shards;
         self
     }
 
-    /// The load starts at `start`: draws the first request.
+    /// Start the load at `start` and draw the first request.
     pub fn begin(&mut self, start: Nanos) {
         self.timeline.start = start;
         self.draw();
     }
 
-    /// Draws the next request and its due time.
+    /// Draw the next request and its scheduled time.
     #[inline]
     pub fn draw(&mut self) {
         self.next = self.requests.draw();
@@ -65,7 +65,7 @@ impl Schedule {
         self.next_due = self.timeline.start.saturating_add(self.arrivals.next_due());
     }
 
-    /// Takes over what is known of the phases; says whether that brought a measurement.
+    /// Take over the phase boundaries. Return whether the measurement's start is new.
     pub fn follow(&mut self, timeline: Timeline) -> bool {
         let fixed = timeline.measure != self.timeline.measure;
         self.timeline = timeline;
@@ -81,31 +81,31 @@ impl Schedule {
         self.next_due <= now && self.next_due < self.timeline.end
     }
 
-    /// Whether everything due has been sent. In the closed loop a request that has waited for its connection is due
-    /// only now.
+    /// Whether all scheduled requests have been sent. In the closed loop, a request that waited for its
+    /// connection is scheduled only now.
     #[inline]
     pub fn is_over(&self, now: Nanos) -> bool {
         let due = if self.closed { self.next_due.max(now) } else { self.next_due };
         due >= self.timeline.end
     }
 
-    /// Whether no more requests can be kept track of.
+    /// Whether the limit on outstanding requests is reached.
     #[inline]
     pub fn is_full(&self) -> bool {
         self.outstanding >= self.max_outstanding
     }
 
-    /// Whether the load ended a timeout ago: what is still due cannot be sent in time.
+    /// Whether the load ended a timeout ago: requests still scheduled cannot be sent in time.
     pub fn is_too_late(&self, now: Nanos) -> bool {
         now >= self.timeline.end.saturating_add(self.timeout)
     }
 
-    /// Until when replies are waited for, seen from `now`, after the last request.
+    /// Return when to stop waiting for replies, seen from `now`, after the last request.
     pub fn last_reply_by(&self, now: Nanos) -> Nanos {
         now.max(self.timeline.end).saturating_add(self.timeout)
     }
 
-    /// Nothing is due any more.
+    /// Stop scheduling requests.
     pub fn end(&mut self) {
         self.next_due = Nanos::MAX;
     }
@@ -166,7 +166,7 @@ mod tests {
         let closed = schedule(&json!({"loop": "closed"}));
         assert!(!closed.is_over(Nanos(1_044)) && closed.is_over(Nanos(1_045)));
         let open = schedule(&every_ms());
-        assert!(!open.is_over(Nanos(9_999)), "a request due at 1010 has not been sent");
+        assert!(!open.is_over(Nanos(9_999)), "the request scheduled at 1010 has not been sent");
     }
 
     #[test]

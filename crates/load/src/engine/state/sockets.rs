@@ -1,5 +1,5 @@
-//! How full a worker's sockets were. The kernel is asked before the measurement and after it; in between
-//! only what costs nothing is counted.
+//! Fill levels of a worker's sockets. Kernel counters are read before and after the measurement; in between,
+//! only cheap counts are kept.
 
 use std::os::fd::RawFd;
 
@@ -10,28 +10,29 @@ use serde::Serialize;
 use super::connection::Connection;
 use crate::schema::came_later;
 
-/// So many connections of a worker are looked at, two system calls each: 0.3 ms at most, in a calibration
-/// whose requests are not recorded. What one connection loses, its fellows on the same path lose, too.
+/// Most connections whose counters are read, with two system calls each. That takes at most 0.3 ms, in the
+/// calibration, whose requests are not recorded. Losses of one connection also affect others on the same
+/// path.
 const LOOKED_AT: usize = 256;
 
-/// What is kept of a worker's sockets.
+/// Counters of a worker's sockets.
 #[derive(Debug, Default)]
 pub struct Sockets {
-    /// Of each socket looked at, and the requests handed over to it.
+    /// Counters of each sampled socket, and the number of requests handed over to it.
     before: Vec<(SocketCounters, u64)>,
-    /// Writes that the kernel did not take whole.
+    /// Writes that the kernel accepted only in part.
     pub blocked: u64,
-    /// Most bytes that one read brought: they had piled up in the receive buffer.
+    /// Largest number of bytes returned by one read, all of which were in the receive buffer.
     pub largest_read: usize,
 }
 
 impl Sockets {
-    /// Room for the looks at `slots` connections.
+    /// Create counters for `slots` connections.
     pub fn new(slots: u32) -> Self {
         Self { before: Vec::with_capacity((slots as usize).min(LOOKED_AT)), ..Self::default() }
     }
 
-    /// Takes the first look at connections and their sockets; allocates nothing.
+    /// Read the counters at the start, without allocation.
     pub fn begin<'c, S: 'c>(&mut self, all: impl Iterator<Item = (&'c Connection<S>, Option<RawFd>)>) {
         self.blocked = 0;
         self.largest_read = 0;
@@ -42,7 +43,7 @@ impl Sockets {
         self.before.extend(all.take(self.before.capacity()).map(looked));
     }
 
-    /// Takes the last look.
+    /// Read the counters at the end.
     pub fn end<'c, S: 'c>(
         &self,
         all: impl Iterator<Item = (&'c Connection<S>, Option<RawFd>)>,
@@ -55,7 +56,7 @@ impl Sockets {
         for ((before, asked), (connection, fd)) in self.before.iter().zip(all) {
             if let Some(after) = fd.and_then(SocketCounters::read) {
                 report.span.add(before, &after);
-                // A connection that was made anew counts from zero, on both sides.
+                // A reopened connection counts from zero, on both sides.
                 let anew = after.data_segments < before.data_segments;
                 let (segments, requests) = if anew { (0, 0) } else { (before.data_segments, *asked) };
                 report.segments += after.data_segments - segments;
@@ -68,19 +69,19 @@ impl Sockets {
 
 const LATER: [&str; 2] = ["segments", "segment_requests"];
 
-/// What became of a worker's sockets from the start of the calibration to the last reply.
+/// Statistics of a worker's sockets from the start of the calibration to the last reply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
 #[schemars(transform = came_later(&LATER))]
 pub struct SocketReport {
-    /// What the kernel says of those looked at.
+    /// The kernel's counters of the sampled sockets.
     #[serde(flatten)]
     pub span: SocketSpan,
-    /// Writes that had to wait because the kernel's send buffer was full, on all connections.
+    /// Writes that waited because the send buffer was full, on all connections.
     pub blocked_writes: u64,
-    /// Most bytes that had piled up in a receive buffer when it was read.
+    /// Most bytes found in a receive buffer by one read.
     pub largest_read_bytes: u64,
-    /// Segments with data that were sent on those looked at; 0 where the kernel does not tell.
+    /// Data segments sent on the sampled sockets; 0 if the kernel does not report them.
     pub segments: u64,
-    /// Requests handed over to them.
+    /// Requests handed over to the sampled sockets.
     pub segment_requests: u64,
 }

@@ -1,56 +1,56 @@
-//! Which stage of the loop makes requests late.
+//! Which stage of the event loop makes requests late.
 //!
-//! From the last moment at which nothing was due, the time of the loop is added up by stage; a request that
-//! leaves late is put down to the stage that took most of it.
+//! The time of each stage is summed from the last moment without a scheduled request. A late request is
+//! attributed to the stage that took most of that time.
 
 use hindmost_clock::Nanos;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// A request that leaves later than this is looked into; less is the noise of a quiet host, where an
-/// interrupt takes some 5 us.
+/// Send delay above which a request is attributed to a stage. Less is the noise of a quiet host, where an
+/// interrupt takes about 5 µs.
 const LATE: Nanos = Nanos::from_micros(5);
 
-/// What the loop does.
+/// A stage of the event loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// Handing other requests to the kernel.
+    /// Writing other requests.
     Writing,
-    /// Taking replies.
+    /// Reading replies.
     Reading,
-    /// Looking for replies. That takes no time worth naming, so a request that came due here is late because
-    /// the host had taken the processor away, or, where the worker sleeps, because it woke late.
+    /// Polling for replies, which takes almost no time. A request is late here because the worker lost its
+    /// CPU or, if it sleeps, woke late.
     Waiting,
 }
 
 /// Requests that one stage made late.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Late {
-    /// How many left more than 5 us late.
+    /// Requests sent more than 5 µs late.
     pub requests: u64,
-    /// How late, in all.
+    /// Sum of their send delays.
     pub total_ns: u64,
-    /// How late the worst.
+    /// The longest send delay.
     pub worst_ns: u64,
 }
 
-/// Late requests of the measurement, by the stage they had to wait for.
+/// Late requests of the measurement, by the stage that delayed them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct LateByStage {
-    /// While other requests were handed to the kernel.
+    /// Delayed by writing other requests.
     pub writing: Late,
-    /// While replies were taken.
+    /// Delayed by reading replies.
     pub reading: Late,
-    /// While nothing was done: the processor was away, or the sleep too long.
+    /// Delayed while the worker was idle: it lost its CPU, or slept too long.
     pub waiting: Late,
 }
 
-/// Follows the loop of one worker.
+/// Tracks the stages of one worker's loop.
 #[derive(Debug)]
 pub struct Stages {
     now_in: Stage,
     since: Nanos,
-    /// By stage, since nothing was due last.
+    /// Time in each stage, since the last moment without a scheduled request.
     spent: [u64; 3],
     pub late: LateByStage,
 }
@@ -62,7 +62,7 @@ impl Default for Stages {
 }
 
 impl Stages {
-    /// At `now` nothing is due: whatever was late is over.
+    /// Reset the sums at `now`, when no request is due.
     #[inline]
     pub fn rest(&mut self, now: Nanos) {
         self.spent = [0; 3];
@@ -70,7 +70,7 @@ impl Stages {
         self.since = now;
     }
 
-    /// `stage` begins at `now`.
+    /// Enter `stage` at `now`.
     #[inline]
     pub fn enter(&mut self, stage: Stage, now: Nanos) {
         self.spent[self.now_in as usize] += now.saturating_sub(self.since).0;
@@ -78,13 +78,13 @@ impl Stages {
         self.since = now;
     }
 
-    /// What began as waiting has found replies to take.
+    /// Count the current wait as reading, because it returned replies.
     #[inline]
     pub fn found(&mut self) {
         self.now_in = Stage::Reading;
     }
 
-    /// A measured request left `slip_ns` after it was due.
+    /// Attribute the send delay of a measured request to a stage if it is long.
     #[inline]
     pub fn sent(&mut self, slip_ns: u64) {
         if slip_ns > LATE.0 {
@@ -107,22 +107,22 @@ impl Stages {
     }
 }
 
-/// The client that has nothing to do but its write calls: how late its requests would leave. No client of one
-/// thread is earlier on this host, whatever it does with replies.
+/// A model of an ideal client that does nothing but its write calls, and the send delays it would have. No
+/// single-threaded client on this host can be earlier.
 #[derive(Debug, Default)]
 pub struct Ideal {
     free_at: Nanos,
 }
 
 impl Ideal {
-    /// A request is due; returns how late it leaves.
+    /// Schedule a request and return its send delay in nanoseconds.
     #[inline]
     pub fn due(&mut self, due: Nanos) -> u64 {
         self.free_at = self.free_at.max(due);
         self.free_at.saturating_sub(due).0
     }
 
-    /// Its write call took so long.
+    /// Add the duration of its write call.
     #[inline]
     pub fn wrote(&mut self, took: Nanos) {
         self.free_at = self.free_at.saturating_add(took);
@@ -155,7 +155,7 @@ mod tests {
         );
     }
 
-    /// Lindley's recursion by hand: calls of 10 us, requests due at 0, 4, 30 and 31 us.
+    /// Lindley's recursion by hand: calls of 10 µs, requests scheduled at 0, 4, 30 and 31 µs.
     #[test]
     fn the_ideal_client_is_late_by_its_own_calls_only() {
         let mut ideal = Ideal::default();

@@ -1,8 +1,8 @@
-//! The requests of one connection whose way the kernel stamps.
+//! The stamped requests of one connection.
 //!
 //! ```text
-//!  chosen ── written (key) ── wire-out ── wire-in, done ── ended
-//!                                    └── wire-in, done ── wire-out (a card delivers late) ── ended
+//!  chosen ── written (key) ── transmit stamp ── receive stamp, done ── ended
+//!                       └── receive stamp, done ── transmit stamp (a NIC delivers late) ── ended
 //! ```
 
 use std::collections::VecDeque;
@@ -10,38 +10,38 @@ use std::collections::VecDeque;
 use super::request::{Ending, Pending};
 use crate::transport::{Segment, Sent, Source, Stamp};
 
-/// Stamped requests that wait for a stamp, of one worker over all its connections: at most so many ...
+/// Most requests of a worker that wait for a stamp, over all its connections,
 const WAITING: usize = 1 << 13;
-/// ... and of one connection between these.
+/// and the bounds for one connection.
 const FEWEST: usize = 4;
 const MOST: usize = 64;
 
-/// Room for one connection's stamped requests, `slots` connections to a worker.
+/// Return the queue capacity of one connection, for `slots` connections per worker.
 pub fn room(slots: u32) -> usize {
     (WAITING / slots.max(1) as usize).clamp(FEWEST, MOST)
 }
 
-/// A request whose way the kernel stamps.
+/// A request that the kernel stamps.
 #[derive(Clone, Copy, Debug)]
 pub struct StampedRequest {
-    /// The request, counted over the connection's life.
+    /// Number of the request over the connection's life.
     serial: u64,
-    /// The name of its write's stamp, once it is written.
+    /// The stamp key of its write, once it is written.
     key: Option<u32>,
     out: Stamp,
     answer: Option<Answer>,
 }
 
-/// How a request ended whose wire-out is not yet known.
+/// The end of a request whose transmit stamp is not known yet.
 #[derive(Clone, Copy, Debug)]
 pub struct Answer {
     pub pending: Pending,
     pub ending: Ending,
-    /// Where its reply ended.
+    /// The segment in which its reply ended.
     pub last: Segment,
 }
 
-/// Oldest first. Never grows beyond its first capacity.
+/// Stamped requests, oldest first. Never grows beyond its initial capacity.
 #[derive(Debug)]
 pub struct StampQueue(VecDeque<StampedRequest>);
 
@@ -50,7 +50,7 @@ impl StampQueue {
         Self(VecDeque::with_capacity(capacity))
     }
 
-    /// Request `serial` is to be stamped. One for which there is no room counts as one without stamps.
+    /// Add request `serial`. If the queue is full, the request has no stamps.
     #[inline]
     pub fn push(&mut self, serial: u64) {
         if self.0.len() < self.0.capacity() {
@@ -62,13 +62,13 @@ impl StampQueue {
         self.0.clear();
     }
 
-    /// Whether the next write has to ask for a stamp.
+    /// Whether the next write must request a stamp.
     #[inline]
     pub fn asks(&self) -> bool {
         self.0.back().is_some_and(|last| last.key.is_none())
     }
 
-    /// All bytes so far are written, and stamped as `key`.
+    /// Record that all bytes so far are written, under the stamp key `key`.
     #[inline]
     pub fn written(&mut self, key: u32) {
         for one in self.0.iter_mut().rev().take_while(|one| one.key.is_none()) {
@@ -76,8 +76,8 @@ impl StampQueue {
         }
     }
 
-    /// Keeps a transmit stamp with the requests that it is of. The kernel tells its own stamps in order, and one
-    /// that it skipped was merged with a later write into one packet before that left: so both left together.
+    /// Add a transmit stamp to its requests. The kernel reports software stamps in order. A skipped stamp
+    /// means that its packet was merged with a later write, so both were sent together.
     pub fn sent(&mut self, sent: Sent) {
         let Some(last) = self.0.iter().rposition(|one| one.key == Some(sent.key)) else { return };
         for one in self.0.iter_mut().take(last + 1) {
@@ -89,30 +89,31 @@ impl StampQueue {
         }
     }
 
-    /// Whether `source` has stamped all that is written.
+    /// Whether `source` has stamped all written requests.
     pub fn all_stamped(&self, source: Source) -> bool {
         self.0.iter().all(|one| one.key.is_none() || one.out.has(source))
     }
 
-    /// The oldest request that waits for its reply.
+    /// Return the oldest request that waits for its reply.
     #[inline]
     pub fn first_unanswered(&self) -> Option<u64> {
         self.0.iter().find(|one| one.answer.is_none()).map(|one| one.serial)
     }
 
-    /// When request `serial` left, as far as it is known; `None` if it is not here.
+    /// Return the transmit stamp of request `serial` as far as it is known, or `None` if it is not in the
+    /// queue.
     pub fn out_of(&self, serial: u64) -> Option<Stamp> {
         self.0.iter().find(|one| one.serial == serial).map(|one| one.out)
     }
 
-    /// Request `serial` is answered and ended.
+    /// Remove request `serial`, which has ended.
     pub fn remove(&mut self, serial: u64) {
         if let Some(at) = self.0.iter().position(|one| one.serial == serial) {
             self.0.remove(at);
         }
     }
 
-    /// Request `serial` is answered, and waits for its transmit stamp.
+    /// Store the answer of request `serial`, which waits for its transmit stamp.
     pub fn answered(&mut self, serial: u64, answer: Answer) {
         if let Some(one) = self.0.iter_mut().find(|one| one.serial == serial) {
             one.answer = Some(answer);
@@ -124,7 +125,7 @@ impl StampQueue {
         self.0.front().is_some_and(|one| one.answer.is_some())
     }
 
-    /// Takes the oldest request if it is answered and `is_enough` says so of its answer and its transmit stamp.
+    /// Remove the oldest request if it is answered and `is_enough` accepts its answer and transmit stamp.
     pub fn pop_answered(
         &mut self,
         is_enough: impl FnOnce(&Answer, Stamp) -> bool,
@@ -137,7 +138,7 @@ impl StampQueue {
         Some((answer, out))
     }
 
-    /// Takes the oldest answered request and drops what is older; `None` when all is dropped.
+    /// Remove the oldest answered request, and drop older requests. Return `None` if there is none.
     pub fn pop_or_drop(&mut self) -> Option<(Answer, Stamp)> {
         loop {
             let one = self.0.pop_front()?;
@@ -153,7 +154,7 @@ mod tests {
     use super::*;
     use crate::record::Status;
 
-    /// Requests 0, 1, ... written under these names.
+    /// Create a queue of requests 0, 1, ... written under these keys.
     fn queue(keys: &[Option<u32>]) -> StampQueue {
         let mut queue = StampQueue::with_capacity(keys.len().max(1));
         for (serial, key) in (0..).zip(keys) {
@@ -173,13 +174,13 @@ mod tests {
     fn a_write_that_was_merged_with_a_later_one_left_with_it() {
         let mut queue = queue(&[Some(9), None, Some(19), Some(29), None]);
         queue.sent(Sent { key: 5, stamp: Stamp { software_ns: 50, hardware_ns: 0 } });
-        assert_eq!(outs(&queue), [(0, 0); 5], "nobody's");
+        assert_eq!(outs(&queue), [(0, 0); 5], "an unknown key");
         queue.sent(Sent { key: 19, stamp: Stamp { software_ns: 60, hardware_ns: 0 } });
         assert!(!queue.all_stamped(Source::Software));
         queue.sent(Sent { key: 29, stamp: Stamp { software_ns: 0, hardware_ns: 8 } });
         queue.sent(Sent { key: 29, stamp: Stamp { software_ns: 70, hardware_ns: 0 } });
         queue.sent(Sent { key: 29, stamp: Stamp { software_ns: 90, hardware_ns: 0 } });
-        // A card may tell in any order.
+        // A NIC may report stamps in any order.
         assert_eq!(outs(&queue), [(60, 0), (60, 0), (60, 0), (70, 8), (0, 0)]);
         assert!(queue.all_stamped(Source::Software) && !queue.all_stamped(Source::Hardware));
     }
