@@ -8,7 +8,7 @@ use thiserror::Error;
 use crate::protocol::{Garbage, Refusal};
 use crate::transport::{Peer, TlsProblem};
 
-/// Why a load instance gave up.
+/// Why a client stopped.
 #[derive(Debug, Error)]
 pub enum LoadError {
     /// The plan contradicts itself.
@@ -17,86 +17,86 @@ pub enum LoadError {
     /// A trace cannot be replayed.
     #[error(transparent)]
     Trace(#[from] TraceError),
-    /// The target's name means no address.
+    /// The target's name has no address.
     #[error("`{address}` cannot be resolved to an address: {source}")]
     Unresolvable {
-        /// As the plan has it.
+        /// The address as written in the plan.
         address: String,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// No connection could be made.
+    /// No connection could be opened.
     #[error("connection {slot} of {of} to {address} failed: {source}")]
     Connect {
         /// The server.
         address: Peer,
-        /// Which connection.
+        /// Number of the connection.
         slot: u32,
-        /// Of how many.
+        /// Number of connections.
         of: u32,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// The server took a connection and then would not serve us on it.
+    /// The server accepted a connection but refused to serve on it.
     #[error("the server at {address} refuses to serve: {refusal}")]
     Refused {
         /// The server.
         address: Peer,
-        /// What it said, or what was wrong with it.
+        /// The server's message, or what was wrong with it.
         refusal: Refusal,
     },
-    /// Connections cannot be secured.
+    /// TLS could not be established.
     #[error("{address}: {problem}")]
     Tls {
         /// The server.
         address: String,
-        /// Why.
+        /// The cause.
         problem: TlsProblem,
     },
-    /// The server cannot be reached from where the plan wants it.
+    /// The plan's source address cannot be used.
     #[error("connections cannot be made: {0}")]
     Source(io::Error),
-    /// The server took some connections, but not all.
-    #[error("the server at {address} took {open} of {of} connections, then: {source}")]
+    /// The server accepted some connections, but not all.
+    #[error("the server at {address} accepted {open} of {of} connections, then: {source}")]
     Full {
         /// The server.
         address: Peer,
-        /// So many are open.
+        /// Number of open connections.
         open: usize,
-        /// Of how many.
+        /// Number of connections in the plan.
         of: usize,
-        /// Why the next one is not.
+        /// Why the next connection failed.
         source: io::Error,
     },
-    /// This process may not open so many files.
-    #[error("{connections} connections need {need} open files, and this process may have {limit}")]
+    /// The limit on open files is too low.
+    #[error("{connections} connections need {need} open files, but this process may open only {limit}")]
     OpenFiles {
-        /// Asked for.
+        /// Number of connections.
         connections: u64,
-        /// Files that they and all else take.
+        /// Files needed in total.
         need: u64,
         /// The hard limit.
         limit: u64,
     },
-    /// No local port is left.
-    #[error("after {open} of {of} connections to {address} no local port is left")]
+    /// No local port is left before the load.
+    #[error("after {open} of {of} connections to {address} no local port was left")]
     Ports {
         /// The server.
         address: Peer,
-        /// So many are open.
+        /// Number of open connections.
         open: usize,
-        /// Of how many.
+        /// Number of connections in the plan.
         of: usize,
     },
-    /// No local port is left, in mid-load.
-    #[error("after {made} connections, {after_s:.1} s into the load, no local port is left for another: a closed one keeps its port for a minute")]
+    /// No local port is left during the load.
+    #[error("after {made} connections, {after_s:.1} s into the load, no local port was left: a closed connection keeps its port for a minute")]
     PortsUsedUp {
         /// Connections made by one worker.
         made: u64,
         /// Seconds since the load started.
         after_s: f64,
     },
-    /// The server went away and did not come back.
+    /// The server disappeared and did not come back.
     #[error(
         "the server went away {after_s:.2} s into the load; {lost} requests were lost with it: {reason}"
     )]
@@ -105,41 +105,41 @@ pub enum LoadError {
         after_s: f64,
         /// Requests that one worker lost with their connections.
         lost: u64,
-        /// What the last attempt to connect said.
+        /// Error of the last connection attempt.
         reason: String,
     },
-    /// Bytes that are not of the protocol.
+    /// The server sent bytes that do not follow the protocol.
     #[error(transparent)]
     Garbage(#[from] Garbage),
     /// The keys could not be stored.
     #[error("storing the keys failed after {stored} of {keys}: {reason}")]
     Preload {
-        /// Stored so far.
+        /// Keys stored so far.
         stored: u32,
-        /// To be stored.
+        /// Keys to store.
         keys: u32,
-        /// Why.
+        /// The cause.
         reason: String,
     },
     /// The keys could not be removed.
     #[error("removing the keys failed after {removed} of {keys}: {reason}")]
     CleanUp {
-        /// Removed so far.
+        /// Keys removed so far.
         removed: u32,
-        /// To be removed.
+        /// Keys to remove.
         keys: u32,
-        /// Why.
+        /// The cause.
         reason: String,
     },
     /// A thread could not be pinned.
     #[error("a worker thread cannot be pinned to CPU {cpu}: {source}")]
     Pin {
-        /// The processor.
+        /// The CPU.
         cpu: u32,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// The plan asks for `io_uring`, and it is not to be had.
+    /// The plan asks for `io_uring`, but it is not available.
     #[error("io_uring cannot be used here: {0}")]
     NoUring(io::Error),
     /// A result could not be written.
@@ -147,27 +147,27 @@ pub enum LoadError {
     Write {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// The operating system refused something else.
+    /// The operating system reported another error.
     #[error("{what}: {source}")]
     System {
-        /// What was tried.
+        /// The operation that failed.
         what: &'static str,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// Whoever started the instance told it to stop, or is gone.
+    /// The controller stopped the client, or has exited.
     #[error("the load was stopped from outside")]
     Aborted,
-    /// A worker thread panicked: a bug of ours.
+    /// A worker thread panicked, which is a bug in the engine.
     #[error("a worker thread panicked: {0}")]
     Panicked(String),
 }
 
 impl LoadError {
-    /// A name that programs can rely on.
+    /// Return the stable code of the error.
     pub const fn code(&self) -> &'static str {
         match self {
             Self::Plan(_) => "plan",
@@ -193,7 +193,7 @@ impl LoadError {
         }
     }
 
-    /// The same with the name of the request that was not answered.
+    /// Fill in the name of the unanswered request's kind.
     pub(crate) fn of_kinds(mut self, kinds: &[String]) -> Self {
         if let Self::Garbage(garbage) = &mut self {
             if let Some(name) = kinds.get(usize::from(garbage.kind.0)) {

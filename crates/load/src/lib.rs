@@ -1,8 +1,8 @@
-//! The load generator: one instance of it, from plan to result files.
+//! The load generator: runs one client from plan to result files.
 //!
-//! Four independent ideas stay four types: [`arrivals`] (when), [`stop`] (until when),
-//! [`transport`] (bytes), [`protocol`] (messages). [`workload`] says what is asked for, [`record`]
-//! what is kept, and [`engine`] is the one loop that brings them together.
+//! Four independent concerns are separate types: [`arrivals`] (when to send), [`stop`] (when to end the
+//! warm-up), [`transport`] (bytes) and [`protocol`] (messages). [`workload`] chooses the requests, [`record`]
+//! stores the results, and [`engine`] is the event loop that combines them.
 
 pub mod engine;
 mod error;
@@ -13,7 +13,7 @@ pub mod stop;
 pub mod transport;
 pub mod workload;
 
-/// What fuzz targets drive.
+/// Entry points of fuzz targets.
 #[cfg(fuzzing)]
 pub mod fuzzing {
     pub use crate::engine::tests::any_server::any_server;

@@ -1,4 +1,4 @@
-//! HTTP's chunked coding (RFC 9112, 7.1), followed byte by byte in a few words of memory.
+//! HTTP's chunked coding (RFC 9112, 7.1), parsed byte by byte with constant memory.
 //!
 //! ```text
 //! chunk   = size [ ";" extension ] CR LF  data  CR LF
@@ -7,15 +7,15 @@
 
 use super::passing::{Misplaced, Passed};
 
-/// The longest size line with its extensions, and the longest trailer section. Both mean nothing to
-/// us, but a server that sends only these never sends a reply.
+/// Most bytes in a size line with its extensions, or in a trailer section. Both are ignored, but a server
+/// that sends only these never completes a reply.
 const MAX_LINES: u32 = 64 * 1024;
 
-/// Where in a chunked body the stream stands.
+/// Position of the stream in a chunked body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chunks {
     place: Place,
-    /// Bytes passed since the last chunk's data.
+    /// Bytes read since the last chunk's data.
     lines: u32,
 }
 
@@ -25,19 +25,19 @@ enum Place {
     Size { size: u64, digits: u8 },
     /// Between the size and the end of its line.
     Extension { size: u64, named: bool },
-    /// The line feed after a size is next.
+    /// Before the line feed of a size line.
     SizeFeed { size: u64 },
-    /// Among the data.
+    /// In the data.
     Data { left: u64 },
-    /// The carriage return after the data is next.
+    /// Before the carriage return after the data.
     DataReturn,
-    /// The line feed after the data is next.
+    /// Before the line feed after the data.
     DataFeed,
     /// At the start of a trailer line.
     Trailers,
-    /// As before, and a carriage return has been seen.
+    /// At the start of a trailer line, after a carriage return.
     TrailersReturn,
-    /// Inside a trailer.
+    /// In a trailer line.
     Trailer,
     /// After the last byte.
     End,
@@ -46,12 +46,12 @@ enum Place {
 const START: Place = Place::Size { size: 0, digits: 0 };
 
 impl Chunks {
-    /// At the start of a body.
+    /// Start at the beginning of a body.
     pub const fn new() -> Self {
         Self { place: START, lines: 0 }
     }
 
-    /// As [`super::Rest::pass`].
+    /// Same as [`super::Rest::pass`].
     pub fn pass(&mut self, piece: &[u8]) -> Result<Passed, Misplaced> {
         let mut at = 0;
         while at < piece.len() {
@@ -77,11 +77,11 @@ impl Chunks {
 }
 
 impl Place {
-    /// The place after `byte`, which is not data; `None` where it does not belong.
+    /// Return the state after `byte`, which is not data, or `None` if `byte` is invalid.
     fn after(self, byte: u8) -> Option<Self> {
         Some(match (self, byte) {
             (Self::Size { size, digits }, digit) if digit.is_ascii_hexdigit() => {
-                // Sixteen digits fill 64 bits, leading zeroes or not.
+                // Sixteen digits fill 64 bits, even with leading zeroes.
                 let digits = Some(digits + 1).filter(|&digits| digits <= 16)?;
                 Self::Size { size: size << 4 | u64::from((digit as char).to_digit(16)?), digits }
             }
@@ -90,7 +90,7 @@ impl Place {
             (Self::Size { size, .. } | Self::Extension { size, .. }, b';') => {
                 Self::Extension { size, named: true }
             }
-            // White space without an extension is wrong, and common (RFC 9112, 7.1.1: "bad").
+            // White space without an extension is invalid but common (RFC 9112, 7.1.1: "bad").
             (Self::Size { size, .. }, b' ' | b'\t') => Self::Extension { size, named: false },
             (extension @ Self::Extension { named, .. }, byte) => {
                 ((named && byte != b'\n') || matches!(byte, b' ' | b'\t')).then_some(extension)?
@@ -111,7 +111,8 @@ impl Place {
 mod tests {
     use super::*;
 
-    /// The length of the body at the start of `bytes`, however it is cut in two.
+    /// Return the length of the body at the start of `bytes`. The result must not depend on how the bytes are
+    /// split.
     fn length(bytes: &[u8]) -> Result<Option<usize>, Misplaced> {
         let whole = Chunks::new().pass(bytes);
         for cut in 0..=bytes.len() {

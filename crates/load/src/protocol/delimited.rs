@@ -1,27 +1,27 @@
-//! Bytes up to a delimiter, as they pass by.
+//! A scanner for bytes up to a delimiter.
 
 use super::passing::Passed;
 
-/// Bytes still to come, up to and with a delimiter.
+/// Scans up to and including a delimiter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delimited {
     delimiter: &'static [u8],
-    /// How much of its start the last bytes were.
+    /// Length of the delimiter's prefix that the last bytes matched.
     matched: u8,
 }
 
 impl Delimited {
-    /// `delimiter` has 1 to 255 bytes.
+    /// Create a scanner for `delimiter`, which has 1 to 255 bytes.
     pub const fn new(delimiter: &'static [u8]) -> Self {
         Self { delimiter, matched: 0 }
     }
 
-    /// Passes over what belongs to them at the start of `piece`.
+    /// Scan `piece` up to the end of the delimiter.
     pub fn pass(&mut self, piece: &[u8]) -> Passed {
         for (at, &byte) in piece.iter().enumerate() {
             let mut matched = usize::from(self.matched);
-            // The longest start of the delimiter that these bytes end with (Knuth, Morris and Pratt 1977, without a table:
-            // delimiters are short).
+            // Find the longest prefix of the delimiter that these bytes end with (Knuth, Morris and Pratt
+            // 1977). Delimiters are short, so no table is needed.
             while matched > 0 && self.delimiter[matched] != byte {
                 let seen = &self.delimiter[..matched];
                 matched = (0..matched).rev().find(|&shorter| seen.ends_with(&seen[..shorter])).unwrap_or(0);

@@ -1,5 +1,5 @@
-//! A plan's protocol on one connection, for whoever has the connection: its opening, which asks a server who it is
-//! before there is a load, and one request at a time, as probes send them.
+//! A plan's protocol on one connection, for callers that own the connection: the opening, used to identify a
+//! server before the load, and single requests, used by probes.
 
 use hindmost_arrivals::Part;
 use hindmost_plan::Plan;
@@ -8,17 +8,17 @@ use super::{Garbage, Outcome, Protocol, Reader, Refusal, Reply};
 use crate::random::{stream, Purpose};
 use crate::workload::{Kind, Requests};
 
-/// What is said on a connection in a plan's protocol, and heard.
+/// A conversation in a plan's protocol on one connection.
 pub struct Dialogue(Box<dyn Speaks>);
 
-/// A whole reply.
+/// A complete reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// What it says.
+    /// Its outcome.
     pub outcome: Outcome,
-    /// The server closes the connection after it.
+    /// Whether the server closes the connection after it.
     pub closes: bool,
-    /// The words of an error.
+    /// Text of an error reply.
     pub words: Option<String>,
 }
 
@@ -96,38 +96,40 @@ where
 }
 
 impl Dialogue {
-    /// Of the plan's target.
+    /// Create the dialogue for the plan's target.
     pub fn new(plan: &Plan) -> Self {
         hindmost_wire::with_protocol!(plan.target.protocol, crate::protocol, speaker(plan))
     }
 
-    /// A fresh connection: appends what is said first; whether it can carry requests at once.
+    /// Start a new connection. Append the client's first message and return whether the connection can carry
+    /// requests at once.
     pub fn begin(&mut self, out: &mut Vec<u8>) -> bool {
         self.0.begin(out)
     }
 
-    /// Takes what the server has said, and appends the answer; whether the connection can carry requests now.
+    /// Parse the server's part of the opening and append the answer. Return whether the connection can carry
+    /// requests now.
     ///
     /// # Errors
-    /// [`Refusal`] in the server's words.
+    /// [`Refusal`] with the server's message.
     pub fn hear(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<bool, Refusal> {
         self.0.hear(bytes, out)
     }
 
-    /// Appends the plan's next request.
+    /// Append the plan's next request.
     pub fn ask(&mut self, out: &mut Vec<u8>) {
         self.0.ask(out);
     }
 
-    /// Takes what has come of the reply to the last request; the reply, once it is whole.
+    /// Parse bytes of the reply to the last request. Return the reply once it is complete.
     ///
     /// # Errors
-    /// [`Garbage`] when the bytes cannot be one.
+    /// [`Garbage`] if the bytes are not a reply.
     pub fn answer(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<Option<Answer>, Garbage> {
         self.0.answer(bytes, out)
     }
 
-    /// The server has closed the connection: the reply that is whole by that, if it is one.
+    /// Handle the end of the stream. Return the reply that it completes, if any.
     pub fn end(&mut self) -> Option<Answer> {
         self.0.end()
     }

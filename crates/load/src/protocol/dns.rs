@@ -1,5 +1,5 @@
-//! DNS over UDP (RFC 1035): a question a datagram. What a reply says is its response code; its records are passed
-//! over.
+//! DNS over UDP (RFC 1035), one question per datagram. Only the response code of a reply is evaluated; its
+//! records are skipped.
 
 use std::borrow::Cow;
 
@@ -10,17 +10,18 @@ use super::{Garbage, Outcome, Parsed, Protocol, Rest};
 use crate::transport::{DATAGRAM_LENGTH, LONGEST_DATAGRAM};
 use crate::workload::{Kind, List, Request, Template};
 
-/// A header, in either direction (4.1.1).
+/// Length of a header in either direction (4.1.1).
 const HEADER: usize = 12;
-/// Flags of the third byte: a reply; truncated; recursion is wanted.
+/// Flags of the third byte: reply, truncated, recursion desired.
 const REPLY: u8 = 0x80;
 const TRUNCATED: u8 = 0x02;
 const RECURSION: u8 = 0x01;
 const CLASS_IN: [u8; 2] = [0, 1];
-/// The pseudo-record that says how long a reply may be (RFC 6891, 6.1.2): root, OPT, size, nothing more.
+/// Start of the OPT pseudo-record, which states the longest acceptable reply (RFC 6891, 6.1.2): root name,
+/// type OPT.
 const OPT: [u8; 3] = [0, 0, 41];
 
-/// Response codes by number (IANA, DNS RCODEs); empty where none is assigned.
+/// Response codes by number (IANA, DNS RCODEs); empty if unassigned.
 const CODES: [&str; 24] = [
     "NOERROR",
     "FORMERR",
@@ -49,12 +50,12 @@ const CODES: [&str; 24] = [
 ];
 const NO_ERROR: u16 = 0;
 const NO_NAME: u16 = 3;
-/// The highest response code that is told from others.
+/// The highest distinct response code.
 const MOST_CODE: u16 = CUT - 1;
-/// Of a reply's code, beside the response code: its records did not fit.
+/// Flag added to a response code: the reply was truncated.
 const CUT: u16 = 1 << 8;
 
-/// What results call a reply's code.
+/// Return the name of a reply's code as it appears in results.
 pub fn code_name(code: u16) -> String {
     let rcode = code & MOST_CODE;
     let name = CODES.get(usize::from(rcode)).filter(|name| !name.is_empty());
@@ -66,7 +67,7 @@ pub fn code_name(code: u16) -> String {
     }
 }
 
-/// What a reply with that response code says.
+/// Return the outcome of a reply with that response code.
 pub const fn outcome_of(code: u16) -> Outcome {
     match code & MOST_CODE {
         NO_ERROR => Outcome::Hit,
@@ -75,8 +76,8 @@ pub const fn outcome_of(code: u16) -> Outcome {
     }
 }
 
-/// The response code of a whole message, with the bits that its OPT record adds (RFC 6891, 6.1.3). A message that breaks
-/// off has those of its header.
+/// Return the response code of a whole message, with the upper bits from its OPT record (RFC 6891, 6.1.3). A
+/// truncated message has only the bits of its header.
 fn response_code(message: &[u8]) -> u16 {
     let low = message.get(3).map_or(0, |flags| u16::from(flags & 15));
     (extended(message).unwrap_or(0) << 4 | low).min(MOST_CODE)
@@ -98,29 +99,29 @@ fn extended(message: &[u8]) -> Option<u16> {
     None
 }
 
-/// Where the name that begins at `at` ends.
+/// Return the offset behind the name that begins at `at`.
 fn behind_name(message: &[u8], mut at: usize) -> Option<usize> {
     loop {
         match *message.get(at)? {
             0 => return Some(at + 1),
-            // A pointer ends it (4.1.4).
+            // A pointer ends the name (4.1.4).
             0xc0.. => return Some(at + 2),
             length => at += 1 + usize::from(length),
         }
     }
 }
 
-/// The codec.
+/// The DNS codec.
 pub struct Dns {
     list: List,
     questions: Vec<Question>,
     flags: u8,
-    /// What follows a question, with how many records of it the header announces.
+    /// Bytes after a question. `records` is the number of records in them.
     additional: Vec<u8>,
     records: u8,
 }
 
-/// A name, in text, and the type that is asked for.
+/// A domain name in text form and the queried type.
 struct Question {
     name: Template,
     kind: u16,
@@ -147,18 +148,19 @@ impl Dns {
             additional,
         }
     }
-    /// The most bytes that a request can have.
+    /// Return an upper bound on a request's bytes.
     pub fn largest(&self) -> usize {
         let name = self.questions.iter().map(|one| one.name.largest()).max().unwrap_or(0);
         DATAGRAM_LENGTH + HEADER + name + FRAME + self.additional.len()
     }
 }
 
-/// Beside a name: a length in front, the root behind, type and class.
+/// Bytes around a name: the first length, the root, type and class.
 const FRAME: usize = 1 + 1 + 2 + 2;
 
-/// Turns a name in text from `from` on, with a byte of room in front of it, into labels with their lengths. `\.` is a dot
-/// within a label, `\DDD` a byte (RFC 1035, 5.1). The plan has checked that the name fits.
+/// Convert the text name that starts at `from`, with one spare byte before it, into labels with their
+/// lengths. `\.` is a dot within a label, `\DDD` a byte (RFC 1035, 5.1). The plan has checked that the name
+/// fits.
 fn label(out: &mut Vec<u8>, from: usize) {
     let (mut read, mut written, mut start) = (from + 1, from + 1, from);
     while let Some(&byte) = out.get(read) {
@@ -174,7 +176,7 @@ fn label(out: &mut Vec<u8>, from: usize) {
         }
         written += 1;
     }
-    // The root is the empty name; others end with it.
+    // The root is the empty name, which also ends all other names.
     let ends = written == start + 1;
     out[start] = (written - start - 1) as u8;
     out.truncate(if ends && start == from + 1 && out[from] == 0 { start } else { written });
@@ -183,7 +185,7 @@ fn label(out: &mut Vec<u8>, from: usize) {
     }
 }
 
-/// The byte that an escape stands for, which begins behind its backslash at `at`, and where it ends.
+/// Decode the escape whose backslash is just before `at`. Return the byte and the offset behind the escape.
 fn escaped(text: &[u8], at: usize) -> (u8, usize) {
     match *text.get(at..).unwrap_or_default() {
         [a @ b'0'..=b'9', b @ b'0'..=b'9', c @ b'0'..=b'9', ..] => {
@@ -197,7 +199,7 @@ fn escaped(text: &[u8], at: usize) -> (u8, usize) {
 
 impl Protocol for Dns {
     const PROTOCOL: hindmost_wire::Protocol = hindmost_wire::Protocol::Dns;
-    /// The response code may stand in the last record.
+    /// The response code may be in the last record.
     const MAX_HEAD: usize = DATAGRAM_LENGTH + LONGEST_DATAGRAM;
     const TAGGED: bool = true;
     const BOUNDED: bool = true;
@@ -301,7 +303,7 @@ mod tests {
         out
     }
 
-    /// A reply as servers write it, with `records` bytes behind its header.
+    /// Return a reply as servers write it, with `records` bytes after its header.
     pub fn reply(id: u16, flags: [u8; 2], records: usize) -> Vec<u8> {
         let mut bytes = ((HEADER + records) as u16).to_be_bytes().to_vec();
         bytes.extend_from_slice(&id.to_be_bytes());
@@ -357,7 +359,7 @@ mod tests {
         assert_eq!(&*Dns::complaint(&reply(7, [0x81, 0x82], 0)), b"SERVFAIL");
     }
 
-    /// A reply with a question, an answer that points to its name, and an OPT record.
+    /// Return a reply with a question, an answer that points to its name, and an OPT record.
     fn extended_reply(high: u8, low: u8) -> Vec<u8> {
         let header = [0, 7, 0x81, 0x80 | low, 0, 1, 0, 1, 0, 0, 0, 1];
         let question = b"\x01a\x07example\0\0\x01\0\x01";
@@ -382,7 +384,7 @@ mod tests {
             check_reply(&codec, Kind(0), &bytes, outcome);
             assert_eq!(&*Dns::complaint(&bytes), name.as_bytes());
         }
-        // A message that breaks off has what its header says.
+        // A truncated message has the code of its header.
         let whole = &extended_reply(1, 7)[2..];
         for end in HEADER..whole.len() - 6 {
             assert_eq!(response_code(&whole[..end]), 7, "{end}");

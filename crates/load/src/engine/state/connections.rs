@@ -18,7 +18,7 @@ pub const GONE: Nanos = Nanos::from_millis(250);
 /// handshake, and Linux retransmits a lost SYN after one and three seconds.
 pub const UNANSWERED: Nanos = Nanos::from_millis(3_500);
 
-/// The time without any connection.
+/// A period without any connection.
 #[derive(Clone, Copy)]
 struct Absence {
     since: Nanos,

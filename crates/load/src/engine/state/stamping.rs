@@ -1,4 +1,4 @@
-//! Which requests the kernel stamps, and what stamps say of one.
+//! Chooses the requests that the kernel stamps, and evaluates their stamps.
 
 use hindmost_host::Nic;
 
@@ -6,15 +6,16 @@ use super::time_of_day::TimeOfDay;
 use crate::record::{Row, Wire};
 use crate::transport::{Segment, Source, Stamp, Stamper};
 
-/// Stamps and the worker's own clock readings come in order, but for the error of their distance.
+/// Tolerance when comparing kernel stamps with the worker's own clock readings, in nanoseconds: the error of
+/// the offset between the clocks.
 const SLACK_NS: u64 = 1_000;
 
-/// How a card did before the measurement.
+/// The NIC's stamps before the measurement.
 #[derive(Clone, Copy, Debug, Default)]
 struct Trial {
     /// Requests that were to be stamped.
     asked: u64,
-    /// Those for which its stamps gave a wire latency.
+    /// Requests whose stamps gave a wire latency.
     came: u64,
     over: bool,
 }
@@ -22,40 +23,40 @@ struct Trial {
 /// A read of bytes that end with stamped replies.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Arrived {
-    /// When the last of its bytes came in.
+    /// Receive stamp of its last byte.
     pub last: Stamp,
-    /// How many of its bytes, at its end, were only peeked at.
+    /// Number of its last bytes that were only peeked at.
     pub untaken: usize,
 }
 
-/// What a worker has to say of its stamps.
+/// A worker's summary of its stamps.
 #[derive(Clone, Debug, Default)]
 pub struct StampSummary {
-    /// By whom wire latency is; `None` where nobody stamps.
+    /// The source of wire latency; `None` without stamps.
     pub source: Option<Source>,
     /// The interface that leads to the server.
     pub nic: Option<Nic>,
-    /// Why nobody stamps although it was wanted.
+    /// Why stamps are missing although the plan requests them.
     pub refused: Option<String>,
-    /// Requests that the card was to stamp before the measurement, and those that it did stamp, where these
-    /// were too few.
+    /// If the NIC stamped too few requests before the measurement: how many it should have stamped, and how
+    /// many it did.
     pub card_failed: Option<(u64, u64)>,
-    /// Whether the time of day was set.
+    /// Steps of the realtime clock.
     pub time_of_day: TimeOfDay,
 }
 
-/// A worker's rule which requests are stamped, and its judgement of those who stamp.
+/// A worker's rule for choosing stamped requests, and its assessment of the stamp sources.
 pub struct Stamping {
-    /// Of so many requests one is stamped by the kernel; 0 for none.
+    /// The kernel stamps one request in this many; 0 for none.
     every: u32,
     turn: u32,
-    /// Only requests of the first so many connections are sampled and stamped; `u32::MAX` for all.
+    /// Only requests on this many first connections are sampled and stamped; `u32::MAX` for all.
     pub witnessed: u32,
-    /// By whom wire latency is, at best.
+    /// The best source of wire latency that works.
     best: Source,
     trial: Trial,
     pub time_of_day: TimeOfDay,
-    /// The read that is being looked at.
+    /// The read being processed.
     pub arrived: Arrived,
 }
 
@@ -72,8 +73,7 @@ impl Stamping {
         }
     }
 
-    /// Whether the next request, on `slot`, is one of those that the kernel stamps: every so many, of connections
-    /// that are witnessed.
+    /// Whether the kernel stamps the next request, on `slot`: every n-th request of the captured connections.
     #[inline]
     pub fn is_turn_of(&mut self, slot: u32) -> bool {
         if self.every == 0 || slot >= self.witnessed {
@@ -87,14 +87,14 @@ impl Stamping {
         true
     }
 
-    /// The best source at work.
+    /// Return the best source that works.
     #[inline]
     pub fn source(&self, stamper: &Stamper) -> Source {
         stamper.source().map_or(Source::Software, |source| source.min(self.best))
     }
 
-    /// Fills in the stamps of an answered request, which is `measured` or came before; returns its wire latency.
-    /// `ahead`: how far the time of day is ahead, measured again.
+    /// Fill in the stamps of an answered request and return its wire latency. `measured`: whether it belongs
+    /// to the measurement. `ahead`: a new reading of how far the realtime clock is ahead.
     pub fn wire(
         &mut self,
         row: &mut Row,
@@ -112,7 +112,8 @@ impl Stamping {
         }
     }
 
-    /// A card that did not stamp half of what it was to stamp before the measurement is not relied on.
+    /// Stop using a NIC that stamped less than half of the requests it should have stamped before the
+    /// measurement.
     fn judge_card(&mut self, card: Wire, measured: bool, stamper: &Stamper) {
         if !measured {
             self.trial.asked += 1;
@@ -125,8 +126,8 @@ impl Stamping {
         }
     }
 
-    /// Wire latency by the kernel, and its stamps on our clock. Stamps that cannot be those of this request
-    /// are left out: the time of day was set between them.
+    /// Compute wire latency from software stamps, and convert them to our clock. Stamps outside the request
+    /// are dropped: the realtime clock was set in between.
     fn by_kernel(&mut self, row: &mut Row, out: Stamp, last: Segment, ahead: impl FnOnce() -> i64) -> Wire {
         let (out, back) = (out.software_ns, last.stamp.software_ns);
         let wire = match (out, back) {
@@ -144,13 +145,14 @@ impl Stamping {
         Wire::Known { ns, shared: last.shared }
     }
 
-    /// The software stamps on our clock, if they lie between sent and done.
+    /// Convert the software stamps to our clock. Return `None` if they lie outside the request's send and
+    /// completion times.
     fn on_our_clock(&self, row: &Row, out: u64, back: u64) -> Option<(u64, u64)> {
         let (out, back) = (self.time_of_day.ours(out), self.time_of_day.ours(back));
         (out + SLACK_NS >= row.sent_ns && back <= row.done_ns + SLACK_NS).then_some((out, back))
     }
 
-    /// What there is to say of stamps at the end.
+    /// Summarise the stamps at the end of the load.
     pub fn summary(&self, stamper: &Stamper) -> StampSummary {
         let failed = self.best == Source::Software;
         StampSummary {
@@ -163,7 +165,7 @@ impl Stamping {
     }
 }
 
-/// Wire latency by the card.
+/// Compute wire latency from hardware stamps.
 fn by_card(row: &mut Row, out: Stamp, last: Segment) -> Wire {
     let back = last.stamp.hardware_ns;
     let wire = match (out.hardware_ns, back) {
@@ -175,7 +177,8 @@ fn by_card(row: &mut Row, out: Stamp, last: Segment) -> Wire {
     wire.map_or(Wire::Implausible, |ns| Wire::Known { ns, shared: last.shared })
 }
 
-/// The time from `out` to `back`, if it can be that of a request that took `service_ns`.
+/// Return the time from `out` to `back` in nanoseconds, if it is plausible for a request that took
+/// `service_ns`.
 fn between(out: u64, back: u64, service_ns: u64) -> Option<u64> {
     back.checked_sub(out).filter(|&wire| wire <= service_ns + SLACK_NS)
 }

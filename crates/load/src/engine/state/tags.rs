@@ -1,9 +1,9 @@
-//! Which of a connection's requests a reply answers, where replies come in any order.
+//! Matches replies to a connection's requests, if replies may arrive in any order.
 
 use std::collections::VecDeque;
 
-/// The tags of the requests that wait for a reply, oldest first, in step with them. A tag counts the requests of a
-/// connection, from 0, so the tags are in order however many are answered in between.
+/// The tags of the pending requests, oldest first, in the same order as the requests. A tag is the number of
+/// a request on its connection, starting at 0, so tags stay sorted when requests are answered out of order.
 #[derive(Debug, Default)]
 pub struct Tags {
     next: u32,
@@ -11,18 +11,18 @@ pub struct Tags {
 }
 
 impl Tags {
-    /// Never grows beyond `capacity`.
+    /// Create a queue that never grows beyond `capacity`.
     pub fn with_capacity(capacity: usize) -> Self {
         Self { next: 0, open: VecDeque::with_capacity(capacity) }
     }
 
-    /// That of the request that is pushed next.
+    /// Return the tag of the next request.
     #[inline]
     pub fn next(&self) -> u32 {
         self.next
     }
 
-    /// The tag of one more request.
+    /// Add a request and return its tag.
     #[inline]
     pub fn push(&mut self) -> u32 {
         let tag = self.next;
@@ -31,12 +31,12 @@ impl Tags {
         tag
     }
 
-    /// The next tag is given to nobody.
+    /// Skip the next tag.
     pub fn skip(&mut self) {
         self.next = self.next.wrapping_add(1);
     }
 
-    /// Takes `tag`; returns its place among those that waited.
+    /// Remove `tag`. Return its position among the pending requests.
     #[inline]
     pub fn take(&mut self, tag: u32) -> Option<usize> {
         let at = self.place(tag)?;
@@ -44,7 +44,7 @@ impl Tags {
         Some(at)
     }
 
-    /// The place of `tag` among those that wait.
+    /// Return the position of `tag` among the pending requests.
     #[inline]
     pub fn place(&self, tag: u32) -> Option<usize> {
         let oldest = *self.open.front()?;
@@ -54,23 +54,23 @@ impl Tags {
         self.open.binary_search_by_key(&tag.wrapping_sub(oldest), |one| one.wrapping_sub(oldest)).ok()
     }
 
-    /// Whether a request on this connection had that tag, answered since or not.
+    /// Whether a request on this connection had this tag, even if it is answered already.
     pub fn was_given(&self, tag: u32) -> bool {
         let behind = self.next.wrapping_sub(tag);
         behind != 0 && behind < 1 << 31
     }
 
-    /// That of the oldest request.
+    /// Return the tag of the oldest request.
     pub fn oldest(&self) -> Option<u32> {
         self.open.front().copied()
     }
 
-    /// How many of those that wait have `tag` or a later one.
+    /// Return how many pending requests have `tag` or a later one.
     pub fn at_or_above(&self, tag: u32) -> usize {
         self.open.iter().rev().take_while(|&&one| one >= tag).count()
     }
 
-    /// A fresh connection.
+    /// Start again for a new connection.
     pub fn clear(&mut self) {
         self.next = 0;
         self.open.clear();

@@ -1,4 +1,4 @@
-//! What a worker counts, whatever phase it is in.
+//! A worker's counts over all phases of the load.
 
 use std::sync::atomic::Ordering;
 
@@ -8,14 +8,15 @@ use crate::engine::control::Progress;
 use crate::protocol::Protocol;
 use crate::record::WindowRecorder;
 
-/// A server that closes more than one connection for every so many replies does not keep them alive ...
+/// A server that closes more than one connection for this many replies does not keep connections alive,
 const REPLIES_PER_CLOSING: u64 = 10;
-/// ... once every connection was closed so often, so that a single mishap, which may close them all,
-/// is not judged.
+/// provided that every connection was closed this often: a single incident, which may close them all, does
+/// not count.
 const CLOSINGS_EACH: u64 = 4;
-/// One that has closed so many, and has not answered twice on any, closes after each reply.
+/// A server that has closed this many connections, and answered no more than once on each, closes after each
+/// reply.
 const CLOSES_EACH: u64 = 4;
-/// The start of an error that is kept.
+/// Length of the stored beginning of an error, in bytes.
 const ERROR_BYTES: usize = 120;
 
 pub struct Tally {
@@ -26,23 +27,23 @@ pub struct Tally {
     /// Requests lost with their connections.
     pub lost: u64,
     pub resent: u64,
-    /// Requests that a server refused one by one.
+    /// Requests that the server refused individually.
     pub refused_streams: u64,
-    /// Requests behind a server's farewell, which it leaves alone.
+    /// Requests that the server did not process, according to its GOAWAY.
     pub left_alone: u64,
-    /// Replies that came when their requests had timed out, or to nobody's request; of datagrams only.
+    /// Replies received after their requests had timed out, or for no request; datagrams only.
     pub late: u64,
-    /// Times that the server's host said that nobody listens.
+    /// ICMP port unreachable errors from the server's host.
     pub refused: u64,
-    /// Since when it has said nothing else.
+    /// Since when there were only such errors.
     pub refused_since: Option<Nanos>,
-    /// Time in rounds that sent or received something.
+    /// Time spent in iterations that sent or received something.
     pub busy_ns: u64,
-    /// Times that the server sent what is no reply, or what no request had asked for.
+    /// Times that the server sent something other than a reply, or an unrequested reply.
     pub unreadable: u64,
-    /// The start of the first of these.
+    /// The beginning of the first of these.
     pub first_unreadable: String,
-    /// The first line of the first error that the server answered with.
+    /// The first line of the first error reply.
     pub first_error: String,
     windows: WindowRecorder,
     window: Nanos,
@@ -50,7 +51,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// With latency over time in windows of that length.
+    /// Create counts with a latency series of windows of the given length.
     pub fn new(window: Nanos) -> Self {
         Self {
             sent: 0,
@@ -73,7 +74,7 @@ impl Tally {
         }
     }
 
-    /// The first window begins at `start`.
+    /// Start the first window at `start`.
     pub fn begin(&mut self, start: Nanos) {
         self.window_ends = start.saturating_add(self.window);
     }
@@ -84,25 +85,25 @@ impl Tally {
         self.windows.record(latency_ns);
     }
 
-    /// Whether the server closes its connections, of which there are so many, again and again.
+    /// Whether the server keeps closing its connections, whose number is `connections`.
     pub fn closes_too_often(&self, connections: usize) -> bool {
         self.closings > CLOSINGS_EACH * connections as u64
             && self.closings * REPLIES_PER_CLOSING > self.replies
     }
 
-    /// Whether the server closes its connections after each reply, or nearly so.
+    /// Whether the server closes its connections after each reply or after a few.
     pub fn closes_each(&self, connections: usize) -> bool {
         self.replies > 0
             && (self.closings >= self.replies.max(CLOSES_EACH) || self.closes_too_often(connections))
     }
 
-    /// Keeps the first line of the first error.
+    /// Keep the first line of the first error.
     #[cold]
     pub fn note_error(&mut self, head: &[u8]) {
         keep_first_line(&mut self.first_error, head);
     }
 
-    /// Keeps the words of a reply that is an error, or answers nothing, if they are the first.
+    /// Keep the text of the first reply that is an error or answers no request.
     #[cold]
     pub fn note_reply<P: Protocol>(&mut self, head: &[u8], unasked: bool) {
         if self.first_error.is_empty() {
@@ -113,20 +114,20 @@ impl Tally {
         }
     }
 
-    /// Keeps the first line of the first bytes that are no reply, which are an error, too.
+    /// Keep the first line of the first unreadable bytes, which also count as an error.
     #[cold]
     pub fn note_unreadable(&mut self, bytes: &[u8]) {
         keep_first_line(&mut self.first_unreadable, bytes);
         self.note_error(bytes);
     }
 
-    /// Whether a window is over.
+    /// Whether a window has ended.
     #[inline]
     pub fn window_is_over(&self, now: Nanos) -> bool {
         now >= self.window_ends
     }
 
-    /// Shows the coordinator the windows that are over at `now`, of a load that started at `start`.
+    /// Publish the windows that ended by `now` to the coordinator. The load started at `start`.
     pub fn publish(&mut self, now: Nanos, start: Nanos, progress: &Progress) {
         while self.window_is_over(now) {
             let at = self.window_ends.saturating_sub(start);

@@ -1,26 +1,26 @@
-//! Where the time of day, in which the kernel stamps, lies on our clock.
+//! The offset between the realtime clock, which the kernel's stamps use, and our monotonic clock.
 
-/// A time of day that moved by more was set: two readings of its distance differ by some 20 ns, and by
-/// more only where the processor was taken away between them.
+/// A larger change of the offset means that the clock was set. Two readings of the offset differ by about 20
+/// ns, or more if the thread was preempted between them.
 const STEP_NS: u64 = 2_000;
 
 /// How far `CLOCK_REALTIME` is ahead of our clock, and how often that changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TimeOfDay {
     ahead: i64,
-    /// Times it was set.
+    /// Number of steps.
     pub steps: u32,
-    /// By how much, at most.
+    /// Size of the largest step.
     pub largest_ns: u64,
 }
 
 impl TimeOfDay {
-    /// Starts anew at a distance of `ahead`.
+    /// Start with an offset of `ahead`.
     pub fn new(ahead: i64) -> Self {
         Self { ahead, ..Self::default() }
     }
 
-    /// Takes a new reading of the distance; says whether the time of day was set since the last.
+    /// Record a new reading of the offset. Return whether the clock was set since the last reading.
     pub fn look(&mut self, ahead: i64) -> bool {
         let moved = ahead.abs_diff(self.ahead);
         if moved <= STEP_NS {
@@ -32,7 +32,7 @@ impl TimeOfDay {
         true
     }
 
-    /// A moment of the time of day on our clock.
+    /// Convert a realtime stamp to our clock.
     pub fn ours(self, stamp_ns: u64) -> u64 {
         stamp_ns.wrapping_sub(self.ahead as u64)
     }

@@ -1,7 +1,8 @@
-//! Requests that take turns on connections: one at a time on each, and those for which none is free wait here.
+//! Requests that take turns on connections: each connection carries one request at a time, and other requests
+//! wait here.
 //!
-//! That is how a server is asked which closes after each reply, or nearly so. A request opens the connection that it
-//! needs, as its user would have to, and whoever asks next while all are in use waits for the first that is free.
+//! This mode serves servers that close after each reply or after a few. A request opens the connection that
+//! it needs, as its user would have to. If all connections are in use, it waits for the first free one.
 
 use std::collections::VecDeque;
 
@@ -9,30 +10,30 @@ use hindmost_clock::Nanos;
 
 use super::request::Pending;
 
-/// A server that said that it closes a connection, or was told to, has so long to do it; then we do. Whoever closes first keeps the
-/// port for a minute (`TIME_WAIT`), and the client has 28,000 of them for one server. The end of the stream comes right
-/// behind the reply, as a rule.
+/// Time for the server to close a connection after it announced the close or was asked to close; then the
+/// client closes it. The side that closes first keeps the port for a minute (`TIME_WAIT`), and the client has
+/// only 28,000 ports per server. The end of the stream usually follows the reply immediately.
 const PARTING: Nanos = Nanos::from_millis(1);
-/// Memory touched beforehand, as a connection's is.
+/// Requests whose memory is mapped beforehand, as for a connection.
 const TOUCHED: usize = 1024;
 
 #[derive(Debug)]
 pub struct Turns {
-    /// Whether requests take turns: from the start, or since the server has closed too many connections.
+    /// Whether requests take turns: from the start, or because the server closed too many connections.
     pub on: bool,
-    /// It is the server's doing that they do.
+    /// Whether the server forced this mode.
     pub forced: bool,
-    /// Each connection is closed after so many requests, since the plan says so.
+    /// Number of requests after which the plan closes each connection.
     pub carried: Option<u64>,
-    /// Requests without a connection, by their server, in the order in which they are to have one. None grows beyond its
-    /// first capacity, which is what the worker may have outstanding.
+    /// Requests without a connection, for each server, in the order in which they get one. No queue grows
+    /// beyond its initial capacity, the worker's limit on outstanding requests.
     waiting: Vec<VecDeque<Pending>>,
-    /// Connections that the server said it closes, and until when it may.
+    /// Connections that the server announced it will close, with its deadline.
     parting: VecDeque<(u32, Nanos)>,
 }
 
 impl Turns {
-    /// For at most `outstanding` requests of `servers` on `slots` connections.
+    /// Create queues for at most `outstanding` requests to `servers` servers on `slots` connections.
     pub fn new(outstanding: usize, servers: usize, slots: usize, on: bool) -> Self {
         let queue = |_| {
             let mut waiting = VecDeque::with_capacity(outstanding);
@@ -44,59 +45,59 @@ impl Turns {
         Self { on, forced: false, carried: None, waiting, parting: VecDeque::with_capacity(slots) }
     }
 
-    /// The same where a connection carries so many requests.
+    /// Set the number of requests after which each connection is closed.
     #[must_use]
     pub fn closing_after(mut self, carried: Option<u64>) -> Self {
         self.carried = carried;
         self
     }
 
-    /// All connections to `endpoint` are in use.
+    /// Queue a request because all connections to `endpoint` are in use.
     pub fn wait(&mut self, endpoint: u16, pending: Pending) {
         self.waiting[usize::from(endpoint)].push_back(pending);
     }
 
-    /// It had its turn, which came to nothing: it is the next.
+    /// Queue a request first, because its turn failed.
     pub fn wait_again(&mut self, endpoint: u16, pending: Pending) {
         self.waiting[usize::from(endpoint)].push_front(pending);
     }
 
-    /// Whose turn it is at `endpoint`.
+    /// Return the next request for `endpoint`.
     pub fn next(&mut self, endpoint: u16) -> Option<Pending> {
         let waiting = &mut self.waiting[usize::from(endpoint)];
         let next = waiting.pop_front();
         if waiting.is_empty() {
-            waiting.clear(); // back to memory that is in the cache
+            waiting.clear(); // restart at memory that is in the cache
         }
         next
     }
 
-    /// In the order of due times.
+    /// Sort the waiting requests by scheduled time.
     pub fn sort(&mut self) {
         for waiting in &mut self.waiting {
             waiting.make_contiguous().sort_unstable_by_key(|pending| pending.due_ns);
         }
     }
 
-    /// The server said at `now` that it closes `slot`.
+    /// Record at `now` that the server announced it will close `slot`.
     pub fn parts(&mut self, slot: u32, now: Nanos) {
         self.parting.push_back((slot, now + PARTING));
     }
 
-    /// `slot` is closed.
+    /// Record that `slot` is closed.
     pub fn parted(&mut self, slot: u32) {
         if let Some(at) = self.parting.iter().position(|&(other, _)| other == slot) {
             self.parting.remove(at);
         }
     }
 
-    /// Until when the first of those that part may.
+    /// Return the earliest deadline for a server to close a connection.
     #[inline]
     pub fn part_by(&self) -> Nanos {
         self.parting.front().map_or(Nanos::MAX, |&(_, until)| until)
     }
 
-    /// A connection that the server should have closed by `now`.
+    /// Return a connection that the server should have closed by `now`.
     pub fn overdue(&self, now: Nanos) -> Option<u32> {
         self.parting.front().filter(|&&(_, until)| until <= now).map(|&(slot, _)| slot)
     }

@@ -1,4 +1,4 @@
-//! HTTP/1: requests of a list on connections that are kept as long as the server keeps them (RFC 9112).
+//! HTTP/1 (RFC 9112): requests from a list, on connections that stay open as long as the server permits.
 
 mod requests;
 
@@ -10,16 +10,16 @@ use super::chunks::Chunks;
 use super::{number, Garbage, Outcome, Parsed, Protocol, Rest};
 use crate::workload::{Kind, List, Request};
 
-/// Header fields that are parsed without asking for memory.
+/// Number of header fields parsed without allocation.
 const USUAL_HEADERS: usize = 96;
 
-/// Status codes lie below this (RFC 9110, 15); what is not is an error.
+/// Status codes are below this (RFC 9110, 15); others are errors.
 pub const CODES: usize = 600;
 
-/// The server speaks another protocol behind this reply.
+/// Status code after which the server speaks another protocol.
 const SWITCHING: u16 = 101;
 
-/// The codec. The requests are compiled once, one for each of the list.
+/// The HTTP/1 codec. Each request of the list is compiled once.
 pub struct Http {
     list: List,
     requests: Vec<Written>,
@@ -27,13 +27,13 @@ pub struct Http {
     takes_turns: bool,
 }
 
-/// How requests of one kind are answered.
+/// How to interpret replies to requests of one kind.
 pub struct Answered {
-    /// Without a body, whatever the headers say of its length (RFC 9112, 6.3).
+    /// The reply has no body, whatever length its headers state (RFC 9112, 6.3).
     head_only: bool,
-    /// It may be asked again.
+    /// The request may be repeated.
     idempotent: bool,
-    /// What each status code means.
+    /// The outcome of each status code.
     outcomes: [Outcome; CODES],
 }
 
@@ -71,7 +71,7 @@ impl Protocol for Http {
 
     #[inline]
     fn tail(&self, request: Request) -> &[u8] {
-        // Whatever has one takes turns: what is pipelined need not be looked at.
+        // Requests with a tail take turns, so pipelined requests have none.
         if !self.takes_turns {
             return &[];
         }
@@ -79,7 +79,7 @@ impl Protocol for Http {
     }
 
     fn farewell(&self, (): &mut (), _: &mut Vec<u8>) -> bool {
-        true // the last request says it
+        true // the last request announces the close
     }
 
     fn takes_turns(&self) -> bool {
@@ -90,18 +90,19 @@ impl Protocol for Http {
         self.kinds.get(usize::from(kind.0)).is_none_or(|one| one.idempotent)
     }
 
-    /// Empty lines, which some servers send behind a body.
+    /// Whether `bytes` are empty lines, which some servers send after a body.
     fn is_padding(bytes: &[u8]) -> bool {
         bytes.iter().all(|byte| b"\r\n".contains(byte))
     }
 
     fn read(&self, (): &mut (), kind: Kind, bytes: &[u8]) -> Result<Parsed, Garbage> {
-        // Tests ask for kinds that the list does not have.
+        // Tests use kinds that are not in the list.
         let answered = &self.kinds[usize::from(kind.0).min(self.kinds.len() - 1)];
         let mut at = 0;
         loop {
             match answered.reply(&bytes[at..]).map_err(|NotHttp| Garbage::new::<Self>(kind, &bytes[at..]))? {
-                // An interim reply (RFC 9110, 15.2): the one that counts follows it, unless the server changes the protocol.
+                // An interim reply (RFC 9110, 15.2): the final one follows, unless the server switches
+                // protocols.
                 Parsed::Reply { head, code: 100 | 102..=199, .. } => at += head,
                 Parsed::Reply { head, rest, outcome, closes, code, tag } => {
                     return Ok(Parsed::Reply { head: at + head, rest, outcome, closes, code, tag });
@@ -112,7 +113,8 @@ impl Protocol for Http {
     }
 }
 
-/// What servers get wrong in headers, and what clients forgive (RFC 9112, 5.1 and 5.2).
+/// Return a configuration that accepts frequent header mistakes of servers, as clients do (RFC 9112, 5.1 and
+/// 5.2).
 fn forgiving() -> ParserConfig {
     let mut config = ParserConfig::default();
     config
@@ -124,14 +126,14 @@ fn forgiving() -> ParserConfig {
 }
 
 impl Http {
-    /// The most bytes that a request can have.
+    /// Return an upper bound on a request's bytes.
     pub fn largest(&self) -> usize {
         self.requests.iter().map(Written::largest).max().unwrap_or(0)
     }
 }
 
-/// What a status code means: what is accepted is a success; where there is nothing is a miss; anything else,
-/// a redirection too, is an error.
+/// Return the outcome of a status code. Accepted codes are hits; 404 and 410 are misses; all others,
+/// including redirections, are errors.
 pub fn outcome(accept: &[Codes], code: u16) -> Outcome {
     match code {
         code if accept.iter().any(|one| one.holds(code)) => Outcome::Hit,
@@ -140,11 +142,11 @@ pub fn outcome(accept: &[Codes], code: u16) -> Outcome {
     }
 }
 
-/// Not a reply in HTTP/1.
+/// The bytes are not an HTTP/1 reply.
 struct NotHttp;
 
 impl Answered {
-    /// By kind.
+    /// Compile the rules of all kinds.
     pub fn all(plan: &Plan, http: &hindmost_plan::Http) -> Vec<Self> {
         let all = http.all();
         let answered = |name: String| {
@@ -159,17 +161,17 @@ impl Answered {
         plan.workload.kinds().into_iter().map(answered).collect()
     }
 
-    /// Whether it may be asked again, though its bytes may have reached the server.
+    /// Whether the request may be repeated although its bytes may have reached the server.
     pub fn is_idempotent(&self) -> bool {
         self.idempotent
     }
 
-    /// What a status code means.
+    /// Return the outcome of a status code.
     pub fn outcome(&self, code: u16) -> Outcome {
         self.outcomes.get(usize::from(code)).copied().unwrap_or(Outcome::Error)
     }
 
-    /// The first reply in `bytes`.
+    /// Parse the first reply in `bytes`.
     fn reply(&self, bytes: &[u8]) -> Result<Parsed, NotHttp> {
         let mut headers = [httparse::EMPTY_HEADER; USUAL_HEADERS];
         match self.reply_with(bytes, &mut headers) {
@@ -179,7 +181,7 @@ impl Answered {
         .map_err(|_| NotHttp)
     }
 
-    /// The same with as many headers as there are lines.
+    /// The same for a reply with more headers than usual: at most one per line.
     #[cold]
     fn reply_of_many(&self, bytes: &[u8]) -> Result<Parsed, Error> {
         let lines = bytes.split(|&b| b == b'\n').count();
@@ -196,7 +198,7 @@ impl Answered {
         let (mut close, mut keep) = (false, response.version != Some(0));
         for header in response.headers.iter() {
             if header.name.eq_ignore_ascii_case("content-length") {
-                // The same value several times is one (RFC 9110, 8.6).
+                // A repeated equal value counts as one (RFC 9110, 8.6).
                 for stated in header.value.split(|&b| b == b',') {
                     let stated = number(stated.trim_ascii()).ok_or(Error::HeaderValue)?;
                     if length.replace(stated).is_some_and(|length| length != stated) {
@@ -210,7 +212,7 @@ impl Answered {
                 keep |= names(header.value, b"keep-alive");
             }
         }
-        // How the length of a body is stated: RFC 9112, 6.3. One without is as long as it takes until the server closes.
+        // Body length according to RFC 9112, 6.3. A body without a stated length ends when the server closes.
         let rest = match (code, coding, length) {
             (100..=199 | 204 | 304, ..) => Rest::NOTHING,
             _ if self.head_only => Rest::NOTHING,
@@ -229,7 +231,7 @@ fn names(options: &[u8], option: &[u8]) -> bool {
     options.split(|&b| b == b',').any(|one| one.trim_ascii().eq_ignore_ascii_case(option))
 }
 
-/// Whether the last of the codings of a `Transfer-Encoding` header is chunked: it ends the body then.
+/// Whether chunked is the last coding of a `Transfer-Encoding` header; only then does it end the body.
 fn is_chunked(codings: &[u8]) -> bool {
     codings
         .rsplit(|&b| b == b',')
@@ -343,7 +345,7 @@ mod tests {
         let mut reader = Reader::new::<Http>();
         let mut next = |bytes: &[u8]| {
             let reply = reader.next(&codec, &mut (), Kind::GET, bytes, |_| ()).unwrap();
-            assert_eq!(reader.held(), 0, "nothing of a body is kept");
+            assert_eq!(reader.held(), 0, "no part of a body is stored");
             reply
         };
         assert_eq!(next(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"), None);
@@ -374,7 +376,7 @@ mod tests {
         let mut reader = Reader::new::<Http>();
         let cut = b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc";
         assert_eq!(reader.next(&codec, &mut (), Kind::GET, cut, |_| ()).unwrap(), None);
-        assert_eq!(reader.end(), None, "a reply that stated its length is not whole");
+        assert_eq!(reader.end(), None, "a reply with a stated length is incomplete");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! How requests are written: compiled once, one for each of the list.
+//! HTTP/1 requests, compiled once for each entry of the list.
 
 use std::sync::Arc;
 
@@ -6,26 +6,26 @@ use hindmost_plan::{Body, Escape, Http, HttpRequest, HttpVersion, Plan};
 
 use crate::workload::{Template, Values};
 
-/// Methods whose requests usually have a body, so that the absence of one is told (RFC 9110, 8.6).
+/// Methods whose requests usually have a body, so `Content-Length: 0` is sent without one (RFC 9110, 8.6).
 const WITH_BODY: [&str; 3] = ["POST", "PUT", "PATCH"];
 
-/// Bodies beyond this are not copied into each connection's buffer.
+/// Longer bodies are not copied into each connection's buffer.
 const INLINE_BYTES: usize = 64 * 1024;
 
-/// One request of the list.
+/// A compiled request of the list.
 pub struct Written {
-    /// Up to the end of the headers, or of the body if every request has as long a one.
+    /// The request up to the end of its headers, or of its body if its length is constant.
     head: Template,
-    /// The body, where its length differs from request to request.
+    /// The body, if its length varies.
     body: Option<Template>,
     /// A large body.
     tail: Option<Arc<[u8]>>,
-    /// How its head ends where the connection carries no more.
+    /// The head of the last request on a connection.
     last: Option<Template>,
 }
 
 impl Written {
-    /// `request` of `http`, to a server that the plan names.
+    /// Compile `request` of `http` for the plan's server.
     pub fn new(request: &HttpRequest, http: &Http, plan: &Plan) -> Self {
         let data = http.data.as_ref();
         let mut head = Template::default();
@@ -65,7 +65,7 @@ impl Written {
             Some(Body::Text(text)) => body.text(text, data, Escape::Raw),
             Some(Body::Bytes(bytes)) if bytes.len() > INLINE_BYTES => tail = Some(bytes.clone()),
             Some(Body::Bytes(bytes)) => body.literal(bytes),
-            // The plan's files are read before.
+            // The plan's files have been loaded into the other variants.
             Some(Body::File(_) | Body::Template(_) | Body::Hex(_)) | None => {}
         }
         let constant = body.constant().map(<[u8]>::to_vec);
@@ -85,13 +85,13 @@ impl Written {
         Self { head, body: constant.is_none().then_some(body), tail, last }
     }
 
-    /// Appends the request of `values`.
+    /// Append the request with `values`.
     #[inline]
     pub fn write(&self, values: Values, out: &mut Vec<u8>) {
         self.write_with(&self.head, values, out);
     }
 
-    /// The same of one that says that its connection is to be closed.
+    /// Append the request with `values` and `Connection: close`.
     pub fn write_last(&self, values: Values, out: &mut Vec<u8>) {
         self.write_with(self.last.as_ref().unwrap_or(&self.head), values, out);
     }
@@ -106,12 +106,12 @@ impl Written {
         }
     }
 
-    /// A body that is not among what is written.
+    /// Return the large body, which `write` does not append.
     pub fn tail(&self) -> &[u8] {
         self.tail.as_deref().unwrap_or_default()
     }
 
-    /// The most bytes that are written of it.
+    /// Return an upper bound on the bytes that `write` appends.
     pub fn largest(&self) -> usize {
         let head = self.last.as_ref().unwrap_or(&self.head);
         head.largest() + self.body.as_ref().map_or(0, |body| body.largest() + 24)
