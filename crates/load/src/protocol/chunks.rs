@@ -21,7 +21,7 @@ pub struct Chunks {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
-    /// Among the digits of a size; so many seen.
+    /// In a size, after `digits` digits.
     Size { size: u64, digits: u8 },
     /// Between the size and the end of its line.
     Extension { size: u64, named: bool },

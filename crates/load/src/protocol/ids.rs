@@ -1,26 +1,26 @@
-//! Ids of 16 bits for requests whose replies may get lost, or come late.
+//! 16-bit ids for requests whose replies may be lost or late.
 //!
-//! An id is free again once its reply has come, however late: so a late reply never answers another request. The ids of
-//! requests that were given up wait for that, until a quarter of all do; then all of them are free, and what still
-//! comes for them has been on its way for as long as it took to lose 16,384 datagrams.
+//! An id becomes free when its reply arrives, however late, so a late reply never answers another request.
+//! Ids of requests that were given up stay reserved until a quarter of all ids are. Then all of these become
+//! free: a reply that still arrives has been delayed for the time it took to lose 16,384 datagrams.
 
-/// Ids of one connection.
+/// The ids of one connection.
 #[derive(Debug)]
 pub struct Ids {
-    /// A bit an id that is in use, or was when its request was given up.
+    /// One bit per id: in use, or reserved for a late reply.
     taken: Box<[u64]>,
-    /// A bit an id of a request that was given up.
+    /// One bit per id: its request was given up.
     given_up: Box<[u64]>,
-    /// How many were.
+    /// Number of bits in `given_up`.
     lost: u32,
-    /// The tag behind the last one given.
+    /// The tag after the last assigned one.
     next: u32,
 }
 
 const WORDS: usize = (1 << 16) / 64;
-/// Memory of one connection's.
+/// Memory of one connection's ids, in bytes.
 pub const BYTES: usize = 2 * 8 * WORDS;
-/// So many requests may wait for replies at once: half of all ids.
+/// Most requests in flight: half of all ids.
 pub const IN_FLIGHT: usize = 1 << 15;
 const MOST_LOST: u32 = 1 << 14;
 
@@ -31,27 +31,27 @@ impl Default for Ids {
     }
 }
 
-/// The place of an id's bit.
+/// Return the position of an id's bit.
 const fn bit(id: u16) -> (usize, u64) {
     (id as usize / 64, 1 << (id % 64))
 }
 
 impl Ids {
-    /// A fresh connection.
+    /// Reset for a new connection.
     pub fn clear(&mut self) {
         self.taken.fill(0);
         self.given_up.fill(0);
         (self.lost, self.next) = (0, 0);
     }
 
-    /// Whether the id of this tag, its lower half, can be used.
+    /// Whether the id of this tag, its lower 16 bits, is free.
     #[inline]
     pub fn is_free(&self, tag: u32) -> bool {
         let (word, mask) = bit(tag as u16);
         self.taken[word] & mask == 0
     }
 
-    /// The id of a tag, which is the highest so far.
+    /// Assign the id of a tag, which must be the highest so far.
     #[inline]
     pub fn take(&mut self, tag: u32) -> u16 {
         let (word, mask) = bit(tag as u16);
@@ -60,7 +60,7 @@ impl Ids {
         tag as u16
     }
 
-    /// A reply with this id has come: the tag that it was given for last.
+    /// Release an id whose reply has arrived. Return the last tag it was assigned to.
     #[inline]
     pub fn answered(&mut self, id: u16) -> u32 {
         let (word, mask) = bit(id);
@@ -73,7 +73,7 @@ impl Ids {
         last.wrapping_sub(u32::from((last as u16).wrapping_sub(id)))
     }
 
-    /// Nobody waits for the reply to this tag any more.
+    /// Give up on the reply to this tag.
     #[cold]
     pub fn give_up(&mut self, tag: u32) {
         let (word, mask) = bit(tag as u16);
@@ -103,7 +103,7 @@ mod tests {
         let again = 5 + (1 << 16);
         assert!(!ids.is_free(again) && ids.is_free(again + 1));
         ids.take(again + 1);
-        assert_eq!(ids.answered(5), again, "no tag that anybody waits for: the next has not been given");
+        assert_eq!(ids.answered(5), again, "no pending tag: the next one is not assigned yet");
         assert!(ids.is_free(again));
         ids.clear();
         assert!(ids.is_free(5));

@@ -11,7 +11,7 @@ pub struct Items {
 }
 
 impl Items {
-    /// Those of the plan, which has checked that this protocol gets a key-value workload.
+    /// Build the items of the plan, which has checked that this protocol gets a key-value workload.
     pub fn new(plan: &Plan) -> Self {
         let Workload::KeyValue(of) = &plan.workload else {
             unreachable!("the plan has checked that {:?} gets a key-value workload", plan.target.protocol)
@@ -23,33 +23,33 @@ impl Items {
         }
     }
 
-    /// The length of a key in bytes.
+    /// Return the length of a key in bytes.
     #[inline]
     pub fn key_length(&self, item: u32) -> usize {
         self.keys.length(item)
     }
 
-    /// Appends a key.
+    /// Append a key.
     #[inline]
     pub fn write_key(&self, item: u32, out: &mut Vec<u8>) {
         self.keys.write(item, out);
     }
 
-    /// Seconds after which the server forgets key `item`, whenever it was stored; 0 for never.
+    /// Return the time to live of key `item` in seconds, the same for every store; 0 for no expiry.
     #[inline]
     pub fn ttl_s(&self, item: u32) -> u32 {
-        // Another number of the key than that which its length follows from.
+        // A different hash of the key than the one that determines its length.
         self.ttls.as_ref().map_or(0, |ttls| ttls.at(unit(mix(u64::from(item) | 1 << 40))))
     }
 
-    /// A value of `bytes` bytes.
+    /// Return a value of `bytes` bytes.
     #[inline]
     pub fn value(&self, bytes: u32) -> &[u8] {
         &self.filler[..bytes as usize]
     }
 }
 
-/// Bytes that every value is cut from: printable, not all alike, the same in every run.
+/// Return the bytes that all values are cut from: printable, varied and the same in every run.
 pub fn filler(bytes: usize) -> Vec<u8> {
     (0..bytes as u64).map(|i| b'a' + (crate::random::mix(i) % 26) as u8).collect()
 }

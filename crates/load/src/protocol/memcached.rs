@@ -8,17 +8,17 @@ use super::items::Items;
 use super::{line_end, number, Garbage, Outcome, Parsed, Protocol, Rest};
 use crate::workload::{Kind, Request};
 
-/// What follows a value: the end of its line, and the end of the list of values.
+/// Bytes after a value: the end of its line, and the end of the list of values.
 const TAIL: &[u8] = b"\r\nEND\r\n";
 
-/// The codec.
+/// The codec for memcached's text protocol.
 pub struct Memcached {
     items: Items,
 }
 
 impl Protocol for Memcached {
     const PROTOCOL: hindmost_wire::Protocol = hindmost_wire::Protocol::Memcached;
-    /// `VALUE <250-byte key> <flags> <bytes> <cas>` and error lines fit.
+    /// Room for `VALUE <250-byte key> <flags> <bytes> <cas>` and error lines.
     const MAX_HEAD: usize = 1024;
 
     type Session = ();
@@ -80,8 +80,8 @@ impl Protocol for Memcached {
     }
 }
 
-/// Whether a line says that something went wrong: the text protocol's words, those of the meta commands, and what a
-/// server says that has no connection left (`ERROR Too many open connections`).
+/// Whether a line reports an error, in the text protocol or the meta commands, or because the server is out
+/// of connections (`ERROR Too many open connections`).
 pub fn is_error(line: &[u8]) -> bool {
     line == b"ERROR"
         || line.starts_with(b"ERROR ")

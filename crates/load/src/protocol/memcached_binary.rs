@@ -8,7 +8,7 @@ use super::items::Items;
 use super::{Garbage, Outcome, Parsed, Protocol, Rest};
 use crate::workload::{Kind, Request};
 
-/// A header, in either direction.
+/// Length of a header in either direction.
 const HEADER: usize = 24;
 const REQUEST: u8 = 0x80;
 const REPLY: u8 = 0x81;
@@ -17,22 +17,22 @@ const SET: u8 = 0x01;
 const DELETE: u8 = 0x04;
 /// Quit without a reply (`QuitQ`).
 const QUIT: u8 = 0x17;
-/// The longest body that can be one: an item has at most 1 GiB (memcached's option `-I`).
+/// The longest plausible body: an item has at most 1 GiB (memcached's option `-I`).
 const LARGEST: u32 = 1 << 30;
-/// Flags and expiry of a Set.
+/// Extras of a Set: flags and expiry.
 const SET_EXTRAS: [u8; 8] = [0; 8];
 
-/// Statuses that say that an item is not there, or was not stored.
+/// Statuses of an item that is missing or was not stored.
 const NOT_FOUND: u16 = 1;
 const EXISTS: u16 = 2;
 const NOT_STORED: u16 = 5;
 
-/// The codec.
+/// The codec for memcached's binary protocol.
 pub struct MemcachedBinary {
     items: Items,
 }
 
-/// How many requests a connection has carried, and how many replies: each reply has the number of its request.
+/// Counts of requests and replies on a connection: each reply carries the number of its request.
 #[derive(Debug, Default)]
 pub struct Session {
     asked: u32,
@@ -40,7 +40,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// The opaque of the next request.
+    /// Return the opaque of the next request.
     fn next(&mut self) -> u32 {
         let opaque = self.asked;
         self.asked = opaque.wrapping_add(1);
@@ -63,7 +63,7 @@ impl MemcachedBinary {
 
 impl Protocol for MemcachedBinary {
     const PROTOCOL: hindmost_wire::Protocol = hindmost_wire::Protocol::MemcachedBinary;
-    /// A header, and the words of an error.
+    /// Room for a header and an error text.
     const MAX_HEAD: usize = 1024;
 
     type Session = Session;
@@ -125,7 +125,7 @@ impl Protocol for MemcachedBinary {
             (NOT_FOUND, _) | (EXISTS | NOT_STORED, Kind::SET) => Outcome::Miss,
             _ => Outcome::Error,
         };
-        // What an error says is kept with its head, to be told, where it is as short as servers have it.
+        // The text of an error is kept with its head for reports, if it has the usual short length.
         let words = if outcome == Outcome::Error { body as usize } else { 0 };
         let words = if words <= Self::MAX_HEAD - HEADER { words } else { 0 };
         if bytes.len() < HEADER + words {
@@ -203,8 +203,8 @@ mod tests {
         };
         let mut session = Session::default();
         assert!(codec.read(&mut session, Kind::GET, &numbered(0)).is_ok());
-        assert!(codec.read(&mut session, Kind::GET, &numbered(0)).is_err(), "that one is answered");
-        assert!(codec.read(&mut session, Kind::GET, &numbered(2)).is_err(), "one is lost");
+        assert!(codec.read(&mut session, Kind::GET, &numbered(0)).is_err(), "request 0 is answered already");
+        assert!(codec.read(&mut session, Kind::GET, &numbered(2)).is_err(), "reply 1 is missing");
         assert!(codec.read(&mut session, Kind::GET, &numbered(1)).is_ok());
         codec.begin(&mut session, &mut Vec::new());
         assert!(codec.read(&mut session, Kind::GET, &numbered(0)).is_ok());
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_is_told_in_its_own_words() {
+    fn the_text_of_an_error_is_reported() {
         let codec = MemcachedBinary::new(&plan("memcached-binary"));
         let mut told = Vec::new();
         let bytes = reply(SET, 3, b"Too large.");

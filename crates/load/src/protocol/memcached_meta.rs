@@ -9,14 +9,14 @@ use super::memcached::is_error;
 use super::{line_end, number, Garbage, Outcome, Parsed, Protocol, Rest};
 use crate::workload::{Kind, Request};
 
-/// The codec.
+/// The codec for memcached's meta commands.
 pub struct MemcachedMeta {
     items: Items,
 }
 
 impl Protocol for MemcachedMeta {
     const PROTOCOL: hindmost_wire::Protocol = hindmost_wire::Protocol::MemcachedMeta;
-    /// `VA <bytes>` and error lines fit: no flags are asked back.
+    /// Room for `VA <bytes>` and error lines: requests ask for no flags.
     const MAX_HEAD: usize = 1024;
 
     type Session = ();
@@ -68,7 +68,8 @@ impl Protocol for MemcachedMeta {
         match (line.split(|&b| b == b' ').next(), kind) {
             _ if is_error(line) => Ok(Parsed::line(end, Outcome::Error)),
             (Some(b"HD"), Kind::SET | Kind::REMOVED) => Ok(Parsed::line(end, Outcome::Hit)),
-            // Not stored; stored by somebody else in between; not there: all conditions of the client's own making.
+            // Not stored, changed by another client, or not found: normal results of the client's own
+            // conditions.
             (Some(b"EN"), Kind::GET)
             | (Some(b"NS" | b"EX" | b"NF"), Kind::SET)
             | (Some(b"NF"), Kind::REMOVED) => Ok(Parsed::line(end, Outcome::Miss)),

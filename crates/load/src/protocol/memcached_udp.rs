@@ -1,5 +1,6 @@
-//! memcached's text protocol over UDP (protocol.txt of memcached, "UDP protocol"): a request a datagram, a reply in one
-//! or more, each behind a header of eight bytes. A reply is whole when all its datagrams have come, in whatever order.
+//! memcached's text protocol over UDP (protocol.txt of memcached, "UDP protocol"). A request is one datagram;
+//! a reply is one or more. Each has a header of eight bytes. A reply is complete when all its datagrams have
+//! arrived, in any order.
 
 use std::borrow::Cow;
 
@@ -10,28 +11,28 @@ use super::{Garbage, Memcached, Outcome, Parsed, Protocol, Rest};
 use crate::transport::DATAGRAM_LENGTH;
 use crate::workload::{Kind, Request};
 
-/// Id, number of this datagram, how many there are, and two bytes that are zero.
+/// Length of the header: id, number of this datagram, number of datagrams, and two zero bytes.
 const HEADER: usize = 8;
 const BEFORE: usize = DATAGRAM_LENGTH + HEADER;
-/// Replies that may be arriving in pieces at once; what is lost of one beyond is the oldest's.
+/// Most replies that may be partially received at once. Beyond it, the oldest one is dropped.
 const PARTIAL: usize = 64;
-/// Datagrams of one reply that are told apart: of a value of 350 KB.
+/// Most datagrams of one reply: a value of about 350 KB.
 const MOST_DATAGRAMS: u16 = 256;
 
-/// The codec.
+/// The codec for memcached over UDP.
 pub struct MemcachedUdp {
     text: Memcached,
 }
 
-/// What is known of one connection.
+/// The state of one connection.
 #[derive(Debug, Default)]
 pub struct Arriving {
     ids: Ids,
-    /// Oldest first. Never grows beyond its first capacity.
+    /// Partial replies, oldest first. Never grows beyond its initial capacity.
     partial: Vec<Partial>,
 }
 
-/// A reply of which some datagrams have come.
+/// A partially received reply.
 #[derive(Debug)]
 struct Partial {
     id: u16,
@@ -41,14 +42,14 @@ struct Partial {
 }
 
 impl MemcachedUdp {
-    /// Appends what stands in front of a request; where that begins.
+    /// Append the header of a request. Return the offset where it begins.
     fn header(session: &mut Arriving, tag: u32, out: &mut Vec<u8>) -> usize {
         let (begin, [high, low]) = (out.len(), session.ids.take(tag).to_be_bytes());
         out.extend_from_slice(&[0, 0, high, low, 0, 0, 0, 1, 0, 0]);
         begin
     }
 
-    /// The datagram that begins there is whole: its length is known.
+    /// Fill in the length of the complete datagram that starts at `begin`.
     fn close(begin: usize, out: &mut [u8]) {
         let length = (out.len() - begin - DATAGRAM_LENGTH) as u16;
         out[begin..begin + DATAGRAM_LENGTH].copy_from_slice(&length.to_be_bytes());
@@ -56,7 +57,7 @@ impl MemcachedUdp {
 }
 
 impl Arriving {
-    /// A datagram has come; what the whole reply says, if it is the last of it.
+    /// Record a received datagram. Return the outcome of its reply if that is now complete.
     fn take(&mut self, id: u16, number: u16, of: u16, outcome: Option<Outcome>) -> Option<Outcome> {
         if of == 1 {
             return outcome;
@@ -150,7 +151,7 @@ impl Protocol for MemcachedUdp {
         if of == 0 || number >= of || of > MOST_DATAGRAMS {
             return Err(garbage());
         }
-        // What lies behind this datagram is of another.
+        // Bytes after this datagram belong to the next one.
         let body = &body[..body.len().min(length - HEADER)];
         let (mut head, mut outcome) = (BEFORE, None);
         if number == 0 {
@@ -177,7 +178,7 @@ impl Protocol for MemcachedUdp {
     }
 }
 
-/// The kind of request that a line answers, whose tag alone does not tell it.
+/// Return the kind of request that a line answers, because the tag alone does not determine it.
 fn answered(line: &[u8]) -> Kind {
     let starts = |words: [&[u8]; 2]| words.iter().any(|word| line.starts_with(word));
     if starts([b"V", b"EN"]) {
@@ -244,7 +245,7 @@ mod tests {
                 codec.read(&mut session, Kind::GET, &bytes).unwrap()
             };
             assert!(matches!(read(order[0]), Parsed::Aside { .. }));
-            assert!(matches!(read(order[0]), Parsed::Aside { .. }), "twice is once");
+            assert!(matches!(read(order[0]), Parsed::Aside { .. }), "a duplicate does not count");
             assert!(matches!(read(order[1]), Parsed::Aside { .. }));
             let last = read(order[2]);
             assert!(matches!(last, Parsed::Reply { outcome: Outcome::Hit, tag: 7, .. }), "{last:?}");

@@ -1,14 +1,14 @@
-//! Frames: their heads, and those that a client writes (RFC 9113, 4 and 6).
+//! HTTP/2 frames: their headers, and the frames that a client writes (RFC 9113, 4 and 6).
 
-/// A frame starts with so many bytes.
+/// Length of a frame header in bytes.
 pub const HEAD: usize = 9;
-/// The longest payload that either side may send, as long as nobody asks for more (`SETTINGS_MAX_FRAME_SIZE`).
+/// The longest payload that either side may send by default (`SETTINGS_MAX_FRAME_SIZE`).
 pub const MOST: usize = 16_384;
-/// What a client says first.
+/// The client's connection preface.
 pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-/// The largest window (6.9.1).
+/// The largest flow-control window (6.9.1).
 pub const WIDEST: u32 = (1 << 31) - 1;
-/// The window of a connection, and of its streams, before anybody says otherwise (6.9.2).
+/// The initial window of a connection and its streams (6.9.2).
 pub const USUAL_WINDOW: u32 = 65_535;
 
 pub const DATA: u8 = 0;
@@ -21,14 +21,14 @@ pub const GOAWAY: u8 = 7;
 pub const WINDOW_UPDATE: u8 = 8;
 pub const CONTINUATION: u8 = 9;
 
-/// Of SETTINGS and PING.
+/// Flag of SETTINGS and PING.
 pub const ACK: u8 = 1;
 pub const END_STREAM: u8 = 1;
 pub const END_HEADERS: u8 = 4;
 pub const PADDED: u8 = 8;
 const PRIORITY: u8 = 0x20;
 
-/// The error of a stream that the server has not worked on (8.7).
+/// Error code of a stream that the server has not processed (8.7).
 pub const REFUSED_STREAM: u32 = 7;
 
 pub const HEADER_TABLE_SIZE: u16 = 1;
@@ -36,10 +36,10 @@ pub const ENABLE_PUSH: u16 = 2;
 pub const MAX_CONCURRENT_STREAMS: u16 = 3;
 pub const INITIAL_WINDOW_SIZE: u16 = 4;
 
-/// The head of a frame.
+/// A frame header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// Of the payload.
+    /// Length of the payload.
     pub length: usize,
     pub kind: u8,
     pub flags: u8,
@@ -47,7 +47,7 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// At the start of `bytes`, which are at least [`HEAD`].
+    /// Parse the header at the start of `bytes`, which has at least [`HEAD`] bytes.
     pub fn of(bytes: &[u8]) -> Self {
         Self {
             length: usize::from(bytes[0]) << 16 | usize::from(bytes[1]) << 8 | usize::from(bytes[2]),
@@ -61,7 +61,7 @@ impl Frame {
         self.flags & flag != 0
     }
 
-    /// Writes it over the first [`HEAD`] of `bytes`.
+    /// Write the header over the first [`HEAD`] bytes of `bytes`.
     pub fn put(self, bytes: &mut [u8]) {
         bytes[..3].copy_from_slice(&(self.length as u32).to_be_bytes()[1..]);
         bytes[3] = self.kind;
@@ -69,7 +69,7 @@ impl Frame {
         bytes[5..HEAD].copy_from_slice(&self.stream.to_be_bytes());
     }
 
-    /// Appends it, with its payload.
+    /// Append a frame with its payload.
     pub fn write(kind: u8, flags: u8, stream: u32, payload: &[u8], out: &mut Vec<u8>) {
         let at = out.len();
         out.extend_from_slice(&[0; HEAD]);
@@ -77,7 +77,8 @@ impl Frame {
         out.extend_from_slice(payload);
     }
 
-    /// What of the payload of HEADERS is fields: without padding and priority (6.2); `None` if there is less.
+    /// Return the field block of a HEADERS payload, without padding and priority (6.2), or `None` if it is
+    /// too short.
     pub fn fields(self, payload: &[u8]) -> Option<&[u8]> {
         let mut fields = payload;
         if self.has(PADDED) {
@@ -91,12 +92,12 @@ impl Frame {
     }
 }
 
-/// Four bytes as a number.
+/// Parse four bytes as a big-endian number.
 pub fn number(bytes: &[u8]) -> u32 {
     bytes.iter().take(4).fold(0, |n, &byte| n << 8 | u32::from(byte))
 }
 
-/// What a client says on a fresh connection: no pushes, no table of headers, and windows that never close.
+/// Append the client's opening: no server push, no header table, and windows that never fill up.
 pub fn greeting(out: &mut Vec<u8>) {
     out.extend_from_slice(PREFACE);
     let mut payload = [0; 18];
@@ -109,8 +110,8 @@ pub fn greeting(out: &mut Vec<u8>) {
     Frame::write(WINDOW_UPDATE, 0, 0, &(WIDEST - USUAL_WINDOW).to_be_bytes(), out);
 }
 
-/// What a client says before it closes: that the last stream of the server's which it took is 0, none, for the server may
-/// begin none, and that there was no error (0).
+/// Append a GOAWAY frame with the last processed stream 0, because the server opens no streams, and error
+/// code 0.
 pub fn farewell(out: &mut Vec<u8>) {
     Frame::write(GOAWAY, 0, 0, &[0; 8], out);
 }

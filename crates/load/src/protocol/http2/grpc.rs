@@ -1,10 +1,10 @@
-//! What became of a call of gRPC: its status, which stands in the trailers (grpc.io, PROTOCOL-HTTP2).
+//! The status of a gRPC call, which is in the trailers (grpc.io, PROTOCOL-HTTP2).
 
 use super::frames::{self, Frame, HEAD};
 use super::hpack;
 use crate::protocol::Outcome;
 
-/// Names of statuses, in the order of their numbers.
+/// Status names in the order of their numbers.
 const NAMES: [&str; 17] = [
     "OK",
     "CANCELLED",
@@ -29,10 +29,10 @@ const UNKNOWN: u16 = 2;
 const NOT_FOUND: u16 = 5;
 pub const INTERNAL: u16 = 13;
 
-/// A message starts with whether it is compressed, and its length.
+/// Length of a message's prefix: a compression flag and the message length.
 const PREFIX: usize = 5;
 
-/// What has come of the message of a reply.
+/// The part of a reply's message received so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Message {
     prefix: [u8; PREFIX],
@@ -40,8 +40,8 @@ pub struct Message {
 }
 
 impl Message {
-    /// Takes a frame of DATA, of whose payload `bytes` have come. Returns how many of them were looked at; `None`, and
-    /// nothing is taken, where more are needed.
+    /// Parse a DATA frame with the available part `bytes` of its payload. Return how many of these bytes were
+    /// examined. Return `None` and consume nothing if more bytes are needed.
     #[inline]
     pub fn take(&mut self, frame: Frame, bytes: &[u8]) -> Option<usize> {
         let padded = usize::from(frame.has(frames::PADDED) && frame.length > 0);
@@ -56,19 +56,20 @@ impl Message {
         Some(padded + missing)
     }
 
-    /// Whether it is there, as long as it says, and only one. A client that has not asked for compression gets none.
+    /// Whether the reply has exactly one complete message. It may be compressed only if the client accepts
+    /// that.
     pub fn is_whole(&self, may_be_compressed: bool) -> bool {
         let [compressed, length @ ..] = self.prefix;
         compressed <= may_be_compressed.into() && self.came == PREFIX + u32::from_be_bytes(length) as usize
     }
 }
 
-/// What results call a status.
+/// Return the name of a status as it appears in results.
 pub fn status_name(code: u16) -> &'static str {
     NAMES.get(usize::from(code)).unwrap_or(&NAMES[usize::from(UNKNOWN)])
 }
 
-/// What it means.
+/// Return the outcome of a status.
 pub fn status_outcome(code: u16) -> Outcome {
     match code {
         OK => Outcome::Hit,
@@ -77,7 +78,7 @@ pub fn status_outcome(code: u16) -> Outcome {
     }
 }
 
-/// That of a reply that has none, since whatever answered speaks no gRPC (grpc.io, http-grpc-status-mapping).
+/// Return the status for an HTTP reply without a gRPC status (grpc.io, http-grpc-status-mapping).
 pub fn of_http(status: u16) -> u16 {
     match status {
         400 => 13,
@@ -89,13 +90,13 @@ pub fn of_http(status: u16) -> u16 {
     }
 }
 
-/// The name of the status in a frame of trailers, or what is wrong with the reply that the frame ends.
+/// Return the name of the status in a trailers frame, or what is wrong with the reply that the frame ends.
 pub fn complaint(head: &[u8]) -> &'static [u8] {
     let trailers = (head.len() >= HEAD).then(|| Frame::of(head)).filter(|one| one.kind == frames::HEADERS);
     let fields = trailers.and_then(|frame| frame.fields(&head[HEAD..]));
     match fields.and_then(|fields| hpack::look(fields).ok()).and_then(|found| found.grpc) {
         None => "a reply without grpc-status",
-        Some(OK) => "OK without one whole message that is not compressed",
+        Some(OK) => "OK without exactly one complete uncompressed message",
         Some(code) => status_name(code),
     }
     .as_bytes()
@@ -113,6 +114,6 @@ mod tests {
         assert_eq!(of(14), ("UNAVAILABLE", Outcome::Error));
         assert_eq!(of(99), ("UNKNOWN", Outcome::Error));
         assert_eq!(of(of_http(503)), ("UNAVAILABLE", Outcome::Error));
-        assert_eq!(of(of_http(200)), ("UNKNOWN", Outcome::Error), "a page is no reply to a call");
+        assert_eq!(of(of_http(200)), ("UNKNOWN", Outcome::Error), "a web page is no reply to a call");
     }
 }

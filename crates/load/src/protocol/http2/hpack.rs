@@ -1,10 +1,11 @@
-//! Header fields (HPACK, RFC 7541), as far as a load generator needs them. Of a reply that is its status alone, and
-//! gRPC's, so other names and values are passed over, not decoded; with a table of no size (`SETTINGS_HEADER_TABLE_SIZE`) nothing has
-//! to be remembered. Requests are written without the server's table and without Huffman's code.
+//! Header fields (HPACK, RFC 7541), as far as a load generator needs them. Only the HTTP status and the gRPC
+//! status of a reply are decoded; other fields are skipped. The dynamic table has size 0
+//! (`SETTINGS_HEADER_TABLE_SIZE`), so no state is needed. Requests are encoded without a dynamic table and
+//! without Huffman coding.
 
 use std::ops::RangeInclusive;
 
-/// Names of the static table that requests use, by their place (appendix A).
+/// Names in the static table that requests use, with their indices (appendix A).
 const PLACES: [(&str, u8); 12] = [
     (":authority", 1),
     (":method", 2),
@@ -19,35 +20,36 @@ const PLACES: [(&str, u8); 12] = [
     ("range", 50),
     ("user-agent", 58),
 ];
-/// The place of `:status` there, with the codes of this and those that follow.
+/// The index of the first `:status` entry, and the codes of the consecutive entries.
 const STATUS: usize = 8;
 const STATUSES: [u16; 7] = [200, 204, 206, 304, 400, 404, 500];
-/// Entries of the static table; what lies beyond is of the table that has no size.
+/// Number of entries in the static table. Higher indices refer to the dynamic table, which has size 0.
 const STATIC: usize = 61;
-/// `:status` in Huffman's code (appendix B).
+/// `:status` in Huffman coding (appendix B).
 const STATUS_CODED: &[u8] = &[0xb8, 0x84, 0x8d, 0x36, 0xa3];
 
-/// `grpc-status`, too.
+/// `grpc-status` in Huffman coding.
 const GRPC_STATUS_CODED: &[u8] = &[0x9a, 0xca, 0xc8, 0xb2, 0x12, 0x34, 0xda, 0x8f];
 
-/// What a load generator looks for.
+/// The status fields of a header block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Found {
-    /// Of HTTP: trailers have none.
+    /// HTTP status; trailers have none.
     pub status: Option<u16>,
-    /// Of a call of gRPC: its trailers have one.
+    /// Status of a gRPC call, from its trailers.
     pub grpc: Option<u16>,
 }
 
-/// Fields that cannot be.
+/// The header block is malformed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed;
 
-/// What there is among the fields of `block`.
+/// Parse the status fields of `block`.
 pub fn look(mut block: &[u8]) -> Result<Found, Malformed> {
     let mut found = Found::default();
     while let Some(&first) = block.first() {
-        // 6.1: indexed; 6.2.1: literal, to be remembered; 6.3: the table's size; 6.2.2, 6.2.3: literal.
+        // 6.1: indexed; 6.2.1: literal with indexing; 6.3: table size update; 6.2.2, 6.2.3: literal without
+        // indexing.
         let bits = match first {
             0x80.. => 7,
             0x40..=0x7f => 6,
@@ -87,7 +89,7 @@ pub fn look(mut block: &[u8]) -> Result<Found, Malformed> {
     Ok(found)
 }
 
-/// An integer with a prefix of so many bits (5.1).
+/// Parse an integer with a prefix of `bits` bits (5.1).
 fn integer(block: &mut &[u8], bits: u32) -> Result<usize, Malformed> {
     let (&first, mut rest) = block.split_first().ok_or(Malformed)?;
     let most = (1_usize << bits) - 1;
@@ -108,7 +110,7 @@ fn integer(block: &mut &[u8], bits: u32) -> Result<usize, Malformed> {
     Ok(value)
 }
 
-/// A string, and whether it is in Huffman's code (5.2).
+/// Parse a string. Return whether it is Huffman-coded, and its bytes (5.2).
 fn text<'a>(block: &mut &'a [u8]) -> Result<(bool, &'a [u8]), Malformed> {
     let coded = block.first().is_some_and(|first| first & 0x80 != 0);
     let length = integer(block, 7)?;
@@ -117,7 +119,7 @@ fn text<'a>(block: &mut &'a [u8]) -> Result<(bool, &'a [u8]), Malformed> {
     Ok((coded, text))
 }
 
-/// So many digits.
+/// Parse a decimal number whose digit count is in `most`.
 fn digits(coded: bool, text: &[u8], most: RangeInclusive<usize>) -> Option<u16> {
     if !coded {
         return super::super::number(text)
@@ -127,7 +129,8 @@ fn digits(coded: bool, text: &[u8], most: RangeInclusive<usize>) -> Option<u16> 
     if text.len() > 4 {
         return None;
     }
-    // 0 to 2 are the five bits 00000 to 00010, 3 to 9 the six bits 011001 to 011111; ones fill the last byte.
+    // 0 to 2 have the five-bit codes 00000 to 00010, 3 to 9 the six-bit codes 011001 to 011111. The last byte
+    // is padded with ones.
     let all = text.iter().fold(0_u32, |all, &byte| all << 8 | u32::from(byte));
     let (mut left, mut value, mut count) = (text.len() as u32 * 8, 0_u32, 0);
     while left > 7 || all & ((1 << left) - 1) != (1 << left) - 1 {
@@ -145,10 +148,10 @@ fn digits(coded: bool, text: &[u8], most: RangeInclusive<usize>) -> Option<u16> 
     u16::try_from(value).ok().filter(|_| most.contains(&count))
 }
 
-/// Appends the name of a field, in a literal that nobody is to remember; its value follows ([`write_length`]).
+/// Append a field name as a literal without indexing. Its value follows ([`write_length`]).
 pub fn write_name(name: &str, out: &mut Vec<u8>) {
     let place = PLACES.iter().find(|(other, _)| *other == name).map_or(0, |(_, place)| *place);
-    // Four bits are of the kind of literal; those of the place are in front of an integer (5.1).
+    // The upper four bits give the kind of literal; the index is an integer with a four-bit prefix (5.1).
     if place < 15 {
         out.push(place);
     } else {
@@ -160,7 +163,7 @@ pub fn write_name(name: &str, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends the length of a string, which follows it.
+/// Append the length of the string that follows.
 pub fn write_length(length: usize, out: &mut Vec<u8>) {
     if length < 127 {
         return out.push(length as u8);
@@ -185,7 +188,7 @@ mod tests {
         for (block, expected) in [
             (&b"\x88"[..], Some(200)),
             (b"\x8e", Some(500)),
-            // A change of the table's size, a date to be remembered, then the status.
+            // A table size update, a date with indexing, then the status.
             (b"\x20\x61\x03abc\x8d", Some(404)),
             (b"\x08\x03301", Some(301)),
             (b"\x48\x82\x64\x02", Some(302)),     // C.6.1

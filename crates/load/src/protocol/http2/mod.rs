@@ -1,12 +1,12 @@
-//! HTTP/2 (RFC 9113) to a server that is known to speak it: each request is a stream, replies come in any order.
+//! HTTP/2 (RFC 9113) to a server known to support it. Each request is a stream; replies arrive in any order.
 //!
 //! ```text
-//! us    preface SETTINGS WINDOW_UPDATE            HEADERS 1  HEADERS 3 DATA 3           ACK  PING ack
-//! it                                   SETTINGS                              HEADERS 3 DATA 3  PING  HEADERS 1 ...
+//! client  preface SETTINGS WINDOW_UPDATE            HEADERS 1  HEADERS 3 DATA 3           ACK  PING ack
+//! server                                 SETTINGS                              HEADERS 3 DATA 3  PING  HEADERS 1 ...
 //! ```
 //!
-//! Our windows never close, so that no reply waits for us. A body waits where the server's are closed, and the next
-//! request with it.
+//! The client's windows never fill up, so no reply waits for the client. If the server's windows are full, a
+//! request body and all later requests wait.
 
 mod frames;
 mod grpc;
@@ -29,34 +29,33 @@ use crate::workload::{Kind, List, Request};
 pub use self::grpc::{status_name, status_outcome};
 pub use self::resets::reset_name;
 
-/// Of requests of HTTP, whose status says what became of them.
+/// HTTP requests, whose outcome is the HTTP status.
 pub type Http2 = Streams<false>;
-/// Of unary calls of gRPC, whose trailers do.
+/// Unary gRPC calls, whose outcome is the status in the trailers.
 pub type Grpc = Streams<true>;
 
-/// The codec. The requests are compiled once, one for each of the list.
+/// The HTTP/2 codec. Each request of the list is compiled once.
 pub struct Streams<const GRPC: bool> {
     list: List,
     requests: Vec<Written>,
     kinds: Vec<Answered>,
-    /// Replies may be, because the requests say so.
+    /// Whether the requests accept compressed replies.
     compressed: bool,
 }
 
-/// Bytes that are no frames that a server may send now.
+/// The bytes are not a frame that a server may send now.
 struct Wrong;
 
 impl<const GRPC: bool> Protocol for Streams<GRPC> {
     const PROTOCOL: hindmost_wire::Protocol =
         if GRPC { hindmost_wire::Protocol::Grpc } else { hindmost_wire::Protocol::Http2 };
     const MAY_CLOSE: bool = true;
-    /// A frame of headers, with some that go on with it.
+    /// Room for a HEADERS frame with some CONTINUATION frames.
     const MAX_HEAD: usize = 2 * (HEAD + MOST);
     const TAGGED: bool = true;
     const ANSWERS: bool = true;
     const BOUNDED: bool = true;
-    const REFUSAL: Option<&'static [u8]> =
-        Some(b"RST_STREAM: REFUSED_STREAM, and again when it was asked again");
+    const REFUSAL: Option<&'static [u8]> = Some(b"RST_STREAM: REFUSED_STREAM, twice for the same request");
 
     type Session = Session;
 
@@ -91,11 +90,11 @@ impl<const GRPC: bool> Protocol for Streams<GRPC> {
 
     fn opening(&self, session: &mut Session, bytes: &[u8], out: &mut Vec<u8>) -> Result<Opening, Refusal> {
         let sign = &bytes[..bytes.len().min(4)];
-        // Whatever the length of the settings, they are a frame of type 4 (RFC 9113, 3.4).
+        // A server's preface is a frame of type 4, SETTINGS, of any length (RFC 9113, 3.4).
         if sign.first().is_some_and(|&byte| byte != 0)
             || sign.get(3).is_some_and(|&kind| kind != frames::SETTINGS)
         {
-            return Err(Refusal::Protocol(quote("it does not speak HTTP/2:", bytes)));
+            return Err(Refusal::Protocol(quote("the server does not speak HTTP/2:", bytes)));
         }
         if bytes.len() < HEAD || bytes.len() < HEAD + Frame::of(bytes).length {
             return Ok(Opening::More);
@@ -103,7 +102,7 @@ impl<const GRPC: bool> Protocol for Streams<GRPC> {
         let end = HEAD + Frame::of(bytes).length;
         session.set(&bytes[HEAD..end]);
         session.answer(out);
-        // WINDOW_UPDATE of the connection usually comes with it.
+        // A WINDOW_UPDATE of the connection usually follows.
         let mut after = end;
         while let Some(rest) = bytes.get(after..).filter(|rest| rest.len() >= HEAD) {
             let frame = Frame::of(rest);
@@ -116,7 +115,7 @@ impl<const GRPC: bool> Protocol for Streams<GRPC> {
         Ok(Opening::Done(after))
     }
 
-    /// GOAWAY, which endpoints should always send before they close (RFC 9113, 6.8).
+    /// Append GOAWAY, which endpoints should always send before they close (RFC 9113, 6.8).
     fn farewell(&self, _: &mut Session, out: &mut Vec<u8>) -> bool {
         frames::farewell(out);
         true
@@ -173,7 +172,7 @@ impl<const GRPC: bool> Protocol for Streams<GRPC> {
 }
 
 impl<const GRPC: bool> Streams<GRPC> {
-    /// The most bytes that a request can have, with the heads of its frames.
+    /// Return an upper bound on a request's bytes, including frame headers.
     pub fn largest(&self) -> usize {
         let of = |one: &Written| {
             let (fields, body) = one.largest();
@@ -182,7 +181,7 @@ impl<const GRPC: bool> Streams<GRPC> {
         self.requests.iter().map(of).max().unwrap_or(0)
     }
 
-    /// Sends of bodies what the server's windows let through, as far as `out` has room.
+    /// Send as much of waiting bodies as the server's windows and the space in `out` allow.
     fn send_bodies(&self, session: &mut Session, out: &mut Vec<u8>) {
         while let Some(Unsent { tag, item, left, open }) = session.unsent() {
             let room = (out.capacity() - out.len()).saturating_sub(HEAD);
@@ -202,7 +201,7 @@ impl<const GRPC: bool> Streams<GRPC> {
         }
     }
 
-    /// The first frame of `bytes`.
+    /// Parse the first frame of `bytes`.
     #[inline]
     fn frame(&self, session: &mut Session, bytes: &[u8]) -> Result<Parsed, Wrong> {
         if bytes.len() < HEAD {
@@ -251,7 +250,7 @@ impl<const GRPC: bool> Streams<GRPC> {
         Ok(Parsed::Aside { head, rest: Rest::NOTHING })
     }
 
-    /// What becomes of the request whose stream the server resets, if it is still waiting for the end of its reply.
+    /// Handle RST_STREAM. Return the result for its request if the reply is still incomplete.
     #[cold]
     fn reset(session: &mut Session, tag: u32, payload: &[u8]) -> Option<Parsed> {
         let stream = *session.stream(tag)?;
@@ -259,7 +258,7 @@ impl<const GRPC: bool> Streams<GRPC> {
         let head = HEAD + payload.len();
         let error = frames::number(payload);
         let code = if GRPC { resets::grpc_status(error) } else { resets::code(error) };
-        // A server that has begun to answer has worked on it, whatever it says.
+        // A server that has begun to answer has processed the request, whatever the error code says.
         if error == frames::REFUSED_STREAM && stream.status == 0 {
             return Some(Parsed::Refused { head, code, tag });
         }
@@ -267,7 +266,7 @@ impl<const GRPC: bool> Streams<GRPC> {
         Some(Parsed::Reply { head, rest, outcome, closes: false, code, tag })
     }
 
-    /// Takes the status of a reply; returns where its fields end, however many frames they fill.
+    /// Parse the status of a reply. Return the end of its fields, which may fill several frames.
     #[inline]
     fn headers(session: &mut Session, frame: Frame, bytes: &[u8]) -> Result<Option<usize>, Wrong> {
         let mut end = HEAD + frame.length;
@@ -292,7 +291,7 @@ impl<const GRPC: bool> Streams<GRPC> {
             }
         }
         .map_err(|hpack::Malformed| Wrong)?;
-        // Trailers have none; interim replies are followed by the one that counts.
+        // Trailers have no HTTP status. Interim replies are followed by the final one.
         if let (Some(status @ 200..), Some(stream)) = (found.status, session.stream(frame.stream / 2)) {
             stream.status = status;
         }
@@ -305,7 +304,7 @@ impl<const GRPC: bool> Streams<GRPC> {
         Ok(Some(end))
     }
 
-    /// The reply that ends with `frame`, if one does.
+    /// Return the reply that `frame` completes, if any.
     #[inline]
     fn end(&self, session: &mut Session, frame: Frame, head: usize, rest: Rest) -> Option<Parsed> {
         let tag = frame.stream / 2;

@@ -1,4 +1,4 @@
-//! How requests are written: compiled once, one for each of the list.
+//! HTTP/2 requests, compiled once for each entry of the list.
 
 use hindmost_plan::{Body, Data, Escape, Http, HttpRequest, Plan};
 
@@ -6,16 +6,16 @@ use super::frames::{self, Frame, HEAD, MOST};
 use super::hpack;
 use crate::workload::{Template, Values};
 
-/// Headers of HTTP/1 that speak of its connections, and may not stand in HTTP/2 (RFC 9113, 8.2.2); `host` is there as
+/// Connection-specific headers of HTTP/1, which HTTP/2 forbids (RFC 9113, 8.2.2). `host` becomes
 /// `:authority`.
 const OF_HTTP_1: [&str; 6] =
     ["connection", "host", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"];
 
-/// One request of the list.
+/// A compiled request of the list.
 pub struct Written {
-    /// Names of fields and values that are always the same, and values that are not.
+    /// Alternating constant bytes and variable values of fields.
     head: Vec<Piece>,
-    /// Fields that every such request has used so far: those of one request are drawn independently.
+    /// The random draws used by the fields so far: fields of one request are drawn independently.
     drawn: Template,
     body: Template,
 }
@@ -26,7 +26,7 @@ enum Piece {
 }
 
 impl Written {
-    /// `request` of `http`, to a server that the plan names; a call of gRPC says that it can read trailers.
+    /// Compile `request` of `http` for the plan's server. A gRPC call announces that it accepts trailers.
     pub fn new(request: &HttpRequest, http: &Http, plan: &Plan, grpc: bool) -> Self {
         let data = http.data.as_ref();
         let mut one = Self { head: Vec::new(), drawn: Template::default(), body: Template::default() };
@@ -64,7 +64,7 @@ impl Written {
         match &request.body {
             Some(Body::Text(text)) => body.text(text, data, Escape::Raw),
             Some(Body::Bytes(bytes)) => body.literal(bytes),
-            // The plan's files are read before.
+            // The plan's files have been loaded into the other variants.
             Some(Body::File(_) | Body::Template(_) | Body::Hex(_)) | None => {}
         }
         if let Some(bytes) = body.constant().filter(|bytes| !bytes.is_empty()) {
@@ -74,7 +74,7 @@ impl Written {
         one
     }
 
-    /// Adds a field; the value is a template where there is something to fill in.
+    /// Add a field, with a template as its value if the value varies.
     fn field(&mut self, name: &str, text: &str, data: Option<&Data>, escape: Escape) {
         let mut fixed = Vec::new();
         hpack::write_name(name, &mut fixed);
@@ -98,13 +98,13 @@ impl Written {
         }
     }
 
-    /// How many bytes its body has in the request of `values`.
+    /// Return the body length of the request with `values`.
     #[inline]
     pub fn body(&self, values: Values) -> usize {
         self.body.length(values)
     }
 
-    /// Appends the request of `values` as stream `stream`, with its body of so many bytes.
+    /// Append the request with `values` as stream `stream`, with its body of `body` bytes.
     #[inline]
     pub fn write(&self, values: Values, body: usize, stream: u32, out: &mut Vec<u8>) {
         self.write_fields(values, body == 0, stream, out);
@@ -113,7 +113,7 @@ impl Written {
         }
     }
 
-    /// Appends its fields, which may be all that there is.
+    /// Append the HEADERS frame. `all`: the request has no body.
     pub fn write_fields(&self, values: Values, all: bool, stream: u32, out: &mut Vec<u8>) {
         let at = out.len();
         out.extend_from_slice(&[0; HEAD]);
@@ -131,12 +131,13 @@ impl Written {
         Frame { length, kind: frames::HEADERS, flags: frames::END_HEADERS | end, stream }.put(&mut out[at..]);
     }
 
-    /// Appends its body, without frames.
+    /// Append the body without frames.
     pub fn write_body(&self, values: Values, out: &mut Vec<u8>) {
         self.body.write(values, out);
     }
 
-    /// The body as frames of at most [`MOST`] bytes: written whole, then moved apart from its end on.
+    /// Append the body as frames of at most [`MOST`] bytes. It is written in one piece, then split from its
+    /// end.
     fn write_frames(&self, values: Values, body: usize, stream: u32, out: &mut Vec<u8>) {
         let at = out.len();
         let frames = body.div_ceil(MOST);
@@ -152,7 +153,7 @@ impl Written {
         }
     }
 
-    /// The most bytes of its fields, and of its body.
+    /// Return upper bounds on the bytes of its fields and of its body.
     pub fn largest(&self) -> (usize, usize) {
         let of = |piece: &Piece| match piece {
             Piece::Fixed(bytes) => bytes.len(),

@@ -1,8 +1,8 @@
-//! Why a server resets a stream (RFC 9113, 7).
+//! Errors with which a server resets a stream (RFC 9113, 7).
 
 use super::frames;
 
-/// What people are shown of it, in the order of the errors' numbers.
+/// Error texts in the order of the error numbers.
 const WORDS: [&str; 14] = [
     "RST_STREAM: NO_ERROR",
     "RST_STREAM: PROTOCOL_ERROR",
@@ -21,23 +21,24 @@ const WORDS: [&str; 14] = [
 ];
 const UNKNOWN: &str = "RST_STREAM";
 
-/// What people are shown of a stream that is reset with that error.
+/// Return the text for a stream reset with that error.
 pub fn words(error: u32) -> &'static str {
     WORDS.get(error as usize).unwrap_or(&UNKNOWN)
 }
 
-/// The code that such a request is counted by: from 1 on, where HTTP has no status.
+/// Return the code under which such requests are counted: 1 and up, which HTTP does not use as a status.
 pub fn code(error: u32) -> u16 {
     1 + WORDS.len().min(error as usize) as u16
 }
 
-/// What results call that code; `None` of those of HTTP.
+/// Return the name of that code in results, or `None` for an HTTP status.
 pub fn reset_name(code: u16) -> Option<&'static str> {
     let error = code.checked_sub(1).filter(|&error| usize::from(error) <= WORDS.len())?;
     Some(words(error.into()).trim_start_matches("RST_STREAM: "))
 }
 
-/// That of a call of gRPC whose stream is reset with that error (grpc.io, PROTOCOL-HTTP2, "Errors").
+/// Return the gRPC status of a call whose stream is reset with that error (grpc.io, PROTOCOL-HTTP2,
+/// "Errors").
 pub fn grpc_status(error: u32) -> u16 {
     match error {
         frames::REFUSED_STREAM => 14, // UNAVAILABLE
@@ -53,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_error_has_a_code_of_its_own_that_no_status_has_and_what_nobody_knows_has_one_together() {
+    fn reset_errors_have_distinct_codes_outside_http_and_unknown_errors_share_one() {
         let named = [0, 7, 13, 14, u32::MAX].map(|error| (code(error), reset_name(code(error)).unwrap()));
         let expected = [
             (1, "NO_ERROR"),

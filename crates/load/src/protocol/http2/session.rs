@@ -1,4 +1,4 @@
-//! What is known of one connection: its streams, its windows, and what the server is still to be told.
+//! The state of one HTTP/2 connection: its streams, its windows and control frames to send.
 
 use std::collections::VecDeque;
 
@@ -6,64 +6,64 @@ use super::frames::{self, Frame, USUAL_WINDOW, WIDEST};
 use super::grpc::Message;
 use crate::workload::{Kind, Request};
 
-/// Streams at once, whatever the server allows: so many are kept track of.
+/// Most concurrent streams that a session tracks, whatever the server allows.
 const STREAMS: usize = 1024;
-/// Pings of one read that are answered; a server that sends more is not owed more.
+/// Most pings of one read that are answered.
 const PINGS: usize = 16;
-/// Bytes taken before the server is told that its window is open again.
+/// Bytes received before the client reopens the server's window.
 const REPORTED: u32 = 1 << 30;
-/// Requests that one connection carries: then its numbers for streams are used up (RFC 9113, 5.1.1).
+/// Limit on requests per connection, at which its stream numbers are exhausted (RFC 9113, 5.1.1).
 const LAST_TAG: u32 = (1 << 30) - 1;
 
-/// A request that waits for the end of its reply.
+/// A request whose reply is incomplete.
 #[derive(Clone, Copy, Debug)]
 pub struct Stream {
     tag: u32,
     pub kind: Kind,
-    /// 0 until the reply's headers are there.
+    /// HTTP status; 0 before the reply's headers.
     pub status: u16,
-    /// Of a call of gRPC, once it is there.
+    /// Status of a gRPC call, once received.
     pub grpc: Option<u16>,
-    /// Of such a call.
+    /// Message of a gRPC reply.
     pub message: Message,
-    /// Which request it is, for what is still to be sent of its body.
+    /// The request's item, to write the rest of its body; and the number of unsent bytes.
     item: u32,
     unsent: usize,
-    /// What the server takes of that.
+    /// The server's window for this stream.
     window: i64,
 }
 
-/// A body of which the server does not take more at once.
+/// A body that the server's windows have delayed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unsent {
     pub tag: u32,
     pub item: u32,
-    /// Bytes left, and how many of them the windows let through.
+    /// Unsent bytes, and how many of them the windows allow now.
     pub left: usize,
     pub open: usize,
 }
 
-/// What is known of one connection.
+/// The state of one connection.
 #[derive(Debug, Default)]
 pub struct Session {
-    /// By tag, oldest first.
+    /// Streams by tag, oldest first.
     streams: VecDeque<Stream>,
-    /// The tag of the next request.
+    /// Tag of the next request.
     next: u32,
     most_streams: u32,
-    /// What the server takes of bodies: on the connection, and of a stream.
+    /// The server's windows: of the connection, and the initial window of a stream.
     window: i64,
     stream_window: u32,
-    /// Bytes of bodies since the server was last told.
+    /// Body bytes received since the last WINDOW_UPDATE.
     taken: u32,
     settings: u32,
     pings: Vec<[u8; 8]>,
     leaves: Option<u32>,
-    /// Streams with bodies that are not whole at the server.
+    /// Number of streams with unsent body bytes.
     unsent: u32,
-    /// Those of them whose reply is whole nevertheless.
+    /// Streams whose reply was complete before their body was sent.
     cancelled: Vec<u32>,
-    /// Fields that came in more than one frame.
+    /// Fields that arrived in several frames.
     pub block: Vec<u8>,
     /// A body that is sent in pieces.
     pub body: Vec<u8>,
@@ -82,7 +82,7 @@ impl Session {
         session
     }
 
-    /// A fresh connection.
+    /// Reset the state for a new connection.
     pub fn begin(&mut self) {
         self.streams.clear();
         self.pings.clear();
@@ -94,18 +94,18 @@ impl Session {
         self.stream_window = USUAL_WINDOW;
     }
 
-    /// Whether the windows let a body of so many bytes through at once.
+    /// Whether the windows allow a body of `body` bytes at once.
     pub fn takes(&self, body: usize) -> bool {
         body as i64 <= self.window.min(self.stream_window.into())
     }
 
-    /// One more request, whose body is sent.
+    /// Add a request whose body has been written.
     pub fn push(&mut self, tag: u32, kind: Kind, body: usize) {
         self.window -= body as i64;
         self.push_unsent(tag, Request { kind, item: 0, value_bytes: 0 }, 0);
     }
 
-    /// One more request, of whose body so many bytes are to be sent.
+    /// Add a request with `unsent` body bytes to be sent.
     pub fn push_unsent(&mut self, tag: u32, request: Request, unsent: usize) {
         let Request { kind, item, .. } = request;
         self.next = tag + 1;
@@ -117,7 +117,7 @@ impl Session {
         }
     }
 
-    /// The oldest body of which the windows let something through.
+    /// Return the oldest delayed body that the windows allow to continue.
     pub fn unsent(&self) -> Option<Unsent> {
         if self.unsent == 0 {
             return None;
@@ -128,7 +128,7 @@ impl Session {
         })
     }
 
-    /// So many more bytes of that body are sent.
+    /// Record that `bytes` more bytes of a body were written.
     pub fn sent(&mut self, tag: u32, bytes: usize) {
         self.window -= bytes as i64;
         let Some(stream) = self.stream(tag) else { return };
@@ -144,12 +144,12 @@ impl Session {
         }
     }
 
-    /// The stream with that tag, while its reply is not at its end.
+    /// Return the stream with that tag if its reply is incomplete.
     pub fn stream(&mut self, tag: u32) -> Option<&mut Stream> {
         self.at(tag).and_then(|at| self.streams.get_mut(at))
     }
 
-    /// The reply of that stream is at its end.
+    /// Remove the stream whose reply is complete.
     pub fn end(&mut self, tag: u32) {
         let ended = self.at(tag).and_then(|at| self.streams.remove(at));
         if ended.is_some_and(|stream| stream.unsent > 0) {
@@ -158,7 +158,7 @@ impl Session {
         }
     }
 
-    /// How many requests the connection takes at once: none before the server has taken those that it has.
+    /// Return how many requests the connection can carry at once. It is 0 while a body is incomplete.
     pub fn in_flight(&self) -> usize {
         if self.leaves.is_some() || self.next >= LAST_TAG || self.unsent > 0 {
             return 0;
@@ -166,18 +166,18 @@ impl Session {
         STREAMS.min(self.most_streams as usize)
     }
 
-    /// The server takes no more requests; those with tags below this are answered.
+    /// Return the tag limit of a closing connection: only requests with lower tags are answered.
     pub fn leaves(&self) -> Option<u32> {
         self.leaves.or((self.next >= LAST_TAG).then_some(LAST_TAG))
     }
 
-    /// GOAWAY with its payload; several may come, each with a lower number (RFC 9113, 6.8).
+    /// Apply a GOAWAY payload. A server may send several, with decreasing stream numbers (RFC 9113, 6.8).
     pub fn goodbye(&mut self, payload: &[u8]) {
         let below = (frames::number(payload) & WIDEST).div_ceil(2);
         self.leaves = Some(self.leaves.map_or(below, |before| before.min(below)));
     }
 
-    /// The server has taken `payload` more bytes.
+    /// Apply a WINDOW_UPDATE.
     pub fn widen(&mut self, frame: Frame, payload: &[u8]) {
         let more = i64::from(frames::number(payload) & WIDEST);
         if frame.stream == 0 {
@@ -187,7 +187,7 @@ impl Session {
         }
     }
 
-    /// So many bytes of a body have come.
+    /// Count `bytes` received bytes of a body.
     pub fn took(&mut self, bytes: usize) {
         self.taken += bytes as u32;
     }
@@ -198,14 +198,14 @@ impl Session {
         }
     }
 
-    /// The server's settings.
+    /// Apply the server's settings.
     pub fn set(&mut self, payload: &[u8]) {
         self.settings += 1;
         for one in payload.chunks_exact(6) {
             let value = frames::number(&one[2..]);
             match u16::from_be_bytes([one[0], one[1]]) {
                 frames::MAX_CONCURRENT_STREAMS => self.most_streams = value,
-                // It changes the windows of all streams, which may fall below 0 (RFC 9113, 6.9.2).
+                // This changes the windows of all streams, which may become negative (RFC 9113, 6.9.2).
                 frames::INITIAL_WINDOW_SIZE => {
                     let change = i64::from(value) - i64::from(self.stream_window);
                     self.streams.iter_mut().for_each(|stream| stream.window += change);
@@ -216,7 +216,7 @@ impl Session {
         }
     }
 
-    /// Appends what the server is still to be told, as far as there is room.
+    /// Append pending control frames, as far as there is space.
     pub fn answer(&mut self, out: &mut Vec<u8>) {
         let has_room = |out: &Vec<u8>| out.capacity() - out.len() >= frames::HEAD + 8;
         while self.settings > 0 && has_room(out) {
@@ -247,14 +247,19 @@ mod tests {
         let mut session = Session::new(0);
         session.begin();
         assert_eq!((session.leaves(), session.in_flight()), (None, STREAMS));
-        // First "no more", with the largest number, then the last stream that was begun: 7, the fourth request.
+        // First a notice with the largest stream number, then the last stream that was begun: 7, the fourth
+        // request.
         for (last, below) in [(WIDEST, 1 << 30), (7, 4), (WIDEST, 4), (0, 0)] {
             session.goodbye(&[last.to_be_bytes(), [0; 4]].concat());
             assert_eq!((session.leaves(), session.in_flight()), (Some(below), 0), "{last}");
         }
         session.begin();
         session.push(LAST_TAG - 1, Kind::GET, 0);
-        assert_eq!((session.leaves(), session.in_flight()), (Some(LAST_TAG), 0), "no numbers are left");
+        assert_eq!(
+            (session.leaves(), session.in_flight()),
+            (Some(LAST_TAG), 0),
+            "stream numbers are exhausted"
+        );
     }
 
     fn update(session: &mut Session, stream: u32, bytes: u32) {
@@ -275,7 +280,7 @@ mod tests {
         assert_eq!((session.unsent(), session.in_flight()), (None, 0));
         update(&mut session, 0, 100);
         assert_eq!(session.unsent().unwrap().open, 100);
-        // The server narrows the windows of all streams below what is sent, then opens this one.
+        // The server shrinks the windows of all streams below the sent bytes, then opens this one.
         update(&mut session, 0, 1 << 20);
         session.set(&[0, 4, 0, 0, 0, 100]);
         assert_eq!((session.unsent(), session.takes(101)), (None, false));
@@ -299,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_owed_waits_for_room() {
+    fn control_frames_wait_for_space() {
         let mut session = Session::new(0);
         session.begin();
         session.set(&[0, 3, 0, 0, 0, 5]);
@@ -314,6 +319,6 @@ mod tests {
             [&b"\0\0\x08\x06\x01\0\0\0\x0012345678"[..], b"\0\0\x04\x08\0\0\0\0\0\x40\0\0\0"].concat();
         assert_eq!((rest, session.in_flight()), (expected, 5));
         session.answer(&mut out);
-        assert_eq!(out.len(), 9, "nothing is owed any more");
+        assert_eq!(out.len(), 9, "no control frame is pending");
     }
 }
