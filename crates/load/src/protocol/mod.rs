@@ -1,17 +1,18 @@
-//! *Messages*: how requests are written and replies are told apart. A new protocol is one file here, named below,
-//! and its entry in the table of `hindmost_wire`.
+//! *Messages*: codecs that write requests and parse replies. A new protocol is one file here, listed below,
+//! and an entry in the table of `hindmost_wire`.
 //!
-//! A codec sees bytes and nothing else: no sockets, no clocks. Most need [`Protocol::write`] and [`Protocol::read`]
-//! alone: replies come in the order of the requests, so the kind of the oldest outstanding request says what to
-//! expect. The rest of the trait is for those that keep a [`Protocol::Session`] a connection:
+//! A codec sees bytes only: no sockets, no clocks. Most codecs need just [`Protocol::write`] and
+//! [`Protocol::read`]: replies arrive in the order of the requests, so the kind of the oldest outstanding
+//! request determines what to expect. The rest of the trait is for codecs that keep a [`Protocol::Session`]
+//! for each connection:
 //!
 //! ```text
 //! connected ── begin ──► opening, opening, ... ──► write (tag) ──► read (tag) ──► ...
-//!                 │        refused: why              in_flight: so many at once
-//!                 └ true: usable at once             answer: what read wants said;  leaves: the server says goodbye
+//!                 │        or a refusal              in_flight: the limit on concurrent requests
+//!                 └ true: usable at once             answer: control messages;  leaves: the server is closing
 //! ```
 //!
-//! What a codec has no use for costs it nothing: constants switch it off where the loop is compiled for it.
+//! Unused features cost nothing: constants remove them when the event loop is compiled for a codec.
 
 mod chunks;
 mod delimited;
@@ -64,53 +65,55 @@ pub use ws::{largest_message, Ws};
 
 use crate::workload::{Kind, Request};
 
-/// A codec for one protocol; one per worker.
+/// A codec for one protocol. Each worker has its own.
 pub trait Protocol: Send {
-    /// Its entry in the table.
+    /// The protocol's entry in the table.
     const PROTOCOL: hindmost_wire::Protocol;
-    /// Whether a server may close a connection after any reply, as HTTP's may. What [`Protocol::may_repeat`] is then
-    /// asked again, and requests take turns on connections where it does so all the time.
+    /// Whether a server may close a connection after any reply, as in HTTP. Requests that
+    /// [`Protocol::may_repeat`] are then resent. If the server keeps closing connections, requests take turns
+    /// on them.
     const MAY_CLOSE: bool = false;
-    /// The longest start of a reply that may be needed to tell what it is. More than that is garbage.
+    /// Most bytes at the start of a reply needed to parse its head. A longer head is garbage.
     const MAX_HEAD: usize;
-    /// Replies come in any order, and name by its tag the request that they answer.
+    /// Whether replies may arrive in any order, each with the tag of its request.
     const TAGGED: bool = false;
-    /// Bytes may come that answer no request ([`Parsed::Aside`]); [`Protocol::answer`] and [`Protocol::leaves`] are
-    /// asked after each read.
+    /// Whether a server may send bytes that answer no request ([`Parsed::Aside`]). If so,
+    /// [`Protocol::answer`] and [`Protocol::leaves`] are called after each read.
     const ANSWERS: bool = false;
-    /// [`Protocol::in_flight`] is asked before each request.
+    /// Whether [`Protocol::in_flight`] is called before each request.
     const BOUNDED: bool = false;
-    /// Messages are datagrams, which may get lost: a request without reply times out by itself, replies may come later
-    /// ([`Protocol::is_free`]), and in front of each message stands its length ([`crate::transport::Udp`]).
-    const LOSSY: bool = false;
-    /// Replies have codes, which are counted, whatever closes connections.
+    /// Whether messages are datagrams, which may be lost. A request without a reply then times out on its
+    /// own, and its reply may still arrive later ([`Protocol::is_free`]). Each message is preceded by its
+    /// length ([`crate::transport::Udp`]).
+    /// Whether replies have codes to count, even if [`Protocol::MAY_CLOSE`] is false.
     const CODES: bool = false;
-    /// A server may refuse a single request ([`Parsed::Refused`]): what people are shown of one that it refused twice.
+    /// Error text for a request that the server refused twice, if it can refuse single requests
+    /// ([`Parsed::Refused`]).
     const REFUSAL: Option<&'static [u8]> = None;
 
-    /// What is known of one connection; `()` where nothing is. Made before the load; what is done with it in the load
-    /// allocates nothing.
+    /// The state of one connection, or `()`. It is created before the load and must not allocate during the
+    /// load.
     type Session: Default + Send;
 
-    /// A codec for the plan's workload. Everything that requests need is prepared here.
+    /// Create a codec for the plan's workload, and prepare everything that requests need.
     fn new(plan: &Plan) -> Self;
 
-    /// What a connection starts with, with the memory that it will need.
+    /// Create the state of a connection with all the memory it needs.
     fn session(&self) -> Self::Session {
         Self::Session::default()
     }
 
-    /// A fresh connection: forgets what the session knew of the one before, and appends to `out` what is said first.
-    /// Says whether it can carry requests at once; else [`Protocol::opening`] goes on.
+    /// Start a new connection: reset the session and append the client's first message to `out`. Return
+    /// whether the connection can carry requests at once. Otherwise [`Protocol::opening`] follows.
     fn begin(&self, _session: &mut Self::Session, _out: &mut Vec<u8>) -> bool {
         true
     }
 
-    /// Looks at what has come since the last step of the opening, and appends what is to be said next. The time of
-    /// the opening counts as time to connect.
+    /// Parse the bytes received since the last step of the opening, and append the next message. The time of
+    /// the opening counts as connection time.
     ///
     /// # Errors
-    /// [`Refusal`] when the server will not serve us, or what it says is not of the protocol.
+    /// [`Refusal`] if the server refuses the client or does not follow the protocol.
     fn opening(
         &self,
         _session: &mut Self::Session,
@@ -120,197 +123,200 @@ pub trait Protocol: Send {
         Ok(Opening::Done(0))
     }
 
-    /// Requests that the connection takes at once; what is due beyond waits at the client, due when it was due.
+    /// Return the limit on requests in flight. Requests beyond it wait in the client and keep their scheduled
+    /// time.
     fn in_flight(&self, _session: &Self::Session) -> usize {
         usize::MAX
     }
 
-    /// Whether the request with this tag can be told from those before it, whose replies may still come; else the next
-    /// tag is tried. Only where [`Protocol::LOSSY`].
+    /// Whether the tag is free: no late reply to an earlier request can be mistaken for its reply. Otherwise
+    /// the next tag is tried. Only called if [`Protocol::LOSSY`].
     fn is_free(&self, _session: &Self::Session, _tag: u32) -> bool {
         true
     }
 
-    /// Nobody waits for the reply to this tag any more. Only where [`Protocol::LOSSY`].
+    /// Give up on the reply to this tag. Only called if [`Protocol::LOSSY`].
     fn give_up(&self, _session: &mut Self::Session, _tag: u32) {}
 
-    /// Appends a whole request to `out`. Where replies are [`Protocol::TAGGED`], `tag` counts the requests of the
-    /// connection, from 0.
+    /// Append a whole request to `out`. If replies are [`Protocol::TAGGED`], `tag` is the number of the
+    /// request on its connection, starting at 0.
     fn write(&self, session: &mut Self::Session, request: Request, tag: u32, out: &mut Vec<u8>);
 
-    /// Appends a request that removes a key, for the clean-up after the load; its reply is read as that to
-    /// [`Kind::REMOVED`], a miss where there was none. Only asked of protocols whose workloads have keys.
-    fn remove(&self, _session: &mut Self::Session, _item: u32, _tag: u32, _out: &mut Vec<u8>) {}
+    /// Append a request that removes a key, for the clean-up after the load. Its reply is parsed as one to
+    /// [`Kind::REMOVED`], and a missing key is a miss. Only called for protocols whose workloads have keys.
 
-    /// Appends what the codec wants sent in reaction to what it has read, as far as `out` has room: it must not grow.
+    /// Append control messages in response to what was read, as far as `out` has space: it must not grow.
     fn answer(&self, _session: &mut Self::Session, _out: &mut Vec<u8>) {}
 
-    /// The server takes no more requests on this connection. Those with tags below this are still answered; the others
-    /// are asked again on the connection that takes its place.
+    /// Return the tag limit of a closing connection, or `None`. Requests with lower tags are still answered;
+    /// the others are resent on the replacement connection.
     fn leaves(&self, _session: &Self::Session) -> Option<u32> {
         None
     }
 
-    /// Bytes that follow what [`Protocol::write`] appends: so many that no connection has room for a copy. Whoever has
-    /// such asks by turns.
+    /// Return bytes that follow the output of [`Protocol::write`] and are too large to copy into each
+    /// connection's buffer. Requests with a tail take turns on connections.
     fn tail(&self, _request: Request) -> &[u8] {
         &[]
     }
 
-    /// Appends the last request that its connection carries, which may say so.
+    /// Append the last request on its connection, which may announce the close.
     fn write_last(&self, session: &mut Self::Session, request: Request, tag: u32, out: &mut Vec<u8>) {
         self.write(session, request, tag, out);
     }
 
-    /// Appends the client's goodbye, with which the server closes the connection; whether there is one, here or in
-    /// [`Protocol::write_last`]. Else we close it, and the port is ours to keep for a minute (`TIME_WAIT`).
+    /// Append the client's goodbye, after which the server closes the connection. Return whether there is
+    /// one, here or in [`Protocol::write_last`]. Otherwise the client closes the connection and keeps the
+    /// port for a minute (`TIME_WAIT`).
     fn farewell(&self, _session: &mut Self::Session, _out: &mut Vec<u8>) -> bool {
         false
     }
 
-    /// Whether requests take turns on connections from the start, one at a time on each, whatever the plan says.
+    /// Whether requests always take turns on connections, one at a time on each.
     fn takes_turns(&self) -> bool {
         false
     }
 
-    /// Whether a request of `kind` may be asked again whose bytes may have reached the server (RFC 9110, 9.2.2).
+    /// Whether a request of `kind` may be repeated after its bytes may have reached the server (RFC 9110,
+    /// 9.2.2).
     fn may_repeat(&self, _kind: Kind) -> bool {
         true
     }
 
-    /// Whether one may be asked again that lies behind the server's farewell.
+    /// Whether a request may be repeated after the server announced that it did not process it.
     fn may_repeat_unhandled(&self, kind: Kind) -> bool {
         self.may_repeat(kind)
     }
 
-    /// Looks at the start of a reply to a request of `kind`. [`Reader`] shows it at most
-    /// [`Protocol::MAX_HEAD`] bytes, and what it makes of them must not
-    /// change when more bytes follow; so the session is left alone while that is [`Parsed::More`]. Of a
-    /// [`Protocol::TAGGED`] protocol the kind is unknown here.
+    /// Parse the start of a reply to a request of `kind`. [`Reader`] passes at most [`Protocol::MAX_HEAD`]
+    /// bytes. More bytes must not change the result, so the session must stay unchanged while it is
+    /// [`Parsed::More`]. For a [`Protocol::TAGGED`] protocol the kind is unknown here.
     ///
     /// # Errors
-    /// [`Garbage`] when the bytes cannot be a reply.
+    /// [`Garbage`] if the bytes are not a reply.
     fn read(&self, session: &mut Self::Session, kind: Kind, bytes: &[u8]) -> Result<Parsed, Garbage>;
 
-    /// Whether `bytes`, for which no request asked, mean nothing and may stand before a reply.
+    /// Whether the unrequested `bytes` are meaningless and may precede a reply.
     fn is_padding(_bytes: &[u8]) -> bool {
         false
     }
 
-    /// All of what began with a [`Parsed::Reply`] or [`Parsed::Aside`] has come; `rest` has seen what followed its head.
+    /// Handle the complete end of a [`Parsed::Reply`] or [`Parsed::Aside`]. `rest` has parsed everything
+    /// after its head.
     #[inline]
     fn ended(&self, _session: &mut Self::Session, _rest: &Rest) {}
 
-    /// The words of an error, of which `head` is the head, or what [`Rest::pass`] kept: what people are shown.
+    /// Return the text of an error for people. `head` is the reply's head, or the bytes kept by
+    /// [`Rest::pass`].
     fn complaint(head: &[u8]) -> Cow<'_, [u8]> {
         head.into()
     }
 }
 
-/// What the bytes at hand hold.
+/// The result of parsing the available bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parsed {
-    /// Not yet enough to tell.
+    /// More bytes are needed.
     More,
-    /// A reply, of which some may still be on its way.
+    /// A reply whose head is complete.
     Reply {
-        /// How many bytes the head has; at least one.
+        /// Length of the head in bytes; at least one.
         head: usize,
-        /// What follows them and belongs to the reply.
+        /// The part of the reply after the head.
         rest: Rest,
-        /// What it says.
+        /// The outcome of the reply.
         outcome: Outcome,
-        /// The server closes the connection after this reply.
+        /// Whether the server closes the connection after this reply.
         closes: bool,
-        /// HTTP's status code; 0 where the protocol has none.
+        /// A status code such as HTTP's; 0 if the protocol has none.
         code: u16,
-        /// Of the request that it answers, where replies are [`Protocol::TAGGED`].
+        /// Tag of the answered request, if replies are [`Protocol::TAGGED`].
         tag: u32,
     },
-    /// The server has not worked on a request, and says that it may be asked again. Only where [`Protocol::REFUSAL`].
+    /// The server has not processed a request, and permits a resend. Only if [`Protocol::REFUSAL`] is set.
     Refused {
-        /// How many bytes say so.
+        /// Length of the refusal in bytes.
         head: usize,
-        /// As of a reply: where it is refused again, that is its reply.
+        /// Code of the reply if the request is refused again.
         code: u16,
-        /// Which request.
+        /// Tag of the refused request.
         tag: u32,
     },
-    /// Bytes that end no reply: a frame of one, or of none. Only where [`Protocol::ANSWERS`].
+    /// Bytes that complete no reply, such as a frame. Only if [`Protocol::ANSWERS`].
     Aside {
-        /// How many bytes the head has; at least one.
+        /// Length of the head in bytes; at least one.
         head: usize,
-        /// What follows them and belongs to it.
+        /// The part after the head.
         rest: Rest,
     },
 }
 
 impl Parsed {
-    /// A reply that is a line of `head` bytes, in a protocol as of [`Parsed::reply`].
+    /// Create a reply that is one line of `head` bytes. See [`Parsed::reply`].
     pub fn line(head: usize, outcome: Outcome) -> Self {
         Self::reply(head, Rest::NOTHING, outcome)
     }
 
-    /// A reply in a protocol that is in order, has no status codes, and keeps connections.
+    /// Create a reply for protocols with ordered replies, without status codes and closes.
     pub const fn reply(head: usize, rest: Rest, outcome: Outcome) -> Self {
         Self::Reply { head, rest, outcome, closes: false, code: 0, tag: 0 }
     }
 }
 
-/// What a reply says.
+/// The outcome of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
-    /// Found, stored, served.
+    /// Found, stored or served.
     Hit,
-    /// The server answered that there is no such item.
+    /// The item does not exist.
     Miss,
-    /// The server answered with an error.
+    /// An error reply.
     Error,
 }
 
-/// Bytes that cannot be a reply of this protocol.
+/// Bytes that are not a reply of this protocol.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("{protocol} reply{} {} {start:?}", match &request[..] {
     "" => String::new(),
     name => format!(" to `{name}`"),
 }, match .endless {
-    Some(most) => format!("has no end of its head within {most} bytes: it starts with"),
+    Some(most) => format!("has a head longer than {most} bytes, which starts with"),
     None => "cannot start with".to_owned(),
 })]
 pub struct Garbage {
-    /// The protocol that was expected.
+    /// The expected protocol.
     pub protocol: &'static str,
-    /// The kind of request that was to be answered.
+    /// The kind of the unanswered request.
     pub kind: Kind,
-    /// What the plan calls it, once that is known.
+    /// The kind's name in the plan, once known.
     pub request: String,
-    /// The first bytes, made printable.
+    /// The first bytes in printable form.
     pub start: String,
-    /// They might be one, but its head did not end within so many.
+    /// The limit in bytes that an unfinished head exceeded, if that is the problem.
     pub endless: Option<usize>,
 }
 
 impl Garbage {
-    /// Of a request of `kind`, to which these bytes cannot be a reply in `P`.
+    /// Report that `bytes` are not a reply in `P` to a request of `kind`.
     pub fn new<P: Protocol>(kind: Kind, bytes: &[u8]) -> Self {
         let spoken = P::PROTOCOL.entry();
         let start = String::from_utf8_lossy(&bytes[..bytes.len().min(60)]).into_owned();
         Self { protocol: spoken.name, kind, request: String::new(), start, endless: None }
     }
 
-    /// Of a head that is longer than it may be.
+    /// Report a head that exceeds the limit.
     pub(crate) fn endless<P: Protocol>(kind: Kind, bytes: &[u8]) -> Self {
         Self { endless: Some(P::MAX_HEAD), ..Self::new::<P>(kind, bytes) }
     }
 }
 
-/// The end of the first line in `bytes` (after its CR LF), if it is there.
+/// Return the end of the first line in `bytes` (after its CR LF), if it is complete.
 fn line_end(bytes: &[u8]) -> Option<usize> {
     bytes.iter().position(|&b| b == b'\n').map(|i| i + 1)
 }
 
-/// Decimal digits, and nothing else, as a number.
+/// Parse a number of decimal digits only.
 fn number(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() || digits.len() > 18 {
         return None;
@@ -325,7 +331,7 @@ mod tests {
 
     use super::*;
 
-    /// A plan for a key-value protocol whose keys live for so long.
+    /// Return a plan for a key-value protocol with the given time to live.
     pub(super) fn plan_with_ttl(protocol: &str, ttl_s: u32) -> Plan {
         let mut plan = plan(protocol);
         let ttl_s = Some(hindmost_plan::Size::Fixed(ttl_s));
@@ -348,13 +354,13 @@ mod tests {
         Plan::from_json(&text.to_string()).unwrap()
     }
 
-    /// The replies to requests of `kind` at the start of the stream that `pieces` make, each with its
-    /// length; then why there are no more.
+    /// Return the replies in the stream of `pieces` to requests of `kind`, each with its length, and the
+    /// error that ended parsing, if any.
     fn replies<P: Protocol>(codec: &P, kind: Kind, pieces: &[&[u8]]) -> (Vec<Reply>, Result<(), Garbage>) {
         let (mut reader, mut replies, mut length) = (Reader::new::<P>(), Vec::new(), 0);
         let session = &mut codec.session();
         if P::ANSWERS && !P::TAGGED {
-            // What comes would answer no request.
+            // Without a request, the reader would treat everything as unrequested.
             codec.write(session, Request { kind, item: 0, value_bytes: 0 }, 0, &mut Vec::new());
         }
         for piece in pieces {
@@ -378,7 +384,7 @@ mod tests {
         (replies, Ok(()))
     }
 
-    /// Whole or cut, a stream holds the same replies.
+    /// Check that a stream holds the same replies in one piece and in several.
     fn check_cuts<P: Protocol>(bytes: &[u8], cuts: &[usize]) {
         let codec = &P::new(&plan(P::PROTOCOL.entry().name));
         let mut pieces = Vec::new();
@@ -415,7 +421,7 @@ mod tests {
         }
     }
 
-    /// A good reply is recognised whole, in two pieces cut anywhere, and byte by byte.
+    /// Check that a reply is recognised in one piece, in two pieces split anywhere, and byte by byte.
     pub(super) fn check_reply<P: Protocol>(codec: &P, kind: Kind, reply: &[u8], outcome: Outcome) {
         let bytes: Vec<&[u8]> = reply.chunks(1).collect();
         let halves = (0..=reply.len()).map(|n| vec![&reply[..n], &reply[n..]]);

@@ -1,34 +1,35 @@
-//! What is said on a fresh connection before it can carry requests: passwords, versions, settings.
+//! The exchange on a new connection before it can carry requests: passwords, versions, settings.
 
 use thiserror::Error;
 
-/// What a codec makes of the bytes that the server has sent so far.
+/// The result of parsing a step of the opening.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Opening {
-    /// Not yet enough to tell.
+    /// More bytes are needed.
     More,
-    /// So many bytes are taken; go on with what follows them.
+    /// This many bytes are parsed; continue with the bytes after them.
     Step(usize),
-    /// So many bytes are taken, and the connection can carry requests; what follows is of replies.
+    /// This many bytes are parsed, and the connection can carry requests. The following bytes belong to
+    /// replies.
     Done(usize),
 }
 
-/// The server refuses the connection, and says why.
+/// The server refused the connection.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum Refusal {
-    /// What it says is not of the protocol.
+    /// The server does not follow the protocol.
     #[error("{0}")]
     Protocol(String),
-    /// It refuses the login, or wants one that was not given.
+    /// The server refused the login, or requires one that was not given.
     #[error("{0}")]
     Login(String),
-    /// It would not serve these requests.
+    /// The server would refuse the plan's requests.
     #[error("{0}")]
     Request(String),
 }
 
 impl Refusal {
-    /// A name that programs can rely on.
+    /// Return the stable code of the refusal.
     pub const fn code(&self) -> &'static str {
         match self {
             Self::Protocol(_) => "wrong-protocol",
@@ -38,7 +39,7 @@ impl Refusal {
     }
 }
 
-/// Words, and the first line of what the server sent, made printable.
+/// Return `words` followed by the first line of `bytes` in printable form.
 pub fn quote(words: &str, bytes: &[u8]) -> String {
     let line = bytes.split(|&b| b == b'\r' || b == b'\n').next().unwrap_or_default();
     format!("{words} {:?}", String::from_utf8_lossy(&line[..line.len().min(120)]))

@@ -1,31 +1,31 @@
-//! How bytes behind a head are passed over, whatever tells where they end.
+//! Helpers to consume the bytes after a reply's head, for all kinds of framing.
 
-/// What a piece brought of a reply's rest.
+/// The part of a piece that was consumed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Passed {
-    /// Bytes of the piece that belong to the reply.
+    /// Number of bytes that belong to the reply.
     pub bytes: usize,
-    /// The reply is whole.
+    /// Whether the reply is complete.
     pub whole: bool,
 }
 
-/// Bytes that cannot follow what came before.
+/// Bytes that violate the protocol's framing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Misplaced {
-    /// Where they start in the piece.
+    /// Their offset in the piece.
     pub at: usize,
 }
 
-/// So much is kept of an error that stands behind the head of a reply.
+/// Most bytes kept of an error text after a reply's head.
 const WORDS: usize = 512;
 
-/// Appends `bytes` to `words` as far as they have room.
+/// Append `bytes` to `words` as far as there is space.
 pub fn keep(words: &mut Vec<u8>, bytes: &[u8]) {
     let room = words.capacity().min(WORDS).saturating_sub(words.len());
     words.extend_from_slice(&bytes[..bytes.len().min(room)]);
 }
 
-/// Passes over the `left` bytes that are still to come, of which the last are `end`.
+/// Consume some of the `left` bytes still expected, the last of which must be `end`.
 #[inline]
 pub fn pass_bytes(left: &mut u64, end: &[u8], piece: &[u8]) -> Result<Passed, Misplaced> {
     let bytes = (piece.len() as u64).min(*left) as usize;
@@ -37,7 +37,7 @@ pub fn pass_bytes(left: &mut u64, end: &[u8], piece: &[u8]) -> Result<Passed, Mi
     Ok(Passed { bytes, whole: after == 0 })
 }
 
-/// Whether `piece` and `end` have the same last bytes, as many as both have.
+/// Check that `piece` and `end` have the same last bytes, over the shorter length.
 #[inline]
 fn check_end(piece: &[u8], end: &[u8]) -> Result<(), Misplaced> {
     let both = piece.len().min(end.len());

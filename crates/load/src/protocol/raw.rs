@@ -1,4 +1,4 @@
-//! Any protocol whose replies end after so many bytes or behind a delimiter.
+//! The raw protocol: replies end after a fixed number of bytes or at a delimiter.
 
 use hindmost_plan::{Escape, Plan, RawRequest, Until, Workload};
 
@@ -7,24 +7,24 @@ use super::starts::Starts;
 use super::{Garbage, Outcome, Parsed, Protocol, Rest};
 use crate::workload::{Kind, List, Request, Template};
 
-/// So much is kept of the start of an error, to be told.
+/// Most bytes kept of the start of an error, for reports.
 const WORDS: usize = 256;
 
-/// The codec.
+/// The codec for raw requests.
 pub struct Raw {
     list: List,
     sends: Vec<Template>,
-    /// By kind.
+    /// Reply formats by kind.
     replies: Vec<Ending>,
 }
 
-/// What the replies of one kind are like.
+/// The format of replies of one kind.
 struct Ending {
     until: Until,
-    /// For as long as there are workers: [`Rest`] refers to it.
+    /// Leaked, because [`Rest`] refers to it as long as workers run.
     delimiter: &'static [u8],
     starts: Starts,
-    /// Bytes that tell what it is.
+    /// Number of bytes that determine the outcome.
     decides: usize,
 }
 
@@ -34,7 +34,7 @@ fn send(request: &RawRequest, plan: &hindmost_plan::Raw) -> Template {
     template
 }
 
-/// The most bytes that a request of `raw` has.
+/// Return an upper bound on the bytes of a request of `raw`.
 pub fn largest_raw(raw: &hindmost_plan::Raw) -> usize {
     raw.requests.iter().map(|one| send(one, raw).largest()).max().unwrap_or(0)
 }
@@ -83,7 +83,8 @@ impl Protocol for Raw {
         self.sends[self.list.which(values)].write(values, out);
     }
 
-    /// The head is as long as tells what the reply is; of an error, as long as can be told.
+    /// The head is as long as needed to determine the outcome. An error's head is as long as its reported
+    /// text.
     fn read(&self, (): &mut (), kind: Kind, bytes: &[u8]) -> Result<Parsed, Garbage> {
         let Some(ending) = self.replies.get(usize::from(kind.0)) else {
             return Err(Garbage::new::<Self>(kind, bytes));

@@ -1,81 +1,79 @@
-//! A connection's bytes, cut into replies. How they were cut into packets makes no difference.
+//! Splits a connection's bytes into replies, independently of how packets split them.
 
 use super::{quote, Garbage, Opening, Outcome, Parsed, Protocol, Refusal, Rest};
 use crate::workload::Kind;
 
-/// What is known of the reply that is arriving. Of its bytes only an unfinished head is kept, and that
-/// is never longer than [`Protocol::MAX_HEAD`].
+/// The state of the arriving reply. Only an unfinished head is stored, at most [`Protocol::MAX_HEAD`] bytes.
 #[derive(Debug)]
 pub struct Reader {
-    /// The start of a reply, too short to tell; once its head is known, the words of an error that follow it. Never grows
-    /// beyond its first capacity.
+    /// An unfinished head; after the head, the text of an error. Never grows beyond its initial capacity.
     head: Vec<u8>,
-    /// The reply whose head is known, while it is not whole.
+    /// An incomplete reply whose head is parsed.
     tail: Option<Tail>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Tail {
     rest: Rest,
-    /// `None` of an aside.
+    /// `None` for an aside.
     reply: Option<Reply>,
 }
 
-/// A whole reply.
+/// A complete reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reply {
-    /// How many of the bytes given belong to it.
+    /// Number of given bytes that belong to it.
     pub taken: usize,
-    /// What it says.
+    /// Its outcome.
     pub outcome: Outcome,
-    /// The server closes the connection after it.
+    /// Whether the server closes the connection after it.
     pub closes: bool,
-    /// HTTP's status code; 0 where the protocol has none.
+    /// A status code such as HTTP's; 0 if the protocol has none.
     pub code: u16,
-    /// Of the request that it answers; 0 where the protocol has none.
+    /// Tag of the answered request; 0 if the protocol has none.
     pub tag: u32,
-    /// It is none: the server has not worked on the request ([`Parsed::Refused`]).
+    /// Whether it is a refusal instead: the server has not processed the request ([`Parsed::Refused`]).
     pub refused: bool,
 }
 
 impl Reader {
-    /// At the start of a stream of `P`.
+    /// Create a reader at the start of a stream of `P`.
     pub fn new<P: Protocol>() -> Self {
         Self { head: Vec::with_capacity(P::MAX_HEAD), tail: None }
     }
 
-    /// Forgets everything but the capacity.
+    /// Reset everything except the capacity.
     pub fn reset(&mut self) {
         self.head.clear();
         self.tail = None;
     }
 
-    /// Bytes kept.
+    /// Return the number of stored bytes.
     pub fn held(&self) -> usize {
         self.head.len()
     }
 
-    /// Whether nothing has come of the next reply.
+    /// Whether no byte of the next reply has arrived.
     pub fn is_fresh(&self) -> bool {
         self.head.is_empty() && self.tail.is_none()
     }
 
-    /// Whether the head of a reply has come, and not all that follows it.
+    /// Whether a reply's head is complete but not the rest.
     pub fn is_in_reply(&self) -> bool {
         self.tail.is_some_and(|tail| tail.reply.is_some())
     }
 
-    /// The stream has ended: the reply that is whole by that, if it is one.
+    /// Handle the end of the stream. Return the reply that it completes, if any.
     pub fn end(&mut self) -> Option<Reply> {
         self.tail.take_if(|tail| tail.rest == Rest::UntilClosed)?.reply
     }
 
-    /// The reply to a request of `kind` that ends in `bytes`, which follow those of earlier calls.
-    /// `None`: all of them are taken and it is not whole. A reply with an error is shown to `error`, as
-    /// [`Protocol::complaint`] takes it.
+    /// Return the reply to a request of `kind` that ends in `bytes`, which follow those of earlier calls.
+    /// `None`: all bytes are consumed and the reply is incomplete. An error reply is passed to `error` in the
+    /// form that [`Protocol::complaint`] takes.
     ///
     /// # Errors
-    /// [`Garbage`] when the bytes cannot be a reply; nothing that follows means anything then.
+    /// [`Garbage`] if the bytes are not a reply. Later bytes are meaningless then.
     #[inline]
     pub fn next<P: Protocol>(
         &mut self,
@@ -120,7 +118,7 @@ impl Reader {
         }
     }
 
-    /// The head that ends in `bytes`, and how many of them it takes.
+    /// Parse the head that ends in `bytes`. Also return how many bytes it takes.
     #[inline]
     fn head<P: Protocol>(
         &mut self,
@@ -131,7 +129,7 @@ impl Reader {
         error: impl FnOnce(&[u8]),
     ) -> Result<Option<(Tail, usize)>, Garbage> {
         let held = self.head.len();
-        // Never more than the limit, even if more is there: how much is there is chance.
+        // Limit the window even if more bytes are available, because how many are is random.
         let window = &bytes[..bytes.len().min(P::MAX_HEAD - held)];
         if held > 0 {
             self.head.extend_from_slice(window);
@@ -166,10 +164,10 @@ impl Reader {
         }
     }
 
-    /// Shows `codec` what has come of an opening; returns how many of `bytes` belong to it once it is done.
+    /// Parse bytes of an opening with `codec`. Return how many of `bytes` belong to it once it is done.
     ///
     /// # Errors
-    /// [`Refusal`], of the server or of what cannot be an opening.
+    /// [`Refusal`] by the server, or for an invalid opening.
     pub fn opening<P: Protocol>(
         &mut self,
         codec: &P,
@@ -185,11 +183,11 @@ impl Reader {
             let step = codec.opening(session, &self.head, out)?;
             let (Opening::Step(taken) | Opening::Done(taken)) = step else {
                 if self.head.len() == P::MAX_HEAD {
-                    return Err(Refusal::Protocol(quote("its greeting has no end:", &self.head)));
+                    return Err(Refusal::Protocol(quote("its greeting is too long:", &self.head)));
                 }
                 return Ok(None);
             };
-            // What was there before was too short for a step, so it is all taken.
+            // The stored bytes were too few for a step, so the step consumes them all.
             at += taken.saturating_sub(held);
             self.head.clear();
             if matches!(step, Opening::Done(_)) {

@@ -1,19 +1,20 @@
-//! What PostgreSQL answers: messages up to the one that says that it is ready for the next query (PostgreSQL 15,
-//! "Frontend/Backend Protocol", 55.2 and 55.7). They are passed over as they arrive.
+//! PostgreSQL's replies: messages up to `ReadyForQuery` (PostgreSQL 15, "Frontend/Backend Protocol", 55.2 and
+//! 55.7). They are parsed as they arrive.
 
 use crate::protocol::passing::{keep, Misplaced, Passed};
 use crate::protocol::Outcome;
 
-/// A message's type, and its length.
+/// Length of a header: a message's type and length.
 pub const HEADER: usize = 5;
-/// PostgreSQL sends no longer message ("invalid message length").
+/// The longest message of PostgreSQL ("invalid message length").
 const LONGEST: u32 = 1 << 30;
 
-/// The header of a message: its type, and how many bytes follow. `None` is no message that a query is answered with.
+/// Parse a message header. Return its type and the number of bytes that follow, or `None` if no query is
+/// answered with such a message.
 pub fn header(bytes: [u8; HEADER]) -> Option<(u8, u32)> {
     let [of, length @ ..] = bytes;
     let length = u32::from_be_bytes(length);
-    // Copying (G, H, W) is answered with more than we would send.
+    // Copy responses (G, H, W) are excluded: the client sends no copy data.
     let known = matches!(
         of,
         b'1' | b'2'
@@ -34,28 +35,28 @@ pub fn header(bytes: [u8; HEADER]) -> Option<(u8, u32)> {
     (known && (4..=LONGEST).contains(&length)).then(|| (of, length - 4))
 }
 
-/// Messages still to come, up to and with `ReadyForQuery`.
-#[allow(clippy::struct_excessive_bools)] // each is a fact of its own about the stream
+/// The messages of a reply, up to and including `ReadyForQuery`.
+#[allow(clippy::struct_excessive_bools)] // independent facts about the stream
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Messages {
-    /// A header, as far as it has come.
+    /// A partially received header.
     header: [u8; HEADER],
     held: u8,
-    /// The type of the message that passes, and how much of it is still to come; 0 between messages.
+    /// Type of the current message, and its remaining bytes; 0 between messages.
     of: u8,
     left: u32,
-    /// The last bytes that passed of the message: how the tag of a finished command ends.
+    /// The last bytes of the current message: the end of a command tag.
     last: [u8; 3],
-    /// Commands that have returned or changed rows, and others that could have.
+    /// Whether a command returned or changed rows, and whether one matched no row.
     rows: bool,
     none: bool,
     failed: bool,
-    /// The transaction that the connection is in has failed: it takes nothing but its end.
+    /// Whether the connection's transaction has failed and accepts only its end.
     pub aborted: bool,
 }
 
 impl Messages {
-    /// What they say: a failed command is an error; commands that together found and changed no row are a miss.
+    /// Return the outcome: a failed command is an error; commands that found and changed no row are a miss.
     pub const fn outcome(&self) -> Outcome {
         match (self.failed, self.rows, self.none) {
             (true, ..) => Outcome::Error,
@@ -64,7 +65,7 @@ impl Messages {
         }
     }
 
-    /// Passes over what belongs to them at the start of `piece`; the fields of an error are appended to `words`.
+    /// Consume the messages at the start of `piece`. The fields of an error are appended to `words`.
     pub fn pass(&mut self, piece: &[u8], words: &mut Vec<u8>) -> Result<Passed, Misplaced> {
         let mut at = 0;
         loop {
@@ -92,7 +93,7 @@ impl Messages {
         }
     }
 
-    /// Keeps the last bytes of a command's tag, the status of the transaction, and the first error.
+    /// Keep the last bytes of a command tag, the transaction status and the first error.
     fn look(&mut self, piece: &[u8], words: &mut Vec<u8>) {
         match (self.of, piece) {
             (b'C', _) => {
@@ -106,12 +107,12 @@ impl Messages {
         }
     }
 
-    /// A message is over.
+    /// Handle the end of a message.
     fn ended(&mut self) {
         self.held = 0;
         match (self.of, self.last) {
             (b'E', _) => self.failed = true,
-            // `SELECT 0`, `UPDATE 0`; with a tag that ends with no number the command has nothing to do with rows.
+            // `SELECT 0`, `UPDATE 0`. A tag that does not end with a number has nothing to do with rows.
             (b'C', [b' ', b'0', 0]) => self.none = true,
             (b'C', [_, b'0'..=b'9', 0]) | (b'D', _) => self.rows = true,
             _ => {}

@@ -1,5 +1,5 @@
-//! PostgreSQL: statements by simple queries, or prepared when a connection begins (PostgreSQL 15, "Frontend/Backend
-//! Protocol").
+//! PostgreSQL: simple queries, and statements prepared at the start of a connection (PostgreSQL 15,
+//! "Frontend/Backend Protocol").
 
 mod messages;
 mod opening;
@@ -18,21 +18,21 @@ use crate::workload::{Kind, List, Request};
 
 pub use messages::Messages;
 
-/// The codec.
+/// The codec for PostgreSQL.
 pub struct Postgresql {
     login: Login,
     list: List,
     written: Vec<Written>,
-    /// What prepares the statements; empty where none is to be.
+    /// The messages that prepare the statements; empty if there are none.
     prepare: Vec<u8>,
-    /// A statement begins a transaction.
+    /// Whether a statement begins a transaction.
     transactions: bool,
 }
 
 /// Ends a failed transaction.
 const ROLLBACK: &[u8] = b"Q\0\0\0\x0dROLLBACK\0";
 
-/// The most bytes that a request of `sql` has.
+/// Return an upper bound on the bytes of a request of `sql`.
 pub fn largest_statement(sql: &hindmost_plan::Sql) -> usize {
     let all = sql.statements.iter().enumerate();
     all.map(|(at, one)| Written::new(at, one, sql.data.as_ref()).largest()).max().unwrap_or(0)
@@ -40,10 +40,10 @@ pub fn largest_statement(sql: &hindmost_plan::Sql) -> usize {
 
 impl Protocol for Postgresql {
     const PROTOCOL: hindmost_wire::Protocol = hindmost_wire::Protocol::Postgresql;
-    /// What is said before the first row, and errors with all their fields.
+    /// Room for the messages before the first row, and for errors with all their fields.
     const MAX_HEAD: usize = 16 * 1024;
 
-    /// Notices, settings and notifications may come at any time.
+    /// Notices, settings and notifications may arrive at any time.
     const ANSWERS: bool = true;
 
     type Session = Session;
@@ -77,7 +77,7 @@ impl Protocol for Postgresql {
         session.step(&self.login, &self.prepare, bytes, out)
     }
 
-    /// Terminate.
+    /// Append `Terminate`.
     fn farewell(&self, _: &mut Session, out: &mut Vec<u8>) -> bool {
         out.extend_from_slice(b"X\0\0\0\x04");
         true
@@ -90,7 +90,8 @@ impl Protocol for Postgresql {
         self.written[self.list.which(values)].write(values, out);
     }
 
-    /// A request behind one that leaves a failed transaction would fail with it.
+    /// Whether a statement begins a transaction: a request pipelined behind a failed transaction would fail
+    /// with it.
     fn takes_turns(&self) -> bool {
         self.transactions
     }
@@ -107,8 +108,8 @@ impl Protocol for Postgresql {
         }
     }
 
-    /// The head ends behind an error that is the first thing said, so that its words are known; else before whatever
-    /// may be long.
+    /// The head ends after an error if that is the first message, so that its text is available. Otherwise it
+    /// ends before the first message that may be long.
     fn read(&self, session: &mut Session, kind: Kind, bytes: &[u8]) -> Result<Parsed, Garbage> {
         let mut at = 0;
         loop {
@@ -190,7 +191,7 @@ mod tests {
         }
     }
 
-    /// How many replies `bytes` hold, and the words of errors, on the connection of `session`.
+    /// Return the number of replies in `bytes`, and the text of errors, on the connection of `session`.
     fn heard(codec: &Postgresql, session: &mut Session, bytes: &[u8]) -> (usize, String) {
         let (mut replies, mut words) = (0, String::new());
         let (mut reader, mut rest) = (Reader::new::<Postgresql>(), bytes);
@@ -209,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_server_says_at_any_time_answers_no_request() {
+    fn asynchronous_messages_answer_no_request() {
         let codec = Postgresql::new(&plan("postgresql"));
         let mut session = codec.session();
         let asides =
@@ -241,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_is_told_by_its_message() {
+    fn an_error_is_reported_with_its_message() {
         let codec = Postgresql::new(&plan("postgresql"));
         let mut told = Vec::new();
         let bytes = reply(&[(b'2', b""), ERROR, READY]);

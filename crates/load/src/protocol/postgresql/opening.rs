@@ -1,4 +1,5 @@
-//! How a session begins: start-up, authentication, statements prepared (PostgreSQL 15, "Message Flow", 55.2).
+//! The start of a session: start-up, authentication and preparation of statements (PostgreSQL 15, "Message
+//! Flow", 55.2).
 
 use ring::rand::{SecureRandom, SystemRandom};
 
@@ -6,10 +7,10 @@ use super::messages::HEADER;
 use super::scram::{Scram, MECHANISM};
 use crate::protocol::{quote, Opening, Refusal};
 
-/// Protocol 3.0.
+/// Version number of protocol 3.0.
 const VERSION: i32 = 0x0003_0000;
 
-/// Who logs in where.
+/// The login of a connection.
 #[derive(Clone, Debug)]
 pub struct Login {
     pub user: String,
@@ -17,27 +18,27 @@ pub struct Login {
     pub database: String,
 }
 
-/// What is known of one connection while it begins.
+/// The state of one connection.
 #[derive(Default)]
 pub struct Session {
     scram: Option<Scram>,
-    /// The statements have been sent to be prepared.
+    /// Whether the messages that prepare the statements have been sent.
     asked: bool,
-    /// Requests without a whole reply.
+    /// Number of requests without a complete reply.
     pub unanswered: u32,
-    /// The last whole reply left a failed transaction.
+    /// Whether the last reply left a failed transaction.
     aborted: bool,
-    /// A ROLLBACK was sent: so many replies come before its own.
+    /// After a ROLLBACK was sent: the number of replies before its own.
     rollback: Option<u32>,
 }
 
-/// Appends a message of type `of` with what `body` appends.
+/// Append a message of type `of` with the body that `body` appends.
 pub fn message(of: u8, out: &mut Vec<u8>, body: impl FnOnce(&mut Vec<u8>)) {
     out.push(of);
     lengthened(out, body);
 }
 
-/// Appends what `body` appends behind its length, which counts itself.
+/// Append a length that includes itself, and what `body` appends.
 fn lengthened(out: &mut Vec<u8>, body: impl FnOnce(&mut Vec<u8>)) {
     let at = out.len();
     out.extend_from_slice(&[0; 4]);
@@ -52,7 +53,7 @@ pub fn text(words: &str, out: &mut Vec<u8>) {
 }
 
 impl Session {
-    /// The first message of a connection.
+    /// Append the first message of a connection.
     pub fn begin(&mut self, login: &Login, out: &mut Vec<u8>) {
         *self = Self::default();
         lengthened(out, |out| {
@@ -67,7 +68,7 @@ impl Session {
         });
     }
 
-    /// A reply is whole, which left a failed transaction or not.
+    /// Record a complete reply, and whether it left a failed transaction.
     pub fn answered(&mut self, aborted: bool) {
         self.aborted = aborted;
         if self.is_rolled_back_next() {
@@ -78,22 +79,23 @@ impl Session {
         self.rollback = self.rollback.map(|before| before - 1);
     }
 
-    /// Whether the transaction has failed, and nobody has ended it yet.
+    /// Whether the transaction has failed and no ROLLBACK has been sent.
     pub fn is_to_roll_back(&self) -> bool {
         self.aborted && self.rollback.is_none()
     }
 
-    /// A ROLLBACK is sent, behind all requests so far.
+    /// Record that a ROLLBACK was sent after all requests so far.
     pub fn rolls_back(&mut self) {
         self.rollback = Some(self.unanswered);
     }
 
-    /// Whether the next reply is that to a ROLLBACK.
+    /// Whether the next reply answers a ROLLBACK.
     pub fn is_rolled_back_next(&self) -> bool {
         self.rollback == Some(0)
     }
 
-    /// Takes one message of the server's. `statements` is what prepares them, with a `Sync` behind, or nothing.
+    /// Parse one message of the server. `statements` are the messages that prepare the statements and a
+    /// `Sync`, or empty.
     pub fn step(
         &mut self,
         login: &Login,
@@ -103,7 +105,8 @@ impl Session {
     ) -> Result<Opening, Refusal> {
         let Some(&[of, ref length @ ..]) = bytes.first_chunk::<HEADER>() else { return Ok(Opening::More) };
         let length = u32::from_be_bytes(*length) as usize;
-        // Nothing that is said here is long; an answer of another protocol would be waited for.
+        // Messages of the opening are short. A large length means another protocol, whose end would never
+        // come.
         if !(4..1 << 14).contains(&length) || !b"RESKNvZ123C".contains(&of) {
             let said = quote("it does not speak PostgreSQL's protocol: it answered", bytes);
             return Err(Refusal::Protocol(said));
@@ -128,7 +131,7 @@ impl Session {
         let password = login.password.as_deref().map(str::as_bytes);
         let needed = || {
             Refusal::Login(format!(
-                "it asks for the password of user {:?}, and none was given (--password env:NAME)",
+                "it requires the password of user {:?}, but none was given (--password env:NAME)",
                 login.user
             ))
         };
@@ -149,13 +152,13 @@ impl Session {
                 if !rest.split(|&b| b == 0).any(|one| one == MECHANISM.as_bytes()) {
                     let offered = String::from_utf8_lossy(rest).replace('\0', " ");
                     return Err(Refusal::Login(format!(
-                        "it authenticates by {offered}only; Hindmost knows {MECHANISM}"
+                        "it authenticates only by {offered}but Hindmost supports {MECHANISM}"
                     )));
                 }
-                // Nobody has to be able to make it again, so no stream of the plan's.
+                // The nonce need not be reproducible, so it does not use a random stream of the plan.
                 let mut nonce = [0; 18];
                 let random = SystemRandom::new().fill(&mut nonce);
-                random.map_err(|_| Refusal::Login("the kernel has no random bytes for us".to_owned()))?;
+                random.map_err(|_| Refusal::Login("the kernel provides no random bytes".to_owned()))?;
                 let client = Scram::new(password.ok_or_else(needed)?, &nonce);
                 let first = client.first();
                 message(b'p', out, |out| {
@@ -166,10 +169,9 @@ impl Session {
                 self.scram = Some(client);
             }
             11 | 12 => {
-                let client = self
-                    .scram
-                    .as_mut()
-                    .ok_or_else(|| Refusal::Protocol("it goes on with what was not begun".to_owned()))?;
+                let client = self.scram.as_mut().ok_or_else(|| {
+                    Refusal::Protocol("it continues a SCRAM exchange that was not started".to_owned())
+                })?;
                 if code == 11 {
                     let answer = client.answer(rest).map_err(scram)?;
                     message(b'p', out, |out| out.extend_from_slice(answer.as_bytes()));
@@ -180,7 +182,7 @@ impl Session {
             other => {
                 let known = "trust, password, MD5 and SCRAM-SHA-256";
                 return Err(Refusal::Login(format!(
-                    "it asks for authentication of kind {other}; Hindmost knows {known}"
+                    "it requires authentication of kind {other}; Hindmost supports {known}"
                 )));
             }
         }
@@ -188,13 +190,13 @@ impl Session {
     }
 }
 
-/// As `md5` of (`md5` of password and user) and salt, in hexadecimal digits.
+/// Return the MD5 response: the hash of (hash of password and user) and salt, in hexadecimal.
 fn hashed(user: &str, password: &[u8], salt: [u8; 4]) -> String {
     let inner = format!("{:x}", md5::compute([password, user.as_bytes()].concat()));
     format!("md5{:x}", md5::compute([inner.as_bytes(), &salt].concat()))
 }
 
-/// Sends a password.
+/// Append a password message.
 fn answer(password: &[u8], out: &mut Vec<u8>) {
     message(b'p', out, |out| {
         out.extend_from_slice(password);
@@ -202,7 +204,7 @@ fn answer(password: &[u8], out: &mut Vec<u8>) {
     });
 }
 
-/// What an `ErrorResponse` says, with or without its header: its severity, its SQLSTATE and its message.
+/// Format an `ErrorResponse`, with or without its header: severity, SQLSTATE and message.
 pub fn told(error: &[u8]) -> String {
     let field = |of: u8, is_one: fn(usize) -> bool| {
         let mut parts = error.split(|&b| b == 0).filter(|part| is_one(part.len()));
@@ -263,7 +265,7 @@ mod tests {
         let login = login(Some("secret"));
         let (found, out) = step(&mut Session::default(), &login, b'R', &[0, 0, 0, 3]);
         assert_eq!((found, &out[..]), (Ok(Opening::Step(9)), &b"p\0\0\0\x0bsecret\0"[..]));
-        // md5 of (md5 of "secretada") and the salt, as `pg_authid` and the manual have it.
+        // The MD5 hash of (MD5 hash of "secretada") and the salt, as in `pg_authid` and the manual.
         let (_, out) = step(&mut Session::default(), &login, b'R', b"\0\0\0\x05\x01\x02\x03\x04");
         assert_eq!(out[5..], [hashed("ada", b"secret", [1, 2, 3, 4]).as_bytes(), b"\0"].concat());
         let (_, out) = step(&mut Session::default(), &login, b'R', b"\0\0\0\x0aSCRAM-SHA-256\0\0");
@@ -271,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_refuses_is_told_in_its_words() {
+    fn a_refusal_has_the_text_of_the_server() {
         let body = b"SFATAL\0VFATAL\0C28P01\0Mpassword authentication failed for user \"ada\"\0\0";
         for (of, body, code, told) in [
             (

@@ -1,5 +1,5 @@
-//! SCRAM-SHA-256, the client's side (RFC 5802, RFC 7677), without channel binding. PostgreSQL takes the user from the
-//! start-up message and ignores the one that would stand here.
+//! The client's side of SCRAM-SHA-256 (RFC 5802, RFC 7677) without channel binding. PostgreSQL takes the user
+//! from the start-up message and ignores the user name in the exchange.
 
 use std::num::NonZeroU32;
 
@@ -7,28 +7,29 @@ use base64::engine::general_purpose::STANDARD;
 use base64::Engine;
 use ring::{digest, hmac, pbkdf2};
 
-/// What servers call it.
+/// The mechanism's name in the protocol.
 pub const MECHANISM: &str = "SCRAM-SHA-256";
 /// `n,,` in base64: no channel binding, no other identity.
 const BINDING: &str = "biws";
-/// More iterations than any server asks for; each costs some hundred nanoseconds, for each connection.
+/// Limit on iterations, above what any server requires. Each costs about 100 ns per connection.
 const MOST_ITERATIONS: u32 = 10_000_000;
 
 /// An exchange with a server.
 pub struct Scram {
     password: Vec<u8>,
     nonce: String,
-    /// What the server has to prove that it knows, once we have proved that we do.
+    /// The proof that the server must send, once the client has sent its own.
     server: Option<Vec<u8>>,
 }
 
 impl Scram {
-    /// For `password`. One that is not ASCII is taken as it is: normalised as SASLprep would in nearly every case.
+    /// Start an exchange for `password`. A non-ASCII password is not normalised; SASLprep would rarely change
+    /// it.
     pub fn new(password: &[u8], nonce: &[u8]) -> Self {
         Self { password: password.to_vec(), nonce: STANDARD.encode(nonce), server: None }
     }
 
-    /// The client's first message.
+    /// Return the client's first message.
     pub fn first(&self) -> String {
         format!("n,,{}", self.bare())
     }
@@ -37,13 +38,13 @@ impl Scram {
         format!("n=,r={}", self.nonce)
     }
 
-    /// The client's answer to the server's challenge.
+    /// Return the client's answer to the server's challenge.
     pub fn answer(&mut self, challenge: &[u8]) -> Result<String, &'static str> {
-        let text = std::str::from_utf8(challenge).map_err(|_| "its challenge is no text")?;
+        let text = std::str::from_utf8(challenge).map_err(|_| "its challenge is not UTF-8")?;
         let field = |name: &str| text.split(',').find_map(|field| field.strip_prefix(name));
         let nonce =
             field("r=").filter(|nonce| nonce.starts_with(&self.nonce) && nonce.len() > self.nonce.len());
-        let nonce = nonce.ok_or("its challenge answers somebody else")?;
+        let nonce = nonce.ok_or("its challenge has another client's nonce")?;
         let salt =
             field("s=").and_then(|salt| STANDARD.decode(salt).ok()).ok_or("its challenge has no salt")?;
         let rounds =
@@ -61,7 +62,7 @@ impl Scram {
         Ok(format!("{without},p={}", STANDARD.encode(proof)))
     }
 
-    /// Whether the server has proved that it knows the password, too.
+    /// Check the server's proof that it knows the password.
     pub fn finish(&self, last: &[u8]) -> Result<(), &'static str> {
         let proved = last.strip_prefix(b"v=").and_then(|proof| STANDARD.decode(proof).ok());
         match (proved, &self.server) {
@@ -79,8 +80,9 @@ fn sign(key: &[u8], bytes: &[u8]) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    /// The exchange of RFC 7677, 3, but for the user's name, which PostgreSQL knows already. Proofs are those of Python's
-    /// hashlib and hmac, which come to the RFC's with the name.
+    /// The exchange of RFC 7677, section 3, except for the user name, which PostgreSQL knows already. The
+    /// proofs were computed with Python's hashlib and hmac, which reproduce the RFC's proofs with the user
+    /// name.
     #[test]
     fn an_exchange_comes_to_what_its_terms_say() {
         let nonce = STANDARD.decode("rOprNGfwEbeRWgbNEkqO").unwrap();
@@ -98,9 +100,9 @@ mod tests {
     }
 
     #[test]
-    fn challenges_of_somebody_else_are_refused() {
+    fn challenges_for_another_client_are_refused() {
         for (challenge, told) in [
-            ("r=other,s=AAAA,i=4096", "somebody else"),
+            ("r=other,s=AAAA,i=4096", "another client"),
             ("r=AAAAx,i=4096", "no salt"),
             ("r=AAAAx,s=AAAA,i=0", "iterations"),
             ("r=AAAAx,s=AAAA", "iterations"),

@@ -1,24 +1,24 @@
-//! How statements are written: compiled once.
+//! Statements, compiled once.
 
 use hindmost_plan::{Data, Escape, Statement};
 
 use super::opening::{message, text};
 use crate::workload::{Template, Values};
 
-/// One statement of a list.
+/// A compiled statement of the list.
 pub enum Written {
     /// A simple query.
     Simple(Template),
-    /// One that was prepared: Bind up to the number of its parameters, and these.
+    /// A prepared statement: its Bind message up to the number of parameters, and the parameters.
     Prepared { bind: Vec<u8>, parameters: Vec<Template> },
 }
 
-/// Execute the portal without a name, all rows; and Sync.
+/// Execute the unnamed portal for all rows, then Sync.
 const EXECUTE: &[u8] = b"E\0\0\0\x09\0\0\0\0\0S\0\0\0\x04";
-/// Results come as texts, as they do by simple queries.
+/// Format code for results and parameters in text form, as in simple queries.
 const AS_TEXTS: &[u8] = &[0, 0];
 
-/// Whether one of the commands of `sql` begins a transaction.
+/// Whether one of the commands in `sql` begins a transaction.
 pub fn begins_transaction(sql: &str) -> bool {
     let begins = |command: &str| {
         let mut words = command.split_whitespace().map(str::to_ascii_uppercase);
@@ -35,14 +35,14 @@ fn name(at: usize) -> String {
     format!("s{at}")
 }
 
-/// What prepares those of `statements` that are to be, each by its number; with a Sync at the end.
+/// Return the messages that prepare the statements with parameters, named by number, and a Sync.
 pub fn preparation<'s>(statements: impl Iterator<Item = (usize, &'s Statement)>) -> Vec<u8> {
     let mut out = Vec::new();
     for (at, one) in statements.filter(|(_, one)| one.parameters.is_some()) {
         message(b'P', &mut out, |out| {
             text(&name(at), out);
             text(&one.sql, out);
-            // The server finds out of which types the parameters are.
+            // The server infers the parameter types.
             out.extend_from_slice(&[0, 0]);
         });
     }
@@ -53,7 +53,7 @@ pub fn preparation<'s>(statements: impl Iterator<Item = (usize, &'s Statement)>)
 }
 
 impl Written {
-    /// Statement number `at` of the plan.
+    /// Compile statement number `at` of the plan.
     pub fn new(at: usize, statement: &Statement, data: Option<&Data>) -> Self {
         let mut before = Template::default();
         let Some(parameters) = &statement.parameters else {
@@ -74,7 +74,7 @@ impl Written {
         Self::Prepared { parameters: compiled.collect(), bind }
     }
 
-    /// Appends the request of `values`.
+    /// Append the request with `values`.
     #[inline]
     pub fn write(&self, values: Values, out: &mut Vec<u8>) {
         match self {
@@ -96,7 +96,7 @@ impl Written {
         }
     }
 
-    /// The most bytes that it can come to.
+    /// Return an upper bound on a request's bytes.
     pub fn largest(&self) -> usize {
         match self {
             Self::Simple(sql) => sql.largest() + 8,

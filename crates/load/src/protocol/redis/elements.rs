@@ -1,49 +1,49 @@
-//! Replies of RESP2 and RESP3 as they pass by: nested arrays, maps, sets and pushes need no stack, since how many
-//! elements are still to come is one number (redis.io, "Redis serialization protocol specification").
+//! Replies of RESP2 and RESP3, parsed as they arrive. Nested arrays, maps, sets and pushes need no stack: one
+//! number counts the elements still to come (redis.io, "Redis serialization protocol specification").
 
 use crate::protocol::passing::{keep, pass_bytes, Misplaced, Passed};
 use crate::protocol::Outcome;
 
-/// No reply has more elements; with fewer, sums of nested ones cannot overflow.
+/// Limit on the elements of a reply, so that sums of nested counts cannot overflow.
 const MOST: u64 = 1 << 48;
 
-/// Where the next byte stands.
+/// Position of the next byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum At {
-    /// At the type of an element.
+    /// At an element's type.
     Type,
-    /// In the line of an element whose words do not matter.
+    /// In the line of an element whose text is ignored.
     Words,
-    /// In the number that the line of an element of this type states.
+    /// In the number on the line of an element of type `of`.
     Number { of: u8, digits: u8, value: u64 },
-    /// In the number of one that is null: after its minus sign.
+    /// In the number of a null element, after its minus sign.
     Null { digits: u8 },
-    /// Behind the carriage return of a line that brings so many elements, or bytes.
+    /// Before the line feed of a line that announces this many elements or bytes.
     LineEnd { elements: u64, bytes: Option<u64> },
-    /// In the bytes of a bulk, with the line end behind them.
+    /// In the bytes of a bulk string, including its line end.
     Bulk { left: u64 },
 }
 
-/// Elements still to come, of one reply or of several in a row.
+/// The elements of one reply or of several consecutive replies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Elements {
     at: At,
-    /// Replies after the one that is passing.
+    /// Number of replies after the current one.
     replies: u32,
-    /// Elements of this reply that have not begun.
+    /// Number of elements of this reply that have not begun.
     left: u64,
-    /// This reply has begun: what stands before it are pushes and attributes.
+    /// Whether this reply has begun; before it, there may be pushes and attributes.
     begun: bool,
-    /// The element that passes is the reply itself, and not part of one.
+    /// Whether the current element is the reply itself rather than a part of it.
     top: bool,
-    /// The worst that was said so far.
+    /// The worst outcome so far.
     outcome: Outcome,
-    /// The first error passes.
+    /// Whether the first error is being read.
     telling: bool,
 }
 
 impl Elements {
-    /// `replies` in a row, at least one.
+    /// Expect `replies` consecutive replies, at least one.
     pub const fn of(replies: u32) -> Self {
         let outcome = Outcome::Hit;
         Self {
@@ -57,17 +57,17 @@ impl Elements {
         }
     }
 
-    /// One that answers nothing: a push.
+    /// Expect a push, which answers nothing.
     pub const fn aside() -> Self {
         Self { begun: true, ..Self::of(1) }
     }
 
-    /// What they say: an error anywhere is an error, and nothing in place of a reply is a miss.
+    /// Return the outcome: an error anywhere is an error, and a null reply is a miss.
     pub const fn outcome(&self) -> Outcome {
         self.outcome
     }
 
-    /// Passes over what belongs to them at the start of `piece`; the first error among them is appended to `words`.
+    /// Consume the elements at the start of `piece`. The text of the first error is appended to `words`.
     pub fn pass(&mut self, piece: &[u8], words: &mut Vec<u8>) -> Result<Passed, Misplaced> {
         let mut at = 0;
         while at < piece.len() {
@@ -97,7 +97,7 @@ impl Elements {
         Ok(Passed { bytes: at, whole: false })
     }
 
-    /// Between elements: whether that was the last one; the next reply begins where it was not.
+    /// Handle the end of an element. Return whether all replies are complete, or start the next reply.
     fn is_whole(&mut self) -> bool {
         if self.left > 0 {
             return false;
@@ -110,7 +110,7 @@ impl Elements {
         false
     }
 
-    /// Takes one byte that is not a bulk's; `None` where it cannot stand there.
+    /// Parse one byte outside bulk strings. Return `None` if it is invalid.
     fn step(&mut self, byte: u8) -> Option<()> {
         self.at = match self.at {
             At::Type => self.begin(byte)?,
@@ -150,9 +150,9 @@ impl Elements {
         Some(())
     }
 
-    /// An element of type `of` begins.
+    /// Begin an element of type `of`.
     fn begin(&mut self, of: u8) -> Option<At> {
-        // Pushes and attributes stand before the reply and are not it.
+        // Pushes and attributes precede the reply and are not part of it.
         let next = self.left == 1 && !self.begun;
         let aside = next && matches!(of, b'>' | b'|');
         self.top = next && !aside;
@@ -175,7 +175,7 @@ impl Elements {
         }
     }
 
-    /// The element that has begun is null: a miss where it is the whole reply.
+    /// Record a null element: a miss if it is the whole reply.
     fn is_nothing(&mut self) {
         if self.top && self.outcome == Outcome::Hit {
             self.outcome = Outcome::Miss;
