@@ -85,6 +85,7 @@ pub trait Protocol: Send {
     /// Whether messages are datagrams, which may be lost. A request without a reply then times out on its
     /// own, and its reply may still arrive later ([`Protocol::is_free`]). Each message is preceded by its
     /// length ([`crate::transport::Udp`]).
+    const LOSSY: bool = false;
     /// Whether replies have codes to count, even if [`Protocol::MAY_CLOSE`] is false.
     const CODES: bool = false;
     /// Error text for a request that the server refused twice, if it can refuse single requests
@@ -144,6 +145,7 @@ pub trait Protocol: Send {
 
     /// Append a request that removes a key, for the clean-up after the load. Its reply is parsed as one to
     /// [`Kind::REMOVED`], and a missing key is a miss. Only called for protocols whose workloads have keys.
+    fn remove(&self, _session: &mut Self::Session, _item: u32, _tag: u32, _out: &mut Vec<u8>) {}
 
     /// Append control messages in response to what was read, as far as `out` has space: it must not grow.
     fn answer(&self, _session: &mut Self::Session, _out: &mut Vec<u8>) {}
