@@ -1,8 +1,8 @@
-//! What the JSON Schema of a result says beyond its types.
+//! Adjustments to the JSON Schema of a result.
 
 use schemars::Schema;
 
-/// Lets a document lack these fields: results of earlier builds, kept in studies, do not have them.
+/// Make these fields optional: results of earlier builds, stored in studies, lack them.
 pub(crate) fn came_later(names: &'static [&'static str]) -> impl FnMut(&mut Schema) {
     move |schema| {
         if let Some(required) = schema.get_mut("required").and_then(|list| list.as_array_mut()) {

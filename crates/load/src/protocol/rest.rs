@@ -1,5 +1,5 @@
-//! What follows the head of a reply. It is passed over as it arrives and never kept, so that a reply
-//! may be of any length.
+//! The part of a reply after its head. It is consumed as it arrives and never stored, so a reply may have any
+//! length.
 
 use super::chunks::Chunks;
 use super::delimited::Delimited;
@@ -11,31 +11,31 @@ use super::Outcome;
 /// The bytes that still belong to a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rest {
-    /// So many.
+    /// A fixed number of bytes.
     Bytes {
-        /// How many.
+        /// Number of missing bytes.
         left: u64,
-        /// What the last of them are, or the reply is garbage.
+        /// What they must end with; otherwise the reply is garbage.
         end: &'static [u8],
     },
-    /// All, until the server closes the connection: HTTP without a stated length.
+    /// All bytes until the server closes the connection: HTTP without a stated length.
     UntilClosed,
-    /// HTTP's chunked coding: their number stands among them.
+    /// HTTP's chunked coding.
     Chunks(Chunks),
-    /// Elements of RESP: each says how it ends.
+    /// Elements of RESP.
     Elements(Elements),
-    /// PostgreSQL's messages, up to the one that says that it is ready.
+    /// PostgreSQL's messages, up to `ReadyForQuery`.
     Messages(Messages),
-    /// All, up to and with a delimiter.
+    /// All bytes up to and including a delimiter.
     Delimited(Delimited),
 }
 
 impl Rest {
-    /// Nothing: the head is the whole reply.
+    /// The head is the whole reply.
     pub const NOTHING: Self = Self::Bytes { left: 0, end: b"" };
 
-    /// Passes over what belongs to the reply at the start of `piece`: all of the piece if the reply
-    /// is not whole then. The start of an error in it is appended to `words`, as far as they have room.
+    /// Consume the start of `piece` that belongs to the reply: the whole piece if the reply is still
+    /// incomplete. The start of an error text is appended to `words` as far as there is space.
     #[inline]
     pub fn pass(&mut self, piece: &[u8], words: &mut Vec<u8>) -> Result<Passed, Misplaced> {
         match self {
@@ -48,7 +48,7 @@ impl Rest {
         }
     }
 
-    /// What the whole reply says, where its head does not say it all.
+    /// Return the outcome of the complete reply, if the head does not determine it.
     #[inline]
     pub const fn outcome(&self) -> Option<Outcome> {
         match self {

@@ -1,24 +1,24 @@
-//! Replies that are told apart by how they start.
+//! Classification of replies by their prefix.
 
 use super::Outcome;
 
-/// How replies of one kind start that are misses or errors.
+/// The prefixes of replies that are misses or errors.
 pub struct Starts {
     miss: Option<Vec<u8>>,
     error: Option<Vec<u8>>,
-    /// Bytes that tell what it is.
+    /// Length of the longest prefix.
     pub decides: usize,
 }
 
 impl Starts {
-    /// As a workload has them.
+    /// Create the prefixes of a workload.
     pub fn new(miss: Option<&str>, error: Option<&str>) -> Self {
         let decides = [miss, error].iter().filter_map(|start| start.map(str::len)).max();
         let bytes = |text: &str| text.as_bytes().to_vec();
         Self { miss: miss.map(bytes), error: error.map(bytes), decides: decides.unwrap_or(0) }
     }
 
-    /// What a reply says that starts so; an error before a miss.
+    /// Return the outcome of a reply that begins with `start`. An error takes precedence over a miss.
     pub fn outcome(&self, start: &[u8]) -> Outcome {
         let starts = |with: &Option<Vec<u8>>| with.as_ref().is_some_and(|with| start.starts_with(with));
         match (starts(&self.error), starts(&self.miss)) {

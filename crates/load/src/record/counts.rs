@@ -1,4 +1,4 @@
-//! Accounts: of requests, and of attempts to connect.
+//! Counts of requests and of connection attempts by outcome.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -10,28 +10,28 @@ use crate::transport::Handshake;
 const LATER: [&str; 1] = ["lost"];
 const LATER_OF_CONNECTS: [&str; 2] = ["full_handshakes", "resumed_handshakes"];
 
-/// The account of one kind of request. `due = done + errors + timeouts + unsent`, always.
+/// Counts of one kind of request. `due = done + errors + timeouts + unsent` always holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
 #[schemars(transform = came_later(&LATER))]
 pub struct Counts {
-    /// Due in the measurement phase.
+    /// Requests scheduled in the measurement phase.
     pub due: u64,
-    /// Answered in time, hits and misses.
+    /// Requests answered within the timeout: hits and misses.
     pub done: u64,
-    /// Of these, misses.
+    /// Misses among `done`.
     pub misses: u64,
-    /// Answered with an error, or lost with their connection.
+    /// Requests answered with an error, or lost with their connection.
     pub errors: u64,
-    /// Of these, lost with their connection.
+    /// Requests among `errors` that were lost with their connection.
     pub lost: u64,
-    /// Not answered in time.
+    /// Requests not answered within the timeout.
     pub timeouts: u64,
-    /// Not sent.
+    /// Requests that were not sent.
     pub unsent: u64,
 }
 
 impl Counts {
-    /// One more request that was due, and how it ended.
+    /// Count a scheduled request by its outcome.
     #[inline]
     pub(super) fn count(&mut self, status: Status) {
         self.due += 1;
@@ -49,7 +49,7 @@ impl Counts {
         }
     }
 
-    /// Adds another account.
+    /// Add other counts.
     pub fn add(&mut self, other: &Self) {
         self.due += other.due;
         self.done += other.done;
@@ -60,25 +60,25 @@ impl Counts {
         self.unsent += other.unsent;
     }
 
-    /// Whether every due request is accounted for.
+    /// Whether the counts add up to the number of scheduled requests.
     pub fn closes(&self) -> bool {
         self.due == self.done + self.errors + self.timeouts + self.unsent
     }
 }
 
-/// What became of attempts to connect.
+/// Counts of connection attempts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
 #[schemars(transform = came_later(&LATER_OF_CONNECTS))]
 pub struct Connects {
-    /// Connections made, those before the measurement included.
+    /// Connections opened, including those before the measurement.
     pub all: u64,
-    /// Of these, begun in the measurement, or for a request that was due in it.
+    /// Connections opened that were started in the measurement, or for a request scheduled in it.
     pub made: u64,
-    /// Attempts of the same that failed.
+    /// Failed attempts of the same.
     pub failed: u64,
-    /// Of `all`, secured from the beginning: certificates and keys.
+    /// Full TLS handshakes among `all`, with certificates and key exchange.
     pub full_handshakes: u64,
-    /// Of `all`, secured by taking up an earlier session.
+    /// TLS handshakes among `all` that resumed an earlier session.
     pub resumed_handshakes: u64,
 }
 

@@ -1,21 +1,21 @@
-//! Arrivals as they left: the gaps between requests handed to the kernel, held against what was asked.
+//! The gaps between sends, to compare the actual with the requested arrival process.
 
 use hindmost_clock::Nanos;
 use hindmost_histogram::{Histogram, UniformSample};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Spans over which requests are counted: 1, 10 and 100 ms.
+/// Interval lengths over which requests are counted: 1, 10 and 100 ms.
 pub const SPANS: [Nanos; 3] = [Nanos::from_millis(1), Nanos::from_millis(10), Nanos::from_millis(100)];
 
-/// Each span holds so many of the one before it.
+/// Ratio of consecutive interval lengths.
 const FACTOR: u32 = 10;
 
-/// Raw gaps kept for tests that need them unbinned.
+/// Number of raw gaps kept for tests that need unbinned data.
 const RAW: usize = 1024;
 
-/// How many requests left in spans of one length. The index of dispersion, variance over mean, is 1
-/// for a Poisson process, 0 for equal gaps, and large for bursts.
+/// Counts of requests sent in intervals of one length. The index of dispersion, variance over mean, is 1 for
+/// a Poisson process, 0 for equal gaps, and large for bursts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Dispersion {
     /// Length of a span.
@@ -28,16 +28,16 @@ pub struct Dispersion {
     pub squares: u64,
 }
 
-/// Follows the send stamps of one worker through the measurement. Costs a subtraction, a bin and a
-/// comparison a request; one request in a thousand or so also closes a span.
+/// Records the send times of one worker in the measurement. A request costs a subtraction, a bin and a
+/// comparison; about one request in a thousand also ends an interval.
 #[derive(Debug)]
 pub struct Gaps {
-    /// Gaps between neighbouring sends.
+    /// Gaps between consecutive sends.
     pub histogram: Histogram,
-    /// A uniform sub-sample of them.
+    /// A uniform sample of the gaps.
     pub raw: UniformSample<u64>,
     spans: [Dispersion; SPANS.len()],
-    /// Counts of the spans that are open, shortest first.
+    /// Counts of the current intervals, shortest first.
     open: [u64; SPANS.len()],
     closed: [u32; SPANS.len()],
     last: u64,
@@ -61,12 +61,12 @@ impl Default for Gaps {
 }
 
 impl Gaps {
-    /// Counting begins at `from`.
+    /// Start counting at `from`.
     pub fn begin(&mut self, from: Nanos) {
         self.span_ends = from.0 + SPANS[0].0;
     }
 
-    /// A request left at `sent_ns`; `priority` is uniform and independent (`UniformSample`).
+    /// Record a request sent at `sent_ns`. `priority` is uniform and independent (`UniformSample`).
     #[inline]
     pub fn sent(&mut self, sent_ns: u64, priority: u64) {
         if let Some(gap) = self.next(sent_ns) {
@@ -74,7 +74,7 @@ impl Gaps {
         }
     }
 
-    /// The next stamp; its gap, unless it is the first.
+    /// Record the next time. Return the gap before it, unless it is the first.
     #[inline]
     pub fn next(&mut self, at_ns: u64) -> Option<u64> {
         let gap = (self.last != 0).then(|| at_ns - self.last);
@@ -89,7 +89,7 @@ impl Gaps {
         gap
     }
 
-    /// Ends a span of the shortest kind, and those that end with it.
+    /// End an interval of the shortest length, and the longer ones that end with it.
     fn close(&mut self) {
         self.span_ends += SPANS[0].0;
         for i in 0..SPANS.len() {
@@ -108,13 +108,13 @@ impl Gaps {
         }
     }
 
-    /// Adds the gaps of another worker; spans are kept apart, because workers are independent.
+    /// Add the gaps of another worker. Dispersions stay separate, because workers are independent.
     pub fn merge(&mut self, other: &Self) {
         self.histogram.merge(&other.histogram);
         self.raw.merge(&other.raw);
     }
 
-    /// Counts over spans, shortest first.
+    /// Return the interval counts, shortest first.
     pub fn dispersion(&self) -> &[Dispersion] {
         &self.spans
     }

@@ -1,19 +1,19 @@
-//! What is kept of one kind of request, and of one server of several.
+//! Records of one kind of request, and of one server of several.
 
 use hindmost_histogram::Histogram;
 
 use super::{Counts, Row, Status, WireRecord};
 
-/// Parts of the measurement phase whose latencies are kept apart: their spread gives the variance
-/// within a run under autocorrelation (batch quantiles), and they merge without loss into the whole.
+/// Sections of the measurement phase with separate latency histograms. Their spread gives the variance within
+/// a run under autocorrelation (batch quantiles), and merging them loses nothing.
 pub const SECTIONS: usize = 10;
 
-/// What is kept of one server of several.
+/// Records of one server of several.
 #[derive(Clone, Debug, Default)]
 pub struct EndpointRecord {
-    /// The account.
+    /// Counts of its requests.
     pub counts: Counts,
-    /// done - due.
+    /// Latency: completed - scheduled, in nanoseconds.
     pub latency: Histogram,
 }
 
@@ -29,25 +29,25 @@ impl EndpointRecord {
     }
 }
 
-/// What is kept of one kind of request.
+/// Records of one kind of request.
 #[derive(Clone, Debug, Default)]
 pub struct KindRecord {
-    /// The account.
+    /// Counts of its requests.
     pub counts: Counts,
-    /// done - due, by section of the measurement phase.
+    /// Latency: completed - scheduled, by section of the measurement phase.
     pub latency: [Histogram; SECTIONS],
-    /// done - sent.
+    /// Service latency: completed - sent.
     pub service: Histogram,
-    /// sent - due, less what the request was held for its batch.
+    /// Send delay: sent - scheduled, without the time held for a batch.
     pub slip: Histogram,
-    /// Of the stamped requests.
+    /// Records of the stamped requests.
     pub stamped: WireRecord,
-    /// Replies in time by status code, for protocols that have such.
+    /// Replies within the timeout by status code, for protocols with codes.
     pub codes: Vec<u64>,
 }
 
 impl KindRecord {
-    /// Adds what another worker kept.
+    /// Add the records of another worker.
     pub fn merge(&mut self, other: &Self) {
         self.counts.add(&other.counts);
         for (mine, theirs) in self.latency.iter_mut().zip(&other.latency) {

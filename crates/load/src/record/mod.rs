@@ -1,7 +1,6 @@
-//! What is kept of requests: distributions, a sub-sample, the worst, and windows over time.
+//! Records of requests: distributions, a sample, the slowest requests, and windows over time.
 //!
-//! All memory is allocated and touched before the first request; recording one costs a handful of
-//! additions.
+//! All memory is allocated and mapped before the first request. Recording a request costs a few additions.
 
 mod counts;
 mod gaps;

@@ -1,4 +1,4 @@
-//! What one worker keeps of a run, request by request, without allocating.
+//! The recorder of one worker, which records requests without allocation.
 
 use hindmost_clock::Nanos;
 use hindmost_histogram::{Histogram, UniformSample, Worst};
@@ -12,40 +12,40 @@ use crate::random::Random;
 use crate::transport::Handshake;
 use crate::workload::Kind;
 
-/// What one worker keeps.
+/// Records of one worker in a run.
 pub struct Recorder {
-    /// By kind.
+    /// Records by kind.
     pub kinds: Vec<KindRecord>,
-    /// Outstanding requests of this worker that each new request met.
+    /// Number of this worker's outstanding requests at the arrival of each new request.
     pub outstanding: Histogram,
     /// Latencies of the calibration phase.
     pub calibration: Histogram,
-    /// How late requests of an open loop would have left by their write calls alone.
+    /// Send delays that write calls alone would cause in an open loop.
     pub ideal_slip: Histogram,
-    /// How long requests were held for their batches, by design.
+    /// Times that requests were held for their batches.
     pub held: Histogram,
-    /// Requests by write call.
+    /// Requests per write call.
     pub writes: Histogram,
-    /// From the start of an attempt to connect to the connection, of those begun in the measurement.
+    /// Times to connect, of attempts started in the measurement.
     pub connect: Histogram,
-    /// From then until it was secured.
+    /// Times of the TLS handshakes that follow.
     pub handshake: Histogram,
-    /// The account of attempts to connect.
+    /// Counts of connection attempts.
     pub connects: Connects,
-    /// By server, where there are several.
+    /// Records by server, if there are several.
     pub endpoints: Vec<EndpointRecord>,
     /// Gaps between sends.
     pub gaps: Gaps,
-    /// Gaps between due times, where no law of them is known to hold sends against.
+    /// Gaps between scheduled times, if their arrival law is not known.
     pub due_gaps: Option<Gaps>,
-    /// The account of stamps.
+    /// Counts of stamps.
     pub stamps: StampCounts,
-    /// The uniform sub-sample.
+    /// The uniform sample.
     pub sample: UniformSample<Row>,
-    /// The slowest requests; those without an answer rank as the slowest of all.
+    /// The slowest requests. Requests without an answer rank as slowest.
     pub worst: Worst<Row>,
     random: Random,
-    /// Only requests of the first so many connections are sampled; `u32::MAX` for all.
+    /// Number of first connections whose requests are sampled; `u32::MAX` for all.
     sampled_connections: u32,
     measure_from: u64,
     measure_to: u64,
@@ -53,7 +53,7 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// A recorder for `kinds` kinds of requests. Allocates and touches all it will ever use.
+    /// Create a recorder for `kinds` kinds of requests, and map all memory it will use.
     pub fn new(kinds: usize, keep: Keep, random: Random) -> Self {
         let mut recorder = Self {
             kinds: (0..kinds)
@@ -80,7 +80,7 @@ impl Recorder {
             section_ns: u64::MAX,
         };
         if cfg!(fuzzing) {
-            // A thousand runs a second, none of which is timed.
+            // A fuzz target makes a thousand runs per second and times nothing.
             return recorder;
         }
         for kind in &mut recorder.kinds {
@@ -98,31 +98,31 @@ impl Recorder {
         recorder
     }
 
-    /// Memory of the histograms of a recorder for `kinds` kinds.
+    /// Return the memory of the histograms of a recorder for `kinds` kinds, in bytes.
     pub fn histogram_bytes(kinds: usize) -> usize {
-        // Of a kind: its sections, service, slip, wire and overhead; of all: outstanding, calibration, ideal slip,
-        // held, writes, connect, handshake, gaps, due gaps.
+        // For each kind: its sections, service, slip, wire and overhead. Shared: outstanding, calibration,
+        // ideal slip, held, writes, connect, handshake, gaps, due gaps.
         (kinds * (SECTIONS + 4) + 9) * Histogram::BYTES
     }
 
-    /// Samples only requests of the first `count` connections; `u32::MAX` stands for all, also for requests that
-    /// got none.
+    /// Sample only requests of the first `count` connections. `u32::MAX` samples all, including requests
+    /// without a connection.
     pub fn sample_connections(&mut self, count: u32) {
         self.sampled_connections = count;
     }
 
-    /// Keeps what becomes of the requests of each of several servers.
+    /// Keep separate records for each of several servers.
     pub fn keep_endpoints(&mut self, count: usize) {
         self.endpoints = vec![EndpointRecord::default(); if count > 1 { count } else { 0 }];
         self.endpoints.iter_mut().for_each(|one| one.latency.prefault());
     }
 
-    /// Keeps the gaps between due times, too.
+    /// Also keep the gaps between scheduled times.
     pub fn keep_due_gaps(&mut self) {
         self.due_gaps = Some(Gaps::default());
     }
 
-    /// Sets the measurement phase. Everything due in `[from, to)` is recorded.
+    /// Set the measurement phase. Requests scheduled in `[from, to)` are recorded.
     pub fn set_measurement(&mut self, from: Nanos, to: Nanos) {
         self.measure_from = from.0;
         self.measure_to = to.0;
@@ -133,7 +133,7 @@ impl Recorder {
         self.section_ns = ((to.0 - from.0) / SECTIONS as u64).max(1);
     }
 
-    /// Adds what another worker of the same instance kept.
+    /// Add the records of another worker of the same client.
     pub fn merge(&mut self, other: &Self) {
         for (mine, theirs) in self.kinds.iter_mut().zip(&other.kinds) {
             mine.merge(theirs);
@@ -169,8 +169,8 @@ impl Recorder {
         (((due_ns - self.measure_from) / self.section_ns) as usize).min(SECTIONS - 1)
     }
 
-    /// A request was handed to the kernel `slip_ns` late; in an open loop, a client with nothing else to do would
-    /// have been `ideal_ns` late. Says whether the request is measured.
+    /// Record a request that was sent `slip_ns` late. In an open loop, an ideal client would have sent it
+    /// `ideal_ns` late. Return whether the request is measured.
     #[inline]
     pub fn sent(&mut self, kind: Kind, due_ns: u64, slip_ns: u64, ideal_ns: Option<u64>) -> bool {
         let measured = self.measured(due_ns);
@@ -183,7 +183,8 @@ impl Recorder {
         measured
     }
 
-    /// A request that was due was taken up at `at_ns`: handed over, or put into its batch. To be told in their order.
+    /// Record that a scheduled request was sent, or put into its batch, at `at_ns`. Call in the order of
+    /// sends.
     #[inline]
     pub fn paced(&mut self, due_ns: u64, at_ns: u64) {
         if self.measured(due_ns) {
@@ -191,7 +192,7 @@ impl Recorder {
         }
     }
 
-    /// A request was held for its batch up to `until_ns`.
+    /// Record that a request was held for its batch until `until_ns`.
     #[inline]
     pub fn held(&mut self, due_ns: u64, until_ns: u64) {
         if self.measured(due_ns) {
@@ -199,7 +200,7 @@ impl Recorder {
         }
     }
 
-    /// One write call took so many requests, the first of which was due at `due_ns`.
+    /// Record a write call with `requests` requests, the first of which was scheduled at `due_ns`.
     #[inline]
     pub fn wrote(&mut self, due_ns: u64, requests: u64) {
         if self.measured(due_ns) {
@@ -207,7 +208,7 @@ impl Recorder {
         }
     }
 
-    /// A request is due, whatever becomes of it. To be told in their order.
+    /// Record a scheduled request, whatever its outcome. Call in scheduled order.
     #[inline]
     pub fn due(&mut self, due_ns: u64) {
         if self.measured(due_ns) {
@@ -217,7 +218,7 @@ impl Recorder {
         }
     }
 
-    /// A request found `others` of this worker outstanding when it came.
+    /// Record that a request found `others` outstanding requests of this worker.
     #[inline]
     pub fn found_outstanding(&mut self, due_ns: u64, others: u64) {
         if self.measured(due_ns) {
@@ -225,7 +226,8 @@ impl Recorder {
         }
     }
 
-    /// A connection was made in `took_ns`, for a request that was due, or else at a moment that was, `at_ns`.
+    /// Record a connection opened in `took_ns`. `at_ns` is the scheduled time of its request, or else the
+    /// start of the attempt.
     pub fn connected(&mut self, at_ns: u64, took_ns: u64) {
         self.connects.all += 1;
         if self.measured(at_ns) {
@@ -234,7 +236,7 @@ impl Recorder {
         }
     }
 
-    /// It was secured, in `took_ns` more.
+    /// Record the TLS handshake that followed, of `took_ns`.
     pub fn secured(&mut self, at_ns: u64, took_ns: u64, handshake: Handshake) {
         self.connects.secured(handshake);
         if self.measured(at_ns) {
@@ -242,12 +244,12 @@ impl Recorder {
         }
     }
 
-    /// None was made.
+    /// Record a failed connection attempt.
     pub fn refused(&mut self, at_ns: u64) {
         self.connects.failed += u64::from(self.measured(at_ns));
     }
 
-    /// The reply in time to a request of `kind` due at `due_ns` had this status code.
+    /// Record the status code of a reply within the timeout, for a request of `kind` scheduled at `due_ns`.
     #[inline]
     pub fn replied_with(&mut self, kind: Kind, due_ns: u64, code: u16) {
         if self.measured(due_ns) {
@@ -257,14 +259,14 @@ impl Recorder {
         }
     }
 
-    /// A request of the calibration phase took so long.
+    /// Record a latency of the calibration phase.
     #[inline]
     pub fn calibrate(&mut self, latency_ns: u64) {
         self.calibration.record(latency_ns);
     }
 
-    /// A request that was to be stamped has ended. One that came to nothing is infinitely late on the wire,
-    /// too, where there `are` stamps; one that was answered with an error has no latency.
+    /// Record the end of a request that was to be stamped. If stamping works (`are`), a timeout is censored
+    /// in wire latency too. An error reply has no wire latency.
     pub fn ended_stamped(&mut self, row: Row, wire: Wire, are: bool) {
         if self.measured(row.due_ns) {
             let kept = &mut self.kinds[usize::from(row.kind.0)].stamped;
@@ -283,7 +285,7 @@ impl Recorder {
         self.ended(row);
     }
 
-    /// A request has ended, as `row.status` says. Only those due in the measurement phase count.
+    /// Record the end of a request with `row.status`. Only requests scheduled in the measurement phase count.
     #[inline]
     pub fn ended(&mut self, row: Row) {
         if !self.measured(row.due_ns) {

@@ -2,67 +2,67 @@ use serde::Serialize;
 
 use crate::workload::Kind;
 
-/// One request with all its stamps.
+/// One request with all its times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// Due time, in nanoseconds of `CLOCK_MONOTONIC`.
+    /// Scheduled time, in nanoseconds of `CLOCK_MONOTONIC`.
     pub due_ns: u64,
-    /// Sent; 0 where it never was.
+    /// Send time; 0 if it was not sent.
     pub sent_ns: u64,
-    /// When its last byte left, by the kernel, on our clock; 0 where it was not stamped.
+    /// Software transmit stamp of its last byte, on our clock; 0 without a stamp.
     pub wire_out_ns: u64,
-    /// When the last byte of its answer came in, by the kernel, on our clock; 0 where it was not stamped.
+    /// Software receive stamp of its reply's last byte, on our clock; 0 without a stamp.
     pub wire_in_ns: u64,
-    /// From its last byte out to the last byte of its answer in, by the network card, whose clock is not
-    /// ours; 0 where it was not stamped.
+    /// Time between the NIC's stamps of its last byte and of its reply's last byte, in nanoseconds; 0 without
+    /// stamps. The NIC's clock is not ours.
     pub card_wire_ns: u64,
-    /// Done; 0 where it never was.
+    /// Completion time; 0 without a reply.
     pub done_ns: u64,
-    /// Where a packet capture finds it.
+    /// Its position in a packet capture.
     pub place: Place,
-    /// What it did.
+    /// Kind of the request.
     pub kind: Kind,
-    /// How it ended.
+    /// Outcome of the request.
     pub status: Status,
-    /// The connection that carried it, counted within its worker.
+    /// Number of its connection within the worker.
     pub connection: u32,
-    /// Which of several servers it went to, or was to go to.
+    /// Number of its server, if there are several.
     pub endpoint: u16,
-    /// The worker, counted within its instance.
+    /// Number of the worker within the client.
     pub thread: u16,
 }
 
-/// A request's place on its connection, as a packet capture sees it.
+/// A request's position in a packet capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Place {
-    /// The client's port; 0 where the transport has none.
+    /// The client's port; 0 if the transport has none.
     pub port: u16,
-    /// Bytes sent on the connection up to the end of the request.
+    /// Stream offset of the request's end.
     pub request_end: u64,
-    /// Bytes received on it up to the end of the reply; 0 where none came.
+    /// Stream offset of the reply's end; 0 without a reply.
     pub reply_end: u64,
 }
 
-/// How a request ended.
+/// The outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
     /// Served.
     Hit,
-    /// Answered: there is no such item.
+    /// Answered: the item does not exist.
     Miss,
     /// Answered with an error.
     Error,
-    /// Its connection was lost before the answer came.
+    /// The connection was lost before the answer.
     Lost,
     /// No answer within the timeout.
     Timeout,
-    /// It could not be sent.
+    /// Not sent.
     Unsent,
 }
 
 impl Status {
-    /// The name in files.
+    /// Return the name in files.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Hit => "hit",

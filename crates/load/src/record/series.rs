@@ -1,16 +1,16 @@
-//! Latency over time, in windows, readable by another thread while it grows.
+//! Latency over time in windows, readable by another thread while it grows.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What was done in one window.
+/// The replies of one window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Window {
-    /// When it ended, in nanoseconds since the start of the load.
+    /// End of the window, in nanoseconds since the start of the load.
     pub at_ns: u64,
-    /// Replies in it.
+    /// Number of replies.
     pub count: u64,
     /// Median latency, within 3 %.
     pub p50_ns: u64,
@@ -18,7 +18,7 @@ pub struct Window {
     pub p99_ns: u64,
 }
 
-/// The windows of one worker. The worker appends, anyone reads; nobody waits.
+/// The windows of one worker. The worker appends and any thread reads, without waiting.
 #[derive(Debug)]
 pub struct Series {
     length: AtomicUsize,
@@ -26,12 +26,12 @@ pub struct Series {
 }
 
 impl Series {
-    /// Room for `capacity` windows; more are dropped.
+    /// Create a series for `capacity` windows; later windows are dropped.
     pub fn new(capacity: usize) -> Self {
         Self { length: AtomicUsize::new(0), cells: (0..capacity).map(|_| Default::default()).collect() }
     }
 
-    /// Appends a window. For the owning worker only.
+    /// Append a window. Only the owning worker may call this.
     pub fn push(&self, window: Window) {
         let at = self.length.load(Ordering::Relaxed);
         if let Some(cell) = self.cells.get(at) {
@@ -39,12 +39,12 @@ impl Series {
             {
                 place.store(value, Ordering::Relaxed);
             }
-            // Whoever sees the new length sees the cell.
+            // Release ordering: a thread that sees the new length also sees the cell.
             self.length.store(at + 1, Ordering::Release);
         }
     }
 
-    /// All windows so far.
+    /// Return all windows so far.
     pub fn snapshot(&self) -> Vec<Window> {
         let read = |cell: &[AtomicU64; 4]| {
             let [at_ns, count, p50_ns, p99_ns] = [0, 1, 2, 3].map(|i: usize| cell[i].load(Ordering::Relaxed));
@@ -54,12 +54,12 @@ impl Series {
     }
 }
 
-/// Sub-buckets of a power of two in a window: coarse, so that clearing and reading 8 KiB takes well
-/// under a microsecond and does not delay a send.
+/// Sub-buckets per power of two. They are coarse, so that clearing and reading 8 KiB takes well under a
+/// microsecond and does not delay a send.
 const PER_OCTAVE: u32 = 16;
 const OCTAVES: u32 = 60;
 
-/// Collects one window at a time.
+/// Collects the latencies of one window at a time.
 pub struct WindowRecorder {
     counts: Vec<u32>,
     total: u64,
@@ -72,7 +72,7 @@ impl Default for WindowRecorder {
 }
 
 impl WindowRecorder {
-    /// Counts one latency.
+    /// Count one latency.
     #[inline]
     pub fn record(&mut self, nanos: u64) {
         let bin = Self::bin(nanos);
@@ -80,7 +80,7 @@ impl WindowRecorder {
         self.total += 1;
     }
 
-    /// Ends the window at `at_ns` and starts a new one.
+    /// End the window at `at_ns` and start a new one.
     pub fn close(&mut self, at_ns: u64) -> Window {
         let window =
             Window { at_ns, count: self.total, p50_ns: self.quantile(0.5), p99_ns: self.quantile(0.99) };

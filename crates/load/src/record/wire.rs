@@ -1,48 +1,48 @@
-//! What is kept of the requests that the kernel stamped.
+//! Records of the stamped requests.
 
 use hindmost_histogram::Histogram;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What the stamps of one answered request tell.
+/// The result of one answered request's stamps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wire {
-    /// So long it was on its way.
+    /// Both stamps are known.
     Known {
-        /// wire-in - wire-out.
+        /// Wire latency: receive stamp - transmit stamp.
         ns: u64,
-        /// The receive stamp is also that of bytes behind the reply.
+        /// Whether the receive stamp also belongs to bytes after the reply.
         shared: bool,
     },
-    /// No transmit stamp came.
+    /// The transmit stamp is missing.
     WithoutOut,
-    /// It was sent again on another connection, so there is no one way.
+    /// The request was sent on two connections, so its wire latency is undefined.
     Twice,
-    /// No receive stamp came.
+    /// The receive stamp is missing.
     WithoutIn,
-    /// The stamps cannot be those of one request: a clock was set between them.
+    /// The stamps cannot belong to one request: a clock was set between them.
     Implausible,
 }
 
-/// What became of the stamps that were asked for.
+/// Counts of requested stamps by outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct StampCounts {
-    /// Answered requests that were to be stamped, but those that were sent again.
+    /// Answered requests that were to be stamped, without resent ones.
     pub asked: u64,
-    /// Of these, those whose wire latency is known.
+    /// Requests among `asked` with a known wire latency.
     pub came: u64,
-    /// Of those that came, replies whose stamp is also that of bytes behind them.
+    /// Requests among `came` whose receive stamp also belongs to later bytes.
     pub shared: u64,
-    /// Without a transmit stamp.
+    /// Requests without a transmit stamp.
     pub without_out: u64,
-    /// With a transmit stamp and without a receive stamp.
+    /// Requests with a transmit stamp but no receive stamp.
     pub without_in: u64,
-    /// With stamps that a clock made impossible.
+    /// Requests with stamps made impossible by a clock step.
     pub implausible: u64,
 }
 
 impl StampCounts {
-    /// Counts one answered request.
+    /// Count one answered request.
     pub fn count(&mut self, wire: Wire) {
         if wire == Wire::Twice {
             return;
@@ -60,7 +60,7 @@ impl StampCounts {
         }
     }
 
-    /// Adds what another worker counted.
+    /// Add the counts of another worker.
     pub fn add(&mut self, other: &Self) {
         self.asked += other.asked;
         self.came += other.came;
@@ -74,14 +74,14 @@ impl StampCounts {
 /// Wire latency of one kind of request.
 #[derive(Clone, Debug, Default)]
 pub struct WireRecord {
-    /// wire-in - wire-out.
+    /// Wire latency: receive stamp - transmit stamp.
     pub wire: Histogram,
-    /// Of the same requests: service latency - wire latency.
+    /// Service latency - wire latency of the same requests.
     pub overhead: Histogram,
 }
 
 impl WireRecord {
-    /// Adds what another worker kept.
+    /// Add the records of another worker.
     pub fn merge(&mut self, other: &Self) {
         self.wire.merge(&other.wire);
         self.overhead.merge(&other.overhead);

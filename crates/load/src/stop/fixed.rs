@@ -3,7 +3,7 @@ use hindmost_clock::Nanos;
 use super::{Ended, Stop};
 use crate::record::Window;
 
-/// Just so long.
+/// Ends the warm-up after a fixed time.
 #[derive(Clone, Copy, Debug)]
 pub struct FixedTime(pub Nanos);
 

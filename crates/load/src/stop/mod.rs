@@ -1,4 +1,4 @@
-//! *Until when*: what ends the warm-up. A new rule is one file here and one arm in [`warmup`].
+//! *When to stop*: rules that end the warm-up. A new rule is one file here and one arm in [`warmup`].
 
 mod fixed;
 mod mser;
@@ -15,9 +15,9 @@ pub use steady::Steady;
 
 use crate::record::Window;
 
-/// Decides, from what was seen so far, whether a phase is over.
+/// A rule that decides whether a phase is over.
 pub trait Stop: Send {
-    /// `None` to go on. `windows` are those of the busiest worker, oldest first.
+    /// Return `None` to continue. `windows` are the windows of one worker, oldest first.
     fn look(&mut self, elapsed: Nanos, windows: &[Window]) -> Option<Ended>;
 }
 
@@ -25,15 +25,15 @@ pub trait Stop: Send {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ended {
-    /// The time that was asked for has passed.
+    /// The requested time has passed.
     Elapsed,
-    /// The steadiness test was satisfied.
+    /// The steadiness test succeeded.
     Steady,
-    /// The longest time allowed has passed, and the test was still not satisfied.
+    /// The longest allowed time has passed without success of the test.
     NeverSteady,
 }
 
-/// The rule of the plan.
+/// Create the rule of the plan.
 pub fn warmup(plan: &Warmup) -> Box<dyn Stop> {
     match *plan {
         Warmup::Fixed { seconds } => Box::new(FixedTime(Nanos::from_secs_f64(seconds))),

@@ -1,25 +1,25 @@
-/// Batches shorter than this are too few for the truncation rule to mean anything.
+/// With fewer batches, the truncation rule is meaningless.
 const LEAST_BATCHES: usize = 4;
 
-/// MSER-5 (White 1997; White, Cobb, Spratt 2000): the number of leading observations to cut off so
-/// that the mean of the rest has the smallest standard error, in batches of five.
+/// Apply MSER-5 (White 1997; White, Cobb, Spratt 2000): return the number of leading observations to cut off
+/// so that the mean of the rest has the smallest standard error, in batches of five.
 ///
-/// Returns `None` while there are too few observations, or while the best cut lies in the second
-/// half: the rule's own sign that the series has not settled yet.
+/// Returns `None` if there are too few observations, or if the best cut lies in the second half. The latter
+/// is the rule's own sign that the series has not settled yet.
 pub fn mser5(series: &[f64]) -> Option<usize> {
     let batches: Vec<f64> = series.chunks_exact(5).map(|five| five.iter().sum::<f64>() / 5.0).collect();
     let n = batches.len();
     if n < LEAST_BATCHES {
         return None;
     }
-    // From the back, so that each cut's sums follow from the last one's.
+    // From the back, so that the sums of each cut follow from the previous cut.
     let (mut sum, mut squares) = (0.0, 0.0);
     let (mut best, mut least) = (n, f64::INFINITY);
     for (cut, &x) in batches.iter().enumerate().rev() {
         sum += x;
         squares += x * x;
         let left = (n - cut) as f64;
-        // The last two batches alone always look steady.
+        // Two remaining batches would always look steady.
         if n - cut < 3 {
             continue;
         }

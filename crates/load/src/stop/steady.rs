@@ -3,10 +3,9 @@ use hindmost_clock::Nanos;
 use super::{mser5, Ended, Stop};
 use crate::record::Window;
 
-/// Ends the warm-up when the windowed median and 99th percentile are both steady by MSER-5
-/// (attribution notes, section 4), looked at on a logarithmic scale because latencies are skewed,
-/// and when the mean of the last quarter is near that of the quarter before it: MSER alone calls a
-/// slow, even drift steady.
+/// Ends the warm-up when the windowed median and 99th percentile are both steady by MSER-5 (attribution
+/// notes, section 4) on a logarithmic scale, because latencies are skewed. The mean of the last quarter must
+/// also be near the mean of the quarter before it: MSER alone accepts a slow, even drift.
 #[derive(Clone, Copy, Debug)]
 pub struct Steady {
     least: Nanos,
@@ -14,12 +13,12 @@ pub struct Steady {
     seen: usize,
 }
 
-/// Relative difference of the last two quarters' medians that still counts as steady: the relative
-/// resolution of the windows (3 %) and their sampling noise together stay below it.
+/// Largest relative difference of the last two quarters' medians that counts as steady. The resolution of the
+/// windows (3 %) and their sampling noise together stay below it.
 const DRIFT: f64 = 0.10;
 
 impl Steady {
-    /// Not before `least`, not after `most`.
+    /// Create a rule that ends the warm-up between `least` and `most`.
     pub fn new(least: Nanos, most: Nanos) -> Self {
         Self { least, most, seen: 0 }
     }
@@ -34,7 +33,7 @@ impl Steady {
     }
 }
 
-/// Absolute difference of the means of the last two quarters of a logarithmic series.
+/// Return the absolute difference of the means of the last two quarters of a logarithmic series.
 fn drift(logs: &[f64]) -> f64 {
     let quarter = (logs.len() / 4).max(1);
     let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
@@ -50,7 +49,7 @@ impl Stop for Steady {
         if elapsed >= self.most {
             return Some(if Self::is_steady(windows) { Ended::Steady } else { Ended::NeverSteady });
         }
-        // One look a batch of five windows: more looks at the same data only add false alarms.
+        // One test per batch of five windows: more tests of the same data only add false alarms.
         if elapsed < self.least || windows.len() < self.seen + 5 {
             return None;
         }

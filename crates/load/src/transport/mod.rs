@@ -1,8 +1,8 @@
-//! *Bytes*: a worker's connections. [`Tcp`] and [`Uring`] are the real ones; tests drive the engine through a
-//! scripted fake with the same trait.
+//! *Bytes*: a worker's connections. [`Tcp`], [`Uring`], [`Udp`] and [`Tls`] are used in real runs; tests
+//! drive the engine with a scripted fake.
 //!
-//! A transport moves bytes and nothing else. One whose way the kernel stamps implements [`Stamped`] in full; any
-//! other has `impl Stamped for Mine {}`, which says that there are no stamps.
+//! A transport only moves bytes. One with kernel time stamps implements [`Stamped`] in full. Any other has
+//! `impl Stamped for Mine {}`, which reports no stamps.
 
 mod peers;
 mod poller;
@@ -35,70 +35,69 @@ pub struct Ready {
     pub readable: bool,
     /// Bytes can be written again, or a connection attempt has ended.
     pub writable: bool,
-    /// A transmit stamp may have come, see [`Stamped::sent`].
+    /// A transmit stamp may be available; see [`Stamped::sent`].
     pub stamped: bool,
 }
 
-/// How a connection was secured.
+/// Kind of a TLS handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Handshake {
-    /// From the beginning: certificates and keys.
+    /// A handshake with certificates and key exchange.
     Full,
-    /// By taking up an earlier session.
+    /// A handshake that resumes an earlier session.
     Resumed,
 }
 
-/// The connections of one worker, by slot. Nothing here blocks but [`Transport::wait`].
+/// The connections of one worker, by slot. Only [`Transport::wait`] blocks.
 pub trait Transport {
     /// Whether writes are only queued, so that one [`Transport::submit`] hands over many.
     fn queues(&self) -> bool {
         false
     }
 
-    /// Starts to connect `slot`, dropping the connection it had; it becomes writable when connected.
+    /// Start to connect `slot`, and drop its old connection. The slot becomes writable when connected.
     fn connect(&mut self, slot: u32) -> io::Result<()>;
 
-    /// After `slot` became ready: whether the attempt succeeded. `WouldBlock` where the peer has taken the connection,
-    /// and securing it goes on: to be asked again whenever `slot` is ready.
+    /// After `slot` became ready: return whether the attempt succeeded. `WouldBlock` means that TCP is
+    /// connected and the TLS handshake continues; call again whenever `slot` is ready.
     fn connected(&mut self, slot: u32) -> io::Result<()>;
 
-    /// How the connection of `slot` was secured, if it was.
+    /// Return the kind of TLS handshake of `slot`, or `None` without TLS.
     fn secured(&self, _slot: u32) -> Option<Handshake> {
         None
     }
 
-    /// The port that `slot` is connected from; 0 where it has none.
+    /// Return the local port of `slot`; 0 if it has none.
     fn local_port(&self, slot: u32) -> u16;
 
-    /// Writes what the connection takes; `WouldBlock` when it takes nothing.
+    /// Write as many bytes as the connection accepts. `WouldBlock` if it accepts none.
     fn write(&mut self, slot: u32, bytes: &[u8]) -> io::Result<usize>;
 
-    /// Hands over what [`Transport::write`] has only queued.
+    /// Hand over the writes that [`Transport::write`] has queued.
     fn submit(&mut self) -> io::Result<()> {
         Ok(())
     }
 
-    /// Reads what is there; `WouldBlock` when nothing is, `Ok(0)` at the end of the stream.
+    /// Read available bytes. `WouldBlock` if there are none, `Ok(0)` at the end of the stream.
     fn read(&mut self, slot: u32, into: &mut [u8]) -> io::Result<usize>;
 
-    /// Datagrams that were too long to be taken, on all slots so far.
+    /// Return the number of dropped datagrams that were too long, on all slots so far.
     fn oversized(&self) -> u64 {
         0
     }
 
-    /// Asks for an event when `slot` can be written again, or takes that back.
+    /// Start or stop watching for `slot` to become writable.
     fn watch_writes(&mut self, slot: u32, on: bool) -> io::Result<()>;
 
-    /// The open socket of `slot`, where the transport has such; only to ask the kernel about it.
+    /// Return the open socket of `slot`, if the transport has one; only for queries to the kernel.
     fn descriptor(&self, _slot: u32) -> Option<RawFd> {
         None
     }
 
-    /// Closes `slot`.
+    /// Close `slot`.
     fn close(&mut self, slot: u32);
 
-    /// Fills `ready` with the slots that are ready; returns at once when `timeout` is zero, else at
-    /// the latest when it has passed. Where nothing is `expected`, because no reply and no connection
-    /// is awaited, it may look less often.
+    /// Fill `ready` with the slots that are ready. Return at once if `timeout` is zero, otherwise after at
+    /// most `timeout`. If no reply and no connection is `expected`, the transport may poll less often.
     fn wait(&mut self, timeout: Nanos, expected: bool, ready: &mut Vec<Ready>) -> io::Result<()>;
 }

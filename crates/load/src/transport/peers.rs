@@ -1,4 +1,4 @@
-//! Where connections lead to, and where they come from.
+//! Addresses of servers, and local source addresses.
 
 use std::fmt::{self, Display, Formatter};
 use std::io::{self, ErrorKind};
@@ -7,20 +7,20 @@ use std::path::PathBuf;
 
 use hindmost_sys::socket::{start_connecting, start_connecting_unix};
 
-/// A place where a server listens.
+/// The address of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Peer {
-    /// By address and port.
+    /// An IP address and port.
     Tcp(SocketAddr),
-    /// By the path of a Unix socket.
+    /// The path of a Unix socket.
     Unix(PathBuf),
 }
 
 impl Peer {
-    /// What a plan's `HOST:PORT` or `unix:/PATH` means.
+    /// Resolve a plan's `HOST:PORT` or `unix:/PATH`.
     ///
     /// # Errors
-    /// The name means no address.
+    /// The name has no address.
     pub fn resolve(address: &str) -> io::Result<Self> {
         if let Some(path) = address.strip_prefix("unix:") {
             return Ok(Self::Unix(path.into()));
@@ -28,7 +28,7 @@ impl Peer {
         address.to_socket_addrs()?.next().map(Self::Tcp).ok_or_else(|| ErrorKind::NotFound.into())
     }
 
-    /// Its address; a Unix socket has none.
+    /// Return the IP address and port, or `None` for a Unix socket.
     pub const fn address(&self) -> Option<SocketAddr> {
         match self {
             Self::Tcp(address) => Some(*address),
@@ -46,21 +46,22 @@ impl Display for Peer {
     }
 }
 
-/// Where the connections of one worker lead to: slot n to server n modulo their number.
+/// The peers of one worker's connections: slot n leads to server n modulo their number.
 #[derive(Clone, Debug)]
 pub struct Peers {
     all: Vec<Peer>,
-    /// Own addresses, which connections take in turn; empty: the kernel chooses.
+    /// Source addresses, used round-robin by connections. If empty, the kernel chooses.
     sources: Vec<IpAddr>,
-    /// Small segments wait for the acknowledgement of those before them.
+    /// Whether Nagle's algorithm delays small segments until earlier ones are acknowledged.
     nagle: bool,
 }
 
 impl Peers {
-    /// Connections to `all`, at least one, from `sources`; worker `first` of several begins with another source than its neighbours.
+    /// Create the peers `all`, at least one, with the addresses `sources`. Worker `first` starts with a
+    /// different source than its neighbours.
     ///
     /// # Errors
-    /// A source of another family than the peer's, from which it cannot be reached.
+    /// A source and a peer have different address families.
     pub fn new(all: Vec<Peer>, mut sources: Vec<IpAddr>, first: usize) -> io::Result<Self> {
         for to in &all {
             if let Some(from) = sources.iter().find(|from| !alike(to, from)) {
@@ -75,20 +76,20 @@ impl Peers {
         Ok(Self { all, sources, nagle: false })
     }
 
-    /// The same with Nagle's algorithm on or off; it is off unless asked for.
+    /// Turn Nagle's algorithm on or off. It is off by default.
     #[must_use]
     pub fn with_nagle(mut self, on: bool) -> Self {
         self.nagle = on;
         self
     }
 
-    /// Where `slot` leads to.
+    /// Return the peer of `slot`.
     pub fn of(&self, slot: u32) -> &Peer {
         &self.all[slot as usize % self.all.len()]
     }
 
-    /// A connect(2) for `slot` that does not wait for its peer. A Unix socket's descriptor is moved like TCP's: reading,
-    /// writing and closing are the same calls.
+    /// Start a non-blocking connect(2) for `slot`. A Unix socket's descriptor is wrapped like a TCP one:
+    /// reading, writing and closing are the same calls.
     pub fn start_connecting(&self, slot: u32) -> io::Result<TcpStream> {
         match self.of(slot) {
             Peer::Unix(path) => start_connecting_unix(path),
@@ -124,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_unix_socket_is_told_by_its_path() {
+    fn a_unix_socket_is_shown_by_its_path() {
         let peer = Peer::resolve("unix:/run/a.sock").unwrap();
         assert_eq!((peer.to_string().as_str(), peer.address()), ("unix:/run/a.sock", None));
     }

@@ -17,7 +17,7 @@ use crate::workload::{Kind, List, Request};
 
 pub use elements::Elements;
 
-/// The codec.
+/// The codec for Redis.
 pub struct Redis {
     greeting: Greeting,
     requests: Requests,
@@ -30,24 +30,24 @@ enum Requests {
     Commands {
         list: List,
         written: Vec<Written>,
-        /// By kind.
+        /// Number of replies to a request, by kind.
         replies: Vec<u32>,
     },
 }
 
-/// The most bytes that a request of `workload` has.
+/// Return an upper bound on the bytes of a request of `commands`.
 pub fn largest_command(commands: &hindmost_plan::Commands) -> usize {
     commands.commands.iter().map(|one| Written::new(one, commands.data.as_ref()).largest()).max().unwrap_or(0)
 }
 
 impl Protocol for Redis {
     const PROTOCOL: hindmost_wire::Protocol = hindmost_wire::Protocol::Redis;
-    /// Bulk headers are short; error lines are not, and may quote arguments.
+    /// Bulk headers are short. Error lines may be long and quote arguments.
     const MAX_HEAD: usize = 4096;
-    /// Pushes of RESP3 may come at any time.
+    /// RESP3 pushes may arrive at any time.
     const ANSWERS: bool = true;
 
-    /// Replies that the opening still waits for.
+    /// Number of replies missing from the opening.
     type Session = u8;
 
     fn new(plan: &Plan) -> Self {
@@ -56,7 +56,7 @@ impl Protocol for Redis {
                 let listed = commands.listed();
                 let written: Vec<Written> =
                     commands.commands.iter().map(|one| Written::new(one, commands.data.as_ref())).collect();
-                // Requests of one name have as many replies, which the plan has checked.
+                // The plan has checked that requests of the same name have equally many replies.
                 let replies = |name: &String| {
                     let same = listed.iter().zip(&written).find(|(one, _)| one.kind == *name);
                     same.map_or(1, |(_, written)| written.replies)

@@ -1,4 +1,4 @@
-//! How a connection to Redis begins: HELLO, AUTH, SELECT (redis.io, "Commands").
+//! The opening of a Redis connection: HELLO, AUTH, SELECT (redis.io, "Commands").
 
 use hindmost_plan::Login;
 
@@ -6,18 +6,19 @@ use super::elements::Elements;
 use super::written::command;
 use crate::protocol::{quote, Opening, Refusal};
 
-/// What is said first on each connection, and how many replies it has.
+/// The first commands on each connection, and the number of their replies.
 pub struct Greeting {
     bytes: Vec<u8>,
     replies: u8,
 }
 
 impl Greeting {
-    /// Of a client that logs in so.
+    /// Build the greeting for a login.
     pub fn new(login: Option<&Login>) -> Self {
         let mut greeting = Self { bytes: Vec::new(), replies: 0 };
         let Some(login) = login else { return greeting };
-        // A password without a user is that of the user `default`, whom servers before 6.0 do not know by name.
+        // A password without a user belongs to the user `default`, whom servers before 6.0 do not know by
+        // name.
         let who: Vec<&str> = login.user.iter().chain(&login.password).map(|word| &**word).collect();
         if let Some(version) = login.protocol.filter(|&version| version != 2) {
             let version = version.to_string();
@@ -40,17 +41,18 @@ impl Greeting {
         self.replies += 1;
     }
 
-    /// Begins a connection; whether there was nothing to say.
+    /// Start a connection. Return whether the greeting is empty.
     pub fn begin(&self, left: &mut u8, out: &mut Vec<u8>) -> bool {
         *left = self.replies;
         out.extend_from_slice(&self.bytes);
         self.replies == 0
     }
 
-    /// One reply at the start of `bytes`, of `left`.
+    /// Parse one reply at the start of `bytes`; `left` replies are missing.
     pub fn step(left: &mut u8, bytes: &[u8]) -> Result<Opening, Refusal> {
         let passed = Elements::of(1).pass(bytes, &mut Vec::new());
-        let foreign = |_| Refusal::Protocol(quote("it does not speak redis's protocol: it answered", bytes));
+        let foreign =
+            |_| Refusal::Protocol(quote("it does not speak the Redis protocol: it answered", bytes));
         let passed = passed.map_err(foreign)?;
         if !passed.whole {
             return Ok(Opening::More);
@@ -82,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn passwords_users_versions_and_databases_are_said_in_this_order() {
+    fn versions_passwords_users_and_databases_are_sent_in_order() {
         for (login, expected) in [
             (login(None, None, None, None), ""),
             (login(None, Some("pw"), None, None), "*2 $4 AUTH $2 pw "),
@@ -96,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_over_with_the_last_reply_and_refused_by_the_first_error() {
+    fn the_last_reply_completes_the_opening_and_the_first_error_refuses_it() {
         let greeting = Greeting::new(Some(&login(None, Some("pw"), Some("3"), Some(3))));
         let (mut left, mut out) = (9, Vec::new());
         assert!(!greeting.begin(&mut left, &mut out));

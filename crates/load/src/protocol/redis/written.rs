@@ -1,4 +1,4 @@
-//! How commands are written: arrays of bulk strings, compiled once.
+//! Commands as arrays of bulk strings, compiled once.
 
 use std::io::Write;
 
@@ -6,22 +6,22 @@ use hindmost_plan::{Command, Data, Escape};
 
 use crate::workload::{Template, Values};
 
-/// One request of a list: a command, or several in a row.
+/// A compiled request of the list: one command, or several consecutive ones.
 pub struct Written {
     parts: Vec<Part>,
-    /// Replies that it has.
+    /// Number of its replies.
     pub replies: u32,
 }
 
 enum Part {
-    /// The same in every request.
+    /// Constant bytes.
     Same(Vec<u8>),
-    /// A word that differs, with its length before it.
+    /// A variable word, written with its length.
     Word(Template),
 }
 
 impl Written {
-    /// As the plan has it.
+    /// Compile a request of the plan.
     pub fn new(command: &Command, data: Option<&Data>) -> Self {
         let commands = command.command.commands();
         let (mut parts, mut same, mut before) = (Vec::new(), Vec::new(), Template::default());
@@ -43,7 +43,7 @@ impl Written {
         Self { parts, replies: commands.len() as u32 }
     }
 
-    /// Appends the request of `values`.
+    /// Append the request with `values`.
     #[inline]
     pub fn write(&self, values: Values, out: &mut Vec<u8>) {
         for part in &self.parts {
@@ -59,7 +59,7 @@ impl Written {
         }
     }
 
-    /// The most bytes that it can come to.
+    /// Return an upper bound on a request's bytes.
     pub fn largest(&self) -> usize {
         let of = |part: &Part| match part {
             Part::Same(bytes) => bytes.len(),
@@ -79,7 +79,7 @@ fn bulk(word: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// Appends a command of these words.
+/// Append a command of constant words.
 pub fn command(words: &[&str], out: &mut Vec<u8>) {
     begin(words.len(), out);
     for word in words {

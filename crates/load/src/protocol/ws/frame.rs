@@ -1,16 +1,16 @@
-//! Frames (RFC 6455, 5.2), as clients write and read them.
+//! Frames (RFC 6455, 5.2) as a client writes and reads them.
 
-/// A frame's header with its mask, at most.
+/// Largest size of a frame's header with its mask.
 pub const LARGEST_HEADER: usize = 14;
-/// What a control frame carries, at most (RFC 6455, 5.5).
+/// Largest payload of a control frame (RFC 6455, 5.5).
 pub const LARGEST_CONTROL: usize = 125;
 pub const FIN: u8 = 0x80;
 pub const MASKED: u8 = 0x80;
-/// The length stands behind, in two bytes, or in eight.
+/// The length follows in two bytes, or in eight.
 const IN_TWO: u8 = 0x7e;
 const IN_EIGHT: u8 = 0x7f;
 
-/// What a frame is.
+/// Frame types.
 pub mod opcode {
     pub const CONTINUATION: u8 = 0;
     pub const TEXT: u8 = 1;
@@ -19,18 +19,19 @@ pub mod opcode {
     pub const PONG: u8 = 10;
 }
 
-/// A frame's header, as far as replies have it.
+/// The fields of a frame's header that replies use.
 pub struct Frame {
     pub fin: bool,
     pub opcode: u8,
-    /// Bytes of it.
+    /// Size of the header in bytes.
     pub header: usize,
-    /// Bytes behind it.
+    /// Size of the payload in bytes.
     pub length: u64,
 }
 
 impl Frame {
-    /// `None`: not yet all there. Servers mask nothing, and nobody has agreed on reserved bits (RFC 6455, 5.1, 5.2).
+    /// Parse a header; `None` if it is incomplete. A server must not mask frames or use reserved bits without
+    /// an extension (RFC 6455, 5.1, 5.2).
     pub fn read(bytes: &[u8]) -> Option<Result<Self, ()>> {
         let &[first, second, ..] = bytes else { return None };
         let (header, length) = match second {
@@ -51,7 +52,7 @@ impl Frame {
     }
 }
 
-/// Appends the header of a whole message, or of a control frame.
+/// Append the header of an unfragmented message or a control frame.
 pub fn write_header(opcode: u8, length: usize, mask: [u8; 4], out: &mut Vec<u8>) {
     out.push(FIN | opcode);
     match length {
@@ -68,7 +69,7 @@ pub fn write_header(opcode: u8, length: usize, mask: [u8; 4], out: &mut Vec<u8>)
     out.extend_from_slice(&mask);
 }
 
-/// Masks what a frame carries, or takes the mask off.
+/// Mask or unmask a payload.
 #[inline]
 pub fn apply(mask: [u8; 4], bytes: &mut [u8]) {
     let four = u64::from(u32::from_ne_bytes(mask));

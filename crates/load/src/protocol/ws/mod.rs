@@ -1,7 +1,8 @@
 //! WebSocket over HTTP/1.1 (RFC 6455): each message is answered by one message, in order.
 //!
-//! Messages of the server may come in fragments, with pings among them, which are answered. No extensions are asked
-//! for. A server that closes says why: the oldest request that waits becomes an error in its words.
+//! The server's messages may be fragmented and interleaved with pings, which the client answers. The client
+//! requests no extensions. A closing server states its reason: the oldest pending request becomes an error
+//! with that text.
 
 mod frame;
 mod opening;
@@ -20,19 +21,19 @@ use super::starts::Starts;
 use super::{Garbage, Opening, Outcome, Parsed, Protocol, Refusal, Rest};
 use crate::workload::{Kind, List, Request, Template};
 
-/// So much is kept of the start of an error, to be told.
+/// Most bytes kept of the start of an error, for reports.
 const WORDS: usize = 256;
 
-/// The codec.
+/// The codec for WebSocket.
 pub struct Ws {
     list: List,
     sends: Vec<Send>,
-    /// By kind.
+    /// Outcome prefixes by kind.
     replies: Vec<Starts>,
-    /// The opening of each path, up to its key.
+    /// The opening request of each path, up to its key.
     openings: Vec<Vec<u8>>,
     seed: u64,
-    /// Connections so far.
+    /// Number of sessions created so far.
     made: AtomicU32,
 }
 
@@ -41,26 +42,26 @@ struct Send {
     text: Template,
 }
 
-/// What is known of one connection.
+/// The state of one connection.
 #[derive(Default)]
 pub struct Session {
-    /// Which of all it is.
+    /// Number of this session.
     number: u32,
-    /// How often it was opened.
+    /// How often the connection was opened.
     openings: u32,
-    /// What the server is to answer to the key.
+    /// The expected answer to the key.
     accept: Accept,
-    /// Requests without reply.
+    /// Number of requests without a reply.
     waiting: u32,
-    /// A message of which the last frame has not come yet.
+    /// Outcome of a message whose last frame is missing.
     begun: Option<Outcome>,
-    /// The pong or the farewell that is to be sent.
+    /// A pong or close frame to be sent.
     says: Vec<u8>,
-    /// The server has said goodbye.
+    /// Whether the server has sent a close frame.
     closed: bool,
 }
 
-/// The most bytes that a request of `messages` has.
+/// Return an upper bound on the bytes of a request of `messages`.
 pub fn largest_message(messages: &Messages) -> usize {
     messages.requests.iter().map(|one| text(one, messages).largest()).max().unwrap_or(0) + LARGEST_HEADER
 }
@@ -85,7 +86,7 @@ impl Ws {
             return garbage();
         }
         if session.waiting == 0 {
-            // Servers may speak first: a greeting, a push.
+            // The server may send unrequested messages: a greeting or a push.
             session.begun = (!frame.fin).then_some(Outcome::Hit);
             return Ok(Parsed::Aside {
                 head: frame.header,
@@ -120,7 +121,7 @@ impl Ws {
 
 impl Protocol for Ws {
     const PROTOCOL: hindmost_wire::Protocol = hindmost_wire::Protocol::Ws;
-    /// What servers answer to an opening.
+    /// Room for the server's answer to the opening.
     const MAX_HEAD: usize = 8 * 1024;
     const ANSWERS: bool = true;
 
@@ -185,7 +186,7 @@ impl Protocol for Ws {
         session.waiting += 1;
     }
 
-    /// A close frame; the server answers it and closes first (RFC 6455, 7.1.1).
+    /// Append a close frame. The server answers it and closes first (RFC 6455, 7.1.1).
     fn farewell(&self, _: &mut Session, out: &mut Vec<u8>) -> bool {
         write_header(opcode::CLOSE, 2, [0; 4], out);
         out.extend_from_slice(&1000_u16.to_be_bytes());
@@ -212,7 +213,8 @@ impl Protocol for Ws {
         let Some(carried) = bytes.get(frame.header..head) else { return Ok(Parsed::More) };
         if frame.opcode != opcode::PONG {
             let closes = frame.opcode == opcode::CLOSE;
-            // A newer one stands for those before it (RFC 6455, 5.5.3); a farewell is answered by its code.
+            // The pong for the latest ping replaces earlier ones (RFC 6455, 5.5.3). A close frame is answered
+            // with its code.
             session.says.clear();
             let (of, echo) = if closes {
                 (opcode::CLOSE, &carried[..carried.len().min(2)])
@@ -243,7 +245,7 @@ impl Protocol for Ws {
     }
 }
 
-/// What a server says that closes (RFC 6455, 7.4.1): the meaning of its code, and its reason.
+/// Describe a server's close frame (RFC 6455, 7.4.1): the meaning of its code, and its reason.
 fn farewell(carried: &[u8]) -> String {
     let reason = String::from_utf8_lossy(carried.get(2..).unwrap_or_default());
     let meaning = meaning(carried);
@@ -255,7 +257,7 @@ fn farewell(carried: &[u8]) -> String {
 
 fn meaning(carried: &[u8]) -> &'static str {
     match carried.first_chunk().map(|&code| u16::from_be_bytes(code)) {
-        None => "the server closed, without a code",
+        None => "the server closed without a code",
         Some(1000) => "the server closed: 1000 normal closure",
         Some(1001) => "the server closed: 1001 going away",
         Some(1002) => "the server closed: 1002 protocol error",
@@ -267,6 +269,6 @@ fn meaning(carried: &[u8]) -> &'static str {
         Some(1011) => "the server closed: 1011 internal error",
         Some(1012) => "the server closed: 1012 service restart",
         Some(1013) => "the server closed: 1013 try again later",
-        Some(_) => "the server closed, with a code of its own",
+        Some(_) => "the server closed with an application-defined code",
     }
 }

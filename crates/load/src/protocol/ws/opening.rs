@@ -1,4 +1,4 @@
-//! How a connection becomes a WebSocket (RFC 6455, 4.1).
+//! The upgrade of a connection to WebSocket (RFC 6455, 4.1).
 
 use base64::prelude::{Engine as _, BASE64_STANDARD};
 use hindmost_plan::{Messages, Plan};
@@ -7,15 +7,15 @@ use ring::digest::{digest, SHA1_FOR_LEGACY_USE_ONLY};
 
 use super::super::{quote, Opening, Refusal};
 
-/// What a server shows that it has read the key (RFC 6455, 1.3).
+/// Constant by which a server proves that it read the key (RFC 6455, 1.3).
 const GUID: &[u8; 36] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
-/// How a server begins that opens a WebSocket.
+/// The start of a successful answer.
 const SWITCHING: &[u8] = b"HTTP/1.1 101";
 
 pub type Key = [u8; 24];
 pub type Accept = [u8; 28];
 
-/// What is asked for `path`, up to the key.
+/// Return the opening request for `path`, up to the key.
 pub fn request(path: &str, messages: &Messages, plan: &Plan) -> Vec<u8> {
     let host = messages.host.as_deref().unwrap_or(&plan.target.address);
     let mut lines = vec![format!("GET {path} HTTP/1.1"), format!("Host: {host}")];
@@ -27,7 +27,7 @@ pub fn request(path: &str, messages: &Messages, plan: &Plan) -> Vec<u8> {
     lines.join("\r\n").into_bytes()
 }
 
-/// A key that no other connection has: 16 bytes, in base64.
+/// Return a key unique to the connection: 16 bytes in base64.
 pub fn key(seed: u64, number: u64) -> Key {
     let mut nonce = [0; 16];
     for (place, word) in nonce.chunks_exact_mut(8).zip([mix(seed ^ number), mix(!seed ^ number)]) {
@@ -39,7 +39,7 @@ pub fn key(seed: u64, number: u64) -> Key {
     key
 }
 
-/// What the server answers to a key.
+/// Return the server's expected answer to a key.
 pub fn accepts(key: &Key) -> Accept {
     let mut joined = [0; 60];
     joined[..key.len()].copy_from_slice(key);
@@ -51,10 +51,10 @@ pub fn accepts(key: &Key) -> Accept {
     accept
 }
 
-/// What has come of the server's answer.
+/// Parse the server's answer to the opening.
 ///
 /// # Errors
-/// [`Refusal`] where it opens no WebSocket, or one that nobody asked for.
+/// [`Refusal`] if the server opens no WebSocket, or one with unrequested extensions.
 pub fn answered(accept: &Accept, bytes: &[u8]) -> Result<Opening, Refusal> {
     let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") else {
         let known = bytes.len() >= SWITCHING.len() && !bytes.starts_with(SWITCHING) && bytes.contains(&b'\n');
@@ -70,17 +70,17 @@ pub fn answered(accept: &Accept, bytes: &[u8]) -> Result<Opening, Refusal> {
         })
     };
     if value("sec-websocket-accept") != Some(&accept[..]) {
-        return Err(Refusal::Protocol("its Sec-WebSocket-Accept does not fit our key".to_owned()));
+        return Err(Refusal::Protocol("its Sec-WebSocket-Accept does not match our key".to_owned()));
     }
     if value("sec-websocket-extensions").is_some_and(|asked| !asked.is_empty()) {
         return Err(Refusal::Protocol(
-            "it wants extensions (Sec-WebSocket-Extensions) that nobody asked for".to_owned(),
+            "it uses extensions that were not requested (Sec-WebSocket-Extensions)".to_owned(),
         ));
     }
     Ok(Opening::Done(end + 4))
 }
 
-/// The server answers as HTTP has it, or speaks another protocol.
+/// Build the refusal for an ordinary HTTP reply, or for another protocol.
 fn no_websocket(bytes: &[u8]) -> Refusal {
     if !bytes.starts_with(b"HTTP/") {
         return Refusal::Protocol(quote("it does not speak WebSocket, but answers", bytes));
