@@ -18,13 +18,13 @@ const RAW: usize = 1024;
 /// a Poisson process, 0 for equal gaps, and large for bursts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Dispersion {
-    /// Length of a span.
+    /// Length of an interval.
     pub span_ns: u64,
-    /// Whole spans.
+    /// Number of complete intervals.
     pub spans: u64,
-    /// Requests in them.
+    /// Number of requests in them.
     pub requests: u64,
-    /// Sum of the squares of the spans' counts.
+    /// Sum of the squared counts of the intervals.
     pub squares: u64,
 }
 

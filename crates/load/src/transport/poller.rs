@@ -1,6 +1,7 @@
 //! epoll(7) with nanosecond timeouts.
 //!
-//! By hand, because `rustix` takes either whole milliseconds or `epoll_pwait2` with nothing to fall back to.
+//! Written directly on libc: `rustix` offers either millisecond timeouts or `epoll_pwait2` without a
+//! fallback.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -10,21 +11,21 @@ use hindmost_clock::Nanos;
 
 use super::Ready;
 
-/// Connections reported ready by one call. Bounded, so that a burst of replies cannot keep a send
-/// waiting for long; level triggering brings the rest at the next call.
+/// Most connections reported ready by one call. The bound keeps a burst of replies from delaying a send;
+/// level triggering reports the rest in the next call.
 const BATCH: usize = 64;
 
-/// While nothing is expected, one look in so many is taken: enough to notice a server that hangs up,
-/// and no system call stands between a due time and its request.
+/// While nothing is expected, only one poll in this many is made. That is enough to notice a server that
+/// hangs up, and no system call delays a scheduled request.
 const SKIPS: u32 = 256;
 
 /// An epoll instance.
 pub struct Poller {
     epoll: OwnedFd,
     events: [libc::epoll_event; BATCH],
-    /// `epoll_pwait2` (Linux 5.11) takes nanoseconds; without it timeouts round down to milliseconds.
+    /// `epoll_pwait2` (Linux 5.11) takes nanoseconds. Without it, timeouts are rounded down to milliseconds.
     fine: bool,
-    /// Looks not taken since the last one.
+    /// Polls skipped since the last one.
     skipped: u32,
 }
 
@@ -45,10 +46,11 @@ impl Poller {
         self.control(libc::EPOLL_CTL_MOD, fd, slot, writes)
     }
 
-    /// To be called before a descriptor is closed: where another process holds it, too, as a child does from `fork` to
-    /// `exec`, closing alone leaves it in the set, and it goes on to report itself under its slot (epoll(7), Q6).
+    /// Remove a descriptor; call this before closing it. If another process also holds it, as a child does
+    /// from `fork` to `exec`, closing alone leaves it in the set, and it keeps reporting events for its slot
+    /// (epoll(7), Q6).
     pub fn remove(&self, fd: RawFd) {
-        // It fails only of a descriptor that is not in the set.
+        // This fails only for a descriptor that is not in the set.
         let _ = self.control(libc::EPOLL_CTL_DEL, fd, 0, false);
     }
 
@@ -59,7 +61,7 @@ impl Poller {
         check(unsafe { libc::epoll_ctl(self.epoll.as_raw_fd(), operation, fd, &raw mut event) }).map(drop)
     }
 
-    /// As [`super::Transport::wait`].
+    /// Same as [`super::Transport::wait`].
     #[inline]
     pub fn wait(&mut self, timeout: Nanos, expected: bool, ready: &mut Vec<Ready>) -> io::Result<()> {
         ready.clear();

@@ -1,4 +1,4 @@
-//! TCP connections, non-blocking.
+//! Non-blocking TCP connections.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -11,13 +11,13 @@ use super::poller::Poller;
 use super::stamps::{self, Segment, Sent, Stamp, Stamper};
 use super::{Ready, Stamped, Transport};
 
-/// One connection, and how far its stream of bytes is: transmit stamps are named by their place in it.
+/// One connection, and the number of bytes written to it, from which the keys of transmit stamps follow.
 struct Line {
     stream: TcpStream,
     written: u32,
 }
 
-/// One worker's TCP connections, or connections to Unix sockets.
+/// The TCP or Unix socket connections of one worker.
 pub struct Tcp {
     peers: Peers,
     poller: Poller,
@@ -26,8 +26,8 @@ pub struct Tcp {
 }
 
 impl Tcp {
-    /// Room for `slots` connections to `peers`; none is open yet. With `stamping` the kernel's stamps
-    /// are switched on, as far as it has them.
+    /// Create `slots` closed connections to `peers`. `stamping`: enable kernel time stamps if they are
+    /// available.
     pub fn new(peers: Peers, slots: u32, stamping: bool) -> io::Result<Self> {
         let stamper = Stamper::new(peers.of(0).address(), stamping);
         Ok(Self { peers, poller: Poller::new()?, lines: (0..slots).map(|_| None).collect(), stamper })

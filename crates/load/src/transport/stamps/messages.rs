@@ -1,4 +1,4 @@
-//! The system calls and control messages of stamps.
+//! System calls and control messages for time stamps.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -6,12 +6,12 @@ use std::os::fd::RawFd;
 
 use super::{Segment, Sent, Source, Stamp};
 
-/// Room for the control messages of one read: `scm_timestamping` (48 bytes), `sock_extended_err` with
-/// an address (32), their headers (16 each), and some to spare.
+/// Space for the control messages of one read: `scm_timestamping` (48 bytes), `sock_extended_err` with an
+/// address (32), their headers (16 each), and a reserve.
 pub const CONTROL: usize = 256;
 
-/// What is asked of a socket (`linux/net_tstamp.h`): receive stamps on every read, names for transmit
-/// stamps, and no copy of the packet with them. Beside a hardware stamp the software stamp is wanted, too.
+/// Socket options (`linux/net_tstamp.h`): receive stamps on every read, keys for transmit stamps, and no copy
+/// of the packet with them. Hardware stamps are requested together with software stamps.
 const fn flags(source: Source) -> u32 {
     let software = libc::SOF_TIMESTAMPING_RX_SOFTWARE
         | libc::SOF_TIMESTAMPING_SOFTWARE
@@ -28,7 +28,7 @@ const fn flags(source: Source) -> u32 {
     }
 }
 
-/// What is asked of a write.
+/// Return the flags that request a transmit stamp for a write.
 const fn question(source: Source) -> u32 {
     match source {
         Source::Software => libc::SOF_TIMESTAMPING_TX_SOFTWARE,
@@ -40,13 +40,13 @@ const fn question(source: Source) -> u32 {
 struct Control([u8; CONTROL]);
 
 impl Control {
-    /// The part that a call filled in, by its own word.
+    /// Return the part that a call filled, according to `message`.
     fn filled(&self, message: &libc::msghdr) -> &[u8] {
         &self.0[..message.msg_controllen.min(CONTROL)]
     }
 }
 
-/// Switches stamps on for a connected socket.
+/// Enable stamps on a connected socket.
 pub fn enable(fd: RawFd, source: Source) -> io::Result<()> {
     let flags = flags(source);
     // SAFETY: the value is a u32 that lives through the call.
@@ -56,19 +56,19 @@ pub fn enable(fd: RawFd, source: Source) -> io::Result<()> {
     check(result as isize).map(drop)
 }
 
-/// recv(2) with the stamp of the last segment that gave bytes.
+/// Call recv(2). Also return the stamp of the last segment that contributed bytes.
 pub fn read(fd: RawFd, into: &mut [u8]) -> io::Result<(usize, Stamp)> {
     receive(fd, into.as_mut_ptr(), into.len(), 0)
 }
 
-/// As [`read`], but the bytes stay there: [`take`] them.
+/// The same as [`read`], but leave the bytes in the socket for [`take`].
 pub fn peek(fd: RawFd, into: &mut [u8]) -> io::Result<(usize, Stamp)> {
     receive(fd, into.as_mut_ptr(), into.len(), libc::MSG_PEEK)
 }
 
-/// Takes `bytes` that were peeked off the stream; `more` says whether others were peeked behind them.
+/// Consume `bytes` peeked bytes. `more`: whether more bytes were peeked after them.
 pub fn take(fd: RawFd, bytes: usize, more: bool) -> Segment {
-    // TCP copies nothing where MSG_TRUNC is given (tcp(7)).
+    // With MSG_TRUNC, TCP discards the bytes without copying (tcp(7)).
     let Ok((_, stamp)) = receive(fd, std::ptr::null_mut(), bytes, libc::MSG_TRUNC) else {
         return Segment::default();
     };
@@ -82,13 +82,13 @@ fn receive(fd: RawFd, into: *mut u8, length: usize, flags: i32) -> io::Result<(u
     let mut control = Control([0; CONTROL]);
     let mut part = libc::iovec { iov_base: into.cast(), iov_len: length };
     let mut message = header(&mut part, &mut control);
-    // SAFETY: the header's pointers are to live buffers of the lengths that it names, or the flags tell the
-    // kernel to write no bytes.
+    // SAFETY: the header points to live buffers of the stated lengths, or the flags tell the kernel to write
+    // no bytes.
     let got = check(unsafe { libc::recvmsg(fd, &raw mut message, libc::MSG_DONTWAIT | flags) })?;
     Ok((got as usize, received(control.filled(&message))))
 }
 
-/// The receive stamp in the control messages that a read left.
+/// Return the receive stamp in the control messages of a read.
 pub fn received(control: &[u8]) -> Stamp {
     let mut stamp = Stamp::default();
     for (level, kind, data) in messages(control) {
@@ -99,14 +99,14 @@ pub fn received(control: &[u8]) -> Stamp {
     stamp
 }
 
-/// send(2) without any stamp.
+/// Call send(2) without a stamp.
 pub fn write(fd: RawFd, bytes: &[u8]) -> io::Result<usize> {
     let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
-    // SAFETY: the pointer is to as many bytes as said.
+    // SAFETY: the pointer is valid for `bytes.len()` bytes.
     check(unsafe { libc::send(fd, bytes.as_ptr().cast(), bytes.len(), flags) }).map(|n| n as usize)
 }
 
-/// send(2) that asks for a transmit stamp.
+/// Call send(2) and request a transmit stamp.
 pub fn write_stamped(fd: RawFd, bytes: &[u8], source: Source) -> io::Result<usize> {
     let mut control = Control([0; CONTROL]);
     let mut part = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
@@ -124,17 +124,17 @@ pub fn write_stamped(fd: RawFd, bytes: &[u8], source: Source) -> io::Result<usiz
     check(sent).map(|n| n as usize)
 }
 
-/// One transmit stamp from the error queue; `None` when it is empty or holds something else.
+/// Return one transmit stamp from the error queue, or `None` if it is empty or holds something else.
 pub fn next_sent(fd: RawFd) -> Option<Sent> {
     let mut control = Control([0; CONTROL]);
     let mut part = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
     let mut message = header(&mut part, &mut control);
-    // SAFETY: as in `receive`; no bytes are wanted, only control messages.
+    // SAFETY: as in `receive`; only control messages are read, no bytes.
     check(unsafe { libc::recvmsg(fd, &raw mut message, libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT) }).ok()?;
     sent(control.filled(&message))
 }
 
-/// The transmit stamp among the control messages of an error.
+/// Return the transmit stamp in the control messages of an error.
 fn sent(control: &[u8]) -> Option<Sent> {
     let (mut stamp, mut key) = (Stamp::default(), None);
     for (level, kind, data) in messages(control) {
@@ -157,13 +157,13 @@ fn header(part: &mut libc::iovec, control: &mut Control) -> libc::msghdr {
     message
 }
 
-/// A control message's header: its length with it, level, kind (`struct cmsghdr`); each message begins at a multiple of
-/// its alignment.
+/// Size of a control message's header: length (including the header), level and kind (`struct cmsghdr`).
+/// Messages are aligned.
 const HEADER: usize = size_of::<libc::cmsghdr>();
 const ALIGNMENT: usize = size_of::<usize>();
 
-/// Level, kind and data of each control message, as far as they are whole: lengths are the kernel's word, and are
-/// checked against the bytes that are there.
+/// Iterate over level, kind and data of each complete control message. Lengths are checked against the bytes
+/// that are there.
 fn messages(mut control: &[u8]) -> impl Iterator<Item = (i32, i32, &[u8])> {
     std::iter::from_fn(move || {
         let length = usize::from_ne_bytes(control.get(..ALIGNMENT)?.try_into().ok()?);
@@ -175,15 +175,16 @@ fn messages(mut control: &[u8]) -> impl Iterator<Item = (i32, i32, &[u8])> {
     })
 }
 
-/// `scm_timestamping`: three timespecs, the software stamp first, the hardware stamp last; zero where
-/// there is none.
+/// Parse `scm_timestamping`: three timespecs, of which the first is the software stamp and the last the
+/// hardware stamp. A missing stamp is zero.
 fn stamp_of(data: &[u8]) -> Stamp {
     let word = |i: usize| Some(u64::from_ne_bytes(data.get(8 * i..8 * i + 8)?.try_into().ok()?));
     let time = |i: usize| Some(word(2 * i)?.wrapping_mul(1_000_000_000).wrapping_add(word(2 * i + 1)?));
     Stamp { software_ns: time(0).unwrap_or(0), hardware_ns: time(2).unwrap_or(0) }
 }
 
-/// `sock_extended_err` of a stamp: origin `SO_EE_ORIGIN_TIMESTAMPING` (4), the name in `ee_data`.
+/// Return the key in the `sock_extended_err` of a stamp: origin `SO_EE_ORIGIN_TIMESTAMPING` (4), key in
+/// `ee_data`.
 fn key_of(data: &[u8]) -> Option<u32> {
     (*data.get(4)? == libc::SO_EE_ORIGIN_TIMESTAMPING).then_some(())?;
     Some(u32::from_ne_bytes(data.get(12..16)?.try_into().ok()?))
@@ -200,7 +201,7 @@ fn check(result: isize) -> io::Result<isize> {
 mod tests {
     use super::*;
 
-    /// The control messages that a kernel would leave.
+    /// Return control messages as a kernel would write them.
     fn left(parts: &[(i32, i32, Vec<u8>)]) -> Vec<u8> {
         let mut control = Vec::new();
         for (level, kind, data) in parts {
@@ -238,7 +239,7 @@ mod tests {
         let other = (libc::SOL_IP, libc::IP_TTL, vec![64, 0, 0, 0]);
         let both = timespecs([1_700_000_000, 1], [7, 999_999_999]);
         check(&[other, both], 1_700_000_000_000_000_001, 7_999_999_999);
-        // Cut short, as by a kernel that had no room.
+        // Truncated, as by a kernel without space.
         let cut = (libc::SOL_SOCKET, libc::SCM_TIMESTAMPING, 3_u64.to_ne_bytes().to_vec());
         check(&[cut], 0, 0);
     }
@@ -246,7 +247,7 @@ mod tests {
     #[test]
     fn a_length_that_is_not_there_ends_the_messages() {
         let whole = left(&[timespecs([3, 5], [0, 0])]);
-        // No header, less than one, more than there is, more than there can be; cut at any byte.
+        // No header, less than a header, more than the buffer, more than possible; truncated at any byte.
         for length in [0, HEADER - 1, whole.len() + 1, usize::MAX] {
             let mut control = left(&[timespecs([9, 9], [0, 0]), timespecs([3, 5], [0, 0])]);
             control[whole.len()..whole.len() + ALIGNMENT].copy_from_slice(&length.to_ne_bytes());
@@ -256,7 +257,7 @@ mod tests {
             assert_eq!(received(&whole[..cut]), Stamp::default(), "{cut}");
         }
         let shifted: Vec<u8> = [&[0], &whole[..]].concat();
-        assert_eq!(received(&shifted[1..]).software_ns, 3_000_000_005, "wherever it lies in memory");
+        assert_eq!(received(&shifted[1..]).software_ns, 3_000_000_005, "at any alignment");
     }
 
     #[test]
@@ -290,14 +291,14 @@ mod tests {
             assert_eq!(of(&[timespecs([2, 9], [0, 0]), named.clone()]), Some(software));
             let hardware = Sent { key: 41, stamp: Stamp { software_ns: 0, hardware_ns: 2_000_000_009 } };
             assert_eq!(of(&[timespecs([0, 0], [2, 9]), named.clone()]), Some(hardware));
-            assert_eq!(of(std::slice::from_ref(&named)), None, "no time");
-            assert_eq!(of(&[timespecs([0, 0], [0, 0]), named]), None, "no time");
+            assert_eq!(of(std::slice::from_ref(&named)), None, "no stamp");
+            assert_eq!(of(&[timespecs([0, 0], [0, 0]), named]), None, "no stamp");
         }
-        assert_eq!(of(&[timespecs([2, 9], [0, 0])]), None, "no name");
+        assert_eq!(of(&[timespecs([2, 9], [0, 0])]), None, "no key");
         let icmp = (libc::SOL_IP, libc::IP_RECVERR, error(libc::SO_EE_ORIGIN_ICMP, 41));
         assert_eq!(of(&[timespecs([2, 9], [0, 0]), icmp]), None, "another error");
         let cut = (libc::SOL_IP, libc::IP_RECVERR, error(origin, 41)[..8].to_vec());
-        assert_eq!(of(&[timespecs([2, 9], [0, 0]), cut]), None, "cut short");
+        assert_eq!(of(&[timespecs([2, 9], [0, 0]), cut]), None, "truncated");
     }
 
     #[test]

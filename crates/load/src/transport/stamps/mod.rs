@@ -1,25 +1,27 @@
-//! Kernel stamps on TCP (Documentation/networking/timestamping.rst of the kernel).
+//! Kernel time stamps on TCP (Documentation/networking/timestamping.rst in the kernel).
 //!
-//! Receive stamps come with every read; transmit stamps come back on the error queue, for those
-//! writes that asked for one, under the name of their last byte.
+//! Every read returns a receive stamp. Transmit stamps arrive on the error queue, for writes that requested
+//! one, under a key: the position of their last byte.
 //!
 //! | source | taken | clock |
 //! | --- | --- | --- |
-//! | software | where a packet is handed to the device and where it comes from it; on loopback that is one place | `CLOCK_REALTIME` |
-//! | hardware | by the card, on the wire; only where the card can and the host's setting allows it | the card's own: only differences mean anything |
+//! | software | when a packet is handed to or received from the device; on loopback these are one place | `CLOCK_REALTIME` |
+//! | hardware | by the NIC, on the wire; needs support by the NIC and the host's settings | the NIC's own: only differences are meaningful |
 //!
-//! **Of which bytes a receive stamp speaks.** A read reports the stamp of the last segment that gave
-//! bytes. Segments that wait in the kernel may be merged into one, which then bears the later stamp
-//! (`tcp_try_coalesce`; on loopback only once the earlier one is acknowledged, which the next
-//! request of the same connection does). So a reply's stamp is read by taking bytes up to its end and no
-//! further ([`take`]), and it is *shared* where the bytes behind it bear the same stamp: true where the
-//! server wrote both replies at once, and otherwise late by less than one round of the client's loop.
-//! A card that gathers segments before the kernel sees them (GRO) leaves the stamp of the first.
+//! **Which bytes a receive stamp covers.** A read reports the stamp of the last segment that contributed
+//! bytes. The kernel may merge waiting segments into one, which then has the later stamp (`tcp_try_coalesce`;
+//! on loopback only after the earlier one is acknowledged, which the next request on the connection does). A
+//! reply's stamp is therefore read by consuming bytes exactly up to its end ([`take`]). The stamp is *shared*
+//! if the bytes after the reply have the same one. That is exact if the server wrote both replies at once;
+//! otherwise it is late by less than one iteration of the client's loop. A NIC that merges segments before
+//! the kernel sees them (GRO) keeps the first one's stamp.
 //!
-//! What it costs, beside a memcached on one core (medians of five rounds, alternating with none at all): one
-//! request in sixteen 0.4 points of busy share at 20,000/s and 0.5 at 50,000/s, and less than 0.2 us of slip at
-//! p99 and of service latency at p50; every request 3 and 7 points, 1.8 and 1.4 us of slip, 0.4 and 1.2 us of
-//! service latency.
+//! Cost with memcached on one core (medians of five rounds, alternating with no stamps):
+//!
+//! | stamped requests | busy share at 20,000/s, 50,000/s | send delay at p99 | service latency at p50 |
+//! | --- | --- | --- | --- |
+//! | one in 16 | 0.4, 0.5 percentage points | under 0.2 µs | under 0.2 µs |
+//! | every one | 3, 7 percentage points | 1.8, 1.4 µs | 0.4, 1.2 µs |
 
 mod messages;
 
@@ -32,17 +34,17 @@ use hindmost_host::Nic;
 
 pub use messages::{next_sent, peek, read, received, take, CONTROL};
 
-/// The kernel's stamps of one packet in nanoseconds, 0 where there is none.
+/// The kernel's stamps of one packet, in nanoseconds; 0 if missing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stamp {
     /// On `CLOCK_REALTIME`.
     pub software_ns: u64,
-    /// On the clock of the card.
+    /// On the NIC's clock.
     pub hardware_ns: u64,
 }
 
 impl Stamp {
-    /// Adds what `other` knows and this one does not: a retransmission does not move a first stamp.
+    /// Fill in missing stamps from `other`. A retransmission does not change an existing stamp.
     pub fn add(&mut self, other: Self) {
         for (mine, others) in
             [(&mut self.software_ns, other.software_ns), (&mut self.hardware_ns, other.hardware_ns)]
@@ -53,7 +55,7 @@ impl Stamp {
         }
     }
 
-    /// Whether `source` stamped it.
+    /// Whether it has a stamp by `source`.
     pub const fn has(self, source: Source) -> bool {
         match source {
             Source::Software => self.software_ns != 0,
@@ -62,28 +64,28 @@ impl Stamp {
     }
 }
 
-/// A transmit stamp. Software and hardware stamps of one write come as two.
+/// A transmit stamp. Software and hardware stamps of one write are separate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sent {
-    /// The last byte of its write: how many were written before it since stamps were switched on, modulo
-    /// 2^32.
+    /// Identifies the write by its last byte: the number of bytes written before it since stamps were
+    /// enabled, modulo 2^32.
     pub key: u32,
-    /// When it left.
+    /// The time it was sent.
     pub stamp: Stamp,
 }
 
-/// Where bytes that were read end.
+/// The end of a range of received bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Segment {
-    /// When the last of them came in.
+    /// Receive stamp of the last byte.
     pub stamp: Stamp,
-    /// The same stamp is that of bytes behind them.
+    /// Whether the bytes after it have the same stamp.
     pub shared: bool,
 }
 
 impl Segment {
-    /// `last` is the stamp of bytes at or behind its end, read before: a later one is that of a segment that
-    /// the kernel merged into this one since.
+    /// Limit the stamp to `last`, an earlier reading of the stamp of bytes at or after the segment's end. A
+    /// later stamp belongs to a segment that the kernel has merged into this one in between.
     #[must_use]
     pub fn no_later_than(self, last: Stamp) -> Self {
         let earlier = |mine: u64, other: u64| if other != 0 && mine > other { other } else { mine };
@@ -95,7 +97,7 @@ impl Segment {
     }
 }
 
-/// Who stamps.
+/// The source of a time stamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Source {
     /// The kernel.
@@ -113,19 +115,19 @@ pub struct Stamper {
 }
 
 impl Stamper {
-    /// Of a transport that has no stamps.
+    /// The stamper of a transport without stamps.
     pub const NONE: &'static Self =
         &Self { source: None, nic: None, refused: Some(Cow::Borrowed("this transport has no stamps")) };
 
-    /// Stamps for connections to `address`, as far as they are `wanted`; by the card that leads there where
-    /// it is set to. A Unix socket has no address.
+    /// Create a stamper for connections to `address`, if stamps are `wanted`. The NIC towards the address is
+    /// used if it is configured for stamps. A Unix socket has no address.
     pub fn new(address: Option<SocketAddr>, wanted: bool) -> Self {
         if !wanted {
             return Self::default();
         }
         let Some(address) = address else {
             return Self {
-                refused: Some("the kernel stamps no bytes of Unix sockets".into()),
+                refused: Some("the kernel does not stamp Unix sockets".into()),
                 ..Self::default()
             };
         };
@@ -134,28 +136,28 @@ impl Stamper {
         Self { source: Some(if hardware { Source::Hardware } else { Source::Software }), nic, refused: None }
     }
 
-    /// Stamps by `source`, whatever there is.
+    /// Create a stamper with the given source.
     #[cfg(test)]
     pub fn by(source: Source) -> Self {
         Self { source: Some(source), ..Self::default() }
     }
 
-    /// The best source at work; `None` where there is none.
+    /// Return the best source that works, or `None`.
     pub const fn source(&self) -> Option<Source> {
         self.source
     }
 
-    /// The interface that leads to the server.
+    /// Return the interface that leads to the server.
     pub const fn nic(&self) -> Option<&Nic> {
         self.nic.as_ref()
     }
 
-    /// Why there are no stamps although they were wanted.
+    /// Return why stamps are missing although they were requested.
     pub fn refused(&self) -> Option<&str> {
         self.refused.as_deref()
     }
 
-    /// Switches stamps on for a connected socket. A kernel that refuses is not asked again.
+    /// Enable stamps on a connected socket. After a failure, later sockets do not try again.
     pub fn enable(&mut self, fd: RawFd) {
         let Some(source) = self.source else { return };
         let Err(first) = messages::enable(fd, source) else { return };
@@ -168,14 +170,14 @@ impl Stamper {
         }
     }
 
-    /// send(2) that asks for a transmit stamp, or does without where the kernel does not take the question.
+    /// Call send(2) and request a transmit stamp, or send without one if the kernel rejects the request.
     pub fn write(&mut self, fd: RawFd, bytes: &[u8]) -> io::Result<usize> {
         let Some(source) = self.source else { return messages::write(fd, bytes) };
         match messages::write_stamped(fd, bytes, source) {
             Err(e) if e.raw_os_error() == Some(libc::EINVAL) => {
                 let n = messages::write(fd, bytes)?;
                 self.source = None;
-                self.refused = Some(format!("sendmsg with a request for a stamp failed: {e}").into());
+                self.refused = Some(format!("sendmsg with a stamp request failed: {e}").into());
                 Ok(n)
             }
             other => other,
@@ -206,8 +208,8 @@ mod tests {
         Stamper::new("127.0.0.1:1".parse().ok(), true)
     }
 
-    /// Words from the server until one is stamped: the first socket of the host that wants receive stamps
-    /// switches them on, some moments later.
+    /// Send messages from the server until one is stamped: the first socket of the host that requests receive
+    /// stamps enables them only a moment later.
     fn first_stamp(client: &TcpStream, server: &mut TcpStream) -> Stamp {
         for _ in 0..1000 {
             io::Write::write_all(server, b"there").unwrap();
@@ -239,11 +241,11 @@ mod tests {
         assert!(came.software_ns > sent.stamp.software_ns);
         assert!(!came.has(Source::Hardware));
         io::Write::write_all(&mut client, b"x").unwrap();
-        assert_eq!(next_sent(client.as_raw_fd()), None, "nobody asked for this one's stamp");
+        assert_eq!(next_sent(client.as_raw_fd()), None, "no stamp was requested");
     }
 
-    /// Both replies to a request, read together: whether the first one's stamp is shared, and how much earlier
-    /// it is.
+    /// Read both replies to a request together. Return whether the first one's stamp is shared, and by how
+    /// many nanoseconds it is earlier.
     fn read_together(client: &TcpStream, server: &mut TcpStream, replies: &[&[u8]]) -> (bool, u64) {
         let (fd, mut into) = (client.as_raw_fd(), [0; 64]);
         io::Write::write_all(&mut &*client, b"?").unwrap();
@@ -253,7 +255,7 @@ mod tests {
             std::thread::sleep(Duration::from_millis(2));
         }
         let (n, last) = peek(fd, &mut into).unwrap();
-        assert_eq!(&into[..n], b"onetwo", "both are there");
+        assert_eq!(&into[..n], b"onetwo", "both replies have arrived");
         let first = take(fd, 3, true);
         assert_eq!(take(fd, 3, false), Segment { stamp: last, shared: false });
         assert_eq!(read(fd, &mut into).unwrap_err().kind(), io::ErrorKind::WouldBlock);
@@ -265,8 +267,8 @@ mod tests {
         let (client, mut server) = pair();
         stamper().enable(client.as_raw_fd());
         first_stamp(&client, &mut server);
-        // The kernel may merge what is acknowledged already, which is chance: a new connection acknowledges
-        // at once, and any does after 40 ms. It must not do so always.
+        // The kernel may merge acknowledged segments, which is random: a new connection acknowledges at once,
+        // and any connection after 40 ms. It must not always do so.
         let apart: Vec<_> = (0..50).map(|_| read_together(&client, &mut server, &[b"one", b"two"])).collect();
         for (shared, earlier) in &apart {
             assert_eq!(*shared, *earlier == 0, "{apart:?}");
@@ -278,8 +280,8 @@ mod tests {
     }
 
     #[test]
-    fn a_kernel_that_does_not_take_the_question_is_written_to_without() {
-        // A Unix socket knows no SO_TIMESTAMPING control message.
+    fn a_kernel_that_rejects_stamp_requests_is_written_to_without_them() {
+        // A Unix socket rejects the SO_TIMESTAMPING control message.
         let (client, mut server) = UnixStream::pair().unwrap();
         let mut stamper = stamper();
         assert_eq!(stamper.write(client.as_raw_fd(), b"hello").unwrap(), 5);
@@ -297,11 +299,11 @@ mod tests {
         stamper.enable(-1);
         assert_eq!(stamper.source(), None);
         assert!(stamper.refused().unwrap().contains("SO_TIMESTAMPING"));
-        assert_eq!(Stamper::new("127.0.0.1:1".parse().ok(), false).refused(), None, "not wanted");
+        assert_eq!(Stamper::new("127.0.0.1:1".parse().ok(), false).refused(), None, "not requested");
     }
 
     #[test]
-    fn a_segment_that_grew_after_it_was_looked_at_keeps_the_stamp_that_it_had() {
+    fn a_segment_that_grew_after_the_peek_keeps_its_earlier_stamp() {
         let at = |software_ns, hardware_ns| Stamp { software_ns, hardware_ns };
         for (taken, last, stamp, shared) in [
             (at(5, 0), at(9, 0), at(5, 0), false),

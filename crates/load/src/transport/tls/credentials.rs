@@ -1,4 +1,4 @@
-//! Certificates, keys and names, read before the first connection is made.
+//! Certificates, keys and names, loaded before the first connection.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::request;
 use super::tickets::Tickets;
 use super::verifier::{Anyone, Verifier};
 
-/// What a client needs to secure its connections.
+/// Everything that a client needs for TLS connections.
 #[derive(Clone, Debug)]
 pub struct Credentials {
     config: ClientConfig,
@@ -25,10 +25,10 @@ pub struct Credentials {
 }
 
 impl Credentials {
-    /// Reads the files of `tls`, for a server at `address`, with which `protocol` is spoken.
+    /// Load the files of `tls` for a server of `protocol` at `address`.
     ///
     /// # Errors
-    /// A file that cannot be used, by name; a key that is not the certificate's.
+    /// A file that cannot be used, or a key that does not match the certificate.
     pub fn load(tls: &Tls, address: &str, protocol: Protocol) -> Result<Self, TlsProblem> {
         let provider = Arc::new(ring::default_provider());
         let (verifier, trusted) = verifier(tls, &provider)?;
@@ -53,11 +53,11 @@ impl Credentials {
         Ok(Self { config, name, trusted, resumption: tls.resumption, request })
     }
 
-    /// For a worker with so many connections; sessions are taken up again among them.
+    /// Return the configuration for a worker with `slots` connections, which share session tickets.
     pub(super) fn config(&self, slots: usize) -> Arc<ClientConfig> {
         let mut config = self.config.clone();
         config.resumption = if self.resumption {
-            // A full handshake brings two tickets as a rule, and a ticket is used once.
+            // A full handshake usually yields two tickets, and a ticket is used once.
             Resumption::store(Arc::new(Tickets::new(2 * slots)))
         } else {
             Resumption::disabled()
@@ -65,36 +65,36 @@ impl Credentials {
         Arc::new(config)
     }
 
-    /// Who the server has to be.
+    /// Return the name that the server must prove.
     pub fn name(&self) -> &ServerName<'static> {
         &self.name
     }
 
-    /// What asks the server for TLS before the handshake; empty where nothing does.
+    /// Return the bytes that request TLS before the handshake, or nothing.
     pub fn request(&self) -> &[u8] {
         &self.request
     }
 
-    /// What messages call those who may have signed the server's certificate.
+    /// Describe the trusted certificate authorities for messages.
     pub fn trusted(&self) -> &str {
         &self.trusted
     }
 }
 
-/// The host of `HOST:PORT`, without an IPv6 address's brackets and zone.
+/// Return the host of `HOST:PORT`, without an IPv6 address's brackets and zone.
 fn host(address: &str) -> &str {
     let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
     let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
     host.split('%').next().unwrap_or(host)
 }
 
-/// Who decides about the server's certificate, and what messages call those whom it trusts.
+/// Create the verifier of the server's certificate. Also describe for messages which CAs it trusts.
 fn verifier(
     tls: &Tls,
     provider: &Arc<CryptoProvider>,
 ) -> Result<(Arc<dyn rustls::client::danger::ServerCertVerifier>, String), TlsProblem> {
     if !tls.verify {
-        return Ok((Arc::new(Anyone(provider.clone())), "nobody, since nothing is verified".to_owned()));
+        return Ok((Arc::new(Anyone(provider.clone())), "no CA (verification is off)".to_owned()));
     }
     let (trusted, called) = match &tls.ca {
         Some(path) => (certificates(path, "CA")?, format!("a CA in {path}")),
@@ -134,7 +134,7 @@ fn certificates(path: &str, what: &'static str) -> Result<Vec<CertificateDer<'st
         all.push(one.map_err(|e| refused(format!("its certificate {}: {}", all.len() + 1, pem_reason(&e))))?);
     }
     if all.is_empty() {
-        return Err(refused("it holds no `-----BEGIN CERTIFICATE-----`".to_owned()));
+        return Err(refused("it contains no `-----BEGIN CERTIFICATE-----`".to_owned()));
     }
     Ok(all)
 }
@@ -148,7 +148,7 @@ fn private_key(path: &str) -> Result<PrivateKeyDer<'static>, TlsProblem> {
             pem::Error::NoItemsFound if encrypted => {
                 format!("it is encrypted; openssl pkey -in {path} -out plain.key decrypts it")
             }
-            pem::Error::NoItemsFound => "it holds no `-----BEGIN PRIVATE KEY-----`".to_owned(),
+            pem::Error::NoItemsFound => "it contains no `-----BEGIN PRIVATE KEY-----`".to_owned(),
             other => pem_reason(&other),
         };
         TlsProblem::File { what: WHAT, path: path.to_owned(), reason }
@@ -159,8 +159,8 @@ fn pem_reason(error: &pem::Error) -> String {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     match error {
         pem::Error::MissingSectionEnd { end_marker } => format!("`{}` is missing", text(end_marker)),
-        pem::Error::IllegalSectionStart { line } => format!("`{}` starts no section", text(line)),
-        pem::Error::Base64Decode(_) => "it is not base64 throughout".to_owned(),
+        pem::Error::IllegalSectionStart { line } => format!("`{}` does not start a section", text(line)),
+        pem::Error::Base64Decode(_) => "it contains invalid base64".to_owned(),
         other => other.to_string(),
     }
 }

@@ -1,14 +1,14 @@
-//! TLS over another transport: the same connections, of which only we and the server can read the bytes.
+//! TLS over another transport.
 //!
 //! ```text
-//! write   encrypt into one buffer of the worker, write(2); what the kernel does not take waits in the session
-//! read    read(2) into one buffer of the worker, decrypt there, copy out; a record that is not whole waits
+//! write   encrypt into the worker's buffer, write(2); the session keeps what the kernel does not accept
+//! read    read(2) into the worker's buffer, decrypt in place, copy out; the session keeps an incomplete record
 //! ```
 //!
-//! rustls itself allocates once for each record that is sent and once for each that is received, and frees both in the
-//! same call; nothing else on the way of a request allocates. The kernel stamps what leaves, which are records: the
-//! stamp of a request is that of its last record. A reply's stamp is that of the last record of a read, so it is known
-//! where one reply was awaited, and not of replies that came together.
+//! rustls allocates once per record sent and received, and frees the memory in the same call. Nothing else on
+//! a request's path allocates. The kernel stamps records: a request's stamp is that of its last record. A
+//! reply's stamp is that of the last record of a read, so it is known only if one reply was awaited, not for
+//! replies that arrived together.
 
 mod credentials;
 mod problem;
@@ -35,31 +35,32 @@ use self::session::{Session, Step};
 pub use self::trial::try_handshake;
 use super::{Handshake, Ready, Sent, Stamp, Stamped, Stamper, Transport};
 
-/// Records of one read. What they hold is shorter than they are, so a reader with a buffer of this size takes all.
+/// Bytes of records per read. Plaintext is shorter than its records, so a caller's buffer of this size holds
+/// everything.
 const READ_BYTES: usize = 256 * 1024;
-/// At most so much is encrypted for one write, so that little waits in memory where the server does not read.
+/// Most bytes encrypted for one write, so that little memory is used if the server does not read.
 const WRITE_BYTES: usize = 64 * 1024;
 
-/// The connections of `T`, secured.
+/// The connections of `T` with TLS.
 pub struct Tls<T> {
     inner: T,
-    /// Slot n is of server n modulo their number.
+    /// Slot n belongs to server n modulo their number.
     servers: Vec<Server>,
     sessions: Vec<Option<Session>>,
-    /// Where records arrive, and where they are made.
+    /// Buffers for received records and for records to send.
     arrived: Vec<u8>,
     sealed: Vec<u8>,
-    /// Slots with something to read of which the kernel knows nothing.
+    /// Slots with readable bytes that the kernel does not know of.
     unread: Vec<u32>,
 }
 
-/// How connections to one server are secured.
+/// TLS settings of connections to one server.
 struct Server {
     config: Arc<ClientConfig>,
     name: ServerName<'static>,
-    /// What messages call those who may have signed its certificate.
+    /// Description of the trusted CAs for messages.
     trusted: String,
-    /// What asks for TLS before the handshake.
+    /// Bytes that request TLS before the handshake.
     request: Vec<u8>,
 }
 
@@ -75,7 +76,8 @@ impl Server {
 }
 
 impl<T: Transport> Tls<T> {
-    /// Secures up to `slots` connections of `inner`, which lead to as many servers in turn as there are credentials.
+    /// Wrap up to `slots` connections of `inner`, which are spread round-robin over one server per element of
+    /// `credentials`.
     pub fn new(inner: T, credentials: &[Credentials], slots: u32) -> Self {
         let each = (slots as usize).div_ceil(credentials.len());
         Self {
@@ -93,7 +95,7 @@ impl<T: Transport> Tls<T> {
         self.sessions[slot as usize].as_mut().ok_or_else(|| ErrorKind::NotConnected.into())
     }
 
-    /// One step of the handshake of `slot`: takes what came, and says what is to be said.
+    /// Advance the handshake of `slot`: read what arrived and write what is pending.
     fn shake_hands(&mut self, slot: u32) -> io::Result<()> {
         let Self { inner, sessions, arrived, servers, .. } = self;
         let Server { name, trusted, request, .. } = &servers[slot as usize % servers.len()];
@@ -106,7 +108,7 @@ impl<T: Transport> Tls<T> {
                 inner.watch_writes(slot, true)?;
                 return Err(ErrorKind::WouldBlock.into());
             }
-            // One byte, and never what stands behind it.
+            // Read exactly one byte, never any that follow.
             if inner.read(slot, &mut arrived[..1])? == 0 {
                 return Err(TlsProblem::HungUp.into());
             }
@@ -125,7 +127,7 @@ impl<T: Transport> Tls<T> {
             0
         };
         let taken = session.greet(&mut arrived[..heard]);
-        // An alert says why, where there is one to send.
+        // On an error, the flush sends the alert that explains it.
         let flushed = session.flush(inner, slot);
         taken.map_err(|e| TlsProblem::of_handshake(&e, &arrived[..heard], name, trusted))?;
         if !flushed? {
@@ -138,7 +140,7 @@ impl<T: Transport> Tls<T> {
         inner.watch_writes(slot, false)
     }
 
-    /// [`Transport::write`], with what `write` of the inner transport says, too.
+    /// Same as [`Transport::write`], with the extra result of the inner transport's `write`.
     #[inline]
     fn write_with<S: Default>(
         &mut self,
@@ -165,7 +167,7 @@ impl<T: Transport> Tls<T> {
         if written == records {
             return Ok((all, said));
         }
-        // Its last byte counts as not yet taken until the records are away, so that whoever writes comes back.
+        // Report one byte less until the records are written, so that the caller writes again.
         session.hold(&sealed[written..records]);
         if all == 1 {
             return Err(ErrorKind::WouldBlock.into());
@@ -173,7 +175,7 @@ impl<T: Transport> Tls<T> {
         Ok((all - 1, said))
     }
 
-    /// [`Transport::read`], with what `read` of the inner transport says, too.
+    /// Same as [`Transport::read`], with the extra result of the inner transport's `read`.
     #[inline]
     fn read_with<S: Default>(
         &mut self,

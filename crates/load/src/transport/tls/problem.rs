@@ -1,4 +1,4 @@
-//! What goes wrong with TLS, in words: whose certificate, which name, which CA, and why.
+//! TLS problems and their texts: which certificate, name or CA is affected, and why.
 
 use std::io;
 
@@ -6,74 +6,72 @@ use rustls::pki_types::{ServerName, UnixTime};
 use rustls::{AlertDescription, CertificateError, Error, PeerIncompatible};
 use thiserror::Error as Described;
 
-/// Why a connection cannot be secured.
+/// Why a TLS connection failed.
 #[derive(Clone, Debug, Described, PartialEq, Eq)]
 pub enum TlsProblem {
-    /// A file is no use.
+    /// A file cannot be used.
     #[error("the {what} file {path} cannot be used: {reason}")]
     File {
-        /// What it should hold.
+        /// Kind of the file.
         what: &'static str,
-        /// As it was given.
+        /// The path as given.
         path: String,
-        /// Why.
+        /// The cause.
         reason: String,
     },
-    /// The two do not belong together.
-    #[error("the key in {key} is not that of the certificate in {certificate}")]
+    /// Key and certificate do not match.
+    #[error("the key in {key} does not match the certificate in {certificate}")]
     KeyOfAnother {
         /// The certificate's file.
         certificate: String,
-        /// The key's.
+        /// The key's file.
         key: String,
     },
-    /// Neither a host name nor an address.
-    #[error("`{0}` is no name that a server's certificate can hold")]
+    /// The name is neither a host name nor an address.
+    #[error("`{0}` is not a valid host name or address for a certificate")]
     Name(String),
-    /// Nobody is trusted here.
-    #[error("this host has no certificates of CAs that it trusts")]
+    /// The host has no trusted CAs.
+    #[error("this host has no trusted CA certificates")]
     NoRoots,
     /// The server's certificate cannot be verified.
     #[error("the certificate of `{name}` cannot be verified: {reason}")]
     Certificate {
-        /// Who the server should be.
+        /// The expected name of the server.
         name: String,
-        /// Why not.
+        /// The cause.
         reason: String,
     },
-    /// The server says something that is no TLS.
+    /// The server sent something other than TLS.
     #[error("the server does not speak TLS: it answered {0:?}")]
     Plain(String),
-    /// The server has TLS, but not here or not now.
-    #[error("the server does not speak TLS here: it answered `N` (no) to the request for it")]
+    /// The server supports TLS, but not here or not now.
+    #[error("the server does not speak TLS here: it answered the request for TLS with `N` (no)")]
     Off,
-    /// The server has never heard of the request for TLS.
-    #[error(
-        "the server answered the request for TLS with byte {0:#04x}, and not with `S` (yes) or `N` (no)"
-    )]
+    /// The server does not know the request for TLS.
+    #[error("the server answered the request for TLS with byte {0:#04x} instead of `S` (yes) or `N` (no)")]
     Unasked(u8),
-    /// The server hangs up instead of answering.
-    #[error("the server closed the connection in the TLS handshake")]
+    /// The server closed the connection instead of answering.
+    #[error("the server closed the connection during the TLS handshake")]
     HungUp,
-    /// The server says nothing.
-    #[error("the server took the connection and said nothing in the TLS handshake")]
+    /// The server did not answer.
+    #[error("the server accepted the connection but sent nothing in the TLS handshake")]
     Silent,
-    /// No version of the protocol that both speak.
-    #[error("the server speaks neither TLS 1.2 nor TLS 1.3 with a cipher of ours: {0}")]
+    /// No common protocol version or cipher.
+    #[error("the server supports no common cipher with TLS 1.2 or TLS 1.3: {0}")]
     Version(String),
-    /// The server refuses us.
+    /// The server refused the client.
     #[error("the server ended the TLS handshake: {0}")]
     Refused(String),
-    /// A record longer than any may be.
+    /// A record exceeds the size limit.
     #[error("the server sent a TLS record that is too long")]
     TooLong,
-    /// Anything else.
+    /// Any other problem.
     #[error("TLS failed: {0}")]
     Session(String),
 }
 
 impl TlsProblem {
-    /// A name that programs can rely on.
+    /// Return the stable code of the problem.
     pub const fn code(&self) -> &'static str {
         match self {
             Self::File { .. } | Self::KeyOfAnother { .. } | Self::Name(_) | Self::NoRoots => "tls-file",
@@ -86,8 +84,8 @@ impl TlsProblem {
         }
     }
 
-    /// Why a connection ended that was secured.
-    #[allow(clippy::needless_pass_by_value)] // as map_err hands it over
+    /// Explain why an established TLS connection ended.
+    #[allow(clippy::needless_pass_by_value)] // required by map_err
     pub(super) fn of_session(error: Error) -> Self {
         match error {
             Error::AlertReceived(alert) => Self::Refused(said(alert)),
@@ -95,7 +93,8 @@ impl TlsProblem {
         }
     }
 
-    /// A reset before the first word of the server ends the handshake: its alert is lost where it had not read everything.
+    /// Treat a reset before the server's first message as the end of the handshake: its alert is lost if the
+    /// server had not read everything.
     pub(super) fn of_silence(error: io::Error) -> io::Error {
         match error.kind() {
             io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => Self::HungUp.into(),
@@ -103,7 +102,8 @@ impl TlsProblem {
         }
     }
 
-    /// Why a handshake failed; `heard` are the server's last words, `trusted` those who may have signed.
+    /// Explain why a handshake failed. `heard`: the server's last bytes. `trusted`: description of the
+    /// trusted CAs.
     pub(super) fn of_handshake(error: &Error, heard: &[u8], name: &ServerName<'_>, trusted: &str) -> Self {
         match error {
             Error::InvalidCertificate(reason) => {
@@ -140,25 +140,25 @@ fn said_by(error: &Error) -> String {
     }
 }
 
-/// An alert in words.
+/// Describe an alert.
 fn said(alert: AlertDescription) -> String {
     let meaning = match alert {
-        AlertDescription::CertificateRequired => "it asks for a client certificate",
+        AlertDescription::CertificateRequired => "it requires a client certificate",
         AlertDescription::BadCertificate => "it does not accept the client's certificate",
         AlertDescription::CertificateExpired => "the client's certificate has expired",
-        AlertDescription::UnknownCA => "it does not know the CA of the client's certificate",
+        AlertDescription::UnknownCA => "it does not trust the CA of the client's certificate",
         AlertDescription::UnrecognisedName => "it does not serve a host of this name",
         AlertDescription::NoApplicationProtocol => "it does not speak this protocol over TLS",
-        _ => return format!("its alert is {alert:?}"),
+        _ => return format!("alert {alert:?}"),
     };
-    format!("{meaning} (its alert is {alert:?})")
+    format!("{meaning} (alert {alert:?})")
 }
 
 fn why(reason: &CertificateError, trusted: &str) -> String {
     match reason {
         CertificateError::UnknownIssuer => format!("it was not issued by {trusted}"),
         CertificateError::BadSignature => {
-            format!("it was not issued by {trusted}, where one of the same name has another key")
+            format!("it was not issued by {trusted}; a CA of the same name has another key")
         }
         CertificateError::ExpiredContext { time, not_after } => {
             format!("it expired {} ago", ago(*not_after, *time))
@@ -167,26 +167,26 @@ fn why(reason: &CertificateError, trusted: &str) -> String {
             format!("it becomes valid in {}; is this host's clock right?", ago(*time, *not_before))
         }
         CertificateError::NotValidForNameContext { presented, .. } if presented.is_empty() => {
-            "it holds no names (subjectAltName)".to_owned()
+            "it contains no names (subjectAltName)".to_owned()
         }
         CertificateError::NotValidForNameContext { presented, .. } => {
             let names: Vec<&str> = presented.iter().map(|one| bare(one)).collect();
             format!("it is for {}", names.join(", "))
         }
         CertificateError::Other(other) if format!("{other:?}").contains("CaUsedAsEndEntity") => {
-            format!("it is a CA's own, and not {trusted}")
+            format!("it is a CA certificate, but not {trusted}")
         }
         other => other.to_string(),
     }
 }
 
-/// `x` of `DnsName("x")` and `IpAddress(x)`.
+/// Return `x` of `DnsName("x")` and `IpAddress(x)`.
 fn bare(name: &str) -> &str {
     let inner = name.split_once('(').and_then(|(_, inner)| inner.strip_suffix(')'));
     inner.unwrap_or(name).trim_matches('"')
 }
 
-/// A span as people say it.
+/// Format a duration for people.
 fn ago(from: UnixTime, to: UnixTime) -> String {
     let seconds = to.as_secs().saturating_sub(from.as_secs());
     match seconds {

@@ -1,16 +1,16 @@
-//! Servers that speak TLS only where they are asked to (PostgreSQL's SSLRequest): request, one byte, handshake.
+//! Servers that start TLS only on request (PostgreSQL's SSLRequest): request, one byte, handshake.
 //!
-//! The answer is read alone, never with what stands behind it: whatever somebody puts there is no TLS record, and ends
-//! the handshake in place of being taken for the server's first words (CVE-2021-23222).
+//! The answer is read alone, never with the bytes after it. Injected bytes are then parsed as a TLS record
+//! and end the handshake, instead of being taken for the server's first message (CVE-2021-23222).
 
 use super::problem::TlsProblem;
 
-/// The bytes of a protocol's request, which its table has as Latin-1.
+/// Return the bytes of a protocol's request, which the table stores as Latin-1.
 pub fn bytes(request: &str) -> Vec<u8> {
     request.chars().map(|one| u8::try_from(one).unwrap_or(b'?')).collect()
 }
 
-/// What the server's answer comes to.
+/// Check the server's answer to the request.
 pub fn granted(answer: u8) -> Result<(), TlsProblem> {
     match answer {
         b'S' => Ok(()),
@@ -33,7 +33,7 @@ mod tests {
     use crate::transport::Transport;
 
     #[test]
-    fn a_request_that_the_kernel_has_no_room_for_goes_out_once_it_has() {
+    fn a_request_blocked_by_a_full_socket_is_sent_once_there_is_space() {
         let tls = serde_json::from_value(serde_json::json!({"verify": false})).unwrap();
         let credentials = Credentials::load(&tls, "127.0.0.1:1", Protocol::Postgresql).unwrap();
         let mut fake = Fake::new(1, 0);

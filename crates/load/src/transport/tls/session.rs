@@ -1,4 +1,5 @@
-//! One secured connection: what of its records is not whole, what of them the kernel has not taken.
+//! The TLS state of one connection: incomplete received records, and records that the kernel has not
+//! accepted.
 
 use std::io::{self, ErrorKind};
 
@@ -8,43 +9,44 @@ use rustls::{Error, HandshakeKind};
 
 use crate::transport::{Handshake, Transport};
 
-/// The longest that plaintext of one record is (RFC 8446, 5.1), and what a record adds to it at most (5.2).
+/// Most plaintext bytes of a record (RFC 8446, 5.1), and most bytes that encryption adds to a record (5.2).
 const RECORD_BYTES: usize = 1 << 14;
 const RECORD_ADDS: usize = 5 + 256;
 
-/// How long `plain` bytes are at most once they are encrypted, with a key update before them.
+/// Return an upper bound on the encrypted size of `plain` bytes, with a key update before them.
 pub const fn sealed_bytes(plain: usize) -> usize {
     plain + (plain / RECORD_BYTES + 2) * RECORD_ADDS
 }
 
-/// How far a handshake is before the server has said a word.
+/// Progress of a handshake before the server's first message.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// The connection is being made.
+    /// TCP is connecting.
     Called,
-    /// It is there.
+    /// TCP is connected.
     Reached,
-    /// We have asked for TLS, and await one byte.
+    /// The client has requested TLS and awaits one byte.
     Asked,
-    /// We have said hello.
+    /// The client has sent its hello.
     Greeted,
 }
 
 pub struct Session {
     connection: UnbufferedClientConnection,
     pub step: Step,
-    /// The server has said that it sends no more.
+    /// Whether the server has closed its side.
     pub closed: bool,
-    /// The server has said something behind the handshake. Until then TLS 1.3 leaves open whether it accepts the client.
+    /// Whether the server has sent data after the handshake. Before that, TLS 1.3 does not tell whether it
+    /// accepts the client.
     pub heard: bool,
-    /// The beginning of a record that is not whole.
+    /// The beginning of an incomplete record.
     incoming: Vec<u8>,
-    /// What the server said right behind its part of the handshake.
+    /// Data that followed the server's part of the handshake.
     early: Vec<u8>,
-    /// Records that the kernel has not taken, from `sent` on.
+    /// Records that the kernel has not accepted, starting at `sent`.
     outgoing: Vec<u8>,
     sent: usize,
-    /// The last byte in `outgoing` is one that the writer does not know to be taken.
+    /// Whether the caller was told one byte less than `outgoing` holds.
     holds: bool,
 }
 
@@ -63,7 +65,7 @@ impl Session {
         }
     }
 
-    /// Says `bytes` before any record.
+    /// Send `bytes` before any record.
     pub fn ask(&mut self, bytes: &[u8]) {
         self.outgoing.extend_from_slice(bytes);
         self.step = Step::Asked;
@@ -84,7 +86,7 @@ impl Session {
         !self.early.is_empty()
     }
 
-    /// What the server said right behind its part of the handshake, as far as it fits.
+    /// Return data that followed the server's part of the handshake, as far as it fits.
     #[inline]
     pub fn take_early(&mut self, into: &mut [u8]) -> Option<usize> {
         if self.early.is_empty() {
@@ -96,14 +98,14 @@ impl Session {
         Some(n)
     }
 
-    /// Puts the beginning of a record at the start of `arrived`; what comes goes behind it.
+    /// Copy the incomplete record to the start of `arrived`; new bytes go after it.
     #[inline]
     pub fn unfold(&self, arrived: &mut [u8]) -> usize {
         arrived[..self.incoming.len()].copy_from_slice(&self.incoming);
         self.incoming.len()
     }
 
-    /// Decrypts the records of `arrived`; says how many bytes of `into` they filled.
+    /// Decrypt the records of `arrived` into `into`. Return the number of plaintext bytes.
     #[inline]
     pub fn open(&mut self, arrived: &mut [u8], into: &mut [u8]) -> Result<usize, Error> {
         let mut plain = 0;
@@ -114,11 +116,11 @@ impl Session {
         Ok(plain)
     }
 
-    /// The same in the handshake, when nobody reads yet.
+    /// Process records during the handshake, and store any data for later.
     pub fn greet(&mut self, arrived: &mut [u8]) -> Result<(), Error> {
         let result = self.process(arrived, Vec::extend_from_slice);
         if result.is_err() {
-            // Its alert, for the server's log; the connection ends with the first error.
+            // Encode the alert for the server's log. The first error ends the connection.
             let status = self.connection.process_tls_records(arrived);
             if let Ok(ConnectionState::EncodeTlsData(mut data)) = status.state {
                 append(&mut self.outgoing, |room| data.encode(room))?;
@@ -127,7 +129,7 @@ impl Session {
         result
     }
 
-    /// Hands what records hold to `deliver`, keeps what is not whole, and queues what is to be said.
+    /// Pass the records' data to `deliver`, keep an incomplete record, and queue messages to send.
     #[inline]
     fn process(
         &mut self,
@@ -164,7 +166,7 @@ impl Session {
         Ok(())
     }
 
-    /// Encrypts `plain` into `sealed`; returns how long its records are.
+    /// Encrypt `plain` into `sealed`. Return the length of the records.
     #[inline]
     pub fn seal(&mut self, plain: &[u8], sealed: &mut [u8]) -> Result<usize, Error> {
         let mut length = 0;
@@ -186,20 +188,20 @@ impl Session {
         }
     }
 
-    /// How many of `offered` bytes are away already.
+    /// Return how many of the `offered` bytes are already encrypted.
     #[inline]
     pub fn held(&mut self, offered: usize) -> usize {
         usize::from(std::mem::take(&mut self.holds)).min(offered)
     }
 
-    /// Keeps `records` for later.
+    /// Keep `records` until the kernel accepts them.
     #[cold]
     pub fn hold(&mut self, records: &[u8]) {
         self.outgoing.extend_from_slice(records);
         self.holds = true;
     }
 
-    /// Writes what waits; says whether nothing is left.
+    /// Write pending records. Return whether none is left.
     #[inline]
     pub fn flush<T: Transport>(&mut self, inner: &mut T, slot: u32) -> io::Result<bool> {
         while self.sent < self.outgoing.len() {
@@ -216,7 +218,7 @@ impl Session {
     }
 }
 
-/// Appends what `encode` makes, which says how much room it needs.
+/// Append the output of `encode`, which reports the space it needs.
 fn append(
     to: &mut Vec<u8>,
     mut encode: impl FnMut(&mut [u8]) -> Result<usize, EncodeError>,
@@ -236,7 +238,7 @@ fn append(
     }
 }
 
-#[allow(clippy::needless_pass_by_value)] // as map_err hands it over
+#[allow(clippy::needless_pass_by_value)] // required by map_err
 fn general(error: EncodeError) -> Error {
     Error::General(error.to_string())
 }

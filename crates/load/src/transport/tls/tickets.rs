@@ -1,4 +1,4 @@
-//! Sessions that can be taken up again: as many tickets as a worker has connections, not eight as rustls keeps.
+//! Session tickets: as many as a worker has connections, instead of rustls's default of eight.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,7 +7,7 @@ use rustls::client::{ClientSessionStore, Tls12ClientSessionValue, Tls13ClientSes
 use rustls::pki_types::ServerName;
 use rustls::NamedGroup;
 
-/// Those of one server, whatever it is called.
+/// The tickets of one server, independent of its name.
 #[derive(Debug)]
 pub struct Tickets {
     kept: Mutex<Kept>,
@@ -22,7 +22,7 @@ struct Kept {
 }
 
 impl Tickets {
-    /// Room for `most` tickets, of which the oldest makes way.
+    /// Create a store for `most` tickets. A new ticket replaces the oldest.
     pub fn new(most: usize) -> Self {
         let kept = Kept { tls13: VecDeque::with_capacity(most), ..Kept::default() };
         Self { kept: Mutex::new(kept), most }

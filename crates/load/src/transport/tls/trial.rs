@@ -1,4 +1,4 @@
-//! One handshake by itself, before anything is measured: what every connection would come to.
+//! A single handshake before the measurement, to find problems that every connection would have.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -13,14 +13,14 @@ use super::problem::TlsProblem;
 use super::request;
 use crate::transport::Peer;
 
-/// What is kept of the server's first words, to tell what it is.
+/// Most bytes kept of the server's first message, to identify the server.
 const FIRST_WORDS: usize = 256;
 
-/// Secures one connection to `address` as `tls` says and as a server of `protocol` has it, waiting at most `patience`
-/// for each step, and closes it.
+/// Open a TLS connection to `address` with the settings `tls` of a `protocol` server, and close it. Each step
+/// may take at most `patience`.
 ///
 /// # Errors
-/// Why it cannot be secured.
+/// Why the handshake failed.
 pub fn try_handshake(
     tls: &Tls,
     address: &str,
@@ -69,7 +69,7 @@ fn shake_hands<S: Read + Write>(mut stream: S, credentials: &Credentials) -> Res
     }
 }
 
-/// The server says nothing, or no more.
+/// Return the problem of a connection that ended or timed out.
 fn cut_short(error: &io::Error) -> TlsProblem {
     match error.kind() {
         ErrorKind::WouldBlock | ErrorKind::TimedOut => TlsProblem::Silent,
@@ -77,7 +77,7 @@ fn cut_short(error: &io::Error) -> TlsProblem {
     }
 }
 
-/// A stream whose first words are kept.
+/// A stream that records the first bytes read.
 struct Listening<S> {
     stream: S,
     heard: Vec<u8>,

@@ -1,4 +1,4 @@
-//! Whom we trust.
+//! Verification of the server's certificate.
 
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, DigitallySignedStruct, Error, SignatureScheme};
 
-/// Verifies as webpki does, and takes a server's certificate that is its own CA (`openssl req -x509` makes such) where
-/// it is among those that are trusted, as OpenSSL does.
+/// Verifies as webpki does, and also accepts a self-signed server certificate (as made by `openssl req
+/// -x509`) that is among the trusted ones, as OpenSSL does.
 #[derive(Debug)]
 pub struct Verifier {
     usual: Arc<WebPkiServerVerifier>,
@@ -33,7 +33,7 @@ impl ServerCertVerifier for Verifier {
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
         match self.usual.verify_server_cert(certificate, others, name, ocsp, now) {
-            // Its dates are good: they are looked at before what it may be used for.
+            // Its dates are valid: webpki checks them before the permitted use.
             Err(Error::InvalidCertificate(CertificateError::Other(_)))
                 if self.trusted.iter().any(|one| one == certificate) =>
             {
@@ -67,7 +67,7 @@ impl ServerCertVerifier for Verifier {
     }
 }
 
-/// Takes any certificate whose key the server has: what `--insecure` asks for.
+/// Accepts any certificate whose key the server has, for `--insecure`.
 #[derive(Debug)]
 pub struct Anyone(pub Arc<CryptoProvider>);
 
