@@ -1,14 +1,14 @@
-//! UDP, as a stream of datagrams with their lengths: two bytes, most significant first, in front of each, as DNS has
-//! them over TCP (RFC 1035, 4.2.2). So what a codec writes and reads has its boundaries, a read may take many
-//! datagrams, and a batch is written as one.
+//! UDP as a stream of datagrams, each preceded by its length in two bytes, most significant first, as in DNS
+//! over TCP (RFC 1035, 4.2.2). The lengths give codecs message boundaries, a read may return many datagrams,
+//! and a batch is one write.
 //!
 //! ```text
 //! codec   [0 29 . . . . . .][0 31 . . . . . . .]   one write or read
 //! wire       └── datagram ─┘    └── datagram ──┘
 //! ```
 //!
-//! A connection is a socket with a port of its own, connected so that the kernel takes datagrams of the server alone
-//! and tells of those that its host refused (ICMP).
+//! A connection is a connected socket with its own port, so the kernel delivers only the server's datagrams
+//! and reports ICMP errors.
 #![allow(unsafe_code)]
 
 use std::io::{self, ErrorKind};
@@ -20,38 +20,38 @@ use hindmost_clock::Nanos;
 use super::poller::Poller;
 use super::{Peer, Ready, Stamped, Transport};
 
-/// Bytes of the length in front of each datagram.
+/// Size of the length before each datagram, in bytes.
 pub const LENGTH: usize = 2;
-/// Datagrams taken by one call, or handed over by one.
+/// Most datagrams per system call.
 const TOGETHER: usize = 16;
-/// The longest datagram that is taken, so that as many fit into one read of the engine. DNS has at most 4096 bytes where
-/// it is well set up (RFC 6891, 6.2.5), memcached 1400.
+/// The longest accepted datagram, so that as many fit into one read of the engine. DNS uses at most 4096
+/// bytes if configured well (RFC 6891, 6.2.5), memcached 1400.
 pub const LONGEST: usize = 16 * 1024 - LENGTH;
-/// Room for datagrams that arrive while replies are taken, as far as the host allows (`net.core.rmem_max`): the kernel
-/// drops what has none, and nobody sends it again.
+/// Receive buffer for datagrams that arrive while replies are processed, as far as the host allows
+/// (`net.core.rmem_max`). The kernel drops datagrams without space, and UDP does not retransmit.
 const RECEIVE_BUFFER: libc::c_int = 4 << 20;
 
 /// One worker's UDP sockets, connected to one address.
 pub struct Udp {
     address: SocketAddr,
-    /// Own addresses, which sockets take in turn; empty: the kernel chooses.
+    /// Source addresses, used round-robin by sockets. If empty, the kernel chooses.
     sources: Vec<IpAddr>,
     poller: Poller,
     sockets: Vec<Option<UdpSocket>>,
-    /// Where the kernel puts datagrams, before they are joined.
+    /// The buffer that the kernel fills, before datagrams are joined.
     room: Vec<u8>,
-    /// Datagrams longer than [`LONGEST`], of which the kernel kept the start alone.
+    /// Number of datagrams longer than [`LONGEST`], which the kernel truncated.
     oversized: u64,
 }
 
 impl Udp {
-    /// Room for `slots` sockets towards `peer`, from `sources`; none is open yet.
+    /// Create `slots` closed sockets towards `peer`, from `sources`.
     ///
     /// # Errors
-    /// The peer has no address, a source is of another family, or the kernel has no epoll instance to spare.
+    /// The peer has no IP address, a source has another address family, or no epoll instance can be created.
     pub fn new(peer: &Peer, sources: Vec<IpAddr>, slots: u32) -> io::Result<Self> {
         let wrong = |what: String| io::Error::new(ErrorKind::InvalidInput, what);
-        let address = peer.address().ok_or_else(|| wrong(format!("{peer} is not reached over UDP")))?;
+        let address = peer.address().ok_or_else(|| wrong(format!("{peer} cannot be reached over UDP")))?;
         if let Some(from) = sources.iter().find(|from| from.is_ipv4() != address.is_ipv4()) {
             return Err(wrong(format!(
                 "{address} cannot be reached from {from}: one is IPv4, the other IPv6"
@@ -73,13 +73,14 @@ impl Udp {
     }
 }
 
-/// The whole datagrams at the start of `bytes`, at most [`TOGETHER`]; how many there are.
+/// Split off the complete datagrams at the start of `bytes`, at most [`TOGETHER`]. Return their number and
+/// total length.
 fn whole(bytes: &[u8], into: &mut [libc::iovec; TOGETHER]) -> (usize, usize) {
     let (mut count, mut at) = (0, 0);
     while let (true, Some(length)) = (count < TOGETHER, bytes.get(at..at + LENGTH)) {
         let length = usize::from(u16::from_be_bytes([length[0], length[1]]));
         let Some(datagram) = bytes.get(at + LENGTH..at + LENGTH + length) else { break };
-        // The kernel reads it only, through a pointer that is not const by the type of `iovec`.
+        // The kernel only reads through this pointer, although `iovec` is not const.
         into[count] = libc::iovec { iov_base: datagram.as_ptr().cast_mut().cast(), iov_len: length };
         at += LENGTH + length;
         count += 1;
@@ -89,7 +90,7 @@ fn whole(bytes: &[u8], into: &mut [libc::iovec; TOGETHER]) -> (usize, usize) {
 
 const NO_BYTES: libc::iovec = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
 
-/// Messages of one part each, without address and control.
+/// Build messages of one part each, without address and control data.
 fn messages(parts: &mut [libc::iovec; TOGETHER]) -> [libc::mmsghdr; TOGETHER] {
     // SAFETY: an all-zero mmsghdr is a valid empty one.
     let mut all: [libc::mmsghdr; TOGETHER] = unsafe { std::mem::zeroed() };
@@ -112,7 +113,8 @@ impl Transport for Udp {
         socket.connect(self.address)?;
         socket.set_nonblocking(true)?;
         let room = RECEIVE_BUFFER;
-        // SAFETY: the option is a C int, which lives through the call. A host that allows less gives what it allows.
+        // SAFETY: the option is a C int that lives through the call. A host with a lower limit applies its
+        // limit.
         unsafe {
             libc::setsockopt(
                 socket.as_raw_fd(),
@@ -151,7 +153,8 @@ impl Transport for Udp {
                 }
                 _ => {
                     let mut all = messages(&mut parts);
-                    // SAFETY: `count` messages are made, each of one part in `bytes`, which lives through the call.
+                    // SAFETY: `count` messages exist, each with one part in `bytes`, which lives through the
+                    // call.
                     unsafe { libc::sendmmsg(fd, all.as_mut_ptr(), count as u32, libc::MSG_NOSIGNAL) as isize }
                 }
             };
@@ -159,7 +162,7 @@ impl Transport for Udp {
                 let error = io::Error::last_os_error();
                 return if done > 0 { Ok(done) } else { Err(error) };
             }
-            // An empty datagram is sent by a call that returns 0.
+            // Sending an empty datagram returns 0.
             let sent = if count == 1 { 1 } else { sent as usize };
             if sent == count {
                 done += length;
@@ -174,14 +177,14 @@ impl Transport for Udp {
     #[inline]
     fn read(&mut self, slot: u32, into: &mut [u8]) -> io::Result<usize> {
         let fd = self.fd(slot)?;
-        // So many fit for certain, whatever their lengths.
+        // This many datagrams fit whatever their lengths.
         let most = (into.len() / (LENGTH + LONGEST)).min(TOGETHER);
         let mut parts = [NO_BYTES; TOGETHER];
         for (part, room) in parts.iter_mut().zip(self.room.chunks_mut(LONGEST)) {
             *part = libc::iovec { iov_base: room.as_mut_ptr().cast(), iov_len: LONGEST };
         }
         let mut all = messages(&mut parts);
-        // SAFETY: each message has one part of `room`, which nobody else uses meanwhile.
+        // SAFETY: each message has its own part of `room`, which is not used otherwise during the call.
         let got = unsafe {
             libc::recvmmsg(fd, all.as_mut_ptr(), most as u32, libc::MSG_DONTWAIT, std::ptr::null_mut())
         };
@@ -190,7 +193,7 @@ impl Transport for Udp {
         }
         let mut at = 0;
         for (message, room) in all[..got as usize].iter().zip(self.room.chunks(LONGEST)) {
-            // It is lost, as any datagram may be; those beside it are not.
+            // A truncated datagram is dropped; the others are kept.
             if message.msg_hdr.msg_flags & libc::MSG_TRUNC != 0 {
                 self.oversized += 1;
                 continue;
@@ -201,7 +204,7 @@ impl Transport for Udp {
             at += LENGTH + length;
         }
         if at == 0 {
-            // All were too long; no bytes at all would be the end of a stream.
+            // All were too long. Returning 0 bytes would mean the end of the stream.
             return Err(ErrorKind::WouldBlock.into());
         }
         Ok(at)
@@ -231,7 +234,7 @@ impl Transport for Udp {
     }
 }
 
-/// It has no stamps.
+/// UDP has no stamps.
 impl Stamped for Udp {}
 
 #[cfg(test)]
@@ -243,7 +246,7 @@ mod tests {
         datagrams.iter().flat_map(with_length).collect()
     }
 
-    /// A server socket, and a transport whose only slot is connected to it.
+    /// Return a server socket, and a transport whose only slot is connected to it.
     fn pair() -> (UdpSocket, Udp) {
         let server = UdpSocket::bind("127.0.0.1:0").unwrap();
         let peer = Peer::Tcp(server.local_addr().unwrap());
@@ -251,7 +254,7 @@ mod tests {
         udp.connect(0).unwrap();
         let mut ready = Vec::new();
         udp.wait(Nanos::from_millis(1_000), true, &mut ready).unwrap();
-        assert!(ready[0].writable, "at once");
+        assert!(ready[0].writable, "the socket is writable at once");
         udp.connected(0).unwrap();
         (server, udp)
     }
@@ -266,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn each_datagram_leaves_and_arrives_by_itself_however_many_share_a_call() {
+    fn datagrams_stay_separate_however_many_share_a_call() {
         let (server, mut udp) = pair();
         let large = vec![7; 5_000];
         for sent in [vec![&b"one"[..]], vec![b"a", b"", &large, b"d"], vec![&b"x"[..]; 40]] {
@@ -288,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_datagram_that_is_too_long_is_lost_and_counted_and_those_beside_it_arrive() {
+    fn a_datagram_that_is_too_long_is_dropped_and_counted_and_others_arrive() {
         let (server, mut udp) = pair();
         udp.write(0, &framed(&[b"hello"])).unwrap();
         let (_, client) = server.recv_from(&mut [0; 10]).unwrap();
@@ -309,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_where_nobody_listens_is_an_error_of_the_socket_and_the_socket_stays() {
+    fn a_closed_port_is_an_error_that_leaves_the_socket_usable() {
         let (server, mut udp) = pair();
         let address = server.local_addr().unwrap();
         drop(server);

@@ -5,23 +5,23 @@ use hindmost_plan::{KeyNames, KeyValue};
 use super::SizeLaw;
 use crate::random::{mix, unit};
 
-/// What fills keys after their number, up to their length.
+/// The byte that fills keys after their number, up to their length.
 const FILL: u8 = b'k';
 
-/// Keys by number: a prefix and the number in decimal, padded to a length that always is the same for that key; or
-/// names that were given.
+/// Keys by number: a prefix and the number in decimal, padded to a length that is constant for each key, or
+/// names given by the plan.
 #[derive(Clone, Debug)]
 pub struct KeySpace {
     prefix: Vec<u8>,
     lengths: SizeLaw,
     digits: usize,
     names: Option<Arc<Vec<String>>>,
-    /// How many keys there are.
+    /// Number of keys.
     pub keys: u32,
 }
 
 impl KeySpace {
-    /// The keys of `mix`, whose files have been read ([`hindmost_plan::Workload::opened`]).
+    /// Create the keys of `mix`, whose files are loaded ([`hindmost_plan::Workload::opened`]).
     pub fn new(mix: &KeyValue) -> Self {
         let names = match &mix.key_names {
             Some(KeyNames::List(names)) => Some(names.clone()),
@@ -33,7 +33,7 @@ impl KeySpace {
         Self { prefix, lengths: SizeLaw::new(&mix.key_bytes), digits, names, keys }
     }
 
-    /// The length of key `item` in bytes.
+    /// Return the length of key `item` in bytes.
     #[inline]
     pub fn length(&self, item: u32) -> usize {
         match &self.names {
@@ -42,7 +42,7 @@ impl KeySpace {
         }
     }
 
-    /// Appends key `item` to `out`.
+    /// Append key `item` to `out`.
     #[inline]
     pub fn write(&self, item: u32, out: &mut Vec<u8>) {
         let start = out.len();
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn every_key_is_its_own_and_keeps_its_length() {
+    fn keys_are_unique_and_of_constant_length() {
         let long = Extreme { location: 30.0, scale: 8.0, shape: 0.1, least: 6, most: 250 };
         for key_bytes in [Size::Uniform(6, 40), Size::GeneralisedExtremeValue(long)] {
             let mix = KeyValue { keys: 2000, key_bytes, key_prefix: "t:".into(), ..KeyValue::default() };

@@ -1,4 +1,4 @@
-//! *What*: which request comes next. Drawn ahead of the due time, from streams of its own.
+//! *What to send*: the stream of requests, drawn ahead of their scheduled times from separate random streams.
 
 mod keys;
 mod popularity;
@@ -20,27 +20,27 @@ pub use values::{List, Values};
 
 use crate::random::{below, unit, Random};
 
-/// The kind of a request: its place in [`Workload::kinds`].
+/// The kind of a request: its index in [`Workload::kinds`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kind(pub u8);
 
 impl Kind {
-    /// Reads a key (memcached, redis).
+    /// Reads a key (memcached, Redis).
     pub const GET: Self = Self(0);
     /// Stores a key.
     pub const SET: Self = Self(1);
-    /// Removes a key, which no load does: of the clean-up after it.
+    /// Removes a key; used only by the clean-up after the load.
     pub const REMOVED: Self = Self(u8::MAX);
 }
 
-/// One request, before it has a due time.
+/// A request without its scheduled time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// What it does.
+    /// Kind of the request.
     pub kind: Kind,
-    /// The number of its key; in a list of requests, that of the request over all clients.
+    /// Number of its key; in a list of requests, number of the request over all clients.
     pub item: u32,
-    /// How many bytes it stores; 0 for reads.
+    /// Number of bytes that it stores; 0 for reads.
     pub value_bytes: u32,
 }
 
@@ -48,28 +48,28 @@ pub struct Request {
 pub enum Requests {
     /// Gets and sets of keys.
     Keys {
-        /// The share of gets.
+        /// Fraction of gets.
         get_ratio: f64,
-        /// Which key.
+        /// Law of the keys.
         popularity: Popularity,
-        /// How long its value is.
+        /// Law of the value sizes.
         value_bytes: SizeLaw,
-        /// Where they are drawn from.
+        /// The random stream of the draws.
         random: Random,
     },
-    /// Requests of a list, by number: this worker has each `step`-th.
+    /// Requests of a list by number, of which this worker has every `step`-th.
     Listed {
         /// The list.
         list: List,
-        /// The number of the next.
+        /// Number of the next request.
         next: u32,
-        /// Workers of all instances.
+        /// Number of workers of all clients.
         step: u32,
     },
 }
 
 impl Requests {
-    /// The requests of the plan for worker `part` of all workers; where the workload has keys, drawn from `random`.
+    /// Create the requests of the plan for worker `part` of all workers. Keys are drawn from `random`.
     pub fn new(plan: &Plan, part: Part, random: Random) -> Self {
         match &plan.workload {
             Workload::KeyValue(mix) => Self::Keys {
@@ -90,7 +90,7 @@ impl Requests {
         }
     }
 
-    /// The next request.
+    /// Draw the next request.
     #[inline]
     pub fn draw(&mut self) -> Request {
         match self {
@@ -110,8 +110,8 @@ impl Requests {
         }
     }
 
-    /// A connection for the next request, uniformly out of `n`: random splitting keeps each
-    /// connection's arrivals Poisson, where taking turns would make them smoother than real users.
+    /// Choose one of `n` connections uniformly for the next request. Random splitting keeps each connection's
+    /// arrivals Poisson; round-robin would make them smoother than with real users.
     #[inline]
     pub fn pick(random: &mut Random, n: u32) -> u32 {
         below(random.next_u64(), n)

@@ -7,43 +7,43 @@ use rand_distr::{Distribution, Zipf};
 use super::SizeLaw;
 use crate::random::{below, unit, Random};
 
-/// How often each item is asked for.
+/// The popularity law of items.
 pub enum Popularity {
-    /// All alike.
+    /// Equal popularity.
     Uniform(u32),
     /// Zipf's law over ranks, drawn by rejection-inversion (Hoermann and Derflinger 1996).
     Zipf(Zipf<f64>),
-    /// Ranks of a law of whole numbers.
+    /// Ranks drawn from a law of integers.
     Ranks(SizeLaw),
-    /// The first keys are asked for more than the others.
+    /// The first keys are requested more often than the others.
     HotSet {
-        /// So many keys are hot.
+        /// Number of hot keys.
         hot: u32,
-        /// Of so many.
+        /// Number of keys.
         keys: u32,
-        /// The share of requests for those that are hot.
+        /// Fraction of requests for hot keys.
         requests: f64,
     },
-    /// One after the other; each worker takes its own, as if the cards were dealt.
+    /// Round-robin over all workers: each worker takes its own share of the keys.
     Sequential {
-        /// The next one, before it is taken modulo their number.
+        /// The next item, before the modulo.
         next: u64,
         /// Number of workers.
         step: u64,
         /// Number of keys.
         keys: u64,
     },
-    /// By weight (Walker's alias method).
+    /// Weighted choice (Walker's alias method).
     Weights(WeightedAliasIndex<f64>),
 }
 
 impl Popularity {
-    /// The law of the plan over `items` items, for worker `part` of all workers.
+    /// Create the law of the plan over `items` items, for worker `part` of all workers.
     pub fn new(law: &hindmost_plan::Popularity, items: u32, part: Part) -> Self {
         use hindmost_plan::Popularity as Law;
         match law {
             Law::Uniform => Self::uniform(items),
-            // The plan has checked parameters; a law that cannot be built is the uniform one.
+            // The plan has checked the parameters. A law that cannot be built becomes uniform.
             Law::Zipf(s) => Zipf::new(f64::from(items), *s).map_or(Self::uniform(items), Self::Zipf),
             Law::Weights(weights) => {
                 WeightedAliasIndex::new(weights.clone()).map_or(Self::uniform(items), Self::Weights)
@@ -64,12 +64,12 @@ impl Popularity {
         }
     }
 
-    /// All of `items` alike.
+    /// Create a law of equal popularity.
     pub fn uniform(items: u32) -> Self {
         Self::Uniform(items)
     }
 
-    /// The number of the next item, counted from 0, which is the most wanted where they are not alike.
+    /// Draw the number of the next item. Item 0 is the most popular unless all are equal.
     #[inline]
     pub fn draw(&mut self, random: &mut Random) -> u32 {
         match self {
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
     use crate::random::{stream, Purpose};
 
-    /// How often each of 1000 keys was asked for, of 400,000 requests of four workers.
+    /// Return how often each of 1000 keys was drawn, in 400,000 requests of four workers.
     fn drawn(law: &Law) -> Vec<f64> {
         let mut seen = vec![0.0; 1000];
         for index in 0..4 {
@@ -113,8 +113,9 @@ mod tests {
         seen
     }
 
-    /// Pearson's chi-square over the keys that are expected ten times or more, the rest taken as one; its 1e-6
-    /// quantile by Wilson and Hilferty. Draws follow from the seed: what is green stays so.
+    /// Check Pearson's chi-square over the keys expected at least ten times, with the others as one cell,
+    /// against its 1e-6 quantile (Wilson and Hilferty). The seed fixes the draws, so the result never
+    /// changes.
     fn check(law: &Law, shares: impl Fn(usize) -> f64) {
         let seen = drawn(law);
         let (mut chi, mut cells, mut rest) = (0.0, 0.0, (0.0, 0.0));
@@ -164,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn sequential_keys_are_dealt_to_workers_so_that_all_together_ask_each_in_turn() {
+    fn sequential_keys_are_split_over_workers_and_requested_equally_often() {
         assert!(drawn(&Law::Sequential).iter().all(|times| (times - 400.0).abs() < 0.5));
         let mut second = Popularity::new(&Law::Sequential, 5, Part { index: 1, of: 2 });
         let mut random = stream(1, 0, 0, Purpose::Contents);

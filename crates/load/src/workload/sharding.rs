@@ -1,29 +1,30 @@
-//! *Where* a request goes where there are several servers: by its key, as libmemcached decides, or in turn.
+//! *Where to send*, with several servers: chosen by key, as libmemcached does, or round-robin.
 
 use hindmost_plan::{Plan, Sharding, Workload};
 
 use super::KeySpace;
 
-/// Points of a server on the circle (libmemcached, `MEMCACHED_POINTS_PER_SERVER_KETAMA`), and how many of them one hash
-/// gives.
+/// Points per server on the hash ring (libmemcached, `MEMCACHED_POINTS_PER_SERVER_KETAMA`), and points per
+/// hash.
 const POINTS: u32 = 160;
 const POINTS_OF_A_HASH: usize = 4;
-/// The port that libmemcached leaves out of a server's name.
+/// The port that libmemcached omits from a server's name.
 const USUAL_PORT: &str = ":11211";
 
-/// Which server each request of one worker goes to.
+/// The rule that chooses the server of each request of one worker.
 #[derive(Clone, Debug)]
 pub enum Shards {
     /// There is one server.
     One,
-    /// By the number of the key: worked out before the load.
+    /// By the number of the key; computed before the load.
     ByKey(Vec<u16>),
-    /// In turn: the next one, of so many.
+    /// Round-robin: the next server, and the number of servers.
     InTurn(u16, u16),
 }
 
 impl Shards {
-    /// Of the plan's servers; worker `first` of several begins with another one than its neighbours.
+    /// Create the rule for the plan's servers. Worker `first` of several starts with a different server than
+    /// its neighbours.
     pub fn of(plan: &Plan, first: usize) -> Self {
         let target = &plan.target;
         match &plan.workload {
@@ -32,12 +33,12 @@ impl Shards {
                 let write = |item, out: &mut Vec<u8>| keys.write(item, out);
                 Self::new(&target.endpoints, target.sharding, first, keys.keys, write)
             }
-            // Plans that would spread requests without keys by their keys are refused.
+            // The plan check has refused sharding by key for requests without keys.
             _ => Self::new(&target.endpoints, Sharding::RoundRobin, first, 0, |_, _| ()),
         }
     }
 
-    /// Of `endpoints`, for keys that `write` writes by number.
+    /// Create the rule for `endpoints`, with keys that `write` writes by number.
     fn new(
         endpoints: &[String],
         sharding: Sharding,
@@ -67,7 +68,7 @@ impl Shards {
         Self::ByKey((0..keys).map(by_key).collect())
     }
 
-    /// Where the next request goes, which is for `item`.
+    /// Return the server of the next request, which is for `item`.
     #[inline]
     pub fn next(&mut self, item: u32) -> u16 {
         match self {
@@ -81,7 +82,7 @@ impl Shards {
         }
     }
 
-    /// Whether `item` is kept by server `endpoint`: by one, or by all where requests go round.
+    /// Whether server `endpoint` stores `item`. With round-robin, all servers store all items.
     pub fn keeps(&self, endpoint: u16, item: u32) -> bool {
         match self {
             Self::ByKey(all) => all.get(item as usize) == Some(&endpoint),
@@ -90,8 +91,8 @@ impl Shards {
     }
 }
 
-/// Where the servers' points lie, in order: weighted ketama with equal weights (`update_continuum` in libmemcached's
-/// `hosts.cc`), which libketama and twemproxy agree with.
+/// Return the sorted points of the servers: weighted ketama with equal weights (`update_continuum` in
+/// libmemcached's `hosts.cc`). libketama and twemproxy agree with it.
 fn circle(endpoints: &[String]) -> Vec<(u32, u16)> {
     let mut points = Vec::new();
     for (server, address) in (0..).zip(endpoints) {
@@ -114,7 +115,7 @@ fn little_endian(four: &[u8]) -> u32 {
     four.iter().rev().fold(0, |all, &byte| all << 8 | u32::from(byte))
 }
 
-/// Bob Jenkins's hash of that name, libmemcached's usual one.
+/// Bob Jenkins's one-at-a-time hash, libmemcached's default.
 fn one_at_a_time(key: &[u8]) -> u32 {
     let mixed = key.iter().fold(0_u32, |hash, &byte| {
         let hash = hash.wrapping_add(u32::from(byte));
@@ -133,7 +134,7 @@ mod tests {
     const SERVERS: [&str; 5] =
         ["10.0.1.1:11211", "10.0.1.2:11211", "127.0.0.1:7000", "127.0.0.1:7001", "cache.example:7002"];
 
-    /// Where the keys `key-0`, `key-1`, ... go.
+    /// Return the servers of the keys `key-0`, `key-1`, ...
     fn shards(sharding: Sharding) -> String {
         let servers = SERVERS.map(str::to_owned);
         let write = |item: u32, out: &mut Vec<u8>| out.extend_from_slice(format!("key-{item}").as_bytes());
@@ -141,8 +142,8 @@ mod tests {
         (0..40).map(|item| shards.next(item).to_string()).collect()
     }
 
-    /// What `memcached_generate_hash` of libmemcached 1.1.4 says of the same servers and keys, the first without a
-    /// setting, the second with `MEMCACHED_BEHAVIOR_KETAMA_WEIGHTED`.
+    /// The expected values are from `memcached_generate_hash` of libmemcached 1.1.4 for the same servers and
+    /// keys, first with default settings, then with `MEMCACHED_BEHAVIOR_KETAMA_WEIGHTED`.
     #[test]
     fn keys_go_where_libmemcached_sends_them() {
         assert_eq!(shards(Sharding::Modulo), "1123311334002434423000333222330423431001");
@@ -156,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_kept_where_it_is_asked_of_and_by_all_where_requests_go_round() {
+    fn a_key_is_stored_where_it_is_requested_and_by_all_with_round_robin() {
         let kept = |sharding| -> String {
             let shards = Shards::new(&SERVERS.map(str::to_owned), sharding, 1, 40, |item, out| {
                 out.extend_from_slice(format!("key-{item}").as_bytes());
@@ -173,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn turns_go_round() {
+    fn round_robin_visits_all_servers() {
         assert_eq!(&shards(Sharding::RoundRobin)[..7], "1234012");
     }
 }

@@ -1,18 +1,19 @@
 use hindmost_plan::Size;
 
-/// Continuous laws over fewer numbers than this become a table: a search in it costs less than their quantile.
+/// Continuous laws over fewer integers than this become a table, because a search is faster than their
+/// quantile function.
 const TABLE: u32 = 4096;
 
-/// A distribution of whole numbers, drawn by inversion from one number in `[0, 1)`.
+/// A distribution of integers, drawn by inversion of a number in `[0, 1)`.
 #[derive(Clone, Debug)]
 pub enum SizeLaw {
-    /// Always the same.
+    /// A constant.
     Fixed(u32),
-    /// Uniform over both ends.
+    /// Uniform, including both ends.
     Uniform(u32, u32),
-    /// `(cumulative weight, number)`, the last weight being 1.
+    /// `(cumulative weight, number)`; the last weight is 1.
     Choice(Vec<(f64, u32)>),
-    /// A continuous law, rounded, between the shares that it is cut at.
+    /// A truncated continuous law, rounded.
     Rounded {
         /// Before it is cut.
         law: Size,
@@ -21,11 +22,11 @@ pub enum SizeLaw {
         /// Its share up to the greatest.
         to: f64,
     },
-    /// `(cumulative weight, law)`, the last weight being 1.
+    /// `(cumulative weight, law)`; the last weight is 1.
     Mixture(Vec<(f64, SizeLaw)>),
 }
 
-/// Weights that add up to 1, each with those before it.
+/// Normalise weights and return their cumulative sums.
 fn cumulative<T>(weighted: impl Iterator<Item = (T, f64)> + Clone) -> Vec<(f64, T)> {
     let total: f64 = weighted.clone().map(|(_, w)| w).sum();
     let mut sum = 0.0;
@@ -38,7 +39,7 @@ fn cumulative<T>(weighted: impl Iterator<Item = (T, f64)> + Clone) -> Vec<(f64, 
 }
 
 impl SizeLaw {
-    /// The law of the plan.
+    /// Create the law of the plan.
     pub fn new(size: &Size) -> Self {
         match size {
             Size::Fixed(n) => Self::Fixed(*n),
@@ -60,7 +61,7 @@ impl SizeLaw {
         Self::Choice((least..=most).map(|n| ((up_to(n) - from) / (to - from), n)).collect())
     }
 
-    /// The number at probability `u` in `[0, 1)`.
+    /// Return the number at probability `u` in `[0, 1)`.
     #[inline]
     pub fn at(&self, u: f64) -> u32 {
         match self {
@@ -74,7 +75,7 @@ impl SizeLaw {
             Self::Mixture(laws) => {
                 let i = place(laws, u);
                 let before = if i == 0 { 0.0 } else { laws[i - 1].0 };
-                // What is left of `u` within its law is as uniform as `u` was.
+                // The remainder of `u` within its law is uniform too.
                 laws[i].1.at(((u - before) / (laws[i].0 - before)).clamp(0.0, 1.0 - f64::EPSILON))
             }
         }
@@ -102,7 +103,7 @@ mod tests {
         assert_eq!([0.0, 0.249, 0.25, 0.625, 0.999_999].map(|u| mixture.at(u)), [7, 7, 20, 25, 29]);
     }
 
-    /// The mean of `n` numbers at evenly spread probabilities.
+    /// Return the mean of `n` numbers at evenly spaced probabilities.
     fn mean(size: &Size) -> f64 {
         let law = SizeLaw::new(size);
         let n = 1_000_000;
@@ -127,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_beyond_a_cut_is_drawn_again_and_not_piled_up() {
+    fn truncation_redistributes_mass_instead_of_piling_it_up() {
         for most in [150, 100_000] {
             let cut = Size::Normal(Normal { mean: 100.0, deviation: 60.0, least: 50, most });
             let law = SizeLaw::new(&cut);

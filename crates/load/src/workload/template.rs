@@ -1,5 +1,5 @@
-//! Templates, compiled once: what each request writes of them depends on the seed and its number alone, so that a
-//! request that is made again writes the same bytes. Nothing is allocated.
+//! Templates, compiled once. Their output depends only on the seed and the request's number, so a resent
+//! request has the same bytes. Writing does not allocate.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -10,14 +10,14 @@ use super::values::Values;
 
 const LETTERS: &[u8; 64] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
 const DIGITS: &[u8; 16] = b"0123456789abcdef";
-/// Words of random bits that one field may use: each field has purposes of its own.
+/// Random words reserved for each field. Each field has its own purposes.
 const WORDS: u32 = 1 << 17;
 
 /// A text with fields.
 #[derive(Clone, Debug, Default)]
 pub struct Template {
     pieces: Vec<Piece>,
-    /// Fields so far, over all templates that belong together.
+    /// Number of fields so far, over all templates of a request.
     fields: u32,
 }
 
@@ -34,13 +34,14 @@ enum Piece {
 }
 
 impl Template {
-    /// One without text, whose fields follow those of `other`: fields of one request are drawn independently.
+    /// Create an empty template whose fields follow those of `other`, so that the fields of a request are
+    /// independent.
     #[must_use]
     pub fn after(other: &Self) -> Self {
         Self { pieces: Vec::new(), fields: other.fields }
     }
 
-    /// Adds bytes as they are.
+    /// Add constant bytes.
     pub fn literal(&mut self, bytes: &[u8]) {
         if let Some(Piece::Literal(last)) = self.pieces.last_mut() {
             last.extend_from_slice(bytes);
@@ -49,8 +50,8 @@ impl Template {
         }
     }
 
-    /// Adds the text of a template; its fields are written as `usual` has it, unless they say how. A text that is no
-    /// template, which the plan has refused, is added as it is.
+    /// Add the text of a template. `usual` is the default escape of its fields. A malformed template, which
+    /// the plan check has refused, is added literally.
     pub fn text(&mut self, text: &str, data: Option<&Data>, usual: Escape) {
         let rows = data.and_then(|data| data.rows.as_ref());
         let Ok(parts) = parts(text, rows.map(|rows| &rows.columns[..])) else {
@@ -64,7 +65,7 @@ impl Template {
                 }
                 TemplatePart::Field(field, escape) => (field, escape.unwrap_or(usual)),
             };
-            // 0 and 1 are the request's own.
+            // 0 and 1 are reserved for the request itself.
             let purpose = self.fields.wrapping_mul(WORDS).wrapping_add(2);
             self.fields += 1;
             self.pieces.push(match field {
@@ -86,7 +87,7 @@ impl Template {
         }
     }
 
-    /// The bytes that every request writes, if they are the same for all.
+    /// Return the bytes of every request, if they are constant.
     pub fn constant(&self) -> Option<&[u8]> {
         match &self.pieces[..] {
             [] => Some(b""),
@@ -95,7 +96,7 @@ impl Template {
         }
     }
 
-    /// Appends the text for the request of `values`.
+    /// Append the text of the request with `values`.
     #[inline]
     pub fn write(&self, values: Values, out: &mut Vec<u8>) {
         for piece in &self.pieces {
@@ -106,12 +107,12 @@ impl Template {
         }
     }
 
-    /// How many bytes [`Template::write`] appends.
+    /// Return the number of bytes that [`Template::write`] appends.
     pub fn length(&self, values: Values) -> usize {
         self.pieces.iter().map(|piece| piece.length(values)).sum()
     }
 
-    /// The most bytes that it can come to.
+    /// Return an upper bound on the number of bytes.
     pub fn largest(&self) -> usize {
         self.pieces.iter().map(Piece::largest).sum()
     }
@@ -157,7 +158,8 @@ impl Piece {
     fn number(&self, values: Values) -> i128 {
         match self {
             Self::Int { low, span, purpose } => {
-                // Multiplication takes 64 bits to the range (Lemire 2019), span + 1 of them, which may be 2^64.
+                // Map 64 random bits to the range by multiplication (Lemire 2019). The range has span + 1
+                // numbers, which may be 2^64.
                 let step = (u128::from(values.word(*purpose)) * (u128::from(*span) + 1)) >> 64;
                 i128::from(*low) + step as i128
             }
@@ -205,7 +207,7 @@ fn hex(values: Values, purpose: u32, digits: u32, out: &mut Vec<u8>) {
     spread(values, purpose, digits, 4, DIGITS, out);
 }
 
-/// Appends `count` signs, each by so many random bits.
+/// Append `count` characters of `signs`, each from `bits` random bits.
 fn spread<const N: usize>(
     values: Values,
     purpose: u32,
@@ -251,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_that_is_made_again_writes_the_same_and_another_one_another() {
+    fn a_repeated_request_has_the_same_bytes_and_other_requests_differ() {
         let all = compiled(
             "{{int:-9..1000000}} {{hex:40}} {{uuid}} {{string:2..50}} {{sequence:7}} {{choice:a|bc}}",
         );
@@ -261,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_look_as_they_are_called() {
+    fn fields_have_the_format_of_their_name() {
         for item in 0..500 {
             assert_eq!(written(&compiled("{{sequence:7}}"), 1, item), (item + 7).to_string());
             let int: i64 = written(&compiled("{{int:-3..12}}"), 1, item).parse().unwrap();
@@ -279,7 +281,8 @@ mod tests {
         assert!(written(&compiled(&whole), 1, 3).parse::<i64>().is_ok());
     }
 
-    /// Above the 0.9999 quantile of chi-squared with `n - 1` degrees of freedom (Wilson and Hilferty 1931).
+    /// Check that chi-squared is below its 0.9999 quantile with `n - 1` degrees of freedom (Wilson and
+    /// Hilferty 1931).
     fn check_even(counts: &[u32]) {
         let (sum, n) = (counts.iter().sum::<u32>(), counts.len() as f64);
         let fair = f64::from(sum) / n;
@@ -307,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_escaped_for_where_they_stand() {
+    fn texts_are_escaped_for_their_context() {
         assert_eq!(Escape::Url.apply("a b/ü\"").as_bytes(), b"a%20b%2F%C3%BC%22");
         assert_eq!(Escape::Json.apply("a\"\n").as_bytes(), b"a\\\"\\n");
         assert_eq!(Escape::Raw.apply("a b").as_bytes(), b"a b");

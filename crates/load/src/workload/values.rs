@@ -1,43 +1,43 @@
-//! What belongs to one request of a list: which of them it is, its row of the data, its random numbers.
+//! The values of one request of a list: its entry, its data row and its random numbers.
 
 use hindmost_plan::{kinds, Data, Listed, Order};
 use hindmost_random::Draws;
 
 use super::Kind;
 
-/// What the request of a number is made of. It depends on the seed and the number alone.
+/// The values of a request. They depend only on the seed and the request's number.
 #[derive(Clone, Copy, Debug)]
 pub struct Values {
     draws: Draws,
-    /// The number of the request, over all clients.
+    /// Number of the request over all clients.
     pub item: u32,
-    /// Its row of the data.
+    /// Its data row.
     pub row: usize,
 }
 
-/// Purposes of random words: which of the list, and which row. Fields have those from 2 on.
+/// Purposes of random words: the choice of the entry and of the row. Fields use 2 and up.
 const WHICH: u32 = 0;
 const ROW: u32 = 1;
 
 impl Values {
-    /// 64 random bits for one purpose.
+    /// Return 64 random bits for a purpose.
     #[inline]
     pub fn word(self, purpose: u32) -> u64 {
         self.draws.word(purpose)
     }
 
-    /// A number below `n`, which is not 0.
+    /// Return a random number below `n`, which must be positive.
     #[inline]
     pub fn below(self, purpose: u32, n: usize) -> usize {
         ((u128::from(self.word(purpose)) * n as u128) >> 64) as usize
     }
 }
 
-/// A list of weighted requests, to draw from.
+/// A list of weighted requests.
 #[derive(Clone, Debug)]
 pub struct List {
     seed: u64,
-    /// Cumulative weights, the last being 1.
+    /// Cumulative weights; the last is 1.
     upto: Vec<f64>,
     kinds: Vec<Kind>,
     rows: usize,
@@ -46,7 +46,7 @@ pub struct List {
 }
 
 impl List {
-    /// A list of the plan, with the data that its requests take values from.
+    /// Create a list of the plan, with the data for its fields.
     pub fn new(seed: u64, list: &[Listed], data: Option<&Data>) -> Self {
         let names = kinds(list);
         let place = |one: &Listed| names.iter().position(|name| *name == one.kind).unwrap_or(0);
@@ -69,14 +69,14 @@ impl List {
         }
     }
 
-    /// The same, one after another in place of by chance, whatever their weights.
+    /// Switch between round-robin over the entries, ignoring their weights, and random choice.
     #[must_use]
     pub fn in_turn(mut self, on: bool) -> Self {
         self.in_turn = on;
         self
     }
 
-    /// What request number `item` is made of.
+    /// Return the values of request number `item`.
     #[inline]
     pub fn values(&self, item: u32) -> Values {
         let draws = Draws::of(self.seed, u64::from(item));
@@ -90,7 +90,7 @@ impl List {
         values
     }
 
-    /// Which of the list it is.
+    /// Return the index of the request's entry.
     #[inline]
     pub fn which(&self, values: Values) -> usize {
         if self.upto.len() == 1 {
@@ -103,7 +103,7 @@ impl List {
         self.upto.partition_point(|&upto| upto <= at).min(self.upto.len() - 1)
     }
 
-    /// The kind of request number `item`.
+    /// Return the kind of request number `item`.
     #[inline]
     pub fn kind(&self, item: u32) -> Kind {
         self.kinds[self.which(self.values(item))]
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_are_made_as_often_as_their_weights_say_and_counted_by_name() {
+    fn requests_follow_their_weights_and_are_counted_by_name() {
         let list = List::new(1, &listed(&[("a", 1.0), ("never", 0.0), ("b", 2.0), ("a", 1.0)]), None);
         let (mut which, mut kinds) = ([0_u32; 4], [0_u32; 3]);
         for item in 0..40_000 {

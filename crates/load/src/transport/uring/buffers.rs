@@ -1,5 +1,4 @@
-//! Memory that the kernel fills with what arrives: a ring of provided buffers
-//! (`io_uring_register_buf_ring(3)`).
+//! Memory for received bytes: a ring of provided buffers (`io_uring_register_buf_ring(3)`).
 #![allow(unsafe_code)]
 
 use std::alloc::{alloc_zeroed, dealloc, handle_alloc_error, Layout};
@@ -10,14 +9,14 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use io_uring::types::BufRingEntry;
 use io_uring::IoUring;
 
-/// Buffers in the ring; a power of two.
+/// Number of buffers in the ring; a power of two.
 const COUNT: u16 = 256;
-/// One of them takes what one read of the kernel brings: many small replies, or a piece of a large one.
+/// Size of a buffer, which takes the bytes of one kernel read: many small replies, or a part of a large one.
 const BYTES: usize = 16 * 1024;
-/// The only group of this ring.
+/// The only buffer group of this ring.
 pub const GROUP: u16 = 0;
 
-/// How many buffers there are.
+/// Return the number of buffers.
 pub const fn count() -> usize {
     COUNT as usize
 }
@@ -31,20 +30,20 @@ pub struct Buffers {
     tail: u16,
 }
 
-// SAFETY: the pointers are to memory that this value owns alone.
+// SAFETY: the pointers refer to memory that this value owns alone.
 unsafe impl Send for Buffers {}
 
 impl Buffers {
-    /// All buffers, given to `ring`.
+    /// Allocate all buffers and give them to `ring`.
     pub fn new(ring: &IoUring) -> io::Result<Self> {
         let take = |layout: Layout| {
             // SAFETY: no layout here has size zero.
             NonNull::new(unsafe { alloc_zeroed(layout) }).unwrap_or_else(|| handle_alloc_error(layout))
         };
         let mut buffers = Self { entries: take(entries()).cast(), memory: take(memory()), tail: 0 };
-        // SAFETY: the memory is ours and holds COUNT * BYTES bytes. Touched now, it takes no page faults later.
+        // SAFETY: the memory is ours and has COUNT * BYTES bytes. Writing to it maps its pages beforehand.
         unsafe { buffers.memory.as_ptr().write_bytes(1, memory().size()) };
-        // SAFETY: the entries are page-aligned, COUNT of them, and outlive the ring.
+        // SAFETY: there are COUNT page-aligned entries, and they outlive the ring.
         unsafe {
             ring.submitter().register_buf_ring_with_flags(
                 buffers.entries.as_ptr() as u64,
@@ -58,14 +57,14 @@ impl Buffers {
         Ok(buffers)
     }
 
-    /// The first `length` bytes of buffer `id`.
+    /// Return the first `length` bytes of buffer `id`.
     pub fn bytes(&self, id: u16, length: usize) -> &[u8] {
         assert!(id < COUNT && length <= BYTES, "the kernel names one of our buffers");
-        // SAFETY: within the memory; the kernel does not write to a buffer before it is given back.
+        // SAFETY: within the memory; the kernel does not write to a buffer before it is returned.
         unsafe { std::slice::from_raw_parts(self.memory.as_ptr().add(usize::from(id) * BYTES), length) }
     }
 
-    /// Gives buffer `id` back to the kernel.
+    /// Return buffer `id` to the kernel.
     #[inline]
     pub fn give_back(&mut self, id: u16) {
         self.push(id);
@@ -74,8 +73,8 @@ impl Buffers {
 
     fn push(&mut self, id: u16) {
         let at = usize::from(self.tail & (COUNT - 1));
-        // SAFETY: `at` and `id` are below COUNT, so both pointers stay within their memory; the kernel
-        // looks at an entry only after the tail has passed it.
+        // SAFETY: `at` and `id` are below COUNT, so both pointers stay within their memory. The kernel reads
+        // an entry only after the tail has passed it.
         unsafe {
             let entry = &mut *self.entries.as_ptr().add(at);
             entry.set_addr(self.memory.as_ptr().add(usize::from(id) * BYTES) as u64);
@@ -86,7 +85,7 @@ impl Buffers {
     }
 
     fn publish(&mut self) {
-        // SAFETY: the tail lies in the first entry (`BufRingEntry::tail`) and is read by the kernel only.
+        // SAFETY: the tail lies in the first entry (`BufRingEntry::tail`), and only the kernel reads it.
         unsafe {
             let tail = BufRingEntry::tail(self.entries.as_ptr()).cast::<AtomicU16>();
             (*tail).store(self.tail, Ordering::Release);

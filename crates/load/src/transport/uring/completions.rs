@@ -1,4 +1,4 @@
-//! What goes into the ring, and what comes out of it.
+//! Submission and completion of ring entries.
 #![allow(unsafe_code)]
 
 use std::io::{self, ErrorKind};
@@ -13,11 +13,11 @@ use super::line::Piece;
 use super::{Uring, GETEVENTS};
 use crate::transport::stamps::{self, Stamp};
 
-/// What an entry was for; the high byte of its name; `CONNECT` is the third.
+/// Purposes of entries, in the high byte of their user data; `CONNECT` is the third.
 const RECEIVE: u8 = 1;
 const SEND: u8 = 2;
 
-/// A kernel that makes no room in so many calls will make none.
+/// Attempts to make space in the submission queue before giving up.
 const TRIES: u32 = 16;
 
 impl Uring {
@@ -25,10 +25,10 @@ impl Uring {
         u64::from(what) << 56 | u64::from(self.lines[slot as usize].generation) << 32 | u64::from(slot)
     }
 
-    /// Queues an entry; makes room first if there is none.
+    /// Queue an entry, after making space if needed.
     pub(super) fn push(&mut self, entry: &squeue::Entry) -> io::Result<()> {
-        // SAFETY: what an entry points to (a line's bytes, the buffers, `request`) outlives it: a line's
-        // bytes are not touched before its completion, the rest lives as long as the ring.
+        // SAFETY: the memory that an entry points to (a line's bytes, the buffers, `request`) outlives it. A
+        // line's bytes do not change before its completion; the rest lives as long as the ring.
         for _ in 0..TRIES {
             if unsafe { self.ring.submission().push(entry) }.is_ok() {
                 return Ok(());
@@ -38,7 +38,7 @@ impl Uring {
         Err(ErrorKind::ResourceBusy.into())
     }
 
-    /// Gives the kernel what is queued, without looking for what has come.
+    /// Submit queued entries without waiting for completions.
     pub(super) fn enter(&mut self, flags: u32) -> io::Result<()> {
         let queued = self.ring.submission().len() as u32;
         // SAFETY: no argument is passed.
@@ -48,7 +48,7 @@ impl Uring {
         }
     }
 
-    /// A send of `slot` has failed: what the server said before is received first, as far as it has come.
+    /// After a failed send of `slot`, receive the bytes that the server sent before.
     #[cold]
     pub(super) fn take_what_came(&mut self, slot: u32) -> io::Result<()> {
         if self.lines[slot as usize].ended.is_none() {
@@ -58,7 +58,7 @@ impl Uring {
         Ok(())
     }
 
-    /// Arms the receive of `slot`, which stays armed until it fails or the buffers run out.
+    /// Arm the receive of `slot`. It stays armed until it fails or the buffers run out.
     pub(super) fn arm(&mut self, slot: u32) -> io::Result<()> {
         let line = &mut self.lines[slot as usize];
         let Some(socket) = &line.socket else { return Ok(()) };
@@ -81,7 +81,7 @@ impl Uring {
         }
     }
 
-    /// Takes all completions that are there.
+    /// Process all available completions.
     pub(super) fn harvest(&mut self) {
         loop {
             let Some(entry) = self.ring.completion().next() else { return };
@@ -137,7 +137,7 @@ impl Uring {
         }
     }
 
-    /// Where the bytes lie in buffer `id`, and when the last of them came in.
+    /// Return the position of the bytes in buffer `id`, and the receive stamp of the last one.
     fn piece(&self, slot: u32, id: u16, length: usize) -> Piece {
         if !self.lines[slot as usize].messages {
             return Piece { start: 0, length: length as u32, stamp: Stamp::default() };
@@ -156,7 +156,7 @@ impl Uring {
         let line = &mut self.lines[slot as usize];
         line.sending = 0;
         if !current {
-            // A former connection's; the present one may wait for these bytes to be free.
+            // A previous connection's send; the current connection may wait for its bytes to be released.
             if line.watched {
                 self.announce(slot);
             }
@@ -169,9 +169,9 @@ impl Uring {
         }
         line.at += result as usize;
         if line.at < line.out.len() {
-            // The kernel took less than all: the rest is a new entry, submitted at the next wait.
+            // The kernel took only part: the rest is a new entry, submitted at the next wait.
             if let Err(error) = self.queue_send(slot) {
-                // Half a request went out, and the rest never will: the connection is over.
+                // The request was sent in part and cannot be completed: the connection is lost.
                 self.lines[slot as usize].failed = Some(error.raw_os_error().unwrap_or(libc::EBUSY));
                 self.announce(slot);
             }
@@ -190,7 +190,7 @@ impl Uring {
             .build();
         let name = self.name(SEND, slot);
         self.push(&entry.user_data(name))?;
-        // Under way only now: nothing would ever complete what the ring did not take.
+        // Set only now: an entry that the ring did not accept would never complete.
         self.lines[slot as usize].sending = length;
         Ok(())
     }
@@ -201,7 +201,7 @@ impl Uring {
         }
     }
 
-    /// Until something comes, at the longest for `timeout`.
+    /// Wait at most `timeout` for a completion.
     pub(super) fn sleep(&mut self, timeout: Nanos) -> io::Result<()> {
         let span = Timespec::new().sec(timeout.0 / 1_000_000_000).nsec((timeout.0 % 1_000_000_000) as u32);
         match self.ring.submitter().submit_with_args(1, &SubmitArgs::new().timespec(&span)) {
@@ -223,22 +223,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rest_that_the_ring_does_not_take_ends_the_connection_with_its_reason() {
+    fn a_partial_send_that_cannot_continue_ends_the_connection_with_an_error() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        // The ring is another thread's, so it refuses what we hand over (IORING_SETUP_SINGLE_ISSUER).
+        // The ring was created by another thread, so it refuses our entries (IORING_SETUP_SINGLE_ISSUER).
         let made = std::thread::spawn(move || Uring::new(address.into(), 1, false)).join().unwrap();
         let Ok(mut uring) = made else {
-            return; // the kernel has no io_uring, or an administrator turned it off
+            return; // io_uring is missing or disabled
         };
         uring.lines[0].socket = Some(TcpStream::connect(address).unwrap());
         uring.lines[0].take(b"0123456789");
         uring.lines[0].sending = 10;
-        // SAFETY: a Nop points to nothing.
+        // SAFETY: a Nop points to no memory.
         while unsafe { uring.ring.submission().push(&opcode::Nop::new().build()) }.is_ok() {}
         uring.send_ended(0, true, 4);
         let line = &uring.lines[0];
         assert_eq!((line.failed, line.sending), (Some(libc::EEXIST), 0));
-        assert_eq!(uring.announcements, [0], "the worker is told");
+        assert_eq!(uring.announcements, [0], "the worker gets an event");
     }
 }

@@ -1,15 +1,15 @@
-//! One connection as the ring sees it.
+//! The state of one connection in the ring.
 
 use std::net::TcpStream;
 
 use crate::transport::Stamp;
 
-/// No buffer.
+/// Marks the absence of a buffer.
 pub const NO_CHUNK: u16 = u16::MAX;
-/// A send entry carries at most so many bytes; a larger request takes several.
+/// Most bytes of a send entry; a larger request takes several.
 const OUT_BYTES: usize = 64 * 1024;
 
-/// Unread bytes of a buffer, and when the last of them came in.
+/// The unread bytes of a buffer, and the receive stamp of the last one.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Piece {
     pub start: u32,
@@ -17,7 +17,7 @@ pub struct Piece {
     pub stamp: Stamp,
 }
 
-/// A buffer that holds unread bytes, and the one that came after it.
+/// A buffer with unread bytes, and the buffer after it.
 #[derive(Clone, Copy, Debug)]
 pub struct Chunk {
     pub piece: Piece,
@@ -30,29 +30,29 @@ impl Default for Chunk {
     }
 }
 
-/// One slot. Its generation tells the completions of its connections apart.
+/// One slot. Its generation distinguishes the completions of consecutive connections.
 #[derive(Debug)]
-#[allow(clippy::struct_excessive_bools, reason = "four facts that do not depend on each other")]
+#[allow(clippy::struct_excessive_bools, reason = "four independent facts")]
 pub struct Line {
     pub socket: Option<TcpStream>,
     pub generation: u32,
     /// The oldest and the newest buffer with unread bytes.
     pub first: u16,
     last: u16,
-    /// The stream has ended: 0 by the server's will, else with an error number.
+    /// The end of the stream: 0 if the server closed it, otherwise an error number.
     pub ended: Option<i32>,
-    /// A send has failed.
+    /// The error number of a failed send.
     pub failed: Option<i32>,
-    /// Bytes under way in a send entry; they lie in `out` from `at` on, which must not be touched.
+    /// Number of bytes in a pending send entry. They lie in `out` from `at` on and must not change.
     pub sending: u32,
     pub out: Vec<u8>,
     pub at: usize,
     pub connected: bool,
     pub watched: bool,
     pub announced: bool,
-    /// Stream position after the last byte written.
+    /// Stream offset of the last byte written.
     pub written: u32,
-    /// What is received comes with control messages.
+    /// Whether received bytes come with control messages.
     pub messages: bool,
 }
 
@@ -78,12 +78,12 @@ impl Default for Line {
 }
 
 impl Line {
-    /// A slot that never allocates again.
+    /// Create a slot that never allocates again.
     pub fn new() -> Self {
         Self { out: Vec::with_capacity(OUT_BYTES), ..Self::default() }
     }
 
-    /// Bytes for the next send entry; returns how many were taken. Only while nothing is under way.
+    /// Store bytes for the next send entry. Return how many were taken. Only valid without a pending send.
     pub fn take(&mut self, bytes: &[u8]) -> usize {
         let n = bytes.len().min(OUT_BYTES);
         self.out.clear();
@@ -93,7 +93,7 @@ impl Line {
         n
     }
 
-    /// Buffer `id` came with the bytes of `piece`.
+    /// Append buffer `id` with the bytes of `piece`.
     pub fn append(&mut self, chunks: &mut [Chunk], id: u16, piece: Piece) {
         chunks[usize::from(id)] = Chunk { piece, next: NO_CHUNK };
         if self.first == NO_CHUNK {
@@ -104,7 +104,7 @@ impl Line {
         self.last = id;
     }
 
-    /// Takes the oldest buffer off the list.
+    /// Remove the oldest buffer.
     pub fn pop(&mut self, chunks: &[Chunk]) -> Option<u16> {
         let id = self.first;
         if id == NO_CHUNK {
@@ -114,7 +114,7 @@ impl Line {
         Some(id)
     }
 
-    /// Forgets the connection. Its send entry, if any, keeps its bytes until it completes.
+    /// Reset the slot. A pending send entry keeps its bytes until it completes.
     pub fn close(&mut self) {
         let out = std::mem::take(&mut self.out);
         *self = Self {

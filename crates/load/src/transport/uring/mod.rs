@@ -1,15 +1,15 @@
-//! The same connections over `io_uring(7)`: bytes are sent and received by the ring, and looking for replies
-//! costs no system call, because the kernel raises a flag in shared memory when it has something.
+//! Connections over `io_uring(7)`. The ring sends and receives bytes. Polling for replies needs no system
+//! call, because the kernel sets a flag in shared memory.
 //!
 //! ```text
 //! write   one entry; submit: io_uring_enter sends it at once
-//! wait    look at the flag; when it is raised: io_uring_enter receives all that came, into buffers
-//! read    copies out of the buffers
+//! wait    check the flag; if it is set: io_uring_enter receives all available bytes into buffers
+//! read    copies bytes out of the buffers
 //! ```
 //!
-//! That makes two system calls a request at low load, and fewer where requests or replies come together.
-//! A receive stays armed for the life of its connection (multishot). Needs Linux 6.1 and a container
-//! that allows `io_uring`; where it is not to be had, [`super::Tcp`] does the same with epoll.
+//! That takes two system calls per request at low load, and fewer if requests or replies coincide. A receive
+//! stays armed for the life of its connection (multishot). It needs Linux 6.1 and a container that allows
+//! `io_uring`. Otherwise, use [`super::Tcp`] with epoll.
 #![allow(unsafe_code)]
 
 mod buffers;
@@ -30,28 +30,28 @@ use super::peers::Peers;
 use super::stamps::{self, Segment, Sent, Stamp, Stamper};
 use super::{Ready, Stamped, Transport};
 
-/// Entries that can wait to be submitted.
+/// Size of the submission queue.
 const ENTRIES: u32 = 256;
-/// Connections reported ready by one call, as with epoll.
+/// Most connections reported ready by one call, as with epoll.
 const BATCH: usize = 64;
-/// What an entry is for, beside receiving and sending; the high byte of its name.
+/// A third purpose of entries, besides receiving and sending; the high byte of the user data.
 const CONNECT: u8 = 3;
 /// `io_uring_enter(2)`: `IORING_ENTER_GETEVENTS`.
 const GETEVENTS: u32 = 1;
 
-/// One worker's connections over a ring of its own.
+/// The connections of one worker over its own ring.
 pub struct Uring {
-    // Dropped first: what follows is memory that the kernel may use until then.
+    // Dropped first: the kernel may use the memory of the other fields until then.
     ring: IoUring,
     buffers: Buffers,
-    /// What a stamped receive asks for: control messages and no address.
+    /// The header of a stamped receive: control messages, no address.
     request: Box<libc::msghdr>,
     lines: Vec<Line>,
-    /// What arrived in each buffer; buffers of one connection form a list.
+    /// Received bytes by buffer. The buffers of one connection form a list.
     chunks: Vec<Chunk>,
-    /// Slots with an event that has not been reported, each once.
+    /// Slots with an unreported event; each occurs once.
     announcements: VecDeque<u32>,
-    /// Slots whose receive has ended and has to be armed again.
+    /// Slots whose receive has ended and must be armed again.
     unarmed: Vec<u32>,
     peers: Peers,
     stamper: Stamper,
@@ -61,10 +61,10 @@ pub struct Uring {
 unsafe impl Send for Uring {}
 
 impl Uring {
-    /// Room for `slots` connections to `peers`; none is open yet.
+    /// Create `slots` closed connections to `peers`.
     ///
     /// # Errors
-    /// The kernel has no `io_uring`, or not all that is needed, or does not let us.
+    /// The kernel lacks `io_uring` or a required feature, or forbids its use.
     pub fn new(peers: Peers, slots: u32, stamping: bool) -> io::Result<Self> {
         let ring = IoUring::builder()
             .setup_single_issuer()
@@ -163,7 +163,7 @@ impl Transport for Uring {
 
     fn close(&mut self, slot: u32) {
         self.drop_chunks(slot);
-        // The kernel still holds the socket where something is armed; this ends it.
+        // The kernel holds the socket while an entry is armed; the shutdown ends that.
         if let Some(socket) = &self.lines[slot as usize].socket {
             let _ = socket.shutdown(std::net::Shutdown::Both);
         }
