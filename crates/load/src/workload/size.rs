@@ -15,11 +15,11 @@ pub enum SizeLaw {
     Choice(Vec<(f64, u32)>),
     /// A truncated continuous law, rounded.
     Rounded {
-        /// Before it is cut.
+        /// The law before truncation.
         law: Size,
-        /// Its share below the least number.
+        /// Its probability below the least number.
         from: f64,
-        /// Its share up to the greatest.
+        /// Its probability up to the greatest number.
         to: f64,
     },
     /// `(cumulative weight, law)`; the last weight is 1.

@@ -1,9 +1,10 @@
-//! Whatever bytes a server sends, whenever, and however they are cut: the run ends, in an account that closes or
-//! in an error that says what the server did. Fuzz targets drive it; here it gets random scripts.
+//! Robustness against any server: whatever bytes it sends, whenever, and however they are split, the run ends
+//! with balanced counts or with an error that describes the server's behaviour. Fuzz targets call this code;
+//! the tests here use random scripts.
 //!
 //! ```text
-//! script = protocol  shape  breaks  takes  *( deed )
-//! deed   = how  cut  length  *length( byte )
+//! script = protocol  shape  breaks  takes  *( action )
+//! action = flags  cut  length  *length( byte )
 //! ```
 
 use serde_json::json;
@@ -12,7 +13,7 @@ use super::fake::{Answer, Fake, GAP_NS, HIT};
 use super::{drive, open, plan, MS};
 use crate::LoadError;
 
-/// What the server does with one request.
+/// The server's reaction to one request.
 struct Deed {
     delay_ns: u64,
     cut: usize,
@@ -20,7 +21,7 @@ struct Deed {
     reply: Vec<u8>,
 }
 
-/// Protocols, with good replies to a get and a set, and how the server tells requests apart.
+/// A protocol, good replies to a get and a set, and a function that extracts a request.
 type Dialect = (&'static str, [&'static [u8]; 2], fn(&mut Vec<u8>) -> Option<Vec<u8>>);
 
 const DIALECTS: [Dialect; 3] = [
@@ -29,10 +30,10 @@ const DIALECTS: [Dialect; 3] = [
     ("http", [b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc", b""], next_get),
 ];
 
-/// Runs `script`.
+/// Run `script`.
 ///
 /// # Panics
-/// When the run ends otherwise than it may.
+/// If the run ends in an invalid way.
 pub fn any_server(script: &[u8]) {
     let mut bytes = script.iter().copied();
     let mut next = || bytes.next().unwrap_or(0);
@@ -82,7 +83,7 @@ pub fn any_server(script: &[u8]) {
             }
         }
         Err(LoadError::ServerGone { .. } | LoadError::Preload { .. }) => {}
-        // Before the load, when keys are stored.
+        // Only while keys are stored, before the load.
         Err(LoadError::Garbage(_)) if shape & 8 != 0 => {}
         Err(e) => panic!("{e}"),
     }
@@ -106,7 +107,7 @@ fn deeds(mut script: &[u8]) -> Vec<Deed> {
     deeds
 }
 
-/// The deed's reply, or a good one where it has none, in pieces of `cut` bytes.
+/// Return the action's reply, or a good one if it has none, in pieces of `cut` bytes.
 fn answer(deed: &Deed, good: &[u8]) -> Answer {
     let reply = if deed.reply.is_empty() { good } else { &deed.reply };
     let size = if deed.cut == 0 { reply.len() } else { deed.cut };
@@ -118,7 +119,7 @@ fn answer(deed: &Deed, good: &[u8]) -> Answer {
     }
 }
 
-/// Takes a whole array of bulk strings out of `bytes`.
+/// Extract a complete array of bulk strings from `bytes`.
 fn next_array(bytes: &mut Vec<u8>) -> Option<Vec<u8>> {
     let mut at = 0;
     let mut number = |mark: u8| {
@@ -137,7 +138,7 @@ fn next_array(bytes: &mut Vec<u8>) -> Option<Vec<u8>> {
     Some(bytes.drain(..at).collect())
 }
 
-/// Takes a whole request without a body out of `bytes`.
+/// Extract a complete request without a body from `bytes`.
 pub fn next_get(bytes: &mut Vec<u8>) -> Option<Vec<u8>> {
     let end = bytes.windows(4).position(|four| four == b"\r\n\r\n")? + 4;
     Some(bytes.drain(..end).collect())
@@ -150,7 +151,7 @@ mod tests {
     use super::super::seeds::replay;
     use super::*;
 
-    /// Scripts that are mostly good: nonsense ends a run at once.
+    /// Generate mostly valid scripts, because nonsense ends a run at once.
     fn script() -> impl Strategy<Value = Vec<u8>> {
         let reply = prop_oneof![
             9 => Just(Vec::new()),

@@ -1,4 +1,4 @@
-//! Requests that wait for others, to leave together.
+//! Requests that are batched by an interval.
 
 use hindmost_histogram::Histogram;
 use serde_json::{json, Value};
@@ -18,19 +18,23 @@ fn slip(run: &Driven) -> &Histogram {
 }
 
 #[test]
-fn requests_due_within_an_interval_leave_in_one_write_and_are_late_from_when_they_were_due() {
+fn requests_of_one_interval_share_a_write_and_latency_includes_the_wait() {
     let run = driven(&plan(1, &open(5_000), &every(1e-3)), Fake::new(1, 100 * US));
     assert_eq!((run.counts.due, run.counts.done), (500, 500));
     let writes = &run.recorder.writes;
-    // The last batch holds what was left.
+    // The last batch holds the remaining requests.
     assert_eq!((writes.max(), writes.count()), (Some(5), 100));
     let times: Vec<u64> = run.fake.wire.iter().map(|one| one.at_ns).filter(|&at| at > MEASURE).collect();
     assert!(times.windows(2).all(|two| (990 * US..1_010 * US).contains(&(two[1] - two[0]))), "{times:?}");
-    // The first of each five waits for no time or 800 us, as the grid of batches happens to lie.
+    // The first of five requests waits for 0 or 800 µs, depending on the phase of the batches.
     let held = &run.recorder.held;
     assert_eq!(held.count(), 500);
     assert!((700 * US..1_000 * US).contains(&held.max().unwrap()), "{:?}", held.max());
-    assert!(slip(&run).max().unwrap() < 20 * US, "held by design is not late: {:?}", slip(&run).max());
+    assert!(
+        slip(&run).max().unwrap() < 20 * US,
+        "time held for a batch is not send delay: {:?}",
+        slip(&run).max()
+    );
     for row in &run.rows {
         assert!(row.sent_ns <= row.due_ns + MS && row.done_ns >= row.sent_ns + 100 * US, "{row:?}");
     }
@@ -39,7 +43,7 @@ fn requests_due_within_an_interval_leave_in_one_write_and_are_late_from_when_the
 }
 
 #[test]
-fn a_loop_that_stalls_is_late_whatever_it_holds_by_design() {
+fn a_stalled_loop_has_send_delay_besides_the_time_held_by_design() {
     let mut fake = Fake::new(1, 100 * US);
     fake.stall = Some((50 * MS, 5 * MS));
     let run = driven(&plan(1, &open(5_000), &every(1e-3)), fake);
@@ -49,8 +53,8 @@ fn a_loop_that_stalls_is_late_whatever_it_holds_by_design() {
 }
 
 #[test]
-fn a_worker_that_sleeps_wakes_for_a_batch_though_nothing_is_due() {
-    // Each request waits some milliseconds for its batch, and the next is due milliseconds later.
+fn a_sleeping_worker_wakes_for_a_batch_without_a_scheduled_request() {
+    // Each request waits some milliseconds for its batch, and the next one is scheduled milliseconds later.
     let mut changes = every(13e-3);
     changes["pacing"] = json!("sleep");
     let run = driven(&plan(1, &open(100), &changes), Fake::new(1, 100 * US));
@@ -59,24 +63,24 @@ fn a_worker_that_sleeps_wakes_for_a_batch_though_nothing_is_due() {
 }
 
 #[test]
-fn without_batches_each_request_has_a_write_of_its_own_and_none_is_held() {
+fn without_batches_each_request_has_its_own_write_and_is_not_held() {
     let run = driven(&plan(1, &open(5_000), &Value::Null), Fake::new(1, 100 * US));
     let writes = &run.recorder.writes;
     assert_eq!((writes.max(), writes.count(), run.recorder.held.count()), (Some(1), 500, 0));
 }
 
 #[test]
-fn the_account_closes_when_connections_break_under_their_batches() {
+fn counts_balance_when_connections_break_with_open_batches() {
     let mut fake = Fake::new(3, 2 * MS);
     fake.breaks = (0..30_u32).rev().map(|i| ((30 + 3 * u64::from(i)) * MS, i % 3)).collect();
     let run = driven(&plan(3, &open(5_000), &every(4e-3)), fake);
     assert_eq!((run.counts.due, run.reconnects), (500, 30));
     assert!(run.counts.lost > 30 && run.counts.errors == run.counts.lost, "{:?}", run.counts);
-    assert!(run.rows.iter().all(|row| row.sent_ns >= row.due_ns), "each was handed over, or counts as such");
+    assert!(run.rows.iter().all(|row| row.sent_ns >= row.due_ns), "each request counts as handed over");
 }
 
 #[test]
-fn what_waited_for_its_batch_behind_an_announced_close_is_asked_on_the_next_connection() {
+fn batched_requests_behind_an_announced_close_are_resent_on_the_next_connection() {
     let changes = json!({
         "target": {"protocol": "http", "address": "127.0.0.1:1"}, "workload": {"kind": "http", "paths": ["/a"]},
         "batching": {"interval": {"seconds": 4e-3}},

@@ -1,4 +1,4 @@
-//! What the loop does where datagrams get lost, come late, or find nobody.
+//! The loop with lost, late and refused datagrams.
 
 use serde_json::{json, Value};
 
@@ -7,20 +7,20 @@ use super::{drive, driven, open, plan, END, MEASURE, MS};
 use crate::record::Status;
 use crate::LoadError;
 
-/// Takes a datagram behind its length.
+/// Extract a datagram with its length prefix.
 fn next_datagram(bytes: &mut Vec<u8>) -> Option<Vec<u8>> {
     let length = 2 + usize::from(u16::from_be_bytes([*bytes.first()?, *bytes.get(1)?]));
     (bytes.len() >= length).then(|| bytes.drain(..length).collect())
 }
 
-/// The reply to a question: its id, and no error.
+/// Return the reply to a question: the same id and no error.
 fn reply(request: &[u8]) -> Vec<u8> {
     let mut bytes = vec![0, 12, request[2], request[3], 0x80, 0];
     bytes.resize(14, 0);
     bytes
 }
 
-/// A DNS server that answers the n-th question after `delay_ns` with what `pieces` makes of its reply.
+/// Create a DNS server that answers question n after `delay_ns` with `pieces(n, reply)`.
 fn server(slots: u32, delay_ns: u64, mut pieces: impl FnMut(u64, Vec<u8>) -> Vec<Vec<u8>> + 'static) -> Fake {
     let mut fake = Fake::new(slots, 0);
     fake.framing = next_datagram;
@@ -43,7 +43,7 @@ fn dns(connections: u32, changes: &Value) -> hindmost_plan::Plan {
 }
 
 #[test]
-fn a_lost_datagram_is_a_timeout_and_takes_no_other_request_with_it() {
+fn a_lost_datagram_is_a_timeout_of_its_request_alone() {
     let lost = server(2, MS / 10, |n, reply| if n % 10 == 3 { Vec::new() } else { vec![reply] });
     let run = driven(&dns(2, &Value::Null), lost);
     assert_eq!((run.counts.due, run.counts.done, run.counts.timeouts), (100, 90, 10), "{:?}", run.counts);
@@ -54,8 +54,8 @@ fn a_lost_datagram_is_a_timeout_and_takes_no_other_request_with_it() {
 }
 
 #[test]
-fn a_reply_behind_its_timeout_is_late_and_answers_nobody() {
-    // Each tenth reply waits in the network until 80 ms of others have passed; the timeout is 50 ms.
+fn a_reply_after_the_timeout_is_late_and_answers_no_request() {
+    // Every tenth reply waits in the network for 80 ms; the timeout is 50 ms.
     let mut held: Vec<(u64, Vec<u8>)> = Vec::new();
     let late = server(1, MS / 10, move |n, reply| {
         let mut pieces = Vec::new();
@@ -71,7 +71,7 @@ fn a_reply_behind_its_timeout_is_late_and_answers_nobody() {
     });
     let run = driven(&dns(1, &Value::Null), late);
     assert_eq!((run.counts.done, run.counts.timeouts), (90, 10), "{:?}", run.counts);
-    // Of the 120 questions from the warm-up on, those of the last 80 ms have no late reply yet.
+    // Of the 120 questions since the warm-up, those of the last 80 ms have no late reply yet.
     assert_eq!(run.late, 4, "3, 13, 23 and 33");
     assert!(run
         .rows
@@ -81,7 +81,7 @@ fn a_reply_behind_its_timeout_is_late_and_answers_nobody() {
 }
 
 #[test]
-fn replies_in_any_order_answer_what_was_asked() {
+fn replies_in_any_order_answer_their_requests() {
     let mut first: Option<Vec<u8>> = None;
     let swapped = server(1, MS / 10, move |_, reply| match first.take() {
         None => {
@@ -91,7 +91,7 @@ fn replies_in_any_order_answer_what_was_asked() {
         Some(earlier) => vec![reply, earlier],
     });
     let run = driven(&dns(1, &Value::Null), swapped);
-    // The last has no second one to wait for.
+    // The last request waits for a second one that never comes.
     assert!(run.counts.done >= 99, "{:?}", run.counts);
     let answered = run.rows.iter().filter(|row| row.status == Status::Hit);
     let waits: Vec<u64> = answered.map(|row| (row.done_ns - row.due_ns) / MS).collect();
@@ -99,7 +99,7 @@ fn replies_in_any_order_answer_what_was_asked() {
 }
 
 #[test]
-fn what_finds_nobody_is_an_error_and_the_socket_goes_on_when_somebody_is_back() {
+fn a_closed_port_is_an_error_and_the_socket_works_again_when_the_server_is_back() {
     let mut fake = server(2, MS / 10, |_, reply| vec![reply]);
     fake.nobody = MEASURE + 20 * MS..MEASURE + 60 * MS;
     let run = driven(&dns(2, &Value::Null), fake);
@@ -108,7 +108,7 @@ fn what_finds_nobody_is_an_error_and_the_socket_goes_on_when_somebody_is_back() 
 }
 
 #[test]
-fn a_server_that_nobody_is_there_of_any_more_is_gone() {
+fn a_server_whose_port_stays_closed_is_gone() {
     let mut fake = server(2, MS / 10, |_, reply| vec![reply]);
     fake.nobody = END - 30 * MS..u64::MAX;
     match drive(&dns(2, &Value::Null), fake).outcome {

@@ -1,5 +1,5 @@
-//! A scripted server at the other end of a scripted kernel. Time passes only here: a look for replies,
-//! a write and a sleep cost what the script says, so that every run is the same.
+//! A scripted server and kernel. Time passes only here: polls, writes and sleeps take the scripted time, so
+//! every run is the same.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
@@ -10,14 +10,14 @@ use hindmost_clock::{Clock, FakeClock, Nanos};
 use super::MS;
 use crate::transport::{Ready, Segment, Sent, Source, Stamp, Stamped, Stamper, Transport};
 
-/// What the server does with one request.
+/// The server's reaction to one request.
 pub struct Answer {
-    /// Served so long after it came, and never before the one ahead of it.
+    /// Time from arrival to reply. A reply never precedes the reply before it.
     pub delay_ns: u64,
     /// The reply, in pieces that arrive `gap_ns` apart.
     pub pieces: Vec<Vec<u8>>,
     pub gap_ns: u64,
-    /// Closes the connection after it.
+    /// Whether the server closes the connection after the reply.
     pub ends: bool,
 }
 
@@ -27,7 +27,7 @@ impl Answer {
     }
 }
 
-/// Between pieces of a reply.
+/// Time between the pieces of a reply, in nanoseconds.
 pub const GAP_NS: u64 = 1_000;
 
 /// One write call.
@@ -39,17 +39,17 @@ pub struct Written {
 }
 
 pub const HIT: &[u8] = b"VALUE k 0 3\r\nabc\r\nEND\r\n";
-/// What the time of day is when our clock begins.
+/// Realtime clock reading when our clock is at zero, in nanoseconds.
 pub const EPOCH: u64 = 1_000_000 * MS;
 pub const NEVER: Range<u64> = u64::MAX..u64::MAX;
-/// The port of the first connection; the others follow it.
+/// Local port of the first connection; the others follow it.
 pub const FIRST_PORT: u16 = 4000;
-/// How long it takes to connect.
+/// Time to connect, in nanoseconds.
 pub const HANDSHAKE_NS: u64 = 50_000;
 
 #[derive(Default)]
 struct Line {
-    /// When the handshake ends; `None` while closed.
+    /// Time when the handshake ends; `None` while closed.
     opens_at: Option<u64>,
     open: bool,
     unparsed: Vec<u8>,
@@ -59,7 +59,7 @@ struct Line {
     unreachable: bool,
     served_at: u64,
     unanswered: usize,
-    /// Bytes written, and transmit stamps: when each is told.
+    /// Number of bytes written, and transmit stamps with the times when they become available.
     streamed: u32,
     stamps: VecDeque<(u64, Sent)>,
 }
@@ -68,53 +68,53 @@ type Behaviour = Box<dyn FnMut(u64, &[u8]) -> Answer>;
 
 pub struct Fake {
     pub clock: FakeClock,
-    /// Cost of a look for replies, and of a write.
+    /// Duration of a poll or a write.
     pub tick: Nanos,
-    /// What the server does with its n-th request.
+    /// The server's reaction to its n-th request.
     pub behaviour: Behaviour,
-    /// Takes the first whole request out of what came.
+    /// Extracts the first complete request from the received bytes.
     pub framing: fn(&mut Vec<u8>) -> Option<Vec<u8>>,
-    /// The server does nothing.
+    /// Period in which the server does nothing.
     pub frozen: Range<u64>,
-    /// The kernel takes no bytes.
+    /// Period in which the kernel accepts no bytes.
     pub full: Range<u64>,
-    /// Most bytes that one write takes.
+    /// Most bytes accepted by one write.
     pub takes: usize,
-    /// Nobody listens: what is written comes back as an error of the next read.
+    /// Period in which the port is closed: a write causes an error in the next read.
     pub nobody: Range<u64>,
-    /// Connections are refused.
+    /// Period in which connections are refused.
     pub refuses: Range<u64>,
-    /// No local port is left.
+    /// Period without free local ports.
     pub portless: Range<u64>,
-    /// Attempts to connect come to nothing.
+    /// Period in which connection attempts hang.
     pub hangs: Range<u64>,
-    /// Of attempts to connect that begin then, the handshake takes so long.
+    /// Period in which new handshakes take the given time.
     pub slow_handshake: (Range<u64>, u64),
-    /// The worker itself is held up: from when, and for how long.
+    /// An interruption of the worker while it polls: start and duration.
     pub stall: Option<(u64, u64)>,
-    /// What others do meanwhile.
+    /// Runs during the interruption.
     pub while_stalled: Option<Box<dyn FnOnce()>>,
-    /// The same within a write call.
+    /// An interruption of the worker within a write call.
     pub stall_writing: Option<(u64, u64)>,
-    /// Connections reset: when and which, the last first.
+    /// Connection resets as time and slot, the last one first.
     pub breaks: Vec<(u64, u32)>,
     pub wire: Vec<Written>,
     pub requests: u64,
-    /// Who stamps.
+    /// The stamps of the transport.
     pub stamper: Stamper,
-    /// The time of day is set: when, and by how much.
+    /// Steps of the realtime clock: time and size.
     pub steps: Vec<(u64, i64)>,
-    /// The card tells its transmit stamps so late; never where that is `u64::MAX`.
+    /// Delay of the NIC's transmit stamps; `u64::MAX` for none.
     pub card_tells_ns: u64,
-    /// Stamped replies that were peeked at.
+    /// Number of peeks at stamped replies.
     pub peeks: u32,
-    /// The most requests unanswered on one connection.
+    /// Largest number of unanswered requests on one connection.
     pub deepest: usize,
     lines: Vec<Line>,
 }
 
 impl Fake {
-    /// A server that answers everything with a hit after `delay_ns`.
+    /// Create a server that answers every request with a hit after `delay_ns`.
     pub fn new(slots: u32, delay_ns: u64) -> Self {
         let clock = FakeClock::at(Nanos::ZERO);
         clock.step_realtime(EPOCH as i64);
@@ -152,7 +152,7 @@ impl Fake {
         self.clock.now().0
     }
 
-    /// The server reads what has come and decides about the replies.
+    /// Let the server read what has arrived and script its replies.
     fn serve(&mut self, slot: u32) {
         let now = self.now();
         let line = &mut self.lines[slot as usize];
@@ -176,7 +176,7 @@ impl Fake {
         }
     }
 
-    /// The stamps of a packet that passes at `at`; the card's clock is another one.
+    /// Return the stamps of a packet that passes at `at`. The NIC's clock differs from ours.
     fn stamp(&self, at: u64) -> Stamp {
         let ahead: i64 = self.steps.iter().filter(|(when, _)| *when <= at).map(|(_, by)| by).sum();
         let hardware = self.stamper.source() == Some(Source::Hardware);
@@ -186,7 +186,7 @@ impl Fake {
         }
     }
 
-    /// What is there, which stays there.
+    /// Read the available bytes without consuming them.
     fn look(&self, slot: u32, into: &mut [u8]) -> io::Result<(usize, Stamp)> {
         let now = self.now();
         let line = &self.lines[slot as usize];
@@ -207,7 +207,7 @@ impl Fake {
         }
     }
 
-    /// Takes `bytes` away; returns when the last of them came in.
+    /// Consume `bytes`. Return when the last of them arrived.
     fn drain(&mut self, slot: u32, mut bytes: usize) -> u64 {
         let line = &mut self.lines[slot as usize];
         let mut last = 0;
@@ -227,7 +227,7 @@ impl Fake {
         last
     }
 
-    /// Sets the time of day where the script says so.
+    /// Apply the scripted steps of the realtime clock since `from`.
     fn step(&mut self, from: u64) {
         let now = self.now();
         for (_, by) in self.steps.iter().filter(|(at, _)| (from + 1..=now).contains(at)) {
@@ -256,7 +256,7 @@ impl Fake {
         }
     }
 
-    /// When something happens next.
+    /// Return the time of the next event.
     fn next_event(&self) -> u64 {
         let of = |line: &Line| {
             let opening = line.opens_at.filter(|_| !line.open);
@@ -270,7 +270,7 @@ impl Fake {
     }
 }
 
-/// Takes a whole get or set out of `bytes`.
+/// Extract a complete get or set from `bytes`.
 pub fn next_request(bytes: &mut Vec<u8>) -> Option<Vec<u8>> {
     let line = bytes.windows(2).position(|two| two == b"\r\n")? + 2;
     let mut length = line;

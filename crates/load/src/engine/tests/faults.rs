@@ -1,4 +1,4 @@
-//! What the loop does when the server, or the way to it, breaks.
+//! The loop when the server or the network breaks.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::transport::{Source, Stamper};
 use crate::LoadError;
 
 #[test]
-fn account_closes_when_connections_break() {
+fn counts_balance_when_connections_break() {
     let mut fake = Fake::new(3, 2 * MS);
     fake.breaks = (0..30_u32).rev().map(|i| ((30 + 3 * u64::from(i)) * MS, i % 3)).collect();
     let run = driven(&plan(3, &open(5_000), &Value::Null), fake);
@@ -26,7 +26,7 @@ fn account_closes_when_connections_break() {
     assert_eq!(run.reconnects, 30);
 }
 
-/// A server that closes after some replies, says so, and forgets what was asked behind them.
+/// Create a server that announces a close after some replies, closes, and drops the requests behind them.
 pub fn announcing(slots: u32, delay_ns: u64, closes: fn(u64) -> bool) -> Fake {
     let mut fake = Fake::new(slots, 0);
     fake.framing = next_get;
@@ -47,11 +47,11 @@ pub fn http(rate: u32, connections: u32) -> hindmost_plan::Plan {
 }
 
 #[test]
-fn what_was_asked_behind_an_announced_close_is_asked_again_and_due_when_it_was() {
+fn requests_behind_an_announced_close_are_resent_and_keep_their_scheduled_time() {
     let run = driven(&http(5_000, 3), announcing(3, 2 * MS, |n| n % 25 == 24));
     assert_eq!((run.counts.due, run.counts.done), (500, 500), "{:?}", run.counts);
     assert!(run.reconnects > 15 && run.resent > 30, "{} {}", run.reconnects, run.resent);
-    // The server saw some of them twice, but not those that were written when it had closed.
+    // The server saw some of them twice, but not those written after it had closed.
     assert!((601..=600 + run.resent).contains(&run.fake.requests), "{} {}", run.fake.requests, run.resent);
     let waited: Vec<_> = run.rows.iter().filter(|row| row.done_ns - row.due_ns > 3 * MS).collect();
     assert!(waited.len() > 20, "{}", waited.len());
@@ -62,7 +62,7 @@ fn what_was_asked_behind_an_announced_close_is_asked_again_and_due_when_it_was()
 }
 
 #[test]
-fn what_was_asked_again_has_no_stamps_and_none_are_missing() {
+fn resent_requests_have_no_stamps_and_count_none_as_missing() {
     for source in [Source::Software, Source::Hardware] {
         let mut fake = announcing(3, 2 * MS, |n| n % 25 == 24);
         fake.stamper = Stamper::by(source);
@@ -72,7 +72,7 @@ fn what_was_asked_again_has_no_stamps_and_none_are_missing() {
         assert_eq!((run.counts.due, run.counts.done), (500, 500), "{:?}", run.counts);
         let (again, once): (Vec<&Row>, Vec<&Row>) = run.rows.iter().partition(|row| row.place.port == 0);
         assert!(again.len() > 20 && again.iter().all(|row| row.wire_out_ns == 0), "{}", again.len());
-        // The server takes 2 ms over each, and never begins one before it has ended the one ahead.
+        // The server takes 2 ms for each request and handles them one at a time.
         assert!(once.iter().all(|row| (row.wire_in_ns - row.wire_out_ns) / MS == 2), "{once:?}");
         let stamps = run.recorder.stamps;
         assert_eq!((stamps.asked, stamps.came), (once.len() as u64, once.len() as u64), "{source:?}");
@@ -81,8 +81,8 @@ fn what_was_asked_again_has_no_stamps_and_none_are_missing() {
 }
 
 #[test]
-fn a_request_that_is_cut_off_time_after_time_is_lost_at_last() {
-    // Twice what the server can do, so that ever more waits behind the reply that closes.
+fn a_request_resent_too_often_is_lost() {
+    // Twice the server's capacity, so that the queue behind the closing reply keeps growing.
     let run = drive(&http(40_000, 2), announcing(2, 5 * MS, |n| n % 50 == 49));
     assert!(run.outcome.is_ok() && run.counts.closes(), "{:?} {:?}", run.outcome, run.counts);
     assert!(run.counts.lost > 100, "{:?}", run.counts);
@@ -91,7 +91,7 @@ fn a_request_that_is_cut_off_time_after_time_is_lost_at_last() {
     assert!((1_000..=8 * 4_800).contains(&run.resent), "{}", run.resent);
 }
 
-/// What a hostile server does.
+/// The behaviour of a hostile server.
 type Deed = (&'static str, fn(&mut Fake));
 
 const HOSTILE: [Deed; 11] = [
@@ -132,7 +132,7 @@ const HOSTILE: [Deed; 11] = [
 const REPLY: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
 
 #[test]
-fn whatever_a_server_does_a_run_ends_a_timeout_after_its_schedule() {
+fn no_server_delays_the_end_of_a_run_beyond_the_timeout() {
     for (deed, spoil) in HOSTILE {
         for (load, pacing) in
             [(open(1_000), "spin"), (open(50_000), "sleep"), (json!({"loop": "closed"}), "sleep")]
@@ -158,7 +158,7 @@ fn whatever_a_server_does_a_run_ends_a_timeout_after_its_schedule() {
 }
 
 #[test]
-fn what_waits_to_be_asked_again_times_out_when_no_connection_comes() {
+fn requests_to_resend_time_out_without_a_connection() {
     let mut fake = announcing(1, 2 * MS, |n| n == 230);
     fake.hangs = 110 * MS..u64::MAX;
     let run = driven(&http(2_000, 1), fake);
@@ -168,7 +168,7 @@ fn what_waits_to_be_asked_again_times_out_when_no_connection_comes() {
 }
 
 #[test]
-fn reconnects_and_goes_on() {
+fn a_worker_reconnects_and_continues() {
     let mut fake = Fake::new(1, 100_000);
     fake.breaks = vec![(60 * MS + 50_000, 0)];
     fake.refuses = 60 * MS..90 * MS;
@@ -179,8 +179,8 @@ fn reconnects_and_goes_on() {
 }
 
 #[test]
-fn server_gone_is_noticed() {
-    // Killed early, or so late that the load is over before it can be called gone.
+fn a_server_that_is_gone_is_reported() {
+    // Killed early, or so late that the load ends before the limit.
     for killed in [30 * MS, END - 5 * MS] {
         let mut fake = Fake::new(2, 100_000);
         fake.breaks = vec![(killed, 1), (killed, 0)];
@@ -193,8 +193,8 @@ fn server_gone_is_noticed() {
 }
 
 #[test]
-fn an_attempt_to_connect_that_hangs_is_no_reason_to_wait() {
-    // What waits to be asked again keeps the load from ending.
+fn a_hanging_connection_attempt_does_not_delay_the_end() {
+    // Requests to be resent keep the load from ending.
     let mut fake = announcing(1, 2 * MS, |n| n == 230);
     fake.hangs = 110 * MS..u64::MAX;
     let mut plan = http(2_000, 1);
@@ -205,9 +205,9 @@ fn an_attempt_to_connect_that_hangs_is_no_reason_to_wait() {
 }
 
 #[test]
-fn a_server_that_is_kept_from_answering_a_handshake_for_two_seconds_is_not_gone() {
-    // The only connection closes, and what opens the next one (SYN, TLS, a login) waits until the server runs again; at
-    // first it may be refused, as by one that is restarted.
+fn a_server_that_answers_handshakes_two_seconds_late_is_not_gone() {
+    // The only connection closes, and the next handshake (SYN, TLS, a login) waits until the server runs
+    // again. At first the connection may be refused, as during a restart.
     for refused in [0, 200 * MS] {
         let mut fake = announcing(1, 2 * MS, |n| n == 230);
         let closed = 110 * MS;
@@ -222,7 +222,7 @@ fn a_server_that_is_kept_from_answering_a_handshake_for_two_seconds_is_not_gone(
 }
 
 #[test]
-fn a_worker_that_is_kept_from_looking_does_not_take_the_server_for_gone() {
+fn an_interrupted_worker_does_not_report_the_server_as_gone() {
     let broken = 60 * MS;
     for stalled in (broken..broken + 2 * HANDSHAKE_NS).step_by(4_999) {
         let mut fake = Fake::new(1, 100_000);
@@ -234,9 +234,9 @@ fn a_worker_that_is_kept_from_looking_does_not_take_the_server_for_gone() {
 }
 
 #[test]
-fn a_worker_that_stands_still_while_the_phases_are_fixed_counts_all_of_the_measurement() {
+fn a_worker_interrupted_while_the_phases_are_set_counts_the_whole_measurement() {
     let plan = plan(2, &every_ms(), &json!({"timeout_s": 1.0, "pacing": "sleep"}));
-    // In the midst of a round, in which it then finds a reply, and what has come due meanwhile.
+    // In the middle of an iteration, which then finds a reply and newly scheduled requests.
     for stalled in (9 * MS..9 * MS + 3_000).step_by(100) {
         let control = Arc::new(Control::default());
         control.begin(Nanos(START));
@@ -254,21 +254,21 @@ fn a_worker_that_stands_still_while_the_phases_are_fixed_counts_all_of_the_measu
 }
 
 #[test]
-fn unsent_when_no_room() {
+fn requests_beyond_the_outstanding_limit_are_unsent() {
     let mut fake = Fake::new(2, 100_000);
     fake.frozen = MEASURE - MS / 2..u64::MAX;
     let run = driven(&plan(2, &every_ms(), &json!({"max_outstanding": 10})), fake);
     assert_eq!((run.counts.due, run.counts.timeouts, run.counts.unsent), (100, 10, 90), "{:?}", run.counts);
     let unsent = run.rows.iter().find(|row| row.status == Status::Unsent).unwrap();
     assert_eq!((unsent.sent_ns, unsent.done_ns), (0, 0));
-    // Infinitely late, each of them.
+    // Each of them has infinite latency.
     let mut whole = Histogram::new();
     run.recorder.kinds[0].latency.iter().for_each(|section| whole.merge(section));
     assert_eq!(whole.censored(), 100);
 }
 
 #[test]
-fn timeouts_at_the_drain() {
+fn unanswered_requests_time_out_after_the_load() {
     let mut fake = Fake::new(2, 100_000);
     fake.frozen = 101 * MS..u64::MAX;
     let run = driven(&plan(2, &every_ms(), &Value::Null), fake);
@@ -278,7 +278,7 @@ fn timeouts_at_the_drain() {
 }
 
 #[test]
-fn what_could_not_be_sent_within_the_timeout_is_unsent() {
+fn requests_that_cannot_be_sent_within_the_timeout_are_unsent() {
     let mut fake = Fake::new(1, 100_000);
     fake.stall = Some((100 * MS, 200 * MS));
     let run = driven(&plan(1, &every_ms(), &Value::Null), fake);
@@ -287,7 +287,7 @@ fn what_could_not_be_sent_within_the_timeout_is_unsent() {
 }
 
 #[test]
-fn a_reply_that_is_none_is_an_error_of_its_request_alone() {
+fn an_invalid_reply_is_an_error_of_its_request_alone() {
     let mut fake = Fake::new(2, 100_000);
     fake.behaviour =
         Box::new(|n, _| Answer::after(1000, if n == 50 { b"HTTP/1.1 400 Bad\r\n" } else { HIT }));
@@ -298,7 +298,7 @@ fn a_reply_that_is_none_is_an_error_of_its_request_alone() {
 }
 
 #[test]
-fn what_was_asked_behind_a_reply_that_is_none_is_asked_again() {
+fn requests_behind_an_invalid_reply_are_resent() {
     let mut fake = announcing(1, 2 * MS, |_| false);
     fake.behaviour = Box::new(|n, _| Answer::after(2 * MS, if n == 100 { b"nonsense\r\n" } else { REPLY }));
     let run = driven(&http(2_000, 1), fake);
@@ -307,7 +307,7 @@ fn what_was_asked_behind_a_reply_that_is_none_is_asked_again() {
 }
 
 #[test]
-fn bytes_that_answer_nothing_break_their_connection_alone() {
+fn unrequested_bytes_break_only_their_connection() {
     let mut fake = Fake::new(2, 100_000);
     let twice = [HIT, b"ERROR Too many open connections\r\n"].concat();
     fake.behaviour = Box::new(move |n, _| Answer::after(1000, if n == 50 { &twice } else { HIT }));
@@ -317,7 +317,7 @@ fn bytes_that_answer_nothing_break_their_connection_alone() {
 }
 
 #[test]
-fn a_server_whose_every_reply_is_none_does_not_end_the_run() {
+fn a_server_with_only_invalid_replies_does_not_end_the_run() {
     let mut fake = Fake::new(2, 100_000);
     fake.behaviour = Box::new(|_, _| Answer::after(1000, b"HTTP/1.1 400 Bad Request\r\n"));
     let run = driven(&plan(2, &every_ms(), &Value::Null), fake);
@@ -326,7 +326,7 @@ fn a_server_whose_every_reply_is_none_does_not_end_the_run() {
 }
 
 #[test]
-fn a_server_that_closes_after_every_reply_is_connected_again_each_time() {
+fn a_server_that_closes_after_every_reply_is_reconnected_each_time() {
     let mut fake = Fake::new(2, 100_000);
     fake.behaviour = Box::new(|_, _| Answer { ends: true, ..Answer::after(100_000, HIT) });
     let run = driven(&plan(2, &every_ms(), &Value::Null), fake);
@@ -335,7 +335,7 @@ fn a_server_that_closes_after_every_reply_is_connected_again_each_time() {
 }
 
 #[test]
-fn a_full_buffer_in_the_kernel_delays_but_loses_nothing() {
+fn a_full_socket_buffer_delays_requests_but_loses_none() {
     let mut fake = Fake::new(2, 100_000);
     fake.full = 50 * MS..60 * MS;
     fake.takes = 7;

@@ -1,4 +1,4 @@
-//! The worker's real loop, driven by a scripted server and a clock that only it winds.
+//! The worker's real loop, driven by a scripted server and a fake clock.
 //!
 //! ```text
 //! 0      1 ms     11 ms          21 ms                   121 ms
@@ -64,7 +64,7 @@ pub const START: u64 = MS;
 pub const MEASURE: u64 = 21 * MS;
 pub const END: u64 = 121 * MS;
 
-/// A plan for gets on `connections` connections, with `changes` on top.
+/// Return a plan for gets on `connections` connections, modified by `changes`.
 pub fn plan(connections: u32, load: &Value, changes: &Value) -> Plan {
     let mut plan = json!({
         "schema": hindmost_plan::SCHEMA, "seed": 1,
@@ -81,7 +81,7 @@ pub fn plan(connections: u32, load: &Value, changes: &Value) -> Plan {
     Plan::from_json(&plan.to_string()).unwrap()
 }
 
-/// Open loop, equal gaps.
+/// Return an open loop with equal gaps of 1 ms.
 pub fn every_ms() -> Value {
     open(1000)
 }
@@ -90,11 +90,11 @@ pub fn open(rate: u32) -> Value {
     json!({"loop": "open", "rate_per_s": rate, "arrivals": "deterministic"})
 }
 
-/// What came of a run.
+/// The results of a run.
 pub struct Driven {
     pub outcome: Result<(), LoadError>,
     pub counts: Counts,
-    /// Every measured request that the sub-sample has room for, by due time.
+    /// Every measured request that fits into the sample, by scheduled time.
     pub rows: Vec<Row>,
     pub recorder: Recorder,
     pub fake: Fake,
@@ -112,12 +112,12 @@ pub struct Driven {
     pub refused: u64,
 }
 
-/// Runs one worker of `plan` against `fake`.
+/// Run one worker of `plan` against `fake`.
 pub fn drive(plan: &Plan, fake: Fake) -> Driven {
     hindmost_wire::with_protocol!(plan.target.protocol, crate::protocol, drive_codec(plan, fake))
 }
 
-/// A worker of `plan` over `transport`, whose phases are fixed.
+/// Create a worker of `plan` over `transport` with fixed phases.
 pub fn worker<P: Protocol, T: Stamped>(
     plan: &Plan,
     transport: T,
@@ -128,13 +128,13 @@ pub fn worker<P: Protocol, T: Stamped>(
     worker_under(control, plan, transport, clock)
 }
 
-/// The phases above.
+/// Set the phases above.
 pub fn fix(control: &Control) {
     control.begin(Nanos(START));
     control.fix(Nanos(11 * MS), Nanos(MEASURE), Nanos(END));
 }
 
-/// A worker that is told by `control`.
+/// Create a worker that follows `control`.
 pub fn worker_under<P: Protocol, T: Stamped>(
     control: Arc<Control>,
     plan: &Plan,
@@ -159,7 +159,7 @@ pub fn worker_under<P: Protocol, T: Stamped>(
     Worker::new(plan, parts)
 }
 
-/// Connects, stores the keys, and runs the load.
+/// Connect, store the keys and run the load.
 pub fn run_through<P: Protocol, T: Stamped>(
     worker: &mut Worker<P, T, FakeClock>,
     plan: &Plan,
@@ -205,7 +205,7 @@ pub fn drive_codec<P: Protocol>(plan: &Plan, fake: Fake) -> Driven {
     }
 }
 
-/// A run that is expected to end well.
+/// Run a load that must succeed.
 pub fn driven(plan: &Plan, fake: Fake) -> Driven {
     let driven = drive(plan, fake);
     if let Err(e) = &driven.outcome {

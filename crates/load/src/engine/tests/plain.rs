@@ -1,4 +1,4 @@
-//! A transport that moves bytes and knows nothing of stamps, as one over TLS, UDP or Unix sockets would be.
+//! A transport that only moves bytes, without stamps.
 
 use std::io;
 
@@ -50,7 +50,7 @@ impl Transport for Plain {
 impl Stamped for Plain {}
 
 #[test]
-fn a_transport_without_stamps_carries_the_same_requests_at_the_same_times_and_says_that_it_has_none() {
+fn a_transport_without_stamps_sends_the_same_requests_and_reports_no_stamps() {
     let plan = plan(3, &open(5_000), &json!({"stamp_every": 1, "preload": true}));
     let mut fake = Fake::new(3, 100_000);
     fake.breaks = vec![(60_000_000, 1)];

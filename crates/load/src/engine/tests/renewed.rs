@@ -1,4 +1,5 @@
-//! Connections that carry so many requests because the plan says so, in a protocol whose servers keep them.
+//! Connections with a fixed number of requests set by the plan, in a protocol whose servers keep connections
+//! open.
 
 use hindmost_histogram::Quantile;
 use serde_json::{json, Value};
@@ -9,7 +10,7 @@ use crate::record::Row;
 
 const QUIT: &[u8] = b"quit\r\n";
 
-/// A server that answers after 0.2 ms, and closes when it is told to if it `obeys`.
+/// Create a server that answers after 0.2 ms, and closes on request if it `obeys`.
 fn server(slots: u32, obeys: bool) -> Fake {
     let mut fake = Fake::new(slots, 0);
     fake.behaviour = Box::new(move |_, request| match request {
@@ -27,7 +28,7 @@ fn run(load: &Value, carried: Option<u32>, fake: Fake) -> Driven {
 }
 
 #[test]
-fn a_connection_carries_as_many_as_are_asked_for_and_the_server_is_told_to_close_it() {
+fn a_connection_carries_the_planned_requests_and_then_the_server_is_asked_to_close_it() {
     for (carried, obeys) in [(1, true), (4, true), (4, false)] {
         let run = run(&open(1_000), Some(carried), server(3, obeys));
         assert_eq!((run.counts.done, run.counts.errors), (100, 0), "{carried}: {:?}", run.counts);
@@ -36,7 +37,7 @@ fn a_connection_carries_as_many_as_are_asked_for_and_the_server_is_told_to_close
         assert!((fair - 3..=fair + 3).contains(&made), "{carried}: {made}");
         let told = run.fake.wire.iter().filter(|one| one.bytes == QUIT).count() as u64;
         assert!(told + 4 >= run.recorder.connects.all - 3, "{told} of {}", run.recorder.connects.all);
-        assert_eq!((run.reconnects, run.by_turns), (0, false), "it is our doing");
+        assert_eq!((run.reconnects, run.by_turns), (0, false), "the client closes, not the server");
         for slot in 0..3 {
             let wire: Vec<_> = run.fake.wire.iter().filter(|one| one.slot == slot).collect();
             let between = wire.split(|one| one.bytes == QUIT).map(<[_]>::len);
@@ -47,7 +48,7 @@ fn a_connection_carries_as_many_as_are_asked_for_and_the_server_is_told_to_close
 }
 
 #[test]
-fn the_time_to_connect_is_in_the_latency_of_whoever_needed_the_connection_and_kept_by_itself() {
+fn the_time_to_connect_counts_as_latency_and_is_recorded_separately() {
     let run = run(&open(1_000), Some(4), server(3, true));
     let latency = |row: &Row| row.done_ns - row.due_ns;
     let waited = run.rows.iter().filter(|row| latency(row) >= MS / 5 + HANDSHAKE_NS).count() as u64;
@@ -59,7 +60,7 @@ fn the_time_to_connect_is_in_the_latency_of_whoever_needed_the_connection_and_ke
 }
 
 #[test]
-fn what_is_stored_over_connections_made_anew_has_the_sizes_that_the_plan_draws() {
+fn values_stored_over_renewed_connections_have_the_drawn_sizes() {
     let sets = |carried| -> Vec<Vec<u8>> {
         let run = run(&open(1_000), carried, server(3, true));
         let mut written: Vec<_> = run.fake.wire.into_iter().map(|one| one.bytes).collect();
@@ -71,20 +72,20 @@ fn what_is_stored_over_connections_made_anew_has_the_sizes_that_the_plan_draws()
 }
 
 #[test]
-fn a_closed_loop_makes_its_connections_anew_too() {
+fn a_closed_loop_renews_its_connections_too() {
     let run = run(&json!({"loop": "closed"}), Some(5), server(3, true));
     let (done, made) = (run.counts.done, run.recorder.connects.made);
     assert!(done > 500 && made.abs_diff(done / 5) <= 4, "{made} for {done}");
 }
 
 #[test]
-fn each_connection_is_made_for_the_first_request_that_it_carries() {
+fn each_connection_is_opened_for_its_first_request() {
     let run = run(&open(1_000), Some(1000), server(3, true));
-    assert_eq!(run.recorder.connects.all, 6, "those of before the load are not warm ones of it");
+    assert_eq!(run.recorder.connects.all, 6, "connections opened before the load are not reused");
 }
 
 #[test]
-fn a_request_on_a_connection_that_breaks_is_lost_where_servers_do_not_close_by_themselves() {
+fn a_request_on_a_broken_connection_is_lost_unless_servers_may_close() {
     let mut fake = server(3, true);
     fake.breaks =
         (0..6_u64).rev().flat_map(|i| (0..3).map(move |slot| ((50 + 5 * i) * MS + MS / 10, slot))).collect();

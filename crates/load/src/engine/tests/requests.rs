@@ -1,5 +1,5 @@
-//! Requests of HTTP that are no plain GETs: those that must not be made twice, connections that carry so many, large
-//! bodies.
+//! HTTP requests other than plain GETs: non-repeatable requests, connections with a fixed number of requests,
+//! large bodies.
 
 use serde_json::{json, Value};
 
@@ -7,7 +7,7 @@ use super::fake::{Answer, Fake};
 use super::{driven, open, plan, MS};
 use hindmost_plan::{Body, Plan, Workload};
 
-/// A server that answers after 0.2 ms, and closes where it is asked to if it `obeys`.
+/// Create a server that answers after 0.2 ms, and closes on request if it `obeys`.
 fn server(slots: u32, obeys: bool) -> Fake {
     server_after(200_000, slots, obeys)
 }
@@ -24,7 +24,7 @@ fn server_after(delay_ns: u64, slots: u32, obeys: bool) -> Fake {
     fake
 }
 
-/// Takes the first request with its body out of `bytes`.
+/// Extract the first request with its body from `bytes`.
 fn next_whole(bytes: &mut Vec<u8>) -> Option<Vec<u8>> {
     let head = bytes.windows(4).position(|four| four == b"\r\n\r\n")? + 4;
     let text = String::from_utf8_lossy(&bytes[..head]).into_owned();
@@ -37,7 +37,7 @@ fn http(connections: u32, workload: &Value) -> Plan {
     carrying(connections, workload, None)
 }
 
-/// The same where each connection carries so many.
+/// The same with a fixed number of requests per connection.
 fn carrying(connections: u32, workload: &Value, carried: Option<u32>) -> Plan {
     let mut all = json!({"kind": "http"});
     all.as_object_mut().unwrap().extend(workload.as_object().unwrap().clone());
@@ -47,7 +47,7 @@ fn carrying(connections: u32, workload: &Value, carried: Option<u32>) -> Plan {
 }
 
 #[test]
-fn what_must_not_be_made_twice_is_lost_with_its_connection_and_what_may_is_made_again() {
+fn non_repeatable_requests_are_lost_with_their_connection_and_others_are_resent() {
     for (method, twice) in [("POST", false), ("PATCH", false), ("PUT", true), ("DELETE", true)] {
         let one = json!({"requests": [{"method": method, "path": "/{{sequence}}", "body": "{{uuid}}"}]});
         let mut fake = server(1, true);
@@ -56,7 +56,7 @@ fn what_must_not_be_made_twice_is_lost_with_its_connection_and_what_may_is_made_
             let reply = format!("HTTP/1.1 200 OK\r\n{reply}Content-Length: 2\r\n\r\nhi");
             Answer { ends: n < 8, ..Answer::after(200_000, reply.as_bytes()) }
         });
-        // Each 0.1 ms after a request went out, which is answered after 0.2 ms.
+        // 0.1 ms after a request was sent, which is answered after 0.2 ms.
         fake.breaks = (0..12_u64).rev().map(|i| ((50 + 5 * i) * MS + MS / 10, 0)).collect();
         let run = driven(&http(1, &one), fake);
         let (resent, lost) = if twice { (12, 0) } else { (0, 12) };
@@ -66,12 +66,12 @@ fn what_must_not_be_made_twice_is_lost_with_its_connection_and_what_may_is_made_
         let all = paths.len();
         paths.sort_unstable();
         paths.dedup();
-        assert_eq!(all - paths.len(), resent as usize, "{method}: a request that is made again is the same");
+        assert_eq!(all - paths.len(), resent as usize, "{method}: a resent request has the same bytes");
     }
 }
 
 #[test]
-fn one_that_must_not_be_made_twice_never_lies_behind_another() {
+fn a_non_repeatable_request_is_never_pipelined() {
     let mix = json!({"requests": [{"method": "GET"}, {"method": "POST", "body": "x"}]});
     let run = driven(&http(4, &mix), server_after(2 * MS, 4, true));
     assert_eq!(run.counts.done, 100, "{:?}", run.counts);
@@ -80,11 +80,11 @@ fn one_that_must_not_be_made_twice_never_lies_behind_another() {
             run.fake.wire.iter().filter(|one| one.slot == slot).map(|one| one.at_ns).collect();
         assert!(written.windows(2).all(|two| two[1] - two[0] >= 2 * MS), "{slot}: {written:?}");
     }
-    assert!(!run.by_turns, "it is not the server that closes");
+    assert!(!run.by_turns, "the server does not close");
 }
 
 #[test]
-fn a_connection_carries_as_many_requests_as_are_asked_for_whether_the_server_closes_it_or_we_do() {
+fn a_connection_carries_the_planned_requests_whoever_closes_it() {
     for (workload, asked, carried, said) in [
         (json!({}), Some(4), 4, true),
         (json!({}), Some(1), 1, true),
@@ -97,19 +97,26 @@ fn a_connection_carries_as_many_requests_as_are_asked_for_whether_the_server_clo
         let made = run.recorder.connects.made;
         let fair = 100 / carried;
         assert!((fair - 3..=fair + 3).contains(&made), "{workload}: {made}");
-        assert_eq!((run.reconnects, run.by_turns), (0, false), "what we ask for is not the server's doing");
+        assert_eq!(
+            (run.reconnects, run.by_turns),
+            (0, false),
+            "closes that the plan requests are not the server's"
+        );
         let asks = |bytes: &[u8]| String::from_utf8_lossy(bytes).contains("Connection: close");
         for slot in 0..3 {
             let wire: Vec<_> = run.fake.wire.iter().filter(|one| one.slot == slot).collect();
             let last: Vec<usize> = (1..=wire.len()).filter(|at| asks(&wire[at - 1].bytes)).collect();
             let each: Vec<usize> = (1..=wire.len()).filter(|at| at % carried as usize == 0).collect();
-            assert_eq!(last, each, "{workload}: the last of each connection says so, and no other");
+            assert_eq!(
+                last, each,
+                "{workload}: only the last request on each connection announces the close"
+            );
         }
     }
 }
 
 #[test]
-fn a_large_body_is_sent_whole_however_little_the_kernel_takes_and_never_copied_as_a_whole() {
+fn a_large_body_is_sent_in_pieces_without_a_full_copy() {
     let mut plan = http(2, &json!({"requests": [{"method": "PUT", "body": "later"}]}));
     let body: Vec<u8> = (0..300_000_u32).map(|i| (i % 251) as u8).collect();
     let Workload::Http(http) = &mut plan.workload else { unreachable!() };

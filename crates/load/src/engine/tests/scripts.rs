@@ -1,4 +1,4 @@
-//! Whatever the server does, the account closes and nothing panics.
+//! Whatever the server does, the counts balance and nothing panics.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use super::fake::{Answer, Fake, GAP_NS, HIT, NEVER};
 use super::{drive, open, plan, END, MS};
 use crate::LoadError;
 
-/// What a server may do with each request, drawn in turn.
+/// The server's reaction to a request, drawn at random.
 #[derive(Clone, Debug)]
 struct Deed {
     delay_ns: u64,
@@ -44,7 +44,7 @@ fn answer(deed: &Deed) -> Answer {
     Answer { delay_ns: deed.delay_ns, pieces, gap_ns: GAP_NS, ends: deed.ends }
 }
 
-/// A part of the run, or none of it.
+/// Generate a part of the run, or no part of it.
 fn span(longest_ms: u64) -> impl Strategy<Value = Range<u64>> {
     let some = (MS..END, 1..longest_ms).prop_map(|(from, length)| from..from + length * MS);
     prop_oneof![2 => Just(NEVER), 1 => some]
@@ -54,7 +54,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_account_closes_under_any_script(
+    fn counts_balance_under_any_script(
         deeds in prop::collection::vec(deed(), 1..40),
         breaks in prop::collection::vec((10 * MS..END, 0..3_u32), 0..12),
         frozen in span(80),
