@@ -31,7 +31,7 @@ fn row(due_ns: u64, latency_ns: u64, status: Status) -> Row {
 }
 
 #[test]
-fn the_phase_of_a_request_is_that_of_its_due_time() {
+fn the_scheduled_time_determines_the_phase_of_a_request() {
     let mut recorder = recorder();
     for due in [999, 1000, 1999, 2000] {
         recorder.ended(row(due, 5000, Status::Hit));
@@ -42,7 +42,7 @@ fn the_phase_of_a_request_is_that_of_its_due_time() {
 }
 
 #[test]
-fn the_account_closes_whatever_happens() {
+fn counts_balance_for_all_outcomes() {
     let mut recorder = recorder();
     let all = [Status::Hit, Status::Miss, Status::Error, Status::Lost, Status::Timeout, Status::Unsent];
     for (i, status) in all.into_iter().cycle().take(600).enumerate() {
@@ -55,7 +55,7 @@ fn the_account_closes_whatever_happens() {
 }
 
 #[test]
-fn a_stamped_request_that_timed_out_is_infinitely_late_on_the_wire() {
+fn a_stamped_request_that_timed_out_is_censored_in_wire_latency() {
     let mut recorder = recorder();
     recorder.ended_stamped(row(999, 50, Status::Hit), Wire::Known { ns: 40, shared: false }, true);
     recorder.ended_stamped(row(1000, 50, Status::Hit), Wire::Known { ns: 40, shared: false }, true);
@@ -72,7 +72,7 @@ fn a_stamped_request_that_timed_out_is_infinitely_late_on_the_wire() {
 }
 
 #[test]
-fn requests_without_an_answer_are_infinitely_late() {
+fn requests_without_an_answer_have_infinite_latency() {
     let mut recorder = recorder();
     for i in 0..98 {
         recorder.ended(row(1000 + i, 100 + i, Status::Hit));

@@ -1,4 +1,4 @@
-//! Connections with a state of their own: openings, replies in any order, answers of the codec's own, bounds, farewells.
+//! Connections with sessions: openings, replies in any order, control messages, limits and goodbyes.
 
 use serde_json::{json, Value};
 
@@ -10,7 +10,7 @@ use crate::record::{Counts, Status};
 use crate::transport::{Source, Stamper};
 use crate::LoadError;
 
-/// A server that takes `most` requests at once, and answers each after `delay_ns` as `reply` says by its tag.
+/// Create a server that accepts `most` requests at once and answers each after `delay_ns` with `reply(tag)`.
 fn toy(slots: u32, most: u32, delay_ns: u64, mut reply: impl FnMut(u32) -> String + 'static) -> Fake {
     let mut fake = Fake::new(slots, 0);
     fake.framing = |bytes| line(bytes).map(|(end, ..)| end).map(|end| bytes.drain(..end).collect());
@@ -23,7 +23,7 @@ fn toy(slots: u32, most: u32, delay_ns: u64, mut reply: impl FnMut(u32) -> Strin
     fake
 }
 
-/// The same, answering in order.
+/// Create a server that answers in order.
 fn orderly(slots: u32, most: u32, delay_ns: u64) -> Fake {
     toy(slots, most, delay_ns, |tag| format!("re {tag}\n"))
 }
@@ -47,7 +47,7 @@ fn run(load: &Value, connections: u32, fake: Fake) -> Driven {
     run
 }
 
-/// What the server does with the n-th hello.
+/// Set the server's reaction to its n-th hello.
 fn greeting(fake: &mut Fake, mut greet: impl FnMut(u64) -> Answer + 'static) {
     let mut usual = std::mem::replace(&mut fake.behaviour, Box::new(|_, _| Answer::after(0, b"")));
     let mut hellos = 0;
@@ -61,7 +61,7 @@ fn greeting(fake: &mut Fake, mut greet: impl FnMut(u64) -> Answer + 'static) {
 }
 
 #[test]
-fn an_opening_comes_in_pieces_and_steps_and_no_request_goes_ahead_of_it() {
+fn an_opening_may_be_split_and_no_request_precedes_its_end() {
     let mut fake = orderly(3, 8, MS / 10);
     greeting(&mut fake, |_| Answer {
         pieces: b"wait\nwait\nok 8\n".iter().map(|&byte| vec![byte]).collect(),
@@ -79,7 +79,7 @@ fn an_opening_comes_in_pieces_and_steps_and_no_request_goes_ahead_of_it() {
 }
 
 #[test]
-fn what_follows_an_opening_in_the_same_packet_is_read() {
+fn bytes_after_an_opening_in_the_same_packet_are_read() {
     let mut fake = orderly(1, 8, MS / 10);
     greeting(&mut fake, |_| Answer::after(0, b"ok 8\nping 7\npi"));
     let mut usual = fake.behaviour;
@@ -100,7 +100,7 @@ fn what_follows_an_opening_in_the_same_packet_is_read() {
 }
 
 #[test]
-fn a_server_that_refuses_the_first_connection_is_not_measured_and_its_reason_is_told() {
+fn a_refusal_of_the_first_connection_ends_the_run_with_its_reason() {
     let mut fake = orderly(2, 8, 0);
     greeting(&mut fake, |_| Answer::after(0, b"no password\r\n"));
     let refused = drive_codec::<Toy>(&toy_plan(2, &every_ms(), &Value::Null), fake).outcome.unwrap_err();
@@ -125,7 +125,7 @@ fn a_server_that_refuses_the_first_connection_is_not_measured_and_its_reason_is_
 }
 
 #[test]
-fn an_opening_on_a_connection_made_again_counts_as_time_to_connect_and_costs_only_what_was_lost() {
+fn the_opening_of_a_reconnect_counts_as_time_to_connect_and_loses_no_more_requests() {
     let mut fake = orderly(1, 8, 100_000);
     greeting(&mut fake, |_| Answer { gap_ns: MS, ..Answer::after(2 * MS, b"ok 8\n") });
     fake.breaks = vec![(60 * MS + 50_000, 0)];
@@ -138,7 +138,7 @@ fn an_opening_on_a_connection_made_again_counts_as_time_to_connect_and_costs_onl
 }
 
 #[test]
-fn a_connection_that_is_refused_when_it_is_made_again_is_tried_until_the_server_counts_as_gone() {
+fn a_refused_reconnect_is_retried_until_the_server_counts_as_gone() {
     for (refusals, gone) in [(3, false), (u64::MAX, true)] {
         let mut fake = orderly(1, 8, 100_000);
         greeting(&mut fake, move |n| {
@@ -159,8 +159,9 @@ fn a_connection_that_is_refused_when_it_is_made_again_is_tried_until_the_server_
 }
 
 #[test]
-fn replies_in_any_order_end_the_requests_that_they_answer() {
-    // Every second request is answered at once, and 0.3 ms later the one before it, which waited for a millisecond.
+fn replies_in_any_order_end_their_requests() {
+    // Every second request is answered at once; 0.3 ms later the request before it is answered, after about 1
+    // ms.
     for source in [None, Some(Source::Software)] {
         let mut fake = toy(1, 8, MS / 10, |tag| {
             let before = tag.checked_sub(1).map_or_else(String::new, |before| format!("re {before}\n"));
@@ -193,18 +194,18 @@ fn replies_in_any_order_end_the_requests_that_they_answer() {
 }
 
 #[test]
-fn a_tag_answered_twice_is_passed_over_and_one_never_given_breaks_its_connection() {
+fn a_tag_answered_twice_is_ignored_and_an_unknown_tag_breaks_its_connection() {
     let twice = run(&every_ms(), 2, toy(2, 8, MS / 10, |tag| format!("re {tag}\nre {tag}\n")));
     assert_eq!(twice.counts.done, 100);
     let wrong = toy(2, 8, MS / 10, |tag| if tag == 9 { "re 10\n".to_owned() } else { format!("re {tag}\n") });
     let wrong = run(&every_ms(), 2, wrong);
-    // On each connection the tenth request.
+    // The tenth request on each connection.
     assert_eq!((wrong.counts.done, wrong.counts.lost), (90, 10), "{:?}", wrong.counts);
     assert!(wrong.unreadable >= 10, "{}", wrong.unreadable);
 }
 
 #[test]
-fn what_the_codec_answers_by_itself_waits_for_a_full_kernel_and_is_no_request() {
+fn control_messages_wait_for_a_full_socket_and_do_not_count_as_requests() {
     let mut fake = toy(2, 8, MS / 10, |tag| format!("re {tag}\nping {tag}\n"));
     fake.full = 50 * MS..60 * MS;
     fake.takes = 5;
@@ -217,12 +218,12 @@ fn what_the_codec_answers_by_itself_waits_for_a_full_kernel_and_is_no_request() 
     assert!((9..=12).contains(&waited), "{waited}");
 }
 
-/// After a server that stood still from 60 to 70 ms, with so many requests at once.
+/// Check a run whose server stood still from 60 to 70 ms, with at most `most` requests in flight.
 fn bounded(run: &Driven, most: usize) {
     assert_eq!((run.counts.done, run.counts.unsent), (run.counts.due, 0), "{:?}", run.counts);
     assert!(run.fake.deepest <= most, "{} at once", run.fake.deepest);
     let slow: Vec<_> = run.rows.iter().filter(|row| row.done_ns - row.due_ns > MS).collect();
-    // Ten were due while nothing was answered, and waited since then, wherever they waited.
+    // Ten requests were scheduled while nothing was answered, and their latency includes the wait.
     assert!((9..=20).contains(&slow.len()), "{}", slow.len());
     assert!(slow.iter().all(|row| row.sent_ns - row.due_ns < MS / 10), "the instrument was not late");
     let longest = slow.iter().map(|row| row.done_ns - row.due_ns).max().unwrap();
@@ -233,14 +234,14 @@ fn bounded(run: &Driven, most: usize) {
 }
 
 #[test]
-fn what_is_due_beyond_the_servers_bound_waits_and_its_latency_counts_from_when_it_was_due() {
+fn requests_beyond_the_servers_limit_wait_and_latency_includes_the_wait() {
     let mut fake = orderly(2, 2, MS / 10);
     fake.frozen = 60 * MS..70 * MS;
     bounded(&run(&every_ms(), 2, fake), 2);
 }
 
 #[test]
-fn a_bound_by_the_plan_holds_in_any_protocol_and_any_loop() {
+fn the_plans_limit_holds_in_any_protocol_and_any_loop() {
     let mut fake = Fake::new(2, MS / 10);
     fake.frozen = 60 * MS..70 * MS;
     bounded(&driven(&plan(2, &every_ms(), &json!({"in_flight": 2})), fake), 2);
@@ -257,11 +258,11 @@ fn a_bound_by_the_plan_holds_in_any_protocol_and_any_loop() {
     }
     let both = toy_plan(2, &closed, &json!({"in_flight": 4}));
     let both = drive_codec::<Toy>(&both, orderly(2, 3, MS));
-    assert_eq!((both.fake.deepest, both.counts.closes()), (3, true), "the server's bound is the lower one");
+    assert_eq!((both.fake.deepest, both.counts.closes()), (3, true), "the server's limit is the lower one");
 }
 
 #[test]
-fn what_still_waits_for_a_place_at_the_end_has_timed_out() {
+fn requests_that_wait_for_a_place_at_the_end_time_out() {
     let mut fake = orderly(1, 2, MS / 10);
     fake.frozen = 101 * MS..u64::MAX;
     let run = run(&every_ms(), 1, fake);
@@ -270,7 +271,7 @@ fn what_still_waits_for_a_place_at_the_end_has_timed_out() {
 }
 
 #[test]
-fn requests_that_wait_for_a_place_outlive_the_connection_and_beyond_what_is_kept_track_of_are_unsent() {
+fn waiting_requests_outlive_the_connection_and_are_unsent_beyond_the_outstanding_limit() {
     let mut fake = orderly(1, 1, MS / 10);
     fake.frozen = 60 * MS..70 * MS;
     fake.breaks = vec![(65 * MS, 0)];
@@ -288,7 +289,7 @@ fn requests_that_wait_for_a_place_outlive_the_connection_and_beyond_what_is_kept
     assert!(run.counts.closes());
 }
 
-/// Answers 25 requests a connection, says so, and forgets what is asked beyond.
+/// Create a server that answers 25 requests per connection, then announces a close and drops later requests.
 fn leaving(slots: u32, delay_ns: u64) -> Fake {
     let mut fake = toy(slots, 100, delay_ns, |tag| match tag {
         0..24 => format!("re {tag}\n"),
@@ -300,15 +301,16 @@ fn leaving(slots: u32, delay_ns: u64) -> Fake {
 }
 
 #[test]
-fn what_was_asked_beyond_a_servers_farewell_is_asked_again_and_what_came_before_it_is_answered() {
+fn requests_above_a_closing_servers_limit_are_resent_and_others_answered() {
     let run = run(&open(5_000), 3, leaving(3, 2 * MS));
     assert_eq!((run.counts.due, run.counts.done), (500, 500), "{:?}", run.counts);
     assert!(run.reconnects > 15 && run.resent > 30, "{} {}", run.reconnects, run.resent);
     assert_eq!((run.left_alone, run.refused_streams), (run.resent, 0));
 }
 
-/// Refuses the 50th, 60th, 70th and 80th request that it sees, and takes two at once from then on; with `again` it also
-/// refuses the one behind each, which is the same request where no other comes in between.
+/// Create a server that refuses the 50th, 60th, 70th and 80th request it sees, and then accepts two at once.
+/// With `again` it also refuses the request after each, which is the same request unless another comes in
+/// between.
 fn refusing(slots: u32, again: bool) -> Fake {
     let mut fake = toy(slots, 8, MS / 10, |_| String::new());
     let mut usual = fake.behaviour;
@@ -325,17 +327,17 @@ fn refusing(slots: u32, again: bool) -> Fake {
 }
 
 #[test]
-fn a_refused_request_is_asked_once_more_and_its_latency_counts_from_when_it_was_due() {
+fn a_refused_request_is_resent_once_and_keeps_its_scheduled_time() {
     for changes in [json!({}), json!({"requests_per_connection": 1000})] {
         let run = drive_codec::<Toy>(&toy_plan(1, &every_ms(), &changes), refusing(1, false));
         assert!(run.outcome.is_ok() && run.counts.closes(), "{:?} {:?}", run.outcome, run.counts);
         assert_eq!((run.counts.due, run.counts.done), (100, 100), "{:?}", run.counts);
         assert_eq!((run.refused_streams, run.resent, run.left_alone, run.reconnects), (4, 4, 0, 0));
         assert_eq!(run.first_error, "", "nothing failed");
-        // Refused after .1 ms, answered .5 ms later: neither is left out.
+        // Refused after 0.1 ms, answered 0.5 ms later: the latency includes both.
         let latencies: Vec<_> = run.rows.iter().map(|row| row.done_ns - row.due_ns).collect();
         assert_eq!(latencies.iter().filter(|&&one| one >= 6 * MS / 10).count(), 4, "{latencies:?}");
-        assert!(run.rows.iter().all(|row| row.sent_ns - row.due_ns < MS / 10), "sent when it was sent first");
+        assert!(run.rows.iter().all(|row| row.sent_ns - row.due_ns < MS / 10), "the first send time counts");
     }
 }
 
@@ -345,12 +347,12 @@ fn a_request_that_is_refused_twice_is_an_error_with_its_cause() {
     let Counts { due, done, errors, lost, .. } = run.counts;
     assert_eq!((due, done, errors, lost), (100, 96, 4, 0), "{:?}", run.counts);
     assert_eq!((run.refused_streams, run.resent), (8, 4));
-    assert_eq!(run.first_error, "no, and no");
+    assert_eq!(run.first_error, "refused twice");
 }
 
 #[test]
-fn refused_requests_wait_for_a_place_where_the_server_takes_fewer_by_now_in_both_loops() {
-    // While it stands still what is due fills the places, and what was refused waits for one.
+fn refused_requests_wait_for_a_place_after_the_server_lowers_its_limit() {
+    // While the server stands still, scheduled requests fill the places, and refused requests wait for one.
     let mut still = refusing(1, false);
     still.frozen = 70 * MS..80 * MS;
     let open = run(&every_ms(), 1, still);
@@ -361,13 +363,14 @@ fn refused_requests_wait_for_a_place_where_the_server_takes_fewer_by_now_in_both
         assert_eq!(run.counts.done, run.counts.due, "{:?}", run.counts);
         assert_eq!((run.refused_streams, run.resent), (4, 4));
     }
-    // Two at once on each of two connections, half a millisecond each: no place was lost.
+    // Two at once on each of two connections, 0.5 ms each: no place was lost.
     assert!((760..=840).contains(&closed.counts.done), "{:?}", closed.counts);
 }
 
 #[test]
-fn of_what_a_server_hangs_up_on_only_what_it_had_not_left_alone_is_lost() {
-    // Says at the 25th request of the first connection that it answers those below 22, answers none, and is gone.
+fn when_a_closing_server_hangs_up_only_requests_below_its_limit_are_lost() {
+    // At the 25th request of the first connection, the server announces that it answers those below 22. It
+    // answers none of them and closes.
     let mut fake = toy(1, 100, 0, |tag| format!("re {tag}\n"));
     let mut usual = fake.behaviour;
     let mut asked = 0;
@@ -384,7 +387,7 @@ fn of_what_a_server_hangs_up_on_only_what_it_had_not_left_alone_is_lost() {
 }
 
 #[test]
-fn a_server_that_closes_after_each_reply_has_an_opening_for_each() {
+fn each_connection_of_a_closing_server_has_an_opening() {
     let mut fake = orderly(3, 8, 200_000);
     let mut usual = fake.behaviour;
     fake.behaviour =
@@ -394,7 +397,7 @@ fn a_server_that_closes_after_each_reply_has_an_opening_for_each() {
     assert!(run.rows.iter().all(|row| row.done_ns - row.due_ns > 400_000 + HANDSHAKE_NS));
 }
 
-/// What a hostile server does.
+/// The behaviour of a hostile server.
 type Deed = (&'static str, fn(&mut Fake));
 
 const HOSTILE: [Deed; 9] = [
@@ -423,7 +426,7 @@ const HOSTILE: [Deed; 9] = [
 ];
 
 #[test]
-fn whatever_a_server_with_sessions_does_a_run_ends_a_timeout_after_its_schedule() {
+fn no_server_with_sessions_delays_the_end_of_a_run_beyond_the_timeout() {
     for (deed, spoil) in HOSTILE {
         for (load, in_flight) in [
             (open(1_000), Value::Null),
@@ -447,7 +450,7 @@ fn whatever_a_server_with_sessions_does_a_run_ends_a_timeout_after_its_schedule(
 }
 
 #[test]
-fn a_protocol_without_sessions_is_asked_exactly_as_before() {
+fn a_high_limit_on_requests_in_flight_changes_no_byte() {
     let plain = driven(&plan(2, &open(5_000), &Value::Null), Fake::new(2, MS));
     let bounded = driven(&plan(2, &open(5_000), &json!({"in_flight": 4096})), Fake::new(2, MS));
     assert_eq!(plain.fake.wire, bounded.fake.wire);

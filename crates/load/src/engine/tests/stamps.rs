@@ -1,4 +1,4 @@
-//! Due, sent, done: what the loop promises about time.
+//! Scheduled, sent, completed: the loop's promises about time.
 
 use hindmost_histogram::Histogram;
 use serde_json::{json, Value};
@@ -7,11 +7,11 @@ use super::fake::{Answer, Fake, FIRST_PORT, HIT};
 use super::{driven, every_ms, open, plan, END, MEASURE, MS};
 use crate::record::Status;
 
-/// Longer than any round of the loop under the fake clock.
+/// Longer than any iteration of the loop under the fake clock, in nanoseconds.
 const ROUND: u64 = 5_000;
 
 #[test]
-fn only_requests_due_in_the_measurement_count() {
+fn only_requests_scheduled_in_the_measurement_count() {
     let run = driven(&plan(1, &every_ms(), &Value::Null), Fake::new(1, 100_000));
     assert_eq!((run.counts.due, run.counts.done), (100, 100));
     let due: Vec<u64> = run.rows.iter().map(|row| row.due_ns).collect();
@@ -40,7 +40,7 @@ fn late_sender_does_not_shorten_latency() {
 }
 
 #[test]
-fn latency_counts_from_the_due_time_while_the_server_is_frozen() {
+fn latency_starts_at_the_scheduled_time_while_the_server_is_frozen() {
     let mut fake = Fake::new(2, 100_000);
     fake.frozen = 50 * MS..70 * MS;
     let run = driven(&plan(2, &every_ms(), &Value::Null), fake);
@@ -63,7 +63,7 @@ fn sends_do_not_wait_for_replies() {
 }
 
 #[test]
-fn a_request_is_sent_when_due_whatever_is_outstanding() {
+fn a_request_is_sent_on_schedule_whatever_is_outstanding() {
     let run = driven(&plan(4, &open(10_000), &Value::Null), Fake::new(4, 30 * MS));
     assert_eq!(run.counts.done, 1000);
     assert!(run.recorder.kinds[0].slip.max().unwrap() < ROUND);
@@ -83,7 +83,7 @@ fn a_sleeping_worker_is_as_punctual_as_a_spinning_one_when_sleeps_are_exact() {
 fn closed_loop_never_has_more_than_one_outstanding_per_connection() {
     for load in [json!({"loop": "closed"}), json!({"loop": "closed", "rate_per_s": 20_000.0})] {
         let mut fake = Fake::new(3, 1);
-        // Some replies come in pieces, some connections break.
+        // Some replies arrive in pieces, and some connections break.
         fake.behaviour = Box::new(|n, _| Answer {
             delay_ns: 200_000 + 1_000 * (n % 7),
             pieces: vec![HIT[..9].to_vec(), HIT[9..].to_vec()],
@@ -93,23 +93,23 @@ fn closed_loop_never_has_more_than_one_outstanding_per_connection() {
         let run = driven(&plan(3, &load, &Value::Null), fake);
         assert_eq!(run.fake.deepest, 1, "{load}");
         assert!(run.reconnects > 10);
-        // Three connections, a round trip of 205 us or a little more, 100 ms.
+        // Three connections with a round trip of slightly more than 205 µs, for 100 ms.
         assert!((1_000..1_500).contains(&run.counts.done), "{:?}", run.counts);
     }
 }
 
 #[test]
-fn the_open_loop_does_not_care_how_many_are_outstanding() {
+fn the_open_loop_ignores_the_number_of_outstanding_requests() {
     let run = driven(&plan(1, &open(10_000), &Value::Null), Fake::new(1, 5 * MS));
     assert!(run.fake.deepest >= 49, "{}", run.fake.deepest);
 }
 
 #[test]
-fn a_reply_that_comes_too_late_is_a_timeout_and_the_next_one_is_not_taken_for_it() {
+fn a_late_reply_is_a_timeout_and_later_replies_match_their_requests() {
     let mut fake = Fake::new(1, 0);
     fake.behaviour = Box::new(|n, _| Answer::after(if n == 20 { 80 * MS } else { 100_000 }, HIT));
     let run = driven(&plan(1, &open(500), &json!({"timeout_s": 0.04})), fake);
-    // Request 20 is answered 80 ms late, and those behind it wait as long as is left of that.
+    // Request 20 is answered 80 ms late, and the requests behind it wait for the remaining time.
     assert_eq!(run.counts.due, 50);
     assert!(run.counts.timeouts > 0 && run.counts.done > 0, "{:?}", run.counts);
     for row in &run.rows {
@@ -119,9 +119,9 @@ fn a_reply_that_comes_too_late_is_a_timeout_and_the_next_one_is_not_taken_for_it
 }
 
 #[test]
-fn a_row_knows_where_its_bytes_are_on_the_wire() {
+fn a_row_has_the_stream_offsets_of_its_bytes() {
     let mut fake = Fake::new(3, 0);
-    // Replies overtake sends and come in pieces; writes are cut short.
+    // Replies overtake sends and arrive in pieces, and writes are partial.
     fake.takes = 20;
     fake.behaviour = Box::new(|n, _| Answer {
         delay_ns: 100_000 + 700_000 * (n % 3),
@@ -151,7 +151,7 @@ fn a_row_knows_where_its_bytes_are_on_the_wire() {
 }
 
 #[test]
-fn where_few_connections_are_witnessed_only_their_requests_are_sampled_and_all_are_counted() {
+fn only_requests_of_captured_connections_are_sampled_but_all_are_counted() {
     let run = driven(&plan(4, &open(5000), &json!({"witnessed": 1})), Fake::new(4, 100_000));
     assert_eq!(run.counts.done, 500);
     assert!((80..170).contains(&run.rows.len()), "a quarter of them: {}", run.rows.len());

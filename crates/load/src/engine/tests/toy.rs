@@ -1,11 +1,12 @@
-//! A protocol with all that a session can have, in lines that can be read.
+//! A text protocol with every feature of a session.
 //!
 //! ```text
-//! hello                       ok N (so many at once), or: no REASON
-//! ask TAG                     re TAG, in any order;  err TAG;  no TAG: ask again
+//! client                      server
+//! hello                       ok N (limit of requests in flight), or: no REASON
+//! ask TAG                     re TAG, in any order;  err TAG;  no TAG: resend it
 //! pong X                      ping X
-//!                             ok N: so many at once from now on
-//!                             bye N: answers what was asked below N, and nothing more
+//!                             ok N: new limit of requests in flight
+//!                             bye N: answers requests below N and no others
 //! ```
 
 use std::io::Write;
@@ -19,13 +20,13 @@ pub struct Toy;
 
 #[derive(Debug, Default)]
 pub struct Talk {
-    /// How many at once.
+    /// Limit of requests in flight.
     most: usize,
     pings: Vec<u32>,
     leaves: Option<u32>,
 }
 
-/// Pings that may wait for their pongs.
+/// Most pings that wait for their pongs.
 const PINGS: usize = 512;
 
 impl Protocol for Toy {
@@ -35,7 +36,7 @@ impl Protocol for Toy {
     const TAGGED: bool = true;
     const ANSWERS: bool = true;
     const BOUNDED: bool = true;
-    const REFUSAL: Option<&'static [u8]> = Some(b"no, and no");
+    const REFUSAL: Option<&'static [u8]> = Some(b"refused twice");
 
     type Session = Talk;
 
@@ -65,7 +66,7 @@ impl Protocol for Toy {
                 session.most = number as usize;
                 Ok(Opening::Done(end))
             }
-            _ => Err(Refusal::Login(quote("it says", bytes))),
+            _ => Err(Refusal::Login(quote("the server says", bytes))),
         }
     }
 
@@ -116,7 +117,7 @@ impl Protocol for Toy {
     }
 }
 
-/// The first line: its length, its word, its number.
+/// Parse the first line. Return its length, word and number.
 pub fn line(bytes: &[u8]) -> Option<(usize, &[u8], u32)> {
     let end = bytes.iter().position(|&b| b == b'\n')?;
     let mut words = bytes[..end].split(|&b| b == b' ');

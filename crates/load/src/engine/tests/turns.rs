@@ -1,4 +1,4 @@
-//! Servers that close after each reply, or nearly so: requests take turns on connections that they open.
+//! Servers that close after each reply or after a few: requests take turns on connections that they open.
 
 use serde_json::json;
 
@@ -14,7 +14,7 @@ const OLD: &str = "HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nhi";
 const ENDLESS: &str = "HTTP/1.0 200 OK\r\n\r\nas long as it takes";
 const SILENT: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
 
-/// A server that gives `reply` after `delay_ns`; whether it closes then is told by the request's number.
+/// Create a server that answers with `reply` after `delay_ns`, and closes if `closes(n)` for request n.
 fn server(slots: u32, delay_ns: u64, reply: &'static str, closes: fn(u64) -> bool) -> Fake {
     let mut fake = Fake::new(slots, 0);
     fake.framing = next_get;
@@ -28,7 +28,7 @@ fn latencies(run: &Driven) -> impl Iterator<Item = u64> + '_ {
 }
 
 #[test]
-fn each_request_opens_its_connection_which_its_latency_holds_and_which_is_told_apart() {
+fn each_request_opens_its_connection_and_latency_includes_the_time_to_connect() {
     for reply in [SAID, OLD, ENDLESS, SILENT] {
         for pacing in ["spin", "sleep"] {
             let mut plan = http(1_000, 3);
@@ -50,15 +50,15 @@ fn each_request_opens_its_connection_which_its_latency_holds_and_which_is_told_a
 }
 
 #[test]
-fn a_server_that_keeps_its_connections_is_not_asked_by_turns() {
+fn requests_do_not_take_turns_if_the_server_keeps_connections() {
     let run = driven(&http(1_000, 3), announcing(3, 200_000, |n| n % 25 == 24));
     assert!(!run.by_turns && run.reconnects > 0);
     assert!((3..=6).contains(&run.recorder.connects.made), "{:?}", run.recorder.connects);
 }
 
 #[test]
-fn two_connections_that_serve_fewer_than_are_due_are_no_fault_of_the_instrument() {
-    // 2 ms and the handshake each: some 970 a second of 2,000.
+fn too_few_connections_cause_timeouts_but_no_send_delay() {
+    // 2 ms and the handshake for each request: about 970 of 2,000 requests/s.
     let run = driven(&http(2_000, 2), server(2, 2 * MS, OLD, |_| true));
     assert_eq!((run.counts.due, run.counts.errors), (200, 0), "{:?}", run.counts);
     assert!(run.counts.done > 40 && run.counts.timeouts > 50, "{:?}", run.counts);
@@ -67,7 +67,7 @@ fn two_connections_that_serve_fewer_than_are_due_are_no_fault_of_the_instrument(
 }
 
 #[test]
-fn what_waits_beyond_the_room_for_it_is_not_sent() {
+fn waiting_requests_beyond_the_outstanding_limit_are_unsent() {
     let mut plan = http(5_000, 2);
     plan.max_outstanding = 10;
     let run = driven(&plan, server(2, 2 * MS, OLD, |_| true));
@@ -76,9 +76,9 @@ fn what_waits_beyond_the_room_for_it_is_not_sent() {
 }
 
 #[test]
-fn a_connection_that_the_server_keeps_for_a_few_serves_a_few() {
+fn a_connection_serves_as_many_requests_as_the_server_permits() {
     for reply in [SAID, SILENT] {
-        // Kept for three requests: `SAID` cannot be, since each says that it closes.
+        // `SILENT` is kept for three requests. `SAID` is not, because each reply announces a close.
         let closes: fn(u64) -> bool = if reply == SAID { |_| true } else { |n| n % 3 == 2 };
         let run = driven(&http(1_000, 1), server(1, 200_000, reply, closes));
         assert_eq!((run.counts.done, run.by_turns), (100, true), "{reply}: {:?}", run.counts);
@@ -88,7 +88,7 @@ fn a_connection_that_the_server_keeps_for_a_few_serves_a_few() {
 }
 
 #[test]
-fn a_reply_that_is_cut_off_is_an_error_and_costs_no_other() {
+fn a_truncated_reply_is_an_error_of_its_request_alone() {
     let mut fake = Fake::new(3, 0);
     fake.framing = next_get;
     fake.behaviour = Box::new(|n, _| {
@@ -114,7 +114,7 @@ fn a_connection_that_is_closed_without_an_answer_is_an_error() {
 }
 
 #[test]
-fn connections_that_are_closed_while_they_idle_cost_nothing() {
+fn connections_closed_while_idle_lose_no_request() {
     let mut fake = server(3, 200_000, SILENT, |n| n < 8);
     fake.breaks = (0..30_u64).rev().map(|i| ((30 + 3 * i) * MS + MS / 2, (i % 3) as u32)).collect();
     let run = driven(&http(1_000, 3), fake);
@@ -124,9 +124,10 @@ fn connections_that_are_closed_while_they_idle_cost_nothing() {
 }
 
 #[test]
-fn a_reused_connection_that_is_closed_before_its_reply_costs_no_request() {
+fn a_reused_connection_closed_before_its_reply_loses_no_request() {
     let mut fake = server(1, 200_000, SILENT, |n| n < 8);
-    // Each 0.1 ms after a request went out, which is answered after 0.2 ms; the next five come on the next connection.
+    // Each 0.1 ms after a request was sent, which is answered after 0.2 ms. The next five requests use the
+    // next connection.
     fake.breaks = (0..12_u64).rev().map(|i| ((50 + 5 * i) * MS + MS / 10, 0)).collect();
     let run = driven(&http(1_000, 1), fake);
     assert_eq!((run.by_turns, run.resent), (true, 12));
@@ -172,7 +173,7 @@ fn without_a_local_port_the_run_ends_with_that_reason() {
 }
 
 #[test]
-fn a_server_that_does_not_close_what_it_says_is_not_waited_for() {
+fn a_server_that_does_not_close_as_announced_is_not_waited_for() {
     let run = driven(&http(1_000, 2), server(2, 200_000, SAID, |_| false));
     assert_eq!((run.counts.done, run.by_turns), (100, true), "{:?}", run.counts);
     assert_eq!(run.recorder.connects.made, 100);
@@ -184,6 +185,6 @@ fn a_closed_loop_keeps_each_connection_busy_once() {
     plan.load = serde_json::from_value(json!({"loop": "closed"})).unwrap();
     let run = driven(&plan, server(2, 200_000, OLD, |_| true));
     assert_eq!(run.counts.done, run.counts.due, "{:?}", run.counts);
-    // 100 ms by two, 200 us and the handshake each.
+    // 100 ms on two connections, 200 µs and the handshake for each request.
     assert!((600..=800).contains(&run.counts.done), "{:?}", run.counts);
 }

@@ -1,4 +1,4 @@
-//! The kernel's stamps: which requests get them, and what clocks do to them.
+//! Kernel time stamps: which requests have them, and the effect of clock steps.
 
 use serde_json::{json, Value};
 
@@ -7,7 +7,7 @@ use super::{driven, open, plan, Driven, END, MEASURE, MS};
 use crate::record::Row;
 use crate::transport::{Source, Stamper};
 
-/// Longer than any round of the loop under the fake clock.
+/// Longer than any iteration of the loop under the fake clock, in nanoseconds.
 const ROUND: u64 = 5_000;
 
 fn stamped(slots: u32, delay_ns: u64, source: Source) -> Fake {
@@ -16,7 +16,7 @@ fn stamped(slots: u32, delay_ns: u64, source: Source) -> Fake {
     fake
 }
 
-/// All requests are stamped, unless `changes` say otherwise.
+/// Run a load whose requests are all stamped, unless `changes` say otherwise.
 fn measured(rate: u32, fake: Fake, slots: u32, changes: &Value) -> Driven {
     let mut all = json!({"stamp_every": 1});
     for (key, value) in changes.as_object().into_iter().flatten() {
@@ -34,7 +34,7 @@ fn in_order(row: &Row) -> bool {
 }
 
 #[test]
-fn wire_latency_is_what_happens_between_the_stamps() {
+fn wire_latency_is_the_time_between_the_stamps() {
     let run = measured(1000, stamped(2, 100_000, Source::Software), 2, &Value::Null);
     assert_eq!((run.recorder.stamps.asked, run.recorder.stamps.came), (100, 100));
     for row in &run.rows {
@@ -47,7 +47,7 @@ fn wire_latency_is_what_happens_between_the_stamps() {
 }
 
 #[test]
-fn one_request_in_so_many_is_chosen_and_the_others_are_as_they_were() {
+fn every_nth_request_is_stamped_and_stamping_changes_no_byte() {
     let run = measured(1000, stamped(4, 100_000, Source::Software), 4, &json!({"stamp_every": 8}));
     let known = run.rows.iter().filter(|row| wire(row).is_some()).count() as u64;
     assert!((12..=13).contains(&known), "{known}");
@@ -58,7 +58,7 @@ fn one_request_in_so_many_is_chosen_and_the_others_are_as_they_were() {
 }
 
 #[test]
-fn where_few_connections_are_witnessed_only_their_requests_are_stamped() {
+fn only_requests_of_captured_connections_are_stamped() {
     let run = measured(1000, stamped(4, 100_000, Source::Software), 4, &json!({"witnessed": 1}));
     assert_eq!(run.counts.done, 100);
     assert!((10..45).contains(&run.rows.len()), "a quarter of them: {}", run.rows.len());
@@ -68,14 +68,14 @@ fn where_few_connections_are_witnessed_only_their_requests_are_stamped() {
 
 #[test]
 fn replies_that_are_read_together_keep_their_own_stamps() {
-    // Five outstanding on one connection, and a stall after which all are read at once.
+    // Five requests are outstanding on one connection when a stall ends, so all replies are read at once.
     let mut fake = stamped(1, 500_000, Source::Software);
     fake.stall = Some((60 * MS, 3 * MS));
     let run = measured(10_000, fake, 1, &Value::Null);
     assert!(run.fake.peeks > 100);
     let together = run.rows.windows(2).filter(|two| two[0].done_ns == two[1].done_ns).count();
     assert!(together >= 4, "{together}");
-    // Requests of the stall leave in one write, and each is answered 0.5 ms after that, no sooner than the last.
+    // The requests of the stall share a write. Each is answered 0.5 ms later, in order.
     assert_eq!(run.recorder.stamps.came, run.counts.done);
     for row in &run.rows {
         assert!((500_000..500_000 + ROUND).contains(&wire(row).unwrap()), "{row:?}");
@@ -98,7 +98,7 @@ fn replies_in_pieces_end_with_their_last_piece() {
 }
 
 #[test]
-fn a_card_that_tells_late_is_waited_for() {
+fn late_stamps_of_a_nic_are_waited_for() {
     for (tells, came, span) in [(0, true, 0), (1_000_000, true, 1), (u64::MAX, false, 0)] {
         let mut fake = stamped(2, 100_000, Source::Hardware);
         fake.card_tells_ns = tells;
@@ -115,7 +115,7 @@ fn a_card_that_tells_late_is_waited_for() {
 }
 
 #[test]
-fn a_time_of_day_that_is_set_costs_what_straddles_it_and_no_more() {
+fn a_clock_step_affects_only_requests_that_straddle_it() {
     for by in [-3_600_000_000_000, -20_000, 20_000, 3_600_000_000_000] {
         let mut fake = stamped(2, 100_000, Source::Software);
         let at = MEASURE + 50 * MS + 40_000;
@@ -123,7 +123,8 @@ fn a_time_of_day_that_is_set_costs_what_straddles_it_and_no_more() {
         let run = measured(1000, fake, 2, &Value::Null);
         assert_eq!(run.counts.done, 100);
         let stamps = run.recorder.stamps;
-        // A step back by less than the wire latency leaves stamps in order: that one request looks faster.
+        // After a backward step shorter than the wire latency the stamps stay in order: one request looks
+        // faster.
         let hidden = (-100_000..0).contains(&by);
         let lost = u64::from(!hidden);
         assert_eq!((stamps.asked, stamps.came, stamps.implausible), (100, 100 - lost, lost), "{by}");
@@ -143,9 +144,9 @@ fn a_time_of_day_that_is_set_costs_what_straddles_it_and_no_more() {
 }
 
 #[test]
-fn a_small_step_is_told_at_the_end_at_the_latest() {
+fn a_small_clock_step_is_reported_by_the_end() {
     let mut fake = stamped(2, 100_000, Source::Software);
-    // Too small to be seen against the rounds of the loop.
+    // Too small to be detected by stamps outside a request.
     fake.steps = vec![(MEASURE + 50 * MS + 500_000, -2_500)];
     let run = measured(1000, fake, 2, &Value::Null);
     assert_eq!(run.stamps.time_of_day.steps, 1);
@@ -169,7 +170,7 @@ fn a_connection_that_breaks_leaves_no_stamp_behind() {
 }
 
 #[test]
-fn what_timed_out_is_infinitely_late_on_the_wire() {
+fn a_timeout_is_censored_in_wire_latency() {
     let mut fake = stamped(1, 0, Source::Software);
     fake.behaviour = Box::new(|n, _| Answer::after(if n == 20 { 80 * MS } else { 100_000 }, HIT));
     let run = measured(500, fake, 1, &json!({"timeout_s": 0.04}));

@@ -16,7 +16,7 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     out
 }
 
-/// A connection on which so many requests are asked.
+/// Return a connection with this many pending requests.
 fn asked<P: Protocol<Session = Session>>(codec: &P, requests: u32) -> Session {
     let (mut session, mut out) = (codec.session(), Vec::new());
     codec.begin(&mut session, &mut out);
@@ -26,7 +26,7 @@ fn asked<P: Protocol<Session = Session>>(codec: &P, requests: u32) -> Session {
     session
 }
 
-/// Tags, outcomes and status codes of the replies in `pieces`.
+/// Return tags, outcomes and status codes of the replies in `pieces`.
 fn replies<P: Protocol<Session = Session>>(
     codec: &P,
     requests: u32,
@@ -88,7 +88,7 @@ fn a_request_is_a_frame_of_fields_and_frames_of_its_body() {
 }
 
 #[test]
-fn values_that_differ_have_their_own_length() {
+fn variable_values_have_their_own_length() {
     let codec = codec(
         json!({"kind": "http", "requests": [{"path": "/{{sequence:95}}", "body": "{{sequence:95}}", "method": "PUT"}]}),
     );
@@ -105,7 +105,7 @@ fn values_that_differ_have_their_own_length() {
 }
 
 #[test]
-fn replies_are_told_apart_in_any_order_however_they_arrive() {
+fn replies_are_recognised_in_any_order_however_they_are_split() {
     let codec = codec(json!({"kind": "http", "paths": ["/"]}));
     let stream = [
         frame(frames::HEADERS, frames::END_HEADERS, 5, b"\x88"),
@@ -135,7 +135,7 @@ fn replies_are_told_apart_in_any_order_however_they_arrive() {
     }
 }
 
-/// Resets of streams that wait for all, for the end of their reply, or for nothing.
+/// Return the results of resets of streams without a reply, with a partial reply, and without a request.
 fn resets<P: Protocol<Session = Session>>(codec: &P) -> Vec<(u32, u16, bool)> {
     let reset = |stream, error: u32| frame(frames::RST_STREAM, 0, stream, &error.to_be_bytes());
     let stream = [
@@ -158,7 +158,7 @@ fn resets<P: Protocol<Session = Session>>(codec: &P) -> Vec<(u32, u16, bool)> {
 }
 
 #[test]
-fn a_refused_stream_is_told_from_one_that_was_reset_or_had_begun_to_be_answered() {
+fn a_refused_stream_differs_from_a_reset_or_partially_answered_one() {
     let http = codec(json!({"kind": "http"}));
     assert_eq!(resets(&http), [(1, 8, true), (2, 9, false), (0, 8, false), (3, 1, false)]);
     let told = |error: u32| Http2::complaint(&frame(frames::RST_STREAM, 0, 1, &error.to_be_bytes())).to_vec();
@@ -190,7 +190,7 @@ fn nonsense_is_refused() {
 }
 
 #[test]
-fn a_connection_opens_with_the_servers_settings_and_takes_as_many_streams_as_they_allow() {
+fn the_servers_settings_complete_the_opening_and_limit_the_streams() {
     let codec = codec(json!({"kind": "http"}));
     let (mut session, mut out) = (codec.session(), Vec::with_capacity(500));
     assert!(!codec.begin(&mut session, &mut out));
@@ -213,7 +213,7 @@ fn a_connection_opens_with_the_servers_settings_and_takes_as_many_streams_as_the
 }
 
 #[test]
-fn a_body_waits_where_the_windows_of_the_server_are_closed() {
+fn a_body_waits_while_the_servers_windows_are_full() {
     let body = "b".repeat(100);
     let codec = codec(json!({"kind": "http", "requests": [{"method": "POST", "body": body}]}));
     let (mut session, mut out) = (codec.session(), Vec::with_capacity(1_000));
@@ -236,7 +236,7 @@ fn a_body_waits_where_the_windows_of_the_server_are_closed() {
 }
 
 #[test]
-fn what_a_farewell_leaves_alone_may_be_asked_again_and_what_broke_only_where_that_does_no_harm() {
+fn unprocessed_requests_may_be_repeated_and_broken_ones_only_if_idempotent() {
     let codec = codec(json!({"kind": "http", "requests": [{"method": "POST"}, {"method": "GET"}]}));
     let may = |kind| (codec.may_repeat(kind), codec.may_repeat_unhandled(kind));
     assert_eq!([Kind(0), Kind(1)].map(may), [(false, true), (true, true)]);
@@ -284,7 +284,7 @@ fn calls_end_with_the_status_in_their_trailers() {
 }
 
 #[test]
-fn a_call_that_is_ok_has_one_whole_message() {
+fn a_successful_call_has_exactly_one_complete_message() {
     let codec = grpc();
     let last = frames::END_HEADERS | frames::END_STREAM;
     for (data, flags, code) in [
@@ -311,6 +311,6 @@ fn a_call_that_is_ok_has_one_whole_message() {
             assert_eq!(replies(&codec, 1, &pieces), Ok(vec![(0, outcome, code)]), "{data:?}");
         }
         let missing = Ok(vec![(0, Outcome::Error, 2)]);
-        assert_eq!(replies(&codec, 1, &[&without]), missing, "its status stands in no trailers");
+        assert_eq!(replies(&codec, 1, &[&without]), missing, "its status is not in trailers");
     }
 }

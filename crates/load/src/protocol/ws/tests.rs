@@ -11,7 +11,7 @@ fn codec(workload: serde_json::Value) -> Ws {
     Ws::new(&plan)
 }
 
-/// A frame as servers send it.
+/// Return a frame as servers send it.
 fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
     let mut bytes = vec![first];
     match payload.len() {
@@ -23,7 +23,7 @@ fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// What a frame of ours carries, unmasked.
+/// Return the first byte and the unmasked payload of a client's frame.
 fn carried(bytes: &[u8]) -> (u8, Vec<u8>) {
     let (header, length) = match bytes[1] & 0x7f {
         126 => (4, usize::from(u16::from_be_bytes([bytes[2], bytes[3]]))),
@@ -36,7 +36,7 @@ fn carried(bytes: &[u8]) -> (u8, Vec<u8>) {
 }
 
 #[test]
-fn a_connection_opens_with_a_key_of_its_own_and_takes_only_what_fits_it() {
+fn each_opening_has_its_own_key_and_accepts_only_a_matching_answer() {
     let codec = codec(json!({"kind": "messages", "paths": ["/a", "/b"], "headers": {"Origin": "http://x"}}));
     let mut keys = Vec::new();
     for path in ["/a", "/b", "/a"] {
@@ -69,7 +69,7 @@ fn a_connection_opens_with_a_key_of_its_own_and_takes_only_what_fits_it() {
 }
 
 #[test]
-fn messages_of_any_length_are_masked_and_are_what_the_plan_says() {
+fn messages_of_any_length_are_masked_and_have_the_planned_content() {
     for (length, binary) in [(0, false), (7, true), (125, false), (126, false), (70_000, true)] {
         let text = "m".repeat(length);
         let codec = codec(json!({"kind": "messages", "requests": [{"send": text, "binary": binary}]}));
@@ -88,7 +88,7 @@ fn messages_of_any_length_are_masked_and_are_what_the_plan_says() {
 }
 
 #[test]
-fn replies_are_told_apart_however_they_arrive() {
+fn replies_are_recognised_however_they_are_split() {
     let codec = codec(json!({"kind": "messages", "requests": [{"miss": "none", "error": "ERR"}]}));
     for (payload, outcome) in [
         (&b"hello"[..], Outcome::Hit),
@@ -113,18 +113,18 @@ fn replies_are_told_apart_however_they_arrive() {
 }
 
 #[test]
-fn what_no_server_may_send_is_garbage() {
+fn frames_that_no_server_may_send_are_garbage() {
     let codec = codec(json!({"kind": "messages"}));
     for bytes in [
         &[FIN | opcode::TEXT, MASKED, 0, 0, 0, 0][..], // masked
         &[FIN | 0x40 | opcode::TEXT, 0],               // a reserved bit
         &[FIN | 3, 0],                                 // no such frame
         &[FIN | 0xb, 0],
-        &[FIN, 0],                          // a continuation of nothing
-        &[opcode::CLOSE, 0],                // control in fragments
-        &[FIN | opcode::PONG, 126, 0, 126], // and too long
+        &[FIN, 0],                          // a continuation without a start
+        &[opcode::CLOSE, 0],                // a fragmented control frame
+        &[FIN | opcode::PONG, 126, 0, 126], // a control frame that is too long
         &[FIN | opcode::TEXT, 127, 0x80, 0, 0, 0, 0, 0, 0, 0],
-        &[opcode::TEXT, 0, FIN | opcode::TEXT, 0], // one begun within another
+        &[opcode::TEXT, 0, FIN | opcode::TEXT, 0], // a message within another
     ] {
         let mut session = codec.session();
         let found = Reader::new::<Ws>().next(&codec, &mut session, Kind(0), bytes, |_| ());
@@ -133,7 +133,7 @@ fn what_no_server_may_send_is_garbage() {
 }
 
 #[test]
-fn pings_are_answered_and_a_farewell_is_told_by_its_code() {
+fn pings_are_answered_and_a_close_is_reported_with_its_code() {
     let codec = codec(json!({"kind": "messages"}));
     let mut session = codec.session();
     let read = |session: &mut Session, bytes: &[u8]| {
@@ -155,7 +155,7 @@ fn pings_are_answered_and_a_farewell_is_told_by_its_code() {
     assert!(words.contains("1011") && words.ends_with("oops"), "{words}");
 
     codec.begin(&mut session, &mut Vec::new());
-    assert_eq!(read(&mut session, &frame(FIN | opcode::CLOSE, b"")).0, None, "nobody waits for a reply");
+    assert_eq!(read(&mut session, &frame(FIN | opcode::CLOSE, b"")).0, None, "no request is pending");
     assert_eq!(codec.leaves(&session), Some(0));
     out.clear();
     codec.answer(&mut session, &mut out);
@@ -163,7 +163,7 @@ fn pings_are_answered_and_a_farewell_is_told_by_its_code() {
 }
 
 #[test]
-fn we_take_leave_with_a_normal_closure() {
+fn the_client_closes_with_a_normal_closure() {
     let codec = codec(json!({"kind": "messages"}));
     let mut out = Vec::new();
     assert!(codec.farewell(&mut codec.session(), &mut out));
@@ -171,7 +171,7 @@ fn we_take_leave_with_a_normal_closure() {
 }
 
 #[test]
-fn what_the_server_says_unasked_is_passed_over() {
+fn unrequested_messages_are_ignored() {
     let codec = codec(json!({"kind": "messages"}));
     let mut session = codec.session();
     let greeting =
@@ -181,7 +181,7 @@ fn what_the_server_says_unasked_is_passed_over() {
     assert_eq!(read(&codec, &mut session, &frame(FIN | opcode::TEXT, b"reply")).0, Some(Outcome::Hit));
 }
 
-/// What `codec` makes of frames that come one after the other, with the words of an error.
+/// Return the last outcome in consecutive frames, and the text of errors.
 fn read(codec: &Ws, session: &mut Session, bytes: &[u8]) -> (Option<Outcome>, String) {
     let (mut reader, mut words, mut last, mut rest) = (Reader::new::<Ws>(), Vec::new(), None, bytes);
     while let Some(reply) = reader
@@ -199,7 +199,7 @@ fn ask(codec: &Ws, session: &mut Session) {
 }
 
 #[test]
-fn a_session_goes_on_behind_a_message_in_fragments_and_forgets_one_that_was_cut_off() {
+fn a_session_continues_after_a_fragmented_message_and_drops_a_truncated_one() {
     let codec = codec(json!({"kind": "messages", "requests": [{"error": "ERR"}]}));
     let mut session = codec.session();
     (0..3).for_each(|_| ask(&codec, &mut session));
@@ -211,13 +211,13 @@ fn a_session_goes_on_behind_a_message_in_fragments_and_forgets_one_that_was_cut_
     assert_eq!(read(&codec, &mut session, &frame(opcode::TEXT, b"half")).0, None);
     read(&codec, &mut session, &frame(FIN | opcode::CLOSE, b""));
     codec.begin(&mut session, &mut Vec::new());
-    assert_eq!(codec.leaves(&session), None, "nobody has said goodbye on this one");
+    assert_eq!(codec.leaves(&session), None, "the new connection is not closing");
     ask(&codec, &mut session);
     assert_eq!(read(&codec, &mut session, &frame(FIN | opcode::TEXT, b"whole")).0, Some(Outcome::Hit));
 }
 
 #[test]
-fn a_farewell_is_the_reply_of_whoever_waits_and_of_nobody_else() {
+fn a_close_frame_answers_only_a_pending_request() {
     let codec = codec(json!({"kind": "messages"}));
     let farewell = frame(FIN | opcode::CLOSE, b"\x03\xe8bye");
     let mut session = codec.session();
@@ -230,11 +230,11 @@ fn a_farewell_is_the_reply_of_whoever_waits_and_of_nobody_else() {
     assert_eq!(read(&codec, &mut session, &farewell).0, None, "it has been answered");
     let mut out = Vec::with_capacity(100);
     codec.answer(&mut session, &mut out);
-    assert_eq!(carried(&out), (FIN | opcode::CLOSE, b"\x03\xe8".to_vec()), "by its code alone");
+    assert_eq!(carried(&out), (FIN | opcode::CLOSE, b"\x03\xe8".to_vec()), "only the code is echoed");
 }
 
 #[test]
-fn the_last_ping_is_answered_once_there_is_room() {
+fn the_last_ping_is_answered_once_there_is_space() {
     let codec = codec(json!({"kind": "messages"}));
     let mut session = codec.session();
     read(&codec, &mut session, &[frame(FIN | 9, b"first"), frame(FIN | 9, b"second")].concat());

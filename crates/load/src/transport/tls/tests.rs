@@ -1,4 +1,4 @@
-//! A connection to rustls' own server, over a kernel that takes and gives some bytes at a time.
+//! TLS to rustls's own server, over a fake kernel that transfers a few bytes at a time.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
@@ -15,16 +15,16 @@ use serde_json::json;
 use super::{Credentials, Tls, TlsProblem};
 use crate::transport::{Ready, Transport};
 
-/// The kernel and the server behind it. Every other write finds no room.
+/// The fake kernel and the server behind it. Every other write finds a full socket.
 struct Narrow {
     server: ServerConnection,
-    /// Most bytes of a write, and of a read.
+    /// Most bytes per write, and per read.
     takes: usize,
     gives: usize,
     full: bool,
     resets: bool,
     sent: VecDeque<u8>,
-    /// What the server was told.
+    /// Bytes that the server received.
     heard: Vec<u8>,
 }
 
@@ -47,7 +47,7 @@ impl Narrow {
         Self { server, takes, gives, full: false, resets: false, sent: VecDeque::new(), heard: Vec::new() }
     }
 
-    /// What the server says next, or right behind its part of the handshake.
+    /// Send data from the server, possibly directly after its part of the handshake.
     fn say(&mut self, words: &[u8]) {
         self.server.writer().write_all(words).unwrap();
     }
@@ -117,7 +117,7 @@ fn blocked<T>(result: &io::Result<T>) -> bool {
     result.as_ref().is_err_and(|e| e.kind() == ErrorKind::WouldBlock)
 }
 
-/// One secured connection.
+/// Return a connection after its TLS handshake.
 fn secured(narrow: Narrow) -> Tls<Narrow> {
     let tls = serde_json::from_value(json!({"verify": false})).unwrap();
     let credentials = Credentials::load(&tls, "localhost:1", Protocol::Memcached).unwrap();
@@ -139,7 +139,7 @@ fn ready(tls: &mut Tls<Narrow>) -> bool {
 }
 
 #[test]
-fn what_is_written_arrives_once_however_little_the_kernel_takes() {
+fn written_bytes_arrive_once_however_few_the_kernel_accepts() {
     for takes in [700, 5_000, 70_000] {
         let mut tls = secured(Narrow::new(takes, 9_000));
         let request: Vec<u8> = (0..300_000_u32).map(|at| (at % 251) as u8).collect();
@@ -158,14 +158,14 @@ fn what_is_written_arrives_once_however_little_the_kernel_takes() {
 }
 
 #[test]
-fn what_comes_right_behind_the_handshake_is_reported_until_it_is_read() {
+fn data_after_the_handshake_is_reported_until_it_is_read() {
     let words = b"a greeting";
     let mut narrow = Narrow::new(usize::MAX, usize::MAX);
     narrow.say(words);
     let mut tls = secured(narrow);
     let mut read = Vec::new();
     while read.len() < words.len() {
-        assert!(ready(&mut tls), "{read:?}: the kernel knows nothing of the rest");
+        assert!(ready(&mut tls), "{read:?}: the session still has data");
         let mut some = [0; 3];
         let n = tls.read(0, &mut some).unwrap();
         read.extend_from_slice(&some[..n]);
@@ -174,7 +174,7 @@ fn what_comes_right_behind_the_handshake_is_reported_until_it_is_read() {
 }
 
 #[test]
-fn a_closed_connection_reports_nothing_of_what_it_had() {
+fn a_closed_connection_reports_no_old_data() {
     let mut narrow = Narrow::new(usize::MAX, usize::MAX);
     narrow.say(b"a greeting");
     let mut tls = secured(narrow);
@@ -183,8 +183,8 @@ fn a_closed_connection_reports_nothing_of_what_it_had() {
 }
 
 #[test]
-fn a_server_that_says_that_it_is_done_has_ended_the_stream() {
-    // In pieces, and all at once, where the end stands behind the last words.
+fn a_close_notify_ends_the_stream() {
+    // In pieces, and at once, with the close right after the last data.
     for gives in [100, usize::MAX] {
         let mut tls = secured(Narrow::new(usize::MAX, gives));
         tls.inner.say(&[b'x'; 1_000]);
@@ -207,7 +207,7 @@ fn a_server_that_says_that_it_is_done_has_ended_the_stream() {
 }
 
 #[test]
-fn a_reset_before_the_first_word_of_the_server_is_a_refusal() {
+fn a_reset_before_the_servers_first_message_is_a_refusal() {
     for heard in [false, true] {
         let mut tls = secured(Narrow::new(usize::MAX, usize::MAX));
         let mut bytes = [0; 100];

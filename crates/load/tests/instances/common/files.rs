@@ -20,12 +20,12 @@ pub struct Request {
     pub thread: i32,
     pub connection: i32,
     pub client_port: i32,
-    /// Of request and reply.
+    /// Stream offsets of the ends of request and reply.
     pub ends: (i64, i64),
 }
 
 impl Request {
-    /// `done - due`; the largest number where it was never or too late answered.
+    /// Return `done - due`, or the largest number for a request that was answered late or never.
     pub fn latency_ns(&self) -> i64 {
         match (self.done_ns, self.status.as_str()) {
             (Some(done), "hit" | "miss") => done - self.due_ns,
@@ -78,7 +78,7 @@ pub fn requests(path: &Path) -> Vec<Request> {
     (0..texts[0].len()).map(request).collect()
 }
 
-/// The intervals of a log that carry `tag`, as one histogram, and how many there are.
+/// Return the number of intervals with the tag `tag` in a log, and their merged histogram.
 pub fn intervals(path: &Path, tag: &str) -> (usize, Histogram) {
     let log = hlog::read(BufReader::new(File::open(path).unwrap())).unwrap();
     let mut whole = Histogram::new();
