@@ -1,9 +1,9 @@
-//! Between the first and the last request of the measurement, worker threads allocate nothing: an
-//! allocator that counts watches every thread whose name is a worker's.
-// An allocator is unsafe by its trait.
+//! Worker threads allocate nothing between the first and the last request of the measurement. A counting
+//! allocator watches every thread with a worker's name.
+// The allocator trait requires unsafe code.
 #![allow(unsafe_code)]
 
-// Not all of it is needed here.
+// Not all of it is used here.
 #[allow(dead_code, unused_imports)]
 #[path = "instances/common/mod.rs"]
 mod common;
@@ -24,9 +24,9 @@ static FROM: AtomicU64 = AtomicU64::new(u64::MAX);
 static TO: AtomicU64 = AtomicU64::new(0);
 /// Allocations of worker threads in the measurement.
 static MEASURED: AtomicU64 = AtomicU64::new(0);
-/// Bytes of the first of them, to find it by.
+/// Size of the first of them, to help find it.
 static FIRST_BYTES: AtomicU64 = AtomicU64::new(0);
-/// Allocations of worker threads before: none would mean that this test sees nothing.
+/// Allocations of worker threads before the measurement: zero would mean that this test observes nothing.
 static EARLIER: AtomicU64 = AtomicU64::new(0);
 
 struct Counting;
@@ -34,7 +34,7 @@ struct Counting;
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Whether this is a worker, by the name that the kernel knows it by: asking for it allocates nothing.
+/// Whether this is a worker thread, according to the kernel's thread name. The query does not allocate.
 fn is_worker() -> bool {
     let mut name = [0_u8; 16];
     // SAFETY: PR_GET_NAME writes at most 16 bytes (prctl(2)).
@@ -55,33 +55,33 @@ fn note(bytes: usize) {
     }
 }
 
-// SAFETY: everything is done by the system's allocator; counting does not allocate.
+// SAFETY: the system's allocator does all the work; counting does not allocate.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         note(layout.size());
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         note(layout.size());
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         note(size);
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         unsafe { System.realloc(pointer, layout, size) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         unsafe { System.dealloc(pointer, layout) }
     }
 }
 
-/// Knows when the measurement is, because it orders it.
+/// A controller that notes the period of the measurement when it orders it.
 #[derive(Default)]
 struct Watching(Unattended);
 
@@ -95,7 +95,7 @@ impl Controller for Watching {
         if let Some(Command::Measure { from_ns }) = heard {
             let measure = from_ns + Nanos::from_secs_f64(CALIBRATION_S).0;
             FROM.store(measure, Ordering::Relaxed);
-            // The last request is due a little before the end, and what follows it may allocate.
+            // The last request is scheduled slightly before the end; later work may allocate.
             TO.store(measure + Nanos::from_secs_f64(MEASURE_S - 0.02).0, Ordering::Relaxed);
         }
         Ok(heard)
@@ -116,7 +116,7 @@ fn workers_allocate_nothing_between_the_first_and_the_last_request() {
     });
     for (load, pacing, io) in [
         (json!({"loop": "open", "rate_per_s": 5000.0}), "spin", "epoll"),
-        // More than the server can do: everything that waits has its place already.
+        // More than the server's capacity: all waiting requests use existing buffers.
         (json!({"loop": "open", "rate_per_s": 2_000_000.0}), "spin", "epoll"),
         (
             json!({"loop": "open", "rate_per_s": 5000.0, "arrivals": {"kind": "gamma", "shape": 0.5}}),
@@ -131,17 +131,17 @@ fn workers_allocate_nothing_between_the_first_and_the_last_request() {
         let changes = json!({"load": load, "pacing": pacing, "io": io, "workload": mix});
         allocates_nothing("memcached", &address, &changes);
     }
-    // Connections that carry five requests each, because the plan says so.
+    // Connections that the plan limits to five requests.
     for (load, io) in
         [(json!({"loop": "open", "rate_per_s": 500_000.0}), "epoll"), (json!({"loop": "closed"}), "io_uring")]
     {
         let changes = json!({"load": load, "io": io, "workload": mix, "requests_per_connection": 5});
         let ran = allocates_nothing("memcached", &address, &changes);
-        // Of the whole load: a busy host may make none of them in the measurement.
+        // Counts of the whole load: on a busy host none may fall into the measurement.
         let made = ran.result["connects"]["all"].as_u64().unwrap();
         assert!(made > 10 && ran.result["reconnects"] == 0, "{}", ran.result["connects"]);
     }
-    // Connections that are closed, made anew, and asked again.
+    // Connections that are closed and reopened, with resent requests.
     let Some(server) = Managed::nginx(100) else { return };
     for io in ["epoll", "io_uring"] {
         let load = json!({"loop": "open", "rate_per_s": 30_000.0});
@@ -149,7 +149,7 @@ fn workers_allocate_nothing_between_the_first_and_the_last_request() {
         let ran = allocates_nothing("http", &server.address, &changes);
         assert!(ran.result["resent"].as_u64() > Some(0), "{}", ran.result["resent"]);
     }
-    // Streams, farewells, and requests that are asked again behind them.
+    // Streams, GOAWAY frames, and requests resent after them.
     let Some(server) = Managed::nginx_with(100, "http2", "") else { return };
     for load in [json!({"loop": "open", "rate_per_s": 10_000.0}), json!({"loop": "closed"})] {
         let changes = json!({"load": load, "in_flight": 50, "workload": {"kind": "http", "requests": [
@@ -158,7 +158,7 @@ fn workers_allocate_nothing_between_the_first_and_the_last_request() {
         let ran = allocates_nothing("http2", &server.address, &changes);
         assert!(ran.result["reconnects"].as_u64() > Some(0), "{}", ran.result["reconnects"]);
     }
-    // Connections that are reset without a word.
+    // Connections that are reset without notice.
     let address = resetting();
     for io in ["epoll", "io_uring"] {
         let load = json!({"loop": "open", "rate_per_s": 5_000.0});
@@ -171,7 +171,7 @@ fn workers_allocate_nothing_between_the_first_and_the_last_request() {
             ran.result["counts"]
         );
     }
-    // One connection for each request, also for more of them than the server can serve.
+    // One connection for each request, also beyond the server's capacity.
     let Some(server) = Managed::nginx(1) else { return };
     for (io, rate) in [("epoll", 3_000.0), ("io_uring", 3_000.0), ("epoll", 500_000.0)] {
         let load = json!({"loop": "open", "rate_per_s": rate});
@@ -181,7 +181,7 @@ fn workers_allocate_nothing_between_the_first_and_the_last_request() {
     }
 }
 
-/// The address of a server that misses 40 gets on each connection, and resets it with the next ones unread.
+/// Start a server that answers 40 gets per connection with misses, then resets it with the next ones unread.
 fn resetting() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -196,10 +196,10 @@ fn resetting() -> String {
             stream.write_all(&b"END\r\n".repeat(now))?;
             gets += now;
         }
-        // What it has not read makes a reset of the end (RFC 1122, 4.2.2.13).
+        // Unread bytes turn the close into a reset (RFC 1122, 4.2.2.13).
         stream.peek(&mut bytes).map(drop)
     };
-    // Both end with the test binary, at the latest.
+    // Both threads end with the test binary at the latest.
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
             std::thread::spawn(move || serve(stream));
@@ -208,7 +208,7 @@ fn resetting() -> String {
     address
 }
 
-/// A worker that overslept the calibration reads them in the measurement.
+/// Check it separately: a worker that slept through the calibration reads its counters in the measurement.
 fn reading_its_own_counters_allocates_nothing() {
     let read = || {
         TO.store(u64::MAX, Ordering::Relaxed);
@@ -237,7 +237,7 @@ fn allocates_nothing(protocol: &str, address: &str, changes: &Value) -> Ran {
     }
     let ran = run_with(&plan(protocol, address, &all), &mut Watching::default()).unwrap();
     assert!(ran.count("due") > 200, "{}", ran.result["counts"]);
-    assert!(EARLIER.load(Ordering::Relaxed) > 0, "the start allocates, so it must be seen");
+    assert!(EARLIER.load(Ordering::Relaxed) > 0, "allocations before the measurement must be observed");
     let (count, bytes) = (MEASURED.load(Ordering::Relaxed), FIRST_BYTES.load(Ordering::Relaxed));
     assert_eq!(count, 0, "{changes}: the first allocation had {bytes} bytes");
     ran

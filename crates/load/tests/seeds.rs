@@ -1,5 +1,5 @@
-//! What fuzzing must never break holds for every seed. The targets are those of `fuzz/`; `requests_*` and `engine`,
-//! which drive what no other crate may use, are replayed in `crates/synth` and `crates/load`.
+//! Properties of the fuzz targets hold for every seed. The targets are in `fuzz/`. `requests_*` and `engine`,
+//! which use private items, are replayed in `crates/synth` and `crates/load`.
 #![allow(clippy::pedantic, reason = "the targets are linted in their own workspace")]
 
 use seeds::replay;
@@ -20,28 +20,28 @@ mod replies;
 mod seeds;
 
 #[test]
-fn captures_are_survived_and_say_the_same_however_they_were_cut() {
+fn any_capture_is_handled_and_splitting_does_not_matter() {
     replay("capture", capture::any_file);
 }
 
 #[test]
-fn interval_logs_come_back_as_they_were_written() {
+fn interval_logs_round_trip() {
     replay("hlog", hlog::any_log);
 }
 
 #[test]
-fn any_files_of_a_host_are_survived() {
+fn any_host_files_are_handled() {
     replay("host", host::any_host);
     host::tidy();
 }
 
 #[test]
-fn plans_keep_their_meaning_as_text() {
+fn plans_round_trip_as_text() {
     replay("plan", plan::any_plan);
 }
 
 #[test]
-fn replies_are_the_same_however_the_stream_was_cut() {
+fn replies_are_the_same_however_the_stream_is_split() {
     replay("replies_memcached", replies::memcached);
     replay("replies_memcached_meta", replies::memcached_meta);
     replay("replies_memcached_binary", replies::memcached_binary);
@@ -58,12 +58,12 @@ fn replies_are_the_same_however_the_stream_was_cut() {
 
 #[test]
 #[should_panic(expected = "odd")]
-fn a_seed_that_does_not_hold_is_told() {
+fn a_failing_seed_is_reported() {
     replay("plan", |bytes| assert!(bytes.is_empty(), "odd"));
 }
 
 #[test]
 #[should_panic(expected = "fuzz/seeds/nobody")]
-fn a_target_without_seeds_is_told() {
+fn a_target_without_seeds_is_reported() {
     replay("nobody", |_| ());
 }

@@ -1,9 +1,9 @@
-//! What a server sends over UDP, which `io_uring` is refused for.
+//! Oversized UDP replies.
 
 use super::common::{plan, run};
 use serde_json::json;
 
-/// Answers every question over UDP with itself, and each tenth with 20,000 bytes.
+/// Start a server that answers every question over UDP with itself, and every tenth with 20,000 bytes.
 fn long_winded() -> String {
     let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     let address = socket.local_addr().unwrap().to_string();
@@ -21,15 +21,16 @@ fn long_winded() -> String {
 }
 
 #[test]
-fn a_datagram_that_is_too_long_costs_its_own_request_alone() {
+fn an_oversized_datagram_fails_only_its_own_request() {
     let changes = json!({
         "workload": {"kind": "dns", "queries": [{"name": "www.example"}]}, "timeout_s": 1.0,
-        // All that is asked finds room in the server's socket, however long it is kept from reading.
+        // All questions fit into the server's socket buffer, even while the server cannot read.
         "load": {"loop": "open", "rate_per_s": 200.0}, "preload": false,
     });
     let ran = run(&plan("dns", &long_winded(), &changes)).unwrap();
     let dropped = ran.result["datagrams"]["oversized"].as_u64().unwrap();
-    // Of the whole load, of which the measurement is two thirds. A busy host may delay others, and drop none.
+    // Over the whole load, of which the measurement is two thirds. A busy host may delay others, but drops
+    // none.
     assert!((3..=9).contains(&dropped), "{}", ran.result["datagrams"]);
     let (timeouts, lost) = (ran.count("timeouts"), ran.count("lost"));
     let late = ran.result["datagrams"]["late"].as_u64().unwrap();

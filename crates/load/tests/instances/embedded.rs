@@ -1,4 +1,4 @@
-//! Whole instances against the embedded server: phases, loops, files.
+//! Complete runs of a client against the embedded server: phases, loops, files.
 
 use super::common::{intervals, plan, requests, run, synth, ways, Request, MEASURE_S};
 use hindmost_load::LoadError;
@@ -6,7 +6,7 @@ use hindmost_synth::{Server, ServerConfig};
 use serde_json::{json, Value};
 
 #[test]
-fn every_loop_pacing_and_law_measures_and_accounts() {
+fn counts_balance_for_every_loop_pacing_and_law() {
     let server = synth();
     let address = server.local_address().to_string();
     for (load, pacing, ways) in [
@@ -21,9 +21,9 @@ fn every_loop_pacing_and_law_measures_and_accounts() {
             ran.assert_clean(&changes.to_string());
             assert_eq!(ran.count("misses"), 0);
             let (ideal, _) = intervals(&ran.file("instance-0.hlog"), "ideal_slip");
-            assert_eq!(ideal == 1, load["loop"] == "open", "a closed loop knows no lateness");
+            assert_eq!(ideal == 1, load["loop"] == "open", "a closed loop has no send delay");
             if let (Some(rate), "open") = (load["rate_per_s"].as_f64(), load["loop"].as_str().unwrap()) {
-                // Poisson: within five standard deviations; the seed is fixed besides.
+                // Poisson: within five standard deviations. The seed is fixed as well.
                 let expected = rate * MEASURE_S;
                 let due = ran.count("due") as f64;
                 assert!((due - expected).abs() < 5.0 * expected.sqrt(), "{due} for {expected}");
@@ -33,7 +33,7 @@ fn every_loop_pacing_and_law_measures_and_accounts() {
 }
 
 #[test]
-fn the_files_agree_with_the_account() {
+fn the_files_agree_with_the_counts() {
     for io in ways() {
         files_agree(io);
     }
@@ -73,13 +73,13 @@ fn files_agree(io: &str) {
     assert_eq!(worst_latencies, by_latency[..50], "the worst are the largest of all");
     assert!(worst.iter().all(|request| samples.contains(request)));
 
-    // One request in sixteen is stamped.
+    // One request in 16 is stamped.
     let stamped: Vec<_> = samples.iter().filter(|request| request.wire_out_ns.is_some()).collect();
     assert!(stamped.len() * 32 > samples.len(), "{} of {} are stamped", stamped.len(), samples.len());
     for request in &stamped {
         let stamps = [request.sent_ns, request.wire_out_ns, request.wire_in_ns, request.done_ns];
         let stamps = stamps.map(Option::unwrap);
-        // Two clocks, compared by an offset that is good to some tens of nanoseconds.
+        // Two clocks, compared with an offset accurate to about 10 ns.
         assert!(stamps.windows(2).all(|pair| pair[1] > pair[0] - 1_000), "{request:?}");
     }
 
@@ -115,7 +115,7 @@ fn files_agree(io: &str) {
 }
 
 #[test]
-fn values_of_any_size_come_and_go() {
+fn values_of_any_size_are_stored_and_returned() {
     let server = synth();
     let address = server.local_address().to_string();
     let sizes = [
@@ -146,7 +146,7 @@ fn keys_that_were_never_stored_are_misses() {
 }
 
 #[test]
-fn what_the_server_refuses_is_an_error_with_its_words() {
+fn requests_that_the_server_refuses_are_errors_with_its_text() {
     let config = ServerConfig { memory_mib: 1, ..ServerConfig::default() };
     let server = Server::spawn(&config).unwrap();
     let workload = json!({"kind": "key-value", "keys": 500, "get_ratio": 0.5, "value_bytes": 10_000});
@@ -155,13 +155,14 @@ fn what_the_server_refuses_is_an_error_with_its_words() {
     assert!(ran.count("errors") > 100, "{}", ran.result["counts"]);
     assert_eq!(ran.count("lost"), 0);
     assert_eq!(ran.result["first_error"], "SERVER_ERROR out of memory storing object");
-    // Where the keys are to be stored first, that is the failure, and it says how far it came.
+    // If the keys are stored first, the storing fails, and the error says how many were stored.
     let error = run(&plan("memcached", &address, &json!({"workload": workload}))).err().unwrap();
     let LoadError::Preload { keys: 500, stored, reason } = error else { panic!("{error}") };
     assert!(stored < 500 && reason.contains("SERVER_ERROR"), "{stored} {reason}");
 }
 
-/// Seconds of a warm-up that may take 0.3 to `max_s`, of a server that needs none, and whether it took them all.
+/// Return the length in seconds of a warm-up between 0.3 s and `max_s` with a server that needs none, and
+/// whether it took all the time.
 fn warm_up_s(max_s: f64) -> (f64, bool) {
     let server = synth();
     let phases =
@@ -173,7 +174,7 @@ fn warm_up_s(max_s: f64) -> (f64, bool) {
 
 #[test]
 fn a_warm_up_ends_when_latencies_are_steady() {
-    // On a busy host they may not become so in time.
+    // On a busy host they may not become steady in time.
     let (warmup, took_all) = warm_up_s(1.0);
     assert!(warmup >= 0.3 && (!took_all || warmup >= 0.99), "{warmup} {took_all}");
 }
@@ -181,7 +182,7 @@ fn a_warm_up_ends_when_latencies_are_steady() {
 #[test]
 #[ignore = "precision"]
 #[expect(clippy::print_stderr, reason = "the figures of a claim")]
-fn a_warm_up_ends_as_soon_as_it_may() {
+fn a_warm_up_ends_soon_after_its_minimum() {
     let (warmup, took_all) = warm_up_s(4.0);
     eprintln!("warm-up of {warmup:.2} s");
     assert!(!took_all && (0.3..4.4).contains(&warmup), "{warmup}");
@@ -199,7 +200,7 @@ fn a_thousand_connections_open_and_carry_requests() {
         let mut used: Vec<i32> = samples.iter().map(|r| r.connection).collect();
         used.sort_unstable();
         used.dedup();
-        // 1200 requests over 900 connections at random leave a quarter of them out.
+        // 1200 requests at random over 900 connections leave a quarter of them unused.
         assert!(used.len() > 550, "{}", used.len());
     }
 }
@@ -212,8 +213,8 @@ fn same_seed_same_requests_on_real_sockets() {
         let ran = run(&plan("memcached", &address, &json!({"seed": seed}))).unwrap();
         let mut rows = requests(&ran.file("samples-0.parquet"));
         rows.sort_by_key(|r| r.due_ns);
-        // The warm-up ends when the coordinator says so, hence the measurement starts somewhere in
-        // the stream: gaps between due times tell, not their place.
+        // The coordinator ends the warm-up, so the measurement starts at a random place in the stream. Gaps
+        // between scheduled times are comparable; the times are not.
         let gap = |two: &[Request]| (two[1].due_ns - two[0].due_ns, two[1].kind.clone(), two[1].connection);
         rows.windows(2).map(gap).collect()
     };
@@ -222,13 +223,13 @@ fn same_seed_same_requests_on_real_sockets() {
         let middle = &a[a.len() / 2..a.len() / 2 + 50];
         b.windows(50).any(|window| window == middle)
     };
-    // On a busy host a measurement may begin when the other was over: then it is no evidence.
+    // On a busy host one measurement may begin after the other's end in the stream, which proves nothing.
     assert!((0..5).any(|_| overlap(&one, &stream(1))));
     assert!(!overlap(&one, &other));
 }
 
 #[test]
-fn nothing_to_do_in_the_measurement_is_no_failure() {
+fn a_measurement_without_requests_is_no_failure() {
     let server = synth();
     let load = json!({"load": {"loop": "open", "rate_per_s": 0.001}});
     let ran = run(&plan("memcached", &server.local_address().to_string(), &load)).unwrap();

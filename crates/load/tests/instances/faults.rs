@@ -1,4 +1,4 @@
-//! Servers that refuse, lie, close or die: one clear error each, in good time.
+//! Servers that refuse, send garbage, close or die: each causes one clear error soon.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpListener;
@@ -10,10 +10,11 @@ use hindmost_load::engine::{Command, Controller, Event, Unattended};
 use hindmost_load::LoadError;
 use serde_json::json;
 
-/// Enough for a busy host, and less than what is not waited for: measurements of 20 s and more.
+/// Long enough for a busy host, and shorter than the measurements of 20 s and more that must not be waited
+/// for.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// A server that answers each connection with what `reply` says to the first bytes, then hangs up.
+/// Start a server that answers the first bytes of each connection with `reply`, then closes it.
 fn once(reply: &'static [u8]) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -50,7 +51,7 @@ fn a_closed_port_is_refused_at_once() {
 }
 
 #[test]
-fn a_name_without_address_is_told() {
+fn a_name_without_an_address_is_reported() {
     let error = fails("memcached", "no-such-host.invalid:11211", &json!({}));
     assert_eq!(error.code(), "unresolvable", "{error}");
 }
@@ -74,15 +75,15 @@ fn another_protocol_refuses_the_keys_and_answers_no_request() {
 }
 
 #[test]
-fn a_server_that_closes_after_each_reply_is_measured_with_a_connection_for_each_request() {
+fn a_server_that_closes_after_each_reply_gets_a_connection_for_each_request() {
     for reply in [
         &b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nhi"[..],
         b"HTTP/1.1 200 OK\r\n\r\nas long as it takes",
         b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nhi",
     ] {
         for io in ways() {
-            // A thread for each connection: on a busy host it takes a while until it had its turn.
-            // Nothing is pipelined: before the first reply, nobody knows that the server closes.
+            // The server has a thread for each connection, which may take a while to run on a busy host.
+            // Nothing is pipelined: before the first reply the client does not know that the server closes.
             let changes = json!({
                 "io": io, "pacing": "sleep", "in_flight": 1, "load": {"loop": "open", "rate_per_s": 300.0}
             });
@@ -93,7 +94,7 @@ fn a_server_that_closes_after_each_reply_is_measured_with_a_connection_for_each_
                 (&json!(true), &json!(ran.count("done")))
             );
             assert_eq!((ran.count("errors"), ran.count("timeouts")), (0, 0), "{io}: {}", result["counts"]);
-            // On a busy host some wait until the measurement is over.
+            // On a busy host some requests wait until the measurement is over.
             assert_eq!(
                 ran.count("done") + ran.count("unsent"),
                 ran.count("due"),
@@ -107,7 +108,7 @@ fn a_server_that_closes_after_each_reply_is_measured_with_a_connection_for_each_
 }
 
 #[test]
-fn a_banner_that_nobody_asked_for_is_told() {
+fn an_unrequested_banner_is_reported() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     std::thread::spawn(move || {
@@ -122,7 +123,7 @@ fn a_banner_that_nobody_asked_for_is_told() {
 }
 
 #[test]
-fn a_server_killed_in_mid_run_is_noticed_within_seconds() {
+fn a_server_killed_during_a_run_is_reported_within_seconds() {
     let check = |io: &str, address: &str, kill: Box<dyn FnOnce() + Send>| {
         let long = json!({"io": io, "phases": phases(20.0)});
         let killing = move || {
@@ -145,7 +146,7 @@ fn a_server_killed_in_mid_run_is_noticed_within_seconds() {
 }
 
 #[test]
-fn a_place_that_cannot_be_written_is_told_before_the_load() {
+fn an_unwritable_folder_is_reported_before_the_load() {
     let server = synth();
     let plan = plan("memcached", &server.local_address().to_string(), &json!({}));
     let absent = std::env::temp_dir().join("hindmost-no-such-folder/deeper");
@@ -154,7 +155,7 @@ fn a_place_that_cannot_be_written_is_told_before_the_load() {
     assert_eq!(server.totals().total.served, 0);
 }
 
-/// Says stop at the first progress, as a controller does on Ctrl-C.
+/// Sends Stop after the first progress report, as a controller does on Ctrl-C.
 #[derive(Default)]
 struct Impatient {
     alone: Unattended,
@@ -176,7 +177,7 @@ impl Controller for Impatient {
 }
 
 #[test]
-fn the_word_to_stop_is_obeyed_at_once() {
+fn a_stop_command_is_obeyed_at_once() {
     let server = synth();
     let long =
         json!({"phases": {"warmup": {"fixed": {"seconds": 30.0}}, "calibration_s": 0.1, "measure_s": 20.0}});

@@ -1,4 +1,4 @@
-//! HTTP/2 at nginx: streams on few connections, farewells, and a server that does not speak it.
+//! HTTP/2 with nginx: streams on few connections, GOAWAY, and a server without HTTP/2.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -35,7 +35,7 @@ fn streams_share_connections_as_many_as_the_plan_and_the_server_allow() {
         let changes = json!({"load": {"loop": "closed"}, "in_flight": in_flight, "connections": 1});
         let ran = run(&plan("http2", &server.address, &changes)).unwrap();
         ran.assert_clean("closed");
-        // Each meets those that are outstanding as it is asked.
+        // Each request counts the others outstanding when it is sent.
         1 + intervals(&ran.file("instance-0.hlog"), "outstanding").1.max().unwrap()
     };
     // nginx allows 128.
@@ -44,13 +44,13 @@ fn streams_share_connections_as_many_as_the_plan_and_the_server_allow() {
 }
 
 #[test]
-fn what_was_asked_behind_nginxs_farewell_is_asked_again_and_nothing_is_lost() {
+fn requests_behind_nginxs_goaway_are_resent_and_none_is_lost() {
     let Some(server) = Managed::nginx_with(100, "http2", "") else { return };
     let ran =
         run(&plan("http2", &server.address, &json!({"load": {"loop": "open", "rate_per_s": 10_000.0}})));
     let ran = ran.unwrap();
     assert_eq!(ran.count("due"), ran.count("done") + ran.count("unsent"), "{}", ran.result["counts"]);
-    // One in a hundred requests, but those that are open at the end; on a busy host few are done.
+    // One in 100 requests, except on connections open at the end. On a busy host few requests complete.
     let reconnects = ran.result["reconnects"].as_u64().unwrap();
     assert!(
         reconnects > 0 && 100 * (reconnects + 4) > ran.count("done"),
@@ -69,7 +69,7 @@ fn each_connection_carries_as_many_requests_as_asked() {
 }
 
 #[test]
-fn a_server_without_http2_is_told_by_what_it_says() {
+fn a_server_without_http2_is_recognised_by_its_reply() {
     let Some(server) = Managed::nginx(100) else { return };
     let Err(refused) = run(&plan("http2", &server.address, &json!({}))) else { panic!("it ran") };
     assert!(matches!(refused, LoadError::Refused { refusal: Refusal::Protocol(_), .. }), "{refused}");
@@ -80,15 +80,15 @@ const RST_STREAM: u8 = 3;
 const SETTINGS: u8 = 4;
 const GOAWAY: u8 = 7;
 
-/// Writes a frame.
+/// Write a frame.
 fn say(stream: &mut TcpStream, kind: u8, flags: u8, id: u32, payload: &[u8]) -> std::io::Result<()> {
     let length = (payload.len() as u32).to_be_bytes();
     let head = [&length[1..], &[kind, flags], &id.to_be_bytes()].concat();
     stream.write_all(&[&head, payload].concat())
 }
 
-/// Allows a hundred streams, and two from the 40th on, which it refuses, as every 40th after it, and `more` behind each;
-/// answers all others.
+/// Allow 100 streams, then two from the 40th request on. Refuse every 40th request and the `more` requests
+/// after each. Answer all others.
 fn refuses(mut stream: TcpStream, more: u32) -> std::io::Result<()> {
     stream.read_exact(&mut [0; 24])?;
     say(&mut stream, SETTINGS, 0, 0, b"\0\x03\0\0\0\x64")?;
@@ -112,8 +112,8 @@ fn refuses(mut stream: TcpStream, more: u32) -> std::io::Result<()> {
     }
 }
 
-/// An instance at such a server. None at hand refuses a client that keeps to its settings: that takes settings that
-/// change under way.
+/// Run a client against such a server. No available server refuses a client that respects its settings, which
+/// requires settings that change during the load.
 fn refused(more: u32, changes: &Value) -> Ran {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -126,7 +126,7 @@ fn refused(more: u32, changes: &Value) -> Ran {
     run(&plan("http2", &address, changes)).unwrap()
 }
 
-/// Answers each request; returns the frames that it read, to the end of the stream.
+/// Answer each request. Return all frames read until the end of the stream.
 fn answers_all(mut stream: TcpStream) -> std::io::Result<Vec<(u8, Vec<u8>)>> {
     stream.read_exact(&mut [0; 24])?;
     say(&mut stream, SETTINGS, 0, 0, b"")?;
@@ -145,7 +145,7 @@ fn answers_all(mut stream: TcpStream) -> std::io::Result<Vec<(u8, Vec<u8>)>> {
 }
 
 #[test]
-fn a_server_is_told_that_a_connection_goes_before_it_is_closed() {
+fn the_client_sends_goaway_before_it_closes_a_connection() {
     for carried in [Value::Null, json!(4)] {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
@@ -165,23 +165,23 @@ fn a_server_is_told_that_a_connection_goes_before_it_is_closed() {
         let made = ran.result["connects"]["all"].as_u64().unwrap();
         let limit = std::time::Duration::from_secs(20);
         let all: Vec<_> = (0..made).map(|_| heard.recv_timeout(limit).unwrap().unwrap()).collect();
-        // Those that were open before the load, and carried nothing, may go without a word.
+        // Connections opened before the load that carried nothing may close without GOAWAY.
         let carried: Vec<_> = all.iter().filter(|frames| frames.iter().any(|one| one.0 == HEADERS)).collect();
         assert!(carried.len() >= 3, "{} of {made}", carried.len());
         for frames in carried {
             let goaways: Vec<_> = frames.iter().filter(|one| one.0 == GOAWAY).collect();
             assert!(goaways.len() == 1 && frames.last() == goaways.first().copied(), "{frames:?}");
-            assert_eq!(goaways[0].1, [0; 8], "none of the server's streams, no error");
+            assert_eq!(goaways[0].1, [0; 8], "last stream 0, no error");
         }
     }
 }
 
 #[test]
-fn refused_streams_are_asked_once_more_and_counted_by_their_cause() {
+fn refused_streams_are_resent_once_and_counted_by_cause() {
     let ran = refused(0, &json!({"stamp_every": 1}));
     let of = |value: &Value| value.as_u64().unwrap();
     let (refused, resent) = (of(&ran.result["unhandled"]["refused"]), of(&ran.result["resent"]));
-    // One that comes to be the 40th on another connection is refused again, of which a busy host makes some.
+    // A request that is the 40th on another connection too is refused again, which happens on a busy host.
     let twice = refused - resent;
     assert!(refused > 20 && twice <= refused / 4, "{refused} {resent}");
     let (errors, counts) = (ran.count("errors"), &ran.result["counts"]);
@@ -194,8 +194,8 @@ fn refused_streams_are_asked_once_more_and_counted_by_their_cause() {
 }
 
 #[test]
-fn streams_that_are_refused_twice_are_errors_with_a_code_of_their_own() {
-    // All from the 40th on.
+fn streams_refused_twice_are_errors_with_their_own_code() {
+    // All requests from the 40th on.
     let ran = refused(39, &json!({"load": {"loop": "open", "rate_per_s": 1000.0}}));
     let (errors, codes) = (ran.count("errors"), &ran.result["codes"]["REFUSED_STREAM"]);
     assert!(errors > 0 && codes["count"] == errors && codes["outcome"] == "error", "{errors} {codes}");

@@ -1,4 +1,4 @@
-//! Whole instances of the load generator on real sockets.
+//! Complete runs of the load generator on real sockets.
 
 mod common;
 mod datagrams;

@@ -1,4 +1,4 @@
-//! Servers that are too slow, or stop: the account closes, and the run ends.
+//! Servers that are too slow or stop: the counts balance, and the run ends.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -8,11 +8,11 @@ use super::common::{plan, run, Ran, MEASURE_S};
 use hindmost_synth::{Server, ServerConfig, ServiceTime};
 use serde_json::{json, Value};
 
-/// Phases and twice the timeout of the plan below take 1.3 s; the rest is for a busy host. What this finds
-/// is a run that does not end.
+/// The phases and twice the timeout of the plan below take 1.3 s; the rest is for a busy host. A run that
+/// does not end fails this limit.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A server that treats each connection as `behave` does. It ends with the test binary.
+/// Start a server that runs `behave` for each connection. It ends with the test binary.
 fn server(behave: fn(TcpStream)) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -38,7 +38,7 @@ fn overloaded(address: &str, changes: &Value) -> Ran {
     let ran = run(&plan("memcached", address, &all)).unwrap();
     assert!(begun.elapsed() < PATIENCE, "{:?}", begun.elapsed());
     let due = ran.count("due");
-    assert!(due > 7_500, "every request that was due is accounted for: {}", ran.result["counts"]);
+    assert!(due > 7_500, "every scheduled request is counted: {}", ran.result["counts"]);
     ran
 }
 
@@ -65,7 +65,7 @@ fn a_server_that_reads_and_never_answers_leaves_every_request_unanswered() {
 }
 
 #[test]
-fn a_server_that_answers_by_single_bytes_is_waited_for_no_longer_than_the_timeout() {
+fn a_server_that_answers_byte_by_byte_is_waited_for_until_the_timeout() {
     let address = server(|mut stream| {
         for byte in b"STORED\r\n".iter().cycle() {
             std::thread::sleep(Duration::from_millis(250));
@@ -80,7 +80,8 @@ fn a_server_that_answers_by_single_bytes_is_waited_for_no_longer_than_the_timeou
     assert!(ran.count("done") < 40, "{}", ran.result["counts"]);
 }
 
-/// What was answered a second by a server that answers 1,000; each waits for 400 others, about as long as the timeout.
+/// Return the throughput with a server that serves 1,000 requests/s. Each request waits for 400 others, about
+/// as long as the timeout.
 fn served_per_s() -> f64 {
     let service = ServiceTime::Deterministic { mean_us: 1000.0 };
     let config = ServerConfig { service, ..ServerConfig::default() };
@@ -96,15 +97,15 @@ fn served_per_s() -> f64 {
 #[test]
 fn a_slow_server_is_measured_at_its_capacity() {
     let served = served_per_s();
-    // A client that was away for all of the measurement fills 400 places at its end; 50,000 a second were asked.
+    // A client that did not run in the measurement fills 400 places at its end; the plan requests 50,000/s.
     assert!(served < 4_000.0, "{served}");
 }
 
 #[test]
 #[ignore = "precision"]
 #[expect(clippy::print_stderr, reason = "the figures of a claim")]
-fn no_more_is_measured_than_a_slow_server_can_do() {
+fn measured_throughput_does_not_exceed_a_slow_servers_capacity() {
     let served = served_per_s();
-    eprintln!("{served:.0} a second of 1,000");
+    eprintln!("{served:.0} of 1,000 requests per second");
     assert!(served < 1_100.0, "{served}");
 }

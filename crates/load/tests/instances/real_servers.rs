@@ -1,4 +1,4 @@
-//! Whole instances against the servers that people run; skipped, loudly, where they are not installed.
+//! Complete runs against common servers. Tests are skipped if a server is not installed.
 
 use super::common::{intervals, plan, requests, run, ways, Managed, Ran};
 use serde_json::json;
@@ -27,7 +27,7 @@ fn memcached_serves_every_size_and_mix() {
 }
 
 #[test]
-fn memcached_says_what_is_missing_and_what_is_too_large_in_every_protocol() {
+fn memcached_reports_missing_and_oversized_items_in_every_protocol() {
     let Some(server) = Managed::memcached() else { return };
     for protocol in ["memcached", "memcached-meta", "memcached-binary"] {
         let absent = json!({"kind": "key-value", "keys": 50, "get_ratio": 1.0, "key_bytes": 40});
@@ -61,7 +61,7 @@ fn redis_serves_open_and_closed_loops() {
 }
 
 #[test]
-fn redis_misses_are_told() {
+fn redis_misses_are_counted() {
     let Some(server) = Managed::redis() else { return };
     let changes = json!({"preload": false, "workload": {"kind": "key-value", "keys": 50, "get_ratio": 1.0}});
     let ran = run(&plan("redis", &server.address, &changes)).unwrap();
@@ -81,16 +81,16 @@ fn nginx_serves_pages_and_misses() {
 }
 
 #[test]
-fn a_server_that_limits_keep_alive_costs_reconnects_and_not_the_account() {
+fn a_server_that_limits_keep_alive_causes_reconnects_and_counts_balance() {
     let Some(server) = Managed::nginx(100) else { return };
     let ran = run(&plan("http", &server.address, &json!({}))).unwrap();
     let reconnects = ran.result["reconnects"].as_u64().unwrap();
     let resent = ran.result["resent"].as_u64().unwrap();
-    // 3,000 requests a second for 0.3 s, closed after every hundredth on its connection.
-    assert!((4..=10 + resent / 100).contains(&reconnects), "{reconnects}, {resent} asked again");
-    // What was pipelined behind a hundredth request is asked again: nothing is lost.
+    // 3,000 requests/s for 0.3 s, closed after every 100th request on a connection.
+    assert!((4..=10 + resent / 100).contains(&reconnects), "{reconnects}, {resent} resent");
+    // Requests pipelined behind a 100th request are resent, so none is lost.
     assert_eq!(ran.count("due"), ran.count("done") + ran.count("unsent"), "{}", ran.result["counts"]);
-    // Behind each close lies what was outstanding: on a busy host much, after a stall.
+    // Up to all outstanding requests are behind a close, which are many after a stall on a busy host.
     let (_, outstanding) = intervals(&ran.file("instance-0.hlog"), "outstanding");
     let at_once = 1 + outstanding.max().unwrap();
     assert!(resent <= reconnects * at_once, "{resent}, {reconnects} times {at_once} at most");
@@ -99,11 +99,11 @@ fn a_server_that_limits_keep_alive_costs_reconnects_and_not_the_account() {
 #[test]
 #[ignore = "precision"]
 #[expect(clippy::print_stderr, reason = "the figures of a claim")]
-fn few_are_asked_again_of_a_server_that_limits_keep_alive() {
+fn few_requests_are_resent_to_a_server_that_limits_keep_alive() {
     let server = Managed::nginx(100).expect("an nginx");
     let ran = run(&plan("http", &server.address, &json!({}))).unwrap();
     let (reconnects, resent) = (&ran.result["reconnects"], ran.result["resent"].as_u64().unwrap());
-    eprintln!("{reconnects} reconnects, {resent} of {} asked again", ran.count("due"));
+    eprintln!("{reconnects} reconnects, {resent} of {} resent", ran.count("due"));
     assert!((4..=10).contains(&reconnects.as_u64().unwrap()), "{reconnects}");
     assert!(resent < ran.count("due") / 20, "{resent}");
 }
@@ -112,15 +112,15 @@ fn resent(ran: &Ran) -> u64 {
     ran.result["resent"].as_u64().unwrap()
 }
 
-/// Measured requests that were sent and have no place in the stream.
+/// Return the number of measured requests that were sent and have no stream offsets.
 fn nowhere(ran: &Ran) -> u64 {
     let rows = requests(&ran.file("samples-0.parquet"));
     rows.iter().filter(|row| row.client_port == 0 && row.sent_ns.is_some()).count() as u64
 }
 
-/// Asks a server that closes after every hundredth request for more than it answers at once: by two connections that
-/// spin, without stamps and with, by sixteen that sleep, over `io_uring`, and in a closed loop.
-/// Returns of how many of these ways a host that is busy otherwise let both sides do enough to say more.
+/// Overload a server that closes after every 100th request: with two spinning connections, without and with
+/// stamps and over `io_uring`, with sixteen sleeping ones, and in a closed loop. Return for how many of these
+/// cases a busy host allowed enough requests for a check.
 fn pipelined(check: impl Fn(&str, bool, u32, &Ran)) -> Option<usize> {
     let server = Managed::nginx(100)?;
     let (open, closed) = (json!({"loop": "open", "rate_per_s": 20_000.0}), json!({"loop": "closed"}));
@@ -133,8 +133,8 @@ fn pipelined(check: impl Fn(&str, bool, u32, &Ran)) -> Option<usize> {
         (&open, 16, 16, "sleep", "epoll"),
         (&closed, 4, 16, "sleep", uring),
     ] {
-        // A client that was kept from running has a backlog. What has more than 800 ahead of it on its connection would be
-        // given up, after eight closes: no fault, but not this claim.
+        // A client that was interrupted has a backlog. Requests behind more than 800 others on a connection
+        // would be lost after eight closes. That is correct, but not the claim of this test.
         let changes = json!({
             "load": load, "connections": connections, "stamp_every": stamp_every, "pacing": pacing, "io": io,
             "max_outstanding": 600, "keep": {"samples": 100_000, "worst": 10},
@@ -149,9 +149,8 @@ fn pipelined(check: impl Fn(&str, bool, u32, &Ran)) -> Option<usize> {
             }
             ran
         };
-        // Of two connections both may be down when a request is due, a host may stand still for all of 0.2 s, and all
-        // that is asked again may lie before the measurement, or in it, where none of it asks for a stamp: then too little
-        // was done to say more.
+        // Too few requests prove nothing: both connections may be down, a host may stand still for all of 0.2
+        // s, or no resent request falls into the measurement or requests a stamp.
         let says = |ran: &Ran| {
             let came = ran.result["stamps"]["came"].as_u64() > Some(0);
             ran.count("done") > 400
@@ -167,17 +166,17 @@ fn pipelined(check: impl Fn(&str, bool, u32, &Ran)) -> Option<usize> {
 }
 
 #[test]
-fn a_server_that_limits_keep_alive_loses_nothing_of_what_is_pipelined() {
+fn a_server_that_limits_keep_alive_loses_no_pipelined_request() {
     pipelined(|what, is_open, _, ran| {
         let done = ran.count("done");
         let (reconnects, resent) = (ran.result["reconnects"].as_u64().unwrap(), resent(ran));
-        // One connection in a hundred requests, but those that are open at the end.
+        // One reconnect per 100 requests, except for connections open at the end.
         assert!(reconnects + 16 > done / 100 && reconnects > 0, "{what}: {reconnects} of {done}");
         assert_eq!(resent > 0, is_open, "{what}: {resent}");
         let stamps = &ran.result["stamps"];
         let count = |name: &str| stamps[name].as_u64().unwrap();
         assert_eq!(count("asked"), count("came") + count("without_out") + count("without_in"), "{stamps}");
-        // Those that were sent again ask for no stamp and have no place in the stream.
+        // Resent requests have no stamps and no stream offsets.
         assert!(nowhere(ran) <= resent, "{what}: {} of {resent}", nowhere(ran));
     });
 }
@@ -185,12 +184,12 @@ fn a_server_that_limits_keep_alive_loses_nothing_of_what_is_pipelined() {
 #[test]
 #[ignore = "precision"]
 #[expect(clippy::print_stderr, reason = "the figures of a claim")]
-fn what_is_pipelined_is_sent_soon_and_most_stamps_come() {
+fn pipelined_requests_are_sent_soon_and_most_have_stamps() {
     let shown = pipelined(|what, _, stamp_every, ran| {
         let (due, unsent) = (ran.count("due"), ran.count("unsent"));
         let count = |name: &str| ran.result["stamps"][name].as_u64().unwrap();
         eprintln!("{unsent} of {due} unsent, {} of {} stamps came", count("came"), count("asked"));
-        // Of two connections both may be down when a request is due.
+        // Both connections may be down when a request is scheduled.
         assert!(unsent * 5 < due, "{what}: {}", ran.result["counts"]);
         assert!(stamp_every == 0 || count("came") * 2 > count("asked"), "{what}: {}", ran.result["stamps"]);
     });

@@ -1,4 +1,4 @@
-//! Many connections, many threads: each carries its share, and what there is no room for is told.
+//! Many connections and threads: each carries its share, and exceeded limits are reported.
 
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
@@ -8,8 +8,8 @@ use hindmost_load::engine::Needs;
 use hindmost_load::LoadError;
 use serde_json::{json, Value};
 
-/// Pearson's statistic lies within six standard deviations of its mean for every thread; the seed is
-/// fixed besides.
+/// Check that Pearson's statistic of every thread lies within six standard deviations of its mean. The seed
+/// is fixed as well.
 fn assert_fair(result: &Value, connections: u64) {
     let mut counted = 0;
     for thread in result["threads"].as_array().unwrap() {
@@ -46,10 +46,10 @@ fn every_connection_carries_its_share() {
 fn more_connections_than_files_are_refused_before_the_first() {
     let huge = json!({"connections": 100_000});
     let plan = plan("memcached", "127.0.0.1:1", &huge);
-    // Nobody listens there: without the check it would be a refused connection.
+    // The port is closed: without the check, the connection would be refused.
     match run(&plan).err().unwrap() {
         LoadError::OpenFiles { need, limit, .. } => assert!(limit < need && need == Needs::of(&plan).files),
-        LoadError::Connect { slot: 0, .. } => {} // a process here may have 100,000 files
+        LoadError::Connect { slot: 0, .. } => {} // this host allows 100,000 open files
         other => panic!("{other}"),
     }
 }
@@ -63,7 +63,7 @@ fn a_server_that_hangs_up_on_some_is_full() {
         for (at, stream) in listener.incoming().enumerate() {
             if at < 50 {
                 kept.push(stream);
-            } // The rest is dropped, and so closed.
+            } // Other connections are dropped, and so closed.
         }
     });
     let error = run(&plan("memcached", &address, &json!({"connections": 400, "preload": false})));
@@ -74,8 +74,9 @@ fn a_server_that_hangs_up_on_some_is_full() {
 }
 
 #[test]
-fn a_server_that_lets_connections_lie_is_seen() {
-    // Ten are accepted and answered; the others stay in the accept queue, where the kernel connects them.
+fn connections_left_in_the_accept_queue_are_reported() {
+    // Ten connections are accepted and answered. The kernel completes the others, which stay in the accept
+    // queue.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     std::thread::spawn(move || {
@@ -95,7 +96,7 @@ fn a_server_that_lets_connections_lie_is_seen() {
     let begun = Instant::now();
     let changes = json!({
         "connections": 40, "preload": false, "workload": {"kind": "key-value", "keys": 500, "get_ratio": 1.0},
-        "timeout_s": 2.0, // a busy host may keep the ten from answering for a while
+        "timeout_s": 2.0, // a busy host may delay the ten answers
     });
     let ran = run(&plan("memcached", &address, &changes)).unwrap();
     assert_eq!(ran.result["threads"][0]["shares"]["silent"], 30, "{}", ran.result["threads"][0]["shares"]);

@@ -1,4 +1,4 @@
-//! Several servers at once: who keeps which key, what became of each, and one that dies.
+//! Several servers at once: the location of keys, counts for each server, and a server that dies.
 
 use hindmost_load::LoadError;
 use hindmost_plan::PlanError;
@@ -6,7 +6,7 @@ use serde_json::{json, Value};
 
 use super::common::{intervals, phases, plan, run, run_with, synth, try_plan, Managed, Meanwhile};
 
-/// Three memcached, and the target that leads to all of them.
+/// Start three memcached servers. Also return their addresses.
 fn memcacheds() -> Option<(Vec<Managed>, Vec<String>)> {
     let servers: Vec<Managed> = (0..3).map_while(|_| Managed::memcached()).collect();
     let addresses: Vec<String> = servers.iter().map(|one| one.address.clone()).collect();
@@ -24,7 +24,7 @@ fn count(endpoint: &Value, name: &str) -> u64 {
 }
 
 #[test]
-fn every_key_is_asked_of_the_server_that_keeps_it() {
+fn every_key_is_requested_from_its_server() {
     let Some((_servers, addresses)) = memcacheds() else { return };
     for sharding in ["ketama", "modulo", "round-robin"] {
         let mut changes = target("memcached", &addresses, sharding);
@@ -40,7 +40,7 @@ fn every_key_is_asked_of_the_server_that_keeps_it() {
         assert_eq!(done.iter().sum::<u64>(), ran.count("done"), "{sharding}");
         assert!(done.iter().all(|&one| one > 0), "{sharding} {done:?}");
         if sharding == "round-robin" {
-            // Two threads take turns, each for itself.
+            // Each of the two threads goes round-robin on its own.
             assert!(done.iter().max().unwrap() - done.iter().min().unwrap() <= 2 * 2, "{done:?}");
         }
         for (number, &one) in done.iter().enumerate() {
@@ -51,7 +51,7 @@ fn every_key_is_asked_of_the_server_that_keeps_it() {
 }
 
 #[test]
-fn a_server_that_dies_has_errors_and_its_requests_go_to_no_other() {
+fn requests_of_a_dead_server_fail_and_go_to_no_other_server() {
     let Some((mut servers, addresses)) = memcacheds() else { return };
     let dies = servers.remove(1);
     let mut link = Meanwhile::new(move || {
@@ -66,11 +66,11 @@ fn a_server_that_dies_has_errors_and_its_requests_go_to_no_other() {
     let errors: Vec<u64> = endpoints.iter().map(|one| count(one, "errors")).collect();
     assert!(errors[0] == 0 && errors[1] > 0 && errors[2] == 0, "{errors:?}");
     assert_eq!(ran.count("errors"), errors[1]);
-    assert_eq!(ran.count("misses"), 0, "its keys were asked of no other");
+    assert_eq!(ran.count("misses"), 0, "no other server got requests for its keys");
 }
 
 #[test]
-fn plans_that_several_servers_cannot_follow_are_refused_by_name() {
+fn invalid_plans_for_several_servers_are_refused_by_field() {
     let addresses = ["127.0.0.1:1", "127.0.0.1:2"].map(str::to_owned);
     let twice = [&addresses[..1], &addresses[..1]].concat();
     for (mut changes, protocol, field) in [
@@ -92,7 +92,7 @@ fn plans_that_several_servers_cannot_follow_are_refused_by_name() {
 }
 
 #[test]
-fn requests_that_would_go_to_whichever_server_is_free_are_refused() {
+fn several_servers_are_refused_if_requests_wait_for_any_free_place() {
     let addresses = ["127.0.0.1:1", "127.0.0.1:2"].map(str::to_owned);
     let mut changes = target("http2", &addresses, "round-robin");
     changes["workload"] = json!({"kind": "http"});
@@ -102,7 +102,7 @@ fn requests_that_would_go_to_whichever_server_is_free_are_refused() {
 }
 
 #[test]
-fn connections_that_are_made_anew_lead_to_the_server_of_each_request() {
+fn renewed_connections_lead_to_the_server_of_each_request() {
     let Some((_servers, addresses)) = memcacheds() else { return };
     for (sharding, carried) in [("ketama", 1), ("modulo", 5), ("round-robin", 5)] {
         let mut changes = target("memcached", &addresses, sharding);
@@ -110,7 +110,7 @@ fn connections_that_are_made_anew_lead_to_the_server_of_each_request() {
         changes["requests_per_connection"] = json!(carried);
         let ran = run(&plan("memcached", &addresses[0], &changes)).unwrap();
         ran.assert_clean(sharding);
-        assert_eq!(ran.count("misses"), 0, "{sharding}: keys were asked of a server that has them not");
+        assert_eq!(ran.count("misses"), 0, "{sharding}: keys were requested from a server without them");
         let made = ran.result["connects"]["made"].as_u64().unwrap();
         let fair = ran.count("done") / carried;
         assert!(made.abs_diff(fair) <= 14, "{sharding}: {made} for {fair}");
@@ -123,7 +123,7 @@ fn connections_that_are_made_anew_lead_to_the_server_of_each_request() {
 
 #[test]
 #[ignore = "precision"]
-fn a_server_that_dies_loses_its_requests_alone_where_connections_are_made_anew_and_is_used_when_it_is_back() {
+fn with_renewed_connections_a_dead_server_loses_only_its_requests_and_is_used_again() {
     let Some((mut servers, addresses)) = memcacheds() else { return };
     let dies = servers.remove(1);
     let address = dies.address.clone();
@@ -142,19 +142,19 @@ fn a_server_that_dies_loses_its_requests_alone_where_connections_are_made_anew_a
     let errors: Vec<u64> = endpoints.iter().map(|one| count(one, "errors")).collect();
     assert!(errors[0] == 0 && errors[1] > 0 && errors[2] == 0, "{errors:?}");
     assert_eq!(ran.count("errors"), errors[1]);
-    assert_eq!(ran.count("unsent"), 0, "those that wait for it take no place of others'");
-    // What was stored there is gone with it, so its answers are misses once it is back.
+    assert_eq!(ran.count("unsent"), 0, "requests waiting for it take no places of other servers");
+    // The restarted server is empty, so its answers are misses.
     assert!(
         ran.count("misses") > 0 && count(&endpoints[1], "done") > ran.count("misses"),
         "{}",
         endpoints[1]
     );
     let misses: Vec<u64> = endpoints.iter().map(|one| count(one, "misses")).collect();
-    assert_eq!((misses[0], misses[2]), (0, 0), "its keys were asked of no other");
+    assert_eq!((misses[0], misses[2]), (0, 0), "no other server got requests for its keys");
 }
 
 #[test]
-fn one_server_has_no_figures_of_its_own() {
+fn a_single_server_has_no_separate_counts() {
     let server = synth();
     let ran = run(&plan("memcached", &server.local_address().to_string(), &json!({}))).unwrap();
     assert_eq!(ran.result["endpoints"], json!([]));

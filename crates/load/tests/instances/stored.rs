@@ -1,10 +1,10 @@
-//! What is stored before a load, and removed after it, on real servers.
+//! Keys stored before a load and removed after it, on real servers.
 
 use super::common::{plan, run, Managed};
 use hindmost_load::engine;
 use serde_json::{json, Value};
 
-/// Two threads and several connections store their shares; gets of all keys, one after the other, miss none.
+/// Check that two threads with several connections store all keys: gets of all keys in order have no misses.
 fn check(protocol: &str, address: &str, more: &Value) {
     let mut workload =
         json!({"kind": "key-value", "keys": 451, "get_ratio": 1.0, "popularity": "sequential"});
@@ -17,9 +17,9 @@ fn check(protocol: &str, address: &str, more: &Value) {
     let ran = run(&plan).unwrap();
     ran.assert_clean(&format!("{protocol} {more}"));
     assert_eq!(ran.count("misses"), 0, "{protocol} {more}");
-    assert!(ran.count("done") > 450, "{protocol}: too few to have asked for most keys");
-    assert_eq!(engine::clean_up(&plan).unwrap(), keys, "{protocol} {more}: all that was stored is removed");
-    assert_eq!(engine::clean_up(&plan).unwrap(), 0, "{protocol} {more}: and nothing is left");
+    assert!(ran.count("done") > 450, "{protocol}: too few requests for most keys");
+    assert_eq!(engine::clean_up(&plan).unwrap(), keys, "{protocol} {more}: all stored keys are removed");
+    assert_eq!(engine::clean_up(&plan).unwrap(), 0, "{protocol} {more}: no key is left");
 }
 
 #[test]
@@ -38,7 +38,7 @@ fn all_workers_and_connections_store_all_keys_and_all_are_removed() {
 }
 
 #[test]
-fn a_server_that_is_gone_is_told_when_keys_are_to_be_removed() {
+fn removing_keys_from_a_missing_server_is_an_error() {
     let plan = plan("memcached", "127.0.0.1:1", &json!({}));
     assert_eq!(engine::clean_up(&plan).unwrap_err().code(), "connect");
 }

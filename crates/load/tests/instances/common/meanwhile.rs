@@ -4,7 +4,7 @@ use hindmost_clock::Nanos;
 use hindmost_load::engine::{Command, Controller, Event, Unattended};
 use hindmost_load::LoadError;
 
-/// Does something on a thread of its own once the measurement was ordered, however long it took to come so far.
+/// Runs an action on its own thread as soon as the measurement is ordered.
 pub struct Meanwhile<F, T> {
     alone: Unattended,
     deed: Option<F>,
@@ -16,7 +16,7 @@ impl<T: Send + 'static, F: FnOnce() -> T + Send + 'static> Meanwhile<F, T> {
         Self { alone: Unattended::default(), deed: Some(deed), under_way: None }
     }
 
-    /// What it came to.
+    /// Return the result of the action.
     pub fn outcome(self) -> T {
         self.under_way.expect("it was ordered to measure").join().unwrap()
     }

@@ -1,4 +1,4 @@
-//! What the rings with real sockets share: plans, folders, servers.
+//! Shared parts of the tests with real sockets: plans, folders, servers.
 
 mod files;
 mod meanwhile;
@@ -17,7 +17,7 @@ pub use files::{intervals, requests, Request};
 pub use meanwhile::Meanwhile;
 pub use servers::{synth, Managed};
 
-/// A folder that is gone when the test is over.
+/// A temporary folder that is removed on drop.
 pub struct Folder(PathBuf);
 
 impl Folder {
@@ -40,13 +40,14 @@ impl Drop for Folder {
     }
 }
 
-/// A busy host keeps client or server from running for seconds: that makes a reply late, and must lose none.
+/// Request timeout in seconds: a busy host may stop client or server for seconds, which must lose no reply.
 const PATIENCE_S: f64 = 10.0;
 
-/// Of the measurement in [`plan`].
+/// Length of the measurement in [`plan`], in seconds.
 pub const MEASURE_S: f64 = 0.2;
 
-/// A short run at a modest rate: 0.05 s of warm-up, 0.05 s of calibration, 0.2 s of measurement.
+/// Return a plan for a short run at a modest rate: 0.05 s of warm-up, 0.05 s of calibration, 0.2 s of
+/// measurement.
 pub fn plan(protocol: &str, address: &str, changes: &Value) -> Plan {
     try_plan(protocol, address, changes).unwrap()
 }
@@ -74,12 +75,12 @@ pub fn try_plan(protocol: &str, address: &str, changes: &Value) -> Result<Plan, 
     Plan::from_json(&plan.to_string())
 }
 
-/// Phases of so many seconds of measurement.
+/// Return phases with the given length of the measurement.
 pub fn phases(measure_s: f64) -> Value {
     json!({"warmup": {"fixed": {"seconds": 0.05}}, "calibration_s": 0.05, "measure_s": measure_s})
 }
 
-/// What instances can send and receive with here: old kernels have no `io_uring`, and administrators turn it off.
+/// Return the available I/O methods: old kernels lack `io_uring`, and administrators may disable it.
 pub fn ways() -> &'static [&'static str] {
     let address = SocketAddr::from(([127, 0, 0, 1], 1));
     match hindmost_load::transport::Uring::new(address.into(), 1, false) {
@@ -88,7 +89,7 @@ pub fn ways() -> &'static [&'static str] {
     }
 }
 
-/// What a run left: its result as programs see it, and its files.
+/// The output of a run: its result document and its files.
 pub struct Ran {
     pub result: Value,
     pub folder: Folder,
@@ -103,7 +104,7 @@ impl Ran {
         self.folder.path().join(name)
     }
 
-    /// Nothing lost, nothing late, and as many requests as were asked for.
+    /// Check that all scheduled requests completed in time.
     pub fn assert_clean(&self, what: &str) {
         let counts = &self.result["counts"];
         for trouble in ["errors", "timeouts", "unsent"] {
@@ -113,8 +114,7 @@ impl Ran {
         assert!(self.count("due") > 0, "{what}: {counts}");
     }
 
-    /// The same where requests are so large that a few fill the buffers: where a busy host lets them wait there is no
-    /// room for all.
+    /// The same for requests so large that a few fill the buffers: on a busy host some may be unsent.
     pub fn assert_served(&self, what: &str) {
         let counts = &self.result["counts"];
         for trouble in ["errors", "timeouts"] {
@@ -129,7 +129,7 @@ pub fn run(plan: &Plan) -> Result<Ran, LoadError> {
     run_with(plan, &mut Unattended::default())
 }
 
-/// Runs an instance and holds its account and its files against each other.
+/// Run a client, and check its counts and its result file against each other.
 pub fn run_with(plan: &Plan, link: &mut dyn Controller) -> Result<Ran, LoadError> {
     let folder = Folder::new();
     let result = engine::run(plan, folder.path(), link)?;

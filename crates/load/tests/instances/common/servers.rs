@@ -7,12 +7,12 @@ use hindmost_synth::{Running, Server, ServerConfig};
 
 use super::Folder;
 
-/// The embedded server.
+/// Start the embedded server.
 pub fn synth() -> Running {
     Server::spawn(&ServerConfig::default()).unwrap()
 }
 
-/// A real server on a free port. It is gone when this is dropped.
+/// A real server on a free port, stopped on drop.
 pub struct Managed {
     child: Child,
     pub address: String,
@@ -20,7 +20,7 @@ pub struct Managed {
 }
 
 impl Managed {
-    /// `None`, and says so, where there is no memcached.
+    /// Start memcached, or return `None` if it is not installed.
     pub fn memcached() -> Option<Self> {
         Self::memcached_with(&[])
     }
@@ -29,7 +29,7 @@ impl Managed {
         Self::start("memcached", |port, _| Self::of_memcached(port, more))
     }
 
-    /// What memcached is started with.
+    /// Return the arguments of memcached.
     pub fn of_memcached(port: &str, more: &[&str]) -> Vec<String> {
         let usual = ["-p", port, "-U", "0", "-l", "127.0.0.1", "-u", "nobody", "-t", "1", "-m", "256"];
         usual.iter().chain(more).map(|&one| one.to_owned()).collect()
@@ -44,12 +44,12 @@ impl Managed {
         })
     }
 
-    /// nginx with one page of 1 kB at `/`, which closes a connection after `keepalive` requests.
+    /// Start nginx with one page of 1 kB at `/`. It closes a connection after `keepalive` requests.
     pub fn nginx(keepalive: u32) -> Option<Self> {
         Self::nginx_with(keepalive, "", "")
     }
 
-    /// The same; `listen` stands behind its address, `directives` in its server.
+    /// The same with additions: `listen` to its listen directive, `directives` to its server block.
     pub fn nginx_with(keepalive: u32, listen: &str, directives: &str) -> Option<Self> {
         Self::start("nginx", |port, folder| {
             let place = folder.display();
@@ -81,7 +81,7 @@ impl Managed {
         Self::start_at(free, program, arguments)
     }
 
-    /// The same where one was, say.
+    /// The same at a given address, for example of an earlier server.
     pub fn start_at(
         address: SocketAddr,
         program: &str,

@@ -4,22 +4,22 @@ use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 
 use crate::common::Folder;
 
-/// Files of a CA of its own (`ca.pem`) and what it issued: a server's certificate (`server.pem`, `server.key`) and a
-/// client's (`client.pem`, `client.key`).
+/// Files of a CA (`ca.pem`) and the certificates it issued: for a server (`server.pem`, `server.key`) and a
+/// client (`client.pem`, `client.key`).
 pub struct Certificates(Folder);
 
 impl Certificates {
-    /// A server's for `names`, good for a day from an hour ago.
+    /// Create a server certificate for `names`, valid for a day.
     pub fn of(names: &[&str]) -> Self {
         Self::until(names, SystemTime::now() + Duration::from_secs(86_400))
     }
 
-    /// One that has expired.
+    /// Create an expired server certificate.
     pub fn expired(names: &[&str]) -> Self {
         Self::until(names, SystemTime::now() - Duration::from_secs(60))
     }
 
-    /// A server's that is a CA's as well, signed by itself, as `openssl req -x509` makes it.
+    /// Create a self-signed server certificate that is also a CA, as `openssl req -x509` does.
     pub fn own_ca(names: &[&str]) -> Self {
         let made = Self(Folder::new());
         let names: Vec<String> = names.iter().map(|&one| one.to_owned()).collect();

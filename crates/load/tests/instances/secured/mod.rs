@@ -1,4 +1,4 @@
-//! TLS under every protocol, on the servers that people run.
+//! TLS with every protocol on common servers.
 
 mod certificates;
 mod servers;
@@ -17,7 +17,7 @@ use super::common::{intervals, phases, plan, run, Managed, Ran};
 
 const HERE: [&str; 2] = ["127.0.0.1", "localhost"];
 
-/// The usual short run, secured as `tls` says.
+/// Return the usual short plan, with TLS as in `tls`.
 fn secured(protocol: &str, address: &str, tls: &Value, changes: &Value) -> Plan {
     let mut all = json!({"target": {"protocol": protocol, "address": address, "tls": tls}});
     all.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());
@@ -36,7 +36,7 @@ fn failed(protocol: &str, server: &Managed, tls: &Value) -> TlsProblem {
 }
 
 #[test]
-fn nginx_answers_over_tls_and_every_connection_is_secured_once() {
+fn nginx_answers_over_tls_with_one_handshake_per_connection() {
     let certificates = Certificates::of(&HERE);
     for (versions, load) in
         [("TLSv1.2", json!({"loop": "open", "rate_per_s": 3000.0})), ("TLSv1.3", json!({"loop": "closed"}))]
@@ -54,7 +54,7 @@ fn nginx_answers_over_tls_and_every_connection_is_secured_once() {
 }
 
 #[test]
-fn a_connection_for_each_request_has_a_handshake_for_each_which_is_resumed_or_not_as_asked() {
+fn each_connection_has_a_handshake_that_is_resumed_if_the_plan_says_so() {
     let certificates = Certificates::of(&HERE);
     let Some(server) = Managed::nginx_tls(1, &certificates, "") else { return };
     for resumption in [true, false] {
@@ -74,7 +74,7 @@ fn a_connection_for_each_request_has_a_handshake_for_each_which_is_resumed_or_no
 }
 
 #[test]
-fn replies_larger_than_a_record_and_requests_larger_than_a_socket_arrive_whole() {
+fn replies_larger_than_a_record_and_requests_larger_than_a_socket_arrive() {
     let certificates = Certificates::of(&HERE);
     let Some(server) = Managed::redis_tls(&certificates) else { return };
     let tls = json!({
@@ -106,10 +106,10 @@ fn memcached_answers_over_tls() {
 }
 
 #[test]
-fn wire_latency_is_that_of_records_and_within_service_latency() {
+fn wire_latency_of_tls_records_is_within_service_latency() {
     let certificates = Certificates::of(&HERE);
     let Some(server) = Managed::nginx_tls(1_000_000, &certificates, "") else { return };
-    // One at a time on a connection: replies that come together have none.
+    // One request at a time per connection: replies that arrive together have no wire latency.
     let changes = json!({"stamp_every": 1, "load": {"loop": "closed", "rate_per_s": 500.0}});
     let ran = run(&secured("http", &server.address, &trusting(&certificates), &changes)).unwrap();
     let stamps = &ran.result["stamps"];
@@ -119,7 +119,7 @@ fn wire_latency_is_that_of_records_and_within_service_latency() {
 }
 
 #[test]
-fn a_certificate_that_cannot_be_verified_says_which_name_which_ca_and_why() {
+fn an_unverifiable_certificate_is_reported_with_name_ca_and_reason() {
     let (ours, others) = (Certificates::of(&HERE), Certificates::of(&HERE));
     let Some(server) = Managed::nginx_tls(9, &ours, "") else { return };
     let unverified = |server: &Managed, tls: &Value| match failed("http", server, tls) {
@@ -130,7 +130,7 @@ fn a_certificate_that_cannot_be_verified_says_which_name_which_ca_and_why() {
     assert!(name == "127.0.0.1" && reason.contains(&others.file("ca.pem")), "{name} {reason}");
     let elsewhere = json!({"ca": ours.file("ca.pem"), "sni": "elsewhere.example"});
     let (name, reason) = unverified(&server, &elsewhere);
-    // Those that it is for.
+    // The names in the certificate.
     assert!(name == "elsewhere.example" && reason.contains("127.0.0.1"), "{name} {reason}");
     assert!(run(&secured("http", &server.address, &json!({"verify": false}), &json!({}))).is_ok());
     let expired = Certificates::expired(&HERE);
@@ -139,13 +139,13 @@ fn a_certificate_that_cannot_be_verified_says_which_name_which_ca_and_why() {
 }
 
 #[test]
-fn what_a_server_wants_of_us_or_does_not_speak_is_told() {
+fn missing_client_certificates_and_unsupported_versions_are_reported() {
     let certificates = Certificates::of(&HERE);
     let Some(plain) = Managed::nginx(9) else { return };
     let problem = failed("http", &plain, &trusting(&certificates));
     assert!(matches!(&problem, TlsProblem::Plain(said) if said.contains("HTTP/1.1 400")), "{problem}");
     let Some(redis) = Managed::redis_tls(&certificates) else { return };
-    // With TLS 1.3 the refusal comes after the handshake: while connecting, or while the keys are stored.
+    // With TLS 1.3 the refusal arrives after the handshake: while connecting, or while the keys are stored.
     let refused = run(&secured("redis", &redis.address, &trusting(&certificates), &json!({}))).err().unwrap();
     assert!(matches!(refused.code(), "tls-refused" | "preload"), "{refused}");
     let Some(old) = Managed::nginx_tls(9, &certificates, "ssl_protocols TLSv1.1;") else { return };
@@ -154,7 +154,7 @@ fn what_a_server_wants_of_us_or_does_not_speak_is_told() {
 }
 
 #[test]
-fn files_that_are_no_use_are_named_before_anything_is_connected() {
+fn unusable_files_are_named_before_the_first_connection() {
     let (ours, others) = (Certificates::of(&HERE), Certificates::of(&HERE));
     let nowhere = Managed::nginx_tls(9, &ours, "");
     let Some(server) = nowhere else { return };
@@ -175,7 +175,7 @@ fn files_that_are_no_use_are_named_before_anything_is_connected() {
 }
 
 #[test]
-fn a_certificate_that_is_its_own_ca_is_taken_where_it_is_trusted() {
+fn a_trusted_self_signed_certificate_is_accepted() {
     let certificates = Certificates::own_ca(&HERE);
     let Some(server) = Managed::nginx_tls(1_000_000, &certificates, "") else { return };
     let tls = json!({"ca": certificates.file("server.pem")});
@@ -186,7 +186,7 @@ fn a_certificate_that_is_its_own_ca_is_taken_where_it_is_trusted() {
 }
 
 #[test]
-fn nginx_answers_http2_over_tls_once_both_sides_have_agreed_on_it() {
+fn nginx_negotiates_http2_over_tls() {
     let certificates = Certificates::of(&HERE);
     let [certificate, key] = ["server.pem", "server.key"].map(|name| certificates.file(name));
     let files = format!("ssl_certificate {certificate}; ssl_certificate_key {key};");
@@ -198,12 +198,12 @@ fn nginx_answers_http2_over_tls_once_both_sides_have_agreed_on_it() {
         assert_eq!(ran.count("due"), ran.count("done") + ran.count("unsent"), "{}", ran.result["counts"]);
         ran
     };
-    // nginx closes after a hundred requests, of which a busy host may not let it answer many in 0.6 s.
+    // nginx closes after 100 requests; on a busy host it may not answer many in 0.6 s.
     let Some(ran) = (0..4).map(|_| once()).find(|ran| count(ran, "all") > 12) else { return };
     assert!(4 * count(&ran, "resumed_handshakes") > count(&ran, "all"), "{}", ran.result["connects"]);
 }
 
-/// The address of a server that answers the first eight bytes of each connection with `answer`.
+/// Start a server that answers the first eight bytes of each connection with `answer`.
 fn answering(answer: &'static [u8]) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -213,7 +213,7 @@ fn answering(answer: &'static [u8]) -> String {
             let mut request = [0; 8];
             if connection.read_exact(&mut request).is_ok() && request == [0, 0, 0, 8, 4, 210, 22, 47] {
                 let _ = connection.write_all(answer);
-                // What else is said is read, so that no reset overtakes the answer.
+                // Later bytes are read, so that no reset overtakes the answer.
                 let _ = connection.shutdown(Shutdown::Write);
                 let _ = std::io::copy(&mut connection, &mut std::io::sink());
             }
@@ -225,15 +225,15 @@ fn answering(answer: &'static [u8]) -> String {
 type Test = fn(&TlsProblem) -> bool;
 
 #[test]
-fn what_a_server_answers_to_the_request_for_tls_is_one_byte_and_nothing_behind_it_is_believed() {
-    // Each is tried by a single handshake and by an instance, which come to the same.
+fn only_one_byte_of_the_answer_to_a_tls_request_is_trusted() {
+    // A single handshake and a complete run must have the same result.
     let tls = json!({"verify": false});
     let cases: [(&[u8], Test); 5] = [
         (b"N", |problem| *problem == TlsProblem::Off),
         (b"E", |problem| *problem == TlsProblem::Unasked(0x45)),
         (b"\x15\x03\x01\0\x02\x02\x28", |problem| *problem == TlsProblem::Unasked(0x15)),
         (b"", |problem| *problem == TlsProblem::HungUp),
-        // Somebody in between says what only the server may say, before anything is secured: AuthenticationOk.
+        // An attacker injects a message before TLS that only the server may send: AuthenticationOk.
         (b"SR\0\0\0\x08\0\0\0\0", |problem| matches!(problem, TlsProblem::Plain(_))),
     ];
     for (answer, is_told) in cases {

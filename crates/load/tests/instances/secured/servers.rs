@@ -4,7 +4,7 @@ use super::certificates::Certificates;
 use crate::common::Managed;
 
 impl Managed {
-    /// The same over TLS; `directives` of nginx say what else it wants.
+    /// Start nginx with TLS and additional `directives`.
     pub fn nginx_tls(keepalive: u32, certificates: &Certificates, directives: &str) -> Option<Self> {
         let (certificate, key) = (certificates.file("server.pem"), certificates.file("server.key"));
         let files = format!("ssl_certificate {certificate}; ssl_certificate_key {key};");
@@ -13,7 +13,7 @@ impl Managed {
 
     pub fn memcached_tls(certificates: &Certificates) -> Option<Self> {
         let files = |folder: &Path| {
-            // It drops root's rights before it reads its files.
+            // memcached drops root privileges before it reads its files.
             for name in ["server.pem", "server.key"] {
                 let readable = std::os::unix::fs::PermissionsExt::from_mode(0o644);
                 std::fs::copy(certificates.file(name), folder.join(name)).unwrap();
@@ -29,7 +29,7 @@ impl Managed {
         })
     }
 
-    /// One that asks clients for a certificate.
+    /// Start a Redis server that requires client certificates.
     pub fn redis_tls(certificates: &Certificates) -> Option<Self> {
         let (ca, certificate) = (certificates.file("ca.pem"), certificates.file("server.pem"));
         let key = certificates.file("server.key");
