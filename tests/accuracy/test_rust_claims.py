@@ -33,11 +33,11 @@ CLAIMS = {
         "sockets::deterministic_service_times_are_kept",
     ],
     "instances": [
-        "embedded::a_warm_up_ends_as_soon_as_it_may",
-        "overload::no_more_is_measured_than_a_slow_server_can_do",
-        "real_servers::few_are_asked_again_of_a_server_that_limits_keep_alive",
-        "real_servers::what_is_pipelined_is_sent_soon_and_most_stamps_come",
-        "several::a_server_that_dies_loses_its_requests_alone_where_connections_are_made_anew_and_is_used_when_it_is_back",
+        "embedded::a_warm_up_ends_soon_after_its_minimum",
+        "overload::measured_throughput_does_not_exceed_a_slow_servers_capacity",
+        "real_servers::few_requests_are_resent_to_a_server_that_limits_keep_alive",
+        "real_servers::pipelined_requests_are_sent_soon_and_most_have_stamps",
+        "several::with_renewed_connections_a_dead_server_loses_only_its_requests_and_is_used_again",
     ],
 }
 
