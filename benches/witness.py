@@ -21,7 +21,7 @@ from driving import Host, drive, noise_floor, two_cpus
 
 from hindmost import _engine
 from hindmost._engine import Histogram
-from hindmost.capture import Witness, capture_fault
+from hindmost.capture import RunCapture, find_capture_fault
 from hindmost.fleet import HERE, Moment, jobs_of, run_instances
 from hindmost.plan import MeasurePlan
 from hindmost.run.proof import LEVELS
@@ -65,13 +65,15 @@ def measured(host: Host, spec: TargetSpec, rate: float, *, captured: bool, every
         witness = None
         if captured:
             share = rate * plan.captured_share
-            witness = stack.enter_context(Witness(place, server.address, share, seconds, [host.server_cpu]))
+            witness = stack.enter_context(
+                RunCapture(place, server.address, share, seconds, [host.server_cpu])
+            )
         over: list[bool] = []
 
         def watch(moment: Moment) -> None:
             if witness is not None and moment.phase == "collect" and not over:
                 over.append(True)
-                witness.over()
+                witness.finish()
 
         jobs = jobs_of([json.dumps(asked)], plan.client_cpus, HERE.hosts)
         before = witness.measuring if witness is not None else lambda _: None
@@ -81,7 +83,7 @@ def measured(host: Host, spec: TargetSpec, rate: float, *, captured: bool, every
             wholes.setdefault((tag or "").partition("/")[0], Histogram()).merge(histogram)
         matched, counts = None, {}
         if witness is not None:
-            counts = witness.matched(1)
+            counts = witness.match(1)
             columns = _engine.read_columns(str(place / "witness-0.parquet"), COLUMNS)
             matched = np.array([np.frombuffer(column, dtype=np.int64) for column in columns])
 
@@ -141,7 +143,7 @@ def main() -> int:
     if not isinstance(target, Managed):
         sys.exit("error: --server is a preset or a target file")
     spec = target.spec
-    if fault := capture_fault():
+    if fault := find_capture_fault():
         print(f"no proof against a capture: {fault.message} ({fault.hint})", file=sys.stderr)
         return 0
     before, host = noise_floor(), two_cpus(asked.seconds)

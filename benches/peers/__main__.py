@@ -21,7 +21,7 @@ from benches.peers.install import FOLDER, Had, find, install
 from benches.peers.peer import Peer
 from benches.peers.registry import ABSENT, PEERS
 from benches.peers.table import between_marks, page
-from hindmost.capture import capture_fault
+from hindmost.capture import find_capture_fault
 
 
 def _arguments() -> argparse.Namespace:
@@ -109,7 +109,7 @@ def main() -> int:
     for name, why in absent.items():
         print(f"peers: without {name}: {why}", file=sys.stderr)
     peers = [peer for peer in peers if had[peer.source.program].path]
-    if fault := capture_fault():
+    if fault := find_capture_fault():
         sys.exit(f"error: {fault.message}\nhint: {fault.hint}")
     cpus = sorted(os.sched_getaffinity(0))
     if len(cpus) < 2:

@@ -206,7 +206,7 @@ class Contest:
                 capture = stack.enter_context(
                     Capture(pcap, int(job.port), snaplen=snaplen, ring_kib=ring_kib)
                 )
-                capture.hold()
+                capture.pause()
             noise_ns = [self._noise_ns()] if step.mode == "slip" else []
             pids = server.pids() if step.mode == "freeze" else []
             client = Client(

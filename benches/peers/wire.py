@@ -10,7 +10,7 @@ import numpy as np
 
 from benches.peers.peer import VALUE_BYTES, Protocol
 from benches.peers.samples import figures
-from hindmost.capture import exchanges
+from hindmost.capture import read_exchanges
 
 _FEWEST, _LEAST = 100, 0.99
 """A capture that shows fewer exchanges than this, or than this share of them, tells nothing of the others."""
@@ -61,7 +61,7 @@ def heard(
     ValueError
         If it does not show nearly all of them.
     """
-    seen = exchanges(pcap, port, protocol)
+    seen = read_exchanges(pcap, port, protocol)
     keep = np.ones(seen.out_ns.size, dtype=bool)
     if protocol != "http":
         keep &= seen.reply_bytes > VALUE_BYTES  # hits: neither stores nor what is asked of the server itself

@@ -28,13 +28,13 @@ from hindmost.models.fit.reading import Source, as_logs, read_logs
 from hindmost.models.parameters import Value, Vary, parse_vary
 from hindmost.models.simulation import Design, simulated
 from hindmost.plan.units import parse_quantiles
-from hindmost.results.asking import here
-from hindmost.results.fitted import FitResult
+from hindmost.results.api import restored_affinity
+from hindmost.results.fit import FitResult
 from hindmost.results.frames import Library
-from hindmost.results.opening import result_of
-from hindmost.results.predicted import SimulationResult, SweepResult
-from hindmost.results.talking import Tell, Telling
-from hindmost.results.verified import VerificationResult
+from hindmost.results.opening import build_result
+from hindmost.results.prediction import SimulationResult, SweepResult
+from hindmost.results.progress import CallbackProgress, ProgressFunction
+from hindmost.results.verification import VerificationResult
 from hindmost.studies.kind import carry_out
 from hindmost.studies.verification import asked_for
 from hindmost.targets import Managed, ManagedServer, parse_target
@@ -215,7 +215,7 @@ def verify(
     pairs: int = 6,
     occupy: Literal["wall", "cpu"] = "cpu",
     out: str | Path | None = None,
-    progress: Tell | None = None,
+    progress: ProgressFunction | None = None,
     frames: Library | None = None,
     **options: Any,  # noqa: ANN401 (options of measure)
 ) -> VerificationResult:
@@ -245,7 +245,7 @@ def verify(
         As `hindmost.measure`.
     """
     folder = None if out is None else Path(out)
-    with here():
+    with restored_affinity():
         study = asked_for(
             clone,
             str(original),
@@ -257,8 +257,8 @@ def verify(
             out=folder,
             **{"duration": "5s", "warmup": "1s", "connections": 16, "remake": "50%", **options},
         )
-        shown = carry_out(study, Telling(progress))
-    return cast("VerificationResult", result_of(study, shown.document, frames))
+        shown = carry_out(study, CallbackProgress(progress))
+    return cast("VerificationResult", build_result(study, shown.document, frames))
 
 
 @dataclass(frozen=True, slots=True)

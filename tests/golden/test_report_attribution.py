@@ -12,7 +12,7 @@ from pages import LOADING, Page
 from rows import each_row
 from sample_attributions import SAMPLES, full, small
 
-from hindmost.report.attribution import render_attribution, render_attribution_page, words
+from hindmost.report.attribution import render_attribution, render_attribution_page, wording
 from hindmost.report.attribution.panels import spread
 from hindmost.report.common import numbers
 from hindmost.report.common.svg import Scale
@@ -133,7 +133,7 @@ def test_terms_of_three_factors_and_more_stand_behind_a_door():
     assert "<summary>5 " in before.rsplit("<details", 1)[1]
     rows = [row for table in effect_tables(html, "p99 at high") for row in table.split("<tr ")]
     names = [row.split('<th scope="row">')[1].split("</th>")[0] for row in rows[1:] if "<th scope" in row]
-    assert not any(name.count(words.TIMES) > 1 for name in names)
+    assert not any(name.count(wording.TIMES) > 1 for name in names)
 
 
 def test_effects_of_the_corner_are_those_of_the_document_in_its_order():

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from measuring import Household, need, state
 
-from hindmost.capture import Capture, Caught, Witness, capture_fault, exchanges
+from hindmost.capture import Capture, FinishedCapture, RunCapture, find_capture_fault, read_exchanges
 from hindmost.capture import tcpdump as tcpdump_module
 from hindmost.errors import HostUnfit
 from hindmost.targets import ManagedServer
@@ -24,7 +24,7 @@ from hindmost.targets import ManagedServer
 @pytest.fixture(scope="module")
 def permitted() -> None:
     """A tcpdump that may capture on loopback, or a skip that says why there is none."""
-    if fault := capture_fault():
+    if fault := find_capture_fault():
         pytest.skip(f"{fault.message} ({fault.hint})")
 
 
@@ -77,13 +77,13 @@ def test_every_request_is_found_with_its_reply_and_lies_within_the_wall_clock(
             Capture(tmp_path / "a.pcap", port, ring_kib=8192, snaplen=512) as capture,
             talking(port) as connection,
         ):
-            capture.hold()
+            capture.pause()
             for _ in range(50):
                 for asked, end, outcome in SPOKEN[name]:
                     spoken.append((*converse(connection, asked, end), len(asked), outcome))
             caught = capture.finish()
     assert (caught.dropped, caught.whole) == (0, True)
-    found = exchanges(caught.path, port, spec.protocol)
+    found = read_exchanges(caught.path, port, spec.protocol)
     assert found.counts["lost"] == found.counts["unanswered"] == found.counts["holes"] == 0
     assert [flow["whole"] for flow in found.flows] == [True]
     before, after, request_bytes, outcome = np.array(spoken, dtype=np.uint64).T
@@ -101,13 +101,13 @@ def test_what_the_kernel_had_no_room_for_is_told(permitted: None, tmp_path: Path
             Capture(tmp_path / "a.pcap", port, ring_kib=512, snaplen=2000) as capture,
             talking(port) as connection,
         ):
-            capture.hold()
+            capture.pause()
             for _ in range(1000):
                 converse(connection, b"set a 0 0 1300\r\n" + b"x" * 1300 + b"\r\n", b"STORED\r\n")
             caught = capture.finish()
     assert caught.dropped > 0
     assert caught.captured > 0
-    assert len(exchanges(caught.path, port, "memcached")) < 1000
+    assert len(read_exchanges(caught.path, port, "memcached")) < 1000
 
 
 @contextmanager
@@ -143,7 +143,7 @@ def test_only_the_named_connections_are_captured(permitted: None, tmp_path: Path
         for connection in connections * 3:
             converse(connection, b"get a\r\n", b"END\r\n")
         caught = capture.finish()
-    found = exchanges(caught.path, port, "memcached")
+    found = read_exchanges(caught.path, port, "memcached")
     assert {int(flow["client"].rpartition(":")[2]) for flow in found.flows} == set(ports[1:3])
     assert len(found) == 6
 
@@ -152,7 +152,7 @@ def test_only_the_named_connections_are_captured(permitted: None, tmp_path: Path
 def test_a_capture_ends_while_connections_go_on_being_made(permitted: None, tmp_path: Path) -> None:
     """As during the warm-up, with a server that closes connections: what came before its end is in it."""
     with echoing("127.0.0.1") as port, Capture(tmp_path / "a.pcap", port, packets="opening") as capture:
-        capture.hold()
+        capture.pause()
         with talking(port) as early:
             mine, over = early.getsockname()[1], threading.Event()
 
@@ -168,7 +168,7 @@ def test_a_capture_ends_while_connections_go_on_being_made(permitted: None, tmp_
                 over.set()
                 knocking.join()
     assert caught.whole
-    flows = exchanges(caught.path, port, "memcached").flows
+    flows = read_exchanges(caught.path, port, "memcached").flows
     assert mine in {int(flow["client"].rpartition(":")[2]) for flow in flows}
 
 
@@ -176,7 +176,7 @@ def test_neither_kill_9_nor_an_exception_leaves_a_tcpdump(permitted: None, tmp_p
     script = (
         "import sys, time; from pathlib import Path; from hindmost.capture import Capture\n"
         "with Capture(Path(sys.argv[1]), 9, ring_kib=1024) as capture:\n"
-        "    capture.hold(); print(capture.pid, flush=True); time.sleep(60)\n"
+        "    capture.pause(); print(capture.pid, flush=True); time.sleep(60)\n"
     )
     household = Household()
     try:
@@ -195,7 +195,7 @@ def test_neither_kill_9_nor_an_exception_leaves_a_tcpdump(permitted: None, tmp_p
 
     def fail() -> None:
         with Capture(tmp_path / "a.pcap", 9, ring_kib=1024) as capture:
-            capture.hold()
+            capture.pause()
             pids.append(capture.pid)
             raise ZeroDivisionError
 
@@ -205,7 +205,7 @@ def test_neither_kill_9_nor_an_exception_leaves_a_tcpdump(permitted: None, tmp_p
 
 
 def test_what_makes_a_capture_impossible_has_a_code(permitted: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    fault = capture_fault("nowhere0")
+    fault = find_capture_fault("nowhere0")
     assert fault is not None
     assert fault.code == "no-such-interface"
     # In a user namespace of its own even root may not look at the host's packets.
@@ -217,7 +217,7 @@ def test_what_makes_a_capture_impossible_has_a_code(permitted: None, monkeypatch
         assert asked.stdout.strip() == "capture-refused"
     monkeypatch.setattr(tcpdump_module, "_PLACES", "")
     monkeypatch.setenv("PATH", "")
-    fault = capture_fault()
+    fault = find_capture_fault()
     assert isinstance(fault, HostUnfit)
     assert (fault.code, fault.hint) == ("missing-program", "apt-get install tcpdump")
 
@@ -229,7 +229,7 @@ def test_a_connection_opened_as_one_capture_gives_way_to_the_other_is_in_one(
     finish = Capture.finish
     opened: list[socket.socket] = []
 
-    def finished(self: Capture, within_s: float = 10.0) -> Caught:
+    def finished(self: Capture, within_s: float = 10.0) -> FinishedCapture:
         caught = finish(self, within_s)
         if not opened:
             opened.append(socket.create_connection(listening.getsockname(), timeout=10))
@@ -238,11 +238,11 @@ def test_a_connection_opened_as_one_capture_gives_way_to_the_other_is_in_one(
     monkeypatch.setattr(Capture, "finish", finished)
     with socket.create_server(("127.0.0.1", 0)) as listening:
         address = f"127.0.0.1:{listening.getsockname()[1]}"
-        with Witness(tmp_path, address, 1_000.0, 1.0) as witness:
-            witness.measuring()
+        with RunCapture(tmp_path, address, 1_000.0, 1.0) as witness:
+            witness.start()
             with opened[0] as connection:
                 port = connection.getsockname()[1]
-            witness.over()
+            witness.finish()
             seen = [openings(tmp_path / name, port) for name in ("opening.pcap", "bytes.pcap")]
     assert sum(seen) == 1, seen
 

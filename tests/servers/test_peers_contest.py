@@ -13,7 +13,7 @@ from measuring import need_two_processors
 
 from benches.peers.contest import Contest, Setting, load
 from benches.peers.redis_benchmark import REDIS_BENCHMARK
-from hindmost.capture import capture_fault
+from hindmost.capture import find_capture_fault
 
 
 @pytest.mark.nightly
@@ -24,7 +24,7 @@ def test_a_peer_is_measured_and_its_traffic_is_seen_whole(tmp_path: Path) -> Non
         pytest.skip(
             "there is no redis-server or no redis-benchmark: apt-get install redis-server redis-tools"
         )
-    if fault := capture_fault():
+    if fault := find_capture_fault():
         pytest.skip(f"nothing can be captured here: {fault.message}")
     server_cpu, client_cpu = need_two_processors()
     path = tmp_path / "rounds.jsonl"

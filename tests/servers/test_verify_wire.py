@@ -17,7 +17,7 @@ from measuring import (
     need,
 )
 
-from hindmost.capture import capture_fault
+from hindmost.capture import find_capture_fault
 from hindmost.capture.tcpdump import tcpdump_path
 from hindmost.store.schema import schemas
 
@@ -29,7 +29,7 @@ SCHEMA = jsonschema.Draft202012Validator(schemas()["measure"])
 @pytest.fixture(scope="module")
 def permitted() -> None:
     """A tcpdump that may capture on loopback, or a skip that says why there is none."""
-    if fault := capture_fault():
+    if fault := find_capture_fault():
         pytest.skip(f"{fault.message} ({fault.hint})")
 
 

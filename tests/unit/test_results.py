@@ -206,8 +206,8 @@ def test_an_attribution_gives_effects_runs_and_confirmations(pl):
     effects = found.effects.filter((pl.col("quantile") == "p99") & (pl.col("coding") == "average"))
     load = found.document["loads"][0]
     said = {one["term"]: one["value"] for one in load["quantiles"]["p99"]["average"]}
-    here = effects.filter(pl.col("load") == load["name"])
-    assert dict(zip(here["term"], here["value"], strict=True)) == said
+    restored_affinity = effects.filter(pl.col("load") == load["name"])
+    assert dict(zip(restored_affinity["term"], restored_affinity["value"], strict=True)) == said
     assert {one["name"] for one in found.document["factors"]} <= set(found.runs.columns)
     assert found.confirmations["ratio"].len() == sum(
         len(one["ratio"]) for one in found.document["confirmations"]
@@ -268,10 +268,10 @@ def test_the_signature_of_measure_tells_every_option():
 
 
 def test_measuring_leaves_this_process_on_its_processors():
-    from hindmost.results.asking import here
+    from hindmost.results.api import restored_affinity
 
     mine = os.sched_getaffinity(0)
-    with here():
+    with restored_affinity():
         os.sched_setaffinity(0, {min(mine)})
     assert os.sched_getaffinity(0) == mine
 

@@ -1,7 +1,15 @@
-"""Packet captures: the witness next to a measurement, and what it saw, whatever tool sent the load."""
+"""Packet captures next to a measurement, for load from any tool."""
 
-from hindmost.capture.exchanges import Exchanges, exchanges
-from hindmost.capture.tcpdump import Capture, Caught, capture_fault
-from hindmost.capture.witness import Witness, interface_of
+from hindmost.capture.read_exchanges import Exchanges, read_exchanges
+from hindmost.capture.run_capture import RunCapture, interface_for
+from hindmost.capture.tcpdump import Capture, FinishedCapture, find_capture_fault
 
-__all__ = ["Capture", "Caught", "Exchanges", "Witness", "capture_fault", "exchanges", "interface_of"]
+__all__ = [
+    "Capture",
+    "Exchanges",
+    "FinishedCapture",
+    "RunCapture",
+    "find_capture_fault",
+    "interface_for",
+    "read_exchanges",
+]

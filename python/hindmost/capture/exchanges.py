@@ -1,4 +1,4 @@
-"""What a capture holds: requests with their replies, found by stream position."""
+"""Requests and their replies in a packet capture, matched by stream position."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ class Exchanges:
     flow : array of uint64, shape (n,)
         Number of the connection, an index of `flows`.
     out_ns, in_ns : array of uint64, shape (n,)
-        When the packets with the last byte of the request and of the reply were seen, in nanoseconds since
+        Capture times of the packets with the last byte of the request and of the reply, in nanoseconds since
         the epoch (``CLOCK_REALTIME``).
     request_bytes, reply_bytes : array of uint64, shape (n,)
-        Lengths of the messages.
+        Lengths of the messages, in bytes.
     outcome : array of uint64, shape (n,)
-        0 hit (found, stored, served), 1 miss, 2 error. Of HTTP as a load without ``--accept`` has it: 2xx,
-        404 and 410, all else (a redirection, too).
+        0 hit (found, stored, served), 1 miss, 2 error. For HTTP as in a load without ``--accept``: 2xx is a
+        hit, 404 and 410 are misses, everything else (also a redirection) is an error.
     flows : list of dict
-        ``client``, ``server``, ``whole`` (seen from its first byte), ``exchanges``.
+        ``client``, ``server``, ``whole`` (captured from its first byte), ``read_exchanges``.
     counts : dict
         ``packets``, ``skipped``, ``cut``, ``repeated``, ``holes``, ``lost``, ``taken_back``, ``unanswered``,
-        ``silent``; `crates/capture/src/exchanges.rs` says what each means.
+        ``silent``. `crates/capture/src/exchanges.rs` defines each.
     """
 
     flow: Column
@@ -53,27 +53,27 @@ class Exchanges:
 
     @property
     def wire_ns(self) -> npt.NDArray[np.int64]:
-        """Time on the wire of each: from the request's last byte to the reply's, in nanoseconds."""
+        """Wire time of each exchange, from the request's last byte to the reply's, in nanoseconds."""
         return self.in_ns.astype(np.int64) - self.out_ns.astype(np.int64)
 
 
-def exchanges(path: Path | str, port: int, protocol: str) -> Exchanges:
-    """Read all exchanges with the server's `port` out of a pcap file.
+def read_exchanges(path: Path | str, port: int, protocol: str) -> Exchanges:
+    """Read all exchanges with the server's `port` from a pcap file.
 
     Parameters
     ----------
     path : path
-        Written by ``tcpdump -w``, in microseconds or nanoseconds. The first bytes of each value must have
-        been kept: a snap length of 256 does for small requests, and 0 (everything) always.
+        File written by ``tcpdump -w``, with microsecond or nanosecond time stamps. It must contain the first
+        bytes of each value: a snap length of 256 suffices for small requests, and 0 (everything) always.
     port : int
-        The server's.
+        Port of the server.
     protocol : str
         ``memcached``, ``redis`` or ``http``.
 
     Raises
     ------
     StudyError
-        If it is no capture, or damaged.
+        If the file is not a capture, or damaged.
     """
     try:
         text, columns = _engine.capture_exchanges(str(path), port, protocol)
@@ -81,7 +81,7 @@ def exchanges(path: Path | str, port: int, protocol: str) -> Exchanges:
         raise StudyError(
             "bad-capture",
             f"cannot read the capture: {error.args[1]}",
-            hint="it must be a pcap file that tcpdump -w FILE wrote",
+            hint="use a pcap file written by tcpdump -w FILE",
             path=str(path),
         ) from None
     found = json.loads(text)

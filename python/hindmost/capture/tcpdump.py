@@ -1,12 +1,12 @@
-"""A tcpdump next to a measurement, which must not disturb it.
+"""A tcpdump that does not disturb the measurement next to it.
 
 ::
 
-    start ── listens ── SIGSTOP ═══ measurement: the kernel fills its ring ═══ SIGCONT ── drained ── SIGINT
+ start ── listens ── SIGSTOP ═══ measurement: the kernel fills its ring ═══ SIGCONT ── drained ── SIGINT
 
-While it is stopped nothing of it runs: the kernel copies each packet's first bytes into a ring in memory, in
-the context of whoever sent or received the packet, and wakes nobody. So the ring must hold the whole
-measurement; what does not fit is dropped by the kernel, counted, and makes the proof void.
+While tcpdump is stopped, it uses no CPU time. The kernel copies each packet's first bytes into a ring in
+memory, in the context of the sender or receiver, and wakes no process. The ring must therefore hold the whole
+measurement. The kernel drops and counts packets that do not fit; the capture then proves nothing.
 """
 
 from __future__ import annotations
@@ -57,13 +57,14 @@ if cpus:
     os.sched_setaffinity(0, map(int, cpus.split(",")))
 os.execv(command[0], command)
 """
-"""Becomes the command, with the order to be killed when we end (``PR_SET_PDEATHSIG`` is 1). A program of its
-own, because Python code between fork and exec is unsafe next to threads."""
+"""Program that replaces itself by the command, which the kernel kills when we end (``PR_SET_PDEATHSIG`` is
+1). It is a separate program because Python code between fork and exec is unsafe in a process with threads.
+"""
 
 
 @dataclass(frozen=True, slots=True)
-class Caught:
-    """What a capture has, by its own count.
+class FinishedCapture:
+    """A finished capture and its own counts.
 
     Attributes
     ----------
@@ -72,9 +73,9 @@ class Caught:
     captured : int
         Packets in it.
     dropped : int
-        Packets that the kernel had no room for: then nothing can be proved by it.
+        Packets for which the kernel's ring had no space. If there are any, the capture proves nothing.
     whole : bool
-        False where it had to be ended before everything was written.
+        Whether tcpdump wrote everything before it was ended.
     """
 
     path: Path
@@ -83,8 +84,8 @@ class Caught:
     whole: bool
 
 
-def capture_fault(interface: str = "lo") -> HindmostError | None:
-    """Say why nothing can be captured here, if so, having tried it."""
+def find_capture_fault(interface: str = "lo") -> HindmostError | None:
+    """Return the error that prevents capturing here, or None. It tries a capture."""
     try:
         with Capture(Path(os.devnull), 9, interface=interface, ring_kib=1024):
             return None
@@ -93,38 +94,39 @@ def capture_fault(interface: str = "lo") -> HindmostError | None:
 
 
 def tcpdump_path() -> str | None:
-    """Where tcpdump is: on PATH, or where systems keep it from those who are not root."""
+    """Return the path of tcpdump: from PATH, or from system folders that only root has in PATH."""
     return shutil.which("tcpdump") or shutil.which("tcpdump", path=_PLACES)
 
 
 class Capture:
-    """A running tcpdump; a context manager, which leaves no process behind.
+    """A running tcpdump, as a context manager that leaves no process behind.
 
     Parameters
     ----------
     path : Path
-        The file that it writes.
+        The file to write.
     port : int
         The server's TCP port.
     interface : str, optional
         ``lo``, ``any``, or a network interface.
     snaplen : int, optional
-        Bytes kept of each packet, headers included.
+        Bytes to keep of each packet, including headers.
     ring_kib : int, optional
-        The kernel's ring, in KiB. Each packet takes about ``snaplen + 80`` bytes, however short it is.
+        Size of the kernel's ring, in KiB. Each packet takes about ``snaplen + 80`` bytes, however short it
+        is.
     packets : {"data", "opening", "all"}, optional
-        Those with payload and those that open connections (no acknowledgements); only those that open
-        connections; or all.
+        Packets to capture: those with payload or that open a connection (no acknowledgements), only those
+        that open a connection, or all.
     client_ports : sequence of int, optional
-        Only the connections from these ports; default: all. Some hundred at most, since the kernel compares
-        them one by one.
+        Capture only connections from these ports. Default: all. Use a hundred or so at most, because the
+        kernel compares them one by one.
     cpus : sequence of int, optional
-        Where it may run: never on a client's processor.
+        CPUs on which tcpdump may run: never a client's.
 
     Raises
     ------
     HostUnfit
-        On entering, if there is no tcpdump or it may not capture.
+        On entering, if tcpdump is missing or may not capture.
     """
 
     def __init__(
@@ -147,12 +149,12 @@ class Capture:
         self.packets = packets
         self.client_ports = client_ports
         self.cpus = cpus
-        self._said = ""
+        self._messages = ""
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
     def pid(self) -> int:
-        """Process id of the tcpdump."""
+        """Process id of tcpdump."""
         assert self._process is not None
         return self._process.pid
 
@@ -163,24 +165,24 @@ class Capture:
                 "missing-program", "capturing packets needs tcpdump", hint=_INSTALL, name="tcpdump"
             )
         command = [program, "-n", "-i", self.interface, "-j", "host", "--time-stamp-precision=nano"]
-        # Immediate: without blocks, whose last one the kernel would hand out a second late, and whose timer
-        # would run during the measurement.
+        # Immediate mode uses no blocks. The kernel would deliver the last block a second late, and its timer
+        # would run # during the measurement.
         command += ["--immediate-mode", "-s", str(self.snaplen), "-B", str(self.ring_kib), "-w", "-"]
         if os.geteuid() == 0:
-            command += ["-Z", "root"]  # a change of user would clear the order to die with us (prctl(2))
+            command += ["-Z", "root"]  # a change of user would clear PR_SET_PDEATHSIG (prctl(2))
         command.append(_filter(self.port, self.packets, self.client_ports))
         cpus = ",".join(map(str, self.cpus))
-        # Written through a descriptor of ours: tcpdump may have no right to create files here.
+        # tcpdump may have no right to create files here, so it writes to a descriptor of ours.
         with self.path.open("wb") as out:
             self._process = subprocess.Popen(
                 [sys.executable, "-I", "-S", "-c", _DIES_WITH_US, str(os.getpid()), cpus, *command],
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=subprocess.PIPE,
-                start_new_session=True,  # the terminal's Ctrl-C is ours to pass on
+                start_new_session=True,  # Ctrl-C at the terminal must not reach it directly
             )
         try:
-            self._await("listening on", _START_S)
+            self._wait_for("listening on", _START_S)
             if self.interface == "lo":
                 _ignore_outgoing(self.pid)
         except BaseException:
@@ -188,21 +190,21 @@ class Capture:
             raise
         return self
 
-    def hold(self) -> None:
-        """Stop it, so that nothing wakes up: from now on the kernel's ring takes everything."""
+    def pause(self) -> None:
+        """Stop tcpdump, so that only the kernel's ring records packets from now on."""
         self._signal(signal.SIGSTOP)
-        # Until it is so; an end is left for those who ask for its status.
+        # Wait until it is stopped. If it ended instead, WNOWAIT leaves its status for `poll`.
         os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
-    def finish(self, within_s: float = _DRAIN_S) -> Caught:
-        """Let it write what the ring holds, and end it; says what it has.
+    def finish(self, within_s: float = _DRAIN_S) -> FinishedCapture:
+        """Let tcpdump write the ring's contents, end it, and return the counts.
 
-        Packets may go on coming: once it sleeps, all that came before is out of the ring.
+        Packets may keep arriving. Once tcpdump sleeps, all earlier packets are out of the ring.
 
         Parameters
         ----------
         within_s : float
-            How long to wait for that; what is not `whole` by then stays so.
+            Time to wait for that, in seconds. After it, the capture is not `whole`.
         """
         process = self._process
         assert process is not None
@@ -211,10 +213,10 @@ class Capture:
         idle = 0
         while idle < _IDLE_LOOKS and process.poll() is None and time.monotonic() < deadline:
             time.sleep(_LOOK_S)
-            idle = idle + 1 if _sleeps(process.pid) else 0
+            idle = idle + 1 if _is_sleeping(process.pid) else 0
         self._end()
-        counts = {what: int(number) for number, what in _COUNTS.findall(self._said)}
-        return Caught(
+        counts = {what: int(number) for number, what in _COUNTS.findall(self._messages)}
+        return FinishedCapture(
             self.path,
             captured=counts.get("captured", 0),
             dropped=counts.get("dropped by kernel", 0),
@@ -230,27 +232,27 @@ class Capture:
         if self._process is not None and self._process.poll() is None:
             self._process.send_signal(number)
 
-    def _await(self, word: str, seconds: float) -> None:
+    def _wait_for(self, word: str, seconds: float) -> None:
         assert self._process is not None
         deadline = time.monotonic() + seconds
-        while word not in self._said:
-            ended = not self._hear(0.1)
+        while word not in self._messages:
+            ended = not self._read_messages(0.1)
             if ended or time.monotonic() > deadline:
                 raise self._failure()
 
-    def _hear(self, seconds: float) -> bool:
-        """Take what it says within so many seconds; False at its end."""
+    def _read_messages(self, seconds: float) -> bool:
+        """Read tcpdump's messages for up to `seconds`. Return False at their end."""
         assert self._process is not None
         assert self._process.stderr is not None
         stream = self._process.stderr.fileno()
         if not select.select([stream], [], [], seconds)[0]:
             return True
         got = os.read(stream, 1 << 16)
-        self._said += got.decode(errors="replace")
+        self._messages += got.decode(errors="replace")
         return bool(got)
 
     def _failure(self) -> HostUnfit:
-        words = " ".join(self._said.split())
+        words = " ".join(self._messages.split())
         if "permission" in words.lower() or "not permitted" in words.lower():
             return HostUnfit(
                 "capture-refused",
@@ -277,7 +279,7 @@ class Capture:
         if process is None:
             return
         if process.poll() is None:
-            process.send_signal(signal.SIGINT)  # it flushes its file
+            process.send_signal(signal.SIGINT)  # SIGINT makes it flush its file
             process.send_signal(signal.SIGCONT)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(_END_S)
@@ -286,11 +288,11 @@ class Capture:
             process.wait()
         assert process.stderr is not None
         with process.stderr as said:
-            self._said += said.read().decode(errors="replace")
+            self._messages += said.read().decode(errors="replace")
 
 
-def _sleeps(pid: int) -> bool:
-    """Whether it waits for packets, as it does when the ring is empty (proc(5))."""
+def _is_sleeping(pid: int) -> bool:
+    """Return whether tcpdump waits for packets, which means that the ring is empty (proc(5))."""
     try:
         return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] == b"S"
     except OSError:
@@ -298,10 +300,10 @@ def _sleeps(pid: int) -> bool:
 
 
 def _filter(port: int, packets: Packets, client_ports: Sequence[int] = ()) -> str:
-    """What the kernel lets through (pcap-filter(7)).
+    """Return the kernel's packet filter (pcap-filter(7)).
 
-    The payload's length is that of the IP packet without its headers; headers between IPv6 and TCP are not
-    looked behind.
+    The payload's length is the IP packet's length without its headers. Extension headers between IPv6 and TCP
+    are not skipped.
 
     Examples
     --------
@@ -322,12 +324,12 @@ def _filter(port: int, packets: Packets, client_ports: Sequence[int] = ()) -> st
 
 
 def _ignore_outgoing(pid: int) -> None:
-    """Spare the kernel the outgoing copies on loopback.
+    """Make the kernel skip outgoing copies on loopback.
 
-    There it shows each packet twice, on its way out and on its way in; libpcap drops the first, but only
-    after it has cost time and room in the ring. ``inbound`` in the filter is no help: libpcap itself cannot
-    evaluate it, as it has to for what comes before the filter is in place. Where we may not reach into
-    tcpdump, all stays right, and costs more.
+    On loopback the kernel delivers each packet twice, outgoing and incoming. libpcap drops the outgoing copy,
+    but only after it has cost time and ring space. ``inbound`` in the filter does not help, because libpcap
+    cannot evaluate it for packets that arrive before the filter is installed. If we may not access tcpdump's
+    descriptors, the capture is still correct, but costs more.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     with contextlib.suppress(OSError):
@@ -336,7 +338,7 @@ def _ignore_outgoing(pid: int) -> None:
             for name in os.listdir(f"/proc/{pid}/fd"):  # noqa: PTH208
                 if int(name) > 2 and (ours := libc.syscall(_PIDFD_GETFD, pidfd, int(name), 0)) >= 0:
                     one = ctypes.c_int(1)
-                    # Fails on whatever is no packet socket.
+                    # Fails for descriptors that are not packet sockets.
                     libc.setsockopt(ours, _SOL_PACKET, _PACKET_IGNORE_OUTGOING, ctypes.byref(one), 4)
                     os.close(ours)
         finally:

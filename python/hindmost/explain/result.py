@@ -10,11 +10,11 @@ from typing import Any, cast
 import msgspec
 
 from hindmost.explain.document import Culprit, Explanation
-from hindmost.results.asking import here, request_of
+from hindmost.results.api import build_request, restored_affinity
 from hindmost.results.frames import Library
-from hindmost.results.opening import result_of
+from hindmost.results.opening import build_result
+from hindmost.results.progress import CallbackProgress, ProgressFunction
 from hindmost.results.result import Result
-from hindmost.results.talking import Tell, Telling
 from hindmost.studies.kind import carry_out
 
 
@@ -93,7 +93,7 @@ def explain(
     by: str = "p99",
     apply: bool = False,
     out: str | Path | None = None,
-    progress: Tell | None = None,
+    progress: ProgressFunction | None = None,
     frames: Library | None = None,
     **options: Any,  # noqa: ANN401 (those of `MeasureRequest`)
 ) -> ExplainResult:
@@ -129,8 +129,8 @@ def explain(
     """
     from hindmost.explain.request import opened
 
-    asked = request_of(target, options)
-    with here():
+    asked = build_request(target, options)
+    with restored_affinity():
         study = opened(asked, budget, by, None if out is None else Path(out))
-        shown = carry_out(study, Telling(progress), apply=apply)
-    return cast("ExplainResult", result_of(study, shown.document, frames))
+        shown = carry_out(study, CallbackProgress(progress), apply=apply)
+    return cast("ExplainResult", build_result(study, shown.document, frames))

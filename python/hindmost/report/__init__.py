@@ -1,4 +1,4 @@
-"""How results are shown: one self-contained page, and tables for the terminal. Computes no statistics.
+"""Presentation of results: self-contained pages, and tables for the terminal. It computes no statistics.
 
-Each document has a folder, which loads nothing of the others.
+Each document has its own subpackage, which imports nothing from the others.
 """

@@ -1,21 +1,21 @@
-"""What Python users get: a study, a simulation or a fit as an object of frames, figures and its document.
+"""Results for Python users: an object with DataFrames, figures and the document.
 
-One file a kind of result. All of them are made of the document that the command line writes as JSON; nothing
-is judged, estimated or drawn here.
+There is one module per kind of result. Each result is built from the document that the command line writes as
+JSON. This package computes no statistics and draws nothing itself.
 """
 
-from hindmost.results.asking import attribute, compare, measure
-from hindmost.results.attributed import AttributionResult
-from hindmost.results.batched import BatchingResult
-from hindmost.results.compared import ComparisonResult
-from hindmost.results.fitted import FitResult
-from hindmost.results.listed import list_studies
-from hindmost.results.measured import MeasureResult
+from hindmost.results.api import attribute, compare, measure
+from hindmost.results.attribution import AttributionResult
+from hindmost.results.batching import BatchingResult
+from hindmost.results.comparison import ComparisonResult
+from hindmost.results.fit import FitResult
+from hindmost.results.listing import list_studies
+from hindmost.results.measurement import MeasureResult
 from hindmost.results.opening import open_study
-from hindmost.results.predicted import SimulationResult, SweepResult
+from hindmost.results.prediction import SimulationResult, SweepResult
 from hindmost.results.result import Result
-from hindmost.results.searched import SearchResult
-from hindmost.results.verified import VerificationResult
+from hindmost.results.search import SearchResult
+from hindmost.results.verification import VerificationResult
 
 __all__ = [
     "AttributionResult",

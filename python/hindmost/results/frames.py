@@ -1,4 +1,4 @@
-"""Estimates and requests as frames of whichever library is at hand."""
+"""Estimates and requests as DataFrames of polars or pandas, whichever is installed."""
 
 from __future__ import annotations
 
@@ -16,34 +16,34 @@ from hindmost.names import nearest
 Library = Literal["polars", "pandas"]
 Kept = Literal["samples", "worst"]
 NULL = np.iinfo(np.int64).min
-"""What the engine's reader gives for null."""
+"""The value that the engine's reader returns for null."""
 NUMBERS = ("due_ns", "sent_ns", "wire_out_ns", "wire_in_ns", "done_ns", "thread", "connection", "client_port")
 WORDS = ("kind", "status")
 PLACE = ("part", "run", "instance")
-"""Where a request was: the part of the study (``.`` where it has none), the run, the load instance."""
+"""Origin of a request: the part of the study (``.`` for the study itself), the run, the client."""
 
 
 def estimate_rows(of: str, estimates: Mapping[str, Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    """One row a quantile; where requests were never answered, a figure is infinite."""
+    """Yield one row per quantile. A figure is infinite if too many requests were never answered."""
     for label, one in estimates.items():
         names = ("value", "low", "high", "runs", "verdict")
         yield {"of": of, "quantile": label} | {name: one[name] for name in names if name in one}
 
 
-def kept_requests(study: Path, kept: Kept, library: Library | None) -> Any:  # noqa: ANN401 (a frame of either)
-    """The kept requests of all runs: a polars LazyFrame, or a pandas DataFrame where that is asked for.
+def load_requests(study: Path, kept: Kept, library: Library | None) -> Any:  # noqa: ANN401 (a frame of either)
+    """Load the stored requests of all runs: a polars LazyFrame, or a pandas DataFrame if requested.
 
     Raises
     ------
     UsageError
-        `kept` is none of the two.
+        If `kept` is neither ``samples`` nor ``worst``.
     StudyError
-        Nothing was kept.
+        If the study stores no requests.
     """
     if kept not in get_args(Kept):
         raise UsageError(
             "unknown-name",
-            f"requests() takes {' or '.join(get_args(Kept))}, not {kept!r}{nearest(kept, get_args(Kept))}",
+            f"requests() accepts {' or '.join(get_args(Kept))}, not {kept!r}{nearest(kept, get_args(Kept))}",
             hint='requests("samples") is a uniform sample, requests("worst") the slowest of each run',
             name=kept,
             known=list(get_args(Kept)),
@@ -53,7 +53,7 @@ def kept_requests(study: Path, kept: Kept, library: Library | None) -> Any:  # n
         raise StudyError(
             "no-requests",
             f"{study} stores no single requests",
-            hint="measure(..., samples=20_000) stores that many of each run",
+            hint="measure(..., samples=20_000) stores that many requests of each run",
             path=str(study),
         )
     if library == "pandas":
@@ -81,7 +81,7 @@ def _literals(polars: Any, place: Mapping[str, Any]) -> dict[str, Any]:  # noqa:
 
 
 def _pandas(files: Mapping[Path, Mapping[str, Any]]) -> Any:  # noqa: ANN401 (a DataFrame)
-    """Read with the engine, because pandas alone would need pyarrow."""
+    """Read with the engine, because pandas would need pyarrow to read Parquet."""
     try:
         pandas = import_module("pandas")
     except ImportError:

@@ -1,4 +1,4 @@
-"""A stored study as the result that its kind has."""
+"""Opening a stored study as the result class of its kind."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from typing import Any
 
 from msgspec import to_builtins
 
-from hindmost.results.attributed import AttributionResult
-from hindmost.results.batched import BatchingResult
-from hindmost.results.compared import ComparisonResult
+from hindmost.results.attribution import AttributionResult
+from hindmost.results.batching import BatchingResult
+from hindmost.results.comparison import ComparisonResult
 from hindmost.results.frames import Library
-from hindmost.results.measured import MeasureResult
+from hindmost.results.measurement import MeasureResult
 from hindmost.results.result import Result
-from hindmost.results.searched import SearchResult
-from hindmost.results.tried import TrialResult
-from hindmost.results.verified import VerificationResult
+from hindmost.results.search import SearchResult
+from hindmost.results.trial import TrialResult
+from hindmost.results.verification import VerificationResult
 from hindmost.store import Study
 from hindmost.studies.kind import kind_of
 from hindmost.studies.search import Found
 
 
-def _explained(*words: Any, **options: Any) -> Result[Any]:  # noqa: ANN401 (as of a result)
-    """A result that lies in its command's own package, above this one."""
+def _build_explain_result(*words: Any, **options: Any) -> Result[Any]:  # noqa: ANN401 (as of a result)
+    """Return a result whose class is in its command's own package, above this one."""
     made: Result[Any] = import_module("hindmost.explain.result").ExplainResult(*words, **options)
     return made
 
@@ -37,37 +37,37 @@ RESULTS: dict[str, Callable[..., Result[Any]]] = {
     "comparison": ComparisonResult,
     "batching": BatchingResult,
     "trial": TrialResult,
-    "explain": _explained,
+    "explain": _build_explain_result,
 }
-"""The registry: a study's kind to its result."""
+"""The result class of each kind of study."""
 
 
 def open_study(
     path: str | Path, *, require: Sequence[str] = (), frames: Library | None = None
 ) -> Result[Any]:
-    """Answer a stored study, or a part of one, from its folder alone; nothing is measured or written.
+    """Load the answer of a study, or of a part of one, from its folder. Measure and write nothing.
 
     Parameters
     ----------
     path : str or Path
         The study's folder.
     require : sequence of str
-        Limits to hold a measurement against, such as ``["p99<5ms"]``, in place of those it was made with.
+        Limits to check a measurement against, for example ``["p99<5ms"]``, instead of the study's own.
     frames : {"polars", "pandas"}, optional
-        Of which library DataFrames are; the one that is installed otherwise, polars first.
+        Library of the DataFrames. Default: the installed one, polars first.
 
     Returns
     -------
     Result
         A `MeasureResult`, `SearchResult`, `AttributionResult`, `VerificationResult`, `ComparisonResult` or
-        `BatchingResult`, as its kind is.
+        `BatchingResult`, depending on the kind of study.
 
     Raises
     ------
     UsageError
-        A limit cannot be meant, or not of this study.
+        If a limit is invalid, or does not apply to this study.
     StudyError
-        There is no study, or it has no finished run, or this version cannot read it.
+        If there is no study, it has no finished run, or this version cannot read it.
 
     Examples
     --------
@@ -84,9 +84,9 @@ def open_study(
     kind = kind_of(study)
     found = kind.answer(study)
     document = found.document() if isinstance(found, Found) else to_builtins(found)
-    return result_of(study, document, frames)
+    return build_result(study, document, frames)
 
 
-def result_of(study: Study, document: object, frames: Library | None) -> Result[Any]:
-    """The result of a study's kind."""
+def build_result(study: Study, document: object, frames: Library | None) -> Result[Any]:
+    """Build the result of a study's kind."""
     return RESULTS[kind_of(study).name](document, study.folder, frames=frames)

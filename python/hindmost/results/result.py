@@ -1,4 +1,4 @@
-"""What all results have: a document, where it is kept, the page, its figures, and a look in notebooks."""
+"""Base class of all results: the document, its folder, page, figures, and display in notebooks."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from hindmost.models.frames import frame
 from hindmost.names import nearest
 from hindmost.report.common.figure import Figure, figures
 from hindmost.report.common.notebook import fragment
-from hindmost.results.frames import Kept, Library, kept_requests
+from hindmost.results.frames import Kept, Library, load_requests
 from hindmost.store.types import Reason
 
 Document = TypeVar("Document")
 MOST_NOTES = 2
-"""Reasons that a notebook shows; all are in `reasons`."""
+"""Number of reasons that a notebook shows. `Result.reasons` has all."""
 
 
 class Result(ABC, Generic[Document]):
-    """What was found, as frames, figures and the document that all of it is made of.
+    """A result as DataFrames, figures and the document from which they are built.
 
     Attributes
     ----------
     document : dict
-        What ``--json`` prints.
+        The document that ``--json`` prints.
     study : Path or None
-        The study's folder; None of what measures nothing (simulations, sweeps, fits).
+        The study's folder. None for results without measurements (simulations, sweeps, fits).
     """
 
     def __init__(
@@ -42,24 +42,24 @@ class Result(ABC, Generic[Document]):
     @property
     @abstractmethod
     def verdict(self) -> str:
-        """Whether the figures can be believed, or what was found."""
+        """Whether the figures can be trusted, or what was found."""
 
     @property
     def headline(self) -> str:
-        """The answer in a sentence."""
+        """The answer in one sentence."""
         return cast("Mapping[str, str]", self.document)["headline"]
 
     @property
     def reasons(self) -> Sequence[Reason]:
-        """Why the verdict is what it is, each with a hint; empty where nothing was found."""
+        """The reasons of the verdict, each with a hint. Empty if there are none."""
         return cast("Sequence[Reason]", cast("Mapping[str, Any]", self.document).get("reasons", ()))
 
     @property
     def latency(self) -> Any:  # noqa: ANN401 (a DataFrame of either library)
-        """Latency as a DataFrame, in microseconds; infinite where requests were never answered.
+        """Latency as a DataFrame, in microseconds. It is infinite if too many requests were never answered.
 
-        A row a figure: ``quantile``, ``value``, ``low``, ``high`` (ends of its interval), and what tells the
-        rows apart.
+        One row per figure: ``quantile``, ``value``, ``low``, ``high`` (ends of its interval), and columns
+        that identify the row.
         """
         return self._frame(self._latency(), "quantile", "value", "low", "high")
 
@@ -69,17 +69,17 @@ class Result(ABC, Generic[Document]):
         return figures(self.page())
 
     def plot(self, name: str | None = None) -> Figure:
-        """One of the page's figures; the first one where no name is given.
+        """Return one of the page's figures. Without a name, return the first.
 
         Parameters
         ----------
         name : str, optional
-            Its short name, such as ``"runs"``, or words of its title.
+            Its short name, for example ``"runs"``, or words of its title.
 
         Raises
         ------
         UsageError
-            The page has none of that name; with those that it has.
+            If the page has no figure of that name. The error lists the existing names.
         """
         words = (name or "").lower()
         named = [one for one in self.figures if one.name == words]
@@ -99,12 +99,12 @@ class Result(ABC, Generic[Document]):
         )
 
     def save(self, path: str | Path) -> Path:
-        """Write the page: one HTML file that needs no network.
+        """Write the page as one HTML file that needs no network.
 
         Raises
         ------
         StudyError
-            It cannot be written.
+            If the file cannot be written.
         """
         path = Path(path)
         try:
@@ -120,14 +120,14 @@ class Result(ABC, Generic[Document]):
 
     @abstractmethod
     def page(self) -> str:
-        """The page as HTML."""
+        """Return the page as HTML."""
 
     @abstractmethod
     def table(self) -> str:
-        """The terminal's table."""
+        """Return the terminal's table."""
 
     def requests(self, kept: Kept = "samples") -> Any:  # noqa: ANN401 (a frame of either library)
-        """Single requests that the study kept: nothing is read before it is asked for.
+        """Load single requests that the study stored. polars reads them lazily.
 
         Parameters
         ----------
@@ -137,14 +137,14 @@ class Result(ABC, Generic[Document]):
         Returns
         -------
         polars.LazyFrame or pandas.DataFrame
-            A row a request: ``part`` of the study, ``run``, ``instance``, ``latency_us`` (null: never
-            answered), and the columns of ``samples-K.parquet`` (docs/reference/study-folder.md). pandas has
-            no lazy frames: there it is read at once.
+            One row per request: ``part`` of the study, ``run``, ``instance`` (the client), ``latency_us``
+            (null: never answered), and the columns of ``samples-K.parquet`` (docs/reference/study-folder.md).
+            pandas has no lazy frames, so it reads everything at once.
 
         Raises
         ------
         StudyError
-            Nothing was kept, or this is no study.
+            If no requests were stored, or the result is not a study.
         """
         if self.study is None:
             raise StudyError(
@@ -152,11 +152,11 @@ class Result(ABC, Generic[Document]):
                 "a simulation, sweep or fit stores no requests; only measurements do",
                 hint="hindmost.measure(...)",
             )
-        return kept_requests(self.study, kept, self._library)
+        return load_requests(self.study, kept, self._library)
 
     @abstractmethod
     def _latency(self) -> Sequence[Mapping[str, Any]]:
-        """The rows of `latency`."""
+        """Return the rows of `latency`."""
 
     def _frame(self, rows: Sequence[Mapping[str, Any]], *columns: str) -> Any:  # noqa: ANN401 (a DataFrame of either library)
         return frame(rows, self._library, columns)
@@ -172,9 +172,9 @@ class Result(ABC, Generic[Document]):
         return fragment(self.verdict, headline, self._latency(), notes, drawn)
 
     def __repr__(self) -> str:
-        """Kind, verdict, and where it is kept."""
+        """Return the kind, the verdict and the folder."""
         return f"<{type(self).__name__}: {self.verdict}{f', {self.study}' if self.study else ''}>"
 
     def __str__(self) -> str:
-        """The terminal's table."""
+        """Return the terminal's table."""
         return self.table()

@@ -1,16 +1,16 @@
-"""The page of an attribution: the answer first, then all that it rests on; one file, without scripts."""
+"""The page of an attribution: the answer first, then its evidence, in one file without scripts."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from hindmost.report.attribution import panels, rows, variance, words
+from hindmost.report.attribution import panels, rows, variance, wording
 from hindmost.report.attribution.tables import (
     best_of,
     configurations,
-    confirmed,
     design_text,
     effect_rows,
+    format_confirmation,
     intercept,
     value_of,
 )
@@ -27,20 +27,20 @@ if TYPE_CHECKING:
 INTERCEPT = "(Intercept)"
 
 
-class Drawn(NamedTuple):
-    """A table with a small chart in each row, and the axis of the charts for its head."""
+class ChartTable(NamedTuple):
+    """A table with a small chart in each row, and the common axis of the charts."""
 
     unit: str
     axis: "Markup"
     rows: "list[tuple[Any, Markup]]"
     base: str = ""
-    """Of effects: the figure that they are about."""
+    """For effects: the base figure to which they are added."""
     many: "Sequence[tuple[Any, Markup]]" = ()
-    """Of effects: terms of three factors and more, which stand behind a door."""
+    """For effects: terms of three or more factors, which the page hides until they are opened."""
 
 
 class Part(NamedTuple):
-    """What stands under one load: its name, and a table for each quantile, the asked one first."""
+    """The section of one load: its name, and a table for each quantile, the study's own quantile first."""
 
     load: "Load"
     title: str
@@ -48,22 +48,26 @@ class Part(NamedTuple):
 
 
 def render_attribution_page(document: "Mapping[str, Any] | Attribution") -> str:
-    """Write the page of a document ``hindmost.attribution/1``: one HTML file with everything inside."""
+    """Render the page of a document ``hindmost.attribution/1`` as one self-contained HTML file."""
     doc = cast("Attribution", clean(document))
-    mark, colour = words.STATES[doc["verdict"]]
-    labels = words.in_order(doc, doc["quantiles"])
+    mark, colour = wording.STATES[doc["verdict"]]
+    labels = wording.sort_quantiles(doc, doc["quantiles"])
     return render(
         "attribution.html",
         doc=doc,
         mark=mark,
         colour=colour,
-        words=words,
+        wording=wording,
         labels=labels,
         factors=[one["name"] for one in doc["factors"]],
         design=design_text(doc),
         settings=settings(doc),
         confirmations=[
-            (one, *confirmed(one), list(filter(None, [panels.before_after(one, label) for label in labels])))
+            (
+                one,
+                *format_confirmation(one),
+                list(filter(None, [panels.before_after(one, label) for label in labels])),
+            )
             for one in doc["confirmations"]
         ],
         coding=panels.coding(doc),
@@ -77,12 +81,12 @@ def render_attribution_page(document: "Mapping[str, Any] | Attribution") -> str:
         effects_=_parts(doc, partial(_effects, doc)),
         configurations_=_parts(doc, _configurations),
         runs_=[
-            Part(load, words.load_text(load), [(label, _runs(load, label)) for label in labels])
+            Part(load, wording.load_text(load), [(label, _runs(load, label)) for label in labels])
             for load in doc["loads"]
             if load["cells"]
         ],
         pooled_=_parts(doc, _pooled),
-        explained=variance.explained(doc),
+        explained=variance.explained_variance(doc),
         stack=drawing(partial(variance.stack, doc)),
         drifts=[
             (load["name"], load["drift"], panels.drift(load["drift"], load["name"]))
@@ -93,21 +97,23 @@ def render_attribution_page(document: "Mapping[str, Any] | Attribution") -> str:
 
 
 def _answers(doc: "Attribution", load: "Load") -> "list[tuple[str, QuantileAnswer]]":
-    return [(label, load["quantiles"][label]) for label in words.in_order(doc, list(load["quantiles"]))]
+    return [
+        (label, load["quantiles"][label]) for label in wording.sort_quantiles(doc, list(load["quantiles"]))
+    ]
 
 
 def _parts(doc: "Attribution", table: "Callable[[QuantileAnswer], Any]") -> list[Part]:
-    """Make a table for each quantile of each load; loads and quantiles without one are left out."""
+    """Build a table for each quantile of each load. Loads and quantiles without a table are left out."""
     found = []
     for load in doc["loads"]:
         tables = [(label, table(answer)) for label, answer in _answers(doc, load)]
         if known := [(label, one) for label, one in tables if one]:
-            found.append(Part(load, words.load_text(load), known))
+            found.append(Part(load, wording.load_text(load), known))
     return found
 
 
-def _effects(doc: "Attribution", answer: "QuantileAnswer") -> list[tuple[str, Drawn]]:
-    """Average effects ranked, and those of Table IV in the order of the model."""
+def _effects(doc: "Attribution", answer: "QuantileAnswer") -> list[tuple[str, ChartTable]]:
+    """Build tables of the average effects, ranked, and of the effects of Table IV in the model's order."""
     tables = []
     for name, effects in (("average", answer["average"]), ("corner", answer["corner"])):
         if effects:
@@ -115,53 +121,53 @@ def _effects(doc: "Attribution", answer: "QuantileAnswer") -> list[tuple[str, Dr
     return tables
 
 
-def _forest(doc: "Attribution", effects: "Sequence[Effect]", *, ranked: bool) -> Drawn:
+def _forest(doc: "Attribution", effects: "Sequence[Effect]", *, ranked: bool) -> ChartTable:
     unit, written = effect_rows(doc, effects, ranked=ranked)
-    axis, charts = rows.forest(written, words.band(doc, effects), ratio=doc["scale"] == "ratio")
+    axis, charts = rows.forest(written, wording.band(doc, effects), ratio=doc["scale"] == "ratio")
     drawn = list(zip(written, charts, strict=True))
     few = [(row, chart) for row, chart in drawn if len(row.effect["factors"]) <= 2]
     many = [(row, chart) for row, chart in drawn if len(row.effect["factors"]) > 2]
-    return Drawn(unit.name, axis, few, intercept(effects), many)
+    return ChartTable(unit.name, axis, few, intercept(effects), many)
 
 
-def _configurations(answer: "QuantileAnswer") -> Drawn | None:
+def _configurations(answer: "QuantileAnswer") -> ChartTable | None:
     unit, written = configurations(answer)
     if not written:
         return None
     axis, charts = rows.predictions(written)
-    return Drawn(unit.name, axis, list(zip(written, charts, strict=True)))
+    return ChartTable(unit.name, axis, list(zip(written, charts, strict=True)))
 
 
-def _runs(load: "Load", label: str) -> Drawn:
-    """The runs of each cell; next to calm figures those that were measured."""
+def _runs(load: "Load", label: str) -> ChartTable:
+    """Build the table of each cell's runs. Next to isolated latency it shows measured latency."""
     cells = load["cells"]
     axis, charts = rows.strips(cells, label)
-    unit, means = words.column([_mean(cell, label) for cell in cells])
-    stolen = words.calm(load)
-    raw = [cell["measured_us"].get(label) if stolen else None for cell in cells]
+    unit, means = wording.column([_mean(cell, label) for cell in cells])
+    isolated = wording.calm(load)
+    raw = [cell["measured_us"].get(label) if isolated else None for cell in cells]
     measured = [numbers.latency(one["value"]) if one else "" for one in raw]
     shown = zip(cells, means, measured, strict=True)
-    return Drawn(unit.name, axis, list(zip(shown, charts, strict=True)))
+    return ChartTable(unit.name, axis, list(zip(shown, charts, strict=True)))
 
 
 def _mean(cell: "Cell", label: str) -> tuple[float | None, float | None, float | None]:
-    """Mean of a cell and its ends."""
+    """Return the mean of a cell with the ends of its interval."""
     found = cell["latency_us"].get(label)
     return (found["value"], found["low"], found["high"]) if found else (None, None, None)
 
 
-def _pooled(answer: "QuantileAnswer") -> tuple[Any, Drawn] | None:
+def _pooled(answer: "QuantileAnswer") -> tuple[Any, ChartTable] | None:
     pooled = answer["pooled"]
     if not pooled:
         return None
     effects = [one for one in pooled["effects"] if one["term"] != INTERCEPT]
-    unit, honest = words.column([(e["value"], e["low"], e["high"]) for e in effects], sign=True)
-    _, naive = words.column(
+    unit, honest = wording.column([(e["value"], e["low"], e["high"]) for e in effects], sign=True)
+    _, naive = wording.column(
         [(e["value"], e["naive_low"], e["naive_high"]) for e in effects], sign=True, unit=unit
     )
     axis, charts = rows.pooled(effects)
-    named = [one["term"].replace(":", words.TIMES) for one in effects]
-    return pooled, Drawn(
+    named = [one["term"].replace(":", wording.TIMES) for one in effects]
+    return pooled, ChartTable(
         unit.name, axis, list(zip(zip(named, honest, naive, strict=True), charts, strict=True))
     )
 
@@ -180,7 +186,7 @@ class Setting(NamedTuple):
 
 
 def settings(doc: "Attribution") -> list[Setting]:
-    """Give the best cell for each quantile and load, how many are tied with it, whether it was confirmed."""
+    """Return the best cell for each quantile and load, its ties and its confirmation."""
     fresh = {(one["load"], one["quantile"]): one for one in doc["confirmations"]}
     found = []
     for load in doc["loads"]:

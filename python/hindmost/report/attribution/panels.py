@@ -1,10 +1,10 @@
-"""Charts side by side, one a quantile or a pair: average effects, interactions, before and after, drift."""
+"""Charts side by side, one per quantile or pair: average effects, interactions, before and after, drift."""
 
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
-from hindmost.report.attribution import words
+from hindmost.report.attribution import wording
 from hindmost.report.attribution.rows import share_scale
 from hindmost.report.common import numbers
 from hindmost.report.common.document import finite
@@ -36,13 +36,13 @@ Coding = Literal["average", "corner"]
 
 
 def coding(document: "Attribution") -> Coding:
-    """Tell whether there are average effects to be drawn, or only those of the corner."""
+    """Return ``average`` if any answer has average effects to draw, else ``corner``."""
     answers = [answer for load in document["loads"] for answer in load["quantiles"].values()]
     return "average" if any(answer["average"] for answer in answers) else "corner"
 
 
 def factors_alone(document: "Attribution", label: str) -> "Markup | None":
-    """Draw what each factor alone does at each load, as a share (Treadmill, Figure 8)."""
+    """Draw the effect of each factor alone at each load, as a share (Treadmill, Figure 8)."""
     which = coding(document)
     factors = {one["name"]: one for one in document["factors"]}
     rows: dict[str, list[tuple[int, Effect]]] = {}
@@ -50,10 +50,10 @@ def factors_alone(document: "Attribution", label: str) -> "Markup | None":
         answer = load["quantiles"].get(label)
         for one in answer[which] if answer else []:
             if len(one["factors"]) == 1:
-                rows.setdefault(words.term(one, factors), []).append((place, one))
+                rows.setdefault(wording.term(one, factors), []).append((place, one))
     if not rows:
         return None
-    delta = document["delta"] or 0.0  # a time is another share at each load
+    delta = document["delta"] or 0.0  # delta in time units is a different share at each load
     every = [one for found in rows.values() for _, one in found]
     ends = finite(v for one in every for v in (one["share_low"], one["share_high"]))
     step = 14.0 * len(document["loads"]) + 24.0
@@ -67,7 +67,7 @@ def factors_alone(document: "Attribution", label: str) -> "Markup | None":
     plot.bar((x(-delta), plot.top, x(delta) - x(-delta), bottom - plot.top), cls="band")
     edge = -math.inf
     for value in ticks:
-        text = words.share_tick(value, ratio=ratio)
+        text = wording.share_tick(value, ratio=ratio)
         plot.add("path", d=f"M{x(value):.1f} {plot.top}V{bottom:.1f}", class_="grid")
         half = 3.9 * len(text)
         if x(value) - half > edge:
@@ -82,7 +82,7 @@ def factors_alone(document: "Attribution", label: str) -> "Markup | None":
             low, high = one["share_low"], one["share_high"]
             if low is not None and high is not None:
                 plot.line([(x(low), at), (x(high), at)], f"pair {cls}")
-            share, verdict = words.percent(one["share"]), words.verdict(one)
+            share, verdict = wording.percent(one["share"]), wording.verdict(one)
             text = f"{document['loads'][place]['name']}: {share}, {verdict}"
             if one["share"] is not None:
                 plot.dot(x(one["share"]), at, cls=cls, title=text, radius=4.0)
@@ -92,7 +92,7 @@ def factors_alone(document: "Attribution", label: str) -> "Markup | None":
 
 
 def interaction(one: "Reversal", label: str, load: str) -> "Markup":
-    """Draw what one factor does at each level of another, across the line of no effect."""
+    """Draw the effect of one factor at each level of another, with the line of no effect."""
     effects = one["effects_us"]
     values = finite(v for e in effects for v in (e["value"], e["low"], e["high"]))
     plot = Plot(300, 210, one["text"], left=62, right=14, top=30, bottom=44)
@@ -103,7 +103,7 @@ def interaction(one: "Reversal", label: str, load: str) -> "Markup":
         x,
         y,
         x_ticks=[(place, _short(level, 16)) for place, level in enumerate(one["at"])],
-        y_ticks=[(t, words.tick(t, sign=True)) for t in linear_ticks(y.low, y.high, 4)],
+        y_ticks=[(t, wording.tick(t, sign=True)) for t in linear_ticks(y.low, y.high, 4)],
         x_title=_short(one["by"], 40),
     )
     plot.add("path", d=f"M{x.start} {y(0.0):.1f}H{x.end}", class_="zero")
@@ -128,7 +128,7 @@ def before_after(one: "Confirmation", label: str) -> "Markup | None":
         return None
     plot = Plot(260, 240, f"{label} of the runs before and after", left=62, right=10, top=30, bottom=28)
     plot.text(0, 14, label, cls="name")
-    x, y = plot.x(-0.5, 1.5), plot.y(*_room(values, one, label))
+    x, y = plot.x(-0.5, 1.5), plot.y(*_axis_range(values, one, label))
     plot.axes(x, y, x_ticks=[(0.0, "before"), (1.0, "after")], y_ticks=_time_axis(y))
     for place, (name, side) in enumerate(sides):
         runs = side["values"].get(label, [])
@@ -160,8 +160,8 @@ def before_after(one: "Confirmation", label: str) -> "Markup | None":
     return _svg(plot)
 
 
-def _room(values: Sequence[float], one: "Confirmation", label: str) -> tuple[float, float]:
-    """Range of an axis for runs and their means; very wide intervals are cut at its edge."""
+def _axis_range(values: Sequence[float], one: "Confirmation", label: str) -> tuple[float, float]:
+    """Return the axis range for runs and their means. Very wide intervals are cut off."""
     low, high = min(values), max(values)
     air = max(high - low, 0.02 * high) / 2
     means = [side["latency_us"].get(label) for side in (one["before"], one["after"])]
@@ -170,7 +170,7 @@ def _room(values: Sequence[float], one: "Confirmation", label: str) -> tuple[flo
 
 
 def spread(runs: Sequence[float | None], y: Scale, apart: float = 5.4) -> list[float]:
-    """Shift each dot sideways, in pixels, just so far that none lies on another (a beeswarm)."""
+    """Return a sideways shift for each dot, in pixels, so that no two dots overlap (a beeswarm)."""
     shifts = [0.0] * len(runs)
     placed: list[tuple[float, float]] = []
     known = [(y(v), place) for place, v in enumerate(runs) if v is not None and v != math.inf]
@@ -184,7 +184,7 @@ def spread(runs: Sequence[float | None], y: Scale, apart: float = 5.4) -> list[f
 
 
 def drift(one: "Drift", name: str) -> "Markup | None":
-    """Draw the control over the blocks."""
+    """Draw the control's value for each block."""
     values = finite(one["values"])
     if not values:
         return None

@@ -1,10 +1,10 @@
-"""Small charts inside the rows of a table, all on one axis that stands in the table's head."""
+"""Small charts within the rows of a table, all on one axis in the table's head."""
 
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from hindmost.report.attribution import words
+from hindmost.report.attribution import wording
 from hindmost.report.common import numbers
 from hindmost.report.common.document import finite
 from hindmost.report.common.svg import Plot, Scale, linear, linear_domain, linear_ticks, log10, log_ticks
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 WIDTH, HEIGHT, AXIS = 220.0, 22.0, 20.0
 WIDE_RANGE = 5.0
-"""From this ratio on between the greatest and the least, times stand on a logarithmic axis."""
+"""Ratio of the largest to the smallest value above which a time axis is logarithmic."""
 
 
 class Row(Plot):
-    """A chart as high as a line of text."""
+    """A chart with the height of one line of text."""
 
     def __init__(self, scale: Scale, ticks: Sequence[float], title: str) -> None:
         super().__init__(WIDTH, HEIGHT, title)
@@ -36,7 +36,7 @@ class Row(Plot):
         self.bar((start, 0.0, end - start, HEIGHT), cls=cls)
 
     def span(self, low: float | None, high: float | None, cls: str) -> None:
-        """Draw an interval; one without an end goes to the edge."""
+        """Draw an interval. An interval without an end extends to the edge."""
         if low is None and high is None:
             return
         ends = (self.scale.low if low is None else low, self.scale.high if high is None else high)
@@ -44,7 +44,7 @@ class Row(Plot):
         self.add("path", d=f"M{start:.1f} {self.middle:g}H{end:.1f}", class_=f"line {cls}")
 
     def mark(self, value: float | None, cls: str) -> None:
-        """Draw a value; an infinite one is a sign at the edge."""
+        """Draw a value. An infinite value is a sign at the edge."""
         if value is None:
             return
         if math.isinf(value):
@@ -81,13 +81,13 @@ def _time_scale(values: Sequence[float]) -> tuple[Scale, list[float]]:
 
 
 def _time_axis(scale: Scale, ticks: Sequence[float]) -> "Markup":
-    return _axis(scale, ticks, [words.tick(t) for t in ticks], "axis of latency")
+    return _axis(scale, ticks, [wording.tick(t) for t in ticks], "axis of latency")
 
 
 def forest(rows: Sequence["EffectRow"], delta: float, *, ratio: bool) -> "tuple[Markup, list[Markup]]":
-    """Draw effects as shares: the axis, and each one's interval over the band of delta.
+    """Draw effects as shares: the axis, and each effect's interval over the band of delta.
 
-    On the scale of ratios half as long and twice as long are equally far from nothing.
+    On a ratio scale, half as long and twice as long are equally far from no effect.
     """
     ends = finite(v for row in rows for v in (row.effect["share_low"], row.effect["share_high"]))
     scale, ticks = share_scale([*ends, -delta, delta], 16.0, WIDTH - 16, ratio=ratio)
@@ -102,12 +102,12 @@ def forest(rows: Sequence["EffectRow"], delta: float, *, ratio: bool) -> "tuple[
         if one["share"] is not None:
             plot.mark(one["share"], f"mark {cls}")
         drawn.append(_svg(plot))
-    texts = [words.share_tick(t, ratio=ratio) for t in ticks]
+    texts = [wording.share_tick(t, ratio=ratio) for t in ticks]
     return _axis(scale, ticks, texts, "axis of effects, as shares"), drawn
 
 
 _FARTHEST = 100.0
-"""Times: intervals that reach farther are drawn to the edge."""
+"""Largest ratio on an axis. Intervals beyond it extend to the edge."""
 _TIMES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 0.8, 1.0, 1.25, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 
 
@@ -118,7 +118,7 @@ def _of_share(share: float) -> float:
 def share_scale(
     shares: Sequence[float], start: float, end: float, *, ratio: bool
 ) -> tuple[Scale, list[float]]:
-    """A scale that holds shares, with its ticks; of ratios by their logarithms."""
+    """Return a scale for shares, with its ticks. A ratio scale is logarithmic."""
     low, high = min([*shares, 0.0]), max([*shares, 0.0])
     if not ratio:
         scale = Scale(low * 1.06, high * 1.06, start, end)
@@ -140,7 +140,7 @@ def predictions(rows: Sequence["Configuration"]) -> "tuple[Markup, list[Markup]]
     for row in rows:
         one = row.prediction
         cls = "tied" if row.place else ""
-        plot = Row(scale, ticks, f"{words.setting(row.levels)}: {row.shown.value} {row.shown.interval}")
+        plot = Row(scale, ticks, f"{wording.setting(row.levels)}: {row.shown.value} {row.shown.interval}")
         plot.span(one["low"], one["high"], f"span {cls}")
         plot.mark(one["value"], f"mark {cls}" if row.run else f"mark hollow {cls}")
         drawn.append(_svg(plot))
@@ -148,14 +148,14 @@ def predictions(rows: Sequence["Configuration"]) -> "tuple[Markup, list[Markup]]
 
 
 def strips(cells: Sequence["Cell"], label: str) -> "tuple[Markup, list[Markup]]":
-    """Draw what each run of each cell reported as a short stroke, and their mean with its interval."""
+    """Draw the value of each run of each cell as a short stroke, and their mean with its interval."""
     values = [cell["values"].get(label, []) for cell in cells]
     means = [cell["latency_us"].get(label) for cell in cells]
     ends = finite(v for one in values for v in one)
     scale, ticks = _time_scale(ends + finite(m["value"] for m in means if m))
     drawn = []
     for cell, runs, mean in zip(cells, values, means, strict=True):
-        plot = Row(scale, ticks, f"{words.setting(cell['levels'])}: {numbers.plural(len(runs), 'run')}")
+        plot = Row(scale, ticks, f"{wording.setting(cell['levels'])}: {numbers.plural(len(runs), 'run')}")
         known = finite(runs)
         if mean and mean["value"] is not None:
             plot.span(mean["low"], mean["high"], "span mean")
@@ -171,7 +171,7 @@ def strips(cells: Sequence["Cell"], label: str) -> "tuple[Markup, list[Markup]]"
 
 
 def pooled(effects: Sequence["PooledEffect"]) -> "tuple[Markup, list[Markup]]":
-    """Draw intervals that know of runs, and in them those that take each request for independent."""
+    """Draw intervals that account for runs, and within them intervals that treat requests as independent."""
     ends = finite(
         v for one in effects for v in (one["low"], one["high"], one["naive_low"], one["naive_high"])
     )

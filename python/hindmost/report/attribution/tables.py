@@ -1,11 +1,11 @@
-"""Rows that the page and the terminal both show: effects, configurations, confirmations, what failed."""
+"""Rows that the page and the terminal share: effects, configurations, confirmations, failed cells."""
 
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from hindmost.report.attribution import words
-from hindmost.report.attribution.words import Written
+from hindmost.report.attribution import wording
+from hindmost.report.attribution.wording import Written
 from hindmost.report.common import numbers
 from hindmost.report.common.numbers import Unit
 
@@ -27,7 +27,7 @@ _UNKNOWN: "Value" = {"value": None, "low": None, "high": None}
 
 
 class EffectRow(NamedTuple):
-    """One term, written."""
+    """One formatted term."""
 
     name: str
     shown: Written
@@ -35,11 +35,11 @@ class EffectRow(NamedTuple):
     share_interval: str
     p: str
     permuted: str
-    """By exchanging runs; empty where it is not known."""
+    """The p-value from permuting runs. Empty if it is unknown."""
     verdict: str
     shown_among_all: bool
     more: str
-    """Runs of each cell that would about decide it."""
+    """Estimated runs of each cell that would decide the term."""
     aliases: list[str]
     effect: "Effect"
 
@@ -47,25 +47,25 @@ class EffectRow(NamedTuple):
 def effect_rows(
     document: "Attribution", effects: Sequence["Effect"], *, ranked: bool = True
 ) -> tuple[Unit, list[EffectRow]]:
-    """Write effects, the intercept left out; ranked: what is decided first, the greatest first."""
+    """Format effects without the intercept. If `ranked`, decided and large effects come first."""
     effects = [one for one in effects if one["factors"]]
     if ranked:
         effects = sorted(effects, key=lambda one: (_weight(one), -abs(one["value"] or 0.0)))
     factors = {one["name"]: one for one in document["factors"]}
-    unit, shown = words.column([(one["value"], one["low"], one["high"]) for one in effects], sign=True)
+    unit, shown = wording.column([(one["value"], one["low"], one["high"]) for one in effects], sign=True)
     aliases = document["design"]["aliases"]
     return unit, [
         EffectRow(
-            words.term(one, factors),
+            wording.term(one, factors),
             written,
-            words.percent(one["share"]),
-            f"[{words.percent(one['share_low'])}, {words.percent(one['share_high'])}]",
-            words.p_value(one["adjusted"]),
-            words.p_value(one["permuted"]) if one["permuted"] is not None else "",
-            words.verdict(one),
-            words.shown(one),
+            wording.percent(one["share"]),
+            f"[{wording.percent(one['share_low'])}, {wording.percent(one['share_high'])}]",
+            wording.p_value(one["adjusted"]),
+            wording.p_value(one["permuted"]) if one["permuted"] is not None else "",
+            wording.verdict(one),
+            wording.is_shown(one),
             numbers.count(one["more_runs"]) if one["more_runs"] else "",
-            [alias.replace(":", words.TIMES) for alias in aliases.get(":".join(one["factors"]), [])],
+            [alias.replace(":", wording.TIMES) for alias in aliases.get(":".join(one["factors"]), [])],
             one,
         )
         for one, written in zip(effects, shown, strict=True)
@@ -73,40 +73,40 @@ def effect_rows(
 
 
 def _weight(one: "Effect") -> int:
-    if words.shown(one):
+    if wording.is_shown(one):
         return 0
     return 2 if one["verdict"] == "negligible" else 1
 
 
 def intercept(effects: Sequence["Effect"]) -> str:
-    """Write what the effects are added to, with its interval; nothing where it is not among them."""
+    """Format the base of the effects with its interval, or return "" without an intercept."""
     for one in effects:
         if not one["factors"]:
-            unit, (shown,) = words.column([(one["value"], one["low"], one["high"])])
+            unit, (shown,) = wording.column([(one["value"], one["low"], one["high"])])
             return f"{shown.value}{numbers.THIN}{unit.name} {shown.interval}".rstrip()
     return ""
 
 
 class Configuration(NamedTuple):
-    """One cell: what the model says of it, and how far behind the best it is."""
+    """One cell: the model's prediction, and its distance to the best cell."""
 
     levels: "Levels"
     shown: Written
     behind: str
     place: str
-    """``best``, ``tied`` with it, or nothing."""
+    """``best``, ``tied`` with the best, or empty."""
     run: bool
     prediction: "Prediction"
 
 
 def configurations(answer: "QuantileAnswer") -> tuple[Unit, list[Configuration]]:
-    """Every cell that the model covers, the lowest first, with the comparison with the best."""
+    """Return every cell that the model covers, the fastest first, compared with the best cell."""
     ranked = sorted(answer["predicted"], key=lambda one: math.inf if one["value"] is None else one["value"])
-    unit, shown = words.column([(one["value"], one["low"], one["high"]) for one in ranked])
+    unit, shown = wording.column([(one["value"], one["low"], one["high"]) for one in ranked])
     compared = [(_key(one["levels"]), one) for one in answer["best"]]
     places = {key: "tied" if one["tied"] else "" for key, one in compared[1:]}
     places |= {key: "best" for key, _ in compared[:1]}
-    _, behind = words.column(
+    _, behind = wording.column(
         [(b["value"], b["low"], b["high"]) for b in (one["behind_us"] for _, one in compared)], sign=True
     )
     texts = {
@@ -125,7 +125,7 @@ def _key(levels: "Levels") -> tuple[tuple[str, str], ...]:
 
 
 def best_of(answer: "QuantileAnswer") -> tuple["Candidate | None", list["Candidate"]]:
-    """The best cell, and the others that cannot be told from it."""
+    """Return the best cell, and the others that the data cannot separate from it."""
     if not answer["best"]:
         return None, []
     first, *others = answer["best"]
@@ -133,27 +133,27 @@ def best_of(answer: "QuantileAnswer") -> tuple["Candidate | None", list["Candida
 
 
 def value_of(answer: "QuantileAnswer", one: "Candidate") -> tuple[str, str]:
-    """Write the value of a cell with its unit, and the interval that the model gives it."""
+    """Format the value of a cell with its unit, and the model's interval."""
     same = (p for p in answer["predicted"] if p["levels"] == one["levels"])
     ends = next(((p["low"], p["high"]) for p in same), (None, None))
-    unit, (shown,) = words.column([(one["value"], *ends)])
+    unit, (shown,) = wording.column([(one["value"], *ends)])
     return f"{shown.value}{numbers.THIN}{unit.name}", shown.interval
 
 
 def best_text(answer: "QuantileAnswer", first: "Candidate", tied: Sequence["Candidate"]) -> str:
-    """Write the best cell and what is tied with it."""
-    text = f"{words.setting(first['levels'])}: {' '.join(value_of(answer, first)).rstrip()}"
+    """Format the best cell and the cells tied with it."""
+    text = f"{wording.setting(first['levels'])}: {' '.join(value_of(answer, first)).rstrip()}"
     if not tied:
-        return f"{text}; all others are shown to be slower"
+        return f"{text}; all other settings are slower"
     if len(tied) == len(answer["best"]) - 1:
-        return f"{text}; cannot be told from any other yet"
-    first_few = "; ".join(words.changed(one["levels"], first["levels"]) for one in tied[:2])
+        return f"{text}; not yet distinguishable from any other"
+    first_few = "; ".join(wording.format_changes(one["levels"], first["levels"]) for one in tied[:2])
     more = f" and {len(tied) - 2} more" if len(tied) > 2 else ""
-    return f"{text}; cannot be told from it: the same with {first_few}{more}"
+    return f"{text}; not distinguishable from it: the same with {first_few}{more}"
 
 
-class Confirmed(NamedTuple):
-    """One quantile of a confirmation, written."""
+class ConfirmationRow(NamedTuple):
+    """One formatted quantile of a confirmation."""
 
     label: str
     before: str
@@ -164,8 +164,8 @@ class Confirmed(NamedTuple):
     spread: str
 
 
-def confirmed(one: "Confirmation") -> tuple[Unit, list[Confirmed]]:
-    """Write each quantile of a confirmation, in one unit."""
+def format_confirmation(one: "Confirmation") -> tuple[Unit, list[ConfirmationRow]]:
+    """Format each quantile of a confirmation, in one unit."""
     names = sorted(one["ratio"], key=numbers.label_order)
     sides = [
         [side["latency_us"].get(name, _UNKNOWN) for side in (one["before"], one["after"])] for name in names
@@ -173,20 +173,20 @@ def confirmed(one: "Confirmation") -> tuple[Unit, list[Confirmed]]:
     unit = numbers.unit_for([value["value"] or 0.0 for pair in sides for value in pair])
     rows = []
     for name, pair in zip(names, sides, strict=True):
-        _, texts = words.column([(s["value"], s["low"], s["high"]) for s in pair], unit=unit)
+        _, texts = wording.column([(s["value"], s["low"], s["high"]) for s in pair], unit=unit)
         before, after = (f"{text.value} {text.interval}".strip() for text in texts)
         rows.append(
-            Confirmed(
+            ConfirmationRow(
                 name,
                 before,
                 after,
-                words.ratio(one["ratio"].get(name)),
-                words.ratio(one["predicted"].get(name)),
+                wording.ratio(one["ratio"].get(name)),
+                wording.ratio(one["predicted"].get(name)),
                 " → ".join(
                     numbers.latency(side["between_runs_sd_us"].get(name))
                     for side in (one["before"], one["after"])
                 ),
-                words.ratio(one["spread_ratio"].get(name)),
+                wording.ratio(one["spread_ratio"].get(name)),
             )
         )
     return unit, rows
@@ -203,7 +203,7 @@ def failures(document: "Attribution", load: "Load") -> list["Cell"]:
 
 
 def design_text(document: "Attribution") -> str:
-    """Say what was run."""
+    """Describe the design and the runs."""
     design = document["design"]
     kind = {
         "full": f"full factorial of {design['cells']} cells",

@@ -1,18 +1,18 @@
-"""An attribution for the terminal: the answer, the causes, what to set; quiet where there is nothing."""
+"""An attribution for the terminal: the answer, the causes, the recommended setting."""
 
 import textwrap
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from hindmost.report.attribution import words
+from hindmost.report.attribution import wording
 from hindmost.report.attribution.tables import (
     EffectRow,
     best_of,
     best_text,
-    confirmed,
     design_text,
     effect_rows,
     failures,
+    format_confirmation,
     intercept,
 )
 from hindmost.report.common import numbers
@@ -25,35 +25,35 @@ if TYPE_CHECKING:
 
 WIDTH = 100
 _LABEL = 34
-"""Columns for a term; a longer one has a line of its own."""
+"""Columns for a term. A longer term has its own line."""
 _INTERACTIONS = 12
-"""So many have a line, the greatest; the others are counted."""
+"""Number of interactions that have a line, the largest first. The others are counted."""
 
 
 def render_attribution(document: "Mapping[str, Any] | Attribution") -> str:
-    """Write a document ``hindmost.attribution/1`` as text of at most 100 columns."""
+    """Render a document ``hindmost.attribution/1`` as text of at most 100 columns."""
     doc = cast("Attribution", clean(document))
-    mark, _ = words.STATES[doc["verdict"]]
+    mark, _ = wording.STATES[doc["verdict"]]
     lines = _wrapped(f"{mark} {doc['verdict']}  {doc['name']}, target {doc['target']}: {design_text(doc)}", 2)
     lines += ["", *(line for text in doc["summary"] for line in _wrapped(text))]
-    lines += [line for text in words.findings(doc) for line in _wrapped(f"- {text}", 2)]
+    lines += [line for text in wording.new_findings(doc) for line in _wrapped(f"- {text}", 2)]
     for load in doc["loads"]:
-        for label in words.in_order(doc, [name for name in load["quantiles"] if name != "mean"]):
+        for label in wording.sort_quantiles(doc, [name for name in load["quantiles"] if name != "mean"]):
             if found := _answer(doc, load, label, load["quantiles"][label]):
                 lines += ["", *found]
         for cell in failures(doc, load):
             text = cell["failure"]["text"] if cell["failure"] else ""
-            lines += _wrapped(f"not run at {load['name']}: {words.setting(cell['levels'])}: {text}", 2)
+            lines += _wrapped(f"not run at {load['name']}: {wording.setting(cell['levels'])}: {text}", 2)
     for one in doc["confirmations"]:
         lines += ["", *_confirmation(one)]
     if doc["applied"]:
-        lines += ["", *_wrapped(f"applied: the host was left with {words.setting(doc['applied'])}", 2)]
+        lines += ["", *_wrapped(f"applied: the host keeps {wording.setting(doc['applied'])}", 2)]
     if doc["reasons"]:
         lines.append("")
     for reason in doc["reasons"]:
         lines += _wrapped(f"{reason['level']}: {reason['text']}", 2)
         if reason["hint"]:
-            # Unwrapped, so that a command can be copied whole.
+            # Unwrapped, so that the user can copy a whole command.
             lines.append(f"  hint: {reason['hint'].replace('`', '')}")
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
@@ -63,11 +63,15 @@ def _wrapped(text: str, indent: int = 0) -> list[str]:
 
 
 def _answer(doc: "Attribution", load: "Load", label: str, answer: "QuantileAnswer") -> list[str]:
-    """One quantile at one load: the effects that count, then the rest in a line each, then what to set."""
-    effects, base, where = answer["average"], "mean of all cells", "on average over the levels of the others"
+    """Return the lines of one quantile at one load: shown effects, the others briefly, the best setting."""
+    effects, base, where = (
+        answer["average"],
+        "mean of all cells",
+        "on average over the levels of the other factors",
+    )
     if not effects:
-        effects, base = answer["corner"], "all at their first level"
-        where = "while the others are at their first level"
+        effects, base = answer["corner"], "all factors at their first level"
+        where = "with the other factors at their first level"
     if not effects and not answer["best"]:
         return []
     unit, rows = effect_rows(doc, effects)
@@ -75,23 +79,25 @@ def _answer(doc: "Attribution", load: "Load", label: str, answer: "QuantileAnswe
     shown = [row for row in rows if len(row.effect["factors"]) == 1 or row in joint[:_INTERACTIONS]]
     start = intercept(effects)
     base = f"{base} {start}; effects " if start else ""
-    lines = _wrapped(f"{label} at {words.load_text(load)}: {base}{where}", 2)
+    lines = _wrapped(f"{label} at {wording.load_text(load)}: {base}{where}", 2)
     if shown:
         lines += _table(shown, unit.name)
     if more := len(joint[_INTERACTIONS:]):
-        lines.append(f"  and {numbers.plural(more, 'smaller interaction')} that hold: in the page")
+        lines.append(f"  and {numbers.plural(more, 'smaller interaction')} shown on the page")
     pairs = [row for row in rows if len(row.effect["factors"]) <= 2]
     if rest := [row.name for row in pairs if row not in shown and row.effect["verdict"] == "negligible"]:
-        lines += _wrapped(f"  within {words.delta(doc)}: {', '.join(rest)}", 4)
+        lines += _wrapped(f"  within {wording.delta(doc)}: {', '.join(rest)}", 4)
     if rest := [_open(row) for row in pairs if row.effect["verdict"] == "undecided"]:
-        lines += _wrapped(f"  undecided (more runs of each cell that would do): {', '.join(rest)}", 4)
+        lines += _wrapped(f"  undecided (additional runs of each cell needed): {', '.join(rest)}", 4)
     if many := len([row for row in rows if row not in pairs and not row.shown_among_all]):
-        lines.append(f"  nothing is shown of {numbers.plural(many, 'term')} of three factors and more")
+        lines.append(f"  {numbers.plural(many, 'term')} of three or more factors without a shown effect")
     lines += [
         line
         for row in shown
         if row.aliases
-        for line in _wrapped(f"  aliased: {row.name} cannot be told from {words.few(row.aliases)}", 4)
+        for line in _wrapped(
+            f"  aliased: {row.name} cannot be separated from {wording.list_few(row.aliases)}", 4
+        )
     ]
     lines += [line for one in answer["reversals"] for line in _wrapped(f"  ! {one['text']}", 4)]
     first, tied = best_of(answer)
@@ -131,12 +137,12 @@ def _confirmation(one: "Confirmation") -> list[str]:
     lines = _wrapped(f"confirmation at {one['load']}: {outcome}{one['text']}", 2)
     for name, side in (("before", one["before"]), ("after", one["after"])):
         lines += _wrapped(
-            f"  {name:<7} {words.setting(side['levels'])} ({numbers.plural(side['runs'], 'run')})", 10
+            f"  {name:<7} {wording.setting(side['levels'])} ({numbers.plural(side['runs'], 'run')})", 10
         )
-    unit, rows = confirmed(one)
+    unit, rows = format_confirmation(one)
     head = ("", f"before {unit.name}", f"after {unit.name}", "after / before", "spread")
     table = [(row.label, row.before, row.after, row.ratio, row.spread) for row in rows]
     lines += [f"  {line}" for line in aligned([head, *table], "<<<<<")]
     if promised := [f"{row.label} {row.predicted}" for row in rows if row.predicted != numbers.MISSING]:
-        lines += _wrapped(f"  promised by the model: {', '.join(promised)}", 4)
+        lines += _wrapped(f"  predicted by the model: {', '.join(promised)}", 4)
     return lines

@@ -1,8 +1,8 @@
-"""The stack of the variance: between cells, between runs of a cell, and sampling within a run."""
+"""Stacked bars of the variance: between cells, between runs of a cell, and sampling within a run."""
 
 from typing import TYPE_CHECKING
 
-from hindmost.report.attribution import words
+from hindmost.report.attribution import wording
 from hindmost.report.common import numbers
 from hindmost.report.common.svg import Plot
 
@@ -12,19 +12,19 @@ if TYPE_CHECKING:
 PARTS = (("cells", "i0"), ("runs", "i2"), ("sampling", "i7"))
 
 
-def explained(document: "Attribution") -> list[tuple[str, str, "Explained"]]:
-    """Load, quantile and shares of the variance wherever they are known."""
+def explained_variance(document: "Attribution") -> list[tuple[str, str, "Explained"]]:
+    """Return load, quantile and shares of the variance for which they are known."""
     return [
         (load["name"], label, found)
         for load in document["loads"]
-        for label in words.in_order(document, list(load["quantiles"]))
+        for label in wording.sort_quantiles(document, list(load["quantiles"]))
         if (found := load["quantiles"][label]["explained"])
     ]
 
 
 def stack(document: "Attribution", width: float) -> str | None:
-    """Draw a bar for each quantile at each load, with the ceiling and what the model reaches (Figure 11)."""
-    rows = explained(document)
+    """Draw a bar for each quantile at each load, with the ceiling and the model's share (Figure 11)."""
+    rows = explained_variance(document)
     if not rows:
         return None
     plot = Plot(

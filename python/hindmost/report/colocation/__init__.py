@@ -1,1 +1,1 @@
-"""How stressors, profiles and predictions of co-location are shown."""
+"""Text and pages about stressors, profiles and predictions of co-location."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def render_corun(document: CoRun, *, width: int | None = None, color: bool | None = None) -> str:
-    """Write a document ``hindmost.corun/1`` for the terminal.
+    """Render a document ``hindmost.corun/1`` for the terminal.
 
     Parameters
     ----------
@@ -25,13 +25,13 @@ def render_corun(document: CoRun, *, width: int | None = None, color: bool | Non
         As for `hindmost.report.measure.render_terminal`.
     """
     console = console_of(width, color)
-    answers = {job["job"]: f" (profiles said {job['answer']})" for job in document["jobs"]}
+    answers = {job["job"]: f" (prediction from profiles: {job['answer']})" for job in document["jobs"]}
     loads: list[CoRun | AtLoad] = [document, *document["loads"]]
     for at in loads:
         loaded = at["loaded"]
         printed(
             console,
-            f"{plain(document['server'])}, asked {number(loaded['asked_per_s'])} times a second"
+            f"{plain(document['server'])}, {number(loaded['asked_per_s'])} requests/s"
             f" ({loaded['busy']:.0%} of its processor): p50 {number(loaded['p50_us'])} µs, p99"
             f" {number(loaded['p99_us'])} µs next to an inert stressor; {loaded['failed']} of"
             f" {loaded['requests']} requests failed",
@@ -39,7 +39,7 @@ def render_corun(document: CoRun, *, width: int | None = None, color: bool | Non
         for job in at["jobs"]:
             _beside(console, job, document["within"], answers.pop(job["job"], ""))
         console.print()
-        console.print(f"{'off by a factor of':<24} {'p50':<8} {'p99':<8} p99 covered")
+        console.print(f"{'error factor':<24} {'p50':<8} {'p99':<8} p99 covered")
         for score in at["scores"]:
             covered = f"{score['covered']} of {score['told']}"
             cells = f"{factor(score['p50']):<8} {factor(score['p99']):<8} {covered}"
@@ -69,18 +69,18 @@ def _beside(console: Console, job: Beside, within: float, answer: str) -> None:
 
 
 def between(guess: Predicted) -> str:
-    """The interval of a p99 that is predicted; of one that knows no error, none."""
+    """Format the interval of a predicted p99. A prediction without an error estimate has none."""
     low, high = guess["p99_low"], guess["p99_high"]
     return "" if low == high else f"{percent(low).strip()} to {percent(high).strip()}"
 
 
 def percent(value: float | None) -> str:
-    """A guess; a queue that does not end has none."""
-    return "without end" if value is None else f"{value:>6.1%}"
+    """Format a prediction. A queue that grows without bound has no value."""
+    return "unbounded" if value is None else f"{value:>6.1%}"
 
 
 def factor(error: float | None) -> str:
-    """An error of logarithms, as a factor.
+    """Format an error of logarithms as a factor.
 
     >>> factor(0.0953)
     '1.10'

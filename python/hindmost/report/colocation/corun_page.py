@@ -1,4 +1,4 @@
-"""The page of a server next to jobs: sensitivity and contentiousness as heat maps, predicted and measured."""
+"""The page of a server next to jobs: heat maps of sensitivity and contentiousness, predicted and measured."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from hindmost.report.common.sheet import render
 from hindmost.store.colocation import CoRun
 
 _FULL = 0.5
-"""From this share on a cell is as dark as it gets."""
+"""Share from which on a cell has its darkest shade."""
 
 
 def render_corun_page(document: CoRun) -> str:
-    """Write the page: one HTML file with everything inside, without scripts."""
+    """Render the page as one self-contained HTML file without scripts."""
     rulers = [axis["ruler"] for axis in document["axes"]]
     each = [*document["jobs"], *(job for load in document["loads"] for job in load["jobs"])]
     promises = [one["promise"] for one in each]
@@ -56,7 +56,7 @@ def _cells(rulers: Sequence[str], by: Mapping[str, Any]) -> list[dict[str, Any]]
 
 
 def _cell(share: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Text, darkness in percent, and whether an interval that leaves out zero says that there is anything."""
+    """Return the text, the darkness in percent, and whether the interval excludes zero."""
     if share is None:
         return {"text": "-", "dark": 0, "shown": False, "title": "windows were lost"}
     return {
@@ -68,7 +68,7 @@ def _cell(share: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def _products(server: Sequence[Mapping[str, Any]], job: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Growth of p99 next to a stressor times what the job takes of it: where it would come from."""
+    """Return p99's growth next to a stressor times the job's contentiousness, by stressor."""
     taken = {axis["ruler"]: axis["contentiousness"] for axis in job}
     cells = []
     for axis in server:

@@ -13,16 +13,16 @@ from hindmost.run.companions.companion import Companion, Scene
 
 
 class PacketCapture(Companion):
-    """Records packets of the run with a `hindmost.capture.Witness`."""
+    """Records packets of the run with a `hindmost.capture.RunCapture`."""
 
     name = "witness"
 
     def __init__(self, scene: Scene) -> None:
         super().__init__(scene)
-        from hindmost.capture import Witness
+        from hindmost.capture import RunCapture
 
         plan = scene.plan
-        self._witness = Witness(
+        self._witness = RunCapture(
             scene.folder, scene.address, _captured_per_s(plan), scene.seconds, _spare_cpus(plan)
         )
 
@@ -37,15 +37,15 @@ class PacketCapture(Companion):
 
     def before_measurement(self, ports: Sequence[int]) -> None:
         """Capture all packets from now on."""
-        self._witness.measuring(ports)
+        self._witness.start(ports)
 
     def after_measurement(self) -> None:
         """End the capture."""
-        self._witness.over()
+        self._witness.finish()
 
     def record(self) -> dict[str, Any]:
         """Match the captured packets to the requests of all clients; return the counts."""
-        return {"witness": self._witness.matched(self.scene.plan.clients)}
+        return {"witness": self._witness.match(self.scene.plan.clients)}
 
 
 def _captured_per_s(plan: MeasurePlan) -> float:

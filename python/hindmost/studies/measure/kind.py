@@ -68,10 +68,10 @@ def _say_without_capture(plan: MeasurePlan, talk: Talk, target: Attached | Manag
     """Say before the first run that there will be no packet capture, and why; the measurement goes on."""
     if not plan.verify_wire:
         return
-    from hindmost.capture import capture_fault, interface_of
+    from hindmost.capture import find_capture_fault, interface_for
 
     address = "127.0.0.1:0" if target.managed else target.address
-    if fault := capture_fault(interface_of(address)):
+    if fault := find_capture_fault(interface_for(address)):
         talk.say(
             f"note[{fault.code}]: continuing without --verify-wire: {fault.message}\n  hint: {fault.hint}"
         )

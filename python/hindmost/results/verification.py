@@ -1,4 +1,4 @@
-"""A clone against its original."""
+"""Result of comparing a clone with its original."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hindmost.store.verification import Verification
 
 
 class VerificationResult(Result[Verification]):
-    """What `hindmost.clone.verify` returns."""
+    """Result of `hindmost.clone.verify`."""
 
     @property
     def verdict(self) -> str:
@@ -18,16 +18,16 @@ class VerificationResult(Result[Verification]):
 
     @property
     def headline(self) -> str:
-        """The answer in a sentence."""
+        """The answer in one sentence."""
         loads = ", ".join(f"{point['load']:.0%}" for point in self.document["points"])
         return f"{self.document['clone']} against {self.document['original']} at {loads} of the capacity"
 
     @property
     def ratios(self) -> Any:  # noqa: ANN401 (a DataFrame of either library)
-        """A row a load, quantile and comparison: the ratio, its 90 % interval, what follows.
+        """One row per load, quantile and comparison: the ratio, its 90 % interval, the conclusion.
 
-        ``of`` is ``clone`` (over its original), ``as_logged`` (the original's cost as it was logged) or
-        ``floor`` (the original over itself).
+        ``of`` is ``clone`` (relative to its original), ``as_logged`` (relative to the original's cost in the
+        log) or ``floor`` (the original relative to itself).
         """
         rows = []
         for point in self.document["points"]:
@@ -41,13 +41,13 @@ class VerificationResult(Result[Verification]):
         return self._frame(rows, "load", "quantile", "of", "ratio", "low", "high", "outcome")
 
     def page(self) -> str:
-        """The page as HTML."""
+        """Return the page as HTML."""
         from hindmost.report.verification import render_verification_page
 
         return render_verification_page(self.document)
 
     def table(self) -> str:
-        """The terminal's table."""
+        """Return the terminal's table."""
         from hindmost.report.verification import render_verification
 
         return render_verification(self.document)

@@ -1,4 +1,4 @@
-"""Progress of a study, passed to a function of the caller: nothing is printed."""
+"""Progress of a study, passed to a function of the caller. Nothing is printed."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from hindmost.studies.attribution import Step
     from hindmost.studies.attribution.plan import AttributionPlan
 
-Tell = Callable[[str], object]
-"""A function that takes a line of text, such as `print` or ``logger.info``."""
+ProgressFunction = Callable[[str], object]
+"""A function that accepts a line of text, for example `print` or ``logger.info``."""
 
 
-class Telling:
-    """Passes progress to a function; without one, important lines become Python warnings."""
+class CallbackProgress:
+    """Progress that calls a function. Without a function, important lines become Python warnings."""
 
-    def __init__(self, tell: Tell | None, *, trust: bool = False) -> None:
+    def __init__(self, tell: ProgressFunction | None, *, trust: bool = False) -> None:
         self._tell, self._trust = tell, trust
         self._what = ""
 
@@ -41,15 +41,15 @@ class Telling:
             self._tell(text)
 
     def trusts(self, question: str) -> bool:
-        """As the caller said."""
+        """Return whether the caller trusts stored studies."""
         return self._trust
 
-    def runs(self, plan: MeasurePlan) -> Telling:
-        """Return the watcher of a plan's runs."""
+    def runs(self, plan: MeasurePlan) -> CallbackProgress:
+        """Return the progress of a plan's runs."""
         return self
 
     def cells(self, plan: AttributionPlan) -> Callable[[Step], None]:
-        """Return the watcher of cells' runs."""
+        """Return the callback for cells' runs."""
         return self._step
 
     def run_begins(self, number: int, least: int, most: int) -> None:

@@ -1,4 +1,4 @@
-"""What Python users ask for: a measurement, a search, a study of factors."""
+"""Functions for Python users: run a measurement, a search, a comparison or a study of factors."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from typing import Any, cast
 
 from hindmost.errors import UsageError
 from hindmost.names import nearest
-from hindmost.results.attributed import AttributionResult
-from hindmost.results.compared import ComparisonResult
+from hindmost.results.attribution import AttributionResult
+from hindmost.results.comparison import ComparisonResult
 from hindmost.results.frames import Library
-from hindmost.results.measured import MeasureResult
-from hindmost.results.opening import result_of
+from hindmost.results.measurement import MeasureResult
+from hindmost.results.opening import build_result
+from hindmost.results.progress import CallbackProgress, ProgressFunction
 from hindmost.results.result import Result
-from hindmost.results.searched import SearchResult
-from hindmost.results.talking import Tell, Telling
+from hindmost.results.search import SearchResult
 from hindmost.run.request import OPTIONS, MeasureRequest
 from hindmost.studies.kind import carry_out
 
@@ -30,30 +30,30 @@ def measure(
     find_rate: str | None = None,
     require: Sequence[str] = (),
     out: str | Path | None = None,
-    progress: Tell | None = None,
+    progress: ProgressFunction | None = None,
     frames: Library | None = None,
-    **options: Any,  # noqa: ANN401 (those of `MeasureRequest`)
+    **options: Any,  # noqa: ANN401 (options of `MeasureRequest`)
 ) -> MeasureResult | SearchResult:
     """Measure a server's tail latency with the whole procedure, as ``hindmost measure`` does.
 
     Parameters
     ----------
     target : str or Path
-        A running server (``memcached://HOST:PORT``), a preset that is started and restarted (``memcached``,
-        ``redis``, ``nginx``, ``apache``, ``synth``), or a target file.
+        A running server (``memcached://HOST:PORT``), a preset that Hindmost starts and restarts
+        (``memcached``, ``redis``, ``nginx``, ``apache``, ``synth``), or a target file.
     find_rate : str, optional
-        Search for the highest rate at which this holds, such as ``"p99<500us"``; the result then is a
-        `SearchResult`.
+        Search for the highest rate at which this limit holds, for example ``"p99<500us"``. The result is then
+        a `SearchResult`.
     require : sequence of str
-        Limits to hold it against, such as ``["p99<5ms", "failed<1%"]``: see `MeasureResult.limits`.
+        Limits to check, for example ``["p99<5ms", "failed<1%"]``: see `MeasureResult.limits`.
     out : str or Path, optional
-        Folder of the study; by default a new one here, named after the target and the time.
+        Folder of the study. Default: a new folder here, named after the target and the time.
     progress : callable, optional
-        Told in lines how far it is, such as `print`. Nothing is printed by itself.
+        Function that receives lines of progress, for example `print`. Without it, nothing is printed.
     frames : {"polars", "pandas"}, optional
-        Of which library DataFrames are; the one that is installed otherwise, polars first.
+        Library of the DataFrames. Default: the installed one, polars first.
     **options
-        Those of `MeasureRequest`, with its defaults: ``rate=50_000`` or ``"50k"``, ``runs="3..5"``,
+        Options of `MeasureRequest`, with its defaults: ``rate=50_000`` or ``"50k"``, ``runs="3..5"``,
         ``duration="2s"``, ``workload="mix.json"`` and so on.
 
     Returns
@@ -63,8 +63,8 @@ def measure(
     Raises
     ------
     HindmostError
-        What was asked for makes no sense (`UsageError`), the server cannot be reached (`TargetError`), the
-        host cannot do it (`HostUnfit`), ...; its ``hint`` says what to do. A verdict is no error.
+        If the request is inconsistent (`UsageError`), the server cannot be reached (`TargetError`), the host
+        is unsuitable (`HostUnfit`), and so on. Its ``hint`` says what to do. A verdict raises no error.
 
     Examples
     --------
@@ -80,18 +80,18 @@ def measure(
     from hindmost.studies.begin import begin
     from hindmost.studies.search.asked import searching
 
-    asked = request_of(target, options)
+    asked = build_request(target, options)
     limits = parse_limits(require)
     folder = None if out is None else Path(out)
-    with here():
+    with restored_affinity():
         if find_rate is not None:
             plan, objective = searching(asked, find_rate)
             study = begin(plan, folder, "search", search={"objective": objective.text})
         else:
             more = {"require": list(require)} if limits else {}
             study = begin(fitting(asked.plan(), limits), folder, "measure", **more)
-        shown = carry_out(study, Telling(progress))
-    return cast("MeasureResult | SearchResult", result_of(study, shown.document, frames))
+        shown = carry_out(study, CallbackProgress(progress))
+    return cast("MeasureResult | SearchResult", build_result(study, shown.document, frames))
 
 
 def attribute(
@@ -102,7 +102,7 @@ def attribute(
     remake: str | None = None,
     confirm: bool = True,
     out: str | Path | None = None,
-    progress: Tell | None = None,
+    progress: ProgressFunction | None = None,
     frames: Library | None = None,
 ) -> AttributionResult:
     """Find which factors cause the tail, and what to set, as ``hindmost attribute`` does.
@@ -110,23 +110,23 @@ def attribute(
     Parameters
     ----------
     study : str or Path
-        A study file (TOML), or the folder of a study, to go on with it.
+        A study file (TOML), or the folder of a study to continue.
     budget : str, optional
-        Time for all runs, like ``"30m"``; it decides design and blocks.
+        Time for all runs, for example ``"30m"``. It determines the design and the number of blocks.
     without : str, optional
         Factors to leave out, separated by commas.
     remake : str, optional
-        Runs that the host disturbed are set aside, and so many more made again, such as ``"50%"`` of all; by
-        default as the study file says.
+        Share of all runs that may be repeated because of interference, for example ``"50%"``. Runs with
+        interference are excluded. Default: the study file's value.
     confirm : bool
-        Make fresh runs of the recommended setting.
+        Whether to confirm the recommended setting with fresh runs.
     out, progress, frames
-        As `measure`.
+        As for `measure`.
 
     Raises
     ------
     HindmostError
-        As `measure`. What was changed on the host is put back in any case.
+        As for `measure`. Changes to the host are undone in any case.
 
     Examples
     --------
@@ -138,11 +138,11 @@ def attribute(
     from hindmost.studies.attribution.resolve import opened, resolve
 
     folder = None if out is None else Path(out)
-    with here():
+    with restored_affinity():
         plan, before = resolve(Path(study), folder, budget=budget, without=without, remake=remake)
         stored = opened(plan, before, folder)
-        shown = carry_out(stored, Telling(progress), confirm=confirm)
-    return cast("AttributionResult", result_of(stored, shown.document, frames))
+        shown = carry_out(stored, CallbackProgress(progress), confirm=confirm)
+    return cast("AttributionResult", build_result(stored, shown.document, frames))
 
 
 def compare(
@@ -153,33 +153,33 @@ def compare(
     anyway: bool = False,
     fail_if: Sequence[str] = (),
     out: str | Path | None = None,
-    progress: Tell | None = None,
+    progress: ProgressFunction | None = None,
     frames: Library | None = None,
-    **options: Any,  # noqa: ANN401 (those of `MeasureRequest`)
+    **options: Any,  # noqa: ANN401 (options of `MeasureRequest`)
 ) -> ComparisonResult:
     """Show whether servers, settings or versions differ, as ``hindmost compare`` does.
 
     Parameters
     ----------
     *what : str, Path or Result
-        Studies, by folder or result; with `live`, targets. The first is what others are compared with.
+        Studies, as folders or results. With `live`, targets. The others are compared with the first.
     live : bool
         Measure the targets now, in rounds of one run each.
     pairs : int, optional
-        Rounds that count, with `live`.
+        Number of valid rounds, with `live`.
     margin : float or str, optional
-        Ratios within it count as the same, by default 5 %.
+        Ratios within this margin count as equal. Default: 5 %.
     anyway : bool
-        Compare studies that were not loaded alike, too.
+        Compare studies even if their loads differ.
     fail_if : sequence of str
-        Limits of changes, such as ``["p99>+5%"]``: see `ComparisonResult.limits`.
+        Limits on changes, for example ``["p99>+5%"]``: see `ComparisonResult.limits`.
     out, progress, frames, **options
-        As `measure`; `out` and options with `live`.
+        As for `measure`. `out` and the options need `live`.
 
     Raises
     ------
     HindmostError
-        As `measure`; a study cannot be read, or comparing would be meaningless.
+        As for `measure`, and if a study cannot be read or the comparison would be meaningless.
 
     Examples
     --------
@@ -200,26 +200,26 @@ def compare(
             given = [*options, *(["pairs"] if pairs is not None else []), *(["out"] if out else [])]
             raise UsageError(
                 "conflicting-options",
-                f"{given[0]} needs live=True: stored studies are compared as they are",
-                hint=f"add live=True, or leave {given[0]} out",
+                f"{given[0]} needs live=True: stored studies are already measured",
+                hint=f"add live=True, or leave out {given[0]}",
                 option=given[0],
             )
         document = stored(names, margin=MARGIN if share is None else share, fail_if=limits, anyway=anyway)
         return ComparisonResult(document, frames=frames)
-    asked = replace(request_of("synth", options), target=None)
-    with here():
+    asked = replace(build_request("synth", options), target=None)
+    with restored_affinity():
         study = opened(names, asked, pairs, share, limits, None if out is None else Path(out))
-        shown = carry_out(study, Telling(progress))
-    return cast("ComparisonResult", result_of(study, shown.document, frames))
+        shown = carry_out(study, CallbackProgress(progress))
+    return cast("ComparisonResult", build_result(study, shown.document, frames))
 
 
-def request_of(target: str | Path, options: dict[str, Any]) -> MeasureRequest:
-    """What is asked of a measurement.
+def build_request(target: str | Path, options: dict[str, Any]) -> MeasureRequest:
+    """Build the request for a measurement.
 
     Raises
     ------
     UsageError
-        It has no such option.
+        If there is no such option.
     """
     for name in options:
         if name not in OPTIONS:
@@ -234,8 +234,8 @@ def request_of(target: str | Path, options: dict[str, Any]) -> MeasureRequest:
 
 
 @contextmanager
-def here() -> Iterator[None]:
-    """Measuring steps aside from the server's processors; afterwards this process has its own again."""
+def restored_affinity() -> Iterator[None]:
+    """Restore this process's CPU affinity afterwards. A measurement moves it off the server's CPUs."""
     mine = os.sched_getaffinity(0)
     try:
         yield
@@ -243,8 +243,8 @@ def here() -> Iterator[None]:
         os.sched_setaffinity(0, mine)
 
 
-def _with_options() -> None:
-    """Show `measure` with the options of `MeasureRequest`: names, types and defaults stand there alone."""
+def _expand_signature() -> None:
+    """Give `measure` a signature with the options of `MeasureRequest`."""
     own = signature(measure)
     *first, _ = own.parameters.values()
     rest = [
@@ -255,4 +255,4 @@ def _with_options() -> None:
     measure.__signature__ = own.replace(parameters=[*first, *rest])  # type: ignore[attr-defined]
 
 
-_with_options()
+_expand_signature()

@@ -1,4 +1,4 @@
-"""A study of factors: what each does to each quantile, what every setting gave, what to set."""
+"""Result of a study of factors: effects on each quantile, latency of every cell, recommended setting."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _EFFECT = (
 
 
 class AttributionResult(Result[Attribution]):
-    """What `hindmost.attribute` returns."""
+    """Result of `hindmost.attribute`."""
 
     @property
     def verdict(self) -> str:
@@ -24,29 +24,29 @@ class AttributionResult(Result[Attribution]):
 
     @property
     def recommendation(self) -> Recommendation:
-        """Which setting to use, if one is lower than the present one beyond doubt."""
+        """The recommended setting, if the runs show that it is faster than the current one."""
         return self.document["recommendation"]
 
     @property
     def effects(self) -> Any:  # noqa: ANN401 (a DataFrame of either library)
-        """A row a term, quantile and load: what it does, in microseconds and as a share, and how sure.
+        """One row per term, quantile and load: the effect in microseconds and as a share, with its interval.
 
-        ``coding`` is ``average`` (over all levels of the other factors) or ``corner`` (while the others are
-        low).
+        ``coding`` is ``average`` (over all levels of the other factors) or ``corner`` (with the other factors
+        at their first level).
         """
         rows = [row for load in self.document["loads"] for row in _effects(load)]
         return self._frame(rows, "load", "quantile", "coding", *_EFFECT)
 
     @property
     def runs(self) -> Any:  # noqa: ANN401 (a DataFrame of either library)
-        """A row a run and quantile: load, the level of each factor, the value in microseconds."""
+        """One row per run and quantile: load, the level of each factor, the value in microseconds."""
         return self._frame(
             [row for load in self.document["loads"] for cell in load["cells"] for row in _runs(load, cell)]
         )
 
     @property
     def confirmations(self) -> Any:  # noqa: ANN401 (a DataFrame of either library)
-        """A row a load and quantile: the recommended setting over the one before, by fresh runs."""
+        """One row per load and quantile: the recommended over the previous setting, in fresh runs."""
         return self._frame(
             [
                 {"load": one["load"], "quantile": label, "ratio": ratio["value"]}
@@ -58,13 +58,13 @@ class AttributionResult(Result[Attribution]):
         )
 
     def page(self) -> str:
-        """The page as HTML."""
+        """Return the page as HTML."""
         from hindmost.report.attribution import render_attribution_page
 
         return render_attribution_page(self.document)
 
     def table(self) -> str:
-        """The terminal's table."""
+        """Return the terminal's table."""
         from hindmost.report.attribution import render_attribution
 
         return render_attribution(self.document)

@@ -1,4 +1,4 @@
-"""A measurement: latency over runs, raw and calm, run by run, request by request."""
+"""Result of a measurement: latency and isolated latency over runs, per run, per request."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hindmost.store.measure import Measure, Run
 
 
 class MeasureResult(Result[Measure]):
-    """What `hindmost.measure` returns."""
+    """Result of `hindmost.measure`."""
 
     @property
     def verdict(self) -> str:
@@ -19,12 +19,12 @@ class MeasureResult(Result[Measure]):
 
     @property
     def runs(self) -> Any:  # noqa: ANN401 (a DataFrame of either library)
-        """A row a run: seed, verdict, why it is set aside, rates, counts; latency in microseconds."""
+        """One row per run: seed, verdict, why it is excluded, rates, counts; latency in microseconds."""
         return self._frame([_run(one) for one in self.document["runs"]])
 
     @property
     def limits(self) -> Any:  # noqa: ANN401 (a DataFrame of either library)
-        """A row a required limit: ``held``, ``crossed`` or ``undecided``, by which figure, and why."""
+        """One row per limit: ``held``, ``crossed`` or ``undecided``, the deciding figure, and why."""
         rows = [dict(one) for one in self.document.get("limits", [])]
         return self._frame(
             rows, *("limit", "figure", "result", "bound", "unit", "value", "low", "high", "text")
@@ -32,7 +32,7 @@ class MeasureResult(Result[Measure]):
 
     @property
     def parts(self) -> Any:  # noqa: ANN401 (a DataFrame of either library)
-        """The parts of latency: service, send delay, wire latency and client overhead, as `latency`."""
+        """Service latency, send delay, wire latency and client overhead, as in `latency`."""
         found = {
             "service": self.document["service_us"],
             "slip": self.document["slip_us"],
@@ -42,13 +42,13 @@ class MeasureResult(Result[Measure]):
         return self._frame([row for of, one in found.items() for row in estimate_rows(of, one or {})])
 
     def page(self) -> str:
-        """The page as HTML."""
+        """Return the page as HTML."""
         from hindmost.report.measure import render_page
 
         return render_page(self.document)
 
     def table(self) -> str:
-        """The terminal's table."""
+        """Return the terminal's table."""
         from hindmost.report.measure import render_terminal
 
         return render_terminal(self.document)

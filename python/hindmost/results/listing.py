@@ -1,4 +1,4 @@
-"""The studies of a folder as a frame: what was measured here, and how it went over time."""
+"""The studies of a folder as a DataFrame."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ _FIRST = ("folder", "kind", "target", "rate_per_s", "load", "created", "verdict"
 
 
 def list_studies(folder: str | Path = ".", *, frames: Library | None = None) -> Any:  # noqa: ANN401 (a DataFrame of either library)
-    """List the studies below a folder, as ``hindmost study list`` does; no run is read, nothing is written.
+    """List the studies below a folder, as ``hindmost study list`` does. It reads no run and writes nothing.
 
     Parameters
     ----------
     folder : str or Path
-        Where to look; studies within studies are their parts and not listed.
+        Folder to search. Studies within studies are their parts and are not listed.
     frames : {"polars", "pandas"}, optional
-        Of which library the DataFrame is; the one that is installed otherwise, polars first.
+        Library of the DataFrame. Default: the installed one, polars first.
 
     Returns
     -------
     polars.DataFrame or pandas.DataFrame
-        A row a study, the oldest first: ``folder`` (a path that `open_study` takes), ``kind``, ``target``,
-        ``rate_per_s`` (null: flat out), ``load``, ``created`` (UTC), ``verdict`` (null: no answer yet),
-        ``runs``, ``busy`` (another process is writing it), ``fault_code`` and ``fault`` (why it cannot be
-        read), ``headline``; of measurements ``p99_us``, ``p99_low_us``, ``p99_high_us`` and so on, in
-        microseconds.
+        One row per study, the oldest first: ``folder`` (a path for `open_study`), ``kind``, ``target``,
+        ``rate_per_s`` (null: as fast as possible), ``load``, ``created`` (UTC), ``verdict`` (null: no answer
+        yet), ``runs``, ``busy`` (another process is writing it), ``fault_code`` and ``fault`` (why it cannot
+        be read), ``headline``. For measurements also ``p99_us``, ``p99_low_us``, ``p99_high_us`` and so on,
+        in microseconds.
 
     Raises
     ------
     UsageError
-        There is no such folder.
+        If there is no such folder.
 
     Examples
     --------

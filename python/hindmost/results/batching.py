@@ -1,4 +1,4 @@
-"""Ways to batch next to each other, at one rate or more."""
+"""Result of a study of batching: several batching intervals, at one rate or more."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ from hindmost.store.batching import Batching
 
 
 class BatchingResult(Result[Batching]):
-    """A study of batching, as `hindmost.open_study` reads it."""
+    """Result of a batching study, as `hindmost.open_study` returns it."""
 
     @property
     def verdict(self) -> str:
-        """``found``, or ``open`` where no round counts."""
+        """``found``, or ``open`` if there is no valid round."""
         return "found" if self.document["rounds"] else "open"
 
     @property
     def best(self) -> dict[float, float | None]:
-        """The best interval in seconds by rate; None where all were infinitely late."""
+        """The best interval in seconds, by rate. None if the latency of every interval is infinite."""
         found: dict[float, float | None] = {}
         for rate in self.document["rates"]:
             place = rate["best_interval"]
-            way = None if place is None else rate["sides"][place]["batching"]
-            found[rate["rate_per_s"]] = None if isinstance(way, str) else way
+            batching = None if place is None else rate["sides"][place]["batching"]
+            found[rate["rate_per_s"]] = None if isinstance(batching, str) else batching
         return found
 
     def page(self) -> str:
-        """The page as HTML."""
+        """Return the page as HTML."""
         from hindmost.report.batching import render_batching_page
 
         return render_batching_page(self.document)
 
     def table(self) -> str:
-        """The terminal's table."""
+        """Return the terminal's table."""
         from hindmost.report.batching import render_batching
 
         return render_batching(self.document)

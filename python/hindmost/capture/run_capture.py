@@ -1,13 +1,13 @@
-"""A capture next to one run, and the requests of that run that it saw.
+"""A packet capture next to one run, and the run's requests in it.
 
 ::
 
-    start ── connect ── warm-up ─────────────────┬── calibrate, measure ──────────┬── collect
-    who opens a connection: sequence numbers     │ bytes, into the kernel's ring  │ drained, matched
+ start ── connect ── warm-up ─────────────────┬── calibrate, measure ──────────┬── collect
+  opening packets: sequence numbers           │ bytes, into the kernel's ring  │ drained, matched
 
-Positions in a stream are told by sequence numbers, which count from the packets that open the connection.
-These are few and are captured from the start; bytes only once the warm-up is over, so that the ring need not
-hold it.
+A position in a stream is relative to the sequence number of the packet that opens the connection. These
+packets are few and are captured from the start. Data packets are captured only after the warm-up, so that the
+ring need not hold the warm-up.
 """
 
 from __future__ import annotations
@@ -22,42 +22,42 @@ from types import TracebackType
 from typing import Any, Self
 
 from hindmost import _engine
-from hindmost.capture.tcpdump import Capture, Caught
+from hindmost.capture.tcpdump import Capture, FinishedCapture
 from hindmost.errors import HindmostError
 
 SNAPLEN = 96
-"""Enough for Ethernet, IPv6 and TCP with its options: positions are in the headers."""
+"""Bytes to keep of a packet: enough for Ethernet, IPv6 and TCP with options. Positions are in the headers."""
 RING_MOST_KIB = 512 * 1024
-"""The most memory that the kernel's ring may take."""
+"""Largest size of the kernel's ring, in KiB."""
 _RING_LEAST_KIB = 8 * 1024
 _FRAME = 176
-"""Bytes of ring that a packet of `SNAPLEN` bytes takes (packet(7): headers, address, alignment)."""
+"""Bytes of ring space for a packet of `SNAPLEN` bytes (packet(7): headers, address, alignment)."""
 _SLACK = 1.5
 _SPARE_S = 2.0
 _OPENING_S = 5.0
-"""For packets that open connections to be written: some hundred, unless they come faster than they are."""
+"""Time to write the packets that open connections, in seconds. There are usually a few hundred."""
 
 
-class Witness:
-    """Captures one run; a context manager, which leaves no process and no pcap file behind.
+class RunCapture:
+    """Capture of one run, as a context manager that leaves no process and no pcap file behind.
 
     Parameters
     ----------
     place : Path
         The run's folder.
     address : str
-        Where the server listens.
+        Address on which the server listens.
     rate_per_s : float
-        Requests a second to make room for, of the connections that are witnessed.
+        Rate of the captured connections, in requests per second. It sets the ring's size.
     seconds : float
         Length of calibration and measurement.
     cpus : sequence of int
-        Where tcpdump may run: never on a client's processor.
+        CPUs on which tcpdump may run: never a client's.
 
     Raises
     ------
     HostUnfit
-        On entering, if nothing can be captured here.
+        On entering, if capturing is impossible here.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Witness:
     ) -> None:
         self.port = int(address.rpartition(":")[2])
         self.place = place
-        interface = interface_of(address)
+        interface = interface_for(address)
         self._opening = Capture(
             place / "opening.pcap",
             self.port,
@@ -80,23 +80,23 @@ class Witness:
             self.port,
             interface=interface,
             snaplen=SNAPLEN,
-            ring_kib=room(rate_per_s, seconds),
+            ring_kib=ring_size_kib(rate_per_s, seconds),
             cpus=cpus,
         )
-        self._caught: list[Caught] = []
+        self._finished: list[FinishedCapture] = []
 
     def __enter__(self) -> Self:
         self._opening.__enter__()
-        self._opening.hold()
+        self._opening.pause()
         return self
 
-    def measuring(self, ports: Sequence[int] = ()) -> None:
-        """The warm-up is over, and the measurement has not been ordered yet.
+    def start(self, ports: Sequence[int] = ()) -> None:
+        """Start to capture data packets. Call it after the warm-up and before the order to measure.
 
         Parameters
         ----------
         ports : sequence of int, optional
-            Ports of the connections that are witnessed; default: all.
+            Client ports of the connections to capture. Default: all.
 
         Raises
         ------
@@ -104,18 +104,18 @@ class Witness:
             If the capture cannot be started.
         """
         self._bytes.client_ports = ports
-        # The load goes on meanwhile: a connection opened between the two captures would be in neither.
+        # Both captures overlap: otherwise a connection opened between them, under load, would be in neither.
         self._bytes.__enter__()
-        self._caught.append(self._opening.finish(_OPENING_S))
-        # Not before: on a busy host that took seconds, for which the ring has no room.
-        self._bytes.hold()
+        self._finished.append(self._opening.finish(_OPENING_S))
+        # Pause only now: on a busy host the line above took seconds, for which the ring has no space.
+        self._bytes.pause()
 
-    def over(self) -> None:
-        """The measurement is over."""
-        self._caught.append(self._bytes.finish())
+    def finish(self) -> None:
+        """Finish the capture. Call it after the measurement."""
+        self._finished.append(self._bytes.finish())
 
-    def matched(self, instances: int) -> dict[str, Any]:
-        """Match every instance's requests; writes ``witness-K.parquet``.
+    def match(self, instances: int) -> dict[str, Any]:
+        """Match every client's requests, and write ``witness-K.parquet``.
 
         Returns
         -------
@@ -126,14 +126,14 @@ class Witness:
         Raises
         ------
         HindmostError
-            If it cannot be matched.
+            If the capture cannot be matched.
         """
         counts = {"answered": 0, "matched": 0, "stamped": 0}
         for index in range(instances):
             try:
                 found = json.loads(
                     _engine.match_capture(
-                        [str(one.path) for one in self._caught],
+                        [str(one.path) for one in self._finished],
                         self.port,
                         str(self.place / f"samples-{index}.parquet"),
                         str(self.place / f"witness-{index}.parquet"),
@@ -149,9 +149,9 @@ class Witness:
                 counts[name] += found[name]
         return {
             "connections": len(self._bytes.client_ports) or None,
-            "captured": sum(one.captured for one in self._caught),
-            "dropped": sum(one.dropped for one in self._caught),
-            "whole": len(self._caught) == 2 and all(one.whole for one in self._caught),
+            "captured": sum(one.captured for one in self._finished),
+            "dropped": sum(one.dropped for one in self._finished),
+            "whole": len(self._finished) == 2 and all(one.whole for one in self._finished),
             **counts,
         }
 
@@ -164,24 +164,24 @@ class Witness:
                 one.path.unlink(missing_ok=True)
 
 
-def room(rate_per_s: float, seconds: float) -> int:
-    """KiB of ring for a measurement.
+def ring_size_kib(rate_per_s: float, seconds: float) -> int:
+    """Return the ring's size for a measurement, in KiB.
 
     Examples
     --------
-    >>> room(1_000, 10.0)
+    >>> ring_size_kib(1_000, 10.0)
     8192
-    >>> room(20_000, 10.5)
+    >>> ring_size_kib(20_000, 10.5)
     128907
     """
     need = math.ceil(2 * _FRAME * _SLACK * rate_per_s * (seconds + _SPARE_S) / 1024)
     return min(RING_MOST_KIB, max(_RING_LEAST_KIB, need))
 
 
-def interface_of(address: str) -> str:
-    """Where packets to ``HOST:PORT`` are seen.
+def interface_for(address: str) -> str:
+    """Return the interface on which packets to ``HOST:PORT`` can be captured.
 
-    >>> interface_of("127.0.0.1:80"), interface_of("[::1]:80"), interface_of("192.0.2.1:80")
+    >>> interface_for("127.0.0.1:80"), interface_for("[::1]:80"), interface_for("192.0.2.1:80")
     ('lo', 'lo', 'any')
     """
     host = address.rpartition(":")[0].strip("[]")

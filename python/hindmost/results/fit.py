@@ -1,4 +1,4 @@
-"""A clone that was fitted to logs."""
+"""Result of fitting a clone to logs."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from hindmost.store.fit import FitResult as Document
 
 
 class FitResult(Result[Document]):
-    """What `hindmost.clone.fit` returns.
+    """Result of `hindmost.clone.fit`.
 
     Attributes
     ----------
     clone : Clone
-        The clone, to be simulated, swept, served or verified.
+        The fitted clone, which can be simulated, swept, served or verified.
     """
 
     def __init__(self, document: Document, clone: Clone, *, frames: Library | None = None) -> None:
@@ -26,49 +26,52 @@ class FitResult(Result[Document]):
 
     @property
     def verdict(self) -> str:
-        """The law that was taken."""
+        """Name of the chosen law."""
         return self.document["law"]["taken"]
 
     @property
     def headline(self) -> str:
-        """What was fitted to how much."""
+        """The clone's name, the number of requests and their mean time."""
         log = self.document["log"]
         busy = self.document["mean_busy_us"]
-        return f"{self.clone.name}: a clone of {log['samples']:,} requests, {busy:.1f} µs each in the mean"
+        return (
+            f"{self.clone.name}: a clone fitted to {log['samples']:,} requests, {busy:.1f} µs each on average"
+        )
 
     @property
     def laws(self) -> Any:  # noqa: ANN401 (a DataFrame of either library)
-        """A row a candidate: its parameters, and its mean error on latencies that were held out."""
+        """One row per candidate law: its parameters, and its mean error on held-out latencies."""
         rows = [
-            {name: one[name] for name in ("name", "parameters", "error", "misfit")} for one in self._tried()
+            {name: one[name] for name in ("name", "parameters", "error", "misfit")}
+            for one in self._candidates()
         ]
         return self._frame(rows)
 
     def page(self) -> str:
-        """The page as HTML."""
+        """Return the page as HTML."""
         from hindmost.report.fit.page import render_fit_page
 
         return render_fit_page(self.document)
 
     def table(self) -> str:
-        """The terminal's table."""
+        """Return the terminal's table."""
         from hindmost.report.fit.terminal import render_fit
 
         return render_fit(self.document)
 
     def save_clone(self, path: str | Path) -> Path:
-        """Write the clone document, with what is known of it in notes: a file of TOML."""
+        """Write the clone document as TOML, with remarks about the fit as comments."""
         from hindmost.models.writing import clone_text
 
         path = Path(path)
         path.write_text(clone_text(self.clone), encoding="utf-8")
         return path
 
-    def _tried(self) -> list[Any]:
+    def _candidates(self) -> list[Any]:
         return list(self.document["law"]["candidates"])
 
     def _latency(self) -> list[dict[str, Any]]:
-        """Service times of the log: what the clone was fitted to."""
+        """Return the log's service times, to which the clone was fitted."""
         log = self.document["log"]
         times = {"wall": log["wall_us"], "cpu": log["cpu_us"] or {}}
         return [

@@ -1,4 +1,4 @@
-"""A search for the highest rate under an objective."""
+"""Result of a search for the highest rate that meets an objective."""
 
 from __future__ import annotations
 
@@ -11,38 +11,38 @@ from hindmost.studies.search.kind import latencies
 
 
 class SearchResult(Result[Search]):
-    """What `hindmost.measure` returns with ``find_rate``."""
+    """Result of `hindmost.measure` with ``find_rate``."""
 
     @property
     def verdict(self) -> str:
-        """``found``, or ``open`` where no rate held, or the search is not over."""
+        """``found``, or ``open`` if no rate met the objective or the search is unfinished."""
         return "found" if self.document["rate_per_s"] is not None and self.document["finished"] else "open"
 
     @property
     def rate_per_s(self) -> float | None:
-        """The highest rate that held, in requests a second; None where none did."""
+        """The highest rate that met the objective, in requests per second. None if no rate did."""
         return self.document["rate_per_s"]
 
     @property
     def steps(self) -> Any:  # noqa: ANN401 (a DataFrame of either library)
-        """A row a rate that was tried, in the order in which they were."""
+        """One row per tested rate, in the order of the tests."""
         return self._frame([dict(step) for step in self.document["steps"]])
 
     def page(self) -> str:
-        """The page as HTML: every percentile against the rate, the answer marked."""
+        """Return the page as HTML: every percentile against the rate, with the answer marked."""
         from hindmost.report.search.page import render_search_page
 
         stored = {} if self.study is None else latencies(Study.open(self.study), self.document)
         return render_search_page(self.document, stored)
 
     def table(self) -> str:
-        """The terminal's table."""
+        """Return the terminal's table."""
         from hindmost.report.search.terminal import render_search
 
         return render_search(self.document)
 
     def _latency(self) -> list[dict[str, Any]]:
-        """By rate; the quantile is that of the objective."""
+        """Return latency by rate. The quantile is the objective's."""
         label = self.document["objective"].partition("<")[0]
         rows = []
         for step in sorted(self.document["steps"], key=lambda one: one["rate_per_s"]):

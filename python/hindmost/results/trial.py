@@ -1,4 +1,4 @@
-"""One change next to the present state."""
+"""Result of a trial: levels of one setting compared with the current level."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from hindmost.store.trial import Trial
 
 
 class TrialResult(Result[Trial]):
-    """A trial, as `hindmost.open_study` reads it."""
+    """Result of a trial, as `hindmost.open_study` returns it."""
 
     @property
     def verdict(self) -> str:
-        """``found``, or ``open`` where no round counts."""
+        """``found``, or ``open`` if there is no valid round."""
         return "found" if self.document["rounds"] else "open"
 
     @property
     def best(self) -> str | None:
-        """The level with the lowest figure; None where all were infinitely late."""
+        """The level with the lowest figure. None if the figure of every level is infinite."""
         place = self.document["best"]
         return None if place is None else self.document["levels"][place]["level"]
 
     def page(self) -> str:
-        """The page as HTML."""
+        """Return the page as HTML."""
         from hindmost.report.trial import render_trial_page
 
         return render_trial_page(self.document)
 
     def table(self) -> str:
-        """The terminal's table."""
+        """Return the terminal's table."""
         from hindmost.report.trial import render_trial
 
         return render_trial(self.document)

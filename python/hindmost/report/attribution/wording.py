@@ -1,4 +1,4 @@
-"""Words of an attribution: terms, settings, verdicts, p-values, times with a sign."""
+"""Text of an attribution: terms, settings, verdicts, p-values, signed times."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -17,32 +17,32 @@ VERDICTS = {
     "undecided": "undecided",
 }
 ADJUSTMENTS = {
-    "romano-wolf": "by Romano and Wolf's step-down, which draws all runs anew, thousands of times, as if no"
-    " factor did anything, and counts how often the largest of all effects looks as large",
-    "holm": "by Holm's procedure, which multiplies each p by how many are still in question",
-    "false-discovery": "by Benjamini and Hochberg's rule for screenings, which holds down the share of false"
+    "romano-wolf": "by Romano and Wolf's step-down method, which resamples all runs thousands of times as if"
+    " no factor had an effect, and counts how often the largest effect is at least as large",
+    "holm": "by Holm's procedure, which multiplies each p-value by the number of terms still in question",
+    "false-discovery": "by Benjamini and Hochberg's rule for screening, which limits the share of false"
     " alarms among all suspects",
 }
-"""How p-values are adjusted for all terms, quantiles and loads together, for who has not met the names."""
+"""How p-values are adjusted for all terms, quantiles and loads together, for readers new to these methods."""
 MARKS = {"raises": "▲", "lowers": "▼", "negligible": "·", "undecided": "?"}
 SHOWN = ("raises", "lowers")
 TIMES = " × "
 OUTCOMES = {"confirmed": "valid", "refuted": "invalid", "undecided": "inconclusive"}
 """Colours of a confirmation."""
 _MANY_TIMES = 9.0
-"""A share beyond which it is written how many times as long something is."""
+"""Shares above this are written as a multiple."""
 _MOST_TIMES = 1000.0
-"""Beyond, a ratio only says that nothing is known."""
+"""Ratios above this are not written exactly, because they carry no information."""
 STATES = {"answered": ("✓", "valid"), "open": ("?", "inconclusive"), "invalid": ("✕", "invalid")}
 """Mark and colour of a whole attribution."""
 
 
 class Written(NamedTuple):
-    """A figure and its interval, in the unit and the decimals of its column."""
+    """A figure and its interval, in the unit and with the decimals of its column."""
 
     value: str
     interval: str
-    """``[low, high]``, or nothing where no interval is known."""
+    """``[low, high]``, or empty if the interval is unknown."""
 
 
 def column(
@@ -51,7 +51,7 @@ def column(
     sign: bool = False,
     unit: Unit | None = None,
 ) -> tuple[Unit, list[Written]]:
-    """Write value, low and high (in us) of each row alike: two digits of the shortest half interval.
+    """Format value, low and high (in µs) of all rows alike: two digits of the narrowest half interval.
 
     >>> unit, (one, two) = column([(-29.04, -36.0, -22.1), (4.2, -9.7, 18.1)], sign=True)
     >>> unit.name, one, two
@@ -78,7 +78,7 @@ def column(
 
 
 def number(value: float | None, places: int, *, sign: bool = False) -> str:
-    """Write a number with fixed decimals, and a plus where it is asked for; never minus nothing."""
+    """Format a number with fixed decimals, and a plus sign if `sign`. Zero has no sign."""
     if value is None or not math.isfinite(value):
         return numbers.number(value)
     text = numbers.grouped(f"{value:.{places}f}")
@@ -88,7 +88,7 @@ def number(value: float | None, places: int, *, sign: bool = False) -> str:
 
 
 def percent(share: float | None) -> str:
-    r"""Write a signed share; of what is more than ten times as long, how many times.
+    r"""Format a signed share. Above ten times as long, format the multiple.
 
     >>> percent(-0.0817), percent(0.224), percent(0.0004), percent(None), percent(2.4e9), percent(30.0)
     ('−8.2\u202f%', '+22\u202f%', '0.0\u202f%', '–', '> 1000×', '31×')
@@ -101,7 +101,7 @@ def percent(share: float | None) -> str:
 
 
 def p_value(p: float | None) -> str:
-    """Write a p-value to three decimals.
+    """Format a p-value to three decimals.
 
     >>> p_value(0.0001), p_value(0.0412), p_value(1.0), p_value(None)
     ('<0.001', '0.041', '1', '–')
@@ -114,7 +114,7 @@ def p_value(p: float | None) -> str:
 
 
 def tick(us: float, *, sign: bool = False) -> str:
-    r"""Write a round time for an axis that may be negative.
+    r"""Format a round time, which may be negative, for an axis.
 
     >>> tick(-20.0), tick(5.0, sign=True), tick(0.0, sign=True)
     ('−20\u202fµs', '+5\u202fµs', '0\u202fµs')
@@ -125,7 +125,7 @@ def tick(us: float, *, sign: bool = False) -> str:
 
 
 def share_tick(share: float, *, ratio: bool = False) -> str:
-    r"""Write a round share for an axis; on an axis of ratios from double on how many times.
+    r"""Format a round share for an axis. On a ratio axis, format 100 % and more as a multiple.
 
     >>> share_tick(-0.05), share_tick(0.005), share_tick(0.0), share_tick(4.0, ratio=True)
     ('−5\u202f%', '+0.5\u202f%', '0\u202f%', '5×')
@@ -137,7 +137,7 @@ def share_tick(share: float, *, ratio: bool = False) -> str:
 
 
 def ratio(one: "Ratio | None") -> str:
-    """Write a ratio and its interval, each to what it is worth: hundredths, or two digits below a tenth.
+    """Format a ratio and its interval to hundredths, or to two digits below a tenth.
 
     >>> ratio({"value": 0.5713, "low": 0.509, "high": 0.634})
     '0.57 [0.51, 0.63]'
@@ -161,23 +161,23 @@ def _ratio(value: float | None) -> str:
 
 
 def verdict(effect: "Effect") -> str:
-    """Say what follows for one term."""
+    """Return the conclusion for one term."""
     return VERDICTS[effect["verdict"]]
 
 
-def shown(effect: "Effect") -> bool:
-    """Tell whether an effect was shown, among all the terms, quantiles and loads that were looked at."""
+def is_shown(effect: "Effect") -> bool:
+    """Return whether an effect is significant after adjustment for all terms, quantiles and loads."""
     return effect["verdict"] in SHOWN
 
 
 def delta(document: "Attribution") -> str:
-    """Write the smallest effect that matters."""
+    """Format the smallest effect that matters."""
     share, us = document["delta"], document["delta_us"]
     return f"±{numbers.latency(us) if share is None else numbers.percent(share)}"
 
 
 def band(document: "Attribution", effects: "Sequence[Effect]") -> float:
-    """Give the smallest effect that matters as a share of what the effects of a table are shares of."""
+    """Return the smallest effect that matters, as a share of the same base as a table's effects."""
     if document["delta"] is not None:
         return document["delta"]
     base = next((one["value"] for one in effects if not one["factors"]), None)
@@ -185,7 +185,7 @@ def band(document: "Attribution", effects: "Sequence[Effect]") -> float:
 
 
 def term(effect: "Effect", factors: Mapping[str, "Factor"]) -> str:
-    """Name a term: a factor with its change of level; factors that interact, with levels where need be."""
+    """Name a term: a factor with its change of level, or interacting factors with their levels."""
     names, levels = effect["factors"], effect["levels"]
     if len(names) == 1 and names[0] in factors:
         return f"{names[0]}: {factors[names[0]]['levels'][0]} → {levels[0]}"
@@ -195,10 +195,10 @@ def term(effect: "Effect", factors: Mapping[str, "Factor"]) -> str:
     )
 
 
-def few(texts: Sequence[str], most: int = 2) -> str:
-    """List a few of many, and say how many more there are.
+def list_few(texts: Sequence[str], most: int = 2) -> str:
+    """List a few texts and the number of others.
 
-    >>> few(["a", "b"]), few(["a", "b", "c", "d"])
+    >>> list_few(["a", "b"]), list_few(["a", "b", "c", "d"])
     ('a, b', 'a, b and 2 more')
     """
     more = len(texts) - most
@@ -206,18 +206,18 @@ def few(texts: Sequence[str], most: int = 2) -> str:
 
 
 def setting(levels: "Levels") -> str:
-    """Write a cell."""
+    """Format a cell."""
     return ", ".join(f"{name} = {level}" for name, level in levels.items())
 
 
-def changed(after: "Levels", before: "Levels") -> str:
-    """Write of a cell what differs from another one."""
+def format_changes(after: "Levels", before: "Levels") -> str:
+    """Format the levels of a cell that differ from another cell."""
     differs = {name: level for name, level in after.items() if before.get(name) != level}
     return setting(differs) if differs else "as it was"
 
 
 def load_text(load: "Load") -> str:
-    """Name a load with its rate, and how busy the server is at it."""
+    """Name a load with its rate and the server's utilisation."""
     facts = [numbers.rate(load["rate_per_s"])] if load["rate_per_s"] is not None else []
     if load["busy_share"] is not None:
         facts.append(f"server {numbers.percent(load['busy_share'])} busy")
@@ -225,22 +225,22 @@ def load_text(load: "Load") -> str:
 
 
 def calm(load: "Load") -> bool:
-    """Tell whether figures of a load are calm latency that differs from what was measured."""
+    """Return whether a load's figures are isolated latency that differs from measured latency."""
     theft = load["theft"]
     return theft is not None and theft["runs"] > 0 and theft["refused"] is None
 
 
-def findings(document: "Attribution") -> list[str]:
-    """Give what was found, without what the summary says already."""
+def new_findings(document: "Attribution") -> list[str]:
+    """Return the findings that the summary does not contain."""
     return [text for text in document["findings"] if text not in document["summary"]]
 
 
-def asked(document: "Attribution") -> str:
-    """Tell the quantile that the study is about."""
+def study_quantile(document: "Attribution") -> str:
+    """Return the quantile that the study is about."""
     return document["recommendation"]["quantile"]
 
 
-def in_order(document: "Attribution", labels: Sequence[str]) -> list[str]:
-    """Set labels of quantiles in order, the one that the study is about first."""
-    first = asked(document)
+def sort_quantiles(document: "Attribution", labels: Sequence[str]) -> list[str]:
+    """Sort labels of quantiles, the study's own quantile first."""
+    first = study_quantile(document)
     return sorted(labels, key=lambda label: (label != first, numbers.label_order(label)))

@@ -1,4 +1,4 @@
-"""What a clone predicts: one load, or a sweep of designs."""
+"""Results of a clone's predictions: one load, or a sweep of designs."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from hindmost.store.predictions import Interval, Simulation, Sweep
 
 
 class SimulationResult(Result[Simulation]):
-    """What `hindmost.clone.simulate` returns."""
+    """Result of `hindmost.clone.simulate`."""
 
     @property
     def verdict(self) -> str:
-        """``done``: what makes no sense, or could not be served, is an error instead."""
+        """Always ``done``: an invalid or unservable load raises an error instead."""
         return self.document["state"]
 
     @property
     def headline(self) -> str:
-        """What was simulated."""
+        """The clone and the simulated load."""
         load = self.document["load"]
         share = f", {load:.0%} of its capacity" if load is not None else ""
         rate = self.document["rate_per_s"] or 0.0
         return f"{self.document['clone']}, simulated at {rate:,.0f} requests/s{share}"
 
     def page(self) -> str:
-        """The page as HTML: that of a sweep with one point."""
+        """Return the page as HTML: the page of a sweep with one point."""
         from hindmost.report.sweep.page import render_sweep_page
 
         one: Any = {
@@ -42,7 +42,7 @@ class SimulationResult(Result[Simulation]):
         return render_sweep_page(cast("Sweep", one))
 
     def table(self) -> str:
-        """The terminal's table."""
+        """Return the terminal's table."""
         from hindmost.report.simulation.terminal import render_prediction
 
         return render_prediction(self.document["clone"], self.document)
@@ -52,13 +52,13 @@ class SimulationResult(Result[Simulation]):
 
 
 class SweepResult(Result[Sweep]):
-    """What `hindmost.clone.sweep` returns."""
+    """Result of `hindmost.clone.sweep`."""
 
     @property
     def verdict(self) -> str:
-        """What was found: ``found``, ``always``, ``never``, ``not_monotone``.
+        """The outcome of a search: ``found``, ``always``, ``never`` or ``not_monotone``.
 
-        ``several`` where designs differ in that; ``done`` where nothing was asked for.
+        It is ``several`` if designs differ, and ``done`` if the sweep was no search.
         """
         states = {one["state"] for one in self.document["found"]}
         if not states:
@@ -67,7 +67,7 @@ class SweepResult(Result[Sweep]):
 
     @property
     def headline(self) -> str:
-        """The answers to what was asked for, or what was simulated."""
+        """The answers of the search, or the number of simulated designs and points."""
         from hindmost.report.sweep.terminal import told
 
         points = self.document["points"]
@@ -77,25 +77,25 @@ class SweepResult(Result[Sweep]):
 
     @property
     def points(self) -> Any:  # noqa: ANN401 (a DataFrame of either library)
-        """A row a design point, a column a parameter and a figure: `latency` made wide."""
+        """One row per design point, with a column for each parameter and figure: `latency` in wide form."""
         from hindmost.models.sweep import Swept
 
         return Swept(cast("dict[str, Any]", self.document)).to_frame(self._library)
 
     @property
     def found(self) -> Any:  # noqa: ANN401 (a DataFrame of either library)
-        """A row a design: the last value at which the objective surely holds, and its interval."""
+        """One row per design: the last value at which the objective certainly holds, and its interval."""
         names = ("objective", "by", "state", "safe", "low", "high", "value", "side")
         return self._frame([{**one["set"], **{name: one[name] for name in names}} for one in self._found()])
 
     def page(self) -> str:
-        """The page as HTML."""
+        """Return the page as HTML."""
         from hindmost.report.sweep.page import render_sweep_page
 
         return render_sweep_page(self.document)
 
     def table(self) -> str:
-        """The terminal's table."""
+        """Return the terminal's table."""
         from hindmost.report.sweep.terminal import render_sweep
 
         return render_sweep(self.document)

@@ -1,4 +1,4 @@
-"""Servers, settings or versions next to each other."""
+"""Result of a comparison of servers, settings or versions."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from hindmost.store.comparison import Comparison
 
 
 class ComparisonResult(Result[Comparison]):
-    """What `hindmost.compare` returns."""
+    """Result of `hindmost.compare`."""
 
     @property
     def verdict(self) -> str:
-        """Whether they differ, are the same within the margin, or it stays open."""
+        """Whether the arms differ, are equal within the margin, or the data cannot decide."""
         return self.document["verdict"]
 
     @property
     def ratios(self) -> Any:  # noqa: ANN401 (a DataFrame of either library)
-        """A row a side and percentile: its ratio to the first side with its interval, and what follows.
+        """One row per arm and percentile: its ratio to the first arm with its interval, and the conclusion.
 
-        ``of`` is ``latency`` or ``calm``; ``difference`` is in microseconds; ``p_twin`` is the textbook's
-        beside ``p``, ``adjusted`` is `p` for all rows together.
+        ``of`` is ``latency`` or ``calm`` (isolated latency). ``difference`` is in microseconds. ``p_twin`` is
+        the textbook's p-value next to ``p``. ``adjusted`` is ``p`` adjusted for all rows together.
         """
         rows = [
             {"side": one["side"], "of": of, "quantile": label, "ratio": ratio["ratio"]["value"]}
@@ -36,20 +36,20 @@ class ComparisonResult(Result[Comparison]):
 
     @property
     def limits(self) -> Any:  # noqa: ANN401 (a DataFrame of either library)
-        """A row a limit of ``fail_if`` and side: ``held``, ``crossed`` or ``undecided``."""
+        """One row per limit of ``fail_if`` and arm: ``held``, ``crossed`` or ``undecided``."""
         rows = [dict(one) for one in self.document["limits"]]
         return self._frame(
             rows, *("text", "side", "figure", "value", "low", "high", "unit", "result", "said")
         )
 
     def page(self) -> str:
-        """The page as HTML."""
+        """Return the page as HTML."""
         from hindmost.report.comparison import render_comparison_page
 
         return render_comparison_page(self.document)
 
     def table(self) -> str:
-        """The terminal's table."""
+        """Return the terminal's table."""
         from hindmost.report.comparison import render_comparison
 
         return render_comparison(self.document)
