@@ -6,7 +6,7 @@ use super::fake::{Answer, Fake, GAP_NS, HANDSHAKE_NS, HIT};
 use super::toy::{line, Toy};
 use super::{drive_codec, driven, every_ms, open, plan, Driven, END, MS};
 use crate::protocol::Refusal;
-use crate::record::{Counts, Status};
+use crate::record::Status;
 use crate::transport::{Source, Stamper};
 use crate::LoadError;
 
@@ -344,8 +344,8 @@ fn a_refused_request_is_resent_once_and_keeps_its_scheduled_time() {
 #[test]
 fn a_request_that_is_refused_twice_is_an_error_with_its_cause() {
     let run = run(&every_ms(), 1, refusing(1, true));
-    let Counts { due, done, errors, lost, .. } = run.counts;
-    assert_eq!((due, done, errors, lost), (100, 96, 4, 0), "{:?}", run.counts);
+    let counts = run.counts;
+    assert_eq!((counts.due, counts.done, counts.errors, counts.lost), (100, 96, 4, 0), "{counts:?}");
     assert_eq!((run.refused_streams, run.resent), (8, 4));
     assert_eq!(run.first_error, "refused twice");
 }
