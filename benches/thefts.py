@@ -25,9 +25,9 @@ from hindmost import MeasurePlan, MeasureRequest
 from hindmost.fleet import Moment
 from hindmost.run.calm.thefts import Interference, find_interference
 from hindmost.run.companions import sentinel
+from hindmost.run.figure_cache import run_figures
 from hindmost.run.figures import RunFigures
 from hindmost.run.making import make_run
-from hindmost.run.stored import run_figures
 from hindmost.store import Study
 from hindmost.targets import parse_target
 

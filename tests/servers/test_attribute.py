@@ -12,8 +12,8 @@ import pytest
 from factorials import PATIENCE_S, attribute, factor, read, study_file
 from measuring import Answer, finish, need, need_two_processors, start, wait_for
 
+from hindmost.run.figure_cache import run_figures
 from hindmost.run.readings import plan_of
-from hindmost.run.stored import run_figures
 from hindmost.store import Study
 
 SLOWER = factor("body", 100, 1000, option="body_us")

@@ -17,7 +17,7 @@ import hindmost
 from hindmost import Histogram, MeasurePlan
 from hindmost.errors import StudyError
 from hindmost.report.measure import render_page, render_terminal
-from hindmost.run import figures, readings, stored
+from hindmost.run import figure_cache, figures, readings
 from hindmost.store import Study
 from hindmost.store.estimates import encode
 from hindmost.store.schema import schemas
@@ -169,48 +169,48 @@ def test_the_same_seed_asks_the_same_requests(made_study, study):
 
 def without_figures(study, folder: Path) -> Study:
     """A copy of a study whose runs are read anew."""
-    return Study.open(shutil.copytree(study.folder, folder, ignore=shutil.ignore_patterns(stored.FILE)))
+    return Study.open(shutil.copytree(study.folder, folder, ignore=shutil.ignore_patterns(figure_cache.FILE)))
 
 
 def test_figures_beside_a_run_are_those_of_its_files_and_of_no_others(study, tmp_path, monkeypatch):
     own = without_figures(study, tmp_path / "own")
     plan = readings.plan_of(own)
     reads = []
-    read = stored.read_figures
-    monkeypatch.setattr(stored, "read_figures", lambda *given: reads.append(1) or read(*given))
+    read = figure_cache.read_figures
+    monkeypatch.setattr(figure_cache, "read_figures", lambda *given: reads.append(1) or read(*given))
     run = own.run(1)
     other = tmp_path / "other"
     other.write_text("mine")
-    (run.folder / f".part-{stored.FILE}").symlink_to(other)
-    first, again = (stored.run_figures(run, plan) for _ in range(2))
+    (run.folder / f".part-{figure_cache.FILE}").symlink_to(other)
+    first, again = (figure_cache.run_figures(run, plan) for _ in range(2))
     assert len(reads) == 1
     assert other.read_text() == "mine", "a link at the name of a part is not followed"
     assert first.latency.bins() == again.latency.bins()
     assert [one.latency.count for one in first.instances] == [one.latency.count for one in again.instances]
     for name in ("values", "kind_values", "within", "counts", "sections", "record", "reasons"):
         assert getattr(first, name) == getattr(again, name), name
-    stored.run_figures(run, plan.model_copy(update={"quantiles": (0.9,)}))
+    figure_cache.run_figures(run, plan.model_copy(update={"quantiles": (0.9,)}))
     assert len(reads) == 2, "the plan asks for other quantiles"
-    stored.run_figures(run, plan.model_copy(update={"runs": (3, 9)}))
+    figure_cache.run_figures(run, plan.model_copy(update={"runs": (3, 9)}))
     assert len(reads) == 3, "figures of the other quantiles are there now"
-    stored.run_figures(run, plan.model_copy(update={"runs": (4, 9)}))
+    figure_cache.run_figures(run, plan.model_copy(update={"runs": (4, 9)}))
     assert len(reads) == 3, "how many runs are made changes no run"
     note = {"code": "requests-left-out", "text": "2", "values": {}}
     noted = plan.model_copy(update={"runs": (4, 9), "notes": (note,)})
-    reasons = stored.run_figures(run, noted).reasons
+    reasons = figure_cache.run_figures(run, noted).reasons
     assert len(reads) == 4, "notes of the plan are reasons of each run"
     assert "requests-left-out" in [one["code"] for one in reasons]
     rewrite(run.folder / "instance-0.json", {"reconnects": 7})
-    assert stored.run_figures(run, plan).instances[0].result["reconnects"] == 7
-    (run.folder / stored.FILE).write_bytes(b"nonsense")
-    assert stored.run_figures(run, plan).number == 1
+    assert figure_cache.run_figures(run, plan).instances[0].result["reconnects"] == 7
+    (run.folder / figure_cache.FILE).write_bytes(b"nonsense")
+    assert figure_cache.run_figures(run, plan).number == 1
 
 
 def test_answers_from_kept_figures_are_those_of_the_files(study, tmp_path, monkeypatch):
     own = without_figures(study, tmp_path / "own")
     anew = answer(own)
-    monkeypatch.setattr(stored, "read_figures", None)
-    monkeypatch.setattr(stored, "reasons_of_run", None)
+    monkeypatch.setattr(figure_cache, "read_figures", None)
+    monkeypatch.setattr(figure_cache, "reasons_of_run", None)
     assert answer(own) == {**anew, "created": ANY}
 
 

@@ -12,7 +12,7 @@ from hindmost.plan.codes import parse_codes
 from hindmost.report.measure import view
 from hindmost.run.connections import codes, connections, describe_errors
 from hindmost.run.soundness import soundness
-from hindmost.run.verdict.server import unanswered
+from hindmost.run.verdict.server import missing_replies
 
 TARGET = {"target": {"managed": True, "cpus": [0]}}
 
@@ -101,7 +101,7 @@ def test_a_server_that_closes_after_each_reply_is_told_with_the_time_to_connect_
 
 def test_errors_have_their_codes_and_a_run_with_too_many_does_not_count():
     one = failing(code503=4, code500=312)
-    (found,) = [r for r in unanswered(evidence(runs=[one])) if r.code == "errors"]
+    (found,) = [r for r in missing_replies(evidence(runs=[one])) if r.code == "errors"]
     assert (found.values["codes"], found.values["lost"]) == ({"500": 624, "503": 8}, 4)
     bad = soundness(failing(code500=1_000), evidence().plan)
     assert (bad.code, bad.values["errors"]) == ("errors", 2_004)
@@ -115,7 +115,7 @@ def test_a_servers_words_stand_in_the_first_clause_and_lead_to_a_hint():
         ("-ERR max number of clients reached", "--connections"),
     ]:
         one = run(1, instances=[instance(0, first_error=words)], counts={"errors": 5_000}, record=TARGET)
-        (found,) = [r for r in unanswered(evidence(runs=[one])) if r.code == "errors"]
+        (found,) = [r for r in missing_replies(evidence(runs=[one])) if r.code == "errors"]
         assert words.replace("; ", ", ") in found.text.partition("; ")[0]
         assert found.values["first_error"] == words
         assert hint in (found.hint or "")
@@ -136,7 +136,7 @@ def test_timeouts_of_pipelined_http_lead_to_one_request_at_a_time():
     def hints(plan, protocol="http", **more):
         one = run(1, instances=[instance(0, **more)], counts={"timeouts": 2_000})
         found = evidence(runs=[one], plan=plan, target={"managed": False, "protocol": protocol})
-        return next(r.hint for r in unanswered(found) if r.code == "unanswered")
+        return next(r.hint for r in missing_replies(found) if r.code == "unanswered")
 
     assert "--in-flight 1" in hints({})
     assert "--in-flight 1" not in hints({"in_flight": 1})
@@ -144,14 +144,14 @@ def test_timeouts_of_pipelined_http_lead_to_one_request_at_a_time():
 
 
 def test_a_redirection_that_was_wanted_can_be_accepted():
-    found = {r.code: r for r in unanswered(evidence(runs=[failing(code301=500)]))}
+    found = {r.code: r for r in missing_replies(evidence(runs=[failing(code301=500)]))}
     assert "`--accept 2xx,301`" in (found["errors"].hint or "")
 
 
 def test_pages_that_are_not_there_are_no_keys_that_were_evicted():
     told = {"codes": {"404": counted(40_000, "miss")}}
     one = run(1, instances=[instance(0, **told)], counts={"misses": 40_000})
-    found = {r.code: r for r in unanswered(evidence(runs=[one]))}
+    found = {r.code: r for r in missing_replies(evidence(runs=[one]))}
     assert found["misses"].values["codes"] == ["404"]
     assert "--accept 2xx,404" in found["misses"].hint
 

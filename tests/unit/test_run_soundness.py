@@ -11,7 +11,7 @@ from rows import each_row
 
 from hindmost.run import limits
 from hindmost.run.calm import Refusal, RunCalm
-from hindmost.run.soundness import Remaking, Soundness, soundness
+from hindmost.run.soundness import RepeatBudget, Soundness, soundness
 
 AWAY = by_stage(waiting=2_000)
 """Two in a hundred left late because the processor was away."""
@@ -154,10 +154,10 @@ def test_errors_disturb_nothing_where_they_are_what_is_asked_for():
 
 
 def test_half_as_many_runs_are_made_again_as_were_asked_for_and_each_of_them_twice():
-    remaking = Remaking(8)
-    assert [remaking.again(remade) for remade in range(6)] == [True, True, True, True, False, False]
-    assert [remaking.again(0, attempts) for attempts in (1, 2, 3)] == [True, True, False]
-    assert not Remaking(10, share=0.0).again(0)
+    remaking = RepeatBudget(8)
+    assert [remaking.allows_repeat(remade) for remade in range(6)] == [True, True, True, True, False, False]
+    assert [remaking.allows_repeat(0, attempts) for attempts in (1, 2, 3)] == [True, True, False]
+    assert not RepeatBudget(10, share=0.0).allows_repeat(0)
 
 
 @each_row(

@@ -6,9 +6,9 @@ from rows import each_row
 
 from hindmost.codes import CODES
 from hindmost.run.self_diagnosis import ROWS, self_diagnosis
-from hindmost.run.sharing import A_PROCESSOR_EACH
+from hindmost.run.sharing import SEPARATE_CPUS
 from hindmost.run.verdict import judge
-from hindmost.run.verdict.taken import taken
+from hindmost.run.verdict.interference import measure_interference
 
 
 def level(code, **given):
@@ -98,9 +98,9 @@ def test_a_server_that_shares_the_clients_processor_is_told_beside_a_greedier_pr
         run.record.update(server_process="memcached", server_pids=[5])
     hint = reasons(runs=runs)["run-delay"].hint
     assert "-p 77`" in hint
-    assert A_PROCESSOR_EACH in hint
+    assert SEPARATE_CPUS in hint
     server["on_cpu_ns"] = 1_000  # it looked in
-    assert A_PROCESSOR_EACH not in reasons(runs=runs)["run-delay"].hint
+    assert SEPARATE_CPUS not in reasons(runs=runs)["run-delay"].hint
 
 
 def test_waits_for_the_trace_of_the_run_are_told_as_its_own_and_nobody_is_to_be_stopped():
@@ -114,7 +114,7 @@ def test_waits_for_the_trace_of_the_run_are_told_as_its_own_and_nobody_is_to_be_
     ]
     assert "--trace" in reason.hint
     assert "-p 77`" not in reason.hint
-    assert taken(evidence(runs=runs)).top is None
+    assert measure_interference(evidence(runs=runs)).top is None
 
 
 def test_a_greedy_program_beside_the_trace_is_told_too():
@@ -137,7 +137,7 @@ def test_a_kernel_thread_that_took_more_than_any_process_is_the_one_that_is_name
     kernel = neighbour("ksoftirqd/1", kernel=True, pid=9, on_cpu_ns=180_000_000)
     small = neighbour("rustc", on_cpu_ns=28_000_000)
     runs = beside(small, kernel)
-    assert taken(evidence(runs=runs)).top.name == "ksoftirqd/1"
+    assert measure_interference(evidence(runs=runs)).top.name == "ksoftirqd/1"
     hint = reasons(runs=runs)["run-delay"].hint
     assert "isolcpus" in hint
     assert "-p 77`" not in hint

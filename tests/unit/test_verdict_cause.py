@@ -6,8 +6,8 @@ from rows import each_row
 from test_answer_calm import stolen_from
 
 from hindmost.notes import Note
-from hindmost.run.set_aside import Parted
-from hindmost.run.sharing import A_PROCESSOR_EACH
+from hindmost.run.exclusion import Partition
+from hindmost.run.sharing import SEPARATE_CPUS
 from hindmost.run.verdict import causes, headline, judge, overall
 
 LATE = {"latency": {"p99": 1000.0}, "service": {"p99": 800.0}}
@@ -71,7 +71,7 @@ def test_excluded_runs_are_counted_in_the_line_of_their_cause():
     counted = ten(**LATE)[:4]
     aside = dict.fromkeys(range(5, 12), STOLEN)
     made = [*counted, *(run(number, instances=[instance(0, steal_share=0.03)]) for number in aside)]
-    values = told(runs=counted, made=made, parted=Parted(counted, aside, True))[0].values
+    values = told(runs=counted, made=made, partition=Partition(counted, aside, True))[0].values
     assert (values["excluded"], values["made"], values["counted"]) == (7, 11, 4)
     assert values["hypervisor"] == pytest.approx(0.03 * 7 / 11)
 
@@ -127,4 +127,4 @@ def test_where_server_and_client_share_a_processor_that_is_the_cause_and_quantil
     e = evidence(runs=ten(**LATE), plan=plan, target={"managed": True, "cpus": [1]})
     (late,) = [one for one in judge(e) if one.code == "late-sends"]
     assert (late.values["cause"], late.values["cpus"], late.labels) == ("shared-cpus", [1], ("p99",))
-    assert late.hint == A_PROCESSOR_EACH
+    assert late.hint == SEPARATE_CPUS

@@ -17,7 +17,7 @@ from hindmost.notes import Note
 from hindmost.plan import MeasurePlan
 from hindmost.plan.units import format_us
 from hindmost.run.figures import RunFigures
-from hindmost.run.soundness import Remaking
+from hindmost.run.soundness import RepeatBudget
 from hindmost.stats import Decision
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ class Progress:
             return "enough"
         # The number of runs that will suffice is unknown in advance. The maximum number is known.
         recent = self._run_seconds[-RECENT:]
-        most = max(0, Remaking(self._most, self._plan.remake).most - len(self._run_seconds))
+        most = max(0, RepeatBudget(self._most, self._plan.remake).most - len(self._run_seconds))
         bound = _span(most * sum(recent) / len(recent))
         return f"{_span(time.monotonic() - self._began)} so far, at most {bound} more"
 

@@ -33,9 +33,9 @@ from hindmost.explain.request import Asked
 from hindmost.explain.words import five_sentences, headline
 from hindmost.plan import MeasurePlan
 from hindmost.run.capacity import replies_per_s
+from hindmost.run.figure_cache import run_figures
 from hindmost.run.figures import Totals
 from hindmost.run.readings import plan_of
-from hindmost.run.stored import run_figures
 from hindmost.stats import compare_runs
 from hindmost.stats.runs.before_after import LEAST_PAIRS
 from hindmost.store import Study, now_utc

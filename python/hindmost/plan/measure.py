@@ -125,8 +125,8 @@ class MeasurePlan(BaseModel):
         return host
 
     @property
-    def carried(self) -> int | None:
-        """Requests that a connection carries before it is closed; None: as many as the server lets it."""
+    def connection_lifetime(self) -> int | None:
+        """Requests on a connection before it is closed; None: as many as the server permits."""
         return self.requests_per_connection or (1 if self.workload.get("version") == "1.0" else None)
 
     @property

@@ -32,7 +32,7 @@ def connections(runs: Iterable[RunFigures]) -> Connections | None:
         account["late"] = sum(part["late"] for part in datagrams)
         account["refused"] = sum(part["refused"] for part in datagrams)
         account["oversized"] = sum(part.get("oversized", 0) for part in datagrams)
-    if streams := [part for result in results if (part := result.get("unhandled")) is not None]:
+    if streams := [unhandled for result in results if (unhandled := result.get("unhandled")) is not None]:
         account["refused_streams"] = sum(part["refused"] for part in streams)
         account["left_alone"] = sum(part["left_alone"] for part in streams)
     return account

@@ -98,8 +98,8 @@ class InstanceFigures:
 
     @property
     def cpu_share(self) -> float | None:
-        """Time on a processor, spinning included, of the worker that had least of it."""
         """Share of time on a CPU, spinning included, of the worker that had the least."""
+        return min((t["cpu_share"] for t in self.result["threads"] if "cpu_share" in t), default=None)
 
     @property
     def run_delay_share(self) -> float | None:

@@ -12,7 +12,7 @@ from hindmost.fleet import HERE, Fleet, Moment, Setting, jobs_of, run_instances
 from hindmost.plan import MeasurePlan
 from hindmost.run.clean_up import is_cleaned_up, remove_keys
 from hindmost.run.companions import Scene, accompany
-from hindmost.run.serving import Beside, nothing_beside, serving
+from hindmost.run.serving import ServerContext, no_context, serving
 from hindmost.store import Study, now_utc
 from hindmost.targets import Attached, Managed
 
@@ -27,7 +27,7 @@ def make_run(
     target: Attached | Managed,
     *,
     look: Callable[[Moment], None] = lambda _: None,
-    beside: Beside = nothing_beside,
+    context: ServerContext = no_context,
     fleet: Fleet = HERE,
     settings: Sequence[Setting] = (),
 ) -> None:
@@ -45,7 +45,7 @@ def make_run(
         The resolved `plan.target`.
     look : callable, optional
         Called with the progress of the run, as by `hindmost.fleet.run_instances`.
-    beside : callable, optional
+    context : callable, optional
         A context in force while a server started here runs.
     fleet : Fleet, optional
         Where the clients run; default: this machine.
@@ -64,7 +64,7 @@ def make_run(
     voided: list[str] = []
     while True:
         try:
-            return _make_once(study, number, plan, target, look, beside, fleet, settings, voided)
+            return _make_once(study, number, plan, target, look, context, fleet, settings, voided)
         except HostLost as lost:
             if not fleet.mended(lost, len(voided)):
                 raise
@@ -77,7 +77,7 @@ def _make_once(
     plan: MeasurePlan,
     target: Attached | Managed,
     look: Callable[[Moment], None],
-    beside: Beside,
+    context: ServerContext,
     fleet: Fleet,
     settings: Sequence[Setting],
     voided: list[str],
@@ -87,7 +87,7 @@ def _make_once(
     measure_s = plan.calibration_s + plan.duration_s
     with study.new_run(number) as (folder, record):
         record |= {"seed": plan.run_seed(number), "started": now_utc()}
-        with serving(target, plan, folder, beside, fleet, settings) as server:
+        with serving(target, plan, folder, context, fleet, settings) as server:
             plans = [
                 plan.engine_plan(number, index, target.protocol, server.address, tls=server.tls, secrets=True)
                 for index in range(plan.clients)
@@ -112,7 +112,7 @@ def _make_once(
                 except HostLost:
                     raise
                 except InstanceError as error:
-                    raise server.explained(error, number) from None
+                    raise server.explain_failure(error, number) from None
                 record |= companions.record()
             record |= cleaned
         record |= {

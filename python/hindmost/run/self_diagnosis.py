@@ -1,4 +1,4 @@
-"""The instrument's self-diagnosis: what it looked at of itself, beside the limits that it judges by."""
+"""The instrument's self-diagnosis: its own figures next to the limits that the verdict uses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hindmost.run.verdict import Reason
 from hindmost.store import measure as documents
 
 Limit = float | Callable[[float], float] | None
-"""A number, or a function of the share of requests that lie beyond the highest quantile asked for."""
+"""A number, or a function of the share of requests above the highest requested quantile."""
 
 
 def _of_tail(times: float) -> Callable[[float], float]:
@@ -23,7 +23,7 @@ def _of_tail(times: float) -> Callable[[float], float]:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One figure: its name in JSON and in words, where it comes from, its limits, the reason it becomes."""
+    """One figure: its JSON name, title, unit and source, the message code it leads to, and its limits."""
 
     id: str
     title: str
@@ -33,42 +33,42 @@ class Row:
     mind: Limit = None
     grave: Limit = None
     worst: bool = False
-    """The worst run counts, not the mean over runs."""
+    """Use the worst run instead of the mean over runs."""
 
 
 ROWS = (
     Row(
         "working",
-        "sending and receiving, the busiest client",
+        "time spent sending and receiving, busiest client",
         "share",
         instrument.busy_share,
         "client-busy",
         limits.BUSY_MIND,
         limits.BUSY_INVALID,
     ),
-    Row("own_slip", "slip at p99 beyond what its write calls alone would make", "us", instrument.own_slip),
+    Row("own_slip", "send delay at p99 beyond that of its write calls alone", "us", instrument.own_slip),
     Row(
         "late_writing",
-        "left over 5 us late while others were handed to the kernel",
+        "sent over 5 us late while writing other requests",
         "share",
         partial(instrument.late_share, stage="writing"),
     ),
     Row(
         "late_reading",
-        "left over 5 us late while replies were taken",
+        "sent over 5 us late while reading replies",
         "share",
         partial(instrument.late_share, stage="reading"),
     ),
     Row(
         "late_waiting",
-        "left over 5 us late while its processor was away or it slept",
+        "sent over 5 us late while preempted or asleep",
         "share",
         partial(instrument.late_share, stage="waiting"),
     ),
-    Row("on_cpu", "on its processor, spinning included", "share", instrument.cpu_share),
+    Row("on_cpu", "time on its CPU, spinning included", "share", instrument.cpu_share),
     Row(
         "waiting",
-        "waiting for its processor, which others had",
+        "time waiting for its CPU while others used it",
         "share",
         instrument.wait_share,
         "run-delay",
@@ -77,7 +77,7 @@ ROWS = (
     ),
     Row(
         "switches",
-        "taken off its processor",
+        "preemptions",
         "per_s",
         instrument.switches_per_s,
         "context-switches",
@@ -85,7 +85,7 @@ ROWS = (
     ),
     Row(
         "stolen",
-        "stolen by the hypervisor",
+        "steal time (hypervisor)",
         "share",
         instrument.steal_share,
         "steal-time",
@@ -95,7 +95,7 @@ ROWS = (
     ),
     Row(
         "throttled",
-        "periods of its CPU quota that ended in a stop",
+        "CPU quota periods with throttling",
         "share",
         instrument.throttled_share,
         "throttled",
@@ -104,7 +104,7 @@ ROWS = (
     ),
     Row(
         "interrupts",
-        "interrupts on a client's processor",
+        "interrupts on a client's CPU",
         "per_s",
         instrument.interrupts_per_s,
         "interrupts",
@@ -112,7 +112,7 @@ ROWS = (
     ),
     Row(
         "retransmitted",
-        "segments sent again, per request",
+        "retransmitted segments per request",
         "share",
         instrument.retransmits_per_request,
         "retransmissions",
@@ -130,7 +130,7 @@ ROWS = (
     ),
     Row(
         "blocked",
-        "requests that waited for room in the send buffer",
+        "requests that waited for send buffer space",
         "share",
         instrument.blocked_share,
         "server-reads-slowly",
@@ -138,7 +138,7 @@ ROWS = (
     ),
     Row(
         "peer_full",
-        "the server's receive buffer full",
+        "time with the server's receive buffer full",
         "share",
         instrument.peer_full,
         "server-reads-slowly",
@@ -146,7 +146,7 @@ ROWS = (
     ),
     Row(
         "receive_fill",
-        "a client's receive buffer, at its fullest",
+        "highest fill of a client's receive buffer",
         "share",
         instrument.receive_fill,
         "client-reads-slowly",
@@ -158,16 +158,16 @@ ROWS = (
 def self_diagnosis(
     plan: MeasurePlan, runs: Sequence[RunFigures], reasons: Sequence[Reason]
 ) -> documents.Instrument:
-    """The figures with their limits and marks, and who and what ran on the clients' processors.
+    """Return the figures with limits and marks, and what ran on the clients' CPUs.
 
     Parameters
     ----------
     plan : MeasurePlan
-        Its highest quantile sets the limits of accidents that reach single requests.
+        Its highest quantile sets the limits of events that hit single requests.
     runs : sequence of RunFigures
-        What was measured.
+        The measured runs.
     reasons : sequence of Reason
-        What the verdict found: only what it found is marked.
+        The reasons of the verdict: a figure is marked only if the verdict has its reason.
     """
     beyond = 1.0 - max(plan.quantiles)
     levels = {reason.code: reason.level for reason in reasons}
@@ -175,17 +175,17 @@ def self_diagnosis(
         "figures": [_figure(row, runs, beyond, levels) for row in ROWS],
         "neighbours": [
             {
-                "name": one.name,
-                "pid": one.pid,
-                "share": one.share,
-                "turns_per_s": one.turns_per_s,
-                "bound": one.bound,
-                "kernel": one.kernel,
+                "name": neighbour.name,
+                "pid": neighbour.pid,
+                "share": neighbour.share,
+                "turns_per_s": neighbour.turns_per_s,
+                "bound": neighbour.bound,
+                "kernel": neighbour.kernel,
             }
-            for one in instrument.list_neighbours(runs)[:8]
+            for neighbour in instrument.list_neighbours(runs)[:8]
         ],
         "interrupts": [
-            {"source": name, "per_s": often} for name, often in instrument.interrupt_sources(runs)[:8]
+            {"source": name, "per_s": per_s} for name, per_s in instrument.interrupt_sources(runs)[:8]
         ],
     }
 
@@ -193,11 +193,11 @@ def self_diagnosis(
 def _figure(
     row: Row, runs: Sequence[RunFigures], beyond: float, levels: Mapping[str, str]
 ) -> documents.Figure:
-    known = [value for run in runs if (value := row.figure(run)) is not None]
-    value = (max(known) if row.worst else sum(known) / len(known)) if known else None
+    values = [value for run in runs if (value := row.figure(run)) is not None]
+    value = (max(values) if row.worst else sum(values) / len(values)) if values else None
     mind, grave = (limit(beyond) if callable(limit) else limit for limit in (row.mind, row.grave))
     level = levels.get(row.code or "")
-    passed = value is not None and mind is not None and value > mind
+    exceeds = value is not None and mind is not None and value > mind
     return {
         "id": row.id,
         "title": row.title,
@@ -205,5 +205,5 @@ def _figure(
         "unit": row.unit,
         "mind_above": mind,
         "grave_above": grave,
-        "mark": "fine" if level is None or not passed else "mind" if level == "note" else "unfit",
+        "mark": "fine" if level is None or not exceeds else "mind" if level == "note" else "unfit",
     }

@@ -1,4 +1,4 @@
-"""The server of one run: found where it is attached, started and stopped where it is ours."""
+"""The server of one run: found if it runs already, started and stopped if it is managed."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from hindmost.plan.tls import Tls
 from hindmost.targets import Attached, Managed, ManagedServer, cpu_affinity, greet, local_owner
 
 GONE = ("server-gone", "connect")
-"""Codes of a client whose server did not answer any more."""
-Beside = Callable[[ManagedServer], AbstractContextManager[None]]
-"""What is in force while a server that was started here runs, from before the load until after it."""
+"""Codes of a client whose server stopped answering."""
+ServerContext = Callable[[ManagedServer], AbstractContextManager[None]]
+"""Returns the context in force while a server started here runs, from before the load until after it."""
 
 
-def nothing_beside(_: ManagedServer) -> AbstractContextManager[None]:
-    """No setting of a running server."""
+def no_context(_: ManagedServer) -> AbstractContextManager[None]:
+    """Return a context that changes nothing."""
     return nullcontext()
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """Where it listens, how that is secured, whom to watch; ``document``: what ``run.json`` says of it."""
+    """Address, TLS and process of a server; ``document``: what ``run.json`` says about it."""
 
     address: str
     pid: int | None
@@ -37,8 +37,8 @@ class Server:
     managed: ManagedServer | None
     tls: Tls | None = None
 
-    def explained(self, error: InstanceError, number: int) -> InstanceError | TargetError:
-        """A client's failure in run `number`, with what is known of the server."""
+    def explain_failure(self, error: InstanceError, number: int) -> InstanceError | TargetError:
+        """Return a client's failure in run `number`, with what is known about the server."""
         managed = self.managed
         fields = {**error.fields, "run": number}
         alone = InstanceError(error.code, f"run {number}: {error.message}", hint=error.hint, **fields)
@@ -46,7 +46,7 @@ class Server:
         if managed is None or error.code not in (*GONE, "full", "preload"):
             return alone
         report = None
-        for _ in range(20):  # its death may reach us a moment after its connections' end
+        for _ in range(20):  # connections may end shortly before the exit can be seen
             report = managed.exit_report()
             if report is not None:
                 break
@@ -71,11 +71,11 @@ def serving(
     target: Attached | Managed,
     plan: MeasurePlan,
     folder: Path,
-    beside: Beside = nothing_beside,
+    context: ServerContext = no_context,
     fleet: Fleet = HERE,
     settings: Sequence[Setting] = (),
 ) -> Iterator[Server]:
-    """A server that answers, and what to know of it.
+    """Provide a server that answers.
 
     Raises
     ------
@@ -83,7 +83,7 @@ def serving(
         If it cannot be started or reached.
     """
     if isinstance(target, Attached):
-        yield _attached(target, plan)
+        yield _greet_attached(target, plan)
         return
     if fleet.serves:
         if plan.tls is not None:
@@ -100,14 +100,14 @@ def serving(
                 hint="start it there, and name it as TARGET; or leave out --user, --password and --database",
                 option="login",
             )
-        with fleet.serve(plan.target, plan.server_cpus, settings) as there:
-            document = _document(target, there) | {"host": there.host}
-            yield Server(there.address, None, document, None, None)
+        with fleet.serve(plan.target, plan.server_cpus, settings) as remote:
+            document = _document(target, remote) | {"host": remote.host}
+            yield Server(remote.address, None, document, None, None)
         return
-    asked = {name: value for name in ("tls", "login") if (value := getattr(plan, name)) is not None}
-    spec = target.spec.model_copy(update=asked)
+    overrides = {name: value for name in ("tls", "login") if (value := getattr(plan, name)) is not None}
+    spec = target.spec.model_copy(update=overrides)
     starting = ManagedServer(spec, cpus=plan.server_cpus, log=folder / "server.log")
-    with starting as server, beside(server):
+    with starting as server, context(server):
         yield Server(server.address, server.pid, _document(target, server), server, server.tls)
 
 
@@ -123,7 +123,7 @@ def _document(target: Managed, server: ManagedServer | Served) -> dict[str, Any]
     }
 
 
-def _attached(target: Attached, plan: MeasurePlan) -> Server:
+def _greet_attached(target: Attached, plan: MeasurePlan) -> Server:
     accept = plan.workload.get("accept", ())
     address, version = greet(
         target,

@@ -1,4 +1,4 @@
-"""Whether server and clients have processors apart: where they have not, each waits while the other works."""
+"""Whether server and clients have separate CPUs. If they share one, each waits while the other works."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ from collections.abc import Iterable
 
 from hindmost.plan import MeasurePlan
 
-A_PROCESSOR_EACH = (
-    "a processor for each: a machine (or cpuset) with two, then `--server-cpus` and `--client-cpus`, or"
+SEPARATE_CPUS = (
+    "use a CPU for each: a machine (or cpuset) with two, then `--server-cpus` and `--client-cpus`, or"
     " taskset for a server that runs already; or a lower `--rate`"
 )
-"""What helps."""
+"""The hint."""
 
 
 def apart(plan: MeasurePlan, server: Iterable[int]) -> bool:
-    """Whether every client is bound to processors on which the server does not run.
+    """Whether every client is bound to CPUs on which the server does not run.
 
     >>> plan = MeasurePlan(target="memcached", client_cpus=((1,), (2,)))
     >>> apart(plan, [0]), apart(plan, [0, 2]), apart(MeasurePlan(target="memcached"), [0])
     (True, False, False)
     """
     servers = set(server)
-    return bool(plan.client_cpus) and all(one and not servers & set(one) for one in plan.client_cpus)
+    return bool(plan.client_cpus) and all(cpus and not servers & set(cpus) for cpus in plan.client_cpus)
 
 
 def shared_cpus(plan: MeasurePlan, server: Iterable[int]) -> list[int]:
-    """Processors that were given to the server and to a client.
+    """Return the CPUs assigned to the server and to a client.
 
     >>> shared_cpus(MeasurePlan(target="memcached", client_cpus=((0,), (1,))), [0])
     [0]
@@ -33,10 +33,10 @@ def shared_cpus(plan: MeasurePlan, server: Iterable[int]) -> list[int]:
     return sorted(set(server) & {cpu for cpus in plan.client_cpus for cpu in cpus})
 
 
-def cpus_named(cpus: list[int]) -> str:
-    """Processors in a sentence.
+def format_cpus(cpus: list[int]) -> str:
+    """Name CPUs in a sentence.
 
-    >>> cpus_named([0]), cpus_named([0, 2])
+    >>> format_cpus([0]), format_cpus([0, 2])
     ('CPU 0', 'CPUs 0, 2')
     """
     return f"CPU{'' if len(cpus) == 1 else 's'} {', '.join(map(str, cpus))}"

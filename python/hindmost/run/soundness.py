@@ -1,14 +1,14 @@
-"""Whether a run was disturbed, and by whom: clocks and counters decide, never latency.
+"""Whether a run counts, and if not, why. Clocks and counters decide, never latency.
 
-Excluding slow runs, or keeping fast ones, would bias the answer. So nothing that depends on the server's
-speed may decide here: lateness is compared with figures that were known before the run (`against`), not with
-the latency of the run itself. `hindmost.run.limits` has the limits, and why.
+Excluding slow runs, or keeping fast ones, would bias the result. So nothing that depends on the server's
+speed may decide here: send delay is compared with figures known before the run (`against`), not with the
+latency of the run itself. `hindmost.run.limits` has the limits and their reasons.
 
-One rule for all studies: a run with more interference than the limits allow (``kind`` is ``host``) is
-excluded, kept, counted and shown, and repeated as far as the budget allows (`Remaking`, ``--remake``; at 0
-such runs count like all others). Isolated latency needs no such rule: it uses every run that it does not
-refuse itself. Comparisons and searches exclude unsound runs for other reasons, too. `run/verdict` decides
-what that means for the whole answer.
+One rule holds for all studies: a run with more interference than the limits allow (``kind`` is ``host``) is
+excluded. It is kept, counted and shown, and repeated as far as the budget allows (`RepeatBudget`,
+``--remake``; with 0, such runs count like all others). Isolated latency needs no such rule: it uses every run
+that it does not refuse itself. Comparisons and searches exclude runs for other reasons too. `run/verdict`
+decides what that means for the whole result.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Soundness:
 
     ``kind``: ``sound``; ``host``: interference, by counters or by the client's clock; ``client``: the client
     was too busy itself; ``errors``: too many for latencies to mean anything; ``short``: the requested rate
-    was not reached, ``carried`` replies a second were, and ``by`` is whose doing that was. ``code``: one of
+    was not reached. ``carried`` is then the replies per second, and ``by`` the cause. ``code``: one of
     ``hindmost.codes.CODES``; ``values``: the parameters of ``why``.
     """
 
@@ -51,12 +51,12 @@ class Soundness:
 
     @property
     def sound(self) -> bool:
-        """Whether it counts."""
+        """Whether the run counts."""
         return self.kind == "sound"
 
     @property
     def note(self) -> Note:
-        """Why it does not count."""
+        """The reason it does not count."""
         return Note(self.code, self.why, self.values)
 
 
@@ -64,47 +64,47 @@ SOUND = Soundness()
 
 
 @dataclass(frozen=True, slots=True)
-class Remaking:
-    """How many runs (or rounds of runs) may be made again because they were not sound.
+class RepeatBudget:
+    """How many excluded runs (or rounds of runs) may be repeated.
 
     Parameters
     ----------
-    asked : int
-        So many sound ones are wanted.
+    requested : int
+        Number of valid runs wanted.
     share : float
-        Of these, how many more may be made in all.
+        Repeats allowed in all, as a share of the requested runs.
     attempts : int
-        How often one run may be made, the first time included.
+        How often one run may be made, including the first time.
     """
 
-    asked: int
+    requested: int
     share: float = limits.REMAKE
     attempts: int = limits.ATTEMPTS
 
     @property
     def most(self) -> int:
-        """At most so many are made.
+        """The most runs made in all.
 
-        >>> Remaking(10).most, Remaking(3).most, Remaking(10, share=0.0).most
+        >>> RepeatBudget(10).most, RepeatBudget(3).most, RepeatBudget(10, share=0.0).most
         (15, 5, 10)
         """
-        return self.asked + math.ceil(self.share * self.asked)
+        return self.requested + math.ceil(self.share * self.requested)
 
-    def hopeless(self, sound: int, set_aside: int, least: int) -> bool:
-        """Whether, sure as 95 % is, the budget will not last until `least` runs are sound.
+    def cannot_suffice(self, sound: int, excluded: int, least: int) -> bool:
+        """Whether, with 95 % confidence, the budget will be spent before `least` runs count.
 
-        >>> Remaking(30).hopeless(0, 5, least=10), Remaking(30).hopeless(0, 9, least=10)
+        >>> RepeatBudget(30).cannot_suffice(0, 5, least=10), RepeatBudget(30).cannot_suffice(0, 9, least=10)
         (False, True)
         """
-        if sound >= least or not set_aside:
+        if sound >= least or not excluded:
             return False
-        share, _ = binomial_bounds(set_aside, sound + set_aside, 0.95)
-        expected = set_aside + (least - sound) * share / (1.0 - share)
-        return expected > self.most - self.asked
+        share, _ = binomial_bounds(excluded, sound + excluded, 0.95)
+        expected = excluded + (least - sound) * share / (1.0 - share)
+        return expected > self.most - self.requested
 
-    def again(self, remade: int, attempts: int = 1) -> bool:
-        """Whether one that was made `attempts` times may be made again, after `remade` such in all."""
-        return self.asked + remade < self.most and attempts < self.attempts
+    def allows_repeat(self, repeated: int, attempts: int = 1) -> bool:
+        """Whether a run made `attempts` times may be repeated, after `repeated` repeats in all."""
+        return self.requested + repeated < self.most and attempts < self.attempts
 
 
 def soundness(
@@ -114,40 +114,40 @@ def soundness(
     against: Mapping[str, float] | None = None,
     errors_judged: bool = False,
 ) -> Soundness:
-    """Judge one run.
+    """Decide whether one run counts.
 
     Parameters
     ----------
     run : RunFigures
-        What was measured.
+        The run.
     plan : MeasurePlan
-        What was asked.
+        Its plan.
     against : mapping, optional
-        Figure (``p99``, ``mean``) to microseconds that stood before the run, such as an objective's limits: a
-        lateness that is a large share of one disturbs what is asked of it.
+        Figures (``p99``, ``mean``) in microseconds known before the run, such as an objective's limits. Send
+        delay that is a large share of one disqualifies the run.
     errors_judged : bool
-        The share of errors is itself what is asked for, so that they disturb nothing.
+        The study's question is the share of errors, so errors do not disqualify a run.
     """
-    for found in _findings(run, plan, against or {}, errors_judged=errors_judged):
-        if found.kind != "host" or plan.remake:
-            return found
+    for finding in _findings(run, plan, against or {}, errors_judged=errors_judged):
+        if finding.kind != "host" or plan.remake:
+            return finding
     return SOUND
 
 
 def _findings(
     run: RunFigures, plan: MeasurePlan, against: Mapping[str, float], *, errors_judged: bool
 ) -> Iterator[Soundness]:
-    """In this order: the kernel's counters of the host; what the server did; what the client's clock says."""
-    yield from _taken(run)
+    """Yield findings in this order: the kernel's counters, the server's replies, the client's clock."""
+    yield from _interference(run)
     full = saturation(plan, run.record["target"], [run])
     if full is not None:
         yield Soundness(
             "short", full.text, "rate-not-reached", replies_per_s(run, plan), full.by, full.values()
         )
-    if not errors_judged and (found := _errors(run)):
-        yield found
-    for look in _LOOKS:
-        yield from look(run, plan, against)
+    if not errors_judged and (errors := _errors(run)):
+        yield errors
+    for check in _CHECKS:
+        yield from check(run, plan, against)
 
 
 def _errors(run: RunFigures) -> Soundness | None:
@@ -159,27 +159,27 @@ def _errors(run: RunFigures) -> Soundness | None:
     return Soundness("errors", text, "errors", values={"errors": run.counts["errors"], "share": share})
 
 
-def _by_itself(run: RunFigures, plan: MeasurePlan) -> bool:
-    """Whether a client that was late had itself to blame."""
+def _is_own_fault(run: RunFigures, plan: MeasurePlan) -> bool:
+    """Whether a late client caused its lateness itself."""
     return (instrument.busy_share(run) or 0.0) > limits.BUSY_MIND or plan.pacing == "sleep"
 
 
 def _busy(run: RunFigures, plan: MeasurePlan, against: Mapping[str, float]) -> Iterator[Soundness]:
     busy = instrument.busy_share(run) or 0.0
     if busy > limits.BUSY_INVALID and plan.loop == "open":
-        text = f"the busiest client worked {percent(busy)} of the time"
+        text = f"the busiest client was busy {percent(busy)} of the time"
         yield Soundness("client", text, "client-busy", values={"busy": busy})
 
 
 def _late(run: RunFigures, plan: MeasurePlan, against: Mapping[str, float]) -> Iterator[Soundness]:
-    """Late by more than a tenth of a figure that stood before."""
+    """Send delay is more than a tenth of a figure known before the run."""
     if plan.loop == "closed":
         return
     for name, us in against.items():
         late = run.values["slip"].get(name, 0.0)
         if lateness.matters(late, us):
             yield Soundness(
-                "client" if _by_itself(run, plan) else "host",
+                "client" if _is_own_fault(run, plan) else "host",
                 f"requests were sent late: {name} of send delay is {format_us(late)}, and latency at"
                 f" {name} is compared with {format_us(us)}",
                 "late-sends",
@@ -188,7 +188,7 @@ def _late(run: RunFigures, plan: MeasurePlan, against: Mapping[str, float]) -> I
 
 
 def _away(run: RunFigures, plan: MeasurePlan, against: Mapping[str, float]) -> Iterator[Soundness]:
-    """A spinning client was away too often; what its own write calls make late is in all runs alike."""
+    """A spinning client was preempted too often; the delay of its own write calls is the same in all runs."""
     if against or plan.pacing == "sleep" or plan.loop == "closed":
         return
     share, slip = instrument.late_share(run, "waiting") or 0.0, instrument.own_slip(run) or 0.0
@@ -203,11 +203,11 @@ def _away(run: RunFigures, plan: MeasurePlan, against: Mapping[str, float]) -> I
 
 
 def _arrivals(run: RunFigures, plan: MeasurePlan, against: Mapping[str, float]) -> Iterator[Soundness]:
-    known = [least_distance(one.arrivals) for one in run.instances if one.arrivals is not None]
-    far = [distance for distance in known if distance is not None]
+    distances = [least_distance(client.arrivals) for client in run.instances if client.arrivals is not None]
+    far = [distance for distance in distances if distance is not None]
     if far and (mean := sum(far) / len(far)) > limits.ARRIVALS_INVALID:
         yield Soundness(
-            "client" if _by_itself(run, plan) else "host",
+            "client" if _is_own_fault(run, plan) else "host",
             "actual send times deviate from the requested arrival process: Kolmogorov distance of their gaps"
             f" is at least {mean:.3f}",
             "arrivals-differ",
@@ -215,14 +215,14 @@ def _arrivals(run: RunFigures, plan: MeasurePlan, against: Mapping[str, float]) 
         )
 
 
-def _taken(run: RunFigures) -> Iterator[Soundness]:
-    """Somebody else had a processor of ours; what the server under test took is its own affair."""
+def _interference(run: RunFigures) -> Iterator[Soundness]:
+    """Others used a client's or the server's CPU; the server's own use does not count."""
     stolen, waited = instrument.steal_share(run) or 0.0, instrument.interference_share(run) or 0.0
     stopped = instrument.throttled_share(run) or 0.0
     if stolen > limits.STEAL_INCONCLUSIVE:
         text = f"the hypervisor used {percent(stolen)} of a CPU in use"
         yield Soundness("host", text, "steal-time", values={"share": stolen, "by": "hypervisor"})
-    if (seen := _left_in(run)) > limits.STEAL_INCONCLUSIVE:
+    if (seen := _unremoved(run)) > limits.STEAL_INCONCLUSIVE:
         text = (
             f"interference used {percent(seen)} of the server's CPUs, and isolated latency cannot exclude it"
         )
@@ -235,10 +235,10 @@ def _taken(run: RunFigures) -> Iterator[Soundness]:
         yield Soundness("host", text, "throttled", values={"share": stopped})
 
 
-def _left_in(run: RunFigures) -> float:
-    """Share of the time that the sentinel saw taken from the server, where calm latency is refused; 0 else.
+def _unremoved(run: RunFigures) -> float:
+    """Return the interference on the server's CPUs, if isolated latency cannot remove it; else 0.
 
-    What was taken from a client shows in its own counters and clock.
+    Interference on a client shows in its own counters and clock.
     """
     calm = run.calm
     if calm is None or calm.refused is None or math.isnan(calm.from_server):
@@ -246,10 +246,10 @@ def _left_in(run: RunFigures) -> float:
     return calm.from_server
 
 
-_LOOKS: tuple[Callable[[RunFigures, MeasurePlan, Mapping[str, float]], Iterator[Soundness]], ...] = (
+_CHECKS: tuple[Callable[[RunFigures, MeasurePlan, Mapping[str, float]], Iterator[Soundness]], ...] = (
     _busy,
     _late,
     _away,
     _arrivals,
 )
-"""In this order: what the client did to itself, what its clock says."""
+"""In this order: the client's own load, then its clock."""

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 
-def listed(names: Sequence[str]) -> str:
+def join_names(names: Sequence[str]) -> str:
     """Join names for a sentence.
 
-    >>> listed(["p50", "p95", "p99"])
+    >>> join_names(["p50", "p95", "p99"])
     'p50, p95 and p99'
     """
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def percent(share: float, digits: int = 2) -> str:
-    """Write a share with so many significant digits.
+    """Format a share as a percentage with this many significant digits.
 
     >>> percent(0.0163), percent(0.6), percent(1.0, 3)
     ('1.6 %', '60 %', '100 %')

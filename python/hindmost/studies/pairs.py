@@ -7,7 +7,7 @@
     round 3    again     original  clone       a round with a run that does not count is repeated
 
 Two sides are pairs. A comparison counts whole rounds only, so one run that does not count (`run.soundness`)
-costs its round. Rounds go on until as many count as were requested, or the budget is spent (`Remaking`).
+costs its round. Rounds go on until as many count as were requested, or the budget is spent (`RepeatBudget`).
 Stored runs are not repeated, so an interrupted study resumes where it stopped.
 """
 
@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from hindmost.notes import Note
-from hindmost.run.soundness import Remaking
+from hindmost.run.soundness import RepeatBudget
 
 
 class GivenUp(Exception):
@@ -81,7 +81,7 @@ def order_of(sides: Mapping[str, Side], seed: str, number: int) -> list[str]:
 def interleave(
     sides: Mapping[str, Side],
     seed: str,
-    remaking: Remaking,
+    remaking: RepeatBudget,
     on_step: Callable[[Step], None] = lambda _: None,
 ) -> Rounds:
     """Make rounds until enough are sound, or as many were made as may be.
@@ -110,13 +110,13 @@ def interleave(
                     return rounds
             why = side.unsound(number)
             done += 1
-            of = len(sides) * (remaking.asked + len(rounds.unsound))
+            of = len(sides) * (remaking.requested + len(rounds.unsound))
             on_step(Step(name, number, done, max(of, done), why))
             whys += [why] if why is not None else []
         if whys:
             rounds.unsound[number] = whys[0]
         else:
             rounds.sound.append(number)
-        if len(rounds.sound) >= remaking.asked:
+        if len(rounds.sound) >= remaking.requested:
             break
     return rounds

@@ -10,9 +10,9 @@ from functools import cache
 from pathlib import Path
 
 from hindmost.notes import Note
+from hindmost.run.figure_cache import run_figures
 from hindmost.run.readings import plan_of
 from hindmost.run.soundness import Soundness, soundness
-from hindmost.run.stored import run_figures
 from hindmost.store import Study
 
 

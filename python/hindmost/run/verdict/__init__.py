@@ -1,8 +1,8 @@
-"""From figures to a verdict: why a number cannot be trusted, if so, and what to do.
+"""From figures to a verdict: whether each figure can be trusted, why not, and what to do.
 
-`valid`: nothing found. `invalid`: the instrument distorted the result. `inconclusive`: the machine or the
-sample cannot support the claim. Notes do not change the verdict. `hindmost.run.limits` has all limits, and
-why.
+`valid`: nothing was found. `invalid`: the instrument distorted the result. `inconclusive`: the machine or the
+sample cannot support the claim. Notes do not change the verdict. `hindmost.run.limits` has all limits and
+their reasons.
 """
 
 from __future__ import annotations
@@ -41,74 +41,77 @@ __all__ = [
 ]
 
 CHECKS: tuple[Callable[[Evidence], Iterator[Reason]], ...] = (
-    sample.disturbed,
+    sample.excluded_runs,
     capacity.rate,
-    client.late,
+    client.late_sends,
     arrivals.arrivals,
     client.busy,
     accidents.waits,
     accidents.switches,
-    accidents.throttled,
+    accidents.quota,
     accidents.losses,
     accidents.buffers,
     accidents.interrupts,
     capacity.shares,
-    server.stood_still,
-    server.unanswered,
-    server.unreadable,
+    server.stalls,
+    server.missing_replies,
+    server.unreadable_replies,
     sample.precision,
     sample.samples,
-    server.steady,
+    server.warmup,
     server.out_of_range,
     setting.host,
     sample.spread,
     setting.method,
-    fleet.odd,
-    fleet.lost,
-    fleet.silent,
+    fleet.slow_clients,
+    fleet.lost_hosts,
+    fleet.active_workers,
     stamps.stamps,
     witness.capture,
 )
-"""All checks. A new one is a function in one of these modules and its name here."""
+"""All checks. A new check is a function in one of these modules, and its name here."""
 
 
 def judge(evidence: Evidence) -> list[Reason]:
-    """All reasons, gravest first."""
-    found = [reason for check in CHECKS for reason in check(evidence)]
-    return sorted(found, key=lambda reason: LEVELS.index(reason.level))
+    """Return all reasons, gravest first."""
+    reasons = [reason for check in CHECKS for reason in check(evidence)]
+    return sorted(reasons, key=lambda reason: LEVELS.index(reason.level))
 
 
 def overall(reasons: Iterable[Reason]) -> Verdict:
-    """The verdict over everything that was asked for."""
+    """Return the verdict on the whole measurement."""
     return of_levels(reason.level for reason in reasons)
 
 
 def of_levels(found: Iterable[Level]) -> Verdict:
-    """The verdict of reasons of these levels."""
+    """Return the verdict for reasons of these levels."""
     levels = set(found)
     return "invalid" if "invalid" in levels else "inconclusive" if "inconclusive" in levels else "valid"
 
 
 def of_label(reasons: Sequence[Reason], name: str) -> Verdict:
-    """The verdict on one quantile."""
+    """Return the verdict on one quantile."""
     return overall([reason for reason in reasons if not reason.labels or name in reason.labels])
 
 
-def headline(verdict: Verdict, found: Sequence[Cause], figures: str, calm: str = "") -> str:
-    """The outcome, its gravest cause, what to do, and the figures that are valid nevertheless.
+def headline(verdict: Verdict, causes_found: Sequence[Cause], figures: str, calm: str = "") -> str:
+    """Return the verdict in one line: its gravest cause, what to do, and the figures that are still valid.
 
     Parameters
     ----------
     figures, calm : str
-        Latencies, and isolated latencies where these are valid and latencies are not.
+        Valid latencies, and isolated latencies that are valid while latencies are not.
     """
     if verdict == "valid" and calm:
         return f"valid: isolated {calm}{f'. Latency: {figures}' if figures else ''}"
-    stalled = next((one.brief for one in found if SERVER_STALLED in one.codes), "")
+    stalled = next((cause.brief for cause in causes_found if SERVER_STALLED in cause.codes), "")
     if verdict == "valid":
-        quick = next((f"; {one.text}. To do: {one.hint}" for one in found if "quick-look" in one.codes), "")
+        quick = next(
+            (f"; {cause.text}. To do: {cause.hint}" for cause in causes_found if "quick-look" in cause.codes),
+            "",
+        )
         return f"valid: {figures}{f'; {stalled}' if stalled else ''}{quick.replace('`', '')}"
-    gravest = found[0]
+    gravest = causes_found[0]
     todo = f". To do: {gravest.hint.replace('`', '')}" if gravest.hint else ""
     valid_calm = f". Valid isolated latency: {calm}" if calm else ""
     valid = f". Still valid: {figures}" if figures else ""

@@ -1,4 +1,4 @@
-"""What host and network did to requests: waits for a CPU, interrupts, losses, full buffers."""
+"""Events on host and network that hit requests: waits for a CPU, interrupts, losses, full buffers."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Any
 from hindmost.plan.units import format_us
 from hindmost.run import instrument, lateness, limits
 from hindmost.run.instrument import Neighbour
-from hindmost.run.sharing import A_PROCESSOR_EACH
-from hindmost.run.text import listed, percent
+from hindmost.run.sharing import SEPARATE_CPUS
+from hindmost.run.text import join_names, percent
 from hindmost.run.verdict.reason import Evidence, Level, Reason, mean
 
 NAMED = 3
-"""At most so many neighbors are named in a sentence."""
+"""Most neighbours named in a sentence."""
 
 
-def reached(e: Evidence, share: float, limit: float, wait_us: float = math.inf) -> tuple[str, ...]:
-    """Return the quantiles that events can determine: frequent enough, and long enough to matter.
+def affected_quantiles(e: Evidence, share: float, limit: float, wait_us: float = math.inf) -> tuple[str, ...]:
+    """Return the quantiles that these events can determine: frequent enough, and long enough to matter.
 
     Parameters
     ----------
@@ -38,53 +38,55 @@ def reached(e: Evidence, share: float, limit: float, wait_us: float = math.inf) 
     return tuple(names)
 
 
-def who(neighbours: Sequence[Neighbour]) -> str:
+def name_neighbours(neighbours: Sequence[Neighbour]) -> str:
     """Name the threads that ran on the clients' CPUs."""
     if not neighbours:
         return "the thread that used it has ended, or cannot be seen from here"
-    return f"these ran there: {listed([str(one) for one in neighbours[:NAMED]])}"
+    return f"these ran there: {join_names([str(neighbour) for neighbour in neighbours[:NAMED]])}"
 
 
 def neighbour_values(neighbours: Sequence[Neighbour]) -> list[dict[str, Any]]:
-    """Return the same neighbors for programs."""
+    """Return the same neighbours as values of a message."""
     return [
         {
-            "name": one.name,
-            "pid": one.pid,
-            "share": one.share,
-            "bound": one.bound,
-            "kernel": one.kernel,
-            "server": one.server,
-            "tracer": one.tracer,
+            "name": neighbour.name,
+            "pid": neighbour.pid,
+            "share": neighbour.share,
+            "bound": neighbour.bound,
+            "kernel": neighbour.kernel,
+            "server": neighbour.server,
+            "tracer": neighbour.tracer,
         }
-        for one in neighbours[:NAMED]
+        for neighbour in neighbours[:NAMED]
     ]
 
 
 def keep_off(e: Evidence, neighbours: Sequence[Neighbour]) -> str:
     """Return the command that keeps the busiest program off the clients' CPUs."""
-    clients = {thread["cpu"] for run in e.runs for one in run.instances for thread in one.result["threads"]}
-    where = ",".join(str(cpu) for cpu in sorted(cpu for cpu in clients if cpu is not None))
-    programs = [one for one in neighbours if not one.kernel]
+    clients = {
+        thread["cpu"] for run in e.runs for client in run.instances for thread in client.result["threads"]
+    }
+    cpus = ",".join(str(cpu) for cpu in sorted(cpu for cpu in clients if cpu is not None))
+    programs = [other for other in neighbours if not other.kernel]
     if neighbours and neighbours[0].kernel:
         most = (
             f"{neighbours[0].name} is a kernel thread: see `hindmost host doctor`; isolcpus= at boot keeps"
             " most away"
         )
-        rest = [one for one in programs if one.share > limits.DELAYED]
-        return f"{most}; and {keep_off(e, rest)}" if rest else most
-    shared = f"the server shares CPU {where} with the client: {A_PROCESSOR_EACH}"
+        remaining = [other for other in programs if other.share > limits.DELAYED]
+        return f"{most}; and {keep_off(e, remaining)}" if remaining else most
+    shared = f"the server shares CPU {cpus} with the client: {SEPARATE_CPUS}"
     if programs and programs[0].server:
         return shared
     if programs and programs[0].tracer:
         untraced = "leave out --trace where these percentiles matter, and trace in a separate study"
-        rest = [one for one in neighbours if not one.tracer]
-        others = any(one.share > limits.DELAYED for one in rest if not one.kernel)
-        return f"{untraced}; and {keep_off(e, rest)}" if others else untraced
+        remaining = [other for other in neighbours if not other.tracer]
+        others = any(other.share > limits.DELAYED for other in remaining if not other.kernel)
+        return f"{untraced}; and {keep_off(e, remaining)}" if others else untraced
     if programs:
         pid = programs[0].pid
-        hint = f"`ps -o pid,psr,pcpu,args -p {pid}`, then stop it, or keep it off CPU {where} (taskset -acp)"
-        both = any(one.server and one.share > limits.DELAYED for one in programs)
+        hint = f"`ps -o pid,psr,pcpu,args -p {pid}`, then stop it, or keep it off CPU {cpus} (taskset -acp)"
+        both = any(other.server and other.share > limits.DELAYED for other in programs)
         return f"{hint}; and {shared}" if both else hint
     return "`top -H -o %CPU` shows what runs now; then `hindmost host doctor`"
 
@@ -95,10 +97,10 @@ def waits(e: Evidence) -> Iterator[Reason]:
     wait_us = instrument.mean_over_runs(e.runs, instrument.wait_us) or 0.0
     level: Level = "inconclusive"
     part = "all"
-    names = reached(e, share, limits.TAIL_INCONCLUSIVE, wait_us)
+    names = affected_quantiles(e, share, limits.TAIL_INCONCLUSIVE, wait_us)
     if not names:
         level, part = "note", "a tenth"
-        names = reached(e, share, limits.TAIL_MIND, wait_us)
+        names = affected_quantiles(e, share, limits.TAIL_MIND, wait_us)
     if not names:
         return
     neighbours = instrument.list_neighbours(e.runs)
@@ -106,8 +108,8 @@ def waits(e: Evidence) -> Iterator[Reason]:
         "run-delay",
         level,
         f"a client waited {percent(share)} of the time for its CPU, {format_us(wait_us)} each time,"
-        f" while other threads used it: that can account for {part} of the requests above {listed(names)};"
-        f" {who(neighbours)}",
+        f" while other threads used it: that can account for {part} of the requests above"
+        f" {join_names(names)}; {name_neighbours(neighbours)}",
         keep_off(e, neighbours),
         names,
         values={"share": share, "wait_us": wait_us, "neighbors": neighbour_values(neighbours)},
@@ -115,7 +117,7 @@ def waits(e: Evidence) -> Iterator[Reason]:
 
 
 def switches(e: Evidence) -> Iterator[Reason]:
-    """A spinning client was taken off its CPU too often."""
+    """The kernel preempted a spinning client too often."""
     often = instrument.mean_over_runs(e.runs, instrument.switches_per_s)
     if often is None or often <= limits.SWITCHES_MIND or e.plan.pacing == "sleep":
         return
@@ -123,9 +125,9 @@ def switches(e: Evidence) -> Iterator[Reason]:
     yield Reason(
         "context-switches",
         "note",
-        f"the kernel took a client off its CPU {often:.0f} times a second (limit:"
+        f"the kernel preempted a client {often:.0f} times a second (limit:"
         f" {limits.SWITCHES_MIND:.0f});"
-        f" its caches get cold each time; {who(neighbours)}",
+        f" each time its caches get cold; {name_neighbours(neighbours)}",
         keep_off(e, neighbours),
         values={
             "per_s": often,
@@ -135,7 +137,7 @@ def switches(e: Evidence) -> Iterator[Reason]:
     )
 
 
-def throttled(e: Evidence) -> Iterator[Reason]:
+def quota(e: Evidence) -> Iterator[Reason]:
     """A cgroup CPU quota stopped the clients."""
     share = instrument.mean_over_runs(e.runs, instrument.throttled_share)
     if share is None or share <= limits.THROTTLED_MIND:
@@ -143,8 +145,8 @@ def throttled(e: Evidence) -> Iterator[Reason]:
     yield Reason(
         "throttled",
         "inconclusive" if share > limits.THROTTLED_INCONCLUSIVE else "note",
-        f"the cgroup used up its CPU quota in {percent(share)} of its periods; clients were stopped until the"
-        " end of each",
+        f"the cgroup used up its CPU quota in {percent(share)} of its periods; clients were throttled until"
+        " the end of each",
         "raise or remove the quota: `hindmost host doctor` names the file that sets it",
         values={"share": share},
     )
@@ -156,12 +158,12 @@ def interrupts(e: Evidence) -> Iterator[Reason]:
     if often is None or often <= limits.INTERRUPTS_MIND:
         return
     sources = instrument.interrupt_sources(e.runs)
-    named = listed([f"{name} {count:.0f}/s" for name, count in sources[:NAMED]])
+    named = join_names([f"{name} {count:.0f}/s" for name, count in sources[:NAMED]])
     yield Reason(
         "interrupts",
         "note",
-        f"{often:.0f} interrupts a second hit a client's CPU, about {limits.INTERRUPT_US:.0f} µs each (limit:"
-        f" {limits.INTERRUPTS_MIND:.0f}, 1 % of the time); most frequent: {named}",
+        f"{often:.0f} interrupts per second hit a client's CPU, about {limits.INTERRUPT_US:.0f} µs each"
+        f" (limit: {limits.INTERRUPTS_MIND:.0f}, 1 % of the time); most frequent: {named}",
         f"`grep -e CPU -e '{sources[0][0]}' /proc/interrupts` shows the number N; move a device's interrupts"
         " with echo CPU > /proc/irq/N/smp_affinity_list",
         values={
@@ -174,21 +176,21 @@ def interrupts(e: Evidence) -> Iterator[Reason]:
 
 def losses(e: Evidence) -> Iterator[Reason]:
     """Segments were lost, or connections dropped."""
-    again = sum(instrument.retransmits(run) for run in e.runs)
-    beside = sum(instrument.other_retransmits(run) for run in e.runs)
+    retransmits = sum(instrument.retransmits(run) for run in e.runs)
+    others = sum(instrument.other_retransmits(run) for run in e.runs)
     counting = (
         "`nstat -az TcpRetransSegs TcpExtTCPTimeouts TcpExtTCPLossProbes` shows the counters; `ip -s link`"
         " shows which device drops packets"
     )
-    if again:
+    if retransmits:
         share = instrument.mean_over_runs(e.runs, instrument.retransmits_per_request) or 0.0
-        names = reached(e, share, limits.TAIL_INCONCLUSIVE)
+        names = affected_quantiles(e, share, limits.TAIL_INCONCLUSIVE)
         reach = (
-            f"they can account for all requests above {listed(names)}"
+            f"they can account for all requests above {join_names(names)}"
             if names
             else "they reach none of the requested percentiles"
         )
-        many = f"{again} TCP segments were" if again > 1 else "1 TCP segment was"
+        many = f"{retransmits} TCP segments were" if retransmits > 1 else "1 TCP segment was"
         yield Reason(
             "retransmissions",
             "inconclusive" if names else "note",
@@ -196,17 +198,17 @@ def losses(e: Evidence) -> Iterator[Reason]:
             f" {limits.RETRANSMIT_MS:.0f} ms to a request; {reach}",
             counting,
             names,
-            values={"segments": again, "share": share},
+            values={"segments": retransmits, "share": share},
         )
-    if beside:
+    if others:
         yield Reason(
             "other-retransmissions",
             "note",
-            f"{beside} more TCP segments were retransmitted in the network namespace of the clients or the"
+            f"{others} more TCP segments were retransmitted in the network namespace of the clients or the"
             " server. The kernel does not report which program sent them; if they were replies, each can have"
             f" added {limits.RETRANSMIT_MS:.0f} ms",
             counting,
-            values={"segments": beside},
+            values={"segments": others},
         )
     dropped = sum(instrument.drops(run) for run in e.runs)
     earlier = sum(instrument.drops_before(run) for run in e.runs)
@@ -225,23 +227,22 @@ def losses(e: Evidence) -> Iterator[Reason]:
 
 def buffers(e: Evidence) -> Iterator[Reason]:
     """Socket buffers or the accept queue were full."""
-    found = []
+    parts = []
     blocked = instrument.mean_over_runs(e.runs, instrument.blocked_share) or 0.0
     if blocked > limits.BLOCKED_MIND:
-        found.append(f"{percent(blocked)} of requests waited in the client because its send buffer was full")
-    held = instrument.mean_over_runs(e.runs, instrument.peer_full) or 0.0
-    if held > limits.PEER_FULL_MIND:
-        found.append(f"the server's receive buffer was full {percent(held)} of the time")
-    if found:
+        parts.append(f"{percent(blocked)} of requests waited in the client because its send buffer was full")
+    peer_full = instrument.mean_over_runs(e.runs, instrument.peer_full) or 0.0
+    if peer_full > limits.PEER_FULL_MIND:
+        parts.append(f"the server's receive buffer was full {percent(peer_full)} of the time")
+    if parts:
         yield Reason(
             "server-reads-slowly",
             "note",
-            f"the server reads more slowly than requests arrive: {' and '.join(found)}; latency is"
-            " that of its"
-            " queue",
+            f"the server reads more slowly than requests arrive: {' and '.join(parts)}; latency is that of"
+            " its queue",
             "use a lower `--rate`, smaller values in `--workload`, or more `--connections`",
             brief="the server reads more slowly than requests arrive",
-            values={"blocked": blocked, "peer_full": held},
+            values={"blocked": blocked, "peer_full": peer_full},
         )
     fill = instrument.mean_over_runs(e.runs, instrument.receive_fill) or 0.0
     if fill > limits.RECEIVE_FILL_MIND:

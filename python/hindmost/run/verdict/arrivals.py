@@ -9,53 +9,55 @@ from hindmost.laws import law_text
 from hindmost.run import limits
 from hindmost.run.arrivals import least_distance
 from hindmost.run.verdict.client import cause_of_lateness
+from hindmost.run.verdict.interference import explains_gaps
 from hindmost.run.verdict.reason import Evidence, Level, Reason, mean
-from hindmost.run.verdict.taken import bends
 from hindmost.store.measure import Arrivals
 
 
 def arrivals(e: Evidence) -> Iterator[Reason]:
     """Gaps between sends deviate from the requested arrival process."""
-    seen = [one.arrivals for run in e.runs for one in run.instances if one.arrivals is not None]
+    seen = [client.arrivals for run in e.runs for client in run.instances if client.arrivals is not None]
     if not seen:
         return
-    yield from _scheduled(e, seen)
-    known = [distance for one in seen if (distance := least_distance(one)) is not None]
-    distance = mean(known) if known else 0.0
-    off = dict(_clumps(e, seen))
-    if distance <= limits.ARRIVALS_MIND and not off:
+    yield from _check_schedule(e, seen)
+    distances = [distance for each in seen if (distance := least_distance(each)) is not None]
+    distance = mean(distances) if distances else 0.0
+    deviations = dict(_uneven_spans(e, seen))
+    if distance <= limits.ARRIVALS_MIND and not deviations:
         return
-    busy = max(one.busy_share for run in e.runs for one in run.instances)
+    busy = max(client.busy_share for run in e.runs for client in run.instances)
     cause = cause_of_lateness(e, busy)
     parts = [
         f"dispersion of counts over {name} is {found:.3g}, not {asked:.3g}"
-        for name, (found, asked) in off.items()
+        for name, (found, asked) in deviations.items()
     ]
-    if known:
+    if distances:
         parts.insert(
             0,
             f"Kolmogorov distance of their gaps is at least {distance:.3f} (limits: {limits.ARRIVALS_MIND},"
             f" and {limits.ARRIVALS_INVALID} for invalid)",
         )
     level: Level = "invalid" if distance > limits.ARRIVALS_INVALID else "note"
-    bent = bends(e)
+    by_interference = explains_gaps(e)
     yield Reason(
         "arrivals-differ",
-        "inconclusive" if bent and level == "invalid" else level,
+        "inconclusive" if by_interference and level == "invalid" else level,
         f"actual send times deviate from the requested arrival process: {'; '.join(parts)}; {cause.text}",
         cause.hint,
-        origin="host" if bent else "client",
+        origin="host" if by_interference else "client",
         brief="" if level == "note" else "send times deviate from the requested arrival process",
         values={
-            "distance": distance if known else None,
-            "dispersion": {name: {"value": found, "asked": asked} for name, (found, asked) in off.items()},
+            "distance": distance if distances else None,
+            "dispersion": {
+                name: {"value": found, "asked": asked} for name, (found, asked) in deviations.items()
+            },
             **cause.values,
         },
     )
 
 
-def _clumps(e: Evidence, seen: list[Arrivals]) -> Iterator[tuple[str, tuple[float, float]]]:
-    """Yield spans whose counts scatter otherwise than requested: the dispersion found, and requested."""
+def _uneven_spans(e: Evidence, seen: list[Arrivals]) -> Iterator[tuple[str, tuple[float, float]]]:
+    """Yield the spans whose counts vary otherwise than requested: the dispersion measured, and requested."""
     stated = e.plan.law.part_dispersion
     for name in seen[0]["dispersion"]:
         found = [value for one in seen if (value := one["dispersion"][name]) is not None]
@@ -64,7 +66,7 @@ def _clumps(e: Evidence, seen: list[Arrivals]) -> Iterator[tuple[str, tuple[floa
             asked = stated
             error = stated * mean([one["dispersion_error"][name] for one in seen]) / math.sqrt(len(seen))
         else:
-            # The scheduled times of the very same requests: chance has no part in what differs.
+            # The scheduled times of the same requests: the difference is not random.
             due = [value for one in seen if "due" in one and (value := one["due"]["dispersion"][name])]
             if len(due) != len(found) or not due:
                 continue
@@ -74,8 +76,8 @@ def _clumps(e: Evidence, seen: list[Arrivals]) -> Iterator[tuple[str, tuple[floa
             yield name, (mean(found), asked)
 
 
-def _scheduled(e: Evidence, seen: list[Arrivals]) -> Iterator[Reason]:
-    """Whether the engine drew scheduled times by the requested law; no host can change these."""
+def _check_schedule(e: Evidence, seen: list[Arrivals]) -> Iterator[Reason]:
+    """The engine did not draw scheduled times by the requested law; no host can cause that."""
     known = [c2 for one in seen if "due" in one and (c2 := one["due"]["c2"]) is not None]
     if not known:
         return

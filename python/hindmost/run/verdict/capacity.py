@@ -14,26 +14,26 @@ from hindmost.store.engine import Shares
 
 def rate(e: Evidence) -> Iterator[Reason]:
     """The requested rate was not reached."""
-    found = saturation(e.plan, e.target, e.runs)
-    if found is None:
+    limit = saturation(e.plan, e.target, e.runs)
+    if limit is None:
         return
     share = answered_share(e.plan, e.runs) or 0.0
     hint = {
-        "server": f"`{found.find}` (or with the limit that you need) finds the highest rate that holds",
+        "server": f"`{limit.find}` (or with the limit that you need) finds the highest rate that holds",
         "client": f"`--clients {e.plan.clients + 1}`, if a CPU is free for it; or a lower `--rate`",
         "connections": "raise its limit of connections (memcached -c, redis maxclients, nginx"
         " worker_connections, open files), or use fewer `--connections`",
         "silence": "check whether it is stopped: its log, `ps -o stat,cmd -p PID`; then use a lower `--rate`",
-    }[found.by]
+    }[limit.by]
     yield Reason(
         "rate-not-reached",
-        "invalid" if found.by == "client" else "inconclusive",
-        f"only {percent(share, 3)} of the requested {found.asked_per_s:,.0f} requests/s were sent and"
-        f" answered in time; {found.text}",
+        "invalid" if limit.by == "client" else "inconclusive",
+        f"only {percent(share, 3)} of the requested {limit.asked_per_s:,.0f} requests/s were sent and"
+        f" answered in time; {limit.text}",
         hint,
-        origin="client" if found.by == "client" else "server",
+        origin="client" if limit.by == "client" else "server",
         brief=f"{percent(share, 3)} of the requested rate was answered in time",
-        values={"share": share, **found.values()},
+        values={"share": share, **limit.values()},
     )
 
 
@@ -41,18 +41,18 @@ def shares(e: Evidence) -> Iterator[Reason]:
     """Requests were not spread evenly over connections."""
     if e.plan.loop == "closed":
         return
-    found = [
+    results = [
         (shares, p)
         for run in e.runs
-        for one in run.instances
-        if not (run.counts["unsent"] or one.result["reconnects"])
-        for thread in one.result["threads"]
+        for client in run.instances
+        if not (run.counts["unsent"] or client.result["reconnects"])
+        for thread in client.result["threads"]
         if (shares := thread.get("shares")) and (p := _chance(shares)) is not None
     ]
-    if not found:
+    if not results:
         return
-    worst, p = min(found, key=lambda one: one[1])
-    if p < limits.SHARES_CHANCE / len(found):
+    worst, p = min(results, key=lambda result: result[1])
+    if p < limits.SHARES_CHANCE / len(results):
         yield Reason(
             "uneven-connections",
             "note",
@@ -70,7 +70,7 @@ def shares(e: Evidence) -> Iterator[Reason]:
 
 
 def _chance(shares: Shares) -> float | None:
-    """Probability of shares as uneven as these."""
+    """Return the probability of shares at least as uneven as these."""
     if shares["chi_square"] is None or shares["connections"] < 2:
         return None
     return chi_square_tail(shares["chi_square"], shares["connections"] - 1)

@@ -1,4 +1,4 @@
-"""One cause, one line: merges reasons that share a cause, with what followed from it last."""
+"""Merges reasons that share a cause into one line: the cause first, its consequences last."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hindmost.run import instrument, limits
-from hindmost.run.text import listed
+from hindmost.run.text import join_names
 from hindmost.run.verdict import accidents
+from hindmost.run.verdict.interference import measure_interference
 from hindmost.run.verdict.reason import SERVER_STALLED, Evidence, Level, Origin, Reason
-from hindmost.run.verdict.taken import taken
 from hindmost.store import types as documents
 
 ORIGINS: dict[str, Origin] = {
@@ -31,7 +31,7 @@ ORIGINS: dict[str, Origin] = {
 }
 """Origins of reasons that do not state theirs; all others stand alone."""
 LONG_S = 0.5
-"""A silence of the server that is no interference: no host takes all processors for so long."""
+"""A server silence this long, in s, is not interference: no host takes all CPUs for so long."""
 LEVELS: tuple[Level, ...] = ("invalid", "inconclusive", "note")
 
 
@@ -51,7 +51,7 @@ class Cause:
     values: Mapping[str, Any] = field(default_factory=dict)
 
     def document(self) -> documents.Cause:
-        """Return the cause as it stands in ``result.json``."""
+        """Return the cause in the form it has in ``result.json``."""
         return {
             "level": self.level,
             "text": self.text,
@@ -63,75 +63,85 @@ class Cause:
 
 
 def causes(e: Evidence, reasons: Sequence[Reason]) -> list[Cause]:
-    """Merge reasons of one cause: what the server did wrong, then the gravest; of these, interference first.
+    """Merge reasons of one cause: the server's faults first, then the gravest, interference before others.
 
     A server that fails requests, hangs or does not reach the rate would do so on a quiet host as well
     (`run.capacity`).
     """
     groups: dict[str, list[Reason]] = {}
     origins: dict[str, Origin | None] = {}
-    for place, one in enumerate(reasons):
-        origin = one.origin or ORIGINS.get(one.code)
-        key = origin or str(place)
-        groups.setdefault(key, []).append(one)
+    for index, reason in enumerate(reasons):
+        origin = reason.origin or ORIGINS.get(reason.code)
+        key = origin or str(index)
+        groups.setdefault(key, []).append(reason)
         origins[key] = origin
-    ranked = [(_fault(group), _merged(e, origins[key], group)) for key, group in groups.items()]
+    ranked = [(_fault(group), _merge(e, origins[key], group)) for key, group in groups.items()]
     ranked.sort(key=lambda pair: (pair[0], LEVELS.index(pair[1].level), pair[1].origin != "host"))
-    return [one for _, one in ranked]
+    return [cause for _, cause in ranked]
 
 
 def _fault(group: Sequence[Reason]) -> int:
-    """Place among faults of the server: errors, hangs, missing answers, saturation; else the last."""
-    by_code = {one.code: one for one in group}
-    if (one := by_code.get("errors")) is not None and one.level != "note":
+    """Return the rank among faults of the server: errors, hangs, missing replies, saturation, or other."""
+    by_code = {reason.code: reason for reason in group}
+    if (errors := by_code.get("errors")) is not None and errors.level != "note":
         return 0
     stalls = by_code[SERVER_STALLED].values["stalls"] if SERVER_STALLED in by_code else []
-    if max((one["for_s"] for one in stalls), default=0.0) >= LONG_S:
+    if max((stall["for_s"] for stall in stalls), default=0.0) >= LONG_S:
         return 1
-    if (one := by_code.get("unanswered")) is not None and one.values["share"] > limits.ERROR_INCONCLUSIVE:
+    missing = by_code.get("unanswered")
+    if missing is not None and missing.values["share"] > limits.ERROR_INCONCLUSIVE:
         return 2
-    if (one := by_code.get("rate-not-reached")) is not None and one.origin == "server":
+    short = by_code.get("rate-not-reached")
+    if short is not None and short.origin == "server":
         return 3
     return 4
 
 
-def _merged(e: Evidence, origin: Origin | None, group: Sequence[Reason]) -> Cause:
-    codes = tuple(one.code for one in group)
-    level = min((one.level for one in group), key=LEVELS.index)
-    first, *rest = group
+def _merge(e: Evidence, origin: Origin | None, group: Sequence[Reason]) -> Cause:
+    codes = tuple(reason.code for reason in group)
+    level = min((reason.level for reason in group), key=LEVELS.index)
+    first, *others = group
     if origin == "host" and (found := _interference(e, group)):
         text, values = found
         return Cause(level, text, _host_hint(e) or first.hint, codes, origin, first.brief, values)
-    after = [one.brief for one in rest if one.brief]
-    text = f"{first.text}. Also: {listed(after)}" if after else first.text
+    consequences = [reason.brief for reason in others if reason.brief]
+    text = f"{first.text}. Also: {join_names(consequences)}" if consequences else first.text
     return Cause(level, text, first.hint, codes, origin, first.brief)
 
 
 def _interference(e: Evidence, group: Sequence[Reason]) -> tuple[str, dict[str, Any]] | None:
-    """Interference, the runs it spoiled, and what followed; None where one reason says it all."""
-    aside = e.parted.aside if e.parted is not None else {}
-    if len(group) == 1 and not aside:
+    """Describe interference, the runs it disturbed, and its consequences; None if one reason says it all."""
+    excluded = e.partition.excluded if e.partition is not None else {}
+    if len(group) == 1 and not excluded:
         return None
-    took = taken(e)
-    shares = took.text
-    if not shares and not aside:
+    interference = measure_interference(e)
+    shares = interference.text
+    if not shares and not excluded:
         return None
     text = f"interference: {shares or 'the client was late by its own clock'}"
-    values = took.values()
-    if aside and e.parted is not None:
-        made = len(e.made) or len(aside) + len(e.runs)
-        values |= {"excluded": len(aside), "made": made, "counted": len(e.runs) if e.parted.believed else 0}
-        left = "" if e.parted.believed else ", so none is left"
-        text += f"; {len(aside)} of {made} runs {'was' if len(aside) == 1 else 'were'} excluded{left}"
-    after = [one.brief for one in sorted(group, key=lambda one: one.code == "wide-intervals") if one.brief]
-    return (f"{text}; as a result, {listed(after)}" if after else text), values
+    values = interference.values()
+    if excluded and e.partition is not None:
+        made = len(e.made) or len(excluded) + len(e.runs)
+        values |= {
+            "excluded": len(excluded),
+            "made": made,
+            "counted": len(e.runs) if e.partition.any_counts else 0,
+        }
+        left = "" if e.partition.any_counts else ", so none is left"
+        text += f"; {len(excluded)} of {made} runs {'was' if len(excluded) == 1 else 'were'} excluded{left}"
+    consequences = [
+        reason.brief
+        for reason in sorted(group, key=lambda reason: reason.code == "wide-intervals")
+        if reason.brief
+    ]
+    return (f"{text}; as a result, {join_names(consequences)}" if consequences else text), values
 
 
 def _host_hint(e: Evidence) -> str:
-    """What helps against whoever took most."""
+    """Return the hint against the larger source of interference."""
     runs = e.made or e.runs
-    took = taken(e)
-    if took.programs > took.hypervisor:
+    interference = measure_interference(e)
+    if interference.programs > interference.hypervisor:
         return accidents.keep_off(e, instrument.list_neighbours(runs))
     return (
         "repeat when the host is quieter, or use dedicated hardware; `hindmost host doctor` shows the noise"

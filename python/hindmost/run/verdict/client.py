@@ -1,4 +1,4 @@
-"""Whether the instrument distorted what it measured."""
+"""Whether the clients distorted the result."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from hindmost.plan.units import format_us
 from hindmost.run import instrument, limits
 from hindmost.run.figures import RunFigures
 from hindmost.run.lateness import matters
-from hindmost.run.sharing import A_PROCESSOR_EACH, cpus_named, shared_cpus
+from hindmost.run.sharing import SEPARATE_CPUS, format_cpus, shared_cpus
 from hindmost.run.standstill import standstills
-from hindmost.run.text import listed, percent
+from hindmost.run.text import join_names, percent
 from hindmost.run.verdict import accidents
+from hindmost.run.verdict.interference import explains_late_sends, measure_interference
 from hindmost.run.verdict.reason import Evidence, Level, Origin, Reason, mean
-from hindmost.run.verdict.taken import explains, taken
 from hindmost.stats import Middle, over_runs
 
 
@@ -34,17 +34,17 @@ class Lateness:
 
     @property
     def share(self) -> float:
-        """As a fraction of the latency."""
+        """``late_us`` as a fraction of the latency."""
         return self.late_us / self.latency_us
 
     @property
     def matters(self) -> bool:
-        """Whether it is more than a tenth, and more than a quiet host's noise."""
+        """Whether it is more than a tenth of the latency, and more than a quiet host's noise."""
         return matters(self.late_us, self.latency_us)
 
 
 def lateness(runs: Sequence[RunFigures], name: str, about: Middle) -> Lateness | None:
-    """Lateness of the figure that the table shows of these runs; None where it is infinite."""
+    """Return the lateness of the table's figure for these runs; None if the latency is infinite."""
     latency, service = (
         over_runs([run.values[what][name] for run in runs], about).value for what in ("latency", "service")
     )
@@ -53,20 +53,20 @@ def lateness(runs: Sequence[RunFigures], name: str, about: Middle) -> Lateness |
     return Lateness(name, latency, max(0.0, latency - service))
 
 
-def late(e: Evidence) -> Iterator[Reason]:
+def late_sends(e: Evidence) -> Iterator[Reason]:
     """Late sends account for a large part of a quantile."""
     if e.plan.loop == "closed":
         return
-    busy = max(one.busy_share for run in e.runs for one in run.instances)
-    # After a server's silence many replies are read at once, and requests are sent late because of it.
-    running = [run for run in e.runs if not standstills(run, e.plan)] or e.runs
-    found = []
+    busy = max(client.busy_share for run in e.runs for client in run.instances)
+    # After a server stall many replies are read at once, and requests are sent late because of that.
+    steady_runs = [run for run in e.runs if not standstills(run, e.plan)] or e.runs
+    late = []
     for name in e.plan.labels:
-        one, undisturbed = (lateness(runs, name, e.plan.middle) for runs in (e.runs, running))
-        if one is not None and one.matters and undisturbed is not None and undisturbed.matters:
-            found.append(one)
-    of_host = [one for one in found if explains(e, one.name)]
-    own = [one for one in found if one not in of_host]
+        overall, steady = (lateness(runs, name, e.plan.middle) for runs in (e.runs, steady_runs))
+        if overall is not None and overall.matters and steady is not None and steady.matters:
+            late.append(overall)
+    of_host = [quantile for quantile in late if explains_late_sends(e, quantile.name)]
+    own = [quantile for quantile in late if quantile not in of_host]
     if own:
         yield _late(own, "invalid", "client", cause_of_lateness(e, busy))
     if of_host:
@@ -75,22 +75,22 @@ def late(e: Evidence) -> Iterator[Reason]:
 
 @dataclass(frozen=True, slots=True)
 class LateCause:
-    """Why requests were sent late; ``values["cause"]`` names it for programs."""
+    """Why requests were sent late; ``values["cause"]`` is its code."""
 
     text: str
     hint: str
     values: Mapping[str, Any]
 
 
-def _late(found: Sequence[Lateness], level: Level, origin: Origin, cause: LateCause) -> Reason:
-    worst = max(found, key=lambda one: one.share)
-    names = tuple(one.name for one in found)
+def _late(late: Sequence[Lateness], level: Level, origin: Origin, cause: LateCause) -> Reason:
+    worst = max(late, key=lambda quantile: quantile.share)
+    names = tuple(quantile.name for quantile in late)
     return Reason(
         "late-sends",
         level,
         f"requests were sent late: that accounts for {format_us(worst.late_us)} of the"
         f" {format_us(worst.latency_us)} at {worst.name} ({percent(worst.share)}; limit:"
-        f" {percent(limits.LATENESS)}){_others(names, worst.name)}; {cause.text}",
+        f" {percent(limits.LATENESS)}){_also(names, worst.name)}; {cause.text}",
         cause.hint,
         names,
         origin,
@@ -106,36 +106,36 @@ def _late(found: Sequence[Lateness], level: Level, origin: Origin, cause: LateCa
     )
 
 
-def _others(names: Sequence[str], worst: str) -> str:
+def _also(names: Sequence[str], worst: str) -> str:
     others = [name for name in names if name != worst]
-    return f", and for too much of {listed(others)}" if others else ""
+    return f", and for too much of {join_names(others)}" if others else ""
 
 
 def _interference(e: Evidence) -> LateCause:
     """Interference as the cause of late sends."""
-    took = taken(e, whole=False)
-    values = {"cause": "interference", **took.values()}
-    if took.programs >= took.hypervisor and took.programs > limits.STEAL_MIND:
+    cpu = measure_interference(e, whole=False)
+    values = {"cause": "interference", **cpu.values()}
+    if cpu.programs >= cpu.hypervisor and cpu.programs > limits.STEAL_MIND:
         neighbours = instrument.list_neighbours(e.runs)
         return LateCause(
-            f"other threads used the client's CPU {percent(took.programs)} of the time:"
-            f" {accidents.who(neighbours)}",
+            f"other threads used the client's CPU {percent(cpu.programs)} of the time:"
+            f" {accidents.name_neighbours(neighbours)}",
             accidents.keep_off(e, neighbours),
             values | {"neighbors": accidents.neighbour_values(neighbours)},
         )
     return LateCause(
-        f"interference on the client's CPU{f': {took.text}' if took.text else ''}",
+        f"interference on the client's CPU{f': {cpu.text}' if cpu.text else ''}",
         "`hindmost host doctor` shows the host's noise; use lower quantiles, or a quieter machine",
         values,
     )
 
 
 def cause_of_lateness(e: Evidence, busy: float) -> LateCause:
-    """Why requests were sent late, and what helps."""
+    """Return why requests were sent late, and what helps."""
     if shared := shared_cpus(e.plan, e.target.get("cpus") or ()):
         return LateCause(
-            f"server and client share {cpus_named(shared)}: while one works, the other waits",
-            A_PROCESSOR_EACH,
+            f"server and client share {format_cpus(shared)}: while one works, the other waits",
+            SEPARATE_CPUS,
             {"cause": "shared-cpus", "cpus": shared},
         )
     if busy > limits.BUSY_MIND:
@@ -168,7 +168,7 @@ def cause_of_lateness(e: Evidence, busy: float) -> LateCause:
 
 
 def _stage(e: Evidence) -> tuple[str, float]:
-    """The stage of the loop that made most requests late, and its share of them."""
+    """Return the stage of the loop that made most requests late, and its share of them."""
     late = {
         stage: instrument.mean_over_runs(e.runs, partial(instrument.late_share, stage=stage)) or 0.0
         for stage in ("writing", "reading", "waiting")
@@ -185,15 +185,15 @@ def _more_clients(e: Evidence) -> str:
 
 def busy(e: Evidence) -> Iterator[Reason]:
     """A client was too busy to be on time."""
-    busy = mean([max(one.busy_share for one in run.instances) for run in e.runs])
+    busy = mean([max(client.busy_share for client in run.instances) for run in e.runs])
     if busy > limits.BUSY_MIND and e.plan.loop == "open":
         level: Level = "invalid" if busy > limits.BUSY_INVALID else "note"
         yield Reason(
             "client-busy",
             level,
-            f"the busiest client worked {percent(busy)} of the time; its own queue is visible above"
+            f"the busiest client was busy {percent(busy)} of the time; its own queue is visible above"
             f" {percent(limits.BUSY_MIND)} and distorts the tail above {percent(limits.BUSY_INVALID)}",
             _more_clients(e),
-            brief=f"the busiest client worked {percent(busy)} of the time",
+            brief=f"the busiest client was busy {percent(busy)} of the time",
             values={"busy": busy, "limit": limits.BUSY_INVALID},
         )

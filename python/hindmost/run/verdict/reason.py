@@ -1,4 +1,4 @@
-"""What a judgement looks at and what it finds."""
+"""The input of a check and the reasons it returns."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from hindmost.plan import MeasurePlan
+from hindmost.run.exclusion import Partition
 from hindmost.run.figures import RunFigures
-from hindmost.run.set_aside import Parted
 from hindmost.stats import Decision, Ownership
 from hindmost.store import types as documents
 
@@ -23,8 +23,8 @@ class Reason:
     """One finding.
 
     ``code``: one of ``hindmost.codes.CODES``. ``labels``: the quantiles it concerns; empty means the whole
-    measurement. ``origin``: where it comes from, if its code does not say (`cause.ORIGINS`). ``brief``: how
-    another finding's line names it. ``values``: the parameters of the sentence, for programs.
+    measurement. ``origin``: its source, if its code does not say (`cause.ORIGINS`). ``brief``: its short form
+    in another reason's line. ``values``: the parameters of the sentence, for programs.
     """
 
     code: str
@@ -37,7 +37,7 @@ class Reason:
     values: Mapping[str, Any] = field(default_factory=dict)
 
     def document(self) -> documents.Reason:
-        """Return the reason as it stands in ``result.json``."""
+        """Return the reason in the form it has in ``result.json``."""
         return {
             "code": self.code,
             "level": self.level,
@@ -50,7 +50,7 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Everything that a judgement may use; ``runs`` are the runs that count, of all that were ``made``."""
+    """Everything that a check may use; ``runs`` are the runs that count, of all that were ``made``."""
 
     plan: MeasurePlan
     target: Mapping[str, Any]
@@ -61,10 +61,10 @@ class Evidence:
     again: str = "hindmost measure --resume STUDY"
     """The command that resumes the study, or the larger study that it is a part of."""
     proof: Mapping[str, Any] | None = None
-    parted: Parted | None = None
+    partition: Partition | None = None
     made: Sequence[RunFigures] = ()
 
 
 def mean(values: Sequence[float]) -> float:
-    """Mean of at least one value."""
+    """Return the mean of at least one value."""
     return sum(values) / len(values)

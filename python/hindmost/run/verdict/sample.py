@@ -9,10 +9,10 @@ from typing import Any
 from hindmost.plan.units import format_us, label
 from hindmost.run import limits
 from hindmost.run.capacity import fell_short
+from hindmost.run.exclusion import exhausted_budget
 from hindmost.run.request.quick import FULL_S
 from hindmost.run.request.quick import RUNS as QUICK_RUNS
-from hindmost.run.set_aside import spent
-from hindmost.run.text import listed
+from hindmost.run.text import join_names
 from hindmost.run.verdict.reason import Evidence, Level, Reason
 from hindmost.stats import modality, order_effect, over_runs
 
@@ -25,9 +25,9 @@ def precision(e: Evidence) -> Iterator[Reason]:
         yield _quick(e)
         return
     enough = e.decision.runs >= 2
-    aside = len(e.parted.aside) if e.parted is not None else 0
-    counted = len(e.runs) if e.parted is None or e.parted.believed else 0
-    of_host = aside > 0 and spent(counted, aside, e.plan) is not None
+    excluded = len(e.partition.excluded) if e.partition is not None else 0
+    counted = len(e.runs) if e.partition is None or e.partition.any_counts else 0
+    of_host = excluded > 0 and exhausted_budget(counted, excluded, e.plan) is not None
     hint, values = _how_to_know_more(e)
     yield Reason(
         "wide-intervals",
@@ -55,7 +55,7 @@ def finite(value: float) -> float | None:
 
 
 def _quick(e: Evidence) -> Reason:
-    """What a quick look does not promise, and what would."""
+    """Return the note of a quick look: its limits, and the full measurement."""
     width = e.decision.half_width
     wide = f" (±{100.0 * width:,.0f} % at {e.decision.widest})" if math.isfinite(width) else ""
     least, most = (seconds / 60.0 for seconds in FULL_S)
@@ -74,28 +74,29 @@ def _quick(e: Evidence) -> Reason:
     )
 
 
-def disturbed(e: Evidence) -> Iterator[Reason]:
+def excluded_runs(e: Evidence) -> Iterator[Reason]:
     """Runs were excluded."""
-    if e.parted is None or not e.parted.aside:
+    if e.partition is None or not e.partition.excluded:
         return
-    aside = e.parted.aside
-    made = len(aside) + (len(e.runs) if e.parted.believed else 0)
-    number, why = list(aside.items())[-1]
-    values = {"excluded": len(aside), "made": made, "run": number, "code": why.code}
-    if not e.parted.believed:
+    excluded = e.partition.excluded
+    made = len(excluded) + (len(e.runs) if e.partition.any_counts else 0)
+    number, why = list(excluded.items())[-1]
+    values = {"excluded": len(excluded), "made": made, "run": number, "code": why.code}
+    if not e.partition.any_counts:
         yield Reason(
             "excluded-runs",
             "inconclusive",
             f"all {made} runs show interference, so the figures describe this machine as much as the server;"
             f" run {number}: {why}",
-            "`hindmost host doctor` shows the interference; use a CPU of its own for each, or a quieter time",
+            "`hindmost host doctor` shows the interference; use a separate CPU for each, or repeat at a"
+            " quieter time",
             values=values,
         )
         return
     yield Reason(
         "excluded-runs",
         "note",
-        f"{len(aside)} of {made} runs were excluded because of interference and repeated; run"
+        f"{len(excluded)} of {made} runs were excluded because of interference and repeated; run"
         f" {number}: {why}",
         "`hindmost host doctor` shows the interference",
         values=values,
@@ -111,15 +112,14 @@ def _too_wide(e: Evidence) -> tuple[str, ...]:
 
 
 def _how_to_know_more(e: Evidence) -> tuple[str, dict[str, Any]]:
-    """Ask for more runs where some more would do, else for a precision that this host can give."""
-    if not e.again.startswith(
-        "hindmost measure"
-    ):  # the study that this is a part of knows how many runs it has
+    """Return a command with more runs if a few more would do, else with a precision this host can reach."""
+    if not e.again.startswith("hindmost measure"):  # the larger study sets the number of runs
         return f"`{e.again}`", {}
     runs, width = e.decision.runs, e.decision.half_width
-    # An interval shrinks with the square root of the runs; half as many again, as its width is a guess, too.
+    # An interval shrinks with the square root of the runs. Propose 1.5 times as many: its width is an
+    # estimate.
     need = math.ceil(1.5 * runs * (width / e.plan.precision) ** 2) if math.isfinite(width) else 0
-    if runs < 3:  # two runs know next to nothing of how runs differ
+    if runs < 3:  # two runs show almost nothing about how runs differ
         return f"`{e.again} --runs 10..30`", {}
     if need <= limits.RUNS_WORTH_ASKING:
         return f"`{e.again} --runs {runs}..{max(need, 2 * max(5, runs))}`", {"need": need}
@@ -136,7 +136,7 @@ def _how_to_know_more(e: Evidence) -> tuple[str, dict[str, Any]]:
 
 def samples(e: Evidence) -> Iterator[Reason]:
     """Runs have too few requests above a quantile."""
-    fewest = min(one.latency.count for run in e.runs for one in run.instances)
+    fewest = min(client.latency.count for run in e.runs for client in run.instances)
     thin: dict[Level, list[str]] = {"inconclusive": [], "note": []}
     for level in e.plan.quantiles:
         beyond = fewest * (1.0 - level)
@@ -169,7 +169,7 @@ def samples(e: Evidence) -> Iterator[Reason]:
 def spread(e: Evidence) -> Iterator[Reason]:
     """Runs form two groups, or drift with their order."""
     drifts: dict[str, float | None] = {}
-    words: list[str] = []
+    parts: list[str] = []
     for name in e.plan.labels:
         values = [run.values["latency"][name] for run in e.runs]
         groups, trend = modality(values), order_effect(values)
@@ -178,7 +178,7 @@ def spread(e: Evidence) -> Iterator[Reason]:
                 "two-states",
                 "note",
                 f"{name}: {groups.text}",
-                "look at the chart of runs in the page",
+                "see the chart of runs in the page",
                 (name,),
                 values={
                     "name": name,
@@ -190,12 +190,12 @@ def spread(e: Evidence) -> Iterator[Reason]:
         if trend is not None and trend.drifting:
             slope = f" by {format_us(trend.slope)} per run" if trend.slope is not None else ""
             drifts[name] = trend.slope
-            words.append(f"{name}{slope} (p = {trend.p_value:.2g})")
+            parts.append(f"{name}{slope} (p = {trend.p_value:.2g})")
     if drifts:
         yield Reason(
             "drift",
             "note",
-            f"latency changes with the order of runs, so host or server changed: {listed(words)}",
+            f"latency changes with the order of runs, so host or server changed: {join_names(parts)}",
             "repeat later; `hindmost host doctor` shows what else runs",
             tuple(drifts),
             values={"us_per_run": drifts},

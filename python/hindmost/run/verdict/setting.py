@@ -1,4 +1,4 @@
-"""Notes on host and method."""
+"""Checks of the host and of the method."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ from hindmost.run.verdict.fleet import host_of
 from hindmost.run.verdict.reason import Evidence, Reason, mean
 
 INTERFERENCE = ("steal", "noise_floor", "preemption", "load_average", "cpu_pressure")
-"""Findings of `hindmost host doctor` about interference; isolated latency excludes it."""
+"""Findings of `hindmost host doctor` about interference, which isolated latency excludes."""
 
 
 def host(e: Evidence) -> Iterator[Reason]:
     """The machine is too noisy."""
-    steal = [s for run in e.runs for one in run.instances if (s := one.result.get("steal_share")) is not None]
+    steal = [
+        s for run in e.runs for client in run.instances if (s := client.result.get("steal_share")) is not None
+    ]
     steal += [s for run in e.runs if (s := run.record.get("server_steal_share")) is not None]
     if steal and max(steal) > limits.STEAL_MIND:
         yield Reason(
@@ -83,15 +85,15 @@ def method(e: Evidence) -> Iterator[Reason]:
             values={"send_delay_us": {e.plan.labels[0]: first, e.plan.labels[-1]: last}},
         )
     if e.owner.owner is not None:
-        where = host_of(e, e.owner.owner)
+        host = host_of(e, e.owner.owner)
         yield Reason(
             "dominant-client",
             "note",
-            e.owner.text + (f" (on host {where})" if where else ""),
+            e.owner.text + (f" (on host {host})" if host else ""),
             "trust the means per client, not the merged figures",
             values={
                 "client": e.owner.owner,
-                "host": where,
+                "host": host,
                 "share": e.owner.shares[e.owner.owner],
                 "fair": e.owner.fair[e.owner.owner],
             },
@@ -100,38 +102,40 @@ def method(e: Evidence) -> Iterator[Reason]:
 
 
 def _connections(e: Evidence) -> Iterator[Reason]:
-    """Connections that the server closed: all the time, or now and then."""
-    found = connections(e.runs)
-    lost = found["closed"] if found else sum(o.result["reconnects"] for run in e.runs for o in run.instances)
-    if found and found["by_turns"]:
-        known = [run.values[CONNECT][e.plan.labels[0]] for run in e.runs if CONNECT in run.values]
-        took = f" ({format_us(mean(known))} at {e.plan.labels[0]})" if known else ""
-        asked = e.plan.batching
+    """The server closed connections after every reply, or now and then."""
+    account = connections(e.runs)
+    closed = (
+        account["closed"] if account else sum(o.result["reconnects"] for run in e.runs for o in run.instances)
+    )
+    if account and account["by_turns"]:
+        connect_us = [run.values[CONNECT][e.plan.labels[0]] for run in e.runs if CONNECT in run.values]
+        time_text = f" ({format_us(mean(connect_us))} at {e.plan.labels[0]})" if connect_us else ""
+        batching = e.plan.batching
         due = add_counts([run.counts for run in e.runs])["due"]
         unbatched = (
             ""
-            if asked == "none"
-            else f". `--batching {batching_text(asked)}` had no effect: one request at a time per connection"
+            if batching == "none"
+            else f". `--batching {batching_text(batching)}` had no effect, as connections carry one request"
         )
         yield Reason(
             "connection-per-request",
             "note",
-            f"the server closes almost every connection after its reply: clients opened {found['made']} for"
-            f" {due} requests, and latency includes the time to connect{took}{unbatched}",
-            "right if users connect for each request, too; otherwise let it keep connections open (HTTP/1.1,"
-            " keep-alive)",
+            f"the server closes almost every connection after its reply: clients opened {account['made']} for"
+            f" {due} requests, and latency includes the time to connect{time_text}{unbatched}",
+            "correct if users also connect for each request; otherwise let it keep connections open"
+            " (HTTP/1.1, keep-alive)",
             values={
-                "connections": found["made"],
+                "connections": account["made"],
                 "requests": due,
-                "connect_us": mean(known) if known else None,
-                "batching_unused": asked != "none",
+                "connect_us": mean(connect_us) if connect_us else None,
+                "batching_unused": batching != "none",
             },
         )
-    elif lost:
+    elif closed:
         yield Reason(
             "reconnections",
             "note",
-            f"the server closed {lost} connections during the load; clients opened them again",
+            f"the server closed {closed} connections during the load; clients opened them again",
             "let the server keep connections open (nginx: keepalive_requests, keepalive_timeout)",
-            values={"connections": lost},
+            values={"connections": closed},
         )

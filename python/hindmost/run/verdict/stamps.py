@@ -12,22 +12,26 @@ def stamps(e: Evidence) -> Iterator[Reason]:
     """Wire latency was requested but is not available, or a clock was set during the measurement."""
     if e.plan.stamp_every == 0:
         return
-    seen = [found for run in e.runs for one in run.instances if (found := one.result.get("stamps"))]
-    reasons = [(found["source"], found["reason"]) for found in seen if found["reason"]]
-    why = next((one for source, one in reasons if source is None or one["code"] == "none_came"), None)
-    if why is not None:
+    reports = [
+        stamped for run in e.runs for client in run.instances if (stamped := client.result.get("stamps"))
+    ]
+    reasons = [(stamped["source"], stamped["reason"]) for stamped in reports if stamped["reason"]]
+    missing = next(
+        (detail for source, detail in reasons if source is None or detail["code"] == "none_came"), None
+    )
+    if missing is not None:
         yield Reason(
             "no-time-stamps",
             "note",
-            f"there is no wire latency: {why['text']}. The client's own part of the service latency is"
+            f"there is no wire latency: {missing['text']}. The client's own part of the service latency is"
             " unknown",
             "`--stamps off` does without them; `--verify-wire` uses a packet capture instead",
-            values={"reason": why["code"].replace("_", "-")},
+            values={"reason": missing["code"].replace("_", "-")},
         )
-    steps = sum(found["clock_steps"] for found in seen)
+    steps = sum(stamped["clock_steps"] for stamped in reports)
     if steps:
-        largest = max(found["largest_step_ns"] for found in seen) / 1e3
-        left_out = sum(found["implausible"] for found in seen)
+        largest = max(stamped["largest_step_ns"] for stamped in reports) / 1e3
+        left_out = sum(stamped["implausible"] for stamped in reports)
         yield Reason(
             "clock-steps",
             "note",

@@ -17,9 +17,9 @@ from hindmost._engine import Histogram
 from hindmost.design import Cell
 from hindmost.notes import Note, most_common
 from hindmost.run.calm import RunCalm, find_refusal
+from hindmost.run.figure_cache import run_figures
 from hindmost.run.readings import plan_of
 from hindmost.run.soundness import soundness
-from hindmost.run.stored import run_figures
 from hindmost.store import Study
 from hindmost.studies.attribution.attempts import GIVEN_UP, Attempts
 

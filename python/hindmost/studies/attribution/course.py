@@ -18,7 +18,7 @@ from typing import Protocol
 from hindmost.design import Cell, ScheduledRun, schedule
 from hindmost.errors import HindmostError, HostUnfit, TargetError
 from hindmost.notes import Note
-from hindmost.run.soundness import Remaking
+from hindmost.run.soundness import RepeatBudget
 from hindmost.studies.attribution.plan import AttributionPlan, LoadPoint, folder_of
 from hindmost.studies.attribution.runner import CONFIRMATION, Runner
 from hindmost.studies.pairs import Step as PairStep
@@ -134,10 +134,10 @@ class Course:
     def confirm(self, load: LoadPoint, before: Cell, after: Cell) -> None:
         """Make fresh runs of two settings at a load, in pairs of random order."""
         cells = dict(zip(SIDES, (before, after), strict=True))
-        remaking = Remaking(self.plan.file.confirm.runs, self.plan.measure.remake)
+        remaking = RepeatBudget(self.plan.file.confirm.runs, self.plan.measure.remake)
 
         def passed_on(step: PairStep) -> None:
-            what = f"confirming, pair {step.round} of {max(step.round, remaking.asked)}"
+            what = f"confirming, pair {step.round} of {max(step.round, remaking.requested)}"
             self.on_step(Step(what, load, cells[step.side], step.done, step.of, step.why))
 
         sides = {side: self.runner.side(load, _folder(side, cell), cell) for side, cell in cells.items()}

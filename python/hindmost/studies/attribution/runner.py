@@ -19,8 +19,8 @@ from hindmost.knobs.force import in_force, processors, started_with
 from hindmost.notes import Note
 from hindmost.plan import MeasurePlan
 from hindmost.run.making import make_run
-from hindmost.run.serving import Beside, nothing_beside
-from hindmost.run.soundness import Remaking
+from hindmost.run.serving import ServerContext, no_context
+from hindmost.run.soundness import RepeatBudget
 from hindmost.store import Study
 from hindmost.studies.attribution.attempts import GIVEN_UP, Attempt, Attempts
 from hindmost.studies.attribution.cells import AGAIN, Readings, run_number
@@ -69,7 +69,7 @@ class Runner:
         self.look = look
         self.fleet = fleet
         runs = plan.blocks[1] * (len(plan.design.cells) + 1) * len(plan.loads)
-        self.remaking = Remaking(runs, plan.measure.remake)
+        self.remaking = RepeatBudget(runs, plan.measure.remake)
         self._parts: dict[str, Study] = {}
 
     def part(self, load: LoadPoint, name: str, cell: Cell) -> Study:
@@ -92,7 +92,7 @@ class Runner:
         """Make a cell's run of a block; returns why no run counts, if none does.
 
         A run that is stored is not repeated, nor is one of a cell that was given up. An excluded run stays
-        where it is, and another one is made as often as `Remaking` allows.
+        where it is, and another one is made as often as `RepeatBudget` allows.
 
         Raises
         ------
@@ -114,7 +114,7 @@ class Runner:
 
     def _again(self, attempts: int) -> bool:
         """Whether a run may be made that was made so often before."""
-        return not attempts or self.remaking.again(self.attempts.remade(AGAIN), attempts)
+        return not attempts or self.remaking.allows_repeat(self.attempts.remade(AGAIN), attempts)
 
     def side(self, load: LoadPoint, name: str, cell: Cell) -> CellSide:
         """A cell at a load, to be compared in pairs."""
@@ -129,7 +129,7 @@ class Runner:
         begun = time.monotonic()
         why = None
         try:
-            with part.lock(), self._in_force(cell) as (target, beside):
+            with part.lock(), self._in_force(cell) as (target, context):
                 plan = self._measure_plan(load, target, name)
                 make_run(
                     part,
@@ -137,7 +137,7 @@ class Runner:
                     plan,
                     target,
                     look=self.look,
-                    beside=beside,
+                    context=context,
                     fleet=self.fleet,
                     settings=self._settings(cell),
                 )
@@ -166,19 +166,19 @@ class Runner:
             with self.fleet.serve(self.plan.measure.target, cpus, self._settings(cell)):
                 return
         with (
-            self._in_force(cell) as (target, beside),
+            self._in_force(cell) as (target, context),
             ManagedServer(target.spec, cpus=cpus) as server,
-            beside(server),
+            context(server),
         ):
             pass
 
     @contextmanager
-    def _in_force(self, cell: Cell) -> Iterator[tuple[Managed, Beside]]:
+    def _in_force(self, cell: Cell) -> Iterator[tuple[Managed, ServerContext]]:
         if self.fleet.serves:  # the host of the server sets it
-            yield self._server, nothing_beside
+            yield self._server, no_context
             return
-        with in_force(self._pairs(cell)) as beside:
-            yield self._target(cell), beside
+        with in_force(self._pairs(cell)) as context:
+            yield self._target(cell), context
 
     def _settings(self, cell: Cell) -> list[Setting]:
         """A cell in the words that another host is told."""

@@ -16,9 +16,9 @@ from hindmost.plan.batching import Batching, batching_text
 from hindmost.plan.units import format_us
 from hindmost.report.common import numbers
 from hindmost.run.batches import batches
+from hindmost.run.figure_cache import run_figures
 from hindmost.run.figures import RunFigures, Totals
 from hindmost.run.readings import plan_of
-from hindmost.run.stored import run_figures
 from hindmost.stats import Middle, contrasts, least_pairs, over_runs
 from hindmost.store import Study, now_utc
 from hindmost.store import batching as documents

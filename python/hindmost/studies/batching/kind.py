@@ -9,7 +9,7 @@ from hindmost.fleet.opening import fleet_of
 from hindmost.plan.batching import batching_text
 from hindmost.report.common import numbers
 from hindmost.run.readings import plan_of
-from hindmost.run.soundness import Remaking
+from hindmost.run.soundness import RepeatBudget
 from hindmost.store import Study
 from hindmost.store.batching import Batching
 from hindmost.studies.batching.answer import answer
@@ -48,7 +48,7 @@ def run(study: Study, talk: Talk) -> Batching:
         for side in asked.sides:
             name, one = name_of_side(*side), asked.plan_of(*side)
             sides[name] = SideRuns(open_part(study, study.folder / name, one), one, target, fleet)
-        interleave(sides, f"{plan.seed} batching", Remaking(rounds, plan.remake), on_step)
+        interleave(sides, f"{plan.seed} batching", RepeatBudget(rounds, plan.remake), on_step)
     return answer(study)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from hindmost.fleet.opening import fleet_of
 from hindmost.report.common import numbers
 from hindmost.run.readings import plan_of
-from hindmost.run.soundness import Remaking
+from hindmost.run.soundness import RepeatBudget
 from hindmost.store import Study
 from hindmost.store.comparison import Comparison
 from hindmost.studies.comparison.answer import answer
@@ -48,7 +48,7 @@ def run(study: Study, talk: Talk) -> Comparison:
         for place, (label, one) in enumerate(zip(asked.labels, asked.plans, strict=True), 1):
             part = open_part(study, study.folder / str(place), one)
             sides[label] = SideRuns(part, one, parse_target(one.target), fleet)
-        interleave(sides, f"{plan.seed} comparison", Remaking(pairs, plan.remake), on_step)
+        interleave(sides, f"{plan.seed} comparison", RepeatBudget(pairs, plan.remake), on_step)
     return answer(study)
 
 

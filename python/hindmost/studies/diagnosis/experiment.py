@@ -16,7 +16,7 @@ from hindmost.errors import HostUnfit
 from hindmost.interventions.changes import Intervention, SuspectGone
 from hindmost.interventions.session import Session
 from hindmost.notes import Note
-from hindmost.run.soundness import Remaking
+from hindmost.run.soundness import RepeatBudget
 from hindmost.stats.causes import Effect, effect_of
 from hindmost.store.diagnosis import Pair
 from hindmost.studies.diagnosis.harm import (
@@ -260,7 +260,7 @@ def measure_pairs(
     """
     left = dict(trials)
     while True:
-        interleave(left, seed, Remaking(pairs, share=0.0), on_step)
+        interleave(left, seed, RepeatBudget(pairs, share=0.0), on_step)
         dropped = [name for name, trial in left.items() if trial.dropped is not None]
         if not dropped:
             return left

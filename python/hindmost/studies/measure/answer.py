@@ -19,13 +19,13 @@ from hindmost.run.batches import batches
 from hindmost.run.capacity import saturation
 from hindmost.run.connections import codes, codes_by_kind, connections
 from hindmost.run.endpoints import endpoints
+from hindmost.run.exclusion import Partition, exhausted_budget, partition_runs
+from hindmost.run.figure_cache import run_figures
 from hindmost.run.figures import InstanceFigures, RunFigures, Totals, Values, add_counts
 from hindmost.run.proof import compare_captures
 from hindmost.run.readings import CONNECT, HANDSHAKE, HELD, IDEAL, WHATS, What, microseconds, plan_of
 from hindmost.run.self_diagnosis import self_diagnosis
-from hindmost.run.set_aside import Parted, parted, spent
-from hindmost.run.stored import run_figures
-from hindmost.run.verdict.alone import NOBODY
+from hindmost.run.verdict.single_run import NO_OWNERSHIP
 from hindmost.stats import (
     Decision,
     Estimate,
@@ -81,13 +81,15 @@ def answer(study: Study) -> documents.Measure:
     plan = plan_of(study)
     stored = study.runs()
     made, totals = _read(f"reading the runs of {study.folder.name}", stored, plan)
-    found = parted(made, plan)
+    found = partition_runs(made, plan)
     runs = found.counted
     target = runs[-1].record["target"]
     latencies = {name: [run.values["latency"][name] for run in runs] for name in plan.labels}
     rule = rule_of(plan)
     decision = rule.decide(latencies)
-    if not decision.stop and (why := spent(len(made) - len(found.aside), len(found.aside), plan)):
+    if not decision.stop and (
+        why := exhausted_budget(len(made) - len(found.excluded), len(found.excluded), plan)
+    ):
         decision = replace(decision, stop=True, reason=why.text, next_look=None)
     threshold = totals.whole["latency"].quantile(OWNED)
     owner = _owner(runs, threshold)
@@ -138,7 +140,7 @@ def answer(study: Study) -> documents.Measure:
         "connections": connections(runs),
         "batches": batches(runs, plan, totals.writes),
         "endpoints": endpoints(runs, totals.endpoints, plan.quantiles),
-        "runs": [_run(plan, run, found.aside.get(run.number)) for run in made],
+        "runs": [_run(plan, run, found.excluded.get(run.number)) for run in made],
         "set_aside": _set_aside(plan, made, found),
         "variance": _variance(runs, plan),
         "hysteresis": _hysteresis(runs, plan, target, calm=not _noisy(reasons)),
@@ -168,19 +170,19 @@ def _read(step: str, stored: Sequence[RunRecord], plan: MeasurePlan) -> tuple[li
     """All runs, and what those that count add up to."""
     made = [run_figures(one, plan) for one in counted(step, stored)]
     totals = Totals()
-    for run in parted(made, plan).counted:
+    for run in partition_runs(made, plan).counted:
         totals.merge(run.totals)
     return made, totals
 
 
-def _set_aside(plan: MeasurePlan, made: Sequence[RunFigures], found: Parted) -> documents.SetAside:
+def _set_aside(plan: MeasurePlan, made: Sequence[RunFigures], found: Partition) -> documents.SetAside:
     return {
         "share": plan.remake,
         "made": len(made),
-        "counted": len(made) - len(found.aside),
+        "counted": len(made) - len(found.excluded),
         "runs": [
             {"run": number, "why": why.text, "code": why.code, "values": dict(why.values)}
-            for number, why in found.aside.items()
+            for number, why in found.excluded.items()
         ],
     }
 
@@ -367,7 +369,7 @@ def _alike(sections: Sequence[Sequence[float]]) -> list[Sequence[float]]:
 def _owner(runs: Sequence[RunFigures], threshold_ns: float | None) -> Ownership:
     heard = [run for run in runs if all(one.latency.count for one in run.instances)]
     if not heard:  # not one request was answered: nobody owns anything
-        return NOBODY
+        return NO_OWNERSHIP
     above = [[_above(one.latency, threshold_ns) for one in run.instances] for run in heard]
     total = [[one.latency.count for one in run.instances] for run in heard]
     return owners(above, total)

@@ -12,11 +12,11 @@ from hindmost.plan import MeasurePlan
 from hindmost.progress import counted
 from hindmost.run.calm import RunCalm, find_refusal
 from hindmost.run.capacity import fell_short
+from hindmost.run.exclusion import exclusion, exhausted_budget
+from hindmost.run.figure_cache import run_figures
 from hindmost.run.figures import RunFigures
 from hindmost.run.limits import SHORT_RUNS
 from hindmost.run.making import make_run
-from hindmost.run.set_aside import set_aside, spent
-from hindmost.run.stored import run_figures
 from hindmost.stats import Decision
 from hindmost.store import Study
 from hindmost.studies.measure.answer import rule_of
@@ -77,7 +77,7 @@ class Procedure:
     ) -> None:
         self.rule = rule or rule_of(plan)
         self._by_plan = rule is None
-        self.saw = saw or (lambda run: set_aside(run, plan))
+        self.saw = saw or (lambda run: exclusion(run, plan))
         self.study = study
         self.plan = plan
         self.target = target
@@ -143,12 +143,12 @@ class Procedure:
         if decision.stop:
             return decision
         # Another rule has a budget of its own: it knows better what a run is worth to it.
-        budget = spent(len(short), len(aside), self.plan) if self._by_plan else None
+        budget = exhausted_budget(len(short), len(aside), self.plan) if self._by_plan else None
         reason = budget.text if budget else None
         use_isolated = self._by_plan and self.plan.decide_on == "isolated" and any(one.thefts for one in calm)
         if (reason or use_isolated) and self._calm_counts(calm, len(short) + len(aside)):
             if reason:
-                budget = spent(len(short), len(aside), self.plan, calm=True)
+                budget = exhausted_budget(len(short), len(aside), self.plan, calm=True)
                 reason = budget.text if budget else None
             known = [one.values for one in calm if all(name in one.values for name in self.plan.labels)]
             by_calm = self.rule.decide({name: [one[name] for one in known] for name in self.plan.labels})

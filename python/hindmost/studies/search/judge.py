@@ -21,7 +21,7 @@ from hindmost.plan import MeasurePlan, Objective, Term, share
 from hindmost.run.calm.refusal import Refusal
 from hindmost.run.figures import RunFigures
 from hindmost.run.limits import REMAKE
-from hindmost.run.soundness import SOUND, Kind, Remaking, Soundness, soundness
+from hindmost.run.soundness import SOUND, Kind, RepeatBudget, Soundness, soundness
 from hindmost.stats import Decision, ObjectiveRule
 from hindmost.stats.runs.objective import FIRST_LOOK
 from hindmost.store.estimates import Value, written
@@ -130,7 +130,7 @@ def judge(
     disturbed = len(kinds["host"])
     if len(kinds["client"]) >= TWICE and len(kinds["client"]) > len(sound):
         given_up = Judgement("unmet", kinds["client"][0].soundness.note, len(made), 0.0)
-    elif len(sound) >= most or len(made) >= Remaking(most, remake).most:
+    elif len(sound) >= most or len(made) >= RepeatBudget(most, remake).most:
         given_up = _undecided(sound, objective, runs) if len(sound) >= FIRST_LOOK else _spoiled(made)
     elif disturbed >= max(DISTURBED, least) and disturbed > len(sound):
         given_up = _spoiled(made)

@@ -14,9 +14,9 @@ from hindmost._engine import Histogram
 from hindmost.errors import StudyError
 from hindmost.notes import Note
 from hindmost.report.common import numbers
+from hindmost.run.figure_cache import run_figures
 from hindmost.run.figures import Totals
 from hindmost.run.readings import plan_of
-from hindmost.run.stored import run_figures
 from hindmost.stats import compare_runs, over_runs
 from hindmost.store import Study, now_utc
 from hindmost.store import trial as documents

@@ -13,7 +13,7 @@ from hindmost.knobs import kind_of, recover
 from hindmost.knobs.journal import FOLDER
 from hindmost.report.common import numbers
 from hindmost.run.readings import plan_of
-from hindmost.run.soundness import Remaking
+from hindmost.run.soundness import RepeatBudget
 from hindmost.store import Study
 from hindmost.store.trial import Trial
 from hindmost.studies.attribution.apply import set_knob
@@ -92,7 +92,7 @@ def _make(study: Study, asked: Asked, stage: int, talk: Talk, fleet: Fleet) -> N
             talk.say(f"run {step.done} of {step.of}: {step.side}{why}")
 
     seed = f"{plan.seed} trial" + (f" {stage}" if stage else "")
-    interleave(sides, seed, Remaking(plan.runs[0], plan.remake), on_step)
+    interleave(sides, seed, RepeatBudget(plan.runs[0], plan.remake), on_step)
 
 
 def _refined(study: Study, asked: Asked, talk: Talk) -> Asked | None:

@@ -76,13 +76,13 @@ class LevelRuns(SideRuns):
 
     def make(self, number: int) -> None:
         """Make it, with the knobs at their levels: here, or where the fleet starts the server."""
-        with self.study.lock(), in_force([] if self._there else self._pairs) as beside:
+        with self.study.lock(), in_force([] if self._there else self._pairs) as context:
             make_run(
                 self.study,
                 number,
                 self.plan,
                 self.target,
-                beside=beside,
+                context=context,
                 fleet=self.fleet,
                 settings=self._there,
             )

@@ -22,7 +22,7 @@ from collections.abc import Callable, Mapping
 
 from hindmost.fleet import HERE, Fleet
 from hindmost.plan import MeasurePlan
-from hindmost.run.soundness import Remaking
+from hindmost.run.soundness import RepeatBudget
 from hindmost.store import Study
 from hindmost.store.predictions import Prediction
 from hindmost.store.verification import Verification as Document
@@ -87,7 +87,7 @@ class Verification:
             plan = self.plan.model_copy(update={"rate_per_s": point.rate_per_s})
             series = {who: self._series(point, who, plan, predicted[point.load]) for who in WHO}
             interleave(
-                series, f"{self.plan.seed} {point.folder}", Remaking(self.plan.runs[0], self.plan.remake)
+                series, f"{self.plan.seed} {point.folder}", RepeatBudget(self.plan.runs[0], self.plan.remake)
             )
             found.append(verified(self.study, self.asked, point, predicted))
             self.on_load(found[-1])

@@ -1,4 +1,4 @@
-"""The reasons that one run has by itself."""
+"""The reasons of a single run."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from hindmost.run.verdict import judge
 from hindmost.run.verdict.reason import Evidence, Reason
 from hindmost.stats import Decision, Ownership
 
-NOBODY = Ownership((), (), None, None, 1.0, "")
-"""Of one run, nobody asks which client contributes the slowest requests."""
+NO_OWNERSHIP = Ownership((), (), None, None, 1.0, "")
+"""The share of each client in the slowest requests is not evaluated for a single run."""
 
 
 def reasons_of_run(plan: MeasurePlan, run: RunFigures) -> list[Reason]:
-    """The reasons of a run, gravest first. Whether the server was restarted does not matter for one run."""
+    """Return the reasons of a run, gravest first. A single run does not show whether the server restarted."""
     enough = Decision(True, True, "", None, 1, plan.labels[0], 0.0)
-    return judge(Evidence(plan, {**run.record["target"], "managed": True}, [run], enough, NOBODY, []))
+    return judge(Evidence(plan, {**run.record["target"], "managed": True}, [run], enough, NO_OWNERSHIP, []))
