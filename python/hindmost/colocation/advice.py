@@ -15,7 +15,7 @@ from typing import Any
 from hindmost.colocation.bound import question
 from hindmost.errors import HostUnfit, UsageError
 from hindmost.notes import Note
-from hindmost.store.colocation import ADVICE_SCHEMA, Advice, Advised, Place
+from hindmost.store.colocation import ADVICE_SCHEMA, Advice, JobAdvice, Place
 
 SLICE = "hindmost-beside.slice"
 SCRIPT = "cpusets.sh"
@@ -64,7 +64,7 @@ def advise(
             have=len(cpus),
             load=load,
         )
-    advised: list[Advised] = []
+    advised: list[JobAdvice] = []
     spent = 0.0
     for job in jobs:
         if job["name"] in [one["job"] for one in advised]:
@@ -190,7 +190,7 @@ for pid; do move "$pid" || failed="$failed $pid"; done
 """
 
 
-def command_of(one: Advised, at: str, promise: str) -> str | None:
+def command_of(one: JobAdvice, at: str, promise: str) -> str | None:
     """Write the command that starts a job where it is advised; None where it is to run elsewhere."""
     words = shlex.join(one["command"])
     if one["place"] == "beside":

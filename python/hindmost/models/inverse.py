@@ -19,7 +19,7 @@ from hindmost.models.document import Clone
 from hindmost.models.parameters import FACTOR, Value, applied, value_at
 from hindmost.models.simulation import Design
 from hindmost.store.estimates import bounds
-from hindmost.store.predictions import Found, Tried
+from hindmost.store.predictions import InverseAnswer, SimulatedValue
 
 __all__ = ["Question", "answer"]
 
@@ -39,7 +39,7 @@ def answer(
     *,
     setting: Mapping[str, Value] | None = None,
     design: Design | None = None,
-) -> Found:
+) -> InverseAnswer:
     """Find the last value of a parameter at which an objective holds.
 
     Parameters
@@ -65,7 +65,7 @@ def answer(
     return _found(search)
 
 
-def _found(search: Search) -> Found:
+def _found(search: Search) -> InverseAnswer:
     """What the search gave, as a document."""
     clear = search.changes_of_mind()
     crossings = clear if len(clear) > 1 else search.crossings()
@@ -81,7 +81,7 @@ def _found(search: Search) -> Found:
     last, surely = (search.end(), search.end(sure=True)) if state == "found" else (None, None)
     again = None if last is None else search.again(last, at_most=at_most)
     whole = search.question.whole
-    tried: list[Tried] = [{"value": value, "latency_us": search.tried[value]} for value in values]
+    tried: list[SimulatedValue] = [{"value": value, "latency_us": search.tried[value]} for value in values]
     document: Any = {
         "objective": search.question.objective.text,
         "figure": search.question.objective.name,
@@ -99,11 +99,11 @@ def _found(search: Search) -> Found:
         "uneven_at": search.uneven(),
         "tried": tried,
     }
-    return cast(Found, document)
+    return cast(InverseAnswer, document)
 
 
 def _again(found: Crossing | None, *, whole: bool) -> dict[str, Any]:
-    """What a `Found` has of the place."""
+    """What an `InverseAnswer` has of the place."""
     if found is None:
         return {"safe": None, "low": None, "high": None, "safe_latency_us": None}
 

@@ -14,7 +14,7 @@ from hindmost.models.document import Clone, load_clone
 from hindmost.models.frames import frame
 from hindmost.models.parameters import Value, Vary, changes
 from hindmost.models.simulation import Design
-from hindmost.store.predictions import Found, Sweep, SweepPoint
+from hindmost.store.predictions import InverseAnswer, Sweep, SweepPoint
 
 SCHEMA = "hindmost.sweep/1"
 MOST_POINTS = 100_000
@@ -181,6 +181,6 @@ def sweep(
     return Swept(document)
 
 
-def with_found(document: Mapping[str, Any], found: Sequence[Found]) -> Swept:
+def with_found(document: Mapping[str, Any], found: Sequence[InverseAnswer]) -> Swept:
     """Add answers of inverse questions."""
     return Swept({**document, "found": list(found)})

@@ -9,7 +9,7 @@ from typing import Any
 
 from hindmost.models.frames import frame
 from hindmost.results.frames import Library
-from hindmost.store.listing import Listed
+from hindmost.store.listing import StudyEntry
 
 _FIRST = ("folder", "kind", "target", "rate_per_s", "load", "created", "verdict", "runs", "busy")
 
@@ -55,7 +55,7 @@ def list_studies(folder: str | Path = ".", *, frames: Library | None = None) -> 
     return frame([{name: row.get(name) for name in names} for row in rows], frames, tuple(names))
 
 
-def _row(one: Listed, root: Path) -> dict[str, Any]:
+def _row(one: StudyEntry, root: Path) -> dict[str, Any]:
     known: Mapping[str, Any] = one
     created, fault = one["created"], one["fault"]
     row: dict[str, Any] = {name: known[name] for name in _FIRST}

@@ -25,7 +25,7 @@ from hindmost.stats.series.arrivals import (
     variation,
 )
 from hindmost.store.engine import Dispersion
-from hindmost.store.estimates import UNKNOWN, Value, written
+from hindmost.store.estimates import UNKNOWN, Value, to_value
 from hindmost.store.measure import Arrivals, DueGaps
 
 
@@ -52,7 +52,7 @@ def compare_arrivals(reading: InstanceReading, plan: MeasurePlan) -> Arrivals | 
     squared: float | None = None
     law = plan.law
     if law.gaps:
-        distance = written(kolmogorov(_bins(reading.gaps), mean_ns, law))
+        distance = to_value(kolmogorov(_bins(reading.gaps), mean_ns, law))
         raw = reading.result.get("raw_gaps_ns")
         squared = anderson_darling(raw, mean_ns, law) if raw else None
     elif reading.due_gaps.count:

@@ -15,7 +15,7 @@ from hindmost.stats import Agreement, Estimate, agreement, constancy, mean_inter
 from hindmost.stats.tables import RunValues
 from hindmost.store import RunRecord
 from hindmost.store.estimates import bounds
-from hindmost.store.measure import Capture, Compared, Curve, Differences, Margin
+from hindmost.store.measure import Capture, CaptureComparison, Curve, Differences, Margin
 
 LEVELS = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
 """Treadmill's Figures 5 and 6 go up to p99; our goal is p99.9."""
@@ -99,7 +99,7 @@ def _read(run: RunRecord) -> dict[str, Microseconds]:
     }
 
 
-def _compare(what: str, latencies: Sequence[dict[str, Microseconds]]) -> Compared | None:
+def _compare(what: str, latencies: Sequence[dict[str, Microseconds]]) -> CaptureComparison | None:
     pairs = [
         (part[what][known], part["capture"][known])
         for part in latencies

@@ -1,16 +1,16 @@
-"""What ``hindmost attribute`` writes as ``attribution.json``: its types, the source of its JSON Schema.
+"""The document ``attribution.json`` of ``hindmost attribute``: its types, the source of its JSON Schema.
 
-Rules that hold everywhere in the document:
+Rules for the whole document:
 
 - Times named ``*_us`` are microseconds, ``*_s`` seconds, shares fractions of 1; ``"inf"`` is infinitely late,
-  null not known.
-- A *cell* is one level of each factor, as a mapping from factor to level in the words of the study file.
-- Quantiles are labelled by their percentile (``p99``); ``mean`` stands next to them.
-- ``p`` is of one hypothesis by itself, ``adjusted`` the same for all terms, quantiles and loads together.
+  null unknown.
+- A *cell* is one level of each factor: a mapping from factor to level, named as in the study file.
+- Quantiles are labelled by their percentile (``p99``); ``mean`` is listed with them.
+- ``p`` is for one hypothesis alone, ``adjusted`` accounts for all terms, quantiles and loads together.
 
-History of the format: ``hindmost.attribution/1`` (0.1.0) first version; before its release effects got
-``base``, verdicts follow adjusted p-values, ``recommendation``, ``unconfirmed``, ``summary`` came, and
-confirmations are by ranks.
+History of the format: ``hindmost.attribution/1`` (0.1.0) first version. Before its release, effects got
+``base``, verdicts follow adjusted p-values, ``recommendation``, ``unconfirmed`` and ``summary`` were added,
+and confirmations use ranks.
 """
 
 from typing import Any, Literal, TypedDict
@@ -24,9 +24,10 @@ Levels = dict[str, str]
 
 
 class Factor(TypedDict):
-    """One factor: what it sets, and its levels, the first of which is *low*.
+    """One factor: what it sets, and its levels. The first level is *low*.
 
-    ``kind`` and ``sets`` say how: ``host`` and ``thp``, ``option`` and ``threads``.
+    ``kind`` and ``sets`` identify the setting, for example ``host`` and ``thp``, or ``option`` and
+    ``threads``.
     """
 
     name: str
@@ -37,10 +38,10 @@ class Factor(TypedDict):
 
 
 class Design(TypedDict):
-    """Which cells were run, in which order, and what the model can tell.
+    """Which cells were run, in which order, and which effects the model can separate.
 
-    ``cells``: of the design; ``possible``: of the full factorial. ``aliases``: term to the terms that it
-    cannot be told from. ``control``: the cell that each block runs once more, to see drift.
+    ``cells``: cells of the design; ``possible``: cells of the full factorial. ``aliases``: each term with the
+    terms it is confounded with. ``control``: the cell that each block runs once more, to detect drift.
     """
 
     kind: Literal["full", "fraction", "screening", "subset"]
@@ -59,14 +60,14 @@ class Design(TypedDict):
 class Effect(TypedDict):
     """One term of the model.
 
-    ``factors`` interact; ``levels`` are those compared with each factor's first (of factors with two
-    levels: the second). ``base``: what ``value`` is added to, in microseconds: the figure at the first
-    level, the others at theirs or averaged over; of an interaction what its parts make, so that ``value``
-    is what goes beyond them. ``share``: the same as a share of ``base``. ``error``: in the unit of the fit,
-    of logarithms on the scale of ratios. ``permuted``: p by exchanging runs within blocks, which needs no
-    law of the runs; of average effects. ``verdict`` follows ``adjusted``: raises and lowers are shown
-    among all terms. ``more_runs``: about so many more runs of each cell would decide it, null if it is
-    decided. ``negligible`` is what lies within ``delta`` of nothing with all of its interval.
+    ``factors`` interact; ``levels`` are the levels compared with each factor's first (for factors with two
+    levels: the second). ``base``: the figure that ``value`` is added to, in microseconds: the factor at its
+    first level, the others at theirs or averaged. For an interaction it is the sum of its parts, so that
+    ``value`` is the excess. ``share``: ``value`` as a share of ``base``. ``error``: in the unit of the fit,
+    for the ratio scale in logarithms. ``permuted``: p from exchanging runs within blocks, without assuming a
+    distribution; for average effects only. ``verdict`` follows ``adjusted``: raises and lowers are
+    significant among all terms. ``more_runs``: approximate additional runs of each cell that would decide it,
+    null if it is decided. ``negligible``: the whole interval lies within ``delta`` of no effect.
     """
 
     term: str
@@ -90,8 +91,8 @@ class Effect(TypedDict):
 class PooledEffect(TypedDict):
     """The paper's estimand: the quantile of all requests of a cell together.
 
-    ``low`` and ``high`` from errors that know of runs (clusters); ``naive_*`` from errors that take every
-    request for independent, for the *why not* panel alone.
+    ``low`` and ``high`` use errors clustered by run. ``naive_*`` treat all requests as independent; only the
+    *why not* panel shows them.
     """
 
     term: str
@@ -102,11 +103,11 @@ class PooledEffect(TypedDict):
     naive_high: float
 
 
-class Pooled(TypedDict):
-    """Estimand A: effects, and how much runs differ.
+class PooledEffects(TypedDict):
+    """Estimand A: its effects, and how much runs differ.
 
-    ``design_effect``: variance over what independent requests would have, at the median cell.
-    ``pseudo_r2``: Koenker and Machado's R1 of the whole model, on requests.
+    ``design_effect``: variance relative to that of independent requests, for the median cell. ``pseudo_r2``:
+    Koenker and Machado's R1 of the whole model, on requests.
     """
 
     effects: list[PooledEffect]
@@ -115,7 +116,7 @@ class Pooled(TypedDict):
 
 
 class Prediction(TypedDict):
-    """What the model says of one cell (Treadmill, Figure 7); ``run``: whether it was ever run."""
+    """The model's prediction for one cell (Treadmill, Figure 7); ``run``: whether the cell was run."""
 
     levels: Levels
     run: bool
@@ -125,7 +126,7 @@ class Prediction(TypedDict):
 
 
 class Reversal(TypedDict):
-    """A factor whose ``level`` raises at one level of another factor, and lowers at the other."""
+    """A factor whose ``level`` raises latency at one level of another factor and lowers it at the other."""
 
     factor: str
     level: str
@@ -136,11 +137,11 @@ class Reversal(TypedDict):
 
 
 class Explained(TypedDict):
-    """Shares of the variance of what runs report: between cells, between runs of a cell, within runs.
+    """Shares of the variance of the runs' figures: between cells, between runs of a cell, within runs.
 
-    ``sampling``: within runs; null where it is not known: it is then part of ``runs``.
-    ``model``: R^2 of the model on runs; ``pseudo_r2``: R1 on runs (the paper's reading); ``ceiling``: what a
-    perfect model of the cells would reach.
+    ``sampling``: within runs; null if unknown, and then part of ``runs``. ``model``: R^2 of the model on
+    runs; ``pseudo_r2``: R1 on runs (the paper's definition); ``ceiling``: the value of a perfect model of the
+    cells.
     """
 
     cells: Share
@@ -154,8 +155,8 @@ class Explained(TypedDict):
 class Candidate(TypedDict):
     """One cell next to the best of the others (Hsu's multiple comparisons with the best).
 
-    ``behind_us``: its value less the best other's, with simultaneous bounds; ``tied``: it cannot be told from
-    the best.
+    ``behind_us``: its value minus the best other's, with simultaneous bounds; ``tied``: the difference from
+    the best is not significant.
     """
 
     levels: Levels
@@ -165,7 +166,7 @@ class Candidate(TypedDict):
 
 
 class QuantileAnswer(TypedDict):
-    """All that is said of one quantile at one load.
+    """All results for one quantile at one load.
 
     ``corner``: effects while all other factors are low (0/1 coding, Table IV); ``average``: over all levels
     of the others (Figure 8). ``best``: all cells, the best first.
@@ -173,7 +174,7 @@ class QuantileAnswer(TypedDict):
 
     corner: list[Effect]
     average: list[Effect]
-    pooled: Pooled | None
+    pooled: PooledEffects | None
     predicted: list[Prediction]
     reversals: list[Reversal]
     explained: Explained | None
@@ -181,13 +182,13 @@ class QuantileAnswer(TypedDict):
 
 
 class Cell(TypedDict):
-    """One cell at one load: its runs, what they report, or why there is nothing.
+    """One cell at one load: its runs and their figures, or why it has none.
 
-    ``values``: by quantile one figure a run, in the order of blocks (``"inf"``: infinitely late); of the
-    control's cell the last ``extra`` are those of the control, a run more in each block. ``latency_us``:
-    what the model is made of: on the scale of ratios the geometric mean over runs; ``measured_us``: the
-    same of what was measured, with what others took. ``invalid``: of its runs, those that the instrument
-    distorted, which are excluded. ``failure``: why there is no figure.
+    ``values``: by quantile, one figure per run, in the order of blocks (``"inf"``: infinitely late). For the
+    control's cell, the last ``extra`` values are the control's: one more run per block. ``latency_us``: the
+    input of the model; on the ratio scale, the geometric mean over runs. ``measured_us``: the same of the
+    measured latency, interference included. ``invalid``: number of its runs excluded because the instrument
+    distorted them. ``failure``: why there is no figure.
     """
 
     levels: Levels
@@ -202,7 +203,7 @@ class Cell(TypedDict):
 
 
 class Drift(TypedDict):
-    """The control over the blocks: its change a block as a share of its mean; Mann and Kendall's p."""
+    """The control over the blocks: its change per block as a share of its mean; Mann and Kendall's p."""
 
     quantile: Label
     values: list[Microseconds]
@@ -212,11 +213,11 @@ class Drift(TypedDict):
 
 
 class Theft(TypedDict):
-    """What others took of the processors of server and client: ``runs`` of ``of`` had a theft.
+    """Interference on the CPUs of server and client: ``runs`` of ``of`` had an interruption.
 
-    Figures are calm latency then: what the server does on processors of its own. ``refused``: why not, if
-    thefts cannot be told from what the server did itself; figures are then what was measured.
-    ``counted_share``: of the requests.
+    Figures are isolated latency then: what the server does with its CPUs to itself. ``refused``: why they are
+    not, if interruptions cannot be separated from the server's own work; figures are then the measured
+    latency. ``counted_share``: share of requests that count.
     """
 
     runs: Count
@@ -227,7 +228,7 @@ class Theft(TypedDict):
 
 
 class Load(TypedDict):
-    """The answer at one load. ``busy_share``: of the server's processors, over all runs, if known."""
+    """The results at one load. ``busy_share``: use of the server's CPUs over all runs, if known."""
 
     name: str
     rate_per_s: float | None
@@ -239,7 +240,7 @@ class Load(TypedDict):
 
 
 class Side(TypedDict):
-    """One side of a confirmation: its setting and what fresh runs of it report, by quantile."""
+    """One side of a confirmation: its setting, and the figures of fresh runs of it, by quantile."""
 
     levels: Levels
     runs: Count
@@ -257,12 +258,12 @@ class Ratio(TypedDict):
 
 
 class Confirmation(TypedDict):
-    """Fresh interleaved runs of the setting before and the one found (Treadmill, Figure 12).
+    """Fresh interleaved runs of the setting before and the setting found (Treadmill, Figure 12).
 
-    ``ratio``: what a typical pair shows, by signed ranks of logarithms; its ends null with fewer than 6
-    pairs. ``spread_ratio``: of how widely runs scatter (rank sums of differences of neighbouring runs).
-    ``predicted``: the ratio that the model promised. ``outcome``: of the quantile that was asked for.
-    ``least_pairs``: that an answer needs at least; null where there are as many.
+    ``ratio``: of a typical pair, by signed ranks of logarithms; its ends are null with fewer than 6 pairs.
+    ``spread_ratio``: ratio of the variability of runs (rank sums of differences between consecutive runs).
+    ``predicted``: the ratio predicted by the model. ``outcome``: for the requested quantile. ``least_pairs``:
+    pairs that a result needs at least; null if there are enough.
     """
 
     load: str
@@ -278,16 +279,16 @@ class Confirmation(TypedDict):
 
 
 class Unconfirmed(TypedDict):
-    """A load at which the recommended setting has no confirmation, and why."""
+    """A load at which the recommended setting was not confirmed, and why."""
 
     load: str
     why: Note
 
 
 class Price(TypedDict):
-    """What the recommended setting costs elsewhere: a percentile at a load that it makes longer.
+    """A cost of the recommended setting elsewhere: a percentile at a load that it makes longer.
 
-    ``shown``: beyond doubt. ``more_than_gained``: its ratio is further from 1 than that of what is gained.
+    ``shown``: significant. ``more_than_gained``: its ratio is further from 1 than the gain's.
     """
 
     load: str
@@ -303,12 +304,13 @@ Recommended = Literal["better", "present", "tied", "open"]
 
 
 class Recommendation(TypedDict):
-    """Which setting to use, if one is lower than the present one beyond doubt.
+    """Which setting to use, if one is significantly faster than the present one.
 
-    ``outcome``: ``better``: ``levels`` is; ``present``: all others are shown to be higher; ``tied``: none
-    is shown to be lower; ``open``: too few runs to say. ``gain``: over the present setting, with bounds
-    that hold for all settings together. ``candidate``: of ``tied``, the setting that looks lower, if one does
-    by what matters; ``more_blocks``: about so many would tell. ``rule``: how the setting is picked.
+    ``outcome``: ``better``: ``levels`` is faster; ``present``: all others are shown to be slower; ``tied``:
+    none is shown to be faster; ``open``: too few runs. ``gain``: over the present setting, with bounds that
+    hold for all settings together. ``candidate``: if ``tied``, the setting that seems faster by an amount
+    that matters, if any; ``more_blocks``: approximate additional blocks that would decide. ``rule``: how the
+    setting is chosen.
     """
 
     quantile: Label
@@ -324,10 +326,10 @@ class Recommendation(TypedDict):
 
 
 class Evidence(TypedDict):
-    """All but the words.
+    """The document without its sentences.
 
-    ``plan``: the study file as it was resolved. ``delta``: the smallest share that matters; null where it
-    is a time, ``delta_us``. ``scale``: effects multiply, or add up. ``adjustment``: of p-values, for all
+    ``plan``: the resolved study file. ``delta``: the smallest share that matters; null if it is given as a
+    time, ``delta_us``. ``scale``: effects multiply, or add up. ``adjustment``: method for p-values, over all
     terms, quantiles and loads together.
     """
 
@@ -356,10 +358,10 @@ class Evidence(TypedDict):
 
 
 class Answer(TypedDict):
-    """The answer in words.
+    """The result in sentences.
 
-    ``summary``: three sentences that need no table, the first of which is ``headline``. ``findings``: the
-    most important first.
+    ``summary``: three sentences that need no table; the first is ``headline``. ``findings``: the most
+    important first.
     """
 
     verdict: Literal["answered", "open", "invalid"]
@@ -370,4 +372,4 @@ class Answer(TypedDict):
 
 
 class Attribution(Evidence, Answer):
-    """Which factors make the tail what it is, and what to set."""
+    """Which factors determine the tail, and which setting to use."""

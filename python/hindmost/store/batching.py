@@ -1,8 +1,9 @@
-"""Result of ``hindmost compare --batch`` (``hindmost.batching/1``): types and source of the JSON Schema.
+"""The document of ``hindmost compare --batch`` (``hindmost.batching/1``): types, source of its schema.
 
-- A *side* is one way to batch at one rate; ``rates`` has them by rate.
-- ``"inf"`` is infinitely late, null not known.
-- Ratios are to Nagle's algorithm and to none, run by run of the same rounds: below 1 is faster.
+- A *side* is one batching mode at one rate; ``rates`` has the sides by rate.
+- ``"inf"`` is infinitely late, null unknown.
+- Ratios compare with Nagle's algorithm and with no batching, run by run of the same rounds: below 1 is
+  faster.
 
 History of the format: ``hindmost.batching/1`` (0.1.0), the first.
 """
@@ -17,18 +18,18 @@ from hindmost.store.types import Count, Label, Note, Number, Target
 
 
 class Against(TypedDict):
-    """The ratio of a figure to that of another side, and what follows."""
+    """The ratio of a figure to another side's, and the conclusion."""
 
     ratio: Ratio
     word: Word
 
 
 class BatchingSide(TypedDict):
-    """One way to batch at one rate.
+    """One batching mode at one rate.
 
     ``batching``: none, nagle, or an interval in seconds. ``latency_us`` has ``sd``, the standard deviation
-    within a run, next to mean and percentiles. ``service_cv``, ``size_cv``: standard deviation over mean of
-    service latency and of requests by write call. ``against``: by the name of the other side, by figure.
+    within a run, in addition to mean and percentiles. ``service_cv``, ``size_cv``: coefficient of variation
+    of service latency and of requests per write call. ``against``: by the name of the other side, by figure.
     """
 
     batching: Literal["none", "nagle"] | float
@@ -46,7 +47,7 @@ class BatchingSide(TypedDict):
 
 
 class BatchingRate(TypedDict):
-    """All sides at one rate; ``best``: the place of the lowest; ``not_told``: of those not told from it."""
+    """All sides at one rate; ``best``: index of the fastest; ``not_told``: indexes of sides as fast as it."""
 
     rate_per_s: float
     sides: list[BatchingSide]
@@ -58,7 +59,7 @@ class BatchingRate(TypedDict):
 class Batching(TypedDict):
     """The result of ``hindmost compare --batch``.
 
-    ``aside``: excluded rounds, and why; ``least_rounds``: fewer rounds cannot tell the ways apart.
+    ``aside``: excluded rounds, and why; ``least_rounds``: rounds needed at least to separate the modes.
     """
 
     schema: Literal["hindmost.batching/1"]

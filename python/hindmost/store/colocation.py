@@ -1,8 +1,8 @@
 """The documents of ``hindmost colocate``: their types.
 
 History: ``hindmost.rulers/1``, ``hindmost.profile/1``, ``hindmost.advice/1``, ``hindmost.corun/1`` (0.1.0),
-the first. A profile of a server that is asked by a probe has ``loaded``, and ``latency`` in each axis; others
-have neither. Profiles made before windows were kept have no ``rows``.
+the first. A profile of a server measured by a probe has ``loaded``, and ``latency`` in each axis; others have
+neither. Older profiles have no ``rows``.
 """
 
 from typing import Literal, NotRequired, TypedDict
@@ -20,7 +20,7 @@ Placement = Literal["siblings", "near", "far", "unknown"]
 
 
 class Processor(TypedDict):
-    """What a certificate or a profile was made on: it holds for no other."""
+    """The CPU model of a certificate or a profile, which is valid for this model only."""
 
     vendor: str
     family: int
@@ -29,9 +29,9 @@ class Processor(TypedDict):
 
 
 class RulerRate(TypedDict):
-    """What a class of instructions reaches, an instruction a tick of the core.
+    """The throughput of a class of instructions, in instructions per tick of the core.
 
-    ``share``: of the documented rate. ``low``, ``high``: by the quartiles of its bursts.
+    ``share``: of the documented rate. ``low``, ``high``: quartiles over its bursts.
     """
 
     name: str
@@ -46,7 +46,7 @@ class RulerRate(TypedDict):
 
 
 class Cell(TypedDict):
-    """Two classes in one stream: 0 where their times hide, 1 where they add."""
+    """Two classes of instructions in one stream: 0 if their times overlap, 1 if they add up."""
 
     a: str
     b: str
@@ -56,14 +56,14 @@ class Cell(TypedDict):
 
 
 class PortGroup(TypedDict):
-    """Classes on the same ports; ``axis``: whether it stresses nothing that another axis does."""
+    """Classes on the same ports; ``axis``: whether it stresses nothing that another axis stresses."""
 
     classes: list[str]
     axis: bool
 
 
 class Caches(TypedDict):
-    """The largest buffers that stay in each cache, by the knees of a chase."""
+    """The largest buffers that fit in each cache, from the knees of a pointer chase."""
 
     l1_bytes: Count
     l2_bytes: Count
@@ -71,7 +71,7 @@ class Caches(TypedDict):
 
 
 class Neighbour(TypedDict):
-    """How another processor stood to the one that was measured."""
+    """Placement of another CPU relative to the measured one."""
 
     cpu: int
     placement: Placement
@@ -105,14 +105,14 @@ class Share(TypedDict):
 
 
 class Growth(TypedDict):
-    """By what share percentiles of a server's latency grow, 0.1 for a tenth longer; null as for an axis."""
+    """Growth of a server's latency percentiles as a share, 0.1 for 10 % longer; null as for an axis."""
 
     p50: Share | None
     p99: Share | None
 
 
 class Axis(TypedDict):
-    """A program next to one stressor: the losses of both; null where windows were lost.
+    """A program next to one stressor: the losses of both; null if windows were lost.
 
     ``latency``: of a server under load (`Loaded`).
     """
@@ -126,9 +126,9 @@ class Axis(TypedDict):
 class Loaded(TypedDict):
     """A server under a probe's open loop, next to the inert stressor: medians of windows.
 
-    ``asked_per_s``: due. ``requests``, ``failed``: of all windows. ``busy``: CPU time of the server in share
-    of one processor. ``load``: share of time in which a request of the probe, which asks one at a time, is
-    under way. ``presence``: of the inert stressor, against nothing on the other processor at all.
+    ``asked_per_s``: scheduled rate. ``requests``, ``failed``: in all windows. ``busy``: CPU time of the
+    server as a share of one CPU. ``load``: share of time with a request of the probe, which sends one at a
+    time, in flight. ``presence``: effect of the inert stressor, compared with an empty CPU.
     """
 
     address: str
@@ -143,12 +143,11 @@ class Loaded(TypedDict):
 
 
 class WindowRow(TypedDict):
-    """One window: rates a CPU second, placement and clocks (GHz, of both processors) before and after.
+    """One window: rates per CPU second, placement and clocks (GHz, of both CPUs) before and after.
 
-    ``ruler``: next to what, ``alone`` for nothing. ``kept``: whether it counts: neither did the host move a
-    processor, nor change the clock of the one whose rate it tells (the program's, where there is one).
-    ``lost``: why there is no rate of the program.
-    ``program``: its name, where there are several.
+    ``ruler``: the stressor next to it, ``alone`` for none. ``kept``: whether it counts: the hypervisor
+    neither moved a CPU nor changed the clock of the CPU whose rate is measured (the program's, if there is
+    one). ``lost``: why the program has no rate. ``program``: its name, if there are several.
     """
 
     round: Count
@@ -177,11 +176,11 @@ class Method(TypedDict):
 
 
 class Profile(TypedDict):
-    """What one program loses to each resource, and takes of it: a profile.
+    """What one program loses to each stressor, and what it inflicts: its profile.
 
-    ``presence``: what it loses next to the inert stressor, against nothing on the other processor at all.
-    ``noise``: half the width of a typical interval, what lies below is not told from zero.
-    ``loaded``: where the program is a server that was asked by a probe. ``rows``: all windows.
+    ``presence``: its loss next to the inert stressor, compared with an empty CPU. ``noise``: half-width of a
+    typical interval; smaller values cannot be distinguished from zero. ``loaded``: if the program is a server
+    measured by a probe. ``rows``: all windows.
     """
 
     schema: Literal["hindmost.profile/1"]
@@ -201,9 +200,9 @@ class Profile(TypedDict):
 
 
 class Predicted(TypedDict):
-    """A guess: loss of rate, growth of percentiles, p99 with an interval; null where a queue would not end.
+    """A prediction: loss of rate, growth of percentiles, p99 with interval; null if the queue diverges.
 
-    From two profiles, or (``lighter: ...``) from what came of the job under a lighter load.
+    It comes from two profiles, or (``lighter: ...``) from the measured effect of the job at a lighter load.
     """
 
     model: str
@@ -215,9 +214,9 @@ class Predicted(TypedDict):
 
 
 class Beside(TypedDict):
-    """A server next to one job, under one load, against the inert stressor in its place.
+    """A server next to one job, at one load, compared with the inert stressor in the job's place.
 
-    ``promise``: whether p99 grew within the limit, by its interval.
+    ``promise``: whether the growth of p99 stayed within the limit, judged by its interval.
     """
 
     job: str
@@ -228,9 +227,9 @@ class Beside(TypedDict):
 
 
 class CoRan(Beside):
-    """The same under the load of the server's profile.
+    """The same at the load of the server's profile.
 
-    ``answer``: of the profiles, whether the job may run there. ``axes``: of the job's profile.
+    ``answer``: from the profiles, whether the job may run there. ``axes``: of the job's profile.
     """
 
     command: list[str]
@@ -239,9 +238,9 @@ class CoRan(Beside):
 
 
 class Score(TypedDict):
-    """How far a guess was off: mean absolute error of logarithms of growth.
+    """The error of a prediction: mean absolute error of logarithms of growth.
 
-    ``covered`` of the ``told`` p99 that have an interval lie where it says.
+    ``covered`` of the ``told`` p99 values with an interval lie inside it.
     """
 
     model: str
@@ -252,7 +251,7 @@ class Score(TypedDict):
 
 
 class AtLoad(TypedDict):
-    """A server next to jobs under one load more."""
+    """A server next to jobs at one additional load."""
 
     loaded: Loaded
     jobs: list[Beside]
@@ -262,7 +261,7 @@ class AtLoad(TypedDict):
 class CoRun(TypedDict):
     """A server next to jobs: predictions and results; ``axes`` are of the server's profile.
 
-    ``loads``: further ones, in the order in which they were asked for.
+    ``loads``: additional loads, in the requested order.
     """
 
     schema: Literal["hindmost.corun/1"]
@@ -282,10 +281,10 @@ class CoRun(TypedDict):
     notes: list[Note]
 
 
-class Advised(TypedDict):
+class JobAdvice(TypedDict):
     """One job: where it may run, and the figures that decide (shares of the server's rate).
 
-    ``worst``: that it may cost the server, beside ``ruler``. ``allowed``: that the server may lose.
+    ``worst``: the most it may cost the server, by ``ruler``. ``allowed``: the loss the server may have.
     """
 
     job: str
@@ -299,7 +298,7 @@ class Advised(TypedDict):
 
 
 class Advice(TypedDict):
-    """Who goes where next to a server; processors by number."""
+    """Which job goes where next to a server; CPUs by number."""
 
     schema: Literal["hindmost.advice/1"]
     server: str
@@ -307,4 +306,4 @@ class Advice(TypedDict):
     load: float
     server_cpus: list[int]
     job_cpus: list[int]
-    jobs: list[Advised]
+    jobs: list[JobAdvice]

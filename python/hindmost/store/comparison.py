@@ -1,7 +1,7 @@
-"""What ``hindmost compare`` writes (``hindmost.compare/1``): its types, the source of its JSON Schema.
+"""The document of ``hindmost compare`` (``hindmost.compare/1``): its types, the source of its JSON Schema.
 
-- The first of ``sides`` is what the others are compared with; a *ratio* is theirs over its.
-- ``"inf"`` is infinitely late, null not known: an interval's ends where the runs are too few for one.
+- The first of ``sides`` is the reference of the others; a *ratio* is theirs over the reference.
+- ``"inf"`` is infinitely late, null unknown: an interval's ends if there are too few runs for one.
 
 History of the format: ``hindmost.compare/1`` (0.1.0), the first.
 """
@@ -27,11 +27,11 @@ class Ratio(TypedDict):
 
 
 class Contrast(TypedDict):
-    """One percentile of a side next to that of the first.
+    """One percentile of a side compared with the first side's.
 
-    ``p`` by relabelling runs (pairs: flipping signs), ``p_twin`` Mann and Whitney's (pairs: Wilcoxon's),
-    ``adjusted``: `p` for all percentiles and sides together. ``more``: about so many more runs a side would
-    decide it; null where no number in reach would. ``why``: what prevents any word.
+    ``p`` from relabelling runs (pairs: flipping signs), ``p_twin`` Mann and Whitney's (pairs: Wilcoxon's),
+    ``adjusted``: `p` for all percentiles and sides together. ``more``: approximate additional runs per side
+    that would decide it; null if no feasible number would. ``why``: what prevents a conclusion.
     """
 
     ratio: Ratio
@@ -45,11 +45,11 @@ class Contrast(TypedDict):
 
 
 class Side(TypedDict):
-    """One of those that are compared.
+    """One side of a comparison.
 
-    ``label``: its name here, which no other has; ``folder``: of its study. ``values_us``: by percentile one
-    figure a run that counts, in the order of ``runs``, their numbers; ``calm_values_us`` of those runs that
-    calm latency is known of. ``verdict`` is that of its measurement.
+    ``label``: its unique name here; ``folder``: of its study. ``values_us``: by percentile, one figure per
+    run that counts, in the order of ``runs``, their numbers; ``calm_values_us``: for the runs with isolated
+    latency. ``verdict``: of its measurement.
     """
 
     label: str
@@ -70,7 +70,7 @@ class Side(TypedDict):
 
 
 class Against(TypedDict):
-    """A side next to the first. ``pairs``: rounds that count, null where runs are not paired."""
+    """A side compared with the first. ``pairs``: rounds that count, null if runs are not paired."""
 
     side: str
     runs: tuple[Count, Count]
@@ -91,9 +91,9 @@ class Unlike(TypedDict):
 
 
 class Limit(TypedDict):
-    """What ``--fail-if`` asked of a side.
+    """The result of a ``--fail-if`` limit for one side.
 
-    ``crossed``: beyond the limit by the nearer edge of the interval; ``held``: not, by the further one.
+    ``crossed``: the whole interval is beyond the limit; ``held``: none of it is.
     """
 
     text: str

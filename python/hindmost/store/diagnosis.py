@@ -1,7 +1,6 @@
-"""The document that ``hindmost diagnose --json`` prints: its types.
+"""The document of ``hindmost diagnose --json``: its types.
 
-A sentence ``X`` has its code and values beside it in ``X_note``; documents of 0.1 do not have these.
-
+A sentence ``X`` has its code and values in ``X_note``; documents of 0.1 do not have these.
 History: ``hindmost.diagnosis/1`` (0.1.0), the first.
 """
 
@@ -18,9 +17,9 @@ SCHEMA_NAME: Final = "hindmost.diagnosis/1"
 
 
 class Pair(TypedDict):
-    """The percentile with a suspect there and with it gone, one after the other, in a drawn order.
+    """The percentile with a suspect present and with it removed, one after the other, in random order.
 
-    ``at_s``: when the pair began, from the first pair of the diagnosis. ``without_first``: its order.
+    ``at_s``: start of the pair, from the first pair of the diagnosis. ``without_first``: its order.
     """
 
     round: int
@@ -31,16 +30,17 @@ class Pair(TypedDict):
 
 
 class Stay(TypedDict):
-    """A metric that does not come back with a suspect: which part of its shift stays."""
+    """A metric that does not change back with a suspect: the part of its shift that stays."""
 
     name: str
     left: float | None
 
 
 class Likeness(TypedDict):
-    """Whether what moved at the anomaly moves with a suspect: ``residual``, of the shift's length, is left.
+    """Whether the metrics that moved at the anomaly move with a suspect.
 
-    ``fits``: None where it is not decided. ``why``: why nothing can be told; else empty.
+    ``residual``: the part of the shift, as a share of its length, that stays. ``fits``: None if undecided.
+    ``why``: why it cannot be decided, else empty.
     """
 
     residual: float | None
@@ -53,13 +53,13 @@ class Likeness(TypedDict):
 
 
 class Evidence(TypedDict):
-    """One suspect: the percentile with it over without it, what share of the anomaly that is.
+    """One suspect: the percentile with it over the percentile without it, and its share of the anomaly.
 
-    ``p``: of the sign-flip test, for itself. ``about``: what was done to take it away, or on a twin to bring
-    it there. ``as ever``: load, of which there is no more than when all was well; ``load``: of which that
-    is not known. ``beyond``: without it is faster than when all was well, so it takes load away. ``other
-    signature``: what moved with the latency stays. ``reach``: on a twin, the percentile with it over the sick
-    host's. ``measured``: each pair that ``ratio`` is of.
+    ``p``: of the sign-flip test, for this suspect alone. ``about``: how it was removed, or on a replica
+    introduced. ``as ever``: load no higher than normal; ``load``: load whose normal level is unknown.
+    ``beyond``: latency without it is lower than normal, so removing it removes load. ``other signature``: the
+    metrics that moved with the latency stay. ``reach``: on a replica, the percentile with it over the
+    affected host's. ``measured``: the pairs behind ``ratio``.
     """
 
     name: str
@@ -90,7 +90,7 @@ class Evidence(TypedDict):
 
 
 class Correction(TypedDict, total=False):
-    """What was changed for good, or why not; ``refused``: what was tried before, in vain.
+    """What was changed permanently, or why not; ``refused``: corrections tried earlier without success.
 
     ``measured``: its pairs, where ``without`` is with the correction in force.
     """
@@ -107,7 +107,7 @@ class Correction(TypedDict, total=False):
 
 
 class Company(TypedDict):
-    """A metric that moved with the latency: correlation, which no experiment has looked at."""
+    """A metric that moved with the latency: a correlation that no experiment has tested."""
 
     name: str
     explained: float
@@ -117,7 +117,7 @@ class Company(TypedDict):
 
 
 class Next(TypedDict):
-    """What was found with the first cause taken away, where that left something to explain."""
+    """The result with the first cause removed, if something remained to explain."""
 
     now_us: float
     ruling: Literal["cause", "unknown factor", "inconclusive", "void"]
@@ -130,19 +130,18 @@ class Next(TypedDict):
     correction: Correction | None
 
 
-class NotTried(TypedDict):
+class UntriedSuspects(TypedDict):
     """Why suspects were not tried, by their names."""
 
     not_tried: dict[str, str]
     not_tried_notes: NotRequired[dict[str, Note]]
 
 
-class Twin(NotTried):
-    """What was found on a second instance, before anything was done to the first.
+class Twin(UntriedSuspects):
+    """The result on a replica, before any change to the application itself.
 
-    ``processors``, ``host_processors``: what each uses, at ``rate_per_s`` requests a second there.
-    ``base_us``: the twin's percentile without any suspect. ``removal``: what became of the leader on the
-    host.
+    ``processors``, ``host_processors``: the CPUs each uses, at ``rate_per_s`` requests/s there. ``base_us``:
+    the replica's percentile without any suspect. ``removal``: the effect of removing the leader on the host.
     """
 
     name: str
@@ -162,14 +161,14 @@ class Twin(NotTried):
     removal_note: NotRequired[Note]
 
 
-class Diagnosis(NotTried):
-    """What made it slow, as far as experiments here tell; ``also``: who explains it as well as the leader.
+class Diagnosis(UntriedSuspects):
+    """The cause of the slowdown, as far as experiments show.
 
-    ``moved``: where no cause was found and there is a ring: what moved with the latency in it, by what it
-    explains; empty where the ring cannot tell yet, for which ``moved_wait`` has the reason.
-    ``twin``: what was tried on a second instance first.
-    A cause's share has its lower bound over ``explains_above``; who is struck out has the upper one under
-    ``struck_out_below``.
+    ``also``: suspects that explain it as well as the leader.
+    ``moved``: if no cause was found and a ring exists, the metrics in it that moved with the latency, by how
+    much they explain; empty if the ring does not suffice yet, with the reason in ``moved_wait``. ``twin``:
+    what was tried on a replica first. The share of a cause has its lower bound above ``explains_above``; a
+    suspect is struck out if its upper bound is below ``struck_out_below``.
     """
 
     schema: Literal["hindmost.diagnosis/1"]
@@ -198,12 +197,12 @@ class Diagnosis(NotTried):
 
 
 def read_diagnosis(path: Path) -> Diagnosis:
-    """A document that ``hindmost diagnose --out`` kept.
+    """Read a document of ``hindmost diagnose --out``.
 
     Raises
     ------
     StudyError
-        The file cannot be read, or is not a diagnosis of this format.
+        If the file cannot be read, or is not a diagnosis of this format.
     """
     try:
         document = read_json(path)

@@ -1,20 +1,20 @@
-"""How numbers stand in a document: the one place where an estimate becomes JSON, and where JSON is read.
+"""The form of numbers in documents: the only place that turns an estimate into JSON.
 
-Infinite, unknown and missing are three things, in every document:
+Infinite, unknown and missing are different, in every document:
 
 ==============  ===========  ===========  =========================================================
 in JSON         in memory    in a table   meaning
 ==============  ===========  ===========  =========================================================
 ``"inf"``       ``math.inf``  ``∞``       infinitely late: unsent or timed-out requests reach that
-                                          quantile; of an interval, that it has no such end
-``null``        ``None``      ``–``       not known, such as the interval of a single run
+                                          quantile; for an interval: it has no such end
+``null``        ``None``      ``–``       unknown, such as the interval of a single run
 no such key     no such key               not measured
 ==============  ===========  ===========  =========================================================
 
-`number` and `written` make the form in memory, `encode` writes it, `read_document` reads it. Older documents
-have null for infinite, too: `read_document` tells the two apart by ``censored_runs``. Nothing is
-rounded, nothing stands in for something else. What cannot be negative has an interval that is made above zero
-(`hindmost.stats.positive_mean_interval`), not one that is cut there.
+`number` and `to_value` make the form in memory, `encode` writes it, `read_document` reads it. Older documents
+have null for infinite, too: `read_document` distinguishes the two by ``censored_runs``. Nothing is rounded or
+replaced. A quantity that cannot be negative has an interval computed above zero
+(`hindmost.stats.positive_mean_interval`), not one cut off at zero.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ class Interval(Protocol):
 
     @property
     def low(self) -> float:
-        """Lower end; NaN where there is no interval."""
+        """Lower end; NaN without an interval."""
 
     @property
     def high(self) -> float:
-        """Upper end; NaN where there is no interval."""
+        """Upper end; NaN without an interval."""
 
 
 class Bounds(TypedDict):
-    """The ends of an interval; null where there is none."""
+    """The ends of an interval; null without one."""
 
     low: Number
     high: Number
@@ -64,7 +64,7 @@ UNKNOWN: Value = {"value": None, "low": None, "high": None}
 
 
 def number(value: float | None) -> float | None:
-    """A number as it stands in a document: None for what is not known.
+    """Convert a number to its form in a document: None if unknown.
 
     >>> number(31.5), number(float("inf")), number(float("nan")), number(None)
     (31.5, inf, None, None)
@@ -73,12 +73,12 @@ def number(value: float | None) -> float | None:
 
 
 def numbers(values: Mapping[str, float]) -> dict[str, float | None]:
-    """Several numbers by name, each as `number` has it."""
+    """Convert several numbers by name with `number`."""
     return {name: number(value) for name, value in values.items()}
 
 
 def bounds(low: float, high: float) -> Bounds:
-    """The ends of an interval.
+    """Convert the ends of an interval.
 
     >>> bounds(0.5, float("inf"))
     {'low': 0.5, 'high': inf}
@@ -88,18 +88,18 @@ def bounds(low: float, high: float) -> Bounds:
     return {"low": number(low), "high": number(high)}
 
 
-def written(one: Interval) -> Value:
-    """A value with its interval.
+def to_value(estimate: Interval) -> Value:
+    """Convert a figure with its interval.
 
     >>> from hindmost.stats import mean_interval
-    >>> written(mean_interval([30.0]))
+    >>> to_value(mean_interval([30.0]))
     {'value': 30.0, 'low': None, 'high': None}
     """
-    return {"value": number(one.value), **bounds(one.low, one.high)}
+    return {"value": number(estimate.value), **bounds(estimate.low, estimate.high)}
 
 
 def without_nan(document: Document) -> Document:
-    """The same document with None for every number in it that is not known; tuples become lists."""
+    """Return the document with None for every unknown number; tuples become lists."""
     return _each(document, number)  # type: ignore[return-value]
 
 

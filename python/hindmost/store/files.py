@@ -1,4 +1,4 @@
-"""Files that daemons read while Hindmost writes them: each replaces the older one atomically."""
+"""Files that daemons read while Hindmost writes them: each version replaces the older one atomically."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ MODES = {".sh": 0o755, ".secret": 0o600}
 
 
 def install(folder: Path, texts: Mapping[str, str]) -> list[Path]:
-    """Write texts by name; no reader ever sees half of one.
+    """Write texts by name; readers never see a partial file.
 
-    Scripts (``.sh``) can be executed, keys (``.secret``) are for their owner alone.
+    Scripts (``.sh``) are executable, keys (``.secret``) are readable only by their owner.
 
     Raises
     ------
     HindmostError
-        The folder or a file cannot be written.
+        If the folder or a file cannot be written.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,6 @@
-"""What a fit found (``hindmost.fit/1``): its types, the source of its JSON Schema.
+"""The document of a fit (``hindmost.fit/1``): its types, the source of its JSON Schema.
 
-History of the format: ``hindmost.fit/1`` (0.1.0) first version; ``floor``, ``own`` and whom pauses hit
+History of the format: ``hindmost.fit/1`` (0.1.0) first version; ``floor``, ``own`` and the victims of pauses
 (``disturbance.whom`` to ``parts``) were added before 0.2; ``misfit``, ``why``, ``beside``, ``threads`` and
 ``unknown`` are notes with codes since 0.2.
 """
@@ -12,7 +12,7 @@ from hindmost.store.types import Count, Note, Share
 
 
 class Source(TypedDict):
-    """What was read: logs of the same threads as one; quantiles in microseconds."""
+    """The input: logs of the same threads count as one; quantiles in microseconds."""
 
     source: str
     column: str
@@ -24,7 +24,7 @@ class Source(TypedDict):
 
 
 class Asked(TypedDict):
-    """Which time was fitted: CPU time or wall time, and how far the two lie apart."""
+    """Which time was fitted, CPU time or wall time, and how far the two differ."""
 
     of: Literal["cpu", "wall"]
     cpu_share: float | None
@@ -33,9 +33,9 @@ class Asked(TypedDict):
 
 
 class Law(TypedDict):
-    """A candidate: its mean error on what was held out, and by statistic and load, as shares.
+    """A candidate: its mean error on held-out samples, and its errors by statistic and load, as shares.
 
-    ``misfit``: where its tail differs from that of the samples, so that it cannot be chosen.
+    ``misfit``: where its tail differs from the samples', so that it cannot be chosen.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Law(TypedDict):
 
 
 class Curves(TypedDict):
-    """Densities over the logarithm of the time, and times beyond levels: of the samples and of the law."""
+    """Densities over the logarithm of the time, and times above levels: of the samples and of the law."""
 
     edges_us: list[float]
     density: list[float]
@@ -60,7 +60,7 @@ class Curves(TypedDict):
 class Fitted(TypedDict):
     """The law of all requests, or of one kind.
 
-    ``floor``: by how much parts of the log differ from one another, in the terms of the candidates' errors.
+    ``floor``: how much parts of the log differ from one another, measured like the candidates' errors.
     """
 
     name: str
@@ -73,7 +73,7 @@ class Fitted(TypedDict):
 
 
 class OrderFound(TypedDict):
-    """Lag-1 autocorrelation with its 95 % interval, errors of the forms tried, and what the document says."""
+    """Lag-1 autocorrelation with its 95 % interval, errors of the forms tried, and the form used."""
 
     autocorrelation: float
     interval: list[float]
@@ -82,7 +82,7 @@ class OrderFound(TypedDict):
 
 
 class Pause(TypedDict):
-    """Pauses of one sort: by the clock, so many a second or every ``every_us``; or a chance a request."""
+    """Pauses of one kind: by the clock (``per_second``, ``every_us``), or with a ``chance`` per request."""
 
     name: str
     hits: float
@@ -93,12 +93,13 @@ class Pause(TypedDict):
 
 
 class Gaps(TypedDict):
-    """Pauses in services: how often in how much CPU time, for how long; ``every_us`` if evenly by the clock.
+    """Pauses in services: how often, in how much CPU time, for how long; ``every_us`` if at regular times.
 
-    ``whom``: ``clock`` (a thread, whatever it is at), ``request`` (waits of the request itself), ``both``, or
-    ``untold`` and ``why``. Told from pauses longer than ``longer_us``: of arrivals at an idle thread,
-    ``idle_delayed`` were delayed by more than that, and ``idle_expected`` would have been by the clock;
-    ``clock_share`` is the share by the clock and its 99 % interval. ``parts``: what the clone has.
+    ``whom``: ``clock`` (a thread, whatever it does), ``request`` (waits of the request itself), ``both``, or
+    ``untold`` and ``why``. Decided from pauses longer than ``longer_us``: of arrivals at an idle thread,
+    ``idle_delayed`` were delayed by more than that, and ``idle_expected`` would have been delayed by
+    clock-driven pauses. ``clock_share``: the share of clock-driven pauses and its 99 % interval. ``parts``:
+    the clone's pauses.
     """
 
     hits: Count
@@ -116,10 +117,10 @@ class Gaps(TypedDict):
 
 
 class OwnRow(TypedDict):
-    """A figure of the log's latency and the clone's under the log's arrivals.
+    """A figure of the log's latency, and the clone's under the log's arrivals.
 
-    ``off``: the clone's over the log's, less 1; ``chance``: by how much the clone itself differs from one
-    such log to another (95 %); ``differs``: more than chance, and more than 5 %.
+    ``off``: the clone's over the log's, minus 1; ``chance``: how much the clone itself varies from one such
+    log to another (95 %); ``differs``: more than that, and more than 5 %.
     """
 
     name: str
@@ -131,7 +132,7 @@ class OwnRow(TypedDict):
 
 
 class Own(TypedDict):
-    """One log's own latency against the clone's; or ``why`` the log does not know it."""
+    """One log's own latency compared with the clone's; or ``why`` the log does not have it."""
 
     why: Note | None
     source: str | None
@@ -141,9 +142,10 @@ class Own(TypedDict):
 
 
 class LoadFound(TypedDict):
-    """How service times change from no load to full, with its 95 % interval, and the load of each log.
+    """Change of service times from no load to full load, with its 95 % interval, and the load of each log.
 
-    ``bend``: how far the farthest log lies off that line; ``seen``: whether the document says it.
+    ``bend``: the largest distance of a log from that line; ``seen``: whether the document includes the
+    change.
     """
 
     time: float
@@ -156,7 +158,7 @@ class LoadFound(TypedDict):
 
 
 class FitResult(TypedDict):
-    """A clone and how it was found."""
+    """A clone and how it was fitted."""
 
     schema: Literal["hindmost.fit/1"]
     clone: dict[str, Any]

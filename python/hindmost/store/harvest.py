@@ -1,4 +1,4 @@
-"""Documents of ``hindmost harvest``."""
+"""The documents of ``hindmost harvest``: their types."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ Pattern = Literal["periodic", "constant", "unpredictable"]
 
 
 class Class(TypedDict):
-    """A class of tenants; confidence in their pattern, mean and peak are means over its servers."""
+    """A class of tenants: ``confidence`` in their pattern, ``mean`` and ``peak``, as means over servers."""
 
     pattern: Pattern
     confidence: float
@@ -40,11 +40,11 @@ ClassifiedTenant = TypedDict(
         "stable": bool | None,
     },
 )
-"""A tenant; what its trace shows is null where too much of it was missing."""
+"""A tenant; figures of its trace are null if too much of the trace is missing."""
 
 
 class Share(TypedDict):
-    """Of one pattern: shares of tenants and servers; of its tenants, who shows it in both halves, too."""
+    """One pattern: its shares of tenants and servers; ``stable``: share of tenants with it in both halves."""
 
     tenants: float
     servers: float
@@ -52,7 +52,7 @@ class Share(TypedDict):
 
 
 class TraceColumns(TypedDict):
-    """How the columns of files of one format were understood; a column is a name, or a number from 1."""
+    """How the columns of files of one format were interpreted; a column is a name, or a number from 1."""
 
     format: str
     files: int
@@ -65,7 +65,7 @@ class TraceColumns(TypedDict):
 class Classes(TypedDict):
     """``hindmost.classes/1``: tenants and their classes.
 
-    ``other_clocks``: servers whose readings all lie apart from most others', and are left out.
+    ``other_clocks``: servers whose samples all lie apart in time from most others', and are left out.
     """
 
     schema: str
@@ -82,14 +82,14 @@ class Classes(TypedDict):
 
 
 class PlacedBlock(TypedDict):
-    """Servers of a block; 0: all rules kept."""
+    """The servers of a block; ``level`` 0: all rules were kept."""
 
     servers: list[str]
     level: int
 
 
 class HarvestSimulation(TypedDict):
-    """``hindmost.harvest-simulation/1``: what was asked of a data center, and what came out."""
+    """``hindmost.harvest-simulation/1``: the request to a simulated data center, and its result."""
 
     schema: str
     kind: Literal["durability", "hazard", "availability", "scheduling"]

@@ -1,4 +1,4 @@
-"""Of what kind a study is, and the command that goes on with one: whatever fails in a study names it."""
+"""Kinds of studies, and the command that resumes each: every failure in a study names it."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ GO_ON = {
     "trial": "compare",
     "explain": "explain",
 }
-"""Each kind's verb, before the study's folder. `hindmost.studies.kind` has what else there is to a kind."""
+"""The command of each kind, before the study's folder. `hindmost.studies.kind` has the rest of a kind."""
 
 
 def name_of(manifest: Mapping[str, Any]) -> str:
-    """The name of a study's kind; older manifests say it by what else they hold."""
+    """Return the name of a study's kind; older manifests imply it by their other keys."""
     if "kind" in manifest:
         return str(manifest["kind"])
     return next((name for name in GO_ON if name in manifest), "measure")
 
 
 def go_on(folder: Path, manifest: Mapping[str, Any]) -> str:
-    """The command that goes on with a study; that of a kind from a later version can but be reported.
+    """Return the command that resumes a study; for a kind of a later version, the command that reports it.
 
     Examples
     --------

@@ -1,7 +1,6 @@
-"""The document that ``hindmost host knobs --json`` prints: its types.
+"""The document of ``hindmost host knobs --json``: its types.
 
-``list`` gives ``knobs`` and ``kinds``, ``get`` and ``set`` one knob, ``restore`` what was ``restored``.
-
+``list`` gives ``knobs`` and ``kinds``, ``get`` and ``set`` one setting, ``restore`` the ``restored`` ones.
 History: ``hindmost.knobs/1`` (0.1.0), the first.
 """
 
@@ -14,7 +13,7 @@ SCHEMA_NAME = "hindmost.knobs/1"
 
 
 class KnobKind(TypedDict):
-    """What else a study may vary: what its file writes, with which levels, and why it is ``missing`` here."""
+    """A setting that studies may vary: its form in a study file, its levels, why it is ``missing`` here."""
 
     kind: str
     about: str
@@ -26,7 +25,7 @@ class KnobKind(TypedDict):
 
 
 class Knobs(TypedDict):
-    """What ``hindmost host knobs`` says."""
+    """The output of ``hindmost host knobs``."""
 
     schema: Literal["hindmost.knobs/1"]
     knobs: NotRequired[list[Knob]]

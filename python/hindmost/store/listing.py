@@ -1,4 +1,4 @@
-"""What ``hindmost study list --json`` writes (``hindmost.list/1``): its types, the source of its JSON Schema.
+"""The document of ``hindmost study list --json`` (``hindmost.list/1``): types, source of its schema.
 
 History of the format: ``hindmost.list/1`` (0.1.0), the first.
 """
@@ -9,11 +9,11 @@ from hindmost.store.estimates import Value
 from hindmost.store.types import Count, Note
 
 
-class Listed(TypedDict):
-    """One study, by its manifest and its answer.
+class StudyEntry(TypedDict):
+    """One study, from its manifest and its result.
 
-    ``folder``: within the folder that was listed. ``verdict``: null where there is no answer yet. ``busy``:
-    another process is working in it. ``fault``: why it cannot be read; all other figures are then null.
+    ``folder``: relative to the listed folder. ``verdict``: null without a result yet. ``busy``: another
+    process is working in it. ``fault``: why it cannot be read; all other figures are null then.
     """
 
     folder: str
@@ -38,4 +38,4 @@ class Listing(TypedDict):
     version: str
     created: str
     folder: str
-    studies: list[Listed]
+    studies: list[StudyEntry]

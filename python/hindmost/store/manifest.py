@@ -1,4 +1,4 @@
-"""What a study keeps next to its answer: ``manifest.json`` and each run's ``run.json``.
+"""The files that a study stores next to its result: ``manifest.json`` and each run's ``run.json``.
 
 History of the formats: ``hindmost.study/1``, ``hindmost.run/1`` (0.1.0), the first.
 """
@@ -10,7 +10,7 @@ from hindmost.store.types import Count, Level, Share, Target
 
 
 class Plan(TypedDict, total=False):
-    """The measure plan as it was resolved; more keys may stand here."""
+    """The resolved plan of a measurement; it may have more keys."""
 
     rate_per_s: float | None
     loop: Literal["open", "closed"]
@@ -33,28 +33,28 @@ class Plan(TypedDict, total=False):
 
 
 class Host(TypedDict):
-    """Facts of the host, and what of them distorts a measurement."""
+    """Facts of the host, and findings about what distorts a measurement."""
 
     facts: dict[str, Any]
     findings: list[Finding]
 
 
 class Objective(TypedDict):
-    """What a search was asked for, such as ``p99<500us``."""
+    """The objective of a search, such as ``p99<500us``."""
 
     objective: str
 
 
 class LoggedCost(TypedDict):
-    """What a request of the original cost when it was logged, in CPU time, next to services by rate."""
+    """CPU time of a request of the original when it was logged, in addition to its service, by rate."""
 
     rates_per_s: list[float]
     beside_us: list[float]
     service_us: float
 
 
-class Verified(TypedDict):
-    """The clone document that a verification is of, and the shares of its capacity that it is loaded with."""
+class VerificationPlan(TypedDict):
+    """The clone document under verification, and the loads as shares of its capacity."""
 
     clone: dict[str, Any]
     occupy: NotRequired[Literal["wall", "cpu"]]
@@ -62,8 +62,8 @@ class Verified(TypedDict):
     logged: NotRequired[LoggedCost | None]
 
 
-class Compared(TypedDict):
-    """Plans of the sides of a comparison, the first of which is what the others are compared with."""
+class ComparisonPlan(TypedDict):
+    """Plans of the sides of a comparison; the first side is the reference."""
 
     plans: list[Plan]
     margin: Share
@@ -73,8 +73,8 @@ class Compared(TypedDict):
 class Manifest(TypedDict):
     """What a study was asked to do, on which host, with which versions.
 
-    ``require``: limits as they were asked for. ``search``, ``verification``, ``comparison`` or
-    ``attribution`` (the study file, and what each factor sets) where it is one.
+    ``require``: the requested limits. ``search``, ``verification``, ``comparison`` or ``attribution`` (the
+    study file, and what each factor sets) for studies of that kind.
     """
 
     schema: Literal["hindmost.study/1"]
@@ -90,14 +90,14 @@ class Manifest(TypedDict):
     host: Host
     require: NotRequired[list[str]]
     search: NotRequired[Objective]
-    verification: NotRequired[Verified]
-    comparison: NotRequired[Compared]
+    verification: NotRequired[VerificationPlan]
+    comparison: NotRequired[ComparisonPlan]
     attribution: NotRequired[dict[str, Any]]
     sets: NotRequired[list[tuple[str, str]]]
 
 
 class SocketQueues(TypedDict):
-    """What waited in a server's sockets at one moment."""
+    """Data waiting in a server's sockets at one moment."""
 
     connections: Count
     receive_bytes: Count
@@ -107,14 +107,14 @@ class SocketQueues(TypedDict):
 
 
 class ServerQueues(TypedDict):
-    """The server's sockets as the measurement began, under load, and after its last reply."""
+    """The server's sockets at the start of the measurement, under load, and after its last reply."""
 
     begin: SocketQueues
     end: SocketQueues
 
 
 class Witness(TypedDict, total=False):
-    """The packet capture of a run: what became of it, or the ``fault`` for which there is none."""
+    """The packet capture of a run: its counts, or the ``fault`` that prevented it."""
 
     fault: str
     hint: str | None
@@ -127,8 +127,8 @@ class Witness(TypedDict, total=False):
     stamped: Count
 
 
-class StagesTraced(TypedDict, total=False):
-    """A run's trace: its document, the stages with most of variance and mean; or why there is none."""
+class StageTrace(TypedDict, total=False):
+    """A run's trace: its document, the stages with the largest variance and mean; or why there is none."""
 
     fault: str
     hint: str | None
@@ -141,14 +141,14 @@ class StagesTraced(TypedDict, total=False):
 
 
 class Fault(TypedDict):
-    """Why a companion of a run left nothing."""
+    """Why a companion of a run recorded nothing."""
 
     fault: str
     hint: str | None
 
 
 class ClockOffset(TypedDict):
-    """A host's monotonic clock less the controller's, at a moment of the latter; within ``error_ns``."""
+    """A host's monotonic clock minus the controller's, at a time of the latter, with error ``error_ns``."""
 
     offset_ns: int
     error_ns: Count
@@ -156,7 +156,7 @@ class ClockOffset(TypedDict):
 
 
 class HostClocks(TypedDict):
-    """Its clock just before and just after a run."""
+    """A host's clock just before and just after a run."""
 
     before: ClockOffset
     after: ClockOffset
@@ -164,7 +164,7 @@ class HostClocks(TypedDict):
 
 
 class Silence(TypedDict):
-    """What the process that speaks with the controller did in the measurement, by the kernel's counters."""
+    """Activity during the measurement of the process that speaks with the controller (kernel's counters)."""
 
     seconds: float
     wakeups: Count
@@ -173,7 +173,7 @@ class Silence(TypedDict):
 
 
 class HostOfRun(TypedDict):
-    """A load machine in one run; ``findings``: what its doctor would mind."""
+    """A load host in one run; ``findings``: of its ``hindmost host doctor``."""
 
     host: str
     hostname: str
@@ -185,7 +185,7 @@ class HostOfRun(TypedDict):
 
 
 class CleanUp(TypedDict):
-    """What a server that is not ours was given: keys ``removed`` after a run, or why some may be ``left``."""
+    """Clean-up on a server that is not managed: keys ``removed`` after a run, or why some may be ``left``."""
 
     removed: NotRequired[Count]
     left: NotRequired[str]
@@ -194,10 +194,9 @@ class CleanUp(TypedDict):
 class RunRecord(TypedDict):
     """One finished run; ``server_cpu_share`` counts CPUs, so it may exceed 1.
 
-    ``server_tcp`` and ``server_queues`` are null where the server is on another host. ``server_process`` is
-    its name, ``server_pids`` are its processes. ``sentinel``: the processors that were watched for thefts, or
-    why none was. ``fleet``: load machines, where it was made by others than the controller's; ``voided``: why
-    this run was void before, as often as it was.
+    ``server_tcp`` and ``server_queues`` are null if the server is on another host. ``server_process`` is its
+    name, ``server_pids`` are its processes. ``sentinel``: observations by CPU, or why there are none.
+    ``fleet``: load hosts other than the controller; ``voided``: why earlier attempts of this run were void.
     """
 
     schema: Literal["hindmost.run/1"]
@@ -218,5 +217,5 @@ class RunRecord(TypedDict):
     fleet: NotRequired[list[HostOfRun]]
     voided: NotRequired[list[str]]
     witness: NotRequired[Witness]
-    trace: NotRequired[StagesTraced]
+    trace: NotRequired[StageTrace]
     clean_up: NotRequired[CleanUp]

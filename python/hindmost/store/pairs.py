@@ -14,17 +14,17 @@ STRESS_SCHEMA: Literal["hindmost.stress/1"] = "hindmost.stress/1"
 
 
 class PairLoss(Share):
-    """What one program loses next to another; ``noise``: it is not told from nothing."""
+    """The loss of one program next to another; ``noise``: it cannot be distinguished from zero."""
 
     noise: bool
 
 
 class Skill(TypedDict):
-    """A predictor over random halves of the programs: learned on one, asked about the other.
+    """Accuracy of a predictor over random halves of the programs: trained on one half, tested on the other.
 
-    ``error``: mean absolute, share of a rate; ``low``, ``high``: middle 95 % of the halves. ``skill``: 1 less
-    the ratio of its error to the best trivial one's, on pairs whose loss is above three times the noise; null
-    with fewer than four of those.
+    ``error``: mean absolute error, as a share of a rate; ``low``, ``high``: middle 95 % over the halves.
+    ``skill``: 1 minus the ratio of its error to the best trivial predictor's, on pairs whose loss exceeds
+    three times the noise; null with fewer than four such pairs.
     """
 
     name: str
@@ -36,11 +36,11 @@ class Skill(TypedDict):
 
 
 class Pairs(TypedDict):
-    """Programs next to each other: what each (rows of ``lost``) loses next to each; null of lost windows.
+    """Programs next to each other: the loss of each (rows of ``lost``) next to each; null for lost windows.
 
-    ``noise``: half the width of a typical interval. ``split_half``: correlation of losses in odd rounds with
-    those in even ones, over all pairs, ``split_half_told``: over those that are told from nothing; null with
-    too few. ``above``: pairs that lose more than three times the noise.
+    ``noise``: half-width of a typical interval. ``split_half``: correlation of losses in odd and even rounds,
+    over all pairs; ``split_half_told``: over the pairs with a loss distinguishable from zero; null with too
+    few. ``above``: pairs that lose more than three times the noise.
     """
 
     schema: Literal["hindmost.pairs/1"]
@@ -61,14 +61,14 @@ class Pairs(TypedDict):
 
 
 class Answer(TypedDict):
-    """May ``job`` run beside ``server``.
+    """Whether ``job`` may run next to ``server``.
 
-    ``allowed``: share of its rate that the server may lose; ``expected``: the share that it probably loses,
-    null where a profile is too noisy. ``by`` says what decides: the pair as it was *measured*, a *model* that
-    learned from pairs, with a margin for ``violations``, or the *bound* that two profiles give. ``worst``,
-    ``ruler``: of the bound; ``measure``: whether it comes from the rate or from a percentile, whose growth
-    counts as the loss of rate that explains it (Eq 3.6). ``least_rate``: of violations that the known pairs
-    could promise; null without them.
+    ``allowed``: share of its rate that the server may lose; ``expected``: the share that it will probably
+    lose, null if a profile is too noisy. ``by``: what decides: the *measured* pair, a *model* trained on
+    pairs, with a margin for ``violations``, or the *bound* of the two profiles. ``worst``, ``ruler``: of the
+    bound; ``measure``: whether the bound uses the rate or a percentile, whose growth counts as the loss of
+    rate that explains it (Eq 3.6). ``least_rate``: lowest rate of violations that the known pairs can
+    guarantee; null without them.
     """
 
     job: str
@@ -95,11 +95,11 @@ class Neighbours(TypedDict):
     jobs: list[Answer]
 
 
-class Stressed(TypedDict):
+class StressorWork(TypedDict):
     """A stressor's work, the share of time in which it worked, and the core's clock (GHz).
 
-    ``cpu_share``: of the time, that it had a processor for. ``ghz``: least and most. ``began_ns``: its first
-    block, ``CLOCK_MONOTONIC``.
+    ``cpu_share``: share of the time in which it had a CPU. ``ghz``: lowest and highest. ``began_ns``: its
+    first block, ``CLOCK_MONOTONIC``.
     """
 
     ruler: str
@@ -117,7 +117,7 @@ class Stressed(TypedDict):
 
 
 class Stress(TypedDict):
-    """Stressors that worked next to each other."""
+    """Stressors that ran next to each other."""
 
     schema: Literal["hindmost.stress/1"]
-    rulers: list[Stressed]
+    rulers: list[StressorWork]

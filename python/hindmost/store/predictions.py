@@ -1,4 +1,4 @@
-"""What clone documents predict: types for the checker, and their JSON Schemas.
+"""The documents with predictions of clones: their types, the source of their JSON Schemas.
 
 ===================== ================================== ===================================
 schema                where                              written by
@@ -6,6 +6,7 @@ schema                where                              written by
 hindmost.simulation/1 ``hindmost clone simulate --json`` `hindmost.models.simulation`
 hindmost.sweep/1      ``hindmost clone sweep --json``    `hindmost.models.sweep`
 ===================== ================================== ===================================
+
 
 History of the formats: ``hindmost.simulation/1``, ``hindmost.sweep/1`` (0.1.0) first versions; ``safe``,
 ``low``, ``high`` and ``safe_latency_us`` of answers were added before 0.2.
@@ -17,7 +18,7 @@ from hindmost.store.types import Number
 
 
 class Interval(TypedDict):
-    """A figure in microseconds, and its 95 % interval; null where there is none."""
+    """A figure in microseconds, and its 95 % interval; null without one."""
 
     value: float
     low: Number
@@ -33,7 +34,7 @@ class KindPrediction(TypedDict):
 
 
 class LockPrediction(TypedDict):
-    """What an array of locks cost."""
+    """The cost of an array of locks."""
 
     name: str
     taken: int
@@ -44,11 +45,11 @@ class LockPrediction(TypedDict):
 
 
 class Prediction(TypedDict):
-    """What one design gave. ``latency_us``: ``mean`` and quantiles such as ``p99``, us.
+    """The result of one design. ``latency_us``: ``mean`` and quantiles such as ``p99``, in microseconds.
 
-    ``above_capacity``: it was not run, because the queue would grow without end. ``load`` is the rate as a
-    share of the capacity, ``busy_share`` the threads' time with a request; ``queueing_us`` lasts until a
-    thread takes the request, ``service_us`` from then on, waiting for locks and stand-stills included.
+    ``above_capacity``: it was not simulated, because the queue would grow without end. ``load``: the rate as
+    a share of the capacity; ``busy_share``: the threads' time with a request; ``queueing_us``: until a thread
+    takes the request; ``service_us``: from then on, including waits for locks and stalls.
     """
 
     state: Literal["done", "above_capacity"]
@@ -69,7 +70,7 @@ class Prediction(TypedDict):
 
 
 class Simulation(Prediction):
-    """The document of ``hindmost clone simulate --json``: the prediction, and how it came about."""
+    """The document of ``hindmost clone simulate --json``: the prediction and its inputs."""
 
     schema: Literal["hindmost.simulation/1"]
     clone: str
@@ -78,35 +79,35 @@ class Simulation(Prediction):
 
 
 class SweepPoint(Prediction):
-    """One design point: number of its design, and what differs from the clone."""
+    """One design point: number of its design, and its differences from the clone."""
 
     design: int
     set: dict[str, float | int | str | bool]
 
 
-class Varied(TypedDict):
-    """A parameter, and the values that it takes."""
+class VariedParameter(TypedDict):
+    """A parameter and its values."""
 
     path: str
     values: list[float | int | str | bool]
 
 
-class Tried(TypedDict):
-    """A value that was tried, and its latency; null above the capacity."""
+class SimulatedValue(TypedDict):
+    """A value that was simulated, and its latency; null above the capacity."""
 
     value: float
     latency_us: Interval | None
 
 
-class Found(TypedDict):
+class InverseAnswer(TypedDict):
     """The answer of an inverse question.
 
-    ``found``: ``safe`` is the answer, the last value that surely holds, on its ``side``, and ``low`` and
-    ``high`` are the 95 % interval of the place where the objective ceases to hold, over replications;
-    ``value`` is the last one that held in the search, ``surely`` the last whose whole interval there lay
-    below the limit; ``always`` and ``never`` speak of the range that was tried;
-    ``not_monotone``: it comes and goes, between the values of ``crossings``. ``uneven_at``: where the latency
-    goes back against its trend by more than 2 %.
+    ``found``: ``safe`` is the answer: the last value that certainly holds, on its ``side``. ``low`` and
+    ``high``: 95 % interval, over replications, of the value where the objective stops holding. ``value``: the
+    last one that held in the search; ``surely``: the last one whose whole interval was below the limit.
+    ``always`` and ``never`` refer to the searched range. ``not_monotone``: the objective holds in parts,
+    between the values of ``crossings``. ``uneven_at``: where the latency moves against its trend by more than
+    2 %.
     """
 
     objective: str
@@ -126,11 +127,11 @@ class Found(TypedDict):
     latency_us: Interval | None
     crossings: list[list[float]]
     uneven_at: list[float]
-    tried: list[Tried]
+    tried: list[SimulatedValue]
 
 
 class Sweep(TypedDict):
-    """Many designs of one clone under many loads."""
+    """Many designs of one clone at many loads."""
 
     schema: Literal["hindmost.sweep/1"]
     clone: str
@@ -139,6 +140,6 @@ class Sweep(TypedDict):
     seed: int
     arrivals: str | dict[str, Any]
     together: bool
-    vary: list[Varied]
+    vary: list[VariedParameter]
     points: list[SweepPoint]
-    found: list[Found]
+    found: list[InverseAnswer]

@@ -1,7 +1,7 @@
-"""Reads a document that Hindmost wrote, of this version or an older one.
+"""Reads documents of Hindmost, of this version or an older one.
 
-JSON has no infinity, so a document has the word ``"inf"`` (`hindmost.store.estimates`). Whether a word stands
-for a number or is one, such as a level that is called *inf*, is told by the document's type.
+JSON has no infinity, so a document has the word ``"inf"`` (`hindmost.store.estimates`). The document's type
+says whether a word is a number or a word, such as a level named *inf*.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ LATENCIES = ("latency_us", "service_us", "slip_us", "connect_us", "handshake_us"
 
 
 def read_document(path: Path) -> dict[str, Any]:
-    """Read a document ``hindmost.NAME/1``: infinite numbers are ``math.inf``, unknown ones None.
+    """Read a document ``hindmost.NAME/1``: infinite numbers become ``math.inf``, unknown ones None.
 
     Raises
     ------
     OSError, ValueError
-        It cannot be read, or is no such document.
+        If it cannot be read, or is not such a document.
     """
     document = read_json(path)
     if not isinstance(document, dict):
@@ -45,50 +45,50 @@ def read_document(path: Path) -> dict[str, Any]:
 
 
 def revive(document: dict[str, Any]) -> dict[str, Any]:
-    """Turn the words for infinity into numbers, and what an older version wrote into what this one would."""
+    """Turn the word for infinity into numbers, and update what an older version wrote."""
     from hindmost.store.schema import DOCUMENTS
 
     name = str(document.get("schema")).removeprefix("hindmost.").partition("/")[0]
     kind = DOCUMENTS[name][0] if name in DOCUMENTS else Any
-    found: dict[str, Any] = _revived(document, kind)
-    for run in found.get("runs") or () if name == "measure" else ():
+    revived: dict[str, Any] = _revive(document, kind)
+    for run in revived.get("runs") or () if name == "measure" else ():
         for part in (run, *run.get("instances", ())):
             for what in LATENCIES:
-                if part.get(what):  # of a run, which always knows what it measured
+                if part.get(what):  # a run always knows its latencies: null is infinite
                     part[what] = {key: LATE if us is None else us for key, us in part[what].items()}
-    return found
+    return revived
 
 
-def _revived(part: Any, kind: Any) -> Any:  # noqa: ANN401 (JSON, and any type)
+def _revive(part: Any, kind: Any) -> Any:  # noqa: ANN401 (JSON, and any type)
     kinds = tuple(_parts(kind))
     if isinstance(part, str):
         return INFINITE.get(part, part) if float in kinds and str not in kinds else part
     if isinstance(part, list):
-        inner = next((get_args(one) for one in kinds if get_origin(one) in (list, tuple)), (Any,))
-        return [_revived(one, inner[min(place, len(inner) - 1)]) for place, one in enumerate(part)]
+        inner = next((get_args(kind) for kind in kinds if get_origin(kind) in (list, tuple)), (Any,))
+        return [_revive(item, inner[min(index, len(inner) - 1)]) for index, item in enumerate(part)]
     if not isinstance(part, dict):
         return part
     named: dict[str, Any] = {}
-    for one in kinds:
-        if is_typeddict(one):
-            named |= _hints(one)
-    other = next((get_args(one)[1] for one in kinds if get_origin(one) is dict), Any)
-    found = {key: _revived(value, named.get(key, other)) for key, value in part.items()}
-    if found.get("censored_runs"):
-        _late(found, "value", "low", "high")
-    elif "value_us" in named and found.get("runs"):
-        _late(found, "value_us", "low_us", "high_us")
-    return found
+    for kind in kinds:
+        if is_typeddict(kind):
+            named |= _hints(kind)
+    other = next((get_args(kind)[1] for kind in kinds if get_origin(kind) is dict), Any)
+    revived = {key: _revive(value, named.get(key, other)) for key, value in part.items()}
+    if revived.get("censored_runs"):
+        _restore_infinite(revived, "value", "low", "high")
+    elif "value_us" in named and revived.get("runs"):
+        _restore_infinite(revived, "value_us", "low_us", "high_us")
+    return revived
 
 
-def _late(one: dict[str, Any], value: str, low: str, high: str) -> None:
-    """Of a version that had null for infinite: a value that runs reached, and the ends that it leaves."""
-    if one.get(value) is None:
-        one[value] = LATE
-        if value == "value" and one.get(low) is None:
-            one[low] = LATE
-    if one.get(high) is None and one.get(low) is not None:
-        one[high] = LATE
+def _restore_infinite(figure: dict[str, Any], value: str, low: str, high: str) -> None:
+    """Restore a value that an older version wrote as null for infinite, and the ends that follow from it."""
+    if figure.get(value) is None:
+        figure[value] = LATE
+        if value == "value" and figure.get(low) is None:
+            figure[low] = LATE
+    if figure.get(high) is None and figure.get(low) is not None:
+        figure[high] = LATE
 
 
 def _parts(kind: Any) -> Iterator[Any]:  # noqa: ANN401 (any type)
@@ -96,8 +96,8 @@ def _parts(kind: Any) -> Iterator[Any]:  # noqa: ANN401 (any type)
     if origin in (Annotated, NotRequired, Required):
         yield from _parts(get_args(kind)[0])
     elif origin in (Union, types.UnionType):
-        for one in get_args(kind):
-            yield from _parts(one)
+        for part in get_args(kind):
+            yield from _parts(part)
     else:
         yield kind
 

@@ -34,9 +34,10 @@ schema                      where                               written by
 ``hindmost.knobs/1``        ``hindmost host knobs --json``      ``crates/knobs``
 =========================== ==================================  ========================================
 
-What Rust writes has its schema from Rust's structs (`hindmost.store.engine` are the same as types); all
-others have theirs from the types in this room. Keys that a schema does not name are allowed, so that a later
-version may add some.
+
+Documents written by Rust have their schema from Rust's structs (`hindmost.store.engine` has them as types);
+all others have theirs from the types in this package. Keys that a schema does not name are allowed, so that a
+later version may add some.
 """
 
 from __future__ import annotations
@@ -105,14 +106,14 @@ DOCUMENTS: dict[str, tuple[Any, str]] = {
     "doctor": (serving.Doctor, "Result of hindmost host doctor"),
     "knobs": (knobs.Knobs, "Result of hindmost host knobs"),
 }
-"""Name (``study`` of ``hindmost.study/1``), the type of the document, a title."""
+"""Name (``study`` for ``hindmost.study/1``), type of the document, title."""
 ENGINE = {"instance": ("InstanceResult", "Result of one load client")}
-"""Those that Rust writes whole: name, its struct, a title."""
+"""Documents written by Rust alone: name, struct, title."""
 
 
 @cache
 def schemas() -> dict[str, Schema]:
-    """Give the JSON Schema (2020-12) of each document, by its name: ``study`` for ``hindmost.study/1``."""
+    """Return the JSON Schema (2020-12) of each document by its name: ``study`` for ``hindmost.study/1``."""
     of_types = {name: _schema_of(document, name, title) for name, (document, title) in DOCUMENTS.items()}
     return of_types | {
         name: _schema_from_rust(struct, name, title) for name, (struct, title) in ENGINE.items()
@@ -131,11 +132,11 @@ def _schema_of(document: Any, name: str, title: str) -> Schema:  # noqa: ANN401 
 def _with_infinity(schema: Any) -> Any:  # noqa: ANN401 (a schema or a part of it)
     """Allow the word for infinity where a number may be infinite."""
     if isinstance(schema, list):
-        return [_with_infinity(one) for one in schema]
+        return [_with_infinity(part) for part in schema]
     if not isinstance(schema, dict):
         return schema
-    found = {key: _with_infinity(one) for key, one in schema.items() if key != INFINITE}
-    return {**found, "anyOf": [*found["anyOf"], WORDS]} if INFINITE in schema else found
+    allowed = {key: _with_infinity(part) for key, part in schema.items() if key != INFINITE}
+    return {**allowed, "anyOf": [*allowed["anyOf"], WORDS]} if INFINITE in schema else allowed
 
 
 def _schema_from_rust(struct: str, name: str, title: str) -> Schema:
@@ -145,10 +146,10 @@ def _schema_from_rust(struct: str, name: str, title: str) -> Schema:
     reached = {struct}
     waiting = [struct]
     while waiting:
-        found = set(_references(types[waiting.pop()])) - reached
-        reached |= found
-        waiting += found
-    parts = {one: types[one] for one in sorted(reached - {struct})}
+        new = set(_references(types[waiting.pop()])) - reached
+        reached |= new
+        waiting += new
+    parts = {part: types[part] for part in sorted(reached - {struct})}
     return {**_head(name, title), **types[struct], "$defs": parts}
 
 

@@ -1,4 +1,4 @@
-"""What a search for a rate writes (``hindmost.search/1``): its types, the source of its JSON Schema.
+"""The document of a rate search (``hindmost.search/1``): its types, the source of its JSON Schema.
 
 History of the format: ``hindmost.search/1`` (0.1.0), the first.
 """
@@ -9,13 +9,13 @@ from hindmost.store.types import Count, Microseconds, Number, Share
 
 
 class SearchStep(TypedDict):
-    """One rate that was tried; ``study`` is its folder within the search's.
+    """One tried rate; ``study`` is its folder within the search's.
 
-    ``unmet``: the client could not produce the rate, or the server died of it; ``spoiled``: the host
-    disturbed too many runs. A latency is null where ``runs`` is 0. ``left_out``: runs the host disturbed;
-    ``error``: relative standard error of what was judged; ``at_most_per_s``: what a saturated server carried;
-    ``above``: runs that count and lay above a limit, while value and interval (90 %) are those of the median
-    over runs. ``code`` and ``values``: those of ``why``.
+    ``unmet``: the client could not produce the rate, or the server died; ``spoiled``: interference in too
+    many runs. A latency is null if ``runs`` is 0. ``left_out``: runs excluded for interference; ``error``:
+    relative standard error of the figure; ``at_most_per_s``: the reply rate of a saturated server; ``above``:
+    runs that count and lie above a limit. Value and interval (90 %) are of the median over runs. ``code`` and
+    ``values``: of ``why``.
     """
 
     rate_per_s: float
@@ -36,12 +36,12 @@ class SearchStep(TypedDict):
 
 
 class Search(TypedDict):
-    """What a search for the highest rate under an objective found.
+    """The result of a search for the highest rate under an objective.
 
     ``rate_per_s`` is the highest rate that held (null: none did), ``not_at_per_s`` the lowest above it that
-    did not, or was undecided. The highest rate that holds lies between ``low_per_s`` and ``high_per_s`` with
-    this ``confidence`` (null, or ``"inf"``: beyond the rates that are searched); ``steps`` stand in the order
-    in which they were made.
+    did not or was undecided. The highest sustainable rate lies between ``low_per_s`` and ``high_per_s`` with
+    this ``confidence`` (null, or ``"inf"``: beyond the searched rates). ``steps`` are in the order of the
+    search.
     """
 
     schema: Literal["hindmost.search/1"]

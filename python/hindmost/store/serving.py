@@ -1,4 +1,4 @@
-"""What Rust says of a host and of a clone that serves, as the documents in which Python hands it on.
+"""Documents with what Rust reports about a host and about a serving clone.
 
 History of the formats: ``hindmost.doctor/1``, ``hindmost.serve/1``, ``hindmost.certificate/1`` (0.1.0), the
 first.
@@ -11,7 +11,7 @@ from hindmost.store.types import Count
 
 
 class Privilege(TypedDict):
-    """What a command needs: capabilities(7), and files that are root's (``owner``); ``met``: had here."""
+    """Rights that a command needs: capabilities(7), root's files (``owner``); ``met``: it has them."""
 
     command: str
     capabilities: list[str]
@@ -21,23 +21,23 @@ class Privilege(TypedDict):
 
 
 class Doctor(Checkup):
-    """What on this host will distort a measurement, and which commands have the rights that they need."""
+    """What on this host distorts a measurement, and which commands have the rights that they need."""
 
     schema: Literal["hindmost.doctor/1"]
     privileges: NotRequired[list[Privilege]]
 
 
 class CertificateDocument(Certificate):
-    """How far a spin can be trusted on this host: from which service time on, null where from none."""
+    """Accuracy of a spin on this host: the service time from which it is accurate, null if none is."""
 
     schema: Literal["hindmost.certificate/1"]
 
 
 class Serving(TypedDict):
-    """A clone that served, and what became of its requests.
+    """A clone that served, and the counts of its requests.
 
-    ``outside_us`` of the clone is not served: kernel and network take their own time, and without sockets
-    there is none. Added to ``sojourn``, it is what ``hindmost clone simulate`` calls latency.
+    The clone's ``outside_us`` is not served: kernel and network take their own time, and without sockets
+    there is none. Added to ``sojourn``, it gives the latency of ``hindmost clone simulate``.
     """
 
     schema: Literal["hindmost.serve/1"]

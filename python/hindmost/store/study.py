@@ -2,17 +2,17 @@
 
 ::
 
-    STUDY/manifest.json      what was asked, on which host, with which versions and seeds (hindmost.study/1)
+    STUDY/manifest.json      the request, the host, versions and seeds (hindmost.study/1)
     STUDY/runs/0001/         one run: run.json, instance-K.json, instance-K.hlog, samples-K.parquet,
                              worst-K.parquet, server.log, figures.msgpack
-    STUDY/result.json        the answer (hindmost.measure/1)
+    STUDY/result.json        the result (hindmost.measure/1)
     STUDY/report.html        the page
 
-Every file and every run folder is written under a hidden name, synced, and renamed: it is whole or absent,
-whatever happens in between. ``runs`` are numbered without gaps, and a resumed study goes on after the last.
+Every file and every run folder is written under a hidden name, synced, and renamed, so it is whole or absent
+even after a crash. ``runs`` are numbered without gaps, and a resumed study continues after the last.
 
-History of the format: ``hindmost.study/1`` (0.1.0), the first. Manifests without ``kind`` are older; they
-say it by ``search``, ``verification`` or ``attribution``.
+History of the format: ``hindmost.study/1`` (0.1.0), the first. Older manifests have no ``kind``; they have
+``search``, ``verification`` or ``attribution`` instead.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ RUN_SCHEMA = "hindmost.run/1"
 
 @dataclass(frozen=True)
 class RunRecord:
-    """One finished run: its number, its folder, and what ``run.json`` says."""
+    """One finished run: its number, its folder, and the contents of ``run.json``."""
 
     number: int
     folder: Path
@@ -48,7 +48,7 @@ class RunRecord:
 
 
 def now_utc() -> str:
-    """The present moment, ISO 8601 in UTC."""
+    """Return the current time, ISO 8601 in UTC."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -56,13 +56,13 @@ _shared = False
 
 
 def share() -> None:
-    """Let other users of this host read the studies that this process makes."""
+    """Let other users of this host read the studies that this process creates."""
     global _shared
     _shared = True
 
 
 class Study:
-    """An open study folder. One process at a time works in it; any number may read.
+    """An open study folder. One process at a time may write to it; any number may read.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class Study:
     manifest : dict
         Its manifest.
     fresh : bool
-        Whether this process made it; else it may be anybody's.
+        Whether this process created it; otherwise it may belong to another user.
     """
 
     def __init__(self, folder: Path, manifest: dict[str, Any]) -> None:
@@ -81,16 +81,16 @@ class Study:
 
     @classmethod
     def create(cls, folder: Path, manifest: dict[str, Any]) -> Study:
-        """Make a new study.
+        """Create a new study.
 
-        A folder whose first run never ended well is taken again: there is nothing in it to keep.
+        A folder without any finished run is reused: it has nothing to keep.
 
         Raises
         ------
         UsageError
-            If the folder holds anything else.
+            If the folder contains anything else.
         StudyError
-            If it cannot be written, or another process is at work in it.
+            If it cannot be written, or another process is using it.
         """
         study = cls(folder, {"schema": SCHEMA, **manifest})
         study.fresh = True
@@ -100,7 +100,7 @@ class Study:
             return study
         if (folder / "manifest.json").exists():
             try:
-                there = cls.open(folder)
+                existing = cls.open(folder)
             except StudyError as error:
                 raise UsageError(
                     "study-exists",
@@ -112,7 +112,7 @@ class Study:
             raise UsageError(
                 "study-exists",
                 f"{folder} already holds a study",
-                hint=f"resume it: {there.again}",
+                hint=f"resume it: {existing.resume_command}",
                 path=str(folder),
             )
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
@@ -122,7 +122,7 @@ class Study:
                 hint="choose another --out",
                 path=str(folder),
             )
-        with _explaining(folder):
+        with _explain_failures(folder):
             (folder / "runs").mkdir(parents=True, exist_ok=True)
             if not _shared:
                 folder.chmod(0o700)
@@ -136,7 +136,7 @@ class Study:
         Raises
         ------
         StudyError
-            If there is none, or one of another format.
+            If there is none, or its format is not supported.
         """
         path = folder / "manifest.json"
         try:
@@ -157,13 +157,13 @@ class Study:
                 path=str(path),
             ) from None
         if not isinstance(manifest, dict) or manifest.get("schema") != SCHEMA:
-            found = manifest.get("schema") if isinstance(manifest, dict) else type(manifest).__name__
+            schema = manifest.get("schema") if isinstance(manifest, dict) else type(manifest).__name__
             raise StudyError(
                 "unsupported-format",
-                f"{folder} is a study of format {found!r}; this version reads {SCHEMA!r}",
+                f"{folder} is a study of format {schema!r}; this version reads {SCHEMA!r}",
                 hint="read it with the version of Hindmost that wrote it",
                 path=str(path),
-                value=found,
+                value=schema,
                 known=[SCHEMA],
             )
         if missing := [name for name in ("plan", "host") if not isinstance(manifest.get(name), dict)]:
@@ -177,8 +177,8 @@ class Study:
         return cls(folder, manifest)
 
     @property
-    def again(self) -> str:
-        """The command that resumes it."""
+    def resume_command(self) -> str:
+        """The command that resumes the study."""
         return go_on(self.folder, self.manifest)
 
     @contextmanager
@@ -186,7 +186,7 @@ class Study:
         """Keep other writers out, and remove runs that a killed writer left unfinished."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         with (
-            _explaining(self.folder, self.again),
+            _explain_failures(self.folder, self.resume_command),
             os.fdopen(os.open(self.folder / ".lock", flags, 0o666), "wb") as lock,
         ):
             try:
@@ -198,12 +198,12 @@ class Study:
                     hint="wait until it ends, or choose another --out",
                     path=str(self.folder),
                 ) from None
-            for left in self.folder.glob("runs/.part-*"):
-                shutil.rmtree(left, ignore_errors=True)
+            for unfinished in self.folder.glob("runs/.part-*"):
+                shutil.rmtree(unfinished, ignore_errors=True)
             yield
 
     def busy(self) -> bool:
-        """Whether another process is working in it; a study that cannot be checked counts as idle."""
+        """Whether another process is writing to it; False if that cannot be checked."""
         try:
             with (self.folder / ".lock").open() as lock:
                 fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -214,19 +214,19 @@ class Study:
         return False
 
     def runs(self) -> list[RunRecord]:
-        """All finished runs, in order."""
+        """Return all finished runs, in order."""
         return [_run(folder) for folder in sorted(self.folder.glob("runs/[0-9]*"))]
 
     def run(self, number: int) -> RunRecord | None:
-        """A finished run; None if there is none of this number."""
+        """Return a finished run; None if there is none of this number."""
         folder = self.folder / "runs" / f"{number:04d}"
         return _run(folder) if folder.is_dir() else None
 
     @contextmanager
     def new_run(self, number: int) -> Iterator[tuple[Path, dict[str, Any]]]:
-        """A hidden folder and an empty record for run `number`; kept only when the block ends well."""
+        """Provide a hidden folder and an empty record for run `number`; keep it if the block succeeds."""
         part = self.folder / "runs" / f".part-{number:04d}"
-        with _explaining(self.folder, self.again):
+        with _explain_failures(self.folder, self.resume_command):
             shutil.rmtree(part, ignore_errors=True)
             part.mkdir(parents=True)
             record: dict[str, Any] = {"schema": RUN_SCHEMA, "run": number}
@@ -240,20 +240,20 @@ class Study:
                 raise
 
     def write(self, name: str, text: str) -> Path:
-        """Write a file of the study, whole or not at all."""
-        return self._kept(self.folder / name, text)
+        """Write a file of the study atomically."""
+        return self._write(self.folder / name, text)
 
     def write_page(self, text: str, elsewhere: Path | None = None) -> Path:
         """Write the study's page, ``report.html`` in its folder or a file `elsewhere`."""
-        return self._kept(elsewhere or self.folder / "report.html", text)
+        return self._write(elsewhere or self.folder / "report.html", text)
 
-    def _kept(self, path: Path, text: str) -> Path:
+    def _write(self, path: Path, text: str) -> Path:
         failed = _TOLERATED.get()
         if failed is not None and not os.access(path.parent, os.W_OK):
             failed.append(f"{path.parent} is read-only")
             return path
         try:
-            with _explaining(self.folder, self.again):
+            with _explain_failures(self.folder, self.resume_command):
                 return write_whole(path, text.encode())
         except StudyError as error:
             if failed is None:
@@ -283,7 +283,7 @@ _TOLERATED: ContextVar[list[str] | None] = ContextVar("tolerated", default=None)
 
 @contextmanager
 def read_only() -> Iterator[list[str]]:
-    """Collect the answers that cannot be written into their studies in this list, instead of failing."""
+    """Collect results that cannot be written into their studies in this list, instead of failing."""
     failed: list[str] = []
     token = _TOLERATED.set(failed)
     try:
@@ -293,14 +293,14 @@ def read_only() -> Iterator[list[str]]:
 
 
 def _repair(error: Exception, run: Path) -> str:
-    """What to do about a run that cannot be read; a run of another user is not damaged."""
+    """Return a hint for a run that cannot be read; another user's run is not damaged."""
     if isinstance(error, PermissionError):
         return f"ls -ld {run}, then read it as its owner"
     return f"move {run} away, then report again"
 
 
 def _never_measured(folder: Path) -> bool:
-    """Whether a study was begun there, and no run of it was ever finished: nobody would miss it."""
+    """Whether a study was started there, but has no finished run to keep."""
     try:
         Study.open(folder)
         names = {path.name for path in folder.iterdir()}
@@ -318,25 +318,25 @@ def _sync_folder(folder: Path) -> None:
 
 
 @contextmanager
-def _explaining(folder: Path, go_on: str = "") -> Iterator[None]:
-    """Raise a failed write as an error with a hint; `go_on` resumes a study that has runs to keep."""
+def _explain_failures(folder: Path, resume_command: str = "") -> Iterator[None]:
+    """Turn a failed write into an error with a hint; `resume_command` resumes a study that has runs."""
     try:
         yield
     except OSError as error:
-        again = go_on or "repeat, or choose another --out"
+        next_step = resume_command or "repeat, or choose another --out"
         hints = {
-            errno.ENOSPC: f"free some space (df -h {folder}), then {again}",
-            errno.EDQUOT: f"free some space (quota -s), then {again}",
+            errno.ENOSPC: f"free some space (df -h {folder}), then {next_step}",
+            errno.EDQUOT: f"free some space (quota -s), then {next_step}",
             errno.ENOTDIR: "choose another --out",
             errno.EROFS: "choose another --out",
             errno.EACCES: f"choose another --out, or ls -ld {folder}",
         }
-        where = error.filename or folder
+        path = error.filename or folder
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         raise StudyError(
             "disk-full" if full else "unwritable-file",
-            f"cannot write {where}: {error.strerror}" + ("; finished runs are kept" if go_on else ""),
+            f"cannot write {path}: {error.strerror}" + ("; finished runs are kept" if resume_command else ""),
             hint=hints.get(error.errno or 0, f"ls -ld {folder}"),
-            path=str(where),
+            path=str(path),
             errno=errno.errorcode.get(error.errno or 0),
         ) from error

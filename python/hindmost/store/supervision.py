@@ -1,4 +1,4 @@
-"""The document that ``hindmost colocate supervise --json`` prints: its types.
+"""The document of ``hindmost colocate supervise --json``: its types.
 
 History: ``hindmost.supervision/1`` (0.1.0), the first.
 """
@@ -11,12 +11,12 @@ SUPERVISION_SCHEMA: Literal["hindmost.supervision/1"] = "hindmost.supervision/1"
 
 
 class SupervisedWindow(TypedDict):
-    """One window: the server's percentile, and what the job was given and got.
+    """One window: the server's percentile, and the job's CPUs and use.
 
-    ``percentile_us``: null where nothing was answered. ``processors``: of the job, as in force at
-    the window's end; 0: paused. ``ran``: whether the job could run when the window began. ``used_s``,
-    ``idle_s``: processor time that the job got, and that nobody used. ``why``: of the last change, null for
-    none. ``overwritten``: settings of the job's group that another program had changed; they were set again.
+    ``percentile_us``: null if nothing was answered. ``processors``: the job's CPUs at the end of the window;
+    0: paused. ``ran``: whether the job could run when the window began. ``used_s``, ``idle_s``: CPU time that
+    the job used, and that was unused. ``why``: of the last change, null for none. ``overwritten``: settings
+    of the job's cgroup that another program had changed; they were set again.
     """
 
     at_s: float
@@ -33,12 +33,12 @@ class SupervisedWindow(TypedDict):
 
 
 class Supervision(TypedDict):
-    """A job next to a server whose promise was watched.
+    """A job next to a server whose latency limit was watched.
 
-    ``kept``, ``broken``: windows within the promise and not. ``broken_paused``: of these, such in which the
-    job was paused from begin to end, and is not to blame. ``got``: the job's part of the processor time that
-    the server and all others left free; null where nothing was free. ``processors``: that it could have.
-    ``fixed``: those that it had throughout, where nothing was adapted. ``job_exit``: null where it ran on.
+    ``kept``, ``broken``: windows within the limit and above it. ``broken_paused``: those of the latter in
+    which the job was paused throughout, so that it is not the cause. ``got``: the job's share of the CPU time
+    that the server and all others left free; null if none was free. ``processors``: the CPUs it could have.
+    ``fixed``: its constant number of CPUs, if nothing was adapted. ``job_exit``: null if it kept running.
     """
 
     schema: Literal["hindmost.supervision/1"]

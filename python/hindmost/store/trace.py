@@ -1,4 +1,4 @@
-"""The document that ``hindmost trace --json`` prints: its types.
+"""The document of ``hindmost trace --json``: its types.
 
 History: ``hindmost.trace/1`` (0.1.0), the first.
 """
@@ -17,7 +17,7 @@ StageName = Literal[
 
 
 class Ratio(TypedDict):
-    """A figure without a unit and its interval; null where there is none."""
+    """A figure without a unit and its interval; null without one."""
 
     value: float | None
     low: float | None
@@ -25,9 +25,9 @@ class Ratio(TypedDict):
 
 
 class StageFigures(TypedDict):
-    """One stage, or the latency as a whole.
+    """One stage, or the whole latency.
 
-    ``share_of_variance`` is ``Cov(stage, latency) / Var(latency)``; those of all stages add up to 1.
+    ``share_of_variance`` is ``Cov(stage, latency) / Var(latency)``; the shares of all stages add up to 1.
     """
 
     stage: StageName | Literal["latency"]
@@ -39,7 +39,7 @@ class StageFigures(TypedDict):
 
 
 class Batch(TypedDict):
-    """Requests that the server found in one read, as a request sees it; ``correlation`` with each stage."""
+    """Requests that the server found in one read, per request; ``correlation`` with each stage."""
 
     mean: float
     variance: float
@@ -49,8 +49,8 @@ class Batch(TypedDict):
 class Parts(TypedDict):
     """Latency from e1 to e6 and its stages.
 
-    ``covariance_us2``: of the stages, row by row. ``closure``: how far they are from adding up to the
-    variance of latency, which is observed by itself, as a share of it.
+    ``covariance_us2``: of the stages, row by row. ``closure``: how far their sum differs from the variance of
+    latency, which is measured separately, as a share of it.
     """
 
     requests: Count
@@ -62,7 +62,7 @@ class Parts(TypedDict):
 
 
 class Server(TypedDict):
-    """The server that was traced."""
+    """The traced server."""
 
     name: str
     pid: int | None
@@ -70,8 +70,8 @@ class Server(TypedDict):
     protocol: str
 
 
-class Unmatched(TypedDict):
-    """Requests that were read and are not in the figures, and why."""
+class UnmatchedRequests(TypedDict):
+    """Requests that were read but are not in the figures, and why."""
 
     cause: str
     requests: Count
@@ -94,17 +94,17 @@ Relation = Literal["own", "other", "kernel", "interrupt", "idle", "unknown"]
 
 
 class Foremost(TypedDict):
-    """Of a culprit's threads the one with most of its variance, and how much of it."""
+    """The thread of a culprit with most of its variance, and that share."""
 
     thread: int
     share: float
 
 
 class Culprit(TypedDict):
-    """Who held requests up.
+    """A program that delayed requests.
 
-    ``relation``: what it is to the server. Threads of one process with the same name are one: ``threads``
-    says how many there were, ``foremost``, of several, which of them had most.
+    ``relation``: its relation to the server. Threads of one process with the same name are merged:
+    ``threads`` is their number, ``foremost`` the one of several with the most variance.
     """
 
     name: str
@@ -118,8 +118,8 @@ class Culprit(TypedDict):
 class Part(TypedDict):
     """A part of the requests' time.
 
-    ``mean_us`` is by request, of all; ``sd_without_us`` the standard deviation of latency if the part were
-    not there and nothing else changed. ``who`` is null of all culprits together.
+    ``mean_us``: per request, over all requests; ``sd_without_us``: the standard deviation of latency if the
+    part were absent and nothing else changed. ``who`` is null for all culprits together.
     """
 
     stage: StageName
@@ -131,7 +131,7 @@ class Part(TypedDict):
 
 
 class SlowPart(TypedDict):
-    """Mean of a part among the slowest requests."""
+    """Mean of a part over the slowest requests."""
 
     stage: StageName
     cause: Cause
@@ -142,7 +142,7 @@ class SlowPart(TypedDict):
 
 
 class Slowest(TypedDict):
-    """The slowest requests of the trace: those above ``above_us``, ``share`` of all."""
+    """The slowest requests of the trace: all above ``above_us``, ``share`` of all."""
 
     requests: Count
     share: float
@@ -155,8 +155,8 @@ class Slowest(TypedDict):
 class ThreadSums(TypedDict):
     """What the scheduler did with a thread of the server in the whole trace.
 
-    ``queued_ns``: on a processor's queue, as the kernel's ``run_delay`` has it; ``woken_ns``: before that,
-    from the beginning of wake-ups until it was on a queue.
+    ``queued_ns``: on a CPU's run queue, by the kernel's ``run_delay``; ``woken_ns``: before that, from the
+    start of a wake-up until it was on a queue.
     """
 
     thread: int
@@ -169,7 +169,7 @@ class ThreadSums(TypedDict):
 
 
 class Unknown(TypedDict):
-    """A part of the requests' time that nobody is charged with, and why not."""
+    """A part of the requests' time without a known culprit, and why."""
 
     stage: StageName
     cause: Cause
@@ -180,7 +180,7 @@ class Unknown(TypedDict):
 
 
 class Who(TypedDict):
-    """What held requests up within their stages, and who; those with most of the variance first."""
+    """What delayed requests within their stages, and which programs; largest variance first."""
 
     requests: Count
     parts: list[Part]
@@ -191,10 +191,10 @@ class Who(TypedDict):
 
 
 class Predicted(TypedDict):
-    """Latency now, and if a part were not there: mean and standard deviation of what was measured.
+    """Latency now and without a part: mean and standard deviation, from the measured values.
 
-    ``queue_us``: mean of waiting and service at one worker by Pollaczek and Khinchine, where the part belongs
-    to the service; ``service_may_grow_to_us``: at which mean of service that gain would be used up.
+    ``queue_us``: mean of waiting and service at one worker by Pollaczek and Khinchine, if the part belongs to
+    the service; ``service_may_grow_to_us``: the mean service time that would use up this gain.
     """
 
     mean_us: list[float]
@@ -204,12 +204,11 @@ class Predicted(TypedDict):
 
 
 class Advice(TypedDict):
-    """A change that could help; ``knob`` and ``levels`` are as ``hindmost compare --set`` takes them.
+    """A change that could help; ``knob`` and ``levels`` are in the form of ``hindmost compare --set``.
 
-    ``code``: the kind of change. ``also``: other culprits that the same change would help against.
-
-    ``trial``: the command that tries it, at the rate that was traced. A server that is none of the presets'
-    is called ``TARGET`` there: a file has to say how to start it.
+    ``code``: the kind of change. ``also``: other culprits against which the same change would help.
+    ``trial``: the command that tries it, at the traced rate. A server without a preset is named ``TARGET``
+    there: a target file has to say how to start it.
     """
 
     stage: StageName
@@ -227,7 +226,7 @@ class Advice(TypedDict):
 
 
 class Service(TypedDict):
-    """CPU time per request, and for how long a request occupies a worker: from its start until it leaves.
+    """CPU time per request, and the time a request occupies a worker: from its start until it leaves.
 
     ``variance_us2`` and ``c2``: of ``occupied_us``.
     """
@@ -241,7 +240,7 @@ class Service(TypedDict):
 
 
 class Records(TypedDict):
-    """Requests in full: the file, how many, and one in how many of those done."""
+    """Requests in full: the file, their number, and the sampling interval (one in this many)."""
 
     path: str
     requests: Count
@@ -249,17 +248,17 @@ class Records(TypedDict):
 
 
 class OtherPrograms(TypedDict):
-    """How long a request waited for other programs on average, and their share of the variance of latency."""
+    """Mean wait of a request for other programs, and their share of the variance of latency."""
 
     mean_us: float
     share_of_variance: float
 
 
-class Taken(TypedDict):
-    """What others took of the processors on which the server may run.
+class CpuUseByOthers(TypedDict):
+    """Interference on the CPUs on which the server may run.
 
-    ``hypervisor_share``: of their time, by the kernel's count of stolen ticks; None where that is not known.
-    ``other_programs``: with ``--who``. ``calm``: neither took enough to make a tail of its own.
+    ``hypervisor_share``: of their time, by the kernel's steal ticks; None if unknown. ``other_programs``:
+    with ``--who``. ``calm``: both are too small to make a tail of their own.
     """
 
     cpus: str
@@ -268,11 +267,11 @@ class Taken(TypedDict):
     calm: bool
 
 
-class Begun(TypedDict):
+class StartProbe(TypedDict):
     """The function that showed where requests begin (e4).
 
-    ``share``: of the requests that it told of; of the others a rule says when. ``astray``: calls by request
-    that begin none of those that were read.
+    ``share``: share of the requests matched by a call; a rule decides for the others. ``astray``: unmatched
+    calls per request.
     """
 
     file: str
@@ -285,10 +284,9 @@ class Trace(TypedDict):
     """Where in the path of a server's requests time passes and variance arises.
 
     ``handover``: whether the kernel showed when responses were handed over; if not, ``response_to_network``
-    is in ``start_to_response``. ``critical``: the stage with the greatest share of the variance, and of
-    the mean.
-    ``followed_s``: how long requests that came were followed; less than ``lasted_s`` with windows.
-    ``blocks``: stretches of time that the intervals are drawn from. ``notes``: what to keep in mind.
+    is part of ``start_to_response``. ``critical``: the stage with the largest share of the variance, and of
+    the mean. ``followed_s``: how long arriving requests were followed; less than ``lasted_s`` with windows.
+    ``blocks``: blocks of time for the intervals. ``notes``: remarks.
     """
 
     schema: Literal["hindmost.trace/1"]
@@ -298,7 +296,7 @@ class Trace(TypedDict):
     one_connection_in: Count
     followed_s: float
     handover: bool
-    begun: Begun | None
+    begun: StartProbe | None
     all: Parts
     kinds: dict[str, Parts]
     between_kinds: float | None
@@ -306,12 +304,12 @@ class Trace(TypedDict):
     blocks: Count
     counts: TraceCounts
     matched: float
-    unmatched: list[Unmatched]
+    unmatched: list[UnmatchedRequests]
     threads: list[Group]
     connections: list[Group]
     records: Records | None
     who: Who | None
-    taken: Taken | None
+    taken: CpuUseByOthers | None
     service: Service | None
     advice: list[Advice]
     cost: TraceCost

@@ -1,7 +1,8 @@
-"""What ``hindmost compare --set`` writes (``hindmost.trial/1``): its types, the source of its JSON Schema.
+"""The document of ``hindmost compare --set`` (``hindmost.trial/1``): types, source of its JSON Schema.
 
-- ``levels``: the present state first; ratios are to it, run by run of the same rounds: below 1 is faster.
-- ``"inf"`` is infinitely late, null not known.
+- ``levels``: the present state first; ratios compare with it, run by run of the same rounds: below 1 is
+  faster.
+- ``"inf"`` is infinitely late, null unknown.
 
 History of the format: ``hindmost.trial/1`` (0.1.0), the first.
 """
@@ -22,14 +23,14 @@ class Span(TypedDict):
 
 
 class Change(TypedDict):
-    """A figure next to the present state's."""
+    """A figure compared with the present state's."""
 
     change: Literal["lower", "higher", "no change seen", "undecided"]
     ratio: Span
 
 
 class Level(TypedDict):
-    """One level; ``latency_us`` has ``sd``, the standard deviation within a run, next to the percentiles."""
+    """One level; ``latency_us`` has percentiles and ``sd``, the standard deviation within a run."""
 
     level: str
     folder: str
@@ -40,7 +41,7 @@ class Level(TypedDict):
 
 
 class Stage(TypedDict):
-    """Levels, by their places, that had runs in the same rounds; ``rounds`` counted."""
+    """Levels, by index, with runs in the same rounds; ``rounds``: those that count."""
 
     levels: list[Count]
     rounds: Count
@@ -49,12 +50,12 @@ class Stage(TypedDict):
 class Trial(TypedDict):
     """The result of ``hindmost compare --set``.
 
-    ``verdict``: ``set`` where a level was proven lower than the present one, ``leave`` where every other
-    level was proven to lower the figure by less than 5 % if at all. ``best``: the place of the level with the
-    lowest figure; ``keep``: the same where it was proven lower than the present one. ``aside``: excluded
-    rounds, and why.
-    ``comparisons``: how often a level was compared with the present state; the intervals of their ratios hold
-    together, at 95 %. ``stages``: first all levels that were asked for, then those about the best.
+    ``verdict``: ``set`` if a level is significantly lower than the present one; ``leave`` if every other
+    level is shown to lower the figure by less than 5 %, if at all. ``best``: index of the level with the
+    lowest figure; ``keep``: the same if it is significantly lower than the present one. ``aside``: excluded
+    rounds, and why. ``comparisons``: how often a level was compared with the present state; the intervals of
+    their ratios hold simultaneously, at 95 %. ``stages``: first all requested levels, then those around the
+    best.
     """
 
     schema: Literal["hindmost.trial/1"]

@@ -1,7 +1,7 @@
-"""Numbers and words that several documents have in common.
+"""Numbers and words that several documents share.
 
-The classes next to this file are types of plain dictionaries, for the checker, and the source of the JSON
-Schemas; they cost nothing at run time.
+The classes in this package are types of plain dictionaries, for the checker, and the source of the JSON
+Schemas. They cost nothing at run time.
 """
 
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
@@ -23,7 +23,7 @@ Number = Annotated[
         extra_json_schema={INFINITE: True},
     ),
 ]
-"""In memory a float, infinite ones included, or None; see `hindmost.store.estimates`."""
+"""In memory a float, which may be infinite, or None; see `hindmost.store.estimates`."""
 Microseconds = Annotated[
     float | None,
     msgspec.Meta(
@@ -37,10 +37,10 @@ Blame = Literal["instrument", "host", "server", "sample"]
 
 
 class Reason(TypedDict):
-    """Why the verdict is what it is, or a note that does not change it; backticks in a hint enclose commands.
+    """A reason of the verdict, or a note that does not change it; backticks in a hint enclose commands.
 
-    ``labels``: the quantiles it concerns; empty is the whole measurement. ``values``: the parameters of the
-    sentence.
+    ``labels``: the quantiles it concerns; empty means the whole measurement. ``values``: the parameters of
+    the sentence.
     """
 
     code: str
@@ -52,7 +52,7 @@ class Reason(TypedDict):
 
 
 class Note(TypedDict):
-    """Something to know about a result. ``code`` is stable, ``text`` is not; ``values``: its parameters."""
+    """A note about a result. ``code`` is stable, ``text`` is not; ``values``: its parameters."""
 
     code: str
     text: str
@@ -60,7 +60,7 @@ class Note(TypedDict):
 
 
 class Cause(TypedDict):
-    """One line for all reasons of one cause; ``codes``: these reasons; ``origin``: where they come from.
+    """One line for all reasons of one cause; ``codes``: these reasons; ``origin``: their source.
 
     ``values``: parameters of the line that no single reason has.
     """
@@ -86,7 +86,7 @@ class Target(TypedDict):
 
 
 class Counts(TypedDict):
-    """What became of every request that was due."""
+    """The outcomes of all scheduled requests."""
 
     due: Count
     done: Count

@@ -1,4 +1,4 @@
-"""What a verification writes (``hindmost.verification/1``): its types, the source of its JSON Schema.
+"""The document of a verification (``hindmost.verification/1``): its types, the source of its JSON Schema.
 
 History of the format: ``hindmost.verification/1`` (0.1.0) first version.
 """
@@ -13,7 +13,7 @@ Outcome = Literal["equivalent", "different", "open"]
 
 
 class Ratio(TypedDict):
-    """Ratio of paired runs: geometric mean, its interval (null for one pair), what follows.
+    """Ratio of paired runs: geometric mean, its interval (null for one pair), and the conclusion.
 
     The interval lies within ``1 - margin .. 1 + margin`` (equivalent), outside of it (different), or neither.
     """
@@ -29,11 +29,11 @@ class Ratio(TypedDict):
 class Figure(TypedDict):
     """One figure of the latency at one load.
 
-    ``clone``: clone over both runs of the original, the effect of the clone's own draws taken out (a control
-    variate). ``as_logged``: the same, the cost effect of the original taken out, too: its requests cost more
-    or less CPU time than when they were logged (null where that is not known). ``floor``: the original, with
-    other requests of the same kind, over itself. Null where a run was infinitely late.
-    ``predicted_us``: the simulator's, with ``outside_us`` of the document.
+    ``clone``: clone over both runs of the original, with the effect of the clone's own random draws removed
+    (a control variate). ``as_logged``: the same with the cost effect of the original removed, too: its
+    requests cost more or less CPU time than when they were logged (null if that is unknown). ``floor``: the
+    original, with other requests of the same kind, over itself. Null if a run was infinitely late.
+    ``predicted_us``: the simulator's, with the document's ``outside_us``.
     """
 
     original_us: Value
@@ -47,8 +47,8 @@ class Figure(TypedDict):
 class VerifiedPoint(TypedDict):
     """One load, as a share of the clone's capacity; ``requests`` are the original's, in ``pairs`` pairs.
 
-    ``left_out``: excluded pairs, in which a run was disturbed; ``why``: the most common reason.
-    ``cost``: CPU time a request of the original, over that when it was logged.
+    ``left_out``: pairs excluded for interference in a run; ``why``: the most common reason. ``cost``: CPU
+    time of a request of the original, over that when it was logged.
     """
 
     load: Share
@@ -62,7 +62,7 @@ class VerifiedPoint(TypedDict):
 
 
 class PredictedPoint(TypedDict):
-    """What the simulator says at one load."""
+    """The simulator's prediction at one load."""
 
     load: Share
     rate_per_s: float
@@ -72,7 +72,7 @@ class PredictedPoint(TypedDict):
 class Verification(TypedDict):
     """Whether a clone is as slow as its original, load by load.
 
-    ``confidence`` is that of the ratios' intervals; ``margins`` are relative. ``curve`` is the simulator's.
+    ``confidence``: of the ratios' intervals; ``margins`` are relative. ``curve``: the simulator's.
     """
 
     schema: Literal["hindmost.verification/1"]

@@ -142,7 +142,7 @@ def kind_of(study: Study) -> Kind[Any]:
 
 def again(study: Study) -> str:
     """The command that goes on with a study, or with the whole that it is a part of."""
-    return (_whole_of(study) or study).again
+    return (_whole_of(study) or study).resume_command
 
 
 def refuse_another(study: Study, *names: str) -> None:
@@ -158,7 +158,7 @@ def refuse_another(study: Study, *names: str) -> None:
         raise UsageError(
             "part-of-study",
             f"{study.folder} is a part of {whole.folder}, a study of kind {name_of(whole.manifest)}",
-            hint=f"to resume the whole study: {whole.again}",
+            hint=f"to resume the whole study: {whole.resume_command}",
             path=str(study.folder),
             study=str(whole.folder),
             kind=name_of(whole.manifest),
@@ -168,7 +168,7 @@ def refuse_another(study: Study, *names: str) -> None:
         raise UsageError(
             "wrong-study-kind",
             f"{study.folder} is a study of kind {kind.name}, not {' or '.join(names)}",
-            hint=f"to resume it: {study.again}",
+            hint=f"to resume it: {study.resume_command}",
             path=str(study.folder),
             kind=kind.name,
             need=list(names),
@@ -209,13 +209,13 @@ def carry_out(study: Study, talk: Talk, page: Path | None = None, **options: obj
         kept = _finished(study)
         raise Interrupted(
             f"{str(stop) or 'interrupted'}; {_runs(kept)} kept in {study.folder}",
-            hint=study.again,
+            hint=study.resume_command,
             runs=kept,
             path=str(study.folder),
         ) from None
     except HindmostError as error:
         if kept := _finished(study):
-            error.add_note(f"{_runs(kept)} kept: {study.again}")
+            error.add_note(f"{_runs(kept)} kept: {study.resume_command}")
         raise
 
 
@@ -232,7 +232,7 @@ def _confirm(study: Study, talk: Talk) -> None:
         raise UsageError(
             "untrusted-reference",
             f"{study.folder} would use {names} for {target}",
-            hint=f"{study.again} --yes",
+            hint=f"{study.resume_command} --yes",
             names=named,
             target=target,
             path=str(study.folder),

@@ -15,7 +15,7 @@ from hindmost.errors import StudyError, UsageError
 from hindmost.notes import Note
 from hindmost.store import Study, name_of, now_utc
 from hindmost.store.estimates import Value
-from hindmost.store.listing import Listed, Listing
+from hindmost.store.listing import Listing, StudyEntry
 from hindmost.store.reading import revive
 
 FILES = {
@@ -85,7 +85,7 @@ def _studies(folder: Path, depth: int) -> Iterator[Path]:
                 yield from _studies(Path(one.path), depth + 1)
 
 
-def _listed(place: Path, below: Path) -> Listed:
+def _listed(place: Path, below: Path) -> StudyEntry:
     name = str(place.relative_to(below))
     try:
         study = Study.open(place)
@@ -101,7 +101,7 @@ def _listed(place: Path, below: Path) -> Listed:
         )
 
 
-def _read(study: Study, name: str) -> Listed:
+def _read(study: Study, name: str) -> StudyEntry:
     plan: dict[str, Any] = study.manifest["plan"]
     kind = name_of(study.manifest)
     file, page = FILES.get(kind, ("result.json", "report.html"))
@@ -145,7 +145,7 @@ def _runs(folder: Path) -> int:
         return 0
 
 
-def _unreadable(name: str, why: Note) -> Listed:
+def _unreadable(name: str, why: Note) -> StudyEntry:
     return {
         "folder": name,
         "kind": None,

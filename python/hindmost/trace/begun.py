@@ -12,7 +12,7 @@ from hindmost.errors import UsageError
 from hindmost.notes import Note
 
 if TYPE_CHECKING:
-    from hindmost.store.trace import Begun
+    from hindmost.store.trace import StartProbe
     from hindmost.trace.server import Server
 
 MOST_AMISS = 0.01
@@ -107,7 +107,7 @@ def _apart(text: str) -> tuple[str, str]:
     return path, name
 
 
-def begun_of(function: Function, counts: Mapping[str, int]) -> Begun:
+def begun_of(function: Function, counts: Mapping[str, int]) -> StartProbe:
     """What a trace's document says of it."""
     done = max(1, counts["done"])
     return {
@@ -118,7 +118,7 @@ def begun_of(function: Function, counts: Mapping[str, int]) -> Begun:
     }
 
 
-def amiss(begun: Begun) -> list[Note]:
+def amiss(begun: StartProbe) -> list[Note]:
     """Report a function that the server does not call once for each request."""
     missed, astray, name = 1 - begun["share"], begun["astray"], begun["function"]
     if missed <= MOST_AMISS and astray <= MOST_AMISS:

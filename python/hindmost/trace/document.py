@@ -19,7 +19,7 @@ from hindmost.trace.usage import ENDED
 
 if TYPE_CHECKING:
     from hindmost.store import trace as documents
-    from hindmost.store.trace import Parts, Ratio, StageFigures, Unmatched
+    from hindmost.store.trace import Parts, Ratio, StageFigures, UnmatchedRequests
     from hindmost.trace.tracing import TraceRequest
 
 CAUSES = {
@@ -256,8 +256,8 @@ def _between(whole: Decomposition, kinds: list[Decomposition]) -> float | None:
     return min(1.0, spread / variance)
 
 
-def _unmatched(counts: Mapping[str, int]) -> list[Unmatched]:
-    found: list[Unmatched] = [
+def _unmatched(counts: Mapping[str, int]) -> list[UnmatchedRequests]:
+    found: list[UnmatchedRequests] = [
         {"cause": cause, "requests": counts[cause], "why": why}
         for cause, why in CAUSES.items()
         if counts[cause]
@@ -271,7 +271,7 @@ def _unmatched(counts: Mapping[str, int]) -> list[Unmatched]:
 def _notes(
     request: TraceRequest,
     traced: Mapping[str, Any],
-    begun: documents.Begun | None,
+    begun: documents.StartProbe | None,
     matched: float,
     closure: float,
 ) -> list[Note]:

@@ -15,7 +15,7 @@ from hindmost.targets.cpus import format_cpus
 from hindmost.trace.advice import is_ours, share_of
 
 if TYPE_CHECKING:
-    from hindmost.store.trace import OtherPrograms, Taken
+    from hindmost.store.trace import CpuUseByOthers, OtherPrograms
 
 WHOLE = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
 """All the time of a processor (proc(5), /proc/stat; guests' is in user's)."""
@@ -55,7 +55,7 @@ class Look:
         return (self.stolen - before.stolen) / ticks if ticks > 0 and self.cpus == before.cpus else None
 
 
-def taken_of(before: Look, after: Look, who: Mapping[str, Any] | None) -> Taken:
+def taken_of(before: Look, after: Look, who: Mapping[str, Any] | None) -> CpuUseByOthers:
     """What a trace's document says of it.
 
     Parameters
@@ -91,7 +91,7 @@ def _reasons_of(stolen: float | None, others: OtherPrograms | None, cpus: str) -
     return why
 
 
-def not_calm(taken: Taken) -> list[Note]:
+def not_calm(taken: CpuUseByOthers) -> list[Note]:
     """Report interference on the server's CPUs."""
     stolen, others = taken["hypervisor_share"], taken["other_programs"]
     why = _reasons_of(stolen, others, taken["cpus"])

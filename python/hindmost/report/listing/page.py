@@ -13,7 +13,7 @@ from hindmost.report.common.svg import Plot, log10, log_domain
 from hindmost.report.listing.terminal import row
 
 if TYPE_CHECKING:
-    from hindmost.store.listing import Listed, Listing
+    from hindmost.store.listing import Listing, StudyEntry
 
 TRENDS = {"p50": "c0", "p99": "c2"}
 MARKS = {
@@ -47,9 +47,9 @@ def render_listing_page(document: "Listing", root: str = ".") -> str:
     )
 
 
-def groups(doc: "Listing") -> "dict[str, list[Listed]]":
+def groups(doc: "Listing") -> "dict[str, list[StudyEntry]]":
     """Measurements of one target under one load, the oldest first; those that stand alone have no trend."""
-    found: dict[str, list[Listed]] = {}
+    found: dict[str, list[StudyEntry]] = {}
     for one in doc["studies"]:
         if one["kind"] == "measure" and one["latency_us"]:
             rate = "flat out" if one["rate_per_s"] is None else numbers.rate(one["rate_per_s"])
@@ -57,7 +57,7 @@ def groups(doc: "Listing") -> "dict[str, list[Listed]]":
     return {name: ones for name, ones in found.items() if len(ones) > 1}
 
 
-def trend(studies: "list[Listed]", name: str, width: float) -> str | None:
+def trend(studies: "list[StudyEntry]", name: str, width: float) -> str | None:
     """Draw p50 and p99 of each study with their intervals, in the order they were made."""
     known = [
         us

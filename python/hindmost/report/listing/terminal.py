@@ -8,7 +8,7 @@ from hindmost.report.common.document import clean
 from hindmost.report.simulation.terminal import aligned
 
 if TYPE_CHECKING:
-    from hindmost.store.listing import Listed, Listing
+    from hindmost.store.listing import Listing, StudyEntry
 
 HEADS = ("date", "kind", "target", "rate", "p99", "verdict", "study")
 TARGET = 28
@@ -25,7 +25,7 @@ def render_listing(document: "Listing") -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
-def row(one: "Listed") -> tuple[str, ...]:
+def row(one: "StudyEntry") -> tuple[str, ...]:
     """Write what is known of a study in the words of table and page."""
     return (
         writing.moment(one["created"] or ""),
@@ -38,7 +38,7 @@ def row(one: "Listed") -> tuple[str, ...]:
     )
 
 
-def figure(one: "Listed", name: str) -> str:
+def figure(one: "StudyEntry", name: str) -> str:
     """Write a percentile of a study with its interval."""
     found = one["latency_us"].get(name)
     if found is None:

@@ -23,7 +23,7 @@ from hindmost.report.common.svg import (
 from hindmost.report.measure import view
 from hindmost.report.measure.tables import latency_groups
 from hindmost.report.measure.values import bounds, labels, run_value
-from hindmost.store.measure import Curve, Look, Measure, Series
+from hindmost.store.measure import Curve, IntervalStep, Measure, Series
 
 ROW = 24
 """Pixels of a row of the summary."""
@@ -125,7 +125,7 @@ def capture(doc: Measure, width: float) -> str | None:
 def runs(doc: Measure, width: float, label: str) -> str | None:
     """Draw one quantile: a dot a run, and the running figure with its interval (paper, Figure 4)."""
     points = [(run["run"], run_value(run["latency_us"], label), view.run_word(run)) for run in doc["runs"]]
-    path: list[Look] = doc["stopping"]["path"].get(label, [])
+    path: list[IntervalStep] = doc["stopping"]["path"].get(label, [])
     values = finite([v for _, v, _ in points] + [look["value"] for look in path])
     if not points or not (values or any(v == math.inf for _, v, _ in points)):
         return None
@@ -165,12 +165,12 @@ def runs(doc: Measure, width: float, label: str) -> str | None:
     return str(plot)
 
 
-def at(look: Look) -> int:
+def at(look: IntervalStep) -> int:
     """The run after which it was looked; in documents before 0.4 every run counted."""
     return look.get("run", look["runs"])
 
 
-def run_domain(values: Sequence[float], band: Sequence[Look]) -> tuple[float, float]:
+def run_domain(values: Sequence[float], band: Sequence[IntervalStep]) -> tuple[float, float]:
     """Range of an axis for runs and their running interval.
 
     The first looks of a mean are so wide that they would flatten all the rest: they are cut at the edge.

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from hindmost.report.common import numbers
-from hindmost.store.measure import Compared, Measure
+from hindmost.store.measure import CaptureComparison, Measure
 
 
 class Proof(NamedTuple):
@@ -28,7 +28,7 @@ def proofs(doc: Measure) -> list[Proof]:
     ]
 
 
-def _proof(what: str, one: Compared) -> Proof:
+def _proof(what: str, one: CaptureComparison) -> Proof:
     def us(value: float | None) -> str:
         return f"−{numbers.number(-value)}" if value is not None and value < 0 else numbers.number(value)
 

@@ -8,7 +8,7 @@ from hindmost.report.common import numbers
 from hindmost.report.simulation.terminal import aligned
 
 if TYPE_CHECKING:
-    from hindmost.store.predictions import Found, Interval, Sweep, SweepPoint
+    from hindmost.store.predictions import Interval, InverseAnswer, Sweep, SweepPoint
 
 
 def render_sweep(document: "Sweep") -> str:
@@ -65,7 +65,7 @@ def _figure(one: "Interval | None", unit: numbers.Unit) -> str:
     return f"{shown.value} {shown.half_share:<7}"
 
 
-def told(found: "Found") -> list[str]:
+def told(found: "InverseAnswer") -> list[str]:
     """Say what an inverse question gave."""
     by = {"service": "the factor on service times", "rate": "the rate"}.get(found["by"], found["by"])
     at = ""
@@ -95,7 +95,7 @@ def told(found: "Found") -> list[str]:
     return lines
 
 
-def _answer(found: "Found") -> str:
+def _answer(found: "InverseAnswer") -> str:
     """The safe value first, then where the limit is met."""
     assert found["low"] is not None
     assert found["high"] is not None
@@ -116,7 +116,7 @@ def _answer(found: "Found") -> str:
     return f"{said}; it ceases to hold within {between} (95 %)"
 
 
-def _inwards(found: "Found", value: float) -> float:
+def _inwards(found: "InverseAnswer", value: float) -> float:
     """Four digits, rounded to the side that holds."""
     if isinstance(value, int) or value == 0.0:
         return value
@@ -124,5 +124,5 @@ def _inwards(found: "Found", value: float) -> float:
     return (math.floor if found["side"] == "at_most" else math.ceil)(value / step) * step
 
 
-def _value(found: "Found", value: float) -> str:
+def _value(found: "InverseAnswer", value: float) -> str:
     return numbers.rate(value) if found["by"] == "rate" else written(float(f"{value:.4g}"))

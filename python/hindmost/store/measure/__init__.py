@@ -1,4 +1,4 @@
-"""The document that ``hindmost measure`` writes as ``result.json``: see `document`."""
+"""The document of ``hindmost measure``, ``result.json``: see `document`."""
 
 from hindmost.store.measure.batches import Batches
 from hindmost.store.measure.calm import Calm, CalmRefusal, RunCalm
@@ -25,34 +25,33 @@ from hindmost.store.measure.figures import (
 from hindmost.store.measure.fleet import Fleet, LoadHost
 from hindmost.store.measure.instrument import Figure, Instrument, InterruptSource, Neighbour
 from hindmost.store.measure.limits import Limit
-from hindmost.store.measure.proof import Capture, Compared, Curves, Differences, Margin
+from hindmost.store.measure.proof import Capture, CaptureComparison, Curves, Differences, Margin
 from hindmost.store.measure.runs import (
     Alone,
     Arrivals,
-    Aside,
     DueGaps,
+    ExcludedRun,
+    ExcludedRuns,
     Instance,
-    Look,
+    IntervalStep,
     Off,
     Outstanding,
     OverRuns,
     Run,
     Series,
-    SetAside,
     Stopping,
 )
 
 __all__ = [
     "Alone",
     "Arrivals",
-    "Aside",
     "Batches",
     "Calm",
     "CalmRefusal",
     "Capture",
+    "CaptureComparison",
     "Clients",
     "Code",
-    "Compared",
     "Connections",
     "Curve",
     "Curves",
@@ -62,16 +61,18 @@ __all__ = [
     "Endpoint",
     "Estimate",
     "Estimates",
+    "ExcludedRun",
+    "ExcludedRuns",
     "Figure",
     "Fleet",
     "Hysteresis",
     "Instance",
     "Instrument",
     "InterruptSource",
+    "IntervalStep",
     "Kind",
     "Limit",
     "LoadHost",
-    "Look",
     "Margin",
     "Measure",
     "Neighbour",
@@ -84,7 +85,6 @@ __all__ = [
     "RunCurve",
     "Saturation",
     "Series",
-    "SetAside",
     "SharesAt",
     "Stopping",
     "Throughput",

@@ -6,7 +6,7 @@ from hindmost.store.types import Count, Number, Share
 
 
 class PerWrite(TypedDict):
-    """Requests that one write call took."""
+    """Requests per write call."""
 
     mean: Number
     p50: Number
@@ -15,18 +15,18 @@ class PerWrite(TypedDict):
 
 
 class Sizes(TypedDict):
-    """The ``share`` of writes that took at most so many ``requests``."""
+    """The ``share`` of write calls with at most this many ``requests``."""
 
     requests: list[Count]
     share: list[Share]
 
 
 class Batches(TypedDict):
-    """Write calls of the measurement, over all instances.
+    """Write calls of the measurement, over all clients.
 
-    ``asked``: none, nagle, or an interval in seconds. ``requests_per_segment``: by the kernel's count of
-    segments with data, from the calibration on; null where it does not tell. By Nagle's algorithm requests
-    are put together behind the write call, so that only the segments show it.
+    ``asked``: none, nagle, or an interval in seconds. ``requests_per_segment``: from the kernel's count of
+    segments with data, starting with the calibration; null if it is not available. Nagle's algorithm combines
+    requests after the write call, so only the segments show it.
     """
 
     asked: Literal["none", "nagle"] | float

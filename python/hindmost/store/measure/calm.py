@@ -1,4 +1,4 @@
-"""Calm latency: what the server would do on processors of its own, thefts taken as censoring."""
+"""Isolated latency: what the server would do with its CPUs to itself, with interruptions as censoring."""
 
 from typing import Any, NotRequired, TypedDict
 
@@ -8,7 +8,7 @@ from hindmost.store.types import Count, Label, Number, Share, Verdict
 
 
 class CalmRefusal(TypedDict):
-    """Why there is no isolated latency: what prevents it, and what would be ``need``ed instead."""
+    """Why there is no isolated latency: the obstacle, and what it would ``need``."""
 
     code: str
     text: str
@@ -17,12 +17,13 @@ class CalmRefusal(TypedDict):
 
 
 class RunCalm(TypedDict):
-    """What a run says of its server on processors of its own, thefts taken as censoring.
+    """Isolated latency of one run, with interruptions as censoring.
 
-    ``calm_us``: empty where it is ``refused``; ``low`` and ``high`` null where the run is too short for an
-    interval. ``taken_share`` of the measurement, in so many ``thefts``; ``counted_share`` of the requests;
-    ``seen_us``: the smallest theft that was sure to be seen, by ``sources``. ``unsettled``: quantiles that
-    change, beyond chance, where one waits twice as long after each theft.
+    ``calm_us``: empty if ``refused``; ``low`` and ``high`` null if the run is too short for an interval.
+    ``taken_share``: interference as a share of the measurement, in ``thefts`` interruptions;
+    ``counted_share``: share of requests that count; ``seen_us``: shortest interruption that ``sources``
+    always see. ``unsettled``: quantiles that differ significantly from the estimate with twice the wait after
+    each interruption.
     """
 
     calm_us: dict[Label, Value]
@@ -37,13 +38,13 @@ class RunCalm(TypedDict):
 
 
 class Calm(TypedDict):
-    """Calm latency over runs, next to latency and never instead of it.
+    """Isolated latency over runs, shown next to latency, never instead of it.
 
-    ``latency_us`` as that of the measurement, over the ``runs`` of ``of`` that have calm figures; empty where
-    it is ``refused`` for all of them. ``taken_share``, ``counted_share``: means over these runs; ``thefts``
-    in all; ``seen_us``: the smallest theft that was sure to be seen, by ``sources``. ``unsettled``:
-    quantiles that change, beyond chance, where one waits twice as long after each theft. ``verdict``: without
-    what thefts did to the latency itself.
+    ``latency_us``: as the measurement's, over the ``runs`` of ``of`` that have isolated latency; empty if it
+    is ``refused`` for all of them. ``taken_share``, ``counted_share``: means over these runs; ``thefts``:
+    number of interruptions in all; ``seen_us``: shortest interruption that ``sources`` always see.
+    ``unsettled``: quantiles that differ significantly from the estimate with twice the wait after each
+    interruption. ``verdict``: without the effects of interference on latency.
     """
 
     latency_us: Estimates

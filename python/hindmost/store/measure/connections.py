@@ -7,18 +7,20 @@ from hindmost.store.types import Count, Counts
 
 
 class Connections(TypedDict):
-    """What became of connections, over all instances.
+    """Connection counts, over all clients.
 
-    ``made`` and ``failed``: attempts begun in the measurement, or for a request that was due in it; ``all``:
-    made in the whole load and before it; ``closed``: by the server, from the start of the load on.
-    ``by_turns``: the server closes after each reply, or nearly so, and each request opened the connection
-    that it needed. ``full_handshakes`` and ``resumed_handshakes``: of ``all``, secured by
-    TLS. ``late`` and ``refused``, of UDP alone, from the start of the load on: replies that came after their
-    requests had timed out, or a second time; times that the server's host said that nobody listens.
-    ``oversized``, of UDP too: replies of more than 16,382 bytes, dropped: their requests timed out.
-    ``refused_streams`` and ``left_alone``, of HTTP/2 alone, from the start of the load on: times that the
-    server refused a stream (REFUSED_STREAM); streams above the last of its farewells (GOAWAY). Each was asked
-    again, and its latency counts from when it was due; one that was refused again is an error.
+    ``made`` and ``failed``: attempts begun in the measurement, or for a request scheduled in it; ``all``:
+    made in the whole load and before it; ``closed``: by the server, since the start of the load.
+    ``by_turns``: the server closes after each reply, or nearly so, and each request opened its own
+    connection. ``full_handshakes`` and ``resumed_handshakes``: TLS handshakes among ``all``.
+
+    UDP only, since the start of the load: ``late``: replies after their request had timed out, or duplicates;
+    ``refused``: refusals by the server's host (no listener); ``oversized``: replies of more than 16,382
+    bytes, which are dropped, so that their requests time out.
+
+    HTTP/2 only, since the start of the load: ``refused_streams``: refusals of a stream (REFUSED_STREAM);
+    ``left_alone``: streams above the last one of a GOAWAY. Each such request is sent again, and its latency
+    counts from its scheduled time; a second refusal is an error.
     """
 
     made: Count
@@ -36,7 +38,7 @@ class Connections(TypedDict):
 
 
 class Endpoint(TypedDict):
-    """One of several servers: its account, and the latency of all runs thrown together, in microseconds."""
+    """One of several servers: its counts, and its latency merged over all runs, in microseconds."""
 
     address: str
     counts: Counts
@@ -44,7 +46,7 @@ class Endpoint(TypedDict):
 
 
 class Code(TypedDict):
-    """Replies in time with one HTTP status code, and what the workload takes it for."""
+    """Replies in time with one HTTP status code, and how the workload classifies it."""
 
     count: Count
     outcome: Literal["hit", "miss", "error"]

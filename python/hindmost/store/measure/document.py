@@ -1,22 +1,22 @@
-"""The document that ``hindmost measure`` writes as ``result.json``: its types and its JSON Schema.
+"""The document of ``hindmost measure``, ``result.json``: its types and its JSON Schema.
 
-The document is a plain ``dict`` from end to end (``json.loads`` gives it, the page and the terminal table
-read it); the classes here are its types for the checker and the source of its JSON Schema.
-They cost nothing at run time.
+The document is a plain ``dict`` from end to end: ``json.loads`` returns it, and the page and the terminal
+table read it. The classes here are its types for the checker and the source of its JSON Schema. They cost
+nothing at run time.
 
-Rules that hold everywhere in the document:
+Rules for the whole document:
 
 - Times named ``*_us`` are microseconds, ``*_s`` seconds, ``*_share`` fractions of 1; ``started`` and
   ``created`` are ISO 8601 in UTC.
-- ``"inf"`` is *infinitely late*: that quantile was reached by unsent or timed-out requests. ``null`` is not
-  known: ``low`` and ``high`` of one run, which cannot carry an interval. What was not measured has no key.
-- Quantiles are labelled by their percentile, ``p50``, ``p99.9``; ``mean`` stands next to them.
-- ``due = done + errors + timeouts + unsent``; ``misses`` are part of ``done``. ``codes`` (of HTTP) add up to
-  ``done`` and ``errors``, less those that were no whole reply.
-- ``connect_us`` is there where connections were made in every run's measurement; ``latency_us`` and
-  ``service_us`` hold it where ``connections`` are ``by_turns``.
-- ``held_us`` is there where requests waited for batches (``batches``): a part of ``latency_us``, by design.
-  ``slip_us`` is what they were late beyond it.
+- ``"inf"`` is *infinitely late*: unsent or timed-out requests reach that quantile. ``null`` is unknown, such
+  as ``low`` and ``high`` of a single run. What was not measured has no key.
+- Quantiles are labelled by their percentile, ``p50``, ``p99.9``; ``mean`` is listed with them.
+- ``due = done + errors + timeouts + unsent``; ``misses`` are part of ``done``. ``codes`` (HTTP) add up to
+  ``done`` and ``errors``, minus errors without a whole reply.
+- ``connect_us`` exists if every run made connections in its measurement; if ``connections`` are ``by_turns``,
+  ``latency_us`` and ``service_us`` include it.
+- ``held_us`` exists if requests waited for batches (``batches``): a part of ``latency_us``, by design.
+  ``slip_us`` is their lateness beyond it.
 
 History of the format: ``hindmost.measure/1`` (0.1.0), the first.
 """
@@ -32,7 +32,7 @@ from hindmost.store.measure.fleet import Fleet
 from hindmost.store.measure.instrument import Instrument
 from hindmost.store.measure.limits import Limit
 from hindmost.store.measure.proof import Capture
-from hindmost.store.measure.runs import Outstanding, OverRuns, Run, Series, SetAside, Stopping
+from hindmost.store.measure.runs import ExcludedRuns, Outstanding, OverRuns, Run, Series, Stopping
 from hindmost.store.types import (
     Cause,
     Count,
@@ -49,7 +49,7 @@ from hindmost.store.types import (
 
 
 class Kind(TypedDict):
-    """One kind of request, such as ``get``; ``codes``: of HTTP, as for all kinds together."""
+    """One kind of request, such as ``get``; ``codes``: HTTP status codes, as for all kinds together."""
 
     latency_us: Estimates
     counts: Counts
@@ -76,7 +76,7 @@ class Hysteresis(TypedDict):
 
 
 class SharesAt(TypedDict):
-    """Who contributed the samples around quantile ``q``; one share per instance."""
+    """Each client's share of the samples around quantile ``q``."""
 
     q: Level
     shares: list[Share]
@@ -132,7 +132,7 @@ class Measure(TypedDict):
     batches: NotRequired[Batches | None]
     endpoints: NotRequired[list[Endpoint]]
     runs: list[Run]
-    set_aside: NotRequired[SetAside]
+    set_aside: NotRequired[ExcludedRuns]
     variance: dict[Label, Variance]
     hysteresis: Hysteresis
     clients: Clients

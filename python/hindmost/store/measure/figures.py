@@ -1,4 +1,4 @@
-"""Estimates and curves: how a figure of ``hindmost.measure/1`` stands there."""
+"""Estimates and curves of ``hindmost.measure/1``."""
 
 from typing import Literal, TypedDict
 
@@ -6,7 +6,7 @@ from hindmost.store.types import Count, Label, Level, Microseconds, Number, Verd
 
 
 class Estimate(TypedDict):
-    """One figure with its interval over runs: never one without the other."""
+    """One figure with its interval over runs."""
 
     value: Microseconds
     low: Microseconds
@@ -37,10 +37,10 @@ class Rate(TypedDict):
 
 
 class Saturation(TypedDict):
-    """The asked rate was not carried: by whom, and what was answered then, late replies included.
+    """Why the requested rate was not reached, and the reply rate meanwhile, late replies included.
 
-    ``answered_per_s`` is an upper estimate of the rates that can hold (where ``by`` is ``server``); ``find``
-    is the command that searches for the highest one.
+    ``answered_per_s`` is an upper bound of the sustainable rates (if ``by`` is ``server``); ``find`` is the
+    command that searches for the highest one.
     """
 
     by: Literal["server", "client", "connections", "silence"]

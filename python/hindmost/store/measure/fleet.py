@@ -1,4 +1,4 @@
-"""Load machines in ``result.json``: what each saw, its clock against the controller's, its silence."""
+"""Load hosts in ``result.json``: their latency, their clock relative to the controller's, their activity."""
 
 from typing import TypedDict
 
@@ -6,7 +6,7 @@ from hindmost.store.types import Count, Label, Microseconds, Share
 
 
 class HostClock(TypedDict):
-    """Its monotonic clock less the controller's, after the last run; the greatest error and drift of all."""
+    """Its monotonic clock minus the controller's, after the last run; largest error and drift of all runs."""
 
     offset_us: float
     error_us: float
@@ -14,9 +14,9 @@ class HostClock(TypedDict):
 
 
 class HostChannel(TypedDict):
-    """What the process did that speaks with the controller, in the measurement of the worst run.
+    """Activity of the process that speaks with the controller, in the measurement of the worst run.
 
-    ``bytes`` went through its connections, both ways; ``wakeups``: how often a thread of it was woken.
+    ``bytes``: sent and received on its connections; ``wakeups``: of all its threads.
     """
 
     bytes: int
@@ -25,7 +25,7 @@ class HostChannel(TypedDict):
 
 
 class LoadHost(TypedDict):
-    """One load machine: its clients, their latency (mean over them and runs), their part in the tail."""
+    """One load host: its clients, their latency (mean over them and runs), their part in the tail."""
 
     host: str
     hostname: str
@@ -38,14 +38,14 @@ class LoadHost(TypedDict):
 
 
 class VoidRun(TypedDict):
-    """A run that was void for want of a host, and was made again."""
+    """A run that was void because a host was lost, and was repeated."""
 
     run: Count
     why: str
 
 
 class Fleet(TypedDict):
-    """All load machines."""
+    """All load hosts."""
 
     hosts: list[LoadHost]
     voided: list[VoidRun]

@@ -1,4 +1,4 @@
-"""What the instrument watched of itself."""
+"""The instrument's self-diagnosis in ``result.json``."""
 
 from typing import Literal, TypedDict
 
@@ -7,11 +7,11 @@ from hindmost.store.types import Count, Number
 
 
 class Figure(TypedDict):
-    """One thing that the instrument watched of itself, next to its limits.
+    """One figure of the instrument, with its limits.
 
-    A ``share`` is of the time, or of requests; above ``mind_above`` it is worth a word, above ``grave_above``
-    it can cost the verdict. Limits that depend on a quantile are those of the highest one asked for. ``mark``
-    is what became of it: ``mind`` a word, ``unfit`` the verdict.
+    A ``share`` is of the time, or of requests. A value above ``mind_above`` deserves a note; above
+    ``grave_above`` it can change the verdict. Limits that depend on a quantile are for the highest requested
+    one. ``mark``: the outcome: ``mind`` a note, ``unfit`` a changed verdict.
     """
 
     id: str
@@ -24,7 +24,7 @@ class Figure(TypedDict):
 
 
 class Neighbour(TypedDict):
-    """Who ran on the clients' processors; if not ``bound`` to them, part of it may have been elsewhere."""
+    """A process on the clients' CPUs; if not ``bound`` to them, part of its use may have been elsewhere."""
 
     name: str
     pid: Count
@@ -35,7 +35,7 @@ class Neighbour(TypedDict):
 
 
 class InterruptSource(TypedDict):
-    """What interrupted the clients' processors."""
+    """A source of interrupts on the clients' CPUs."""
 
     source: str
     per_s: float

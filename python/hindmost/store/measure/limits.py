@@ -1,4 +1,4 @@
-"""Limits that were required, and what became of each."""
+"""Required limits, and the result of each."""
 
 from typing import Any, Literal, NotRequired, TypedDict
 
@@ -8,11 +8,11 @@ from hindmost.store.types import Blame, Count, Number
 class Limit(TypedDict):
     """One limit of ``--require``: ``held``, ``crossed`` or ``undecided``, by the interval of its figure.
 
-    ``value``, ``low``, ``high`` and ``bound`` are in ``unit``: microseconds, a share of 1, or requests a
-    second; null where infinite, or not known. The figure has to stay below ``bound``, or ``above`` it.
-    ``about``: what the figure is over runs. ``blame``: what leaves it undecided, with its ``code`` and
-    ``values``. ``off``: numbers of runs on the wrong side of a limit that is held. ``text``: the figure with
-    its interval, and why, in words.
+    ``value``, ``low``, ``high`` and ``bound`` are in ``unit``: microseconds, a share of 1, or requests per
+    second; null if infinite or unknown. The figure has to stay below ``bound``, or ``above`` it. ``about``:
+    how the figure combines runs. ``blame``: what leaves it undecided, with its ``code`` and ``values``.
+    ``off``: numbers of runs on the wrong side of a limit that is held. ``text``: the figure with its
+    interval, and the reason, in words.
     """
 
     limit: str

@@ -1,4 +1,4 @@
-"""The proof of a measurement against a packet capture (``--verify-wire``)."""
+"""Comparison of a measurement with a packet capture (``--verify-wire``)."""
 
 from typing import Annotated, NotRequired, TypedDict
 
@@ -9,7 +9,7 @@ from hindmost.store.types import Count, Label, Number
 
 
 class Margin(TypedDict):
-    """A figure next to a packet capture, over runs; a difference may be negative."""
+    """A figure relative to a packet capture, over runs; a difference may be negative."""
 
     value: Annotated[float, msgspec.Meta(description="microseconds")]
     low: Number
@@ -25,12 +25,12 @@ class Differences(TypedDict):
     high: float
 
 
-class Compared(TypedDict):
-    """One of our latencies next to the capture's, of the same requests.
+class CaptureComparison(TypedDict):
+    """One of our latencies next to the capture's, for the same requests.
 
-    ``gap_us`` is the distance of the two quantiles; ``request_us`` the differences request by request, of the
-    requests about that quantile of the capture's. ``constancy_us`` is the largest less the least gap up to
-    the percentile ``upto``, null where there are too few requests; ``goal_us`` is what it should not exceed.
+    ``gap_us`` is the difference of the two quantiles; ``request_us`` the differences per request, for the
+    requests near that quantile of the capture. ``constancy_us`` is the largest minus the smallest gap up to
+    the percentile ``upto``, null if there are too few requests; ``goal_us`` is its limit.
     """
 
     requests: Count
@@ -44,7 +44,7 @@ class Compared(TypedDict):
 
 
 class Curves(TypedDict):
-    """Quantile curves of the requests that the captures saw, all runs together."""
+    """Quantile curves of the captured requests, all runs together."""
 
     capture: Curve
     wire: Curve
@@ -52,11 +52,11 @@ class Curves(TypedDict):
 
 
 class Capture(TypedDict):
-    """The proof against a packet capture (``--verify-wire``).
+    """Comparison with a packet capture (``--verify-wire``).
 
-    ``runs`` of ``of`` runs have one that proves something; ``requests`` of the ``answered`` ones among their
-    samples were found in it; ``dropped`` packets had no room; so many ``connections`` were captured, null for
-    all. ``code``, ``fault`` and ``hint``: why there is none.
+    ``runs`` of ``of`` runs have a usable capture; ``requests`` of the ``answered`` requests among their
+    samples were found in it; ``dropped`` packets did not fit into the buffer; ``connections`` were captured,
+    null for all. ``code``, ``fault`` and ``hint``: why there is none.
     """
 
     runs: Count
@@ -68,6 +68,6 @@ class Capture(TypedDict):
     code: NotRequired[str | None]
     fault: str | None
     hint: str | None
-    wire: Compared | None
-    service: Compared | None
+    wire: CaptureComparison | None
+    service: CaptureComparison | None
     curves: Curves

@@ -1,4 +1,4 @@
-"""What one run says, client by client, in time, and when the runs ended."""
+"""Figures of one run by client and over time, and when the runs ended."""
 
 from typing import Any, Literal, NotRequired, TypedDict
 
@@ -18,9 +18,9 @@ class C2(TypedDict):
 
 
 class DueGaps(TypedDict):
-    """What was due, where sends are held against that: no law of the gaps of one worker is known.
+    """Figures of the scheduled times, for processes without a known law of one worker's gaps.
 
-    ``dispersion`` by span, as that of the sends; ``c2`` is null where gaps are not independent.
+    ``dispersion`` by span, as for the sends; ``c2`` is null if gaps are not independent.
     """
 
     dispersion: dict[str, Number]
@@ -28,10 +28,11 @@ class DueGaps(TypedDict):
 
 
 class Arrivals(TypedDict):
-    """How the gaps between a client's sends differ from the law asked for.
+    """How the gaps between a client's sends differ from the requested law.
 
     ``distance`` is Kolmogorov's, with its 95 % interval; ``dispersion`` is the index of dispersion of counts
-    by span (1 for a Poisson process, 0 for equal gaps), ``dispersion_error`` what chance alone gives it.
+    by span (1 for a Poisson process, 0 for equal gaps), ``dispersion_error`` its standard error under the
+    law.
     """
 
     gaps: Count
@@ -45,10 +46,10 @@ class Arrivals(TypedDict):
 
 
 class Alone(TypedDict):
-    """What one client in one run can say of a quantile by itself, valid under autocorrelation.
+    """A quantile from one client in one run alone, with an interval valid under autocorrelation.
 
-    ``low`` and ``high`` are null when the run is ``too_short`` for an interval; ``need``: how many times
-    longer it should be.
+    ``low`` and ``high`` are null if the run is ``too_short`` for an interval; ``need``: how many times longer
+    it should be.
     """
 
     value: Microseconds
@@ -102,8 +103,8 @@ class Run(TypedDict):
     instances: list[Instance]
 
 
-class Look(TypedDict):
-    """The interval as it stood after ``runs`` runs that count, the last of which was ``run``."""
+class IntervalStep(TypedDict):
+    """The interval after ``runs`` runs that count; the last of them is ``run``."""
 
     runs: Count
     run: NotRequired[Count]
@@ -112,8 +113,8 @@ class Look(TypedDict):
     high: Microseconds
 
 
-class Aside(TypedDict):
-    """A run that does not count, and why; ``code`` and ``values``: those of ``why``."""
+class ExcludedRun(TypedDict):
+    """A run that does not count, and why; ``code`` and ``values``: of ``why``."""
 
     run: Count
     why: str
@@ -121,17 +122,17 @@ class Aside(TypedDict):
     values: NotRequired[dict[str, Any]]
 
 
-class SetAside(TypedDict):
-    """Runs from which the host took more than the limits allow, by clocks and counters alone.
+class ExcludedRuns(TypedDict):
+    """Runs excluded because of interference, by clocks and counters alone.
 
-    ``counted`` of ``made`` runs make the figures; where none counts, all do, and the verdict says so. As many
-    more as ``share`` of those asked for may be made.
+    ``counted`` of ``made`` runs make the figures; if no run counts, all do, and the verdict says so.
+    ``share``: repeats allowed, as a share of the requested runs.
     """
 
     share: float
     made: Count
     counted: Count
-    runs: list[Aside]
+    runs: list[ExcludedRun]
 
 
 class Stopping(TypedDict):
@@ -142,11 +143,11 @@ class Stopping(TypedDict):
     reached: bool
     quantile: Label
     runs: Count
-    path: dict[Label, list[Look]]
+    path: dict[Label, list[IntervalStep]]
 
 
 class Off(TypedDict):
-    """Runs unlike the others at a quantile: their numbers, their share with its interval, in words."""
+    """Outlying runs at a quantile: their numbers, their share with its interval, in words."""
 
     runs: list[Count]
     share: Share
@@ -156,10 +157,10 @@ class Off(TypedDict):
 
 
 class OverRuns(TypedDict):
-    """What intervals over runs are ``about``, and what stands beside.
+    """What intervals over runs are ``about``, and the alternative.
 
-    ``beside_us`` is the latency by the other of median and mean; ``claims`` what an interval of the mean is
-    about: what was not seen widens nothing.
+    ``beside_us`` is the latency by the other of median and mean; ``claims``: what an interval of the mean
+    covers, and that states not seen do not widen it.
     """
 
     about: Literal["median", "mean"]
@@ -169,9 +170,9 @@ class OverRuns(TypedDict):
 
 
 class Outstanding(TypedDict):
-    """How many requests each arrival found outstanding before it was sent (paper, Figure 1).
+    """How many requests were outstanding at each arrival (paper, Figure 1).
 
-    Counted within one worker of one client; ``connections`` is how many that worker has.
+    Counted within one worker of one client; ``connections`` is the worker's number of connections.
     """
 
     values: list[int]
@@ -183,7 +184,7 @@ class Outstanding(TypedDict):
 class Series(TypedDict):
     """One run in windows, from the start of its warm-up; measured from ``measure_from_s``.
 
-    ``asked``: the rate that a schedule asked for, where there was one.
+    ``asked``: the rate that a schedule requested, if there was one.
     """
 
     run: int

@@ -11,7 +11,7 @@ from hindmost.design.factors import term_text
 from hindmost.stats import mean_interval, positive_mean_interval
 from hindmost.store import attribution as documents
 from hindmost.store import now_utc
-from hindmost.store.estimates import Value, bounds, number, without_nan, written
+from hindmost.store.estimates import Value, bounds, number, to_value, without_nan
 from hindmost.studies.attribution import effects, model, words
 from hindmost.studies.attribution.cells import CellRuns
 from hindmost.studies.attribution.confirm import confirmations
@@ -206,6 +206,6 @@ def _cell(plan: AttributionPlan, one: CellRuns) -> documents.Cell:
 def _figure(plan: AttributionPlan, values: list[float]) -> Value:
     """A cell's figure as the model has it: on the scale of ratios the geometric mean over runs."""
     if plan.file.scale == "us" or not all(0.0 < value < math.inf for value in values):
-        return written(positive_mean_interval(values))
+        return to_value(positive_mean_interval(values))
     mean = mean_interval([math.log(value) for value in values], skew_guard=False)
     return {"value": math.exp(mean.value), **bounds(math.exp(mean.low), math.exp(mean.high))}

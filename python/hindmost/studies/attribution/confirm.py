@@ -18,7 +18,7 @@ from hindmost.notes import Note
 from hindmost.stats import Comparison, compare_runs, positive_mean_interval
 from hindmost.stats.runs.before_after import LEAST_PAIRS
 from hindmost.store import attribution as documents
-from hindmost.store.estimates import bounds, number, written
+from hindmost.store.estimates import bounds, number, to_value
 from hindmost.studies.attribution.cells import CellRuns
 from hindmost.studies.attribution.course import SIDES
 from hindmost.studies.attribution.plan import AttributionPlan, LoadPoint, folder_of
@@ -119,7 +119,7 @@ def _side(plan: AttributionPlan, cell: Cell, columns: Mapping[str, list[float]])
     return {
         "levels": plan.levels(cell),
         "runs": len(next(iter(columns.values()))),
-        "latency_us": {label: written(positive_mean_interval(values)) for label, values in columns.items()},
+        "latency_us": {label: to_value(positive_mean_interval(values)) for label, values in columns.items()},
         "values": {label: list(map(number, values)) for label, values in columns.items()},
         "between_runs_sd_us": {
             label: statistics.stdev(values)

@@ -83,7 +83,7 @@ def read(study: Study) -> Attribution:
         raise StudyError(
             "no-finished-runs",
             f"{study.folder} holds no finished run",
-            hint=study.again,
+            hint=study.resume_command,
             path=str(study.folder),
         )
     return result

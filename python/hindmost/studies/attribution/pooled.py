@@ -15,7 +15,7 @@ from hindmost.studies.attribution.cells import RunValues
 
 def pooled(
     runs: Mapping[Cell, list[RunValues]], model: Factorial, label: str, confidence: float
-) -> documents.Pooled | None:
+) -> documents.PooledEffects | None:
     """Effects with errors that know of runs, and naive ones for contrast; None where there is too little."""
     of_cell = {cell: [run.bins for run in of if run.bins is not None] for cell, of in runs.items()}
     if not of_cell or any(len(of) < 2 for of in of_cell.values()):

@@ -22,7 +22,7 @@ from hindmost.run.readings import plan_of
 from hindmost.stats import Middle, contrasts, least_pairs, over_runs
 from hindmost.store import Study, now_utc
 from hindmost.store import batching as documents
-from hindmost.store.estimates import Value, without_nan, written
+from hindmost.store.estimates import Value, to_value, without_nan
 from hindmost.studies.batching.asked import Asked, name_of_side
 from hindmost.studies.comparison.runs import unsound
 from hindmost.studies.kind import again
@@ -155,7 +155,9 @@ def _side(
         "batching": one.batching,
         "folder": one.study.folder.name,
         "rounds": counted,
-        "latency_us": {name: written(over_runs(column, plan.middle)) for name, column in one.columns.items()},
+        "latency_us": {
+            name: to_value(over_runs(column, plan.middle)) for name, column in one.columns.items()
+        },
         "values_us": {name: list(column) for name, column in one.columns.items()},
         "requests_per_write": one.totals.writes.mean,
         "requests_per_segment": None if account is None else account["requests_per_segment"],
@@ -174,7 +176,7 @@ def _side(
 def _over_known_runs(values: Sequence[float], middle: Middle) -> Value:
     """Summarise the runs that have a value; a run without any reply has none, neither zero nor infinite."""
     known = [value for value in values if not math.isnan(value)]
-    return written(over_runs(known, middle)) if known else {"value": None, "low": None, "high": None}
+    return to_value(over_runs(known, middle)) if known else {"value": None, "low": None, "high": None}
 
 
 def _against(first: Columns, second: Columns, asked: Asked) -> dict[str, documents.Against]:

@@ -15,7 +15,7 @@ from hindmost.studies.colocation.processor import allowed, chosen
 from hindmost.studies.colocation.rulers import asked, made
 
 if TYPE_CHECKING:
-    from hindmost.store.pairs import Stressed
+    from hindmost.store.pairs import StressorWork
 
 _SLICE_NS = 100_000_000
 """Of a stressor's work between looks whether it was interrupted."""
@@ -34,7 +34,7 @@ def stress(
     folder: Path | None = None,
     seed: int = 1,
     say: Callable[[str], None] = lambda _: None,
-) -> list[Stressed]:
+) -> list[StressorWork]:
     """Run stressors next to each other, each on a processor, from one moment on; count their work.
 
     Parameters
@@ -145,7 +145,7 @@ def stress(
     ]
 
 
-def _sum(name: str, cpu: int, windows: Sequence[dict[str, Any]]) -> Stressed:
+def _sum(name: str, cpu: int, windows: Sequence[dict[str, Any]]) -> StressorWork:
     lasted = sum(one["ended_ns"] - one["began_ns"] for one in windows)
     used = sum(one["cpu_ns"] for one in windows)
     done = sum(one["done"] for one in windows)

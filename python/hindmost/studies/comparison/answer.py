@@ -19,7 +19,7 @@ from hindmost.stats.runs.contrast import CONFIDENCE
 from hindmost.store import Study, now_utc
 from hindmost.store import comparison as documents
 from hindmost.store.comparison import Against, Comparison, Outcome
-from hindmost.store.estimates import UNKNOWN, Value, encode, number, without_nan, written
+from hindmost.store.estimates import UNKNOWN, Value, encode, number, to_value, without_nan
 from hindmost.store.types import Reason
 from hindmost.studies.comparison.alike import refuse_unlike_loads, unlike
 from hindmost.studies.comparison.asked import MARGIN, Asked
@@ -277,8 +277,8 @@ def _document(one: Contrast | None, why: Note | None) -> documents.Contrast:
         }
     low, high = one.within
     return {
-        "ratio": {**written(one.ratio), "within_low": number(low), "within_high": number(high)},
-        "difference_us": written(one.difference),
+        "ratio": {**to_value(one.ratio), "within_low": number(low), "within_high": number(high)},
+        "difference_us": to_value(one.difference),
         "p": one.p,
         "p_twin": number(one.p_twin),
         "adjusted": one.adjusted,
@@ -307,7 +307,7 @@ def _reason(
 
 def _no_rounds(study: Study) -> StudyError:
     text = f"{study.folder} holds no finished round of runs"
-    return StudyError("no-finished-runs", text, hint=study.again, path=str(study.folder))
+    return StudyError("no-finished-runs", text, hint=study.resume_command, path=str(study.folder))
 
 
 def _of_sides(sides: Sequence[Measured]) -> list[Reason]:

@@ -16,7 +16,7 @@ from hindmost.stats.runs.contrast import CONFIDENCE
 from hindmost.stats.tables import binomial_bounds
 from hindmost.store import Study, name_of
 from hindmost.store.comparison import Side
-from hindmost.store.estimates import Value, written
+from hindmost.store.estimates import Value, to_value
 from hindmost.store.reading import read_document
 from hindmost.studies.measure.answer import answer
 
@@ -132,7 +132,7 @@ class Measured:
     def _figures(self, columns: Columns) -> dict[str, Value]:
         """Median or mean over runs, as the study has it."""
         about: Middle = (self.result.get("over_runs") or {}).get("about", "mean")
-        return {name: written(over_runs(values, about)) for name, values in columns.items()}
+        return {name: to_value(over_runs(values, about)) for name, values in columns.items()}
 
 
 def opened(folder: Path) -> Study:
@@ -164,7 +164,7 @@ def opened(folder: Path) -> Study:
         )
     if not _numbers(study):
         raise StudyError(
-            "no-finished-runs", f"{folder} holds no finished run", hint=study.again, path=str(folder)
+            "no-finished-runs", f"{folder} holds no finished run", hint=study.resume_command, path=str(folder)
         )
     return study
 

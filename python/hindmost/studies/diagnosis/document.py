@@ -17,9 +17,9 @@ from hindmost.store.diagnosis import (
     Evidence,
     Likeness,
     Next,
-    NotTried,
     Pair,
     Twin,
+    UntriedSuspects,
 )
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def _twin(found: TwinResult, first_s: float) -> Twin:
     }
 
 
-def _not_tried(left_out: Mapping[str, Note]) -> NotTried:
+def _not_tried(left_out: Mapping[str, Note]) -> UntriedSuspects:
     """Return why suspects were not tried, as texts and as notes."""
     return {
         "not_tried": {name: note.text for name, note in left_out.items()},

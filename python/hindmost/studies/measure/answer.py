@@ -41,7 +41,7 @@ from hindmost.stats import (
 from hindmost.stats.runs.hysteresis import LEAST_SECTIONS
 from hindmost.store import RunRecord, Study, now_utc
 from hindmost.store import measure as documents
-from hindmost.store.estimates import number, numbers, without_nan, written
+from hindmost.store.estimates import number, numbers, to_value, without_nan
 from hindmost.store.manifest import Plan
 from hindmost.store.types import Target
 from hindmost.studies.kind import again
@@ -200,7 +200,7 @@ def _estimates(
 
 def _estimate(estimate: Estimate, values: Sequence[float], outcome: verdict.Verdict) -> documents.Estimate:
     return {
-        **written(estimate),
+        **to_value(estimate),
         "runs": estimate.n,
         "censored_runs": sum(math.isinf(v) for v in values),
         "verdict": outcome,
@@ -301,7 +301,7 @@ def _instance(plan: MeasurePlan, one: InstanceFigures) -> documents.Instance:
         "slip_us": numbers(one.values["slip"]),
         "alone_us": {
             name: {
-                **written(alone.estimate),
+                **to_value(alone.estimate),
                 "too_short": alone.too_short,
                 "need": alone.need,
             }
@@ -414,7 +414,7 @@ def _stopping(
         "runs": decision.runs,
         "path": {
             name: [
-                {"runs": look.n, "run": run.number, **written(look)}
+                {"runs": look.n, "run": run.number, **to_value(look)}
                 for run, look in zip(runs, rule.path(values), strict=True)
             ]
             for name, values in latencies.items()

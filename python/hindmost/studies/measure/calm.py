@@ -16,7 +16,7 @@ from hindmost.stats import over_runs as mean_or_median
 from hindmost.stats.requests.calm import SURE
 from hindmost.stats.tables import binomial_bounds
 from hindmost.store import measure as documents
-from hindmost.store.estimates import Value, number, written
+from hindmost.store.estimates import Value, number, to_value
 from hindmost.studies.measure.words import figure
 
 FROM_INTERFERENCE = (
@@ -167,7 +167,7 @@ def of_run(run: RunFigures) -> documents.RunCalm | None:
 
 
 def _written(value: float, interval: Estimate | None) -> Value:
-    return written(interval) if interval else {"value": number(value), "low": None, "high": None}
+    return to_value(interval) if interval else {"value": number(value), "low": None, "high": None}
 
 
 def refusal(why: Refusal | None) -> documents.CalmRefusal | None:

@@ -47,7 +47,7 @@ def read(study: Study) -> Measure:
         raise StudyError(
             "no-finished-runs",
             f"{study.folder} has no finished run",
-            hint=study.again,
+            hint=study.resume_command,
             path=str(study.folder),
         )
     return answer(study)

@@ -221,7 +221,7 @@ def stored(study: Study) -> Found:
         If no step was finished, or the file cannot be read.
     """
     path = study.folder / FILE
-    anew = f"rm {path} && {study.again}  # reads its steps anew"
+    anew = f"rm {path} && {study.resume_command}  # reads its steps anew"
     try:
         document = read_document(path)
         if document["schema"] != SCHEMA:
@@ -233,7 +233,7 @@ def stored(study: Study) -> Found:
         raise StudyError(
             "no-finished-runs",
             f"the search in {study.folder} has no finished step",
-            hint=study.again,
+            hint=study.resume_command,
             path=str(study.folder),
         ) from None
     except (OSError, ValueError, KeyError, TypeError) as error:

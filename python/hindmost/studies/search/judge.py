@@ -24,7 +24,7 @@ from hindmost.run.limits import REMAKE
 from hindmost.run.soundness import SOUND, Kind, RepeatBudget, Soundness, soundness
 from hindmost.stats import Decision, ObjectiveRule
 from hindmost.stats.runs.objective import FIRST_LOOK
-from hindmost.store.estimates import Value, written
+from hindmost.store.estimates import Value, to_value
 
 Outcome = Literal["holds", "fails", "undecided", "unmet", "spoiled"]
 
@@ -269,4 +269,4 @@ class StepRule:
     def interval(self) -> Value:
         """Value and interval of the leading term over the runs that count."""
         column = [one.values[self.objective.leading.key] for one in self._counted]
-        return written(rule_of(self.objective.leading, self.plan.runs).interval(column))
+        return to_value(rule_of(self.objective.leading, self.plan.runs).interval(column))

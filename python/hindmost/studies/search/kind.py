@@ -101,12 +101,12 @@ def _notes(study: Study, found: Found) -> list[str]:
     if shown is not None and shown.runs:
         notes.append(f"page of a step: hindmost study report {study.folder / shown.study}")
     if not found.finished:
-        notes.append(f"go on: {study.again}")
+        notes.append(f"go on: {study.resume_command}")
     elif found.holds is not None and RATIO < found.span.ratio < math.inf:
         more = 2 * study.manifest["plan"]["runs"][1]
         notes.append(
             "runs differ too much for a narrower span; with more of them:"
-            f" {study.again} --runs {RUNS[0]}..{more}"
+            f" {study.resume_command} --runs {RUNS[0]}..{more}"
         )
     return [*notes, f"study: {study.folder}"]
 

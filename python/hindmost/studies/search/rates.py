@@ -172,7 +172,7 @@ class RateSearch:
             raise StudyError(
                 "no-finished-runs",
                 f"the step in {folder} ended before it was decided",
-                hint=self.study.again,
+                hint=self.study.resume_command,
                 path=str(folder),
             )
         figure = rule.interval()

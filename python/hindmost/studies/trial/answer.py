@@ -20,7 +20,7 @@ from hindmost.run.readings import plan_of
 from hindmost.stats import compare_runs, over_runs
 from hindmost.store import Study, now_utc
 from hindmost.store import trial as documents
-from hindmost.store.estimates import bounds, without_nan, written
+from hindmost.store.estimates import bounds, to_value, without_nan
 from hindmost.studies.comparison.asked import MARGIN
 from hindmost.studies.comparison.runs import unsound
 from hindmost.studies.kind import again
@@ -204,7 +204,7 @@ def _level(asked: Asked, place: int, columns: Sequence[Column]) -> documents.Lev
         "level": asked.levels[place],
         "folder": folder_of(place),
         "latency_us": {
-            name: written(over_runs(values, asked.plan.middle)) for name, values in own.values.items()
+            name: to_value(over_runs(values, asked.plan.middle)) for name, values in own.values.items()
         },
         "values_us": {name: list(values) for name, values in own.values.items()},
         "against": {} if place == 0 else _against(present.of(own.rounds), own.values, confidence),

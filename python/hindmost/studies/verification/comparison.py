@@ -10,7 +10,7 @@ from typing import Any
 from hindmost.notes import Note, most_common
 from hindmost.stats import Equivalence, equivalence, positive_mean_interval
 from hindmost.stats.runs.equivalence import RANKED
-from hindmost.store.estimates import UNKNOWN, Value, bounds, written
+from hindmost.store.estimates import UNKNOWN, Value, bounds, to_value
 from hindmost.store.predictions import Prediction
 from hindmost.store.verification import Figure, Outcome, Ratio, VerifiedPoint
 from hindmost.studies.verification.costs import COST, CostRatios
@@ -104,7 +104,7 @@ def compared(
             return UNKNOWN
         if not all(map(math.isfinite, values)):
             return {**UNKNOWN, "value": math.inf}
-        return written(positive_mean_interval(values))
+        return to_value(positive_mean_interval(values))
 
     figures: dict[str, Figure] = {
         name: {
