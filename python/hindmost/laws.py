@@ -81,7 +81,7 @@ class Law:
     cumulants: tuple[float, float, float, float] | None
     gaps: bool
 
-    def scheduled(self) -> Law:
+    def with_schedule(self) -> Law:
         """The same at a rate that changes: nothing of the above is known then."""
         return replace(self, dispersion=None, part_dispersion=None, cumulants=None, gaps=False)
 

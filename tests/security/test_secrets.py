@@ -125,11 +125,11 @@ def test_a_stored_study_runs_no_program_of_its_own_unless_we_say_so(manifest, pr
 def test_a_plan_looks_up_what_its_command_line_names_alone(monkeypatch):
     monkeypatch.setenv("OURS_OF_TEST", WORDS)
     with raises(UsageError, "untrusted-reference", name="env:OURS_OF_TEST"):
-        secrets.revealed("Bearer env:OURS_OF_TEST", "header Authorization")
+        secrets.reveal_text("Bearer env:OURS_OF_TEST", "header Authorization")
     MeasureRequest(
         target="http://127.0.0.1:1/", header=("Authorization: Bearer env:OURS_OF_TEST",), rate="1"
     ).plan()
-    assert secrets.revealed("Bearer env:OURS_OF_TEST", "header Authorization") == f"Bearer {WORDS}"
+    assert secrets.reveal_text("Bearer env:OURS_OF_TEST", "header Authorization") == f"Bearer {WORDS}"
 
 
 def test_documents_of_other_tools_name_no_secret(tmp_path):

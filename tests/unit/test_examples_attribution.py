@@ -24,7 +24,7 @@ STUDIES = [
 def test_example_is_a_study_with_known_knobs_and_a_design(path: Path) -> None:
     study = load_study_file(path)
     for factor in study.factor:
-        assert kind_of(factor.what, factor.name)
+        assert kind_of(factor.setting, factor.name)
     factors = [Factor(one.name, tuple(one.levels)) for one in study.factor]
     assert choose(factors, kind=study.design.kind, forbidden=study.design.forbidden).cells
     if study.target.endswith(".toml"):

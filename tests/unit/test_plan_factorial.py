@@ -41,7 +41,7 @@ def read(tmp_path, text):
 def test_levels_are_texts_and_what_is_set_is_kept(tmp_path):
     study = read(tmp_path, GOOD)
     assert [factor.levels for factor in study.factor] == [["1", "2"], ["madvise", "always"]]
-    assert [factor.what for factor in study.factor] == [{"option": "threads"}, {"knob": "thp"}]
+    assert [factor.setting for factor in study.factor] == [{"option": "threads"}, {"knob": "thp"}]
     assert study.design.forbidden == [{"threads": "2", "huge": "always"}]
     assert [load.rate for load in study.load] == ["2000", "20k"]
 
@@ -77,7 +77,7 @@ def test_a_file_that_is_not_there(tmp_path):
 @each_row("path", STUDIES, ids=lambda path: path.stem)
 def test_every_study_that_we_ship_can_be_read_and_says_what_it_sets(path):
     study = load_study_file(path)
-    assert all(kind_of(factor.what, factor.name) for factor in study.factor)
+    assert all(kind_of(factor.setting, factor.name) for factor in study.factor)
 
 
 def test_what_a_study_file_may_give_to_measure_is_an_option_of_measure():

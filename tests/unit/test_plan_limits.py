@@ -10,7 +10,7 @@ from rows import each_row
 
 from hindmost.errors import UsageError
 from hindmost.plan import MeasurePlan, parse_term
-from hindmost.plan.limits import fitting, parse_limits
+from hindmost.plan.limits import check_limits, parse_limits
 from hindmost.plan.objective import parse_objective
 
 
@@ -107,25 +107,25 @@ def test_a_comma_between_brackets_belongs_to_a_name():
 
 def test_what_a_plan_cannot_tell_is_refused_before_anything_runs():
     plan = MeasurePlan(target="memcached", rate_per_s=50_000.0)
-    assert fitting(plan, parse_limits(["p99<5ms", "errors<1%", "throughput>49k"])) is plan
+    assert check_limits(plan, parse_limits(["p99<5ms", "errors<1%", "throughput>49k"])) is plan
     known = ["p50", "p95", "p99", "p99.9"]
     with raises(UsageError, "unmeasured-percentile", name="p99.99", known=known) as caught:
-        fitting(plan, parse_limits(["p99.99<5ms"]))
+        check_limits(plan, parse_limits(["p99.99<5ms"]))
     assert caught.value.hint == "--quantiles 50,95,99,99.9,99.99"
     with raises(UsageError, "unreachable-limit", limit=50_000.0, rate_per_s=50_000.0):
-        fitting(plan, parse_limits(["throughput>50k"]))
+        check_limits(plan, parse_limits(["throughput>50k"]))
     with raises(UsageError, "unmeasured-percentile", name="p99.99", known=known) as caught:
-        fitting(plan, parse_limits(["p99.99<5ms"]), stored=True)
+        check_limits(plan, parse_limits(["p99.99<5ms"]), stored=True)
     assert "--quantiles" not in (caught.value.hint or "")
 
 
 def test_a_request_that_the_workload_does_not_have_is_refused():
     listed = [{"path": "/a,b", "name": "checkout"}, {"path": "/c"}]
     plan = MeasurePlan(target="http://h/", rate_per_s=10.0, workload={"kind": "http", "requests": listed})
-    assert fitting(plan, parse_limits(["p99[checkout]<5ms, errors[get:/c]<1%"])) is plan
+    assert check_limits(plan, parse_limits(["p99[checkout]<5ms, errors[get:/c]<1%"])) is plan
     with raises(UsageError, "unknown-name", option="--require", name="chekout", known=["checkout", "get:/c"]):
-        fitting(plan, parse_limits(["p99[chekout]<5ms"]))
-    assert fitting(plan, parse_limits(["p99[chekout]<5ms"]), stored=True) is plan
+        check_limits(plan, parse_limits(["p99[chekout]<5ms"]))
+    assert check_limits(plan, parse_limits(["p99[chekout]<5ms"]), stored=True) is plan
 
 
 @each_row("read", [parse_objective, partial(parse_term, what="promise")])

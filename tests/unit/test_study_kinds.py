@@ -81,7 +81,7 @@ def test_every_kind_of_the_table_is_there_under_its_name(name):
     kind = kind_of(Study(Path("folder"), {"kind": name}))
     assert isinstance(kind, Kind)
     assert kind.name == name
-    assert Study(Path("folder"), {"kind": name}).again == f"hindmost {GO_ON[name]} folder"
+    assert Study(Path("folder"), {"kind": name}).resume_command == f"hindmost {GO_ON[name]} folder"
 
 
 def test_a_study_that_cannot_be_written_is_shown_all_the_same(verification, monkeypatch, capsys):
@@ -216,7 +216,7 @@ def test_a_verification_without_a_whole_pair_says_how_to_make_one(verification, 
 def test_a_verification_goes_on_from_its_folder_and_makes_only_what_is_missing(verification, capsys):
     shutil.rmtree(verification.folder / "0.2" / "again" / "runs" / "0002")
     times = {path: path.stat().st_mtime_ns for path in verification.folder.glob("**/run.json")}
-    code, out, err = told(capsys, *verification.again.split()[1:], "--json", "--quiet")
+    code, out, err = told(capsys, *verification.resume_command.split()[1:], "--json", "--quiet")
     assert code in (0, 3, 4), err
     assert (verification.folder / "0.2/again/runs/0002/run.json").exists()
     assert {path: path.stat().st_mtime_ns for path in times} == times

@@ -14,7 +14,7 @@ from hindmost.cli.streams import say
 from hindmost.documents import read_text
 from hindmost.errors import InstanceError, UsageError
 from hindmost.exits import Exit
-from hindmost.plan.positions import Written, located
+from hindmost.plan.positions import SourceText, locate_refusal
 
 
 def load(
@@ -106,11 +106,11 @@ def _converted_errors(plan: Path, text: str) -> Iterator[None]:
         code, message = error.args
         if code != "plan":
             raise InstanceError(code, message) from None
-        refusal = located(
+        refusal = locate_refusal(
             message,
             text,
             f"plan {plan}",
-            Written(text, toml=False, path=str(plan)),
+            SourceText(text, toml=False, path=str(plan)),
             fields=getattr(error, "fields", None),
         )
         raise UsageError(refusal.code, message, hint="examples: examples/plans", **refusal.fields) from None

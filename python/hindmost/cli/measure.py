@@ -69,7 +69,7 @@ def measure(
     from hindmost.cli.gate import refuse_unwritable, render_files, report_unmeasured
     from hindmost.cli.outcome import print_answer, refuse_files
     from hindmost.cli.progress import Talk
-    from hindmost.plan.limits import fitting, parse_limits
+    from hindmost.plan.limits import check_limits, parse_limits
     from hindmost.store import name_of
     from hindmost.studies.begin import begin, go_on, reopened
     from hindmost.studies.kind import carry_out
@@ -87,14 +87,14 @@ def measure(
                 refuse_contradictions(asked, gate)
             texts = texts or study.manifest.get("require", [])
             refuse_unwritable(junit=junit, markdown=markdown, limits=bool(texts))
-            study = go_on(study, fitting(plan, limits), **({"require": texts} if texts else {}))
+            study = go_on(study, check_limits(plan, limits), **({"require": texts} if texts else {}))
         elif find_rate is not None:
             plan, objective = searching(asked, find_rate, gate)
             study = begin(plan, out, "search", search={"objective": objective.text})
         else:
             refuse_unwritable(junit=junit, markdown=markdown, limits=bool(limits))
             more = {"require": texts} if limits else {}
-            study = begin(fitting(asked.plan(), limits), out, "measure", **more)
+            study = begin(check_limits(asked.plan(), limits), out, "measure", **more)
         if os.geteuid() == 0 and "://" in (asked.target or "") and not (asked.verify_wire or quiet):
             say("note[root-not-needed]: measuring a server at a URL does not need root")
         shown = carry_out(study, Talk(quiet=quiet, trust=yes), page)

@@ -18,7 +18,7 @@ from hindmost import _engine
 from hindmost.documents import parse_toml, read_text
 from hindmost.errors import UsageError
 from hindmost.models.refusals import refusal
-from hindmost.plan.positions import Written, located
+from hindmost.plan.positions import SourceText, locate_refusal
 
 SCHEMA = "hindmost.clone/1"
 FOLDER = Path(__file__).parent / "applications"
@@ -98,7 +98,7 @@ class Clone:
 
     @classmethod
     def of(
-        cls, document: dict[str, Any], where: str = "the clone document", written: Written | None = None
+        cls, document: dict[str, Any], where: str = "the clone document", written: SourceText | None = None
     ) -> Clone:
         """Check a document.
 
@@ -108,7 +108,7 @@ class Clone:
             As it was read.
         where : str
             What messages call it.
-        written : Written, optional
+        source : SourceText, optional
             The text that it was read from, by whose lines messages then go.
 
         Raises
@@ -120,7 +120,7 @@ class Clone:
         try:
             checked = json.loads(_engine.check_clone(text))
         except _engine.EngineError as error:
-            found = located(str(error.args[1]), text, where, written)
+            found = locate_refusal(str(error.args[1]), text, where, written)
             raise UsageError(
                 found.code,
                 found.text,
@@ -161,7 +161,7 @@ def load_clone(source: str | Path) -> Clone:
             hint="an example: hindmost clone show silo",
             path=str(path),
         )
-    return Clone.of(document, str(path), Written(text, toml=path.suffix != ".json", path=str(path)))
+    return Clone.of(document, str(path), SourceText(text, toml=path.suffix != ".json", path=str(path)))
 
 
 def source_text(source: str | Path) -> str:

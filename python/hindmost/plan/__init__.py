@@ -1,4 +1,4 @@
-"""What people ask for: units, workload files, and the measure plan that follows from them."""
+"""What users write: units, limits and workload files, and the measure plan that follows from them."""
 
 from hindmost.plan.change import ChangeLimit, parse_change, parse_changes
 from hindmost.plan.measure import MeasurePlan

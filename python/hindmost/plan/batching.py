@@ -1,4 +1,4 @@
-"""How requests that are due leave: each alone, by Nagle's algorithm, or together within an interval."""
+"""Batching: send each scheduled request alone, by Nagle's algorithm, or together within an interval."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hindmost.errors import UsageError
 from hindmost.plan.units import parse_duration
 
 Batching = Literal["none", "nagle"] | float
-"""A number is an interval in seconds: requests of a connection that come due within it leave together."""
+"""A number is an interval in seconds: requests scheduled within it on one connection are sent together."""
 SHORTEST_S = 1e-6
 
 
@@ -29,7 +29,7 @@ def parse_batching(text: str) -> Batching:
         raise UsageError(
             "bad-value",
             f"--batching {text!r} is not none, nagle or an interval",
-            hint="--batching 100us sends requests that are due within 100 us on a connection together",
+            hint="--batching 100us sends a connection's requests that are scheduled within 100 us together",
             option="--batching",
             value=text,
             known=["none", "nagle"],
@@ -38,7 +38,7 @@ def parse_batching(text: str) -> Batching:
 
 
 def batching_document(batching: Batching) -> dict[str, Any] | str:
-    """The same as engine plans have it.
+    """Return the form in the engine's plan.
 
     >>> batching_document(1e-4)
     {'interval': {'seconds': 0.0001}}
@@ -47,7 +47,7 @@ def batching_document(batching: Batching) -> dict[str, Any] | str:
 
 
 def batching_text(batching: Batching) -> str:
-    """The same as people write it.
+    """Return the form that users write.
 
     >>> batching_text("nagle"), batching_text(0.00025)
     ('nagle', '250us')

@@ -1,4 +1,4 @@
-"""What people write of a change that must not be: ``--fail-if 'p99>+5%'``."""
+"""The limits of ``--fail-if``, such as ``'p99>+5%'``: changes that fail a comparison."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _HINT = "write it like 'p99>+5%', 'p50>+20us' or 'isolated p99>+5%'"
 class ChangeLimit:
     """A change of one figure that fails a comparison.
 
-    ``figure``: ``p99`` or ``mean``; ``calm``: of calm latency; ``above``: larger changes fail, else smaller
-    ones; ``limit``: a share (.05) or microseconds, as ``unit`` says.
+    ``figure``: ``p99`` or ``mean``; ``calm``: of isolated latency; ``above``: larger changes fail, else
+    smaller ones; ``limit``: a share (0.05) or microseconds, according to ``unit``.
     """
 
     text: str
@@ -33,8 +33,8 @@ class ChangeLimit:
 def parse_change(text: str) -> ChangeLimit:
     """Read a limit of a change.
 
-    >>> found = parse_change("isolated p99>+5%")
-    >>> found.figure, found.calm, found.above, found.limit, found.unit
+    >>> change = parse_change("isolated p99>+5%")
+    >>> change.figure, change.calm, change.above, change.limit, change.unit
     ('p99', True, True, 0.05, 'share')
     >>> parse_change("p50 < -20us").limit
     -20.0
@@ -44,16 +44,16 @@ def parse_change(text: str) -> ChangeLimit:
     UsageError
         If it cannot be read, or no ratio can be so small.
     """
-    found = re.fullmatch(
+    match = re.fullmatch(
         r"\s*((?:isolated|calm)\s+)?(p\d{1,2}(?:\.\d+)?|mean)\s*([<>])=?\s*([+-]?)\s*(\d+(?:\.\d+)?)"
         r"\s*(%|us|µs|ms|s)\s*",
         text,
     )
-    if not found:
+    if not match:
         raise UsageError(
             "bad-value", f"--fail-if {text!r} cannot be read", hint=_HINT, option="--fail-if", value=text
         )
-    calm, figure, sense, sign, amount, unit = found.groups()
+    calm, figure, sense, sign, amount, unit = match.groups()
     value = float(amount) * (-1.0 if sign == "-" else 1.0)
     if not sign and value:
         raise UsageError(
@@ -78,24 +78,24 @@ def parse_change(text: str) -> ChangeLimit:
 
 
 def parse_changes(texts: Sequence[str]) -> list[ChangeLimit]:
-    """Read several; two of one figure must leave something that holds both.
+    """Read several limits; two limits of one figure must be satisfiable together.
 
     Raises
     ------
     UsageError
-        If whatever is found crosses one of them.
+        If every change crosses one of them.
     """
-    found = [parse_change(text) for text in texts]
-    for one, other in combinations(found, 2):
-        above, below = (one, other) if one.above else (other, one)
-        of_one = (one.figure, one.calm, one.unit) == (other.figure, other.calm, other.unit)
-        if of_one and above.above and not below.above and below.limit >= above.limit:
+    limits = [parse_change(text) for text in texts]
+    for first, other in combinations(limits, 2):
+        above, below = (first, other) if first.above else (other, first)
+        same_figure = (first.figure, first.calm, first.unit) == (other.figure, other.calm, other.unit)
+        if same_figure and above.above and not below.above and below.limit >= above.limit:
             raise UsageError(
                 "conflicting-options",
-                f"--fail-if {one.text!r} and {other.text!r} contradict each other: every change crosses one",
+                f"--fail-if {first.text!r} and {other.text!r} contradict each other: any change crosses one",
                 hint=f"leave one out, or swap them: '{above.figure}<-5%' and '{above.figure}>+5%'",
                 option="--fail-if",
-                value=one.text,
+                value=first.text,
                 other=other.text,
             )
-    return found
+    return limits

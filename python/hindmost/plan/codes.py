@@ -1,4 +1,4 @@
-"""HTTP status codes, as people write which are a success: ``2xx,304``."""
+"""HTTP status codes that count as success, as users write them: ``2xx,304``."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from collections.abc import Sequence
 from hindmost.errors import UsageError
 
 Codes = Sequence[int | str]
-"""Status codes, and classes of them such as ``2xx``, as a workload has them."""
+"""Status codes, and classes such as ``2xx``, in the form of a workload."""
 
 
-def accepted(line: bytes, accept: Codes) -> bool:
-    """Whether the first line of a reply has a status code that is among these.
+def is_accepted(line: bytes, accept: Codes) -> bool:
+    """Whether the status line of a reply has one of these status codes.
 
-    >>> accepted(b"HTTP/1.1 404 Not Found", ["2xx", 404]), accepted(b"HTTP/1.1 404 Not Found", ["2xx"])
+    >>> is_accepted(b"HTTP/1.1 404 Not Found", ["2xx", 404]), is_accepted(b"HTTP/1.1 404 Not Found", ["2xx"])
     (True, False)
     """
-    found = re.match(rb"\S+ ([2-5])(\d\d)\b", line)
-    if found is None:
+    match = re.match(rb"\S+ ([2-5])(\d\d)\b", line)
+    if match is None:
         return False
-    kind, rest = found[1].decode(), found[2].decode()
-    return any(str(one) in (kind + rest, f"{kind}xx") for one in accept)
+    kind, digits = match[1].decode(), match[2].decode()
+    return any(str(code) in (kind + digits, f"{kind}xx") for code in accept)
 
 
 def parse_codes(text: str) -> list[str | int]:
-    """Read a list of status codes and classes of them, as a workload has it.
+    """Read a list of status codes and classes, in the form of a workload.
 
     >>> parse_codes("2xx, 304")
     ['2xx', 304]
@@ -33,12 +33,12 @@ def parse_codes(text: str) -> list[str | int]:
     Raises
     ------
     UsageError
-        If one is neither.
+        If an item is neither.
     """
-    return [_one(part.strip(), text) for part in text.split(",")]
+    return [_parse_code(part.strip(), text) for part in text.split(",")]
 
 
-def _one(part: str, text: str) -> str | int:
+def _parse_code(part: str, text: str) -> str | int:
     if re.fullmatch(r"[2-5]xx", part):
         return part
     if re.fullmatch(r"[2-5]\d\d", part):

@@ -1,9 +1,9 @@
-"""The study file of ``hindmost attribute``: target, loads, factors, and how much to find out.
+"""The study file of ``hindmost attribute``: target, loads, factors, and the precision of the design.
 
 ::
 
     name = "memcached on two processors"
-    target = "memcached"                       # as for hindmost measure; started anew for each run
+    target = "memcached"                       # as for hindmost measure; restarted for each run
     quantiles = "50,95,99"
     delta = "5%"                               # effects below do not matter
 
@@ -17,13 +17,14 @@
 
     [[factor]]                                 # a name, what it sets, its levels (the first: now)
     name = "huge pages"
-    knob = "thp"
+    [[factor]]                                 # a name, what it sets, its levels (the first: present)
     levels = ["madvise", "always"]
 
     [design]
     blocks = "10..20"                          # runs of each cell; or budget = "30m"
 
-What a factor may set is up to `hindmost.knobs`; everything else is checked here.
+
+What a factor may set is defined in `hindmost.knobs`; everything else is checked here.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from hindmost.documents import parse_toml, read_bytes
 from hindmost.errors import ArgumentError, UsageError
-from hindmost.plan.positions import Written
-from hindmost.plan.problems import refused
+from hindmost.plan.positions import SourceText
+from hindmost.plan.problems import to_usage_error
 
 LARGEST_BYTES = 1 << 20
 SCHEMA_NAME = "hindmost.factorial/1"
@@ -69,11 +70,11 @@ FOR_MEASURE = (
     "samples",
     "fleet",
 )
-"""Options of ``hindmost measure`` that a study file may give; all others follow from the file."""
+"""Options of ``hindmost measure`` that a study file may set; all others follow from the file."""
 
 
 def _text(value: object) -> object:
-    """TOML's numbers and switches as people write levels: 4, 0.5, on, off."""
+    """Convert TOML's numbers and booleans to the form of levels: 4, 0.5, on, off."""
     if isinstance(value, bool):
         return "on" if value else "off"
     return str(value) if isinstance(value, int | float) else value
@@ -90,10 +91,10 @@ class _Strict(BaseModel):
 
 
 class LoadLevel(_Strict):
-    """One load at which all cells are measured; each load has an answer of its own."""
+    """One load at which all cells are measured; each load has its own result."""
 
-    name: Name = Field(description="what the report calls it: low, high")
-    rate: Text = Field(description="requests a second of all clients together, like 50k")
+    name: Name = Field(description="name in the report: low, high")
+    rate: Text = Field(description="requests per second of all clients together, like 50k")
 
 
 class FactorTable(BaseModel):
@@ -117,8 +118,8 @@ class FactorTable(BaseModel):
         return self
 
     @property
-    def what(self) -> dict[str, Any]:
-        """What it sets, in the words of `hindmost.knobs`."""
+    def setting(self) -> dict[str, Any]:
+        """The setting, in the terms of `hindmost.knobs`."""
         return dict(self.model_extra or {})
 
 
@@ -126,11 +127,11 @@ class DesignTable(_Strict):
     """Which cells are run, and how often."""
 
     kind: Literal["auto", "full", "fraction", "screening"] = Field(
-        default="auto", description="auto: full where it can be paid for, else the richest fraction"
+        default="auto", description="auto: full if the budget allows it, else the largest fraction"
     )
     resolution: Literal[3, 4, 5] = Field(default=5, description="of a fraction, at least")
     blocks: Text | None = Field(
-        default=None, description="runs of each cell, at least and at most, like 10..20; default 10..20"
+        default=None, description="minimum and maximum runs of each cell, like 10..20; default 10..20"
     )
     budget: str | None = Field(default=None, description="time for all runs, like 30m; decides the blocks")
     control: Cell = Field(default={}, description="levels of the control; default: the first of each factor")
@@ -138,18 +139,16 @@ class DesignTable(_Strict):
 
 
 class ConfirmTable(_Strict):
-    """Fresh runs of the setting that was found, against the control."""
+    """Fresh runs of the recommended setting and the control."""
 
-    quantile: str | None = Field(
-        default=None, description="what is to be low, one of the quantiles; default: the highest"
-    )
+    quantile: str | None = Field(default=None, description="quantile to minimize; default: the highest")
     runs: int = Field(default=20, ge=4, le=1000, description="runs of each side at each load, 6 at least")
-    load: str | None = Field(default=None, description="where it is to be low; default: at all loads")
+    load: str | None = Field(default=None, description="load at which to minimize it; default: all loads")
     skip: bool = False
 
 
 class StudyFile(_Strict):
-    """A whole study file."""
+    """A complete study file."""
 
     name: str = Field(min_length=1, max_length=80)
     target: str = Field(description="a preset, or a target file that starts the server")
@@ -160,7 +159,7 @@ class StudyFile(_Strict):
     )
     scale: Literal["ratio", "us"] = Field(
         default="ratio",
-        description="effects as ratios (on logarithms), or in microseconds that add up, as in Treadmill",
+        description="effects as ratios (on logarithms), or in microseconds that add up (Treadmill)",
     )
     seed: int = Field(default=1, ge=0, lt=2**62)
     measure: dict[str, Any] = Field(default={}, description="options of hindmost measure")
@@ -171,24 +170,24 @@ class StudyFile(_Strict):
 
     @model_validator(mode="after")
     def _agree(self) -> Self:
-        for what, names in (
-            ("loads", [one.name for one in self.load]),
-            ("factors", [one.name for one in self.factor]),
+        for kind, names in (
+            ("loads", [load.name for load in self.load]),
+            ("factors", [factor.name for factor in self.factor]),
         ):
             if twice := sorted({name for name in names if names.count(name) > 1}):
-                raise ArgumentError("duplicate-name", f"two {what} are called {twice[0]!r}", name=twice[0])
-        for place, cell in (
+                raise ArgumentError("duplicate-name", f"two {kind} are called {twice[0]!r}", name=twice[0])
+        for key, cell in (
             ("design.control", self.design.control),
             *((f"design.forbidden[{i}]", cell) for i, cell in enumerate(self.design.forbidden)),
         ):
-            self._check_cell(place, cell)
-        if self.confirm.load is not None and self.confirm.load not in [one.name for one in self.load]:
+            self._check_cell(key, cell)
+        if self.confirm.load is not None and self.confirm.load not in [load.name for load in self.load]:
             raise ArgumentError(
                 "unknown-name",
                 f"confirm.load = {self.confirm.load!r} is not one of the loads",
                 key="confirm.load",
                 name=self.confirm.load,
-                known=[one.name for one in self.load],
+                known=[load.name for load in self.load],
             )
         if unknown := sorted(set(self.measure) - set(FOR_MEASURE)):
             raise ArgumentError(
@@ -199,22 +198,22 @@ class StudyFile(_Strict):
             )
         return self
 
-    def _check_cell(self, place: str, cell: Cell) -> None:
+    def _check_cell(self, key: str, cell: Cell) -> None:
         levels = {factor.name: factor.levels for factor in self.factor}
         for name, level in cell.items():
             if name not in levels:
                 raise ArgumentError(
                     "unknown-name",
-                    f"{place}: there is no factor {name!r} (known: {', '.join(levels)})",
-                    key=place,
+                    f"{key}: there is no factor {name!r} (known: {', '.join(levels)})",
+                    key=key,
                     name=name,
                     known=list(levels),
                 )
             if level not in levels[name]:
                 raise ArgumentError(
                     "unknown-name",
-                    f"{place}: {name!r} has no level {level!r} (known: {', '.join(levels[name])})",
-                    key=f"{place}.{name}",
+                    f"{key}: {name!r} has no level {level!r} (known: {', '.join(levels[name])})",
+                    key=f"{key}.{name}",
                     name=level,
                     known=list(levels[name]),
                 )
@@ -238,7 +237,7 @@ def load_study_file(path: Path) -> StudyFile:
     Raises
     ------
     UsageError
-        If it cannot be read, is not TOML, or is wrong or contradictory: names file, key and value.
+        If it cannot be read, is not TOML, or is invalid: names file, key and value.
     """
     hint = _HINT
     try:
@@ -252,7 +251,7 @@ def load_study_file(path: Path) -> StudyFile:
                 limit=LARGEST_BYTES,
             )
         text = data.decode("utf-8-sig")
-        return read_study(parse_toml(text), f"study file {path}", Written(text, toml=True, path=str(path)))
+        return read_study(parse_toml(text), f"study file {path}", SourceText(text, toml=True, path=str(path)))
     except OSError as error:
         raise UsageError(
             "unreadable-file" if path.exists() else "no-such-file",
@@ -270,22 +269,22 @@ def load_study_file(path: Path) -> StudyFile:
         ) from None
 
 
-def read_study(document: object, where: str, written: Written | None = None) -> StudyFile:
-    """Check a study file that was read already; `where` names it in messages, `written` gives their lines.
+def read_study(document: object, where: str, source: SourceText | None = None) -> StudyFile:
+    """Check a parsed study file; `where` names it in messages, `source` gives their lines.
 
     Raises
     ------
     UsageError
-        If it is wrong or contradictory: names key and value.
+        If it is invalid: names key and value.
     """
     try:
         return StudyFile.model_validate(document)
     except ValidationError as error:
-        raise refused(error, _MODELS, where, written, hint=_HINT) from None
+        raise to_usage_error(error, _MODELS, where, source, hint=_HINT) from None
 
 
 def json_schema_text() -> str:
-    """The JSON Schema of study files."""
+    """Return the JSON Schema of study files."""
     schema = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": SCHEMA_NAME,

@@ -1,4 +1,4 @@
-"""The first request of a plan, for a look at the server before the load."""
+"""The first request of a plan, to check the server before the load."""
 
 from __future__ import annotations
 
@@ -7,24 +7,25 @@ from dataclasses import dataclass, field
 
 from hindmost import _engine
 from hindmost.plan.codes import Codes
-from hindmost.plan.http import called
+from hindmost.plan.http import request_name
 from hindmost.plan.measure import MeasurePlan
 from hindmost.plan.protocols import ENTRIES
 
 
 @dataclass(frozen=True, slots=True)
 class First:
-    """One request as the load makes it, or what a connection of the load begins with.
+    """One request of the load, or what a connection of the load begins with.
 
     Attributes
     ----------
     request : bytes
-        All of it; holds what logs in, so it is never shown. Empty where a connection's beginning
-        tells enough.
+        The whole request. It includes credentials, so it is never shown. Empty if a connection's opening
+        shows enough.
     accept : sequence of int and str
-        Status codes that it takes for a success.
+        Status codes that count as success.
     opening : str
-        A plan of the engine whose connections begin so, never shown either; empty where requests tell more.
+        A plan of the engine whose connections open in this way, never shown either; empty if requests show
+        more.
     """
 
     request: bytes = field(repr=False)
@@ -33,37 +34,39 @@ class First:
 
     @property
     def method(self) -> str:
-        """Such as ``POST``."""
+        """The HTTP method, such as ``POST``."""
         return self.request.partition(b" ")[0].decode("ascii", "replace")
 
     @property
     def path(self) -> str:
-        """With its query."""
+        """The path with its query."""
         if self.opening:
             return str(json.loads(self.opening)["workload"]["paths"][0])
         return self.request.split(b" ", 2)[1].decode("latin-1")
 
     @property
-    def repeatable(self) -> bool:
-        """Whether asking twice does what asking once does (RFC 9110, 9.2.2)."""
+    def is_repeatable(self) -> bool:
+        """Whether sending it twice has the same effect as sending it once (RFC 9110, 9.2.2)."""
         return self.method not in ("POST", "PATCH")
 
 
 def first_request(plan: MeasurePlan, protocol: str, address: str) -> First | None:
-    """The first request of a plan; None where the protocol's own greeting tells as much.
+    """Return the first request of a plan; None if the protocol's own greeting shows as much.
 
     Raises
     ------
     UsageError
-        If what it needs to log in is not found.
+        If credentials cannot be found.
     """
     workload = plan.workload
     entry = ENTRIES[protocol]
     if entry.mix.paths and entry.framing == "opening":
         return First(b"", opening=plan.engine_plan(1, 0, protocol, address, secrets=True))
-    # A frame of HTTP/2 means nothing by itself: its requests are not asked before the load.
+    # A single HTTP/2 frame cannot be sent alone, so its requests are not checked before the load.
     if protocol != "http" or not any(workload.get(key) for key in ("requests", "headers", "version")):
         return None
     name, request = plan.ask_engine(_engine.first_request, 1, 0, protocol, address, secrets=True)
-    own = next((one.get("accept") for one in workload.get("requests", ()) if called(one) == name), None)
+    own = next(
+        (each.get("accept") for each in workload.get("requests", ()) if request_name(each) == name), None
+    )
     return First(request, own or workload.get("accept") or ["2xx"])

@@ -1,4 +1,4 @@
-"""Unary calls of gRPC: messages written as JSON, made into bytes once by the descriptors of their protos."""
+"""Unary gRPC calls: messages written as JSON, encoded once with the descriptors of their protos."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _HOW = "protoc --include_imports --descriptor_set_out=FILE.binpb YOUR.proto"
 
 
 class Descriptors:
-    """What protos say of services and messages.
+    """The descriptors of services and messages.
 
     Parameters
     ----------
     file : path
-        A ``FileDescriptorSet``, as ``protoc --include_imports --descriptor_set_out`` writes it.
+        A ``FileDescriptorSet``, as written by ``protoc --include_imports --descriptor_set_out``.
 
     Raises
     ------
     UsageError
-        If it cannot be read, is none, or protobuf is not installed.
+        If it cannot be read or is not a descriptor set, or protobuf is not installed.
     """
 
     def __init__(self, file: Path) -> None:
@@ -45,7 +45,7 @@ class Descriptors:
                 name="protobuf",
             ) from None
         try:
-            held = messages.FileDescriptorSet.FromString(read_bytes(file))
+            descriptor_set = messages.FileDescriptorSet.FromString(read_bytes(file))
         except OSError as error:
             raise UsageError(
                 "unreadable-file" if file.exists() else "no-such-file",
@@ -64,18 +64,16 @@ class Descriptors:
             ) from None
         self._pool = pools.DescriptorPool()
         try:
-            for one in held.file:
-                self._pool.Add(one)
+            for proto in descriptor_set.file:
+                self._pool.Add(proto)
             self._services = {
-                f"{one.package}.{service.name}".lstrip("."): self._pool.FindServiceByName(
-                    f"{one.package}.{service.name}".lstrip(".")
+                f"{proto.package}.{service.name}".lstrip("."): self._pool.FindServiceByName(
+                    f"{proto.package}.{service.name}".lstrip(".")
                 )
-                for one in held.file
-                for service in one.service
+                for proto in descriptor_set.file
+                for service in proto.service
             }
-        except (
-            Exception
-        ) as error:  # an import that is not in the set: a TypeError or a KeyError, by protobuf's version
+        except Exception as error:  # a missing import is a TypeError or a KeyError, depending on protobuf
             raise UsageError(
                 "bad-file",
                 f"--descriptors: {file} lacks something that its protos import: {error}",
@@ -85,12 +83,12 @@ class Descriptors:
             ) from None
 
     def message(self, service: str, method: str, text: str) -> bytes:
-        """The bytes of a method's request.
+        """Encode the request of a method.
 
         Parameters
         ----------
         service, method : str
-            Such as ``helloworld.Greeter`` and ``SayHello``.
+            For example ``helloworld.Greeter`` and ``SayHello``.
         text : str
             The message as JSON (protobuf's mapping); empty for one without fields.
 
@@ -118,55 +116,55 @@ class Descriptors:
                 known=sorted(methods),
                 path=str(self.file),
             )
-        found = methods[method]
-        if found.client_streaming or found.server_streaming:
+        descriptor = methods[method]
+        if descriptor.client_streaming or descriptor.server_streaming:
             raise UsageError(
                 "unsupported",
                 f"{service}/{method} is a stream; Hindmost measures unary calls only",
                 hint="name another method",
                 name=f"{service}/{method}",
             )
-        message = self._classes.GetMessageClass(found.input_type)()
+        message = self._classes.GetMessageClass(descriptor.input_type)()
         try:
             self._json.Parse(text or "{}", message)
         except self._json.ParseError as error:
             raise UsageError(
                 "bad-value",
-                f"the message to {service}/{method} is not a {found.input_type.full_name}: {error}",
+                f"the message to {service}/{method} is not a {descriptor.input_type.full_name}: {error}",
                 hint="write it as JSON, with the fields of its proto",
                 name=f"{service}/{method}",
                 value=text,
-                expected=found.input_type.full_name,
+                expected=descriptor.input_type.full_name,
             ) from None
-        sent: bytes = message.SerializeToString(deterministic=True)
-        return sent
+        encoded: bytes = message.SerializeToString(deterministic=True)
+        return encoded
 
 
 def with_calls(workload: dict[str, Any], descriptors: Path | None) -> dict[str, Any]:
-    """A workload of kind ``http`` whose requests are calls, their messages made into bytes.
+    """Return an ``http`` workload whose requests are gRPC calls with encoded messages.
 
     Parameters
     ----------
     workload : dict
-        Paths are ``/SERVICE/METHOD``; bodies are messages as JSON, texts or files of it.
+        Paths are ``/SERVICE/METHOD``; bodies are messages as JSON, as text or in files.
     descriptors : path, optional
-        Of the protos; without, calls have empty messages.
+        Descriptors of the protos; without them, calls have empty messages.
 
     Raises
     ------
     UsageError
-        If one is no call, or its message cannot be made.
+        If a request is not a call, or its message cannot be encoded.
     """
-    known = None if descriptors is None else Descriptors(descriptors)
+    known_types = None if descriptors is None else Descriptors(descriptors)
     requests = workload.get("requests") or [{"path": path} for path in workload.get("paths", ["/"])]
-    kept = {key: value for key, value in workload.items() if key != "paths"}
-    return kept | {"requests": [_call(one, known) for one in requests]}
+    rest = {key: value for key, value in workload.items() if key != "paths"}
+    return rest | {"requests": [_call(request, known_types) for request in requests]}
 
 
-def _call(request: dict[str, Any], known: Descriptors | None) -> dict[str, Any]:
+def _call(request: dict[str, Any], known_types: Descriptors | None) -> dict[str, Any]:
     path = str(request.get("path", "/"))
-    found = _METHOD.fullmatch(path)
-    if found is None:
+    match = _METHOD.fullmatch(path)
+    if match is None:
         raise UsageError(
             "bad-value",
             f"{path} is not a gRPC method",
@@ -174,8 +172,8 @@ def _call(request: dict[str, Any], known: Descriptors | None) -> dict[str, Any]:
             key="path",
             value=path,
         )
-    service, method = found.groups()
-    if known is None:
+    service, method = match.groups()
+    if known_types is None:
         if request.get("body") is not None:
             raise UsageError(
                 "missing-argument",
@@ -184,15 +182,15 @@ def _call(request: dict[str, Any], known: Descriptors | None) -> dict[str, Any]:
                 option="--descriptors",
                 name=f"{service}/{method}",
             )
-        sent = b""
+        message = b""
     else:
-        sent = known.message(service, method, _text(request.get("body"), path))
+        message = known_types.message(service, method, _text(request.get("body"), path))
     headers = {
         name: value for name, value in request.get("headers", {}).items() if name.lower() != "content-type"
     }
-    framed = b"\0" + len(sent).to_bytes(4) + sent
+    framed = b"\0" + len(message).to_bytes(4) + message
     call = {"name": path[1:]} | request | {"method": "POST", "body": {"hex": framed.hex()}}
-    if request.get("name") in ("get", "post"):  # what a single request is called where nobody named it
+    if request.get("name") in ("get", "post"):  # the default name of a single request
         call["name"] = path[1:]
     return {key: value for key, value in call.items() if key != "headers"} | (
         {"headers": headers} if headers else {}
@@ -200,7 +198,7 @@ def _call(request: dict[str, Any], known: Descriptors | None) -> dict[str, Any]:
 
 
 def _text(body: object, path: str) -> str:
-    """A message's JSON."""
+    """Return a message's JSON."""
     if body is None:
         return ""
     if isinstance(body, dict) and isinstance(file := body.get("file"), str):

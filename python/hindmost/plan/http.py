@@ -1,4 +1,4 @@
-"""Requests of HTTP as people give them: one by options, or files that other tools wrote."""
+"""HTTP requests as users give them: one request in options, or files of other tools."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _NOT_IN_NAMES = re.compile(r"[,\s\x00-\x1f\x7f-\x9f]")
 
 
 def one_request(path: str, method: str | None, body: str | None) -> dict[str, Any]:
-    """The workload of one request.
+    """Return the workload of one request.
 
     Parameters
     ----------
     path : str
         With the query.
     method : str, optional
-        As it is sent; by default POST with a body, and GET without.
+        The HTTP method; default: POST with a body, GET without.
     body : str, optional
-        Its text, which may have fields such as ``{{uuid}}``, or ``@FILE`` for the bytes of a file.
+        Its text, which may have fields such as ``{{uuid}}``, or ``@FILE`` for the contents of a file.
 
     Raises
     ------
@@ -38,8 +38,8 @@ def one_request(path: str, method: str | None, body: str | None) -> dict[str, An
     >>> one_request("/orders", None, '{"id": {{int:1..9}}}')["requests"][0]["method"]
     'POST'
     """
-    what = method or ("GET" if body is None else "POST")
-    request: dict[str, Any] = {"name": what.lower(), "method": what, "path": path}
+    verb = method or ("GET" if body is None else "POST")
+    request: dict[str, Any] = {"name": verb.lower(), "method": verb, "path": path}
     if body is not None:
         request["body"], kind = _body(body)
         request["headers"] = {"Content-Type": kind}
@@ -65,12 +65,12 @@ def _body(text: str) -> tuple[str | dict[str, str], str]:
 
 
 def read_text(body: str) -> str:
-    """The text of ``--body``, or of the file that it names.
+    """Return the text of ``--body``, or of the file that it names.
 
     Raises
     ------
     UsageError
-        If the file cannot be read, or holds no text.
+        If the file cannot be read, or is not text.
     """
     if not body.startswith("@"):
         return body
@@ -93,7 +93,7 @@ def _kind_of(text: str) -> str:
 
 
 def parse_headers(lines: Iterable[str]) -> dict[str, str]:
-    """Read headers as they are written on a command line.
+    """Read headers in the form of the command line.
 
     >>> parse_headers(["Accept: text/plain", "X-Tenant:a"])
     {'Accept': 'text/plain', 'X-Tenant': 'a'}
@@ -101,9 +101,9 @@ def parse_headers(lines: Iterable[str]) -> dict[str, str]:
     Raises
     ------
     UsageError
-        If one has no colon, or stands there twice. Its value is not told.
+        If a header has no colon, or is given twice. The message never shows its value.
     """
-    found: dict[str, str] = {}
+    headers: dict[str, str] = {}
     for line in lines:
         name, colon, value = line.partition(":")
         name = name.strip()
@@ -117,7 +117,7 @@ def parse_headers(lines: Iterable[str]) -> dict[str, str]:
                 option="--header",
                 name=name[:20],
             )
-        if name.lower() in {other.lower() for other in found}:
+        if name.lower() in {other.lower() for other in headers}:
             raise UsageError(
                 "duplicate-name",
                 f"--header {name} is given twice",
@@ -125,78 +125,78 @@ def parse_headers(lines: Iterable[str]) -> dict[str, str]:
                 option="--header",
                 name=name,
             )
-        found[name] = value.strip()
-    return found
+        headers[name] = value.strip()
+    return headers
 
 
 def with_headers(workload: dict[str, Any], headers: dict[str, str]) -> dict[str, Any]:
-    """A workload whose requests have these headers, in place of those of the same name."""
+    """Return the workload with these headers in all requests, replacing headers of the same name."""
     names = {name.lower() for name in headers}
 
-    def without(given: Any) -> dict[str, Any]:  # noqa: ANN401 (whatever stands in the file)
+    def without(given: Any) -> dict[str, Any]:  # noqa: ANN401 (any value of the file)
         old = given if isinstance(given, dict) else {}
         return {name: value for name, value in old.items() if name.lower() not in names}
 
     changed = workload | {"headers": without(workload.get("headers")) | headers}
     if isinstance(requests := changed.get("requests"), list):
         changed["requests"] = [
-            one | {"headers": kept}
-            if (kept := without(one.get("headers")))
-            else {key: value for key, value in one.items() if key != "headers"}
-            for one in requests
+            request | {"headers": remaining}
+            if (remaining := without(request.get("headers")))
+            else {key: value for key, value in request.items() if key != "headers"}
+            for request in requests
         ]
     return changed
 
 
-def placed(workload: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """A workload whose files are found from anywhere; as written they lie next to the workload's own."""
+def with_absolute_files(workload: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Return the workload with absolute file names; they are written relative to its folder."""
 
-    def absolute(one: object, *keys: str) -> Any:  # noqa: ANN401 (whatever stands in the file)
-        if not isinstance(one, dict):
-            return one
-        return one | {
-            key: str((folder / one[key]).absolute()) for key in keys if isinstance(one.get(key), str)
+    def absolute(value: object, *keys: str) -> Any:  # noqa: ANN401 (any value of the file)
+        if not isinstance(value, dict):
+            return value
+        return value | {
+            key: str((folder / value[key]).absolute()) for key in keys if isinstance(value.get(key), str)
         }
 
-    found = workload
-    if "data" in found:
-        found = found | {"data": absolute(found["data"], "file")}
-    if isinstance(requests := found.get("requests"), list):
-        found = found | {
+    result = workload
+    if "data" in result:
+        result = result | {"data": absolute(result["data"], "file")}
+    if isinstance(requests := result.get("requests"), list):
+        result = result | {
             "requests": [
-                one | {"body": absolute(one["body"], "file", "template")}
-                if isinstance(one, dict) and "body" in one
-                else one
-                for one in requests
+                request | {"body": absolute(request["body"], "file", "template")}
+                if isinstance(request, dict) and "body" in request
+                else request
+                for request in requests
             ]
         }
-    return found
+    return result
 
 
-def called(request: dict[str, Any]) -> str:
-    """What results call a request: its name, or method and path.
+def request_name(request: dict[str, Any]) -> str:
+    """Return the name of a request in results: its own, or method and path.
 
-    >>> called({"method": "POST", "path": "/a?b=c"})
+    >>> request_name({"method": "POST", "path": "/a?b=c"})
     'post:/a'
     """
-    made = f"{request.get('method', 'GET').lower()}:{request.get('path', '/').partition('?')[0]}"
-    return str(request.get("name") or plain_name(made))
+    default = f"{request.get('method', 'GET').lower()}:{request.get('path', '/').partition('?')[0]}"
+    return str(request.get("name") or plain_name(default))
 
 
 def plain_name(text: str) -> str:
-    """A name that a log of histograms can have in a tag: without commas, blanks and control characters."""
+    """Replace commas, blanks and control characters, which the tag of a histogram log cannot have."""
     return _NOT_IN_NAMES.sub("_", text)
 
 
-def quoted(text: str) -> str:
-    """Plain text as a template has it: braces that open no field.
+def escape_braces(text: str) -> str:
+    """Escape braces of plain text, so that they open no template field.
 
-    >>> quoted("a{{b}}")
+    >>> escape_braces("a{{b}}")
     'a{{{{b}}'
     """
     return text.replace("{{", "{{{{")
 
 
 def as_json(value: object) -> str:
-    """A body of JSON, in one line."""
+    """Encode a JSON body in one line."""
     return _COMPACT.encode(value)

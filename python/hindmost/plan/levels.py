@@ -1,4 +1,4 @@
-"""Levels of a knob as they are written, and as numbers where they are numbers of one unit."""
+"""Levels of a setting: as text, and as numbers if they have one unit."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from hindmost.errors import UsageError
 
 MOST_LEVELS = 20
 STEPS = 5
-"""Levels of a range, its ends among them."""
+"""Number of levels in a range, including its ends."""
 _NUMBER = re.compile(r"(-?[0-9]+(?:\.[0-9]+)?)(\s*[^0-9\s]*)")
 
 
 def parse_levels(text: str) -> tuple[str, ...]:
-    """Read levels: with commas between them, the present state first; ``LOW..HIGH`` stands for five.
+    """Read comma-separated levels, the present state first; ``LOW..HIGH`` stands for five levels.
 
-    Levels that have commas themselves stand in a list as JSON has it, as they are.
+    Levels that contain commas are written as a JSON list.
 
     >>> parse_levels("off,on")
     ('off', 'on')
@@ -26,10 +26,10 @@ def parse_levels(text: str) -> tuple[str, ...]:
     >>> parse_levels('["0", "ff,00000000"]')
     ('0', 'ff,00000000')
     """
-    levels: list[str] = _listed(text) if text.lstrip().startswith("[") else []
+    levels: list[str] = _parse_list(text) if text.lstrip().startswith("[") else []
     for part in [] if levels else text.split(","):
-        low, between, high = part.strip().partition("..")
-        levels += _range(float(low), float(high)) if between and _numbers(low, high) else [part.strip()]
+        low, separator, high = part.strip().partition("..")
+        levels += _range(float(low), float(high)) if separator and _numbers(low, high) else [part.strip()]
     if not 2 <= len(set(levels)) == len(levels) <= MOST_LEVELS:
         raise UsageError(
             "bad-value",
@@ -44,64 +44,68 @@ def parse_levels(text: str) -> tuple[str, ...]:
 
 
 def write_levels(levels: Sequence[str]) -> str:
-    """As `parse_levels` reads them.
+    """Write levels in the form that `parse_levels` reads.
 
     >>> write_levels(["free", "each"]), write_levels(["0", "ff,00000000"])
     ('free,each', '["0", "ff,00000000"]')
     """
     plain = ",".join(levels)
-    alike = ".." not in plain and [one.strip() for one in plain.split(",")] == list(levels)
-    return plain if alike and not plain.startswith("[") else json.dumps(list(levels))
+    is_reversible = ".." not in plain and [part.strip() for part in plain.split(",")] == list(levels)
+    return plain if is_reversible and not plain.startswith("[") else json.dumps(list(levels))
 
 
 def numbers_of(levels: Sequence[str]) -> tuple[list[float], str] | None:
-    """Levels as numbers with their unit; None where they are no different numbers of one unit.
+    """Return levels as numbers with their unit; None if they are not different numbers of one unit.
 
     >>> numbers_of(["0", "160us", "40us"])
     ([0.0, 160.0, 40.0], 'us')
     >>> numbers_of(["off", "10us"]), numbers_of(["1ms", "10us"]), numbers_of(["1", "1.0"])
     (None, None, None)
     """
-    found = [_NUMBER.fullmatch(level) for level in levels]
-    values = [float(one[1]) for one in found if one]
-    units = {one[2] for one in found if one and (one[2] or float(one[1]))}
+    matches = [_NUMBER.fullmatch(level) for level in levels]
+    values = [float(match[1]) for match in matches if match]
+    units = {match[2] for match in matches if match and (match[2] or float(match[1]))}
     if len(values) < len(levels) or len(units) > 1 or len(set(values)) < len(levels):
         return None
     return values, next(iter(units), "")
 
 
-def around(levels: Sequence[str], best: int) -> list[str]:
-    """Levels half way between one and its neighbours: by ratio where they are above 0, whole where all are.
+def refine_levels(levels: Sequence[str], best: int) -> list[str]:
+    """Return the levels half-way between one level and its neighbours.
+
+    The middle is geometric if both are above 0, and an integer if all levels are integers.
 
     Parameters
     ----------
     levels : sequence of str
         Numbers of one unit.
     best : int
-        The place of the one.
+        Index of that level.
 
     Raises
     ------
     ValueError
-        If they are no numbers of one unit.
+        If they are not numbers of one unit.
 
-    >>> around(["0", "10", "20", "40"], 2), around(["0", "10", "20", "40"], 1)
+    >>> refine_levels(["0", "10", "20", "40"], 2), refine_levels(["0", "10", "20", "40"], 1)
     (['14', '28'], ['5', '14'])
-    >>> around(["0", "3", "4"], 2), around(["0us", "0.5us"], 0), around(["1000000", "4000000"], 0)
-    ([], ['0.25us'], ['2000000'])
+    >>> refine_levels(["0", "3", "4"], 2), refine_levels(["0us", "0.5us"], 0)
+    ([], ['0.25us'])
+    >>> refine_levels(["1000000", "4000000"], 0)
+    ['2000000']
     """
-    found = numbers_of(levels)
-    if found is None:
-        raise ValueError(f"{', '.join(levels)} are no different numbers of one unit")
-    values, unit = found
+    parsed = numbers_of(levels)
+    if parsed is None:
+        raise ValueError(f"{', '.join(levels)} are not different numbers of one unit")
+    values, unit = parsed
     whole = all("." not in level for level in levels)
     ordered = sorted(values)
-    at = ordered.index(values[best])
+    position = ordered.index(values[best])
     new = []
-    for one, next_one in ((at - 1, at), (at, at + 1)):
-        if one < 0 or next_one == len(ordered):
+    for left, right in ((position - 1, position), (position, position + 1)):
+        if left < 0 or right == len(ordered):
             continue
-        low, high = ordered[one], ordered[next_one]
+        low, high = ordered[left], ordered[right]
         middle = (low * high) ** 0.5 if low > 0 else (low + high) / 2
         middle = float(round(middle)) if whole else float(f"{middle:.4g}")
         if low < middle < high:
@@ -109,9 +113,9 @@ def around(levels: Sequence[str], best: int) -> list[str]:
     return new
 
 
-def _listed(text: str) -> list[str]:
+def _parse_list(text: str) -> list[str]:
     try:
-        found = json.loads(text)
+        levels = json.loads(text)
     except ValueError as error:
         raise UsageError(
             "bad-value",
@@ -120,7 +124,7 @@ def _listed(text: str) -> list[str]:
             option="--set",
             value=text,
         ) from None
-    return [str(one) for one in found]
+    return [str(level) for level in levels]
 
 
 def _numbers(*texts: str) -> bool:
@@ -128,7 +132,7 @@ def _numbers(*texts: str) -> bool:
 
 
 def _range(low: float, high: float) -> list[str]:
-    """Levels at equal ratios: what a knob does changes by factors, not by steps."""
+    """Return levels at equal ratios, because settings take effect by factors, not by steps."""
     if not 0 < low < high:
         raise UsageError(
             "bad-value",

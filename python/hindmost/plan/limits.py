@@ -1,4 +1,4 @@
-"""What ``--require`` holds against a measurement: limits that can be held together, of what is measured."""
+"""The limits of ``--require``: checked against each other and against what is measured."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hindmost.plan.term import THROUGHPUT, Term, parse_term
 
 
 def parse_limits(texts: Sequence[str]) -> tuple[Term, ...]:
-    """Read limits; one text may hold several with commas between them.
+    """Read limits; one text may hold several, separated by commas.
 
     >>> [term.key for term in parse_limits(["p99<5ms, errors<1%", "throughput>49k"])]
     ['p99', 'errors', 'throughput']
@@ -22,9 +22,9 @@ def parse_limits(texts: Sequence[str]) -> tuple[Term, ...]:
     Raises
     ------
     UsageError
-        If one cannot be read, or no result could hold them all.
+        If a limit cannot be read, or no result could meet all of them.
     """
-    # A comma between brackets belongs to a request's name.
+    # A comma between brackets belongs to the name of a request.
     terms = tuple(parse_term(part) for text in texts for part in re.split(r",(?![^\[\]]*\])", text))
     for low in (term for term in terms if term.above):
         for high in (term for term in terms if not term.above):
@@ -42,14 +42,14 @@ def parse_limits(texts: Sequence[str]) -> tuple[Term, ...]:
     return terms
 
 
-def fitting(plan: MeasurePlan, terms: Sequence[Term], *, stored: bool = False) -> MeasurePlan:
-    """Give the plan back, if all that is limited can be told of it.
+def check_limits(plan: MeasurePlan, terms: Sequence[Term], *, stored: bool = False) -> MeasurePlan:
+    """Return the plan, if it measures all limited figures.
 
     Raises
     ------
     UsageError
-        If a percentile is not measured, the workload has no request of a name, or more throughput is required
-        than is asked for.
+        If a percentile is not measured, the workload has no request of a name, or the required throughput
+        exceeds the requested rate.
     """
     for term in terms:
         if term.request is not None and not stored:
@@ -86,13 +86,13 @@ def _refuse_unknown(plan: MeasurePlan, term: Term, request: str) -> None:
     try:
         known = _engine.request_names(json.dumps(plan.workload))
     except _engine.EngineError:
-        return  # whoever makes the plan says what is wrong with its workload
+        return  # the check of the plan reports what is wrong with the workload
     if request not in known:
         raise UsageError(
             "unknown-name",
             f"--require {term.text!r} names a request that the workload does not have"
             f"{nearest(request, known[:20])}",
-            hint="write the name as results do under by_kind: get:/cart where the list gives none",
+            hint="write the name as results do under by_kind: get:/cart for a request without a name",
             option="--require",
             value=term.text,
             name=request,

@@ -1,4 +1,4 @@
-"""Who the client is, where a server asks: user, password, database."""
+"""Credentials of the client: user, password, database."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from hindmost.plan.secrets import concealed, revealed
+from hindmost.plan.secrets import conceal_text, reveal_text
 
 
 class Login(BaseModel):
-    """What ``--user`` and its like, the URL, or ``[login]`` of a target file say.
+    """Credentials from options such as ``--user``, the URL, or ``[login]`` of a target file.
 
-    A password is a reference to where it is found (``env:NAME``, ``file:PATH``); one in plain words becomes a
-    reference that this process alone can look up (`hindmost.plan.secrets`).
+    A password is a reference (``env:NAME``, ``file:PATH``). A plain password is replaced by a reference that
+    only this process can resolve (`hindmost.plan.secrets`).
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
@@ -26,17 +26,17 @@ class Login(BaseModel):
     @field_validator("password")
     @classmethod
     def _reference(cls, value: str | None) -> str | None:
-        return None if value is None else concealed("password", value)
+        return None if value is None else conceal_text("password", value)
 
     def engine(self, *, secrets: bool) -> dict[str, Any]:
-        """As the engine's plan has it; with `secrets` as a client needs it, never to be stored.
+        """Return the form in the engine's plan; with `secrets` for a client, never to be stored.
 
         Raises
         ------
         UsageError
-            If the password's reference leads nowhere.
+            If the password's reference cannot be resolved.
         """
-        told = self.model_dump(exclude_none=True)
+        document = self.model_dump(exclude_none=True)
         if secrets and self.password is not None:
-            told["password"] = revealed(self.password, "the password")
-        return told
+            document["password"] = reveal_text(self.password, "the password")
+        return document

@@ -1,7 +1,7 @@
 """The measure plan: everything that decides what a study does, checked, in one record.
 
-It is stored in the study's manifest, so that a resumed study goes on as it began, and turned into one
-engine plan for each client of each run.
+It is stored in the study's manifest, so that a resumed study continues unchanged, and turned into one engine
+plan for each client of each run.
 """
 
 from __future__ import annotations
@@ -17,36 +17,36 @@ from hindmost import _engine, laws
 from hindmost.errors import UsageError
 from hindmost.plan.batching import Batching, batching_document
 from hindmost.plan.login import Login
-from hindmost.plan.positions import Written, located
+from hindmost.plan.positions import SourceText, locate_refusal
 from hindmost.plan.secrets import reveal
 from hindmost.plan.tls import Tls
 from hindmost.plan.units import label
 from hindmost.testing import default_of
 
 WARMUP_LEAST_S, WARMUP_MOST_S = 2.0, 15.0
-"""``--warmup auto``: MSER-5 needs twenty windows of 100 ms at least; a server that is not steady after a
-quarter of a minute is reported instead of waited for."""
+"""``--warmup auto``: MSER-5 needs at least twenty windows of 100 ms. A server that is not steady after 15 s
+is reported, and the measurement starts."""
 
 VERIFIED_SAMPLES, VERIFIED_EVERY = 200_000, 4
-"""``--verify-wire``: so many requests of each run are captured and matched, of which the kernel stamps one in
-so many, so that fifty lie beyond p99.9. Where there are more, fewer connections are captured: what a capture
-costs the kernel is paid for each packet."""
+"""``--verify-wire``: the number of requests of each run that are captured and matched, and how many of them
+share one kernel time stamp, so that fifty stamped ones lie beyond p99.9. At higher rates, fewer connections
+are captured: a capture costs the kernel time for each packet."""
 WITNESSED_MOST = 128
-"""Connections that a capture picks out of all: the kernel compares their ports one by one."""
+"""Most connections that a capture selects: the kernel compares their ports one by one."""
 MEDIAN_LEAST_RUNS = 6
-"""Runs whose least and greatest enclose their median at 95 % (`stats.smallest_n_for_median`)."""
+"""Runs whose minimum and maximum enclose their median at 95 % (`stats.smallest_n_for_median`)."""
 WAYS_OUT = {"batching": "leave out --batching, or the option that limits connections to one request"}
-"""What to do about a field that the engine refuses; of others, `hindmost measure --help` tells."""
+"""Hints for fields that the engine refuses; for all others, `hindmost measure --help`."""
 FLAT_OUT_PER_S = 250_000.0
-"""Requests a second that one worker sends at most, flat out (docs/benchmarks.md)."""
+"""Requests per second that one worker sends at most, without a rate (docs/benchmarks.md)."""
 
 KEPT_AT_MOST = 4
-"""Room for kept requests, as a multiple of those that are expected: arrivals may come in bursts."""
+"""Room for sampled requests, as a multiple of the expected number: arrivals may come in bursts."""
 Answer = TypeVar("Answer")
 
 
 class MeasurePlan(BaseModel):
-    """What ``hindmost measure`` was asked to do, all defaults filled in."""
+    """The request to ``hindmost measure``, with all defaults filled in."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -68,25 +68,26 @@ class MeasurePlan(BaseModel):
         default=None, ge=1, le=4096, description="requests in flight on a connection at most"
     )
     requests_per_connection: int | None = Field(
-        default=None, ge=1, le=2**32 - 1, description="requests that a connection carries before it is closed"
+        default=None, ge=1, le=2**32 - 1, description="requests on a connection before it is closed"
     )
     batching: Batching = Field(
-        default="none", description="how due requests leave together; a number is an interval in seconds"
+        default="none",
+        description="how scheduled requests are sent together; a number is an interval in seconds",
     )
-    quick: bool = Field(default=False, description="a look of seconds, which promises no precision")
+    quick: bool = Field(default=False, description="a quick look without a promised precision")
     runs: tuple[int, int] = (10, 30)
     precision: float = 0.05
     decide_on: Literal["isolated", "raw"] = Field(
-        default="isolated", description="which latency decides where interference was seen"
+        default="isolated", description="latency that decides the verdict if there was interference"
     )
     remake: float = Field(
         default_factory=lambda: default_of("remake", 0.5),
         ge=0.0,
-        description="runs made again, as a share of those asked for",
+        description="repeats of excluded runs, as a share of the requested runs",
     )
     duration_s: float = 10.0
     asked_duration_s: float | None = Field(
-        default=None, description="what was asked for, where runs end before, with their trace"
+        default=None, description="requested duration, if runs end earlier with their trace"
     )
     warmup: Literal["auto"] | float = "auto"
     calibration_s: float = Field(default_factory=lambda: default_of("calibration_s", 0.5))
@@ -97,30 +98,26 @@ class MeasurePlan(BaseModel):
     seed: int = 1
     samples: int = 20_000
     worst: int = 1_000
-    stamp_every: int = Field(default=16, ge=0, description="one request in so many is stamped; 0: none")
+    stamp_every: int = Field(default=16, ge=0, description="stamp one request in this many; 0: none")
     sentinel: Literal["auto", "off"] = Field(
-        default="auto", description="a thread on the server's processors that sees thefts"
+        default="auto", description="a thread on the server's CPUs that detects interference"
     )
     verify_wire: bool = Field(default=False, description="a packet capture next to each run")
     trace: bool = Field(default=False, description="a trace of the server's stages next to each run")
     workload: dict[str, Any] = {"kind": "key-value"}
     notes: tuple[dict[str, Any], ...] = Field(
-        default=(), description="what of the file of requests is not in the workload"
+        default=(), description="parts of the request file that the workload leaves out"
     )
     tls: Tls | None = Field(default=None, description="how connections are secured")
-    login: Login | None = Field(default=None, description="who the client is, where the server asks")
-    endpoints: tuple[str, ...] = Field(default=(), description="all servers, where there are several")
+    login: Login | None = Field(default=None, description="credentials of the client")
+    endpoints: tuple[str, ...] = Field(default=(), description="all servers, if there are several")
     sharding: Literal["round-robin", "ketama", "modulo"] = "round-robin"
-    source: tuple[str, ...] = Field(
-        default=(), description="addresses of ours that connections are made from"
-    )
-    fleet: dict[str, Any] | None = Field(
-        default=None, description="load machines, as --fleet says; none: this one"
-    )
+    source: tuple[str, ...] = Field(default=(), description="local addresses to connect from")
+    fleet: dict[str, Any] | None = Field(default=None, description="load hosts of --fleet; null: this host")
 
     @property
     def server_host(self) -> str | None:
-        """The host of the fleet on which the server is started, and set; None: this one."""
+        """The host of the fleet that runs the server; None: this host."""
         host: str | None = (self.fleet or {}).get("target", {}).get("host")
         return host
 
@@ -131,18 +128,18 @@ class MeasurePlan(BaseModel):
 
     @property
     def longest_run_s(self) -> float:
-        """Seconds of warm-up, calibration and measurement of a run, at most."""
+        """Longest duration of a run's warm-up, calibration and measurement, in s."""
         warmup_s = WARMUP_MOST_S if self.warmup == "auto" else self.warmup
         return warmup_s + self.calibration_s + self.duration_s
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Names of the asked quantiles."""
+        """Names of the requested quantiles."""
         return tuple(label(q) for q in self.quantiles)
 
     @property
     def middle(self) -> Literal["median", "mean"]:
-        """What figures over runs are about; so few runs that the median has no interval give their mean.
+        """The centre that figures over runs use. Too few runs for an interval of the median use the mean.
 
         A quick look promises no interval.
         """
@@ -155,14 +152,14 @@ class MeasurePlan(BaseModel):
         index: int,
         protocol: str,
         address: str,
-        workload: tuple[str, Written] | None = None,
+        workload: tuple[str, SourceText] | None = None,
         *,
         tls: Tls | None = None,
         secrets: bool = False,
     ) -> str:
-        """One client's plan for one run, as the engine's JSON, checked.
+        """Return one client's plan for one run as checked JSON of the engine.
 
-        Parameters as of `ask_engine`.
+        The parameters are those of `ask_engine`.
         """
         return self.ask_engine(
             _engine.check_plan, run, index, protocol, address, workload, tls=tls, secrets=secrets
@@ -175,7 +172,7 @@ class MeasurePlan(BaseModel):
         index: int,
         protocol: str,
         address: str,
-        workload: tuple[str, Written] | None = None,
+        workload: tuple[str, SourceText] | None = None,
         *,
         tls: Tls | None = None,
         secrets: bool = False,
@@ -187,23 +184,23 @@ class MeasurePlan(BaseModel):
         question : callable
             A function of the engine that takes a plan as JSON and checks it.
         run : int
-            Counted from 1; decides the seed.
+            Number of the run, from 1; decides the seed.
         index : int
-            Which instance.
+            Index of the client.
         workload : pair, optional
-            What its workload was read from, with its name, for messages.
+            Name and text of the workload file, for messages.
         tls : Tls, optional
-            That of a server that runs; default: as it was asked for.
+            TLS settings of a running server; default: the requested ones.
         secrets : bool
-            Look up what it needs to log in, for a client; such a plan is never stored.
+            Resolve credentials, for a client; such a plan is never stored.
 
         Raises
         ------
         UsageError
             If the engine refuses it; names field and value.
         """
-        share, rest = divmod(self.connections, self.clients)
-        connections = max(share + (index < rest), 1)
+        share, remainder = divmod(self.connections, self.clients)
+        connections = max(share + (index < remainder), 1)
         cpus = self.client_cpus[index] if index < len(self.client_cpus) else ()
         threads = [{"cpu": cpus[i % len(cpus)]} if cpus else {} for i in range(self.threads)]
         load: dict[str, Any] = {"loop": self.loop, "arrivals": self.arrivals}
@@ -234,20 +231,20 @@ class MeasurePlan(BaseModel):
             "preload": self.workload["kind"] == "key-value" and self.workload.get("preload") is not False,
             "phases": {"warmup": warmup, "calibration_s": self.calibration_s, "measure_s": self.duration_s},
             "timeout_s": self.timeout_s,
-            "keep": {"samples": -(-self._kept // self.clients), "worst": self.worst},
+            "keep": {"samples": -(-self._kept_requests // self.clients), "worst": self.worst},
         }
         if self.verify_wire:
-            plan["witnessed"] = self._witnessed(connections)
+            plan["witnessed"] = self._captured_connections(connections)
         text = ""
         try:
             text = json.dumps(plan, allow_nan=False)
             return question(text)
         except _engine.EngineError as error:
-            raise _refused(error, text, workload) from None
+            raise _explain(error, text, workload) from None
         except ValueError as error:
             raise UsageError(
                 "bad-value",
-                f"the plan holds a number that is not finite: {error}",
+                f"the plan has a number that is not finite: {error}",
                 hint="correct the file given with --workload",
             ) from None
 
@@ -267,48 +264,48 @@ class MeasurePlan(BaseModel):
 
     @property
     def law(self) -> laws.Law:
-        """What the law of arrivals says of itself at the rate asked for."""
-        found = laws.law(self.arrivals, self.rate_per_s or 1.0)
-        return found if self.schedule is None else found.scheduled()
+        """The arrival law at the requested rate."""
+        law = laws.law(self.arrivals, self.rate_per_s or 1.0)
+        return law if self.schedule is None else law.with_schedule()
 
     @property
     def captured_share(self) -> float:
-        """The share of all requests that ``--verify-wire`` captures: that of the witnessed connections."""
+        """The share of all requests, and of connections, that ``--verify-wire`` captures."""
         each = self.connections // self.clients or 1
-        return (self._witnessed(each) or each) / each
+        return (self._captured_connections(each) or each) / each
 
-    def _witnessed(self, connections: int) -> int | None:
-        """Of a client's connections, those whose requests a packet capture sees; None for all."""
-        wanted = max(1, round(connections * VERIFIED_SAMPLES / self._expected))
+    def _captured_connections(self, connections: int) -> int | None:
+        """Return how many of a client's connections a packet capture covers; None for all."""
+        wanted = max(1, round(connections * VERIFIED_SAMPLES / self._expected_requests))
         most = max(1, WITNESSED_MOST // self.clients)
         return None if wanted >= connections else min(wanted, most)
 
     @property
-    def _kept(self) -> int:
-        """Single requests kept of each run: the engine reserves memory for them before it begins."""
+    def _kept_requests(self) -> int:
+        """Number of sampled requests of each run: the engine reserves memory for them before it begins."""
         wanted = max(self.samples, VERIFIED_SAMPLES) if self.verify_wire else self.samples
-        return min(wanted, math.ceil(KEPT_AT_MOST * self._expected))
+        return min(wanted, math.ceil(KEPT_AT_MOST * self._expected_requests))
 
     @property
-    def _expected(self) -> float:
-        """Requests of a run; at most, where it is flat out."""
+    def _expected_requests(self) -> float:
+        """Expected requests of a run; an upper bound without a rate."""
         rate = self.rate_per_s or FLAT_OUT_PER_S * self.clients * self.threads
         return rate * self.duration_s
 
     def run_seed(self, run: int) -> int:
-        """Seed of run `run` (from 1): the same study seed gives the same streams, run by run."""
+        """Return the seed of run `run` (from 1): one study seed gives the same random streams, run by run."""
         return self.seed + run - 1
 
 
-def _refused(error: _engine.EngineError, plan: str, workload: tuple[str, Written] | None) -> UsageError:
-    """Why the engine refuses a plan: by field and value, and by line of the workload file."""
+def _explain(error: _engine.EngineError, plan: str, workload: tuple[str, SourceText] | None) -> UsageError:
+    """Turn the engine's refusal into an error with field, value and line of the workload file."""
     code, message = error.args
     fields = getattr(error, "fields", None) or {}
     if code != "plan":
         return UsageError(code, message, hint="hindmost measure --help", **fields)
     hint = WAYS_OUT.get(fields.get("field", ""), "hindmost measure --help")
     where, written = workload or ("workload", None)
-    refusal = located(message, plan, where, written, "workload", fields)
+    refusal = locate_refusal(message, plan, where, written, "workload", fields)
     if written is None:
         return UsageError(refusal.code, message, hint=hint, **refusal.fields)
     if "line" in refusal.fields or "path" in refusal.fields:

@@ -1,4 +1,4 @@
-"""What a search holds rates against: limits on latencies, and on shares of requests."""
+"""The objective of a rate search: limits on latencies and on shares of requests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ EXAMPLES = "'p99<500us', 'isolated p99<500us' or 'p99<500us,failed<1%'"
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """Terms that must all hold, as ``text`` says; the first one on a latency is the one that is shown."""
+    """Terms that must all hold, and their ``text``. The first term on a latency is the one shown."""
 
     text: str
     terms: tuple[Term, ...]
@@ -24,17 +24,17 @@ class Objective:
 
     @property
     def calm(self) -> bool:
-        """Whether all its limits on latency are on calm latency, which needs no calm host."""
+        """Whether all limits on latency are on isolated latency, which does not need a quiet host."""
         return all(term.calm or term.is_share for term in self.terms)
 
     @property
     def levels(self) -> tuple[float, ...]:
-        """Levels of the quantiles it names."""
+        """Levels of the quantiles in the terms."""
         return tuple(term.level for term in self.terms if term.level is not None)
 
 
 def parse_objective(text: str) -> Objective:
-    """Read the objective of a search: terms with commas between them.
+    """Read the objective of a search: terms separated by commas.
 
     >>> [(term.key, term.limit) for term in parse_objective("isolated p99<500us, errors<0.1%").terms]
     [('isolated p99', 500.0), ('errors', 0.001)]
@@ -42,7 +42,7 @@ def parse_objective(text: str) -> Objective:
     Raises
     ------
     UsageError
-        If it cannot be read, limits no latency, or limits something twice.
+        If it cannot be read, limits no latency, or limits a figure twice.
     """
     terms = tuple(parse_term(part, "objective", EXAMPLES) for part in text.split(","))
     for term in terms:

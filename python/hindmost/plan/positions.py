@@ -1,7 +1,7 @@
-"""Where the keys of a document stand in the text that a person wrote: TOML or JSON.
+"""Positions of a document's keys in its source text: TOML or JSON.
 
-The engine reads a document as one line of JSON, and counts columns there. `field_at` names the field that
-stands at such a column; `line_of` finds that field in the text that was written.
+The engine reads a document as one line of JSON and reports columns of it. `field_at` names the field at such
+a column; `line_of` finds that field in the source text.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ _VALUE = re.compile(r"""unknown variant `([^`]+)`|invalid (?:type|value): \w+(?:
 
 
 @dataclass(frozen=True)
-class Written:
-    """A document's text, as a person wrote it; ``path``: its file, or the preset that it is."""
+class SourceText:
+    """The text of a document as written by a user; ``path``: its file, or its preset."""
 
     text: str
     toml: bool
@@ -54,65 +54,60 @@ class Refusal:
     fields: dict[str, Any]
 
 
-def explained(message: str, document: str, where: str, written: Written | None, within: str = "") -> str:
-    """Say what the engine refused: the text of `located`."""
-    return located(message, document, where, written, within).text
-
-
-def located(
+def locate_refusal(
     message: str,
     document: str,
     where: str,
-    written: Written | None,
+    source: SourceText | None,
     within: str = "",
     fields: Mapping[str, Any] | None = None,
 ) -> Refusal:
-    """Say what the engine refused, by field, and by line of what was written.
+    """Explain what the engine refused, by field and by line of the source text.
 
-    Where the field does not lie within what was written, the message is given back without its column.
+    If the field is not in the source text, the message is returned without its column.
 
     Parameters
     ----------
     message : str
-        The engine's.
+        The engine's message.
     document : str
-        The JSON that it was given.
+        The JSON given to the engine.
     where : str
-        What the document is called.
-    written : Written, optional
-        What the document was read from.
+        Name of the document in messages.
+    source : SourceText, optional
+        The text that the document was read from.
     within : str
-        The part of the document that was written; all of it by default.
+        The part of the document that comes from the source text; default: all of it.
     fields : mapping, optional
-        Those of the engine's error: ``field``, ``value``, ``must``.
+        Fields of the engine's error: ``field``, ``value``, ``must``.
     """
-    column, known = _COLUMN.search(message), _FIELD.search(message)
-    path = known[1] if known else ""
+    column, field = _COLUMN.search(message), _FIELD.search(message)
+    path = field[1] if field else ""
     if column:
-        path = _meant(document, field_at(document, int(column[1])), message)
+        path = _find_field(document, field_at(document, int(column[1])), message)
         message = _UNREAD.sub("", message[: column.start()])
-    code, found = _kind(message)
-    if code == "bad-value" and found.get("known") and path.rpartition(".")[2] == found["value"]:
-        code, found = "unknown-key", {"known": found["known"]}  # the kind of a law is its only key
-    found = {name: value for name, value in (fields or {}).items() if name != "field"} | found
+    code, details = _kind(message)
+    if code == "bad-value" and details.get("known") and path.rpartition(".")[2] == details["value"]:
+        code, details = "unknown-key", {"known": details["known"]}  # the kind of a law is its only key
+    details = {name: value for name, value in (fields or {}).items() if name != "field"} | details
     if not within:
         text = f"clone field `{path}`: {message}{_near(message)}" if column and path else message
     elif path.partition(".")[0] != within:
-        return Refusal(code, message, _keyed(code, path, found))
+        return Refusal(code, message, _with_key(code, path, details))
     else:
         path = path.removeprefix(within).removeprefix(".")
         text = _by_key(message, path) if column else message.replace(f"plan field `{within}.", "`")
-    line = line_of(written.text, path, toml=written.toml) if written else None
-    if written is not None and written.path is not None:
-        found["path"] = written.path
+    line = line_of(source.text, path, toml=source.toml) if source else None
+    if source is not None and source.path is not None:
+        details["path"] = source.path
     if line is not None:
-        found["line"] = line
-    told = f"{where}{'' if line is None else f', line {line}'}: {text}"
-    return Refusal(code, told, _keyed(code, path, found))
+        details["line"] = line
+    text = f"{where}{'' if line is None else f', line {line}'}: {text}"
+    return Refusal(code, text, _with_key(code, path, details))
 
 
 def _kind(message: str) -> tuple[str, dict[str, Any]]:
-    """Code and fields of a refusal, as far as its sentence tells."""
+    """Return code and fields of a refusal, as far as its sentence shows them."""
     if unknown := _UNKNOWN.search(message):
         expected = _EXPECTED.search(message)
         known = _names(expected[2]) if expected else []
@@ -125,8 +120,8 @@ def _kind(message: str) -> tuple[str, dict[str, Any]]:
     return "bad-value", {"value": value[1] or value[2]} if value else {}
 
 
-def _keyed(code: str, path: str, fields: dict[str, Any]) -> dict[str, Any]:
-    """The fields with the whole key; a key that is unknown or missing may not be part of the path."""
+def _with_key(code: str, path: str, fields: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields with the whole key; an unknown or missing key may not be part of the path."""
     last = fields.pop("name", None)
     if last is not None and path.rpartition(".")[2] != last:
         path = f"{path}.{last}" if path else last
@@ -134,144 +129,150 @@ def _keyed(code: str, path: str, fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def _by_key(message: str, path: str) -> str:
-    """Name the key first, and that which was meant."""
-    found = _EXPECTED.search(message)
-    if found is None:
+    """Name the key first, and the key that was probably intended."""
+    match = _EXPECTED.search(message)
+    if match is None:
         return f"`{path}`: {message}" if path and f"`{path}`" not in message else message
-    unknown = "key" if found[1] == path.rpartition(".")[2] else f"`{path}`"
-    return f"unknown {unknown} {found[1]}{nearest(found[1], _names(found[2]))}"
+    unknown = "key" if match[1] == path.rpartition(".")[2] else f"`{path}`"
+    return f"unknown {unknown} {match[1]}{nearest(match[1], _names(match[2]))}"
 
 
 def _near(message: str) -> str:
-    """The name that was meant, where one of those that the engine expected is near."""
-    found = _EXPECTED.search(message)
-    told = nearest(found[1], _names(found[2])) if found else ""
-    return told if "mean" in told else ""
+    """Suggest one of the names that the engine expected, if one is similar."""
+    match = _EXPECTED.search(message)
+    suggestion = nearest(match[1], _names(match[2])) if match else ""
+    return suggestion if "mean" in suggestion else ""
 
 
 def _names(expected: str) -> list[str]:
     return re.findall("`([^`]+)`", expected)
 
 
-def _meant(document: str, path: str, message: str) -> str:
-    """Name the field within `path` that a message is about: of tagged laws the engine tells the end alone."""
+def _find_field(document: str, path: str, message: str) -> str:
+    """Find the field within `path` that a message is about: for tagged laws the engine reports its end."""
     named, value, missing = _NAMED.search(message), _VALUE.search(message), _MISSING.search(message)
-    needing = _needing(missing[1]) if missing else set()
-    for name, begin, end in _json(document).found:
+    owners = _owners_of(missing[1]) if missing else set()
+    for name, begin, end in _json(document).positions:
         if not name.startswith(path):
             continue
         last = name.rpartition(".")[2]
         if named and last in named.groups():
             return name
         table = json.loads(document[begin:end]) if missing and document[begin] == "{" else None
-        if missing and table is not None and last in needing and missing[1] not in table:
+        if missing and table is not None and last in owners and missing[1] not in table:
             return name
         if value and document[begin:end].strip('"') == (value[1] or value[2]):
             return name
     return path
 
 
-def _needing(key: str) -> set[str]:
-    """Names of objects in a plan that must have this key, as the plan's schema says."""
+def _owners_of(key: str) -> set[str]:
+    """Return the names of objects in a plan that require this key, by the plan's schema."""
     schema = json.loads(_engine.plan_schema())
-    kinds = {f"#/$defs/{name}" for name, one in schema["$defs"].items() if key in one.get("required", ())}
+    kinds = {
+        f"#/$defs/{name}"
+        for name, definition in schema["$defs"].items()
+        if key in definition.get("required", ())
+    }
 
-    def found(part: object) -> set[str]:
+    def collect(part: object) -> set[str]:
         if not isinstance(part, dict | list):
             return set()
         inner = part.values() if isinstance(part, dict) else part
         own = part.get("properties", {}) if isinstance(part, dict) else {}
-        named = {name for name, one in own.items() if isinstance(one, dict) and one.get("$ref") in kinds}
-        return named.union(*map(found, inner))
+        named = {
+            name for name, value in own.items() if isinstance(value, dict) and value.get("$ref") in kinds
+        }
+        return named.union(*map(collect, inner))
 
-    return found(schema)
+    return collect(schema)
 
 
 @dataclass
 class _Fields:
-    """Fields with the places of their keys and values in a text."""
+    """Fields with the positions of their keys and values in a text."""
 
     text: str
-    found: list[tuple[str, int, int]] = field(default_factory=list)
+    positions: list[tuple[str, int, int]] = field(default_factory=list)
 
-    def blank(self, at: int) -> int:
-        found = _BLANK.match(self.text, at)
-        return found.end() if found else at
+    def skip_skip_blank(self, at: int) -> int:
+        match = _BLANK.match(self.text, at)
+        return match.end() if match else at
 
     def value(self, at: int, path: str) -> int:
-        """Note the value that begins here, and all that is in it; where it ends."""
+        """Record the value that begins here and everything in it; return its end."""
         opening = self.text[at : at + 1]
         end = self.inside(at + 1, path, opening) if opening in ("[", "{") else self.plain(at)
-        self.found.append((path, at, end))
+        self.positions.append((path, at, end))
         return end
 
     def plain(self, at: int) -> int:
-        found = _TEXT.match(self.text, at) or _PLAIN.match(self.text, at)
-        return found.end() if found else at + 1
+        match = _TEXT.match(self.text, at) or _PLAIN.match(self.text, at)
+        return match.end() if match else at + 1
 
     def inside(self, at: int, path: str, opening: str) -> int:
-        """The elements of an array, or the fields of a table in braces."""
+        """Record the elements of an array, or the fields of a table in braces."""
         number = 0
-        while (at := self.blank(at)) < len(self.text) and self.text[at] not in "]}":
+        while (at := self.skip_blank(at)) < len(self.text) and self.text[at] not in "]}":
             at = self.value(at, f"{path}[{number}]") if opening == "[" else self.pair(at, path)
             number += 1
         return at + 1
 
     def pair(self, at: int, path: str) -> int:
-        """A key and its value."""
+        """Record a key and its value."""
         key = _KEY.match(self.text, at)
         if key is None:
             return self.plain(at)
         names = [part.strip("\"'") for part in _PART.findall(key[0].rstrip(":= \t"))]
         own = ".".join([*([path] if path else []), *names])
-        self.found.append((own, at, len(key[0].rstrip(":= \t")) + at))
-        return self.value(self.blank(key.end()), own)
+        self.positions.append((own, at, len(key[0].rstrip(":= \t")) + at))
+        return self.value(self.skip_blank(key.end()), own)
 
 
 def _json(text: str) -> _Fields:
     fields = _Fields(text)
-    fields.value(fields.blank(0), "")
+    fields.value(fields.skip_blank(0), "")
     return fields
 
 
 def _toml(text: str) -> _Fields:
     fields, at, path = _Fields(text), 0, ""
     counts: dict[str, int] = {}
-    while (at := fields.blank(at)) < len(text):
+    while (at := fields.skip_blank(at)) < len(text):
         table = _TABLE.match(text, at)
         if table is None:
             at = fields.pair(at, path)
             continue
         path = ""
         names = [part.strip("\"'") for part in _PART.findall(table[2])]
-        for place, name in enumerate(names):
+        for index, name in enumerate(names):
             path = f"{path}.{name}" if path else name
-            if table[1] == "[[" and place == len(names) - 1:
+            if table[1] == "[[" and index == len(names) - 1:
                 counts[path] = counts.get(path, -1) + 1
             if path in counts:
                 path = f"{path}[{counts[path]}]"
-        fields.found.append((path, at, table.end()))
+        fields.positions.append((path, at, table.end()))
         at = table.end()
     return fields
 
 
 def field_at(text: str, column: int) -> str:
-    """Name the field that stands before a column of one line of JSON, counted from 1; empty if none does.
+    """Name the field before a column of one line of JSON, counted from 1; empty if there is none.
 
     >>> field_at('{"law": {"kind": "gamma", "mean": 3}}', 35)
     'law.mean'
     """
-    around = [one for one in _json(text).found if one[1] < column <= one[2]]
-    return min(around, key=lambda one: one[2] - one[1], default=("", 0, 0))[0]
+    enclosing = [field for field in _json(text).positions if field[1] < column <= field[2]]
+    return min(enclosing, key=lambda field: field[2] - field[1], default=("", 0, 0))[0]
 
 
 def line_of(text: str, path: str, *, toml: bool) -> int | None:
-    r"""Find the line of a field, or of the nearest above it that the text has; None where it has none.
+    r"""Return the line of a field, or of the nearest field above it in the text; None if there is none.
 
     >>> line_of('name = "a"\n[[service]]\nweight = 2\n', "service[0].weight", toml=True)
     3
     """
-    places = {name: begin for name, begin, _ in reversed((_toml if toml else _json)(text).found)}
+    places = {name: begin for name, begin, _ in reversed((_toml if toml else _json)(text).positions)}
     while path and path not in places:
         path = path[: max(path.rfind("."), path.rfind("["), 0)]
     return text.count("\n", 0, places[path]) + 1 if path else None

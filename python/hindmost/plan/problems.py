@@ -1,4 +1,4 @@
-"""What is wrong with a file that people wrote: by line, key and value."""
+"""Problems in files that users wrote: by line, key and value."""
 
 from __future__ import annotations
 
@@ -12,78 +12,78 @@ from pydantic import BaseModel, ValidationError
 
 from hindmost.errors import ArgumentError, UsageError
 from hindmost.names import nearest
-from hindmost.plan.positions import Written, line_of
+from hindmost.plan.positions import SourceText, line_of
 
 Models = Mapping[tuple[str, ...], type[BaseModel]]
-"""The model of each table, by the keys that lead to it; numbers of list items left out."""
+"""The model of each table, by the keys that lead to it; indexes of list items left out."""
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong: a code, a sentence, and fields such as ``key``, ``value``, ``line``."""
+    """One problem: a code, a sentence, and fields such as ``key``, ``value``, ``line``."""
 
     code: str
     text: str
     fields: dict[str, Any]
 
 
-def refused(
-    error: ValidationError, models: Models, where: str, written: Written | None, *, hint: str
+def to_usage_error(
+    error: ValidationError, models: Models, where: str, source: SourceText | None, *, hint: str
 ) -> UsageError:
-    """An error that names all that pydantic found, by line of what was written.
+    """Return an error that names all problems found by pydantic, by line of the source text.
 
     A single problem gives its code and fields. Several give ``bad-file`` with a list ``problems``.
 
     Parameters
     ----------
     models : mapping
-        Which keys a table knows, to name the nearest.
+        The known keys of each table, to suggest similar ones.
     where : str
-        What the document is called.
-    written : Written, optional
-        What it was read from.
+        Name of the document in messages.
+    source : SourceText, optional
+        The text that it was read from.
     hint : str
-        How such a file is written.
+        How to write such a file.
     """
-    found = find_problems(error, models, written)
-    path: dict[str, Any] = {} if written is None or written.path is None else {"path": written.path}
-    text = problems_of(error, models, where, written)
-    if len(found) == 1:
-        return UsageError(found[0].code, text, hint=hint, **path | found[0].fields)
-    problems = [{"code": one.code, **one.fields} for one in found]
-    return UsageError("bad-file", text, hint=hint, **path, problems=problems)
+    problems = find_problems(error, models, source)
+    path: dict[str, Any] = {} if source is None or source.path is None else {"path": source.path}
+    text = problems_of(error, models, where, source)
+    if len(problems) == 1:
+        return UsageError(problems[0].code, text, hint=hint, **path | problems[0].fields)
+    listed = [{"code": problem.code, **problem.fields} for problem in problems]
+    return UsageError("bad-file", text, hint=hint, **path, problems=listed)
 
 
-def problems_of(error: ValidationError, models: Models, where: str, written: Written | None) -> str:
-    """Write all that pydantic found, by line of what was written; one line each where there are several."""
-    found = find_problems(error, models, written)
-    if len(found) == 1:
-        line = found[0].fields.get("line")
-        return f"{where}{f', line {line}' if line else ''}: {found[0].text}"
-    told = [f"line {one.fields['line']}: {one.text}" if "line" in one.fields else one.text for one in found]
-    return f"{where}, {len(found)} problems:\n  " + "\n  ".join(told)
+def problems_of(error: ValidationError, models: Models, where: str, source: SourceText | None) -> str:
+    """List all problems found by pydantic, by line of the source text; one line each if there are several."""
+    problems = find_problems(error, models, source)
+    if len(problems) == 1:
+        line = problems[0].fields.get("line")
+        return f"{where}{f', line {line}' if line else ''}: {problems[0].text}"
+    texts = [f"line {p.fields['line']}: {p.text}" if "line" in p.fields else p.text for p in problems]
+    return f"{where}, {len(problems)} problems:\n  " + "\n  ".join(texts)
 
 
-def find_problems(error: ValidationError, models: Models, written: Written | None) -> list[Problem]:
-    """List all that pydantic found, each with its key, value and line."""
-    found = []
-    for problem in error.errors(include_url=False):
-        one = _problem(problem, models)
-        if (line := _line(problem["loc"], written)) is not None:
-            one.fields["line"] = line
-        found.append(one)
-    return found
+def find_problems(error: ValidationError, models: Models, source: SourceText | None) -> list[Problem]:
+    """List all problems found by pydantic, each with its key, value and line."""
+    problems = []
+    for detail in error.errors(include_url=False):
+        problem = _problem(detail, models)
+        if (line := _line(detail["loc"], source)) is not None:
+            problem.fields["line"] = line
+        problems.append(problem)
+    return problems
 
 
-def _line(location: Sequence[int | str], written: Written | None) -> int | None:
-    """The line of a key, or of the nearest table above it that was written."""
-    if written is None:
+def _line(location: Sequence[int | str], source: SourceText | None) -> int | None:
+    """Return the line of a key, or of the nearest table above it in the text."""
+    if source is None:
         return None
     path = ""
     for part in location:
         if part != "[key]":
             path += f"[{part}]" if isinstance(part, int) else f".{part}" if path else part
-    return line_of(written.text, path, toml=written.toml)
+    return line_of(source.text, path, toml=source.toml)
 
 
 def _problem(problem: Any, models: Models) -> Problem:  # noqa: ANN401 (pydantic's ErrorDetails)
@@ -107,7 +107,7 @@ def _problem(problem: Any, models: Models) -> Problem:  # noqa: ANN401 (pydantic
         fields["value"] = value
     if isinstance(own, ArgumentError):
         fields |= own.fields
-    if isinstance(value, dict) or not key:  # a contradiction: the message names the keys itself
+    if isinstance(value, dict) or not key:  # a contradiction: the message itself names the keys
         return Problem(code, f"{key}: {message}" if key else message, fields)
     return Problem(code, f"{key} = {_short(value)}: {message}", fields)
 

@@ -1,6 +1,6 @@
-"""The protocols that the engine speaks, as its table (``crates/wire``) has them.
+"""The protocols that the engine speaks, from its table (``crates/wire``).
 
-Nothing else in Python knows them by name. Patterns are regular expressions over bytes, whatever the case.
+Nothing else in Python knows them by name. Patterns are regular expressions over bytes, ignoring case.
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ from hindmost import _engine
 
 
 class Mix(msgspec.Struct, frozen=True):
-    """A family of requests: its name in ``workload.kind``, and whether they name a path, or a domain."""
+    """A family of requests: its name in ``workload.kind``, and whether requests name a path or a domain."""
 
     name: str
     paths: bool
     names: bool
 
     def workload(self, path: str) -> dict[str, Any]:
-        """What is sent where nobody says what: requests for `path`, or the name in it, if they name one."""
+        """Return the default workload: requests for `path`, or for the name in it, if requests name one."""
         if self.names and path.strip("/"):
             return {"kind": self.name, "queries": [{"name": path.strip("/")}]}
         return {"kind": self.name, "paths": [path]} if self.paths else {"kind": self.name}
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """What a first line that starts with ``pattern`` says; its group is the ``{reply}`` of the message.
+    """The meaning of a first line that starts with ``pattern``; its group is the ``{reply}`` of the message.
 
-    ``shows``: what every request would come to: an error, or a miss.
+    ``shows``: the outcome of every request: an error, or a miss.
     """
 
     pattern: str
@@ -40,14 +40,14 @@ class Answer(msgspec.Struct, frozen=True):
 
 
 class Version(msgspec.Struct, frozen=True):
-    """Where a reply says the server's version, and how we write it."""
+    """Where a reply has the server's version, and how we write it."""
 
     pattern: str
     written: str
 
 
 class Ask(msgspec.Struct, frozen=True):
-    """One question of a greeting; ``{address}`` and ``{path}`` are to be filled in."""
+    """One question of a greeting, with the placeholders ``{address}`` and ``{path}``."""
 
     send: str
     answers: tuple[Answer, ...]
@@ -55,7 +55,7 @@ class Ask(msgspec.Struct, frozen=True):
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """All that is known of a protocol without speaking it."""
+    """Everything about a protocol except how to speak it."""
 
     name: str
     called: str

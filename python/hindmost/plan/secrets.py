@@ -52,7 +52,7 @@ def is_secret(name: str) -> bool:
     return _SECRET.search(name) is not None
 
 
-def concealed(name: str, value: str) -> str:
+def conceal_text(name: str, value: str) -> str:
     """A reference in place of a secret's plain words; what is a reference already stays one.
 
     Parameters
@@ -153,13 +153,13 @@ def untrusted(document: object) -> list[str]:
 def literal(text: str) -> str:
     """A text that holds no reference, whatever it looks like.
 
-    >>> literal("file:///a Bearer env:X"), revealed(literal("file:///a Bearer env:X"), "header X")
+    >>> literal("file:///a Bearer env:X"), reveal_text(literal("file:///a Bearer env:X"), "header X")
     ('text:file:///a Bearer text:env:X', 'file:///a Bearer env:X')
     """
     return _REFERENCE.sub(r"text:\g<0>", text)
 
 
-def revealed(value: str, what: str) -> str:
+def reveal_text(value: str, what: str) -> str:
     """A text with its references looked up.
 
     Parameters
@@ -232,12 +232,12 @@ def _looked_up(source: str, name: str, what: str) -> str:
 
 def conceal_headers(headers: Mapping[str, str]) -> dict[str, str]:
     """Headers without the words of those that are secret."""
-    return {name: concealed(name, value) if is_secret(name) else value for name, value in headers.items()}
+    return {name: conceal_text(name, value) if is_secret(name) else value for name, value in headers.items()}
 
 
 def reveal_headers(headers: Mapping[str, str]) -> dict[str, str]:
     """Headers as they are sent."""
-    return {name: revealed(value, f"header {name}") for name, value in headers.items()}
+    return {name: reveal_text(value, f"header {name}") for name, value in headers.items()}
 
 
 def conceal(workload: dict[str, Any]) -> dict[str, Any]:

@@ -11,8 +11,8 @@ from typing import Any
 from hindmost.documents import read_json, read_text
 from hindmost.errors import UsageError
 from hindmost.names import nearest
-from hindmost.plan.http import placed
-from hindmost.plan.positions import Written
+from hindmost.plan.http import with_absolute_files
+from hindmost.plan.positions import SourceText
 from hindmost.plan.treadmill import from_treadmill
 
 _LARGEST_BYTES = 16 << 20
@@ -96,7 +96,7 @@ def load_workload(asked: Path) -> dict[str, Any]:
     document = {key: value for key, value in document.items() if key not in _BESIDE}
     document.setdefault("kind", "key-value")
     if document["kind"] == "http":
-        return placed(document, path.parent)
+        return with_absolute_files(document, path.parent)
     return document | _named_keys(document.get("key_names"), path)
 
 
@@ -121,7 +121,7 @@ def _named_keys(names: Any, path: Path) -> dict[str, Any]:  # noqa: ANN401 (what
     return {"keys": count, "key_names": {"file": str(file)}}
 
 
-def written_workload(asked: Path) -> tuple[str, Written]:
+def written_workload(asked: Path) -> tuple[str, SourceText]:
     """What messages call a workload file that was read, and its text."""
     path = workload_file(asked)
-    return f"workload file {path}", Written(read_text(path), toml=False, path=str(path))
+    return f"workload file {path}", SourceText(read_text(path), toml=False, path=str(path))

@@ -76,7 +76,7 @@ def measure(
     ...     print(error.code, error.fields["option"])
     unknown-option rat
     """
-    from hindmost.plan.limits import fitting, parse_limits
+    from hindmost.plan.limits import check_limits, parse_limits
     from hindmost.studies.begin import begin
     from hindmost.studies.search.asked import searching
 
@@ -89,7 +89,7 @@ def measure(
             study = begin(plan, folder, "search", search={"objective": objective.text})
         else:
             more = {"require": list(require)} if limits else {}
-            study = begin(fitting(asked.plan(), limits), folder, "measure", **more)
+            study = begin(check_limits(asked.plan(), limits), folder, "measure", **more)
         shown = carry_out(study, CallbackProgress(progress))
     return cast("MeasureResult | SearchResult", build_result(study, shown.document, frames))
 

@@ -25,8 +25,8 @@ from hindmost.documents import parse_toml, read_bytes
 from hindmost.errors import ArgumentError, UsageError
 from hindmost.names import nearest
 from hindmost.plan.login import Login
-from hindmost.plan.positions import Written
-from hindmost.plan.problems import refused
+from hindmost.plan.positions import SourceText
+from hindmost.plan.problems import to_usage_error
 from hindmost.plan.protocols import ENTRIES, PROTOCOLS, Protocol
 from hindmost.plan.tls import Tls
 from hindmost.targets import placeholders
@@ -341,8 +341,10 @@ def parse_target_toml(text: str, where: str, folder: Path) -> TargetSpec:
             "bad-file", f"target file {where} is not TOML: {error}", hint="see examples/targets/", path=where
         ) from None
     except ValidationError as error:
-        source = Written(text, toml=True, path=where)
-        raise refused(error, _MODELS, f"target file {where}", source, hint="see examples/targets/") from None
+        source = SourceText(text, toml=True, path=where)
+        raise to_usage_error(
+            error, _MODELS, f"target file {where}", source, hint="see examples/targets/"
+        ) from None
     spec._folder = folder
     return spec
 

@@ -28,8 +28,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from hindmost.documents import parse_toml, read_text
 from hindmost.errors import ArgumentError, UsageError
-from hindmost.plan.positions import Written
-from hindmost.plan.problems import Models, refused
+from hindmost.plan.positions import SourceText
+from hindmost.plan.problems import Models, to_usage_error
 from hindmost.targets.cpus import parse_cpus
 
 MOST_BYTES = 1 << 20
@@ -167,7 +167,7 @@ def parse_fleet(text: str) -> Hosts:
         ) from None
     except tomllib.TOMLDecodeError as error:
         raise UsageError("bad-file", f"{path}: {error}", hint=_EXAMPLE, option="--fleet", path=text) from None
-    return _checked(document, str(path), Written(written, toml=True, path=str(path)))
+    return _checked(document, str(path), SourceText(written, toml=True, path=str(path)))
 
 
 _MODELS: Models = {
@@ -179,11 +179,11 @@ _MODELS: Models = {
 }
 
 
-def _checked(document: Mapping[str, Any], where: str, written: Written | None = None) -> Hosts:
+def _checked(document: Mapping[str, Any], where: str, written: SourceText | None = None) -> Hosts:
     try:
         return Hosts.model_validate(document)
     except ValidationError as error:
-        found = refused(error, _MODELS, where, written, hint=_EXAMPLE)
+        found = to_usage_error(error, _MODELS, where, written, hint=_EXAMPLE)
         if found.code == "unencrypted-scheduler":
             found.hint = (
                 "tls://, with certificates in Dask's configuration; or a file: scheduler = ..., tls = false"

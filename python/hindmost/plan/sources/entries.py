@@ -17,7 +17,7 @@ import msgspec
 from hindmost import _engine
 from hindmost.errors import UsageError
 from hindmost.notes import Note
-from hindmost.plan.http import called, quoted
+from hindmost.plan.http import escape_braces, request_name
 from hindmost.plan.sources.place import Place
 
 Request = dict[str, Any]
@@ -179,13 +179,13 @@ def split_url(url: object) -> tuple[str, str]:
         host = f"{host}:{port}"
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     # What a browser encodes: all but the printable letters of ASCII.
-    return host, quoted(quote(path, safe=string.punctuation))
+    return host, escape_braces(quote(path, safe=string.punctuation))
 
 
 def body_of(data: bytes) -> str | dict[str, str]:
     """Return a body: a template of its text, or its bytes where they are not UTF-8."""
     try:
-        return quoted(data.decode())
+        return escape_braces(data.decode())
     except UnicodeDecodeError:
         return {"hex": data.hex()}
 
@@ -205,7 +205,7 @@ def multipart(parts: Sequence[tuple[str, str, str | None, str | None]], boundary
             "" if file is None else f'; filename="{_escape(file)}"'
         )
         about = "" if kind is None else f"Content-Type: {kind}\r\n"
-        text += f"--{boundary}\r\nContent-Disposition: {quoted(names)}\r\n{about}\r\n{value}\r\n"
+        text += f"--{boundary}\r\nContent-Disposition: {escape_braces(names)}\r\n{about}\r\n{value}\r\n"
     return f"{text}--{boundary}--\r\n"
 
 
@@ -217,12 +217,12 @@ def _name(requests: list[Request]) -> list[Note]:
     """Give requests names that results can count them by; note where that hides which is which."""
     methods: dict[str, set[str]] = defaultdict(set)
     for one in requests:
-        methods[called(one)].add(one["method"])
+        methods[request_name(one)].add(one["method"])
     named: dict[str, list[Request]] = defaultdict(list)
     for one in requests:
-        if len(methods[name := called(one)]) > 1:
+        if len(methods[name := request_name(one)]) > 1:
             one.pop("name", None)
-            name = called(one)
+            name = request_name(one)
         if len(name.encode()) > _LONGEST_NAME:
             digest = hashlib.sha256(name.encode()).hexdigest()[:8]
             name = f"{name.encode()[: _LONGEST_NAME - 9].decode(errors='ignore')}~{digest}"

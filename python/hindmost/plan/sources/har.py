@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import unquote_plus, urlencode
 
 from hindmost.errors import UsageError
-from hindmost.plan.http import quoted
+from hindmost.plan.http import escape_braces
 from hindmost.plan.secrets import literal
 from hindmost.plan.sources.entries import (
     OWN_HEADERS,
@@ -60,7 +60,7 @@ def _request(entry: dict[str, Any]) -> tuple[str, Request]:
     headers = _headers(request)
     body = _body(request, headers)
     if headers:
-        found["headers"] = {name: literal(quoted(value)) for name, value in headers.items()}
+        found["headers"] = {name: literal(escape_braces(value)) for name, value in headers.items()}
     if body is not None:
         found["body"] = body
     return host, found
@@ -91,7 +91,7 @@ def _body(request: dict[str, Any], headers: dict[str, str]) -> str | dict[str, s
     if text and data.get("encoding") == "base64":
         return body_of(base64.b64decode(text))
     if text:
-        return quoted(text)
+        return escape_braces(text)
     if params:
         return _form(params, kind)
     if (request.get("bodySize") or 0) > 0:
@@ -108,7 +108,7 @@ def _form(params: list[dict[str, Any]], kind: str) -> str:
         if boundary is None:
             raise LeftOut("its multipart form has no boundary")
         parts = [
-            (name, quoted(value), one.get("fileName"), one.get("contentType"))
+            (name, escape_braces(value), one.get("fileName"), one.get("contentType"))
             for (name, value), one in zip(values, params, strict=True)
         ]
         return multipart(parts, boundary[1])
@@ -116,4 +116,4 @@ def _form(params: list[dict[str, Any]], kind: str) -> str:
     every = "".join(text for pair in values for text in pair)
     if "%" in every and _ENCODED.fullmatch(every):
         values = [(unquote_plus(name), unquote_plus(value)) for name, value in values]
-    return quoted(urlencode(values))
+    return escape_braces(urlencode(values))

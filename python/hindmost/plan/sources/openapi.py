@@ -15,7 +15,7 @@ from typing import Any, cast
 from urllib.parse import quote, unquote, urlsplit
 
 from hindmost.errors import UsageError
-from hindmost.plan.http import as_json, plain_name, quoted
+from hindmost.plan.http import as_json, escape_braces, plain_name
 from hindmost.plan.secrets import literal
 from hindmost.plan.sources.entries import METHODS, Entries, LeftOut, Request, multipart
 from hindmost.plan.sources.place import Place
@@ -158,8 +158,8 @@ class _Reader:
         if query:
             written += ("&" if "?" in written else "?") + "&".join(query)
         found: Request = {"method": method, "path": written}
-        if called := operation.get("operationId"):
-            found["name"] = plain_name(str(called))
+        if operation_id := operation.get("operationId"):
+            found["name"] = plain_name(str(operation_id))
         body = operation.get("requestBody")
         kinds = operation.get("consumes") or self.document.get("consumes") or []
         if whole is not None:
@@ -209,7 +209,7 @@ class _Reader:
         example = _example(media)
         example = _example(schema) if example is None else example
         if "json" in kind:
-            return kind, self.value(schema) if example is None else quoted(as_json(example))
+            return kind, self.value(schema) if example is None else escape_braces(as_json(example))
         if kind == "application/x-www-form-urlencoded" and not isinstance(example, str):
             return kind, "&".join(
                 pair for name, one in self.fields(schema, example) for pair in _in_query(name, {}, one)
@@ -222,7 +222,7 @@ class _Reader:
             ]
             return f"multipart/form-data; boundary={_BOUNDARY}", multipart(parts, _BOUNDARY)
         if isinstance(example, str):
-            return kind, quoted(example)
+            return kind, escape_braces(example)
         if schema.get("type") == "string" or kind.startswith("text/"):
             return kind, self.scalar(schema)
         raise LeftOut(f"its body is {kind}, without an example", "unsupported", value=kind)
@@ -327,13 +327,13 @@ class _Reader:
         """Return JSON that a schema allows, as a template."""
         schema = self.whole(schema)
         if (example := _example(schema)) is not None:
-            return quoted(as_json(example))
+            return escape_braces(as_json(example))
         kind = _type(schema)
         if kind == "object":
             if depth > _DEEPEST:
                 return "{ }"
             pairs = [
-                f"{quoted(as_json(name))}:{self.value(one, depth + 1)}"
+                f"{escape_braces(as_json(name))}:{self.value(one, depth + 1)}"
                 for name, one in self.properties(schema)
             ]
             return "{ " + ",".join(pairs) + " }"
@@ -367,7 +367,7 @@ def _base(servers: Any) -> str:  # noqa: ANN401 (whatever stands in the document
 
 def _escaped_path(path: str) -> str:
     """A path as it is sent, with the braces of its parameters."""
-    return quoted(quote(path.partition("#")[0], safe="{}/?:@!$&'()*+,;=%"))
+    return escape_braces(quote(path.partition("#")[0], safe="{}/?:@!$&'()*+,;=%"))
 
 
 def _in_query(name: str, parameter: dict[str, Any], value: Value) -> list[str]:
@@ -411,7 +411,7 @@ def _values(example: object, *, escape: bool) -> Value:
         if isinstance(one, list | dict):
             raise LeftOut("a list or an object stands within a parameter", "unsupported")
         text = as_json(one) if one is None or isinstance(one, bool | float) else str(one)
-        return quoted(quote(text, safe="") if escape else text)
+        return escape_braces(quote(text, safe="") if escape else text)
 
     if isinstance(example, dict):
         return {str(name): plain(one) for name, one in example.items()}

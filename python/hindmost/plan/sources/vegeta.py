@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hindmost.plan.http import quoted
+from hindmost.plan.http import escape_braces
 from hindmost.plan.secrets import literal
 from hindmost.plan.sources.entries import (
     METHODS,
@@ -113,5 +113,5 @@ def _add_header(request: Request, name: str, value: str) -> None:
         return
     headers = request.setdefault("headers", {})
     known = next((other for other in headers if other.lower() == name.lower()), name)
-    value = literal(quoted(value))
+    value = literal(escape_braces(value))
     headers[known] = f"{headers[known]}, {value}" if known in headers else value

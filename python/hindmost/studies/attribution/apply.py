@@ -35,8 +35,8 @@ def applied(plan: AttributionPlan, result: Attribution, say: Callable[[str], Non
     done: dict[str, str] = {}
     for table in plan.file.factor:
         level = levels[table.name]
-        if kind_of(table.what) == "host":
-            knob = str(table.what["knob"])
+        if kind_of(table.setting) == "host":
+            knob = str(table.setting["knob"])
             set_knob(knob, level)
             say(f"{knob} is {level} now; to put it back: hindmost host knobs restore")
             done[table.name] = level

@@ -242,11 +242,11 @@ def _knob(table: FactorTable, target: Managed, *, dry: bool, there: bool) -> Kno
     Of a server on another host (`there`), that host checks them, in the rehearsal.
     """
     where = f"factor {table.name!r}"
-    kind = kind_of(table.what, where)
+    kind = kind_of(table.setting, where)
     try:
-        knob = knob_of(kind, table.what, target, FOLDER)
+        knob = knob_of(kind, table.setting, target, FOLDER)
         if there:
-            refuse_words(table.what, "it")
+            refuse_words(table.setting, "it")
             for level in table.levels:
                 knob.spec(target.spec, level)
             return knob

@@ -185,7 +185,7 @@ class Runner:
         if not self.fleet.serves:
             return []
         tables = zip(self.plan.file.factor, self._levels(cell), strict=True)
-        return [Setting(table.what, level) for table, level in tables]
+        return [Setting(table.setting, level) for table, level in tables]
 
     def _pairs(self, cell: Cell) -> list[tuple[Knob, str]]:
         return list(zip(self.plan.knobs, self._levels(cell), strict=True))

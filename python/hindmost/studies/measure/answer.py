@@ -175,7 +175,7 @@ def _read(step: str, stored: Sequence[RunRecord], plan: MeasurePlan) -> tuple[li
     return made, totals
 
 
-def _set_aside(plan: MeasurePlan, made: Sequence[RunFigures], found: Partition) -> documents.SetAside:
+def _set_aside(plan: MeasurePlan, made: Sequence[RunFigures], found: Partition) -> documents.ExcludedRuns:
     return {
         "share": plan.remake,
         "made": len(made),

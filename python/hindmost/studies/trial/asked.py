@@ -15,7 +15,7 @@ from hindmost.knobs import KINDS, Knob, kind_of, knob_of
 from hindmost.knobs.force import refuse_words
 from hindmost.knobs.journal import FOLDER
 from hindmost.plan import MeasurePlan
-from hindmost.plan.levels import around, numbers_of, parse_levels
+from hindmost.plan.levels import numbers_of, parse_levels, refine_levels
 from hindmost.run.readings import plan_of
 from hindmost.run.request import MeasureRequest
 from hindmost.stats.runs.contrast import least_pairs
@@ -82,7 +82,7 @@ class Asked:
 
     def refined(self, best: int, fits: Callable[[str], bool] = lambda _: True) -> Asked | None:
         """With one more stage about the best level; None where no level that fits is left between."""
-        new = [level for level in around(self.levels, best) if fits(level)]
+        new = [level for level in refine_levels(self.levels, best) if fits(level)]
         if not new:
             return None
         places = range(len(self.levels), len(self.levels) + len(new))

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hindmost.errors import TargetError
-from hindmost.plan.codes import Codes, accepted
+from hindmost.plan.codes import Codes, is_accepted
 from hindmost.plan.first import First
 from hindmost.plan.login import Login
 from hindmost.plan.protocols import ENTRIES, Answer, Ask, Protocol
@@ -103,7 +103,7 @@ def _asked_first(address: str, protocol: Protocol, timeout_s: float, tls: Tls | 
         accepts(address, timeout_s)
         return _once[of]
     version = _identify(address, protocol, timeout_s, first.path, first.accept, tls, first=first)
-    if not first.repeatable:
+    if not first.is_repeatable:
         _once[of] = version
     return version
 
@@ -161,7 +161,7 @@ def _answer(talk: Talk, ask: Ask, path: str, accept: Codes, first: First | None 
     if found is None:
         raise talk.wrong(line)
     answer, matched = found
-    if answer.means != "serves" and not accepted(line, accept):
+    if answer.means != "serves" and not is_accepted(line, accept):
         reply = matched[1].decode("ascii", "backslashreplace")
         if own is not None:
             raise _refused_first(answer, own, talk, reply)

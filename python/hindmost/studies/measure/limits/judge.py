@@ -9,7 +9,7 @@ from hindmost.errors import UsageError
 from hindmost.exits import Exit
 from hindmost.notes import Note
 from hindmost.plan import Term
-from hindmost.plan.limits import fitting, parse_limits
+from hindmost.plan.limits import check_limits, parse_limits
 from hindmost.run.readings import plan_of
 from hindmost.stats.runs.limit import Judgement, judged, stands
 from hindmost.store import Study, name_of
@@ -42,7 +42,7 @@ def required(study: Study, texts: Sequence[str]) -> None:
             kind=kind,
             need=["measure"],
         )
-    fitting(plan_of(study), parse_limits(texts), stored=True)
+    check_limits(plan_of(study), parse_limits(texts), stored=True)
     study.manifest = study.manifest | {"require": list(texts)}
 
 
