@@ -117,9 +117,9 @@ def test_a_stored_study_sends_no_file_of_ours_unless_we_say_so(study):
 )
 def test_a_stored_study_runs_no_program_of_its_own_unless_we_say_so(manifest, programs):
     secrets._trusted.clear()
-    assert secrets.untrusted(manifest) == [f"program:{one}" for one in programs]
+    assert secrets.untrusted_references(manifest) == [f"program:{one}" for one in programs]
     secrets.trust(manifest)
-    assert secrets.untrusted(manifest) == []
+    assert secrets.untrusted_references(manifest) == []
 
 
 def test_a_plan_looks_up_what_its_command_line_names_alone(monkeypatch):

@@ -195,7 +195,7 @@ class _Fields:
     text: str
     positions: list[tuple[str, int, int]] = field(default_factory=list)
 
-    def skip_skip_blank(self, at: int) -> int:
+    def skip_blank(self, at: int) -> int:
         match = _BLANK.match(self.text, at)
         return match.end() if match else at
 

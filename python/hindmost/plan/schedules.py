@@ -1,6 +1,7 @@
-"""Schedules of the rate: what ``--schedule`` takes, as points of seconds and rates for the engine.
+"""Rate schedules: the values of ``--schedule``, as points of seconds and rates for the engine.
 
-Between two points the rate is linear; two at the same second are a step; after the last it begins again.
+Between two points the rate is linear; two points at the same second are a step; after the last point it
+starts again.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from hindmost.plan.units import parse_duration
 Points = tuple[tuple[float, float], ...]
 
 SINE_PIECES = 64
-"""Straight pieces of one period: the rate is off by at most 0.12 % of the amplitude."""
+"""Straight pieces per period: the rate differs by at most 0.12 % of the amplitude."""
 
 VAR = ((0.0, 2.0), (0.5, 1.0), (1.0, 2.0))
-"""Facebook's VAR trace: "a gradual drop in request rate, followed by a gradual rise" (WWW 2019, section 5;
-peak over least about 2, as of all three). Rebuilt from these words, not from the trace."""
+"""Facebook's VAR trace: "a gradual drop in request rate, followed by a gradual rise" (WWW 2019, section 5).
+The peak is about twice the minimum, as in all three. Rebuilt from this description, not from the trace."""
 APP = ((0.0, 1.0), (0.1, 1.9), (0.3, 2.0), (0.5, 1.9), (0.7, 2.0), (0.9, 1.9), (1.0, 1.0))
 """APP: "a steep rise, followed by a relatively constant request rate, and ends with a steep drop"."""
 _JAGS = (1.0, 1.9, 1.5, 2.0, 1.55, 1.85, 1.4, 1.95, 1.6, 2.0, 1.45, 1.8, 1.5, 2.0, 1.6, 1.9, 1.0)
@@ -40,19 +41,19 @@ def parse_schedule(text: str, duration_s: float) -> tuple[Points, float | None]:
     Parameters
     ----------
     text : str
-        A shape with its values, or a CSV file of seconds and requests a second.
+        A shape with its values, or a CSV file of seconds and requests per second.
     duration_s : float
-        Length of the measurement: the period, unless another is given.
+        Length of the measurement; the default period.
 
     Returns
     -------
     tuple
-        Pairs of seconds and rates; and the mean rate that a file asks for, in requests a second.
+        Pairs of seconds and rates; and the mean rate of a file, in requests per second.
 
     Raises
     ------
     UsageError
-        If it is no schedule; of a file, with its line.
+        If it is not a schedule; for a file, with its line.
 
     Examples
     --------
@@ -61,7 +62,7 @@ def parse_schedule(text: str, duration_s: float) -> tuple[Points, float | None]:
     >>> parse_schedule("ramp:1,2,period=4s", 10.0)
     (((0.0, 1.0), (4.0, 2.0)), None)
     """
-    name, _, rest = text.partition(":")
+    name, _, values_text = text.partition(":")
     if name not in KNOWN:
         if "." in text or "/" in text:
             points = read_schedule(Path(text))
@@ -74,7 +75,7 @@ def parse_schedule(text: str, duration_s: float) -> tuple[Points, float | None]:
             name=name,
             known=list(KNOWN),
         )
-    values, given = _split(rest, ("amplitude", "period") if name == "sine" else ("period",))
+    values, given = _split(values_text, ("amplitude", "period") if name == "sine" else ("period",))
     period_s = parse_duration(given["period"], "period", 0.001) if "period" in given else duration_s
     if name in SHAPES:
         if values:
@@ -85,7 +86,7 @@ def parse_schedule(text: str, duration_s: float) -> tuple[Points, float | None]:
                 option="--schedule",
                 value=text,
             )
-        return _over(period_s, SHAPES[name]), None
+        return _stretch(period_s, SHAPES[name]), None
     if name == "sine":
         amplitude = _number(given.get("amplitude", "0.5"))
         if values or not 0.0 <= amplitude <= 1.0:
@@ -100,7 +101,7 @@ def parse_schedule(text: str, duration_s: float) -> tuple[Points, float | None]:
                 most=1,
             )
         at = [i / SINE_PIECES for i in range(SINE_PIECES + 1)]
-        return _over(period_s, [(x, 1.0 + amplitude * math.sin(math.tau * x)) for x in at]), None
+        return _stretch(period_s, [(x, 1.0 + amplitude * math.sin(math.tau * x)) for x in at]), None
     if len(values) < 2:
         raise UsageError(
             "bad-value",
@@ -111,11 +112,11 @@ def parse_schedule(text: str, duration_s: float) -> tuple[Points, float | None]:
             have=len(values),
             need=2,
         )
-    return _over(period_s, _MAKE[name](values)), None
+    return _stretch(period_s, _MAKE[name](values)), None
 
 
 def read_schedule(file: Path) -> Points:
-    """Read a CSV file of seconds and requests a second, with or without a line of names.
+    """Read a CSV file of seconds and requests per second, with or without a header line.
 
     Raises
     ------
@@ -156,17 +157,17 @@ def read_schedule(file: Path) -> Points:
 
 
 def mean_rates(points: Sequence[Sequence[float]], rate_per_s: float, edges: Sequence[float]) -> list[float]:
-    """Mean rate that a schedule asks for between neighbouring moments of a measurement.
+    """Return a schedule's mean rate between consecutive times of a measurement.
 
     Parameters
     ----------
     points : sequence of (float, float)
-        Seconds and rates in any unit; it begins again after the last.
+        Seconds and rates in any unit; it starts again after the last.
     rate_per_s : float
-        Mean over a period, requests a second.
+        Mean over a period, in requests per second.
     edges : sequence of float
-        Seconds since the measurement began, rising, one more than the rates that are given. Before 0 the
-        rate is the mean one.
+        Rising times, in seconds since the measurement began; one more than the returned rates. Before 0 the
+        rate is the mean rate.
 
     Examples
     --------
@@ -176,7 +177,7 @@ def mean_rates(points: Sequence[Sequence[float]], rate_per_s: float, edges: Sequ
     import numpy as np
 
     at, rates = np.array(points, dtype=float).T
-    # Requests that are due until a moment: the integral of the schedule, exact since it is linear in pieces.
+    # Requests scheduled up to a time: the integral of the schedule, exact because it is piecewise linear.
     areas = np.concatenate(([0.0], np.cumsum(np.diff(at) * (rates[1:] + rates[:-1]) / 2.0)))
     period, whole = at[-1], areas[-1]
     laps, inside = np.divmod(np.maximum(edges, 0.0), period)
@@ -188,10 +189,10 @@ def mean_rates(points: Sequence[Sequence[float]], rate_per_s: float, edges: Sequ
     return [float(rate) for rate in np.diff(due) / np.diff(edges)]
 
 
-def _wrong(file: Path, line: int, what: str) -> UsageError:
+def _wrong(file: Path, line: int, problem: str) -> UsageError:
     return UsageError(
         "bad-file",
-        f"schedule {file}, line {line}: {what}",
+        f"schedule {file}, line {line}: {problem}",
         hint="write one line per point: SECONDS,REQUESTS_PER_SECOND",
         option="--schedule",
         path=str(file),
@@ -216,21 +217,21 @@ def _ramp(values: Sequence[float]) -> list[tuple[float, float]]:
 _MAKE: dict[str, Callable[[Sequence[float]], list[tuple[float, float]]]] = {"steps": _steps, "ramp": _ramp}
 
 
-def _over(period_s: float, shape: Sequence[tuple[float, float]]) -> Points:
+def _stretch(period_s: float, shape: Sequence[tuple[float, float]]) -> Points:
     return tuple((share * period_s, rate) for share, rate in shape)
 
 
-def _split(rest: str, keys: Sequence[str]) -> tuple[list[float], dict[str, str]]:
+def _split(text: str, keys: Sequence[str]) -> tuple[list[float], dict[str, str]]:
     values: list[float] = []
     given: dict[str, str] = {}
-    for part in rest.split(",") if rest else []:
+    for part in text.split(",") if text else []:
         key, sign, value = part.partition("=")
         if not sign:
             values.append(_number(part))
         elif key not in keys or key in given:
             raise UsageError(
                 "unknown-key",
-                f"--schedule has no key {key!r}, or has it twice{nearest(key, keys)}",
+                f"--schedule does not accept the key {key!r}, or has it twice{nearest(key, keys)}",
                 hint=_USAGE,
                 option="--schedule",
                 key=key,

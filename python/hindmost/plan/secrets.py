@@ -1,14 +1,13 @@
-"""Secrets of a plan: passwords, tokens, headers that log in. Documents hold references, never the words.
+"""Secrets of a plan: passwords, tokens, authorization headers. Documents hold references, never the secrets.
 
-A plan is stored next to its answer and shown on pages, so what it holds of a secret is where to find it:
-``env:NAME`` (a variable of the environment), ``file:PATH`` (the first line of a file), or, for one that was
-given in plain words, ``given:NAME``, which this process alone can look up. A reference may stand behind
-another word, as in ``Bearer env:TOKEN``. It is looked up when a load client is told what to do, through
-its pipe. What a document of another tool says is plain text: ``text:`` stands before what would be taken for
-a reference.
+A plan is stored next to its result and shown on pages, so it only says where to find a secret: ``env:NAME``
+(an environment variable), ``file:PATH`` (the first line of a file), or, for a secret given in plain text,
+``given:NAME``, which only this process can resolve. A reference may follow another word, as in ``Bearer
+env:TOKEN``. It is resolved when a client gets its plan, through its pipe. Documents of other tools are plain
+text: ``text:`` precedes whatever looks like a reference in them.
 
-Only references of this command line, or of the workload file that it names, are looked up (`trust`). A stored
-study may be somebody else's, who would have us send a file of ours.
+Only references from this command line, or from the workload file it names, are resolved (`trust`). A stored
+study may come from someone else and could otherwise make us send one of our files.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _IN_TEXT = re.compile(
 )
 """In a body, a path or a command: ``"password": "..."``, ``token=...``."""
 BUILT_IN = ("spin", "memory")
-"""Interference that runs no program of the user's."""
+"""Interference that does not run a user's program."""
 _PLACE = re.compile(r"given:([A-Za-z0-9-]+-\d+)")
 _SECRET = re.compile(
     r"authorization|cookie|token|secret|password|passwd|credential|session|signature|api[-_]?key|x-auth", re.I
@@ -38,13 +37,13 @@ _SECRET = re.compile(
 _LARGEST_BYTES = 1 << 16
 _FIELD = re.compile(r"\{\{[^{}]*\}\}")
 _given: dict[str, str] = {}
-"""What was given in plain words, by the name of its reference. It leaves this process only through pipes."""
+"""Secrets given in plain text, by the name of their reference. They leave this process only through pipes."""
 _trusted: set[str] = set()
-"""References that whoever started this process has named."""
+"""References named by the user who started this process."""
 
 
 def is_secret(name: str) -> bool:
-    """Whether what has this name is taken for a secret, such as the headers Authorization, Cookie, X-Api-Key.
+    """Whether a value of this name counts as a secret, such as the headers Authorization, Cookie, X-Api-Key.
 
     >>> is_secret("Proxy-Authorization"), is_secret("x-api-key"), is_secret("Accept")
     (True, True, False)
@@ -53,22 +52,22 @@ def is_secret(name: str) -> bool:
 
 
 def conceal_text(name: str, value: str) -> str:
-    """A reference in place of a secret's plain words; what is a reference already stays one.
+    """Return a reference in place of a plain secret; a reference stays unchanged.
 
     Parameters
     ----------
     name : str
-        What it is called: the name of a header, a field.
+        Name of the header or field.
     value : str
-        As it was written.
+        The value as written.
     """
     if _REFERENCE.search(value):
         return value
     scheme, space, words = value.partition(" ")
-    # "Bearer WORDS": the scheme may be told.
+    # "Bearer SECRET": the scheme is not secret.
     if not (name.lower().endswith("authorization") and scheme.isalpha() and words.strip()):
         scheme, space, words = "", "", value
-    if _FIELD.fullmatch(words):  # a field of a template: its values are in the data
+    if _FIELD.fullmatch(words):  # a template field: its values are in the data
         return value
     return f"{scheme}{space}{_keep(name, words)}"
 
@@ -80,43 +79,43 @@ def _keep(name: str, words: str) -> str:
     return f"given:{key}"
 
 
-def concealed_text(text: str) -> str:
-    """A text without the words that stand after a secret's name.
+def conceal_in_text(text: str) -> str:
+    """Replace values that follow the name of a secret.
 
-    >>> concealed_text('{"user": "a", "password": "{{data.password}}"}')
+    >>> conceal_in_text('{"user": "a", "password": "{{data.password}}"}')
     '{"user": "a", "password": "{{data.password}}"}'
     """
 
-    def hidden(found: re.Match[str]) -> str:
-        if _PLACE.fullmatch(found["words"]):
-            return found[0]
-        return found["before"] + _keep(found["name"], found["words"])
+    def replace(match: re.Match[str]) -> str:
+        if _PLACE.fullmatch(match["words"]):
+            return match[0]
+        return match["before"] + _keep(match["name"], match["words"])
 
-    return _IN_TEXT.sub(hidden, text)
+    return _IN_TEXT.sub(replace, text)
 
 
-def revealed_text(text: str, what: str) -> str:
-    """A text with the words that `concealed_text` took.
+def reveal_in_text(text: str, what: str) -> str:
+    """Restore the values that `conceal_in_text` replaced.
 
     Raises
     ------
     UsageError
         If they were given to another process.
     """
-    return _PLACE.sub(lambda found: _looked_up("given", found[1], what), text)
+    return _PLACE.sub(lambda match: _resolve("given", match[1], what), text)
 
 
 def given_names() -> list[str]:
-    """Names of what was given in plain words to this process, which no study stores."""
+    """Return the names of secrets given in plain text to this process; no study stores the secrets."""
     return sorted({key.rpartition("-")[0] for key in _given})
 
 
 def references(document: object) -> set[str]:
-    """All references to variables and files in a document's texts, and programs that it has run."""
+    """Return all references to variables and files in a document, and the programs that it runs."""
     if isinstance(document, str):
-        return {found[0] for found in _REFERENCE.finditer(document) if found[1] in ("env", "file")}
+        return {match[0] for match in _REFERENCE.finditer(document) if match[1] in ("env", "file")}
     if isinstance(document, Mapping):
-        programs = {f"program:{one}" for one in _programs(document)}
+        programs = {f"program:{program}" for program in _programs(document)}
         return programs | references(list(document.values()))
     if isinstance(document, list | tuple):
         return set().union(*map(references, document))
@@ -124,34 +123,34 @@ def references(document: object) -> set[str]:
 
 
 def _programs(factor: Mapping[str, Any]) -> list[str]:
-    """What a part of a study runs: commands of a factor, an interference of the user's, a target file."""
+    """Return what a part of a study runs: a factor's commands, the user's interference, a target file."""
     keys = ["command", "read", "undo"] if {"read", "undo"} & factor.keys() else []
-    found = [factor.get(key) for key in keys]
-    if (beside := factor.get("interference")) not in BUILT_IN:
-        found.append(beside)
+    programs = [factor.get(key) for key in keys]
+    if (own := factor.get("interference")) not in BUILT_IN:
+        programs.append(own)
     if _is_file(target := factor.get("target")):
-        found.append(target)
-    return [one for one in found if isinstance(one, str)]
+        programs.append(target)
+    return [program for program in programs if isinstance(program, str)]
 
 
 def _is_file(target: object) -> bool:
-    """Whether a target is a file, which says what is started."""
+    """Whether a target is a file, which decides what is started."""
     name = target.partition("?")[0] if isinstance(target, str) and "://" not in target else ""
     return name.endswith(".toml") or (name != "" and Path(name).is_file())
 
 
 def trust(document: object) -> None:
-    """Let the references of a document be looked up."""
+    """Allow the references of a document to be resolved."""
     _trusted.update(references(document))
 
 
-def untrusted(document: object) -> list[str]:
-    """References of a document that nobody has trusted."""
+def untrusted_references(document: object) -> list[str]:
+    """Return the references of a document that were not trusted."""
     return sorted(references(document) - _trusted)
 
 
 def literal(text: str) -> str:
-    """A text that holds no reference, whatever it looks like.
+    """Escape a text so that it contains no reference.
 
     >>> literal("file:///a Bearer env:X"), reveal_text(literal("file:///a Bearer env:X"), "header X")
     ('text:file:///a Bearer text:env:X', 'file:///a Bearer env:X')
@@ -160,24 +159,24 @@ def literal(text: str) -> str:
 
 
 def reveal_text(value: str, what: str) -> str:
-    """A text with its references looked up.
+    """Resolve the references in a text.
 
     Parameters
     ----------
     value : str
-        As a plan holds it.
+        The text in the plan.
     what : str
-        What messages call it, such as ``header Authorization``.
+        Its name in messages, such as ``header Authorization``.
 
     Raises
     ------
     UsageError
-        If there is no such variable or file, or its words were given to another process.
+        If there is no such variable or file, or the secret was given to another process.
     """
-    return _REFERENCE.sub(lambda found: _looked_up(found[1], found[2], what), value)
+    return _REFERENCE.sub(lambda match: _resolve(match[1], match[2], what), value)
 
 
-def _looked_up(source: str, name: str, what: str) -> str:
+def _resolve(source: str, name: str, what: str) -> str:
     if source == "text":
         return name
     if source in ("env", "file") and f"{source}:{name}" not in _trusted:
@@ -231,59 +230,63 @@ def _looked_up(source: str, name: str, what: str) -> str:
 
 
 def conceal_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """Headers without the words of those that are secret."""
+    """Replace the secret values of headers by references."""
     return {name: conceal_text(name, value) if is_secret(name) else value for name, value in headers.items()}
 
 
 def reveal_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """Headers as they are sent."""
+    """Return headers with their secrets, to be sent."""
     return {name: reveal_text(value, f"header {name}") for name, value in headers.items()}
 
 
 def conceal(workload: dict[str, Any]) -> dict[str, Any]:
-    """A workload as a document may hold it: without plain words of secrets in headers, bodies and paths."""
-    return _with_texts(_with_headers(workload, conceal_headers), concealed_text)
+    """Return a workload for documents: without plain secrets in headers, bodies and paths."""
+    return _with_texts(_with_headers(workload, conceal_headers), conceal_in_text)
 
 
 def reveal(workload: dict[str, Any]) -> dict[str, Any]:
-    """A workload as a load client needs it; never to be stored.
+    """Return a workload for a client, with its secrets; never to be stored.
 
     Raises
     ------
     UsageError
-        If a reference leads nowhere.
+        If a reference cannot be resolved.
     """
-    return _with_texts(_with_headers(workload, reveal_headers), lambda text: revealed_text(text, "a request"))
+    return _with_texts(
+        _with_headers(workload, reveal_headers), lambda text: reveal_in_text(text, "a request")
+    )
 
 
 _TEXTS = ("body", "path", "command", "send", "sql", "parameters")
 
 
 def _with_texts(workload: dict[str, Any], change: Callable[[str], str]) -> dict[str, Any]:
-    def changed(value: Any) -> Any:  # noqa: ANN401 (whatever stands in the file)
+    def convert(value: Any) -> Any:  # noqa: ANN401 (any value of the file)
         if isinstance(value, str):
             return change(value)
         if isinstance(value, list):
-            return [changed(one) for one in value]
+            return [convert(item) for item in value]
         return value
 
-    found = {name: changed(value) if name in _TEXTS else value for name, value in workload.items()}
+    result = {name: convert(value) if name in _TEXTS else value for name, value in workload.items()}
     for name, value in workload.items():
         if name not in _TEXTS and isinstance(value, list):
-            found[name] = [_with_texts(one, change) if isinstance(one, dict) else one for one in value]
-    return found
+            result[name] = [_with_texts(item, change) if isinstance(item, dict) else item for item in value]
+    return result
 
 
 def _with_headers(
     workload: dict[str, Any], change: Callable[[Mapping[str, str]], dict[str, str]]
 ) -> dict[str, Any]:
-    def changed(one: dict[str, Any]) -> dict[str, Any]:
-        if not isinstance(headers := one.get("headers"), dict):
-            return one
+    def convert(request: dict[str, Any]) -> dict[str, Any]:
+        if not isinstance(headers := request.get("headers"), dict):
+            return request
         texts = {name: value for name, value in headers.items() if isinstance(value, str)}
-        return one | {"headers": {**headers, **change(texts)}}
+        return request | {"headers": {**headers, **change(texts)}}
 
-    found = changed(workload)
-    if isinstance(requests := found.get("requests"), list):
-        found = found | {"requests": [changed(one) if isinstance(one, dict) else one for one in requests]}
-    return found
+    result = convert(workload)
+    if isinstance(requests := result.get("requests"), list):
+        result = result | {
+            "requests": [convert(request) if isinstance(request, dict) else request for request in requests]
+        }
+    return result

@@ -1,7 +1,6 @@
-"""One limit on one figure, as people write it: ``p99<5ms``, ``failed<1%``, ``throughput>49k``.
+"""One limit on one figure, as users write it: ``p99<5ms``, ``failed<1%``, ``throughput>49k``.
 
-What ``--require`` holds against a result, what ``--find-rate`` holds rates against, and what ``clone sweep
---find`` asks a clone for are made of these.
+``--require``, ``--find-rate`` and ``clone sweep --find`` use these limits.
 """
 
 from __future__ import annotations
@@ -22,14 +21,14 @@ from hindmost.plan.units import (
     parse_rate,
 )
 
-Ways = tuple[Literal["errors", "misses", "timeouts", "unsent"], ...]
-SHARES: dict[str, tuple[Ways, Literal["due", "done"]]] = {
+Outcomes = tuple[Literal["errors", "misses", "timeouts", "unsent"], ...]
+SHARES: dict[str, tuple[Outcomes, Literal["due", "done"]]] = {
     "failed": (("errors", "timeouts", "unsent"), "due"),
     "errors": (("errors",), "due"),
     "unanswered": (("timeouts", "unsent"), "due"),
     "misses": (("misses",), "done"),
 }
-"""Shares of requests: the counts that they are made of, and those that they are a share of."""
+"""Shares of requests: the counts in the numerator, and the count in the denominator."""
 THROUGHPUT = "throughput"
 Unit = Literal["us", "share", "per_s"]
 EXAMPLES = (
@@ -42,8 +41,8 @@ EXAMPLES = (
 class Term:
     """One limit: ``name`` stays below ``limit``, or ``above`` it.
 
-    ``limit`` in microseconds; as a fraction for a share; a second for throughput. ``calm``: of calm latency,
-    not of latency itself. ``request``: of the requests with this name only. ``text``: as it was written.
+    ``limit``: in microseconds, as a fraction for a share, or per second for throughput. ``calm``: of isolated
+    latency instead of latency. ``request``: only of requests with this name. ``text``: the limit as written.
     """
 
     name: str
@@ -55,7 +54,7 @@ class Term:
 
     @property
     def key(self) -> str:
-        """What tells it from all others: ``p99``, ``isolated p99``, ``errors``, ``p99[checkout]``."""
+        """Its unique key: ``p99``, ``isolated p99``, ``errors``, ``p99[checkout]``."""
         name = self.name if self.request is None else f"{self.name}[{self.request}]"
         return f"isolated {name}" if self.calm else name
 
@@ -71,7 +70,7 @@ class Term:
 
     @property
     def unit(self) -> Unit:
-        """Of its limit."""
+        """The unit of the limit."""
         return "us" if self.is_latency else "share" if self.is_share else "per_s"
 
     @property
@@ -80,7 +79,7 @@ class Term:
         return round(float(self.name[1:]) / 100.0, 12) if self.name[0] == "p" else None
 
     def write(self, value: float) -> str:
-        """A value of this term in words.
+        """Format a value of this term.
 
         >>> Term("p99", 500.0).write(431.2), Term("errors", 0.001).write(0.0004)
         ('431 us', '0.04 %')
@@ -100,17 +99,18 @@ def parse_term(text: str, what: str = "limit", examples: str = EXAMPLES) -> Term
     >>> parse_term("p99[get:/cart]<50ms").request
     'get:/cart'
 
+
     Parameters
     ----------
     what, examples : str
-        What it is called where it cannot be read, and how it is written.
+        Its name in messages, and examples of its form.
 
     Raises
     ------
     UsageError
-        If it cannot be read, or limits what is not measured.
+        If it cannot be read, or limits a figure that is not measured.
     """
-    # `calm` was its name in 0.1.
+    # Version 0.1 used the name `calm`.
     figure = r"\s*((?:isolated|calm)\s+)?([a-z]+(?:\d{1,3}(?:\.\d+)?)?)(?:\[(?P<request>.+)\])?"
     match = re.fullmatch(figure + r"\s*(?P<side>[<>])=?\s*(?P<limit>.+?)\s*", text)
     if match is None:
@@ -163,13 +163,13 @@ def parse_term(text: str, what: str = "limit", examples: str = EXAMPLES) -> Term
 
 
 def share(name: str, counts: Mapping[str, Any]) -> tuple[int, int]:
-    """How many requests a share counts, and of how many; a run without any has not one of one.
+    """Return the number of requests in a share, and of how many; a run without requests has a base of 1.
 
     >>> share("unanswered", {"due": 100, "timeouts": 3, "unsent": 1})
     (4, 100)
     """
-    ways, base = SHARES[name]
-    return sum(counts[way] for way in ways), max(1, counts[base])
+    outcomes, base = SHARES[name]
+    return sum(counts[outcome] for outcome in outcomes), max(1, counts[base])
 
 
 def _limit(name: str, written: str, text: str) -> float:

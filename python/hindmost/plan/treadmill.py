@@ -1,8 +1,8 @@
-"""Treadmill's own workload files (``examples/flat.json`` of its source), read as ours.
+"""Treadmill's workload files (``examples/flat.json`` of its source), converted to our workloads.
 
-A list with an object for each key: ``key``, ``key_cdf`` (its share of requests and of all before it),
-``operation_cdf`` and ``object_size_cdf`` (pairs of a cumulative share and an operation or a size). All else
-that Treadmill takes is a flag of its command line: docs/reference/workload.md names ours.
+A list with an object per key: ``key``, ``key_cdf`` (its cumulative share of requests), ``operation_cdf`` and
+``object_size_cdf`` (pairs of a cumulative share and an operation or a size). Treadmill sets everything else
+with command-line flags: docs/reference/workload.md names our equivalents.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ OPERATIONS = {"get_operation": "get", "set_operation": "set"}
 
 
 def from_treadmill(records: Sequence[Any], path: Path) -> dict[str, Any]:
-    """Make a workload of what Treadmill's file says.
+    """Convert Treadmill's file to a workload.
 
     Parameters
     ----------
     records : sequence
-        The file's objects, one a key.
+        The objects of the file, one per key.
     path : Path
         The file.
 
     Raises
     ------
     UsageError
-        Where it says what our workloads cannot: another operation, or keys whose mixes differ.
+        If it contains what our workloads cannot express: another operation, or keys with different mixes.
     """
     where = f"workload file {path}"
     for number, record in enumerate(records):
-        _known(record, number, path)
+        _check_record(record, number, path)
     first = records[0]
     for number, record in enumerate(records):
         for name in ("operation_cdf", "object_size_cdf"):
@@ -51,7 +51,7 @@ def from_treadmill(records: Sequence[Any], path: Path) -> dict[str, Any]:
                     number=number + 1,
                 )
     shares = _shares([record["key_cdf"] for record in records], path, "key_cdf")
-    operations = _weighted(first["operation_cdf"], path, "operation_cdf")
+    operations = _read_cdf(first["operation_cdf"], path, "operation_cdf")
     for name, _ in operations:
         if name not in OPERATIONS:
             raise UsageError(
@@ -64,24 +64,24 @@ def from_treadmill(records: Sequence[Any], path: Path) -> dict[str, Any]:
                 known=list(OPERATIONS),
             )
     gets = sum(weight for name, weight in operations if OPERATIONS[name] == "get")
-    alike = max(shares) - min(shares) < 1e-9
+    is_uniform = max(shares) - min(shares) < 1e-9
     return {
         "kind": "key-value",
         "keys": len(records),
         "get_ratio": round(gets, 12),
         "key_names": [str(record["key"]) for record in records],
-        "value_bytes": {"choice": _weighted(first["object_size_cdf"], path, "object_size_cdf")},
-        "popularity": "uniform" if alike else {"weights": shares},
+        "value_bytes": {"choice": _read_cdf(first["object_size_cdf"], path, "object_size_cdf")},
+        "popularity": "uniform" if is_uniform else {"weights": shares},
     }
 
 
-def _known(record: Any, number: int, path: Path) -> None:  # noqa: ANN401 (whatever stands in the file)
+def _check_record(record: Any, number: int, path: Path) -> None:  # noqa: ANN401 (any value of the file)
     if not isinstance(record, dict):
         raise UsageError(
             "bad-file",
-            f"workload file {path}: item {number + 1} is not an object, as Treadmill's files have one for"
+            f"workload file {path}: item {number + 1} is not an object, but Treadmill's files have one for"
             " each key",
-            hint='workload files of ours are objects: {"kind": "key-value", "keys": 10000}',
+            hint='our workload files are objects: {"kind": "key-value", "keys": 10000}',
             path=str(path),
             number=number + 1,
         )
@@ -109,8 +109,8 @@ def _known(record: Any, number: int, path: Path) -> None:  # noqa: ANN401 (whate
 
 
 def _shares(cumulative: Sequence[float], path: Path, key: str) -> list[float]:
-    """Shares of rising cumulative ones, of which the last is 1."""
-    rising = all(isinstance(one, int | float) for one in cumulative) and all(
+    """Convert cumulative shares, which rise to 1, to shares."""
+    rising = all(isinstance(share, int | float) for share in cumulative) and all(
         low <= high for low, high in pairwise([0.0, *cumulative])
     )
     if not rising or abs(cumulative[-1] - 1.0) > 1e-6:
@@ -124,8 +124,8 @@ def _shares(cumulative: Sequence[float], path: Path, key: str) -> list[float]:
     return [round(high - low, 12) for low, high in pairwise([0.0, *cumulative])]
 
 
-def _weighted(cdf: Any, path: Path, key: str) -> list[tuple[Any, float]]:  # noqa: ANN401 (whatever stands in the file)
-    """What is drawn, with its share, of pairs with cumulative ones."""
+def _read_cdf(cdf: Any, path: Path, key: str) -> list[tuple[Any, float]]:  # noqa: ANN401 (any value of the file)
+    """Convert pairs of a cumulative share and a value to values with shares."""
     if not isinstance(cdf, list) or not cdf or any(not isinstance(p, list) or len(p) != 2 for p in cdf):
         raise UsageError(
             "bad-file",
@@ -134,4 +134,6 @@ def _weighted(cdf: Any, path: Path, key: str) -> list[tuple[Any, float]]:  # noq
             path=str(path),
             key=key,
         )
-    return list(zip([what for _, what in cdf], _shares([share for share, _ in cdf], path, key), strict=True))
+    return list(
+        zip([value for _, value in cdf], _shares([share for share, _ in cdf], path, key), strict=True)
+    )

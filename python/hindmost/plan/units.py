@@ -1,4 +1,4 @@
-"""How people write rates, times, shares and thresholds; everything unreadable is a `UsageError`."""
+"""Parses rates, times, shares and thresholds as users write them; invalid text raises `UsageError`."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _RATES = {"": 1.0, "k": 1e3, "m": 1e6}
 _TIMES = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 
 HIGHEST_RATE = 1e8
-"""Requests a second; more is a typing error (the engine refuses it, too)."""
+"""Requests per second; more is a typing error (the engine refuses it, too)."""
 MOST_SHARE = 10.0
-"""Ten times as many runs again as were asked for; more is a typing error."""
+"""Repeats of ten times the requested runs; more is a typing error."""
 LONGEST_S = 86_400.0
 """A day; a longer phase is a typing error."""
 
@@ -35,12 +35,12 @@ def _split(text: str, what: str, units: dict[str, float], example: str) -> float
 
 
 def parse_rate(text: str) -> float:
-    """Read a rate in requests a second.
+    """Read a rate in requests per second.
 
     >>> parse_rate("50k"), parse_rate("1200"), parse_rate("1.5M")
     (50000.0, 1200.0, 1500000.0)
     """
-    rate = _split(text, "rate", _RATES, "50k, 1200 or 1.5M (requests a second)")
+    rate = _split(text, "rate", _RATES, "50k, 1200 or 1.5M (requests per second)")
     if not (math.isfinite(rate) and 0 < rate <= HIGHEST_RATE):
         raise UsageError(
             "bad-value",
@@ -76,7 +76,7 @@ def parse_duration(text: str, what: str = "duration", least_s: float = 0.0) -> f
 
 
 def parse_percent(text: str, what: str = "precision") -> float:
-    """Read a share; returns a fraction of 1.
+    """Read a share; return a fraction of 1.
 
     >>> parse_percent("5%"), parse_percent("0.05")
     (0.05, 0.05)
@@ -96,13 +96,13 @@ def parse_percent(text: str, what: str = "precision") -> float:
 
 
 def _percent_hint(text: str, share: float, example: str) -> str:
-    """Suggest the percent sign where a bare number looks like percent."""
+    """Suggest the percent sign if a bare number looks like a percentage."""
     forgotten = "%" not in text and 1.0 < share <= 100.0
     return f"write {share:g}%" if forgotten else f"write it like {example}"
 
 
 def parse_share(text: str, what: str, most: float = MOST_SHARE) -> float:
-    """Read a share that may be none, or all and more up to `most`; returns a fraction of 1.
+    """Read a share from 0 up to `most`, which may exceed 1; return a fraction of 1.
 
     >>> parse_share("50%", "--remake"), parse_share("0", "--remake")
     (0.5, 0.0)
@@ -122,7 +122,7 @@ def parse_share(text: str, what: str, most: float = MOST_SHARE) -> float:
 
 
 def parse_runs(text: str) -> tuple[int, int]:
-    """Read how many runs, at least and at most.
+    """Read the minimum and maximum number of runs.
 
     >>> parse_runs("10..30"), parse_runs("5")
     ((10, 30), (5, 5))
@@ -150,7 +150,7 @@ def parse_runs(text: str) -> tuple[int, int]:
 
 
 def parse_quantiles(text: str) -> tuple[float, ...]:
-    """Read percentiles; returns sorted levels in (0, 1).
+    """Read percentiles; return sorted levels in (0, 1).
 
     >>> parse_quantiles("50,95,99,99.9")
     (0.5, 0.95, 0.99, 0.999)
@@ -168,12 +168,12 @@ def parse_quantiles(text: str) -> tuple[float, ...]:
                 value=part,
             ) from None
         if 0.0 < percent < 1.0 and not part.strip().startswith("p"):
-            meant = ",".join(_percentile(one) for one in text.split(","))
+            intended = ",".join(_percentile(each) for each in text.split(","))
             raise UsageError(
                 "bad-value",
                 f"percentile {part.strip()!r} is below 1. Percentiles are written as {_percentile(part)},"
                 " not as shares",
-                hint=f"--quantiles {meant}; or p{part.strip()} if you want so low a percentile",
+                hint=f"--quantiles {intended}; or p{part.strip()} if you want this low percentile",
                 name="percentile",
                 value=part.strip(),
                 meant=_percentile(part),
@@ -193,7 +193,7 @@ def parse_quantiles(text: str) -> tuple[float, ...]:
 
 
 def _percentile(part: str) -> str:
-    """Write what may be a share as a percentile.
+    """Convert a possible share to a percentile.
 
     >>> _percentile("0.99"), _percentile("50"), _percentile("all")
     ('99', '50', 'all')
@@ -215,7 +215,7 @@ def label(level: float) -> str:
 
 
 def format_us(us: float, digits: int = 3) -> str:
-    """Write microseconds in the unit that suits; `parse_duration` reads it back.
+    """Format microseconds in a suitable unit; `parse_duration` reads it back.
 
     >>> format_us(31.24), format_us(1460.0), format_us(2.5e6), format_us(float("inf"))
     ('31.2 us', '1.46 ms', '2.5 s', 'infinitely late')
@@ -227,4 +227,4 @@ def format_us(us: float, digits: int = 3) -> str:
         if abs(rounded) >= size or unit == "us":
             number = rounded / size
             return f"{number:.{digits}g} {unit}" if number < 10**digits else f"{number:.0f} {unit}"
-    raise AssertionError("the last unit takes all")
+    raise AssertionError("the last unit always matches")

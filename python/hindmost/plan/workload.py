@@ -1,6 +1,6 @@
-"""Workload files: JSON that says what is asked for, by path or by name.
+"""Workload files: JSON that describes the requests, given by path or by name.
 
-Those by name stand in ``workloads``: mixes that were published, each with its source in ``about``.
+Named workloads are in ``workloads``: published mixes, each with its source in ``about``.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from hindmost.plan.treadmill import from_treadmill
 
 _LARGEST_BYTES = 16 << 20
 _EXAMPLE = '{"kind": "key-value", "keys": 10000, "get_ratio": 0.9, "value_bytes": 200}'
-_BESIDE = ("about", "$schema")
+_FOR_READERS = ("about", "$schema")
 """Keys for readers, not for the engine."""
 _NAMED = Path(__file__).parent / "workloads"
 
 
 def named_workloads() -> dict[str, Path]:
-    """Every workload that has a name, with its file."""
+    """Return every named workload with its file."""
     return {path.stem: path for path in sorted(_NAMED.glob("*.json"))}
 
 
-def workload_file(asked: Path) -> Path:
-    """The file of what ``--workload`` was given: a path, or a name.
+def workload_file(workload: Path) -> Path:
+    """Return the file of a ``--workload``: a path, or a name.
 
     Raises
     ------
@@ -36,21 +36,21 @@ def workload_file(asked: Path) -> Path:
         If it is neither.
     """
     named = named_workloads()
-    if asked.exists() or asked.suffix or len(asked.parts) != 1:
-        return asked
-    if str(asked) in named:
-        return named[str(asked)]
+    if workload.exists() or workload.suffix or len(workload.parts) != 1:
+        return workload
+    if str(workload) in named:
+        return named[str(workload)]
     raise UsageError(
         "unknown-name",
-        f"--workload {asked} is neither a file nor a known workload{nearest(str(asked), named)}",
+        f"--workload {workload} is neither a file nor a known workload{nearest(str(workload), named)}",
         hint=f"one of {', '.join(named)}, or a file like {_EXAMPLE}",
         option="--workload",
-        name=str(asked),
+        name=str(workload),
         known=list(named),
     )
 
 
-def load_workload(asked: Path) -> dict[str, Any]:
+def load_workload(workload: Path) -> dict[str, Any]:
     """Read a workload file; the engine checks its fields when the plan is made.
 
     Raises
@@ -58,7 +58,7 @@ def load_workload(asked: Path) -> dict[str, Any]:
     UsageError
         If it cannot be read or is neither a JSON object nor one of Treadmill's files.
     """
-    path = workload_file(asked)
+    path = workload_file(workload)
     try:
         if path.stat().st_size > _LARGEST_BYTES:
             raise UsageError(
@@ -93,15 +93,15 @@ def load_workload(asked: Path) -> dict[str, Any]:
             hint=f"write it like {_EXAMPLE}",
             path=str(path),
         )
-    document = {key: value for key, value in document.items() if key not in _BESIDE}
+    document = {key: value for key, value in document.items() if key not in _FOR_READERS}
     document.setdefault("kind", "key-value")
     if document["kind"] == "http":
         return with_absolute_files(document, path.parent)
     return document | _named_keys(document.get("key_names"), path)
 
 
-def _named_keys(names: Any, path: Path) -> dict[str, Any]:  # noqa: ANN401 (whatever stands in the file)
-    """How many keys have names; a file of names lies next to the one that names it."""
+def _named_keys(names: Any, path: Path) -> dict[str, Any]:  # noqa: ANN401 (any value of the file)
+    """Count the key names; a file of names is relative to the workload file."""
     if isinstance(names, list):
         return {"keys": len(names)}
     if not isinstance(names, dict) or not isinstance(names.get("file"), str):
@@ -121,7 +121,7 @@ def _named_keys(names: Any, path: Path) -> dict[str, Any]:  # noqa: ANN401 (what
     return {"keys": count, "key_names": {"file": str(file)}}
 
 
-def written_workload(asked: Path) -> tuple[str, SourceText]:
-    """What messages call a workload file that was read, and its text."""
-    path = workload_file(asked)
+def workload_source(workload: Path) -> tuple[str, SourceText]:
+    """Return the name of a workload file in messages, and its text."""
+    path = workload_file(workload)
     return f"workload file {path}", SourceText(read_text(path), toml=False, path=str(path))

@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar, cast
 
 from hindmost.errors import HindmostError, Interrupted, StudyError, UsageError
 from hindmost.exits import Exit
-from hindmost.plan.secrets import trust, untrusted
+from hindmost.plan.secrets import trust, untrusted_references
 from hindmost.store import Study, name_of
 from hindmost.store.estimates import encode
 from hindmost.store.study import read_only
@@ -225,7 +225,7 @@ def _confirm(study: Study, talk: Talk) -> None:
         trust(study.manifest)
         for note in study.manifest.get("plan", {}).get("notes", ()):
             talk.warn(f"note[{note['code']}]: {note['text']}")
-    if not (named := untrusted(study.manifest)):
+    if not (named := untrusted_references(study.manifest)):
         return
     target, names = str(study.manifest["plan"].get("target")), ", ".join(named)
     if not talk.trusts(f"{study.folder} would use {names} for {target}. Go on?"):

@@ -1,4 +1,4 @@
-"""Files of other tools that hold requests: a ``vegeta`` targets file, a HAR file, an OpenAPI document."""
+"""Request files of other tools: a ``vegeta`` targets file, a HAR file, an OpenAPI document."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LARGEST_BYTES = 256 << 20
 
 
 def read_requests(path: Path) -> tuple[dict[str, Any], tuple[Note, ...]]:
-    """Read a file of requests, whichever tool wrote it, as a workload of kind ``http``.
+    """Read a request file of any supported tool as a workload of kind ``http``.
 
     Returns
     -------
@@ -33,7 +33,8 @@ def read_requests(path: Path) -> tuple[dict[str, Any], tuple[Note, ...]]:
     Raises
     ------
     UsageError
-        If the file cannot be read, is none of these, or holds no request that can be sent; names the place.
+        If the file cannot be read, has another format, or contains no request that can be sent; names the
+        place.
     """
     place = Place(path)
     try:
@@ -65,15 +66,15 @@ def read_requests(path: Path) -> tuple[dict[str, Any], tuple[Note, ...]]:
 
 
 _DEEPEST = 200
-"""Levels of brackets; PyYAML takes the square of them."""
+"""Most levels of brackets; PyYAML needs time quadratic in them."""
 
 
 def _depth(text: str) -> int:
-    """At most so many brackets are open at a time."""
-    deepest = now = 0
-    for found in re.finditer(r"[\[{]|[\]}]", text):
-        now = now + 1 if found[0] in "[{" else max(0, now - 1)
-        deepest = max(deepest, now)
+    """Return the maximum number of open brackets."""
+    deepest = open_brackets = 0
+    for bracket in re.finditer(r"[\[{]|[\]}]", text):
+        open_brackets = open_brackets + 1 if bracket[0] in "[{" else max(0, open_brackets - 1)
+        deepest = max(deepest, open_brackets)
     return deepest
 
 
@@ -83,7 +84,7 @@ def _document(path: Path, text: str, place: Place) -> object:
         raise UsageError(
             "bad-file",
             f"{place} is nested more than {_DEEPEST} levels deep",
-            hint="leave out what is so deep",
+            hint="flatten the document",
             limit=_DEEPEST,
             **place.fields(),
         )
@@ -97,15 +98,15 @@ def _document(path: Path, text: str, place: Place) -> object:
         if path.suffix in (".har", ".json") and "\n{" not in text:
             raise UsageError(
                 "bad-file",
-                f"{place.at(error.lineno)} is not JSON: {error.msg}",
+                f"{place.at_line(error.lineno)} is not JSON: {error.msg}",
                 hint="give a HAR file or an OpenAPI document",
-                **place.at(error.lineno).fields(),
+                **place.at_line(error.lineno).fields(),
             ) from None
         return None
 
 
 _ALIAS = re.compile(r"[\s\[{,:-]\*[^\s*]")
-"""What may be an alias; whether it is one, only a scan of the whole document tells."""
+"""A possible alias; only a scan of the whole document shows whether it is one."""
 _CORE = (
     ("bool", r"true|True|TRUE|false|False|FALSE", "tTfF"),
     ("int", r"[-+]?[0-9]+|0x[0-9a-fA-F]+", "-+0123456789"),
@@ -117,7 +118,7 @@ _CORE = (
     ("null", r"~|null|Null|NULL|", "~nN\0"),
     ("merge", "<<", "<"),
 )
-"""The core schema of YAML 1.2 (10.3), which OpenAPI asks for: dates, ``no`` and ``12:30`` are text."""
+"""The core schema of YAML 1.2 (10.3), which OpenAPI requires: dates, ``no`` and ``12:30`` are text."""
 
 
 def _parse_yaml(text: str, place: Place) -> object:
@@ -148,9 +149,9 @@ def _parse_yaml(text: str, place: Place) -> object:
         )
     Loader.add_constructor("tag:yaml.org,2002:int", Loader.construct_yaml_int)
     try:
-        # An alias of an alias of an alias grows without end; OpenAPI has references instead.
+        # Nested aliases grow exponentially; OpenAPI has references instead.
         if _ALIAS.search(text) and any(
-            isinstance(one, yaml.AliasToken) for one in yaml.scan(text, Loader=base)
+            isinstance(token, yaml.AliasToken) for token in yaml.scan(text, Loader=base)
         ):
             raise yaml.YAMLError("an alias (*name)")
         return yaml.load(text, Loader=Loader)
@@ -160,7 +161,7 @@ def _parse_yaml(text: str, place: Place) -> object:
         why = getattr(error, "problem", None) or str(error) or "not YAML"
         raise UsageError(
             "bad-file",
-            f"{place.at(line)}: {why}",
+            f"{place.at_line(line)}: {why}",
             hint="write an OpenAPI document",
-            **place.at(line).fields(),
+            **place.at_line(line).fields(),
         ) from None

@@ -1,4 +1,4 @@
-"""Entries of a file that another tool wrote: those that can be sent, and why each other one is left out."""
+"""Entries of another tool's file: those that can be sent, and why each other one is left out."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ METHODS = ("GET", "PUT", "POST", "DELETE", "OPTIONS", "HEAD", "PATCH", "TRACE")
 OWN_HEADERS = ("content-length", "connection", "transfer-encoding")
 """Headers that the engine writes itself."""
 _MOST_KINDS = 64
-"""Names of requests that the engine counts apart."""
+"""Most request names that the engine counts separately."""
 _LONGEST_NAME = 120
-"""Bytes of a request's name."""
+"""Most bytes of a request's name."""
 _ENCODER = msgspec.json.Encoder(order="sorted")
 _PLAIN = re.compile(r"https?://([a-z0-9.-]+)(/[!\"$-z|}~]*)")
-"""A URL in which nothing has to be escaped and nothing left out."""
+"""A URL without characters to escape or remove."""
 _FIRST = 3
-"""Entries left out that a note shows."""
+"""Number of left-out entries that a note shows."""
 _MISSHAPEN = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError)
-"""What reading raises where an entry does not have the shape that its format asks for."""
+"""Errors of reading an entry that does not have the shape of its format."""
 
 
 class LeftOut(Exception):
-    """Why one entry is left out: a code and fields, as in an error."""
+    """Why an entry is left out: a code and fields, as in an error."""
 
     def __init__(self, text: str, code: str = "bad-file", **fields: object) -> None:
         super().__init__(text)
@@ -47,14 +47,14 @@ class LeftOut(Exception):
 
 @dataclass
 class Entries:
-    """What a file holds, entry by entry.
+    """The entries of a file.
 
     Parameters
     ----------
     place : Place
         The file.
     hint : str
-        What an entry looks like.
+        The form of an entry.
     """
 
     place: Place
@@ -66,7 +66,7 @@ class Entries:
         """Read the entry at `place`; `make` returns its host (empty: any) and the request."""
         try:
             host, request = make()
-            written = _ENCODER.encode(request)  # half a surrogate pair is no text
+            written = _ENCODER.encode(request)  # fails for half a surrogate pair
         except LeftOut as why:
             self.leave_out(place, why)
         except _MISSHAPEN as error:
@@ -79,32 +79,34 @@ class Entries:
         self._left_out.setdefault(place, why)
 
     def workload(self) -> tuple[dict[str, Any], tuple[Note, ...]]:
-        """Return the workload of all requests to the most frequent host, and notes on what is not in it.
+        """Return the workload of all requests to the most frequent host, and notes on left-out entries.
 
         Raises
         ------
         UsageError
-            If no entry is left; names the first and says why.
+            If no entry is left; names the first and the reason.
         """
         total = len(self._read) + len(self._left_out)
-        alike: dict[bytes, list[Place]] = {}
-        found: dict[bytes, Request] = {}
+        places: dict[bytes, list[Place]] = {}
+        requests_by_text: dict[bytes, Request] = {}
         for place, written, request in self._of_one_host():
-            alike.setdefault(written, []).append(place)
-            found[written] = request
-        order = list(alike)
-        for index, refusal in json.loads(_engine.refused_requests(f"[{b','.join(alike).decode()}]")):
+            places.setdefault(written, []).append(place)
+            requests_by_text[written] = request
+        order = list(places)
+        for index, refusal in json.loads(_engine.refused_requests(f"[{b','.join(places).decode()}]")):
             why = f"its {refusal['field'].removeprefix('request.')} must be {refusal['must']}"
             written = order[index]
-            for place in alike[written]:
-                self.leave_out(place, LeftOut(why, key=refusal["field"]))
-            del found[written]
-        if not found:
-            raise self._nothing()
-        requests = [request | {"weight": len(alike[written])} for written, request in found.items()]
-        together = _name(requests)
+            for duplicate in places[written]:
+                self.leave_out(duplicate, LeftOut(why, key=refusal["field"]))
+            del requests_by_text[written]
+        if not requests_by_text:
+            raise self._empty_error()
+        requests = [
+            request | {"weight": len(places[written])} for written, request in requests_by_text.items()
+        ]
+        name_notes = _assign_names(requests)
         notes = [self._note(total)] if self._left_out else []
-        return {"kind": "http", "requests": requests}, (*notes, *together)
+        return {"kind": "http", "requests": requests}, (*notes, *name_notes)
 
     def _of_one_host(self) -> Iterator[tuple[Place, bytes, Request]]:
         hosts = Counter(host for _, host, _, _ in self._read if host)
@@ -117,7 +119,7 @@ class Entries:
                     place, LeftOut(f"it goes to {host}, most go to {most}", "other-host", name=host)
                 )
 
-    def _nothing(self) -> UsageError:
+    def _empty_error(self) -> UsageError:
         if not self._left_out:
             text = f"{self.place} holds no request"
             return UsageError("bad-file", text, hint=self.hint, **self.place.fields())
@@ -125,7 +127,7 @@ class Entries:
         return UsageError(why.code, f"{place}: {why}", hint=self.hint, **{**place.fields(), **why.fields})
 
     def _first(self) -> list[tuple[Place, LeftOut]]:
-        """What was left out, in the order of the file."""
+        """Return the left-out entries in the order of the file."""
 
         def order(one: tuple[Place, LeftOut]) -> int:
             return one[0].line or one[0].entry or 0
@@ -151,7 +153,7 @@ class Entries:
 
 
 def method_of(text: object) -> str:
-    """Return the method as it is sent; the usual ones are in capitals."""
+    """Return the method as sent; the standard methods are in capitals."""
     if not isinstance(text, str) or not text:
         raise LeftOut("it has no method")
     return text.upper() if text.upper() in METHODS else text
@@ -178,12 +180,12 @@ def split_url(url: object) -> tuple[str, str]:
     if port not in (None, {"http": 80, "https": 443}.get(parts.scheme)):
         host = f"{host}:{port}"
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    # What a browser encodes: all but the printable letters of ASCII.
+    # Like a browser, encode everything except the printable characters of ASCII.
     return host, escape_braces(quote(path, safe=string.punctuation))
 
 
 def body_of(data: bytes) -> str | dict[str, str]:
-    """Return a body: a template of its text, or its bytes where they are not UTF-8."""
+    """Return a body: a template of its text, or its bytes if they are not UTF-8."""
     try:
         return escape_braces(data.decode())
     except UnicodeDecodeError:
@@ -213,21 +215,21 @@ def _escape(name: str) -> str:
     return name.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
 
 
-def _name(requests: list[Request]) -> list[Note]:
-    """Give requests names that results can count them by; note where that hides which is which."""
+def _assign_names(requests: list[Request]) -> list[Note]:
+    """Give requests names for results, and note it where that hides differences."""
     methods: dict[str, set[str]] = defaultdict(set)
-    for one in requests:
-        methods[request_name(one)].add(one["method"])
+    for request in requests:
+        methods[request_name(request)].add(request["method"])
     named: dict[str, list[Request]] = defaultdict(list)
-    for one in requests:
-        if len(methods[name := request_name(one)]) > 1:
-            one.pop("name", None)
-            name = request_name(one)
+    for request in requests:
+        if len(methods[name := request_name(request)]) > 1:
+            request.pop("name", None)
+            name = request_name(request)
         if len(name.encode()) > _LONGEST_NAME:
             digest = hashlib.sha256(name.encode()).hexdigest()[:8]
             name = f"{name.encode()[: _LONGEST_NAME - 9].decode(errors='ignore')}~{digest}"
-            one["name"] = name
-        named[name].append(one)
+            request["name"] = name
+        named[name].append(request)
     notes = []
     if len(named) > _MOST_KINDS:
         text = (
@@ -236,18 +238,18 @@ def _name(requests: list[Request]) -> list[Note]:
         )
         notes.append(Note("requests-counted-together", text, {"have": len(named), "limit": _MOST_KINDS}))
         named.clear()
-        for one in requests:
-            one["name"] = one["method"].lower()
-            named[one["name"]].append(one)
+        for request in requests:
+            request["name"] = request["method"].lower()
+            named[request["name"]].append(request)
     for group in named.values():
         _accept_alike(group)
     return notes
 
 
 def _accept_alike(group: list[Request]) -> None:
-    """Requests of one name accept the codes that any of them accepts."""
-    accepted = [one.get("accept", ["2xx"]) for one in group]
+    """Let requests of one name accept all codes that any of them accepts."""
+    accepted = [request.get("accept", ["2xx"]) for request in group]
     if any(codes != accepted[0] for codes in accepted):
         every = sorted({code for codes in accepted for code in codes}, key=str)
-        for one in group:
-            one["accept"] = every
+        for request in group:
+            request["accept"] = every

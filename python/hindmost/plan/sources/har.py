@@ -1,4 +1,4 @@
-"""HAR files, as browsers save them (HTTP Archive 1.2, http://www.softwareishard.com/blog/har-12-spec)."""
+"""HAR files, as saved by browsers (HTTP Archive 1.2, http://www.softwareishard.com/blog/har-12-spec)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from hindmost.plan.sources.entries import (
 from hindmost.plan.sources.place import Place
 
 _OWN = (*OWN_HEADERS, "host", "accept-encoding", "keep-alive", "te")
-"""Headers of the browser's own connection; those of caches would make replies without bodies."""
+"""Headers of the browser's own connection. Cache headers would give replies without bodies."""
 _CACHE = ("if-none-match", "if-modified-since")
 _ENCODED = re.compile(r"(?:[^%]|%[0-9A-Fa-f]{2})*")
 
@@ -38,8 +38,8 @@ def from_har(document: dict[str, Any], place: Place) -> Entries:
         If the document has no list of entries.
     """
     log = document["log"]
-    listed = log.get("entries") if isinstance(log, dict) else None
-    if not isinstance(listed, list):
+    log_entries = log.get("entries") if isinstance(log, dict) else None
+    if not isinstance(log_entries, list):
         raise UsageError(
             "bad-file",
             f"{place} is not a HAR file: it has no list log.entries",
@@ -47,42 +47,42 @@ def from_har(document: dict[str, Any], place: Place) -> Entries:
             key="log.entries",
             **place.fields(),
         )
-    entries = Entries(place, "give a HAR file as a browser saves it")
-    for at, one in enumerate(listed, 1):
-        entries.read(Place(place.path, entry=at), partial(_request, one))
+    entries = Entries(place, "give a HAR file saved by a browser")
+    for number, entry in enumerate(log_entries, 1):
+        entries.read(Place(place.path, entry=number), partial(_request, entry))
     return entries
 
 
 def _request(entry: dict[str, Any]) -> tuple[str, Request]:
     request = entry["request"]
     host, path = split_url(request["url"])
-    found: Request = {"method": method_of(request["method"]), "path": path}
+    result: Request = {"method": method_of(request["method"]), "path": path}
     headers = _headers(request)
     body = _body(request, headers)
     if headers:
-        found["headers"] = {name: literal(escape_braces(value)) for name, value in headers.items()}
+        result["headers"] = {name: literal(escape_braces(value)) for name, value in headers.items()}
     if body is not None:
-        found["body"] = body
-    return host, found
+        result["body"] = body
+    return host, result
 
 
 def _headers(request: dict[str, Any]) -> dict[str, str]:
     headers: dict[str, str] = {}
     names: dict[str, str] = {}
-    for one in request.get("headers") or []:
-        name, value = str(one["name"]), str(one.get("value") or "")
+    for header in request.get("headers") or []:
+        name, value = str(header["name"]), str(header.get("value") or "")
         if name.startswith(":") or name.lower() in (*_OWN, *_CACHE):
             continue
         known = names.setdefault(name.lower(), name)
-        between = "; " if known.lower() == "cookie" else ", "
-        headers[known] = f"{headers[known]}{between}{value}" if known in headers else value
+        separator = "; " if known.lower() == "cookie" else ", "
+        headers[known] = f"{headers[known]}{separator}{value}" if known in headers else value
     if "cookie" not in names and (cookies := request.get("cookies")):
         headers["Cookie"] = "; ".join(f"{one['name']}={one['value']}" for one in cookies)
     return headers
 
 
 def _body(request: dict[str, Any], headers: dict[str, str]) -> str | dict[str, str] | None:
-    """The body; adds its Content-Type to `headers` where they have none."""
+    """Return the body; add its Content-Type to `headers` if they have none."""
     data = request.get("postData") or {}
     text, params = data.get("text"), data.get("params") or []
     kind = next((value for name, value in headers.items() if name.lower() == "content-type"), "")
@@ -112,7 +112,7 @@ def _form(params: list[dict[str, Any]], kind: str) -> str:
             for (name, value), one in zip(values, params, strict=True)
         ]
         return multipart(parts, boundary[1])
-    # Some tools write names and values as they are sent, others as they were typed.
+    # Some tools write names and values URL-encoded, others as typed.
     every = "".join(text for pair in values for text in pair)
     if "%" in every and _ENCODED.fullmatch(every):
         values = [(unquote_plus(name), unquote_plus(value)) for name, value in values]

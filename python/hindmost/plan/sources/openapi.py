@@ -1,7 +1,8 @@
-"""OpenAPI documents (3.x, Swagger 2.0): a request for each operation, by its examples and schemas.
+"""OpenAPI documents (3.x, Swagger 2.0): one request per operation, from its examples and schemas.
 
-What a document leaves open is drawn anew for each request where that is easy (whole numbers, UUIDs, names),
-and written as its schema allows elsewhere. See what it came to before it is sent: ``hindmost workload FILE``.
+Values that a document leaves open are drawn for each request if that is easy (integers, UUIDs, names), and
+otherwise fixed to a value that the schema allows. ``hindmost workload FILE`` shows the requests before they
+are sent.
 """
 
 from __future__ import annotations
@@ -21,16 +22,16 @@ from hindmost.plan.sources.entries import METHODS, Entries, LeftOut, Request, mu
 from hindmost.plan.sources.place import Place
 
 _DEEPEST = 8
-"""Schemas within schemas that are written out; one may hold itself."""
+"""Most nested schemas that are written out; a schema may contain itself."""
 _MOST_VALUES = 20_000
-"""Of one request: a schema of ten lines that refers to itself ten times on each level would have more than
-memory holds."""
+"""Most values of one request. Without it, a schema of ten lines that refers to itself ten times on each level
+would exceed the memory."""
 _MOST_IN_ALL = 2_000_000
-"""Values of all requests together."""
+"""Most values of all requests together."""
 _LARGEST = 2**53
-"""A bound beyond it is that of the type, as generators write it, and means none."""
+"""Larger bounds are those of the type, as generators write them, and count as none."""
 _LONGEST_DRAWN = 64
-"""Letters of a text whose schema sets no smaller bound."""
+"""Most letters of a text whose schema sets no smaller bound."""
 _BOUNDARY = "hindmost-boundary"
 _FORMATS = {
     "uuid": "{{uuid}}",
@@ -69,7 +70,7 @@ def from_openapi(document: dict[str, Any], place: Place) -> Entries:
             continue
         at = Place(place.path, operation=str(path))
         try:
-            item = reader.resolved(item or {})
+            item = reader.resolve(item or {})
         except LeftOut as why:
             entries.leave_out(at, why)
             continue
@@ -101,82 +102,89 @@ class _Reader:
             why = error if isinstance(error, LeftOut) else f"servers: {error!r}"
             raise _misshapen(place, "servers", str(why)) from None
 
-    def resolved(self, one: Any) -> dict[str, Any]:  # noqa: ANN401 (whatever stands in the document)
-        """What a reference within the document stands for; a schema ``true`` allows anything."""
-        if isinstance(one, bool):
+    def resolve(self, item: Any) -> dict[str, Any]:  # noqa: ANN401 (any value of the document)
+        """Follow a reference within the document; the schema ``true`` allows anything."""
+        if isinstance(item, bool):
             return {}
-        if not isinstance(one, dict):
-            raise LeftOut(f"{str(one)[:40]!r} stands in place of an object", value=str(one)[:40])
+        if not isinstance(item, dict):
+            raise LeftOut(f"{str(item)[:40]!r} is not an object", value=str(item)[:40])
         for _ in range(_DEEPEST):
-            if "$ref" not in one:
-                return cast("dict[str, Any]", one)
-            key = str(one["$ref"])
+            if "$ref" not in item:
+                return cast("dict[str, Any]", item)
+            key = str(item["$ref"])
             if not key.startswith("#"):
                 raise LeftOut(f"it refers to another file, {key}", "unsupported", key=key)
-            found: Any = self.document
+            target: Any = self.document
             for part in key.removeprefix("#/").split("/"):
                 part = unquote(part).replace("~1", "/").replace("~0", "~")
-                found = found.get(part) if isinstance(found, dict) else None
-            if not isinstance(found, dict):
+                target = target.get(part) if isinstance(target, dict) else None
+            if not isinstance(target, dict):
                 raise LeftOut(f"{key} is not in the document", key=key)
-            one = found
-        raise LeftOut(f"{one['$ref']} refers to itself", key=one["$ref"])
+            item = target
+        raise LeftOut(f"{item['$ref']} refers to itself", key=item["$ref"])
 
     def request(self, path: str, method: str, item: dict[str, Any]) -> tuple[str, Request]:
         """Return the request of one operation."""
         self.before, self.values = self.before + self.values, 0
-        operation = self.resolved(item[method.lower()] or {})
-        every = [*(item.get("parameters") or []), *(operation.get("parameters") or [])]
-        parameters = [self.resolved(one) for one in every]
-        last = {(str(one["name"]), one.get("in")): one for one in parameters}  # the operation's own come last
+        operation = self.resolve(item[method.lower()] or {})
+        shared, own = item.get("parameters") or [], operation.get("parameters") or []
+        parameters = [self.resolve(parameter) for parameter in (*shared, *own)]
+        last = {(str(each["name"]), each.get("in")): each for each in parameters}  # own parameters override
         query: list[str] = []
         headers: dict[str, str] = {}
         cookies: list[str] = []
-        form = {name: one for (name, place), one in last.items() if place == "formData"}
-        whole = next((one for (_, place), one in last.items() if place == "body"), None)
-        of_path = {name: one for (name, place), one in last.items() if place == "path"}
-        for (name, place), one in last.items():
-            if not one.get("required"):
+        form = {name: parameter for (name, place), parameter in last.items() if place == "formData"}
+        body_parameter = next((parameter for (_, place), parameter in last.items() if place == "body"), None)
+        of_path = {name: parameter for (name, place), parameter in last.items() if place == "path"}
+        for (name, place), parameter in last.items():
+            if not parameter.get("required"):
                 continue
             if place == "query":
-                query += _in_query(name, one, self.parameter(one))
+                query += _in_query(name, parameter, self.parameter(parameter))
             elif place == "header":
-                headers[name] = literal(_simple(one, self.parameter(one, escape=False)))
+                headers[name] = literal(_simple(parameter, self.parameter(parameter, escape=False)))
             elif place == "cookie":
-                cookies += _in_query(name, one, self.parameter(one))
+                cookies += _in_query(name, parameter, self.parameter(parameter))
         if cookies:
             headers["Cookie"] = literal("; ".join(cookies))
 
-        def in_path(found: re.Match[str]) -> str:
-            if (one := of_path.get(found[1])) is None:
-                raise LeftOut(f"the path parameter {found[1]} is not described", key=found[1])
-            return _simple(one, self.parameter(one))
+        def fill_path(match: re.Match[str]) -> str:
+            if (parameter := of_path.get(match[1])) is None:
+                raise LeftOut(f"the path parameter {match[1]} is not described", key=match[1])
+            return _simple(parameter, self.parameter(parameter))
 
         servers = operation.get("servers") or item.get("servers")
         base = _base(servers) if servers else self.base
-        written = base + _PATH_PARAMETER.sub(in_path, _escaped_path("/" + path.removeprefix("/")))
+        url = base + _PATH_PARAMETER.sub(fill_path, _escaped_path("/" + path.removeprefix("/")))
         if query:
-            written += ("&" if "?" in written else "?") + "&".join(query)
-        found: Request = {"method": method, "path": written}
+            url += ("&" if "?" in url else "?") + "&".join(query)
+        request: Request = {"method": method, "path": url}
         if operation_id := operation.get("operationId"):
-            found["name"] = plain_name(str(operation_id))
+            request["name"] = plain_name(str(operation_id))
         body = operation.get("requestBody")
-        kinds = operation.get("consumes") or self.document.get("consumes") or []
-        if whole is not None:
-            kind = next((one for one in kinds if "json" in one), kinds[0] if kinds else "application/json")
-            body = {"content": {kind: {"schema": whole.get("schema", {})}}}
+        media_types = operation.get("consumes") or self.document.get("consumes") or []
+        if body_parameter is not None:
+            kind = next(
+                (each for each in media_types if "json" in each),
+                media_types[0] if media_types else "application/json",
+            )
+            body = {"content": {kind: {"schema": body_parameter.get("schema", {})}}}
         elif form:
-            usual = "multipart/form-data" if any(one.get("type") == "file" for one in form.values()) else ""
-            kind = usual or (kinds[0] if kinds else "application/x-www-form-urlencoded")
+            usual = (
+                "multipart/form-data" if any(field.get("type") == "file" for field in form.values()) else ""
+            )
+            kind = usual or (media_types[0] if media_types else "application/x-www-form-urlencoded")
             body = {"content": {kind: {"schema": {"type": "object", "properties": form}}}}
         if body:
-            kind, found["body"] = self.body(self.resolved(body))
+            kind, request["body"] = self.body(self.resolve(body))
             headers["Content-Type"] = literal(kind)
-        if codes := [code for one in map(str, operation.get("responses") or {}) if (code := _good(one))]:
-            found["accept"] = sorted(codes, key=str)
+        if codes := [
+            code for each in map(str, operation.get("responses") or {}) if (code := _success_code(each))
+        ]:
+            request["accept"] = sorted(codes, key=str)
         if headers:
-            found["headers"] = headers
-        return "", found
+            request["headers"] = headers
+        return "", request
 
     def body(self, body: dict[str, Any]) -> tuple[str, str]:
         """Return Content-Type and text of a body, in the first media type that can be written."""
@@ -184,28 +192,28 @@ class _Reader:
         why = LeftOut("its body has no media type", key="requestBody")
         for kind in sorted(content, key=lambda one: "json" not in one):
             try:
-                return self.written_once("application/json" if kind == "*/*" else kind, content[kind])
+                return self.encode_once("application/json" if kind == "*/*" else kind, content[kind])
             except LeftOut as refused:
                 why = refused
         raise why
 
-    def written_once(self, kind: str, media: Any) -> tuple[str, str]:  # noqa: ANN401 (whatever stands there)
-        """Return Content-Type and text of one media type; many operations have the same."""
+    def encode_once(self, kind: str, media: Any) -> tuple[str, str]:  # noqa: ANN401 (any value of the document)
+        """Return Content-Type and text of one media type, encoded once: many operations share it."""
         try:
             key = (kind, marshal.dumps(media, 2))
         except ValueError:  # a date of YAML, or too deep
-            return self.written(kind, self.resolved(media))
+            return self.encode(kind, self.resolve(media))
         if key not in self.bodies:
             before = self.values
-            self.bodies[key] = self.written(kind, self.resolved(media)), self.values - before
+            self.bodies[key] = self.encode(kind, self.resolve(media)), self.values - before
             return self.bodies[key][0]
-        found, values = self.bodies[key]
+        encoded, values = self.bodies[key]
         self.count(values)
-        return found
+        return encoded
 
-    def written(self, kind: str, media: dict[str, Any]) -> tuple[str, str]:
+    def encode(self, kind: str, media: dict[str, Any]) -> tuple[str, str]:
         """Return Content-Type and text of one media type."""
-        schema = self.resolved(media.get("schema", {}))
+        schema = self.resolve(media.get("schema", {}))
         example = _example(media)
         example = _example(schema) if example is None else example
         if "json" in kind:
@@ -228,7 +236,7 @@ class _Reader:
         raise LeftOut(f"its body is {kind}, without an example", "unsupported", value=kind)
 
     def fields(self, schema: dict[str, Any], example: object) -> Iterator[tuple[str, Value]]:
-        """Names and values of a form, escaped as in a query."""
+        """Yield names and values of a form, escaped as in a query."""
         if isinstance(example, Mapping):
             for name, value in example.items():
                 yield str(name), _values(value, escape=True)
@@ -237,28 +245,28 @@ class _Reader:
                 yield name, self.parameter(one)
 
     def parts(self, schema: dict[str, Any], example: object) -> Iterator[tuple[str, Any, bool]]:
-        """Names and values of a multipart form, and whether each is a file."""
+        """Yield names and values of a multipart form, and whether each is a file."""
         if isinstance(example, Mapping):
             for name, value in example.items():
                 yield str(name), _values(value, escape=False), False
             return
         for name, one in self.properties(schema):
             binary = one.get("format") == "binary" or one.get("type") == "file"
-            if self.whole(one).get("type") == "object":
+            if self.merge(one).get("type") == "object":
                 yield name, self.value(one), binary
             else:
                 yield name, self.parameter(one, escape=False), binary
 
     def properties(self, schema: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-        """What a request sends of an object: all properties but those that only replies have."""
-        for name, one in (self.whole(schema).get("properties") or {}).items():
-            if one is not False and not (found := self.resolved(one)).get("readOnly"):
+        """Yield the properties of an object that requests send: all that are not ``readOnly``."""
+        for name, one in (self.merge(schema).get("properties") or {}).items():
+            if one is not False and not (found := self.resolve(one)).get("readOnly"):
                 yield str(name), found
 
-    def whole(self, schema: Any, depth: int = 0) -> dict[str, Any]:  # noqa: ANN401 (whatever stands there)
-        """A schema with what it is composed of: all of ``allOf``, the first of ``oneOf`` and ``anyOf``."""
+    def merge(self, schema: Any, depth: int = 0) -> dict[str, Any]:  # noqa: ANN401 (any value of the document)
+        """Merge a composed schema: all of ``allOf``, the first of ``oneOf`` and ``anyOf``."""
         self.count()
-        found = self.resolved(schema)
+        found = self.resolve(schema)
         if depth > _DEEPEST or _COMPOSED.isdisjoint(found):
             return found
         schema = found
@@ -269,8 +277,8 @@ class _Reader:
         ]
         found = {}
         own = {name: value for name, value in schema.items() if name not in _COMPOSED}
-        for part in (*(self.whole(one, depth + 1) for one in parts), own):
-            if part is not own and len(parts) + bool(own) > 1:  # an example of a part is none of the whole
+        for part in (*(self.merge(one, depth + 1) for one in parts), own):
+            if part is not own and len(parts) + bool(own) > 1:  # examples of a part do not fit the whole
                 part = {name: value for name, value in part.items() if name not in _EXAMPLES}
             together = {**(found.get("properties") or {}), **(part.get("properties") or {})}
             found = {**found, **part, **({"properties": together} if together else {})}
@@ -290,16 +298,16 @@ class _Reader:
 
     def parameter(self, one: dict[str, Any], *, escape: bool = True) -> Value:
         """Return a parameter's value."""
-        schema = self.resolved(one.get("schema", one))
+        schema = self.resolve(one.get("schema", one))
         example = _example(one)
         if content := one.get("content"):
-            media = self.resolved(next(iter(content.values())))
+            media = self.resolve(next(iter(content.values())))
             example = _example(media)
             if example is None:
                 raise LeftOut(f"its parameter {one.get('name')} has no example", "unsupported")
             text = example if isinstance(example, str) else as_json(example)
             return _values(text, escape=escape)
-        schema = self.whole(schema)
+        schema = self.merge(schema)
         example = _example(schema) if example is None else example
         if example is not None:
             return _values(example, escape=escape)
@@ -310,9 +318,9 @@ class _Reader:
             return {name: self.scalar(one) for name, one in self.properties(schema)}
         return self.scalar(schema)
 
-    def scalar(self, schema: Any) -> str:  # noqa: ANN401 (whatever stands in the document)
-        """Return one value that is no list and no object."""
-        schema = self.whole(schema)
+    def scalar(self, schema: Any) -> str:  # noqa: ANN401 (any value of the document)
+        """Return one value that is neither a list nor an object."""
+        schema = self.merge(schema)
         if (example := _example(schema)) is not None:
             found = _values(example, escape=True)
         elif _type(schema) in ("array", "object"):
@@ -320,12 +328,12 @@ class _Reader:
         else:
             found = self.value(schema).strip('"')
         if not isinstance(found, str):
-            raise LeftOut("a list or an object stands within a parameter", "unsupported")
+            raise LeftOut("a list or an object is nested in a parameter", "unsupported")
         return found
 
-    def value(self, schema: Any, depth: int = 0) -> str:  # noqa: ANN401 (whatever stands in the document)
+    def value(self, schema: Any, depth: int = 0) -> str:  # noqa: ANN401 (any value of the document)
         """Return JSON that a schema allows, as a template."""
-        schema = self.whole(schema)
+        schema = self.merge(schema)
         if (example := _example(schema)) is not None:
             return escape_braces(as_json(example))
         kind = _type(schema)
@@ -346,15 +354,15 @@ class _Reader:
         return "null" if kind == "null" else f'"{_text(schema)}"'
 
 
-def _base(servers: Any) -> str:  # noqa: ANN401 (whatever stands in the document)
-    """The path of the first server, its variables replaced by their defaults."""
+def _base(servers: Any) -> str:  # noqa: ANN401 (any value of the document)
+    """Return the path of the first server, with variables replaced by their defaults."""
     server = servers[0]
     variables = server.get("variables") or {}
 
-    def default(found: re.Match[str]) -> str:
-        one = variables.get(found[1]) or {}
-        if (value := one.get("default", (one.get("enum") or [None])[0])) is None:
-            raise LeftOut(f"the variable {found[1]} of its server has no default", key=found[1])
+    def default(match: re.Match[str]) -> str:
+        variable = variables.get(match[1]) or {}
+        if (value := variable.get("default", (variable.get("enum") or [None])[0])) is None:
+            raise LeftOut(f"the variable {match[1]} of its server has no default", key=match[1])
         return str(value)
 
     url = _PATH_PARAMETER.sub(default, str(server.get("url") or ""))
@@ -366,56 +374,60 @@ def _base(servers: Any) -> str:  # noqa: ANN401 (whatever stands in the document
 
 
 def _escaped_path(path: str) -> str:
-    """A path as it is sent, with the braces of its parameters."""
+    """Return a path as sent, with the braces of its parameters."""
     return escape_braces(quote(path.partition("#")[0], safe="{}/?:@!$&'()*+,;=%"))
 
 
 def _in_query(name: str, parameter: dict[str, Any], value: Value) -> list[str]:
-    """A parameter in a query, a cookie or a form, by its style (OpenAPI 3.0.3, 4.7.12.2)."""
+    """Write a parameter for a query, a cookie or a form, by its style (OpenAPI 3.0.3, 4.7.12.2)."""
     if isinstance(value, str):
         return [f"{quote(name)}={value}"]
     style = parameter.get("style") or parameter.get("collectionFormat") or ""
-    between = {
+    separator = {
         "spaceDelimited": "%20",
         "ssv": "%20",
         "pipeDelimited": "%7C",
         "pipes": "%7C",
         "tsv": "%09",
     }.get(style, ",")
-    apart = bool(parameter.get("explode", style in ("", "form", "deepObject", "multi")))
+    exploded = bool(parameter.get("explode", style in ("", "form", "deepObject", "multi")))
     if "schema" not in parameter and "type" in parameter and style != "multi":  # Swagger 2.0
-        apart = False
+        exploded = False
     if isinstance(value, list):
         return (
-            [f"{quote(name)}={one}" for one in value] if apart else [f"{quote(name)}={between.join(value)}"]
+            [f"{quote(name)}={item}" for item in value]
+            if exploded
+            else [f"{quote(name)}={separator.join(value)}"]
         )
     if style == "deepObject":
-        return [f"{quote(name)}%5B{quote(key)}%5D={one}" for key, one in value.items()]
-    if apart:
-        return [f"{quote(key)}={one}" for key, one in value.items()]
-    return [f"{quote(name)}={between.join(f'{quote(key)}{between}{one}' for key, one in value.items())}"]
+        return [f"{quote(name)}%5B{quote(key)}%5D={item}" for key, item in value.items()]
+    if exploded:
+        return [f"{quote(key)}={item}" for key, item in value.items()]
+    return [
+        f"{quote(name)}={separator.join(f'{quote(key)}{separator}{item}' for key, item in value.items())}"
+    ]
 
 
 def _simple(parameter: dict[str, Any], value: Value) -> str:
-    """A parameter in a path or a header."""
+    """Write a parameter for a path or a header."""
     if (style := parameter.get("style", "simple")) != "simple":
         raise LeftOut(f"its parameter {parameter.get('name')} is written in style {style}", "unsupported")
     if isinstance(value, dict):
-        between = "=" if parameter.get("explode") else ","
-        value = [f"{key}{between}{one}" for key, one in value.items()]
+        separator = "=" if parameter.get("explode") else ","
+        value = [f"{key}{separator}{one}" for key, one in value.items()]
     return value if isinstance(value, str) else ",".join(value)
 
 
 def _values(example: object, *, escape: bool) -> Value:
-    def plain(one: object) -> str:
-        if isinstance(one, list | dict):
-            raise LeftOut("a list or an object stands within a parameter", "unsupported")
-        text = as_json(one) if one is None or isinstance(one, bool | float) else str(one)
+    def plain(item: object) -> str:
+        if isinstance(item, list | dict):
+            raise LeftOut("a list or an object is nested in a parameter", "unsupported")
+        text = as_json(item) if item is None or isinstance(item, bool | float) else str(item)
         return escape_braces(quote(text, safe="") if escape else text)
 
     if isinstance(example, dict):
-        return {str(name): plain(one) for name, one in example.items()}
-    return [plain(one) for one in example] if isinstance(example, list) else plain(example)
+        return {str(name): plain(item) for name, item in example.items()}
+    return [plain(item) for item in example] if isinstance(example, list) else plain(example)
 
 
 def _type(schema: dict[str, Any]) -> str:
@@ -424,7 +436,7 @@ def _type(schema: dict[str, Any]) -> str:
 
 
 def _bound(schema: dict[str, Any], name: str) -> float | None:
-    """A bound; none where it is that of the type."""
+    """Return a bound; None if it is only the limit of the type."""
     value = schema.get(name)
     if value is None or isinstance(value, bool):
         return None
@@ -438,7 +450,7 @@ def _bound(schema: dict[str, Any], name: str) -> float | None:
 
 
 def _number(schema: dict[str, Any], *, whole: bool) -> str:
-    """A number within its bounds (JSON Schema, Validation, 6.2): one of a thousand where an end is open."""
+    """Return a number within its bounds (JSON Schema, Validation, 6.2): one of 1,000 if an end is open."""
     low, high = _bound(schema, "minimum"), _bound(schema, "maximum")
     above, below = _bound(schema, "exclusiveMinimum"), _bound(schema, "exclusiveMaximum")
     if schema.get("exclusiveMinimum") is True:  # OpenAPI 3.0
@@ -446,26 +458,26 @@ def _number(schema: dict[str, Any], *, whole: bool) -> str:
     if schema.get("exclusiveMaximum") is True:
         below = high
     step = _bound(schema, "multipleOf") or 0.0
-    least = max((one for one in (low, above) if one is not None), default=None)
-    most = min((one for one in (high, below) if one is not None), default=None)
+    least = max((bound for bound in (low, above) if bound is not None), default=None)
+    most = min((bound for bound in (high, below) if bound is not None), default=None)
     start = 1.0 if least is None and (most is None or most >= 1.0) else least
     start = most - 999 if start is None and most is not None else start
     assert start is not None
     end = start + 999 if most is None else most
     if step > 0.0:
-        found = math.ceil(start / step) * step
-        found += step if found == above else 0.0
-        if found > end or found == below:
+        number = math.ceil(start / step) * step
+        number += step if number == above else 0.0
+        if number > end or number == below:
             raise LeftOut("no number is within its bounds", key="multipleOf")
-        return as_json(int(found) if found == int(found) else found)
+        return as_json(int(number) if number == int(number) else number)
     first = math.ceil(start) + (above is not None and math.ceil(start) == above)
     last = math.floor(end) - (below is not None and math.floor(end) == below)
     if first <= last:
         return f"{{{{int:{first}..{last}}}}}"
-    between = (start + end) / 2
-    if whole or start > end or between in (above, below):
+    middle = (start + end) / 2
+    if whole or start > end or middle in (above, below):
         raise LeftOut("no number is within its bounds", key="minimum")
-    return as_json(between)
+    return as_json(middle)
 
 
 def _text(schema: dict[str, Any]) -> str:
@@ -482,20 +494,20 @@ def _text(schema: dict[str, Any]) -> str:
     return f"{{{{string:{low}..{low if most is None else high}}}}}"
 
 
-def _example(one: dict[str, Any]) -> object:
-    if one.get("example") is not None:
-        return one["example"]
-    if examples := one.get("examples"):
+def _example(schema: dict[str, Any]) -> object:
+    if schema.get("example") is not None:
+        return schema["example"]
+    if examples := schema.get("examples"):
         first = next(iter(examples.values())) if isinstance(examples, dict) else examples[0]
         return first.get("value") if isinstance(examples, dict) and isinstance(first, dict) else first
     for key in ("default", "const"):
-        if one.get(key) is not None:
-            return one[key]
-    return one["enum"][0] if one.get("enum") else None
+        if schema.get(key) is not None:
+            return schema[key]
+    return schema["enum"][0] if schema.get("enum") else None
 
 
-def _good(code: str) -> int | str | None:
-    """A status code, or a class of them, that is a success; None for all others."""
+def _success_code(code: str) -> int | str | None:
+    """Return a successful status code or class; None for all others."""
     if code.upper() in ("2XX", "3XX"):
         return code.lower()
     return int(code) if re.fullmatch(r"[23]\d\d", code) else None

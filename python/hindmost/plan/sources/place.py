@@ -1,4 +1,4 @@
-"""Where a request stands in a file of requests."""
+"""The position of a request in a request file."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A file of requests, or one of its lines, entries or operations.
+    """A request file, or one of its lines, entries or operations.
 
-    >>> str(Place(Path("shop.har"), entry=3)), Place(Path("targets.txt")).at(2).fields()
-    ('file of requests shop.har, entry 3', {'path': 'targets.txt', 'line': 2})
+    >>> str(Place(Path("shop.har"), entry=3)), Place(Path("targets.txt")).at_line(2).fields()
+    ('request file shop.har, entry 3', {'path': 'targets.txt', 'line': 2})
     """
 
     path: Path
@@ -22,7 +22,7 @@ class Place:
 
     def __str__(self) -> str:
         within = f", {self.within}" if self.within else ""
-        return f"file of requests {self.path}{within}"
+        return f"request file {self.path}{within}"
 
     @property
     def within(self) -> str:
@@ -30,7 +30,7 @@ class Place:
         known = {"line": self.line, "entry": self.entry, "operation": self.operation}
         return ", ".join(f"{name} {value}" for name, value in known.items() if value is not None)
 
-    def at(self, line: int | None) -> Place:
+    def at_line(self, line: int | None) -> Place:
         """Return a line of the same file."""
         return replace(self, line=line)
 

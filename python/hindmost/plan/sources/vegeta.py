@@ -1,8 +1,8 @@
-"""Targets of ``vegeta``, as HTTP format or JSON (https://github.com/tsenart/vegeta, "-format").
+"""Targets of ``vegeta``, in HTTP format or JSON (https://github.com/tsenart/vegeta, "-format").
 
-In the HTTP format a target is a line with method and URL, lines with headers below it, and perhaps a line
-``@FILE`` with its body; targets stand apart by empty lines. In JSON a target is an object: one in each line,
-or all of them in one list.
+In the HTTP format a target is a line with method and URL, then lines with headers, and optionally a line
+``@FILE`` with its body; empty lines separate targets. In JSON a target is an object: one per line, or all in
+one list.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _JSON_HINT = 'one target per line: {"method": "GET", "url": "http://..."}'
 
 
 def from_vegeta(text: str, folder: Path, place: Place) -> Entries:
-    """Read all targets, whose files lie next to theirs."""
+    """Read all targets; their files are relative to the folder of the targets file."""
     if text.lstrip().startswith("{"):
         entries = Entries(place, _JSON_HINT)
         for at, line in enumerate(text.splitlines(), 1):
@@ -108,7 +108,7 @@ def _of_json(target: dict[str, Any]) -> tuple[str, Request]:
 
 
 def _add_header(request: Request, name: str, value: str) -> None:
-    """Add a header; of those that are given twice, the values make one list."""
+    """Add a header; the values of repeated headers are joined into one list."""
     if name.lower() in OWN_HEADERS:
         return
     headers = request.setdefault("headers", {})

@@ -15,7 +15,7 @@ from hindmost.plan.batching import parse_batching
 from hindmost.plan.protocols import ENTRIES
 from hindmost.plan.schedules import parse_schedule
 from hindmost.plan.secrets import conceal
-from hindmost.plan.workload import written_workload
+from hindmost.plan.workload import workload_source
 from hindmost.run.request import OPTIONS, MeasureRequest, quick
 from hindmost.run.request.connecting import check_capture, endpoints_of, login_of, sources_of, tls_of
 from hindmost.run.request.elsewhere import places_of, refuse_unreachable
@@ -136,7 +136,7 @@ def make_plan(request: MeasureRequest) -> MeasurePlan:
             have=cpus,
         )
     # The engine makes its own checks; its reply has the workload's defaults filled in.
-    workload_text = None if request.workload is None else written_workload(request.workload)
+    workload_text = None if request.workload is None else workload_source(request.workload)
     checked = json.loads(plan.engine_plan(1, 0, target.protocol, "127.0.0.1:1", workload_text))
     return plan.model_copy(update={"workload": checked["workload"], "arrivals": checked["load"]["arrivals"]})
 
