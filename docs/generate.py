@@ -61,12 +61,12 @@ def knobs_page() -> str:
     from hindmost.knobs import KINDS
 
     kinds = ["| kind | sets | in a study file | levels |", "| --- | --- | --- | --- |"]
-    keys = ["| kind | key | means |", "| --- | --- | --- |"]
+    keys = ["| kind | key | meaning |", "| --- | --- | --- |"]
     for name, kind in KINDS.items():
         kinds.append(f"| {name} | {kind.about} | `{kind.example}` | {kind.levels} |")
         keys += [f"| {name} | `{key}` | {about} |" for key, (_, about) in kind.keys.items()]
     hosts = [
-        "| knob | sets | its files; `*`: all take the value, `@`: each is a knob |",
+        "| setting | sets | its files; `*`: all take the value, `@`: each is a setting |",
         "| --- | --- | --- |",
     ]
     with tempfile.TemporaryDirectory() as nothing:  # a host that has none: each row says where it would be
@@ -78,11 +78,11 @@ def knobs_page() -> str:
 
 
 _KNOBS = """\
-# Knobs
+# Settings
 
 Generated from `python/hindmost/knobs/registry.py` and `crates/knobs/src/catalogue` by
 `docs/generate.py`;
-do not edit. How to use them: [set knobs](../guides/set-knobs.md).
+do not edit. How to use them: [change settings](../guides/set-knobs.md).
 
 ## Kinds
 
@@ -97,10 +97,10 @@ Further keys:
 ## Settings of the host
 
 `hindmost host knobs list --all` shows which of them this host has, their values, and why others are absent.
-`DEVICE` is an interface, an interrupt, an idle state or a disk: `rps@eth0`. Sets of processors may be written
-as `all`, `node` (those of the device's node) and `one` (the first of those); with `all` and `node`, each of
-an interface's interrupts gets one processor, in turn, over the nodes. What lies in `ethtool/` has no file: it
-is what ethtool(8) shows.
+`DEVICE` is an interface, an interrupt, an idle state or a disk: `rps@eth0`. For a set of CPUs you may write
+`all`, `node` (the CPUs of the device's node) or `one` (the first CPU of that node). With `all` and `node`,
+each interrupt of an interface gets one CPU, alternating over the nodes. Settings in `ethtool/` have no file:
+ethtool(8) shows them.
 
 {hosts}
 """

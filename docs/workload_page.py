@@ -58,7 +58,7 @@ def workload_page() -> str:
             key: one for key, one in kind["properties"].items() if key not in ("kind", "$schema", "about")
         }
         parts.append(f'## `"kind": "{name}"`\n\n{_sentence(kind)}\n\n{_table(keys, kind)}\n')
-    parts.append("## What they are made of\n")
+    parts.append("## Types\n")
     parts += [f"### {name}\n\n{_definition(one)}\n" for name, one in schema["$defs"].items()]
     return "\n".join(parts) + "\n" + _tail()
 
@@ -68,9 +68,9 @@ def _sentence(one: Schema) -> str:
 
 
 def _table(keys: Schema, within: Schema) -> str:
-    rows = ["| key | is | unless given | means |", "| --- | --- | --- | --- |"]
+    rows = ["| key | type | default | meaning |", "| --- | --- | --- | --- |"]
     for key, one in keys.items():
-        usual = "must be given" if key in within.get("required", ()) else _usual(one)
+        usual = "required" if key in within.get("required", ()) else _usual(one)
         rows.append(f"| `{key}` | {_type(one)} | {usual} | {_cell(_sentence(one))} |")
     return "\n".join(rows)
 
@@ -111,7 +111,7 @@ def _definition(one: Schema) -> str:
         return (
             f"{said}\n\n{_table(one['properties'], one)}" if "properties" in one else f"{said} {_type(one)}"
         )
-    rows = ["| written as | means |", "| --- | --- |"]
+    rows = ["| value | meaning |", "| --- | --- |"]
     for choice in choices:
         rows += [
             f"| {_written(each)} | {_cell(_sentence(each) or _sentence(choice))} |" for each in _each(choice)
@@ -134,11 +134,10 @@ _HEAD = """\
 # Workload files
 
 Generated from the types of `crates/plan/src/workload` by `docs/generate.py`; do not edit. `make schemas`
-writes `schemas/workload.schema.json`: name it as `"$schema"`, and an editor completes and checks.
+writes `schemas/workload.schema.json`: with it as `"$schema"`, an editor completes and checks keys.
 
-`hindmost measure TARGET --workload FILE` takes a JSON object, or the name of a published mix (below), or
-a file of Treadmill's. A mistake is told with file, line and the nearest key that is right. `"about"` is
-for readers.
+`hindmost measure TARGET --workload FILE` takes a JSON object, the name of a published mix (below), or one of
+Treadmill's own files. An error names the file, the line and the nearest valid key. `"about"` is for readers.
 """
 
 
@@ -154,18 +153,18 @@ def _tail() -> str:
 _TREADMILL = """\
 ## Treadmill's own files
 
-A list with an object for each key, as in flat.json of Treadmill's own examples, is read as a
-`key-value` mix:
+Hindmost reads a list with an object for each key, like flat.json of Treadmill's examples, as a `key-value`
+mix:
 
 | Treadmill | here |
 | --- | --- |
 | `key` | `key_names`, in their order |
-| `key_cdf` | `popularity`: `uniform` where all shares are alike, else `weights` |
+| `key_cdf` | `popularity`: `uniform` if all shares are equal, else `weights` |
 | `operation_cdf` | `get_ratio`; operations other than `get_operation` and `set_operation` are refused |
 | `object_size_cdf` | `value_bytes`: `choice` |
 
-Keys whose operations or sizes differ from the first key's are refused by name: our keys share one mix.
-All else that Treadmill takes is a flag of its command line: `--request_per_second` is `--rate`,
+An error names a key whose operations or sizes differ from the first key's, because all keys share one mix.
+Treadmill's other settings are flags of its command line: `--request_per_second` is `--rate`,
 `--number_of_connections` `--connections`, `--number_of_workers` `--threads`, `--runtime` `--duration`,
 `--cpu_affinity` `--client-cpus`, and `--number_of_keys` the key `keys` above.
 """
