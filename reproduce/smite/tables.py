@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hindmost.report.common.console import console_of, printed, text_of
+from hindmost.report.common.console import console_text, new_console, print_text
 
 
 def render_predictors(
@@ -19,8 +19,8 @@ def render_predictors(
     width, color
         As for `hindmost.report.measure.render_terminal`.
     """
-    console = console_of(width, color)
-    printed(
+    console = new_console(width, color)
+    print_text(
         console,
         f"{document['programs']} programs on a core with two threads, mean loss {document['mean_lost']:.1%};"
         f" {document['splits']} halves learned and predicted",
@@ -34,7 +34,7 @@ def render_predictors(
         console.print(row, soft_wrap=True)
     promise = document["promise"]
     console.print()
-    printed(
+    print_text(
         console,
         f"promise of at most {promise['rate']:.0%} violations: {promise['yes']} of {promise['asked']} pairs"
         f" of strangers admitted, {promise['violated']:.1%} of them break their limit"
@@ -42,13 +42,13 @@ def render_predictors(
         f" {promise['of_oracle']:.0%} of what an oracle admits; {promise['no']} refused for sure",
     )
     if promise["least_rate"] > promise["rate"]:
-        printed(
+        print_text(
             console,
             f"no rate below {promise['least_rate']:.0%} can be promised by so few programs: one more of them"
             " could break its limit in all its pairs; hint: --programs, or a higher --violations",
         )
-    printed(console, f"in {document['took_s']:.1f} s")
-    return text_of(console)
+    print_text(console, f"in {document['took_s']:.1f} s")
+    return console_text(console)
 
 
 def render_steering(
@@ -62,11 +62,11 @@ def render_steering(
     width, color
         As for `hindmost.report.measure.render_terminal`.
     """
-    console = console_of(width, color)
-    printed(console, f"arrivals: {document['arrivals']['text']}")
+    console = new_console(width, color)
+    print_text(console, f"arrivals: {document['arrivals']['text']}")
     for what, by_model in document["levels"].items():
         for model, rows in by_model.items():
-            printed(console, f"{document['servers']} servers, target of the {what}, steered by {model}:")
+            print_text(console, f"{document['servers']} servers, target of the {what}, steered by {model}:")
             console.print(f"{'target':>7} {'steered':>22} {'random, as many':>22} {'oracle':>8}")
             by_target: dict[float, dict[str, Any]] = {}
             for row in rows:
@@ -75,18 +75,18 @@ def render_steering(
                 cells = f"{_cell(one['steered'])} {_cell(one['random'])}"
                 console.print(f"{target:>7.1%} {cells} {one['oracle']['gained']:>8.1%}")
             console.print()
-    printed(console, "gained (servers that miss their target; by how much the worst misses it)")
+    print_text(console, "gained (servers that miss their target; by how much the worst misses it)")
     for name, one in document["paper"].items():
-        printed(
+        print_text(
             console,
             f"cost saved at the paper's gain ({name}): {one['instances']:.2%} by instances,"
             f" {one['work']:.2%} by work done at {document['batch_speed']:.0%} of a batch job's own speed",
         )
-    printed(console, "most of the latter depends on (30 % less, 30 % more):")
+    print_text(console, "most of the latter depends on (30 % less, 30 % more):")
     for name, (low, high) in list(document["tornado"].items())[:5]:
-        printed(console, f"  {name}: {low:.2%} to {high:.2%}")
-    printed(console, f"in {document['took_s']:.1f} s")
-    return text_of(console)
+        print_text(console, f"  {name}: {low:.2%} to {high:.2%}")
+    print_text(console, f"in {document['took_s']:.1f} s")
+    return console_text(console)
 
 
 def _cell(one: Mapping[str, Any]) -> str:

@@ -6,9 +6,9 @@ import pytest
 from rows import each_row
 
 from hindmost.report.common import numbers
-from hindmost.report.common.curves import grid, on_grid, thinned
+from hindmost.report.common.curves import grid, on_grid, thin_series
 from hindmost.report.common.svg import linear_ticks, log_domain, log_ticks, tail
-from hindmost.report.common.writing import glued, hint_parts
+from hindmost.report.common.writing import hint_parts, keep_units
 from hindmost.report.measure.view import span
 
 
@@ -117,7 +117,7 @@ def test_thinning_keeps_the_worst_window():
         "p99_us": p99,
         "measure_from_s": 2.0,
     }
-    out, step = thinned(series)
+    out, step = thin_series(series)
     assert step == 5
     assert len(out["t_s"]) == 200
     assert max(out["p99_us"]) == 500.0
@@ -143,5 +143,5 @@ def test_spans_name_their_unit_once():
 
 
 def test_numbers_and_units_stay_together():
-    assert glued("50 000/s within 72.3 µs, ±5 %") == "50\u202f000/s within 72.3\u202fµs, ±5\u202f%"
-    assert glued("runs 3 steady") == "runs 3 steady"
+    assert keep_units("50 000/s within 72.3 µs, ±5 %") == "50\u202f000/s within 72.3\u202fµs, ±5\u202f%"
+    assert keep_units("runs 3 steady") == "runs 3 steady"

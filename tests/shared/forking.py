@@ -200,7 +200,7 @@ def main(talk: socket.socket) -> int:
     from hindmost.report.common import sheet
 
     for name in PAGES:
-        sheet.loaded(name)
+        sheet.load_template(name)
     gc.freeze()
     talk.send(b"loaded")
     asked = serve(talk)

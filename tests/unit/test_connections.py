@@ -188,8 +188,8 @@ def test_connections_that_were_closed_as_asked_are_told_so(plan, each):
     found = {"made": 7, "failed": 0, "all": 23, "closed": 0, "by_turns": False}
     told = view.connections(document(connections=found, plan=plan))
     assert re.findall(r"\d+", told) == ["7", "100", each]
-    assert view.by_turns(document(connections=found, plan=plan))
-    assert not view.by_turns(document(connections=found))
+    assert view.connects_per_request(document(connections=found, plan=plan))
+    assert not view.connects_per_request(document(connections=found))
 
 
 @pytest.mark.parametrize(("text", "read"), [("2xx", ["2xx"]), ("200, 3xx,404", [200, "3xx", 404])])

@@ -17,7 +17,7 @@ from hindmost.models.simulation import Design
 from hindmost.models.sweep import settings, sweep
 from hindmost.plan import parse_term
 from hindmost.report.sweep.page import render_sweep_page
-from hindmost.report.sweep.terminal import told
+from hindmost.report.sweep.terminal import describe_answer
 from hindmost.store.schema import schemas
 
 FEW = Design(requests=20_000)
@@ -125,7 +125,7 @@ def test_threads_and_service_times_are_found_from_their_side():
     service = found(Question(parse_term("mean<300us"), "service"), {"rate_per_s": 5_000})
     assert service["value"] == pytest.approx(1.2, rel=0.02)
     assert service["side"] == "at_most"
-    assert f"{service['safe']:.2g}"[:3] in told(service)[0]
+    assert f"{service['safe']:.2g}"[:3] in describe_answer(service)[0]
 
 
 def test_how_rare_a_pause_must_be_is_found():
@@ -148,7 +148,7 @@ def test_what_always_or_never_holds_is_said():
     load = {"rate_per_s": 5_000}
     never = found(Question(parse_term("p99<100us"), "threads"), load)
     assert never["state"] == "never"
-    assert {"1", "128"} <= set(told(never)[0].split())
+    assert {"1", "128"} <= set(describe_answer(never)[0].split())
     always = found(Question(parse_term("p99<10s"), "threads"), load)
     assert always["state"] == "always"
 

@@ -64,7 +64,7 @@ def report_unmeasured(
     from hindmost.cli.outcome import format_write_error, write_in_place
     from hindmost.plan.limits import parse_limits
     from hindmost.report.measure.junit import render_junit
-    from hindmost.report.measure.limits import lines, unmeasured_markdown
+    from hindmost.report.measure.limits import limit_lines, unmeasured_markdown
     from hindmost.store import now_utc
     from hindmost.studies.measure.limits import exit_of
     from hindmost.studies.measure.limits.unmeasured import unmeasured as judged
@@ -80,7 +80,7 @@ def report_unmeasured(
     }
     asked = ((junit, render_junit), (markdown, unmeasured_markdown))
     faults = [fault for path, render in asked if path and (fault := write_in_place(path, render(document)))]
-    say(*getattr(error, "__notes__", ()), *lines(document), *map(format_write_error, faults))
+    say(*getattr(error, "__notes__", ()), *limit_lines(document), *map(format_write_error, faults))
     return exit_of(limits)
 
 

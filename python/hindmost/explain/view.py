@@ -10,7 +10,7 @@ from functools import partial
 
 from hindmost.explain.document import Explanation, Ratio
 from hindmost.report.common import numbers
-from hindmost.report.common.overlay import overlaid
+from hindmost.report.common.overlay import draw_overlay
 from hindmost.report.common.sheet import drawing, render
 from hindmost.report.common.svg import Plot, log10, log_domain, log_ticks
 from hindmost.store.measure import Curve
@@ -186,7 +186,7 @@ def latencies(doc: Explanation, width: float) -> str | None:
         ("as it is", fresh.before.curve),  # type: ignore[list-item]
         (" and ".join(fresh.labels), fresh.after.curve),  # type: ignore[list-item]
     ]
-    return overlaid("Latency before and after", sides, width)
+    return draw_overlay("Latency before and after", sides, width)
 
 
 def ratio_text(ratio: Ratio | None) -> str:

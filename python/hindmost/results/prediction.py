@@ -68,12 +68,12 @@ class SweepResult(Result[Sweep]):
     @property
     def headline(self) -> str:
         """The answers of the search, or the number of simulated designs and points."""
-        from hindmost.report.sweep.terminal import told
+        from hindmost.report.sweep.terminal import describe_answer
 
         points = self.document["points"]
         designs = len({point["design"] for point in points})
         head = f"{self.document['clone']}: {designs} design(s), {len(points)} points, simulated"
-        return " ".join([line for one in self.document["found"] for line in told(one)]) or head
+        return " ".join([line for one in self.document["found"] for line in describe_answer(one)]) or head
 
     @property
     def points(self) -> Any:  # noqa: ANN401 (a DataFrame of either library)

@@ -17,8 +17,8 @@ from hindmost.report.attribution.tables import (
 )
 from hindmost.report.common import numbers
 from hindmost.report.common.document import clean
-from hindmost.report.common.writing import glued
-from hindmost.report.simulation.terminal import aligned
+from hindmost.report.common.writing import keep_units
+from hindmost.report.simulation.terminal import align_columns
 
 if TYPE_CHECKING:
     from hindmost.store.attribution import Attribution, Confirmation, Load, QuantileAnswer
@@ -59,7 +59,7 @@ def render_attribution(document: "Mapping[str, Any] | Attribution") -> str:
 
 
 def _wrapped(text: str, indent: int = 0) -> list[str]:
-    return textwrap.wrap(glued(text), WIDTH, subsequent_indent=" " * indent, break_on_hyphens=False)
+    return textwrap.wrap(keep_units(text), WIDTH, subsequent_indent=" " * indent, break_on_hyphens=False)
 
 
 def _answer(doc: "Attribution", load: "Load", label: str, answer: "QuantileAnswer") -> list[str]:
@@ -124,7 +124,7 @@ def _table(rows: Sequence[EffectRow], unit: str) -> list[str]:
         for row in rows
     ]
     lines = []
-    written = aligned([head, *cells], "<><>><")
+    written = align_columns([head, *cells], "<><>><")
     for row, line in zip([None, *rows], written, strict=True):
         if row and len(row.name) > _LABEL:
             lines += _wrapped(f"  {row.name}", 4)
@@ -142,7 +142,7 @@ def _confirmation(one: "Confirmation") -> list[str]:
     unit, rows = format_confirmation(one)
     head = ("", f"before {unit.name}", f"after {unit.name}", "after / before", "spread")
     table = [(row.label, row.before, row.after, row.ratio, row.spread) for row in rows]
-    lines += [f"  {line}" for line in aligned([head, *table], "<<<<<")]
+    lines += [f"  {line}" for line in align_columns([head, *table], "<<<<<")]
     if promised := [f"{row.label} {row.predicted}" for row in rows if row.predicted != numbers.MISSING]:
         lines += _wrapped(f"  predicted by the model: {', '.join(promised)}", 4)
     return lines

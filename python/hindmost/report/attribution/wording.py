@@ -81,7 +81,7 @@ def number(value: float | None, places: int, *, sign: bool = False) -> str:
     """Format a number with fixed decimals, and a plus sign if `sign`. Zero has no sign."""
     if value is None or not math.isfinite(value):
         return numbers.number(value)
-    text = numbers.grouped(f"{value:.{places}f}")
+    text = numbers.group_thousands(f"{value:.{places}f}")
     if not text.strip("−0."):
         return text.lstrip("−")
     return f"+{text}" if sign and value > 0 else text

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from hindmost.plan.batching import batching_text
 from hindmost.report.common import numbers
 from hindmost.report.common.axes import time_ticks
-from hindmost.report.common.overlay import COLOURS, colour, overlaid
+from hindmost.report.common.overlay import COLOURS, colour, draw_overlay
 from hindmost.report.common.svg import (
     Plot,
     Scale,
@@ -113,7 +113,7 @@ def best_by_rate(doc: Batching, width: float) -> str | None:
 def latencies(rate: BatchingRate, width: float) -> str | None:
     """Draw the distribution of latency by none, Nagle's and the best interval (Figure 6)."""
     sides = [(batching_text(side["batching"]), side["distribution"]) for side in told(rate)]
-    return overlaid("Latency by none, Nagle's and the best interval", sides, width)
+    return draw_overlay("Latency by none, Nagle's and the best interval", sides, width)
 
 
 def sizes(rate: BatchingRate, width: float) -> str | None:
@@ -205,4 +205,4 @@ def _rate_axis(plot: Plot, rates: Sequence[float]) -> Scale:
 
 
 def _rate_ticks(x: Scale) -> list[tuple[float, str]]:
-    return [(t, numbers.grouped(f"{t:g}")) for t in linear_ticks(x.low, x.high, 4)]
+    return [(t, numbers.group_thousands(f"{t:g}")) for t in linear_ticks(x.low, x.high, 4)]

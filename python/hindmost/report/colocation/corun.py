@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from hindmost.escapes import plain
 from hindmost.report.colocation.profile import share_text
-from hindmost.report.common.console import console_of, printed, text_of
+from hindmost.report.common.console import console_text, new_console, print_text
 from hindmost.report.common.numbers import number
 from hindmost.store.colocation import AtLoad, Beside, CoRun, Predicted
 
@@ -24,12 +24,12 @@ def render_corun(document: CoRun, *, width: int | None = None, color: bool | Non
     width, color
         As for `hindmost.report.measure.render_terminal`.
     """
-    console = console_of(width, color)
+    console = new_console(width, color)
     answers = {job["job"]: f" (prediction from profiles: {job['answer']})" for job in document["jobs"]}
     loads: list[CoRun | AtLoad] = [document, *document["loads"]]
     for at in loads:
         loaded = at["loaded"]
-        printed(
+        print_text(
             console,
             f"{plain(document['server'])}, {number(loaded['asked_per_s'])} requests/s"
             f" ({loaded['busy']:.0%} of its processor): p50 {number(loaded['p50_us'])} µs, p99"
@@ -45,19 +45,19 @@ def render_corun(document: CoRun, *, width: int | None = None, color: bool | Non
             cells = f"{factor(score['p50']):<8} {factor(score['p99']):<8} {covered}"
             console.print(f"{score['model']:<24} {cells}")
         console.print()
-    printed(
+    print_text(
         console,
         f"{document['windows']} windows of {document['window_ms']:g} ms, {document['dropped']} dropped, in"
         f" {document['took_s']:.1f} s; jobs ran {document['placement']}",
     )
     for note in document["notes"]:
-        printed(console, f"note: {note['text']}")
-    return text_of(console)
+        print_text(console, f"note: {note['text']}")
+    return console_text(console)
 
 
 def _beside(console: Console, job: Beside, within: float, answer: str) -> None:
     console.print()
-    printed(console, f"next to {plain(job['job'])}: p99 within {within:.0%}: {job['promise']}{answer}")
+    print_text(console, f"next to {plain(job['job'])}: p99 within {within:.0%}: {job['promise']}{answer}")
     console.print(f"  {'':<22} {'rate lost':<26} {'p50 grows by':<26} {'p99 grows by':<26}", soft_wrap=True)
     latency = job["latency"]
     told = [share_text(one) for one in (job["lost"], latency["p50"], latency["p99"])]

@@ -1,4 +1,4 @@
-"""Programs next to each other, and how well that is predicted: for the terminal, and as a page."""
+"""Losses of programs next to each other, and how well predictors do: terminal text and page."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import Any
 
 from hindmost.escapes import plain
 from hindmost.report.colocation.profile import share_text
-from hindmost.report.common.console import console_of, printed, text_of
+from hindmost.report.common.console import console_text, new_console, print_text
 from hindmost.report.common.sheet import render
 from hindmost.store.pairs import Pairs
 
 _FULL = 0.5
-"""From this share on a cell is as dark as it gets."""
+"""Share from which on a cell has its darkest shade."""
 _WIDTH = 9
 
 
 def render_pairs(document: Pairs, *, width: int | None = None, color: bool | None = None) -> str:
-    """Write a document ``hindmost.pairs/1`` for the terminal.
+    """Render a document ``hindmost.pairs/1`` for the terminal.
 
     Parameters
     ----------
@@ -25,12 +25,12 @@ def render_pairs(document: Pairs, *, width: int | None = None, color: bool | Non
     width, color
         As for `hindmost.report.measure.render_terminal`.
     """
-    console = console_of(width, color)
+    console = new_console(width, color)
     names, method = document["programs"], document["method"]
-    printed(
+    print_text(
         console,
         f"{len(names)} programs next to each other on {plain(document['processor']['name'])}, processors"
-        f" {document['placement']}: what each loses (rows) next to each; * told from nothing",
+        f" {document['placement']}: loss of each (rows) next to each; * significant",
     )
     console.print()
     heads = " ".join(f"{plain(name)[:_WIDTH]:>{_WIDTH}}" for name in names)
@@ -39,7 +39,7 @@ def render_pairs(document: Pairs, *, width: int | None = None, color: bool | Non
         cells = " ".join(f"{_cell(one):>{_WIDTH}}" for one in row)
         console.print(f"{plain(name)[:14]:<14} {cells}", soft_wrap=True)
     console.print()
-    printed(console, _noise(document))
+    print_text(console, _noise(document))
     if document["scores"]:
         console.print()
         console.print(f"{'predictor':<38} {'error':>7} {'':<16} {'skill':>7}")
@@ -47,15 +47,17 @@ def render_pairs(document: Pairs, *, width: int | None = None, color: bool | Non
             ends = f"[{one['low']:.2%}, {one['high']:.2%}]"
             line = f"{one['name']:<38} {one['error']:>7.2%} {ends:<16} {_skill(one):>7}"
             console.print(line, soft_wrap=True)
-        printed(console, f"{document['splits']} random halves learned and predicted; {_best(document)}")
+        print_text(
+            console, f"{document['splits']} random splits into training and test halves; {_best(document)}"
+        )
     for note in document["notes"]:
-        printed(console, f"note: {note['text']}", indent=2)
-    printed(
+        print_text(console, f"note: {note['text']}", indent=2)
+    print_text(
         console,
         f"{method['windows']} windows of {method['window_ms']:g} ms, {method['dropped']} dropped,"
         f" {'real-time' if method['real_time'] else 'ordinary'} programs, in {method['took_s']:.1f} s",
     )
-    return text_of(console)
+    return console_text(console)
 
 
 def _cell(one: Mapping[str, Any] | None) -> str:
@@ -67,9 +69,10 @@ def _noise(document: Pairs) -> str:
     every, shown = document["split_half"], document["split_half_told"]
     agree = "too few to compare" if every is None else f"{every:.2f}"
     if shown is not None:
-        agree += f", {shown:.2f} over those told from nothing"
+        agree += f", {shown:.2f} over the significant ones"
     return (
-        f"{told} of {len(document['programs']) ** 2} pairs are told from nothing, the others are noise (of"
+        f"{told} of {len(document['programs']) ** 2} pairs show a significant loss, the others are within"
+        " the noise (of"
         f" {document['noise']:.1%}); correlation of odd rounds with even ones: {agree}"
     )
 
@@ -86,7 +89,7 @@ def _best(document: Pairs) -> str:
         number = {0: "no pair loses", 1: "one pair loses"}.get(
             document["above"], f"{document['above']} pairs lose"
         )
-        return f"{number} more than three times the noise: there is nothing to have skill in"
+        return f"{number} more than three times the noise, so no predictor can show skill"
     best = max(ours, key=lambda one: one["skill"] or 0.0)
     if (best["skill"] or 0.0) <= 0:
         return f"no model beats the best trivial one on the {document['above']} pairs above the noise"
@@ -94,7 +97,7 @@ def _best(document: Pairs) -> str:
 
 
 def render_pairs_page(document: Pairs) -> str:
-    """Write the page: one HTML file with everything inside, without scripts."""
+    """Render the page as one self-contained HTML file without scripts."""
     return render(
         "pairs.html",
         doc=document,

@@ -1,4 +1,4 @@
-"""A profile, and an answer from two, in words."""
+"""A profile, and a prediction from two profiles, for the terminal."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from hindmost.escapes import plain
-from hindmost.report.common.console import console_of, printed, text_of
+from hindmost.report.common.console import console_text, new_console, print_text
 from hindmost.report.common.numbers import number
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def render_profile(card: Mapping[str, Any], *, width: int | None = None, color: bool | None = None) -> str:
-    """Write a profile ``hindmost.profile/1`` for the terminal.
+    """Render a profile ``hindmost.profile/1`` for the terminal.
 
     Parameters
     ----------
@@ -24,16 +24,16 @@ def render_profile(card: Mapping[str, Any], *, width: int | None = None, color: 
     width, color
         As for `hindmost.report.measure.render_terminal`.
     """
-    console = console_of(width, color)
+    console = new_console(width, color)
     method = card["method"]
-    printed(
+    print_text(
         console,
         f"{plain(card['name'])} on {plain(card['processor']['name'])}, processors"
-        f" {card['placement']}: {number(card['rate_per_s'])} {method['unit']} a CPU second"
+        f" {card['placement']}: {number(card['rate_per_s'])} {method['unit']} per CPU second"
         f" (middle half ±{card['spread'] / 2:.1%})",
     )
     console.print()
-    console.print(f"{'beside':<14} {'it loses':<26} {'the ruler loses':<26}")
+    console.print(f"{'stressor':<14} {'program loses':<26} {'stressor loses':<26}")
     if card["presence"] is not None:
         console.print(f"{'(inert)':<14} {share_text(card['presence']):<26}")
     for axis in card["axes"]:
@@ -43,28 +43,28 @@ def render_profile(card: Mapping[str, Any], *, width: int | None = None, color: 
         _latency(console, card)
     console.print()
     if any(one["sensitivity"] is not None for one in card["axes"]):
-        printed(console, f"losses below {card['noise']:.1%} cannot be told from zero")
+        print_text(console, f"losses below {card['noise']:.1%} are within the noise")
     for note in card["notes"]:
-        printed(console, f"note: {note['text']}", indent=2)
-    printed(
+        print_text(console, f"note: {note['text']}", indent=2)
+    print_text(
         console,
         f"{method['windows']} windows of {method['window_ms']:g} ms, {method['dropped']} dropped, in"
         f" {method['took_s']:.1f} s",
     )
-    return text_of(console)
+    return console_text(console)
 
 
 def _latency(console: Console, card: Mapping[str, Any]) -> None:
     loaded = card["loaded"]
     console.print()
-    printed(
+    print_text(
         console,
-        f"asked {number(loaded['asked_per_s'])} times a second: {loaded['busy']:.0%} of its processor, p50"
+        f"{number(loaded['asked_per_s'])} requests/s: {loaded['busy']:.0%} of its processor, p50"
         f" {number(loaded['p50_us'])} µs, p99 {number(loaded['p99_us'])} µs next to the inert stressor;"
         f" {loaded['failed']} of {loaded['requests']} requests failed",
     )
     console.print()
-    console.print(f"{'beside':<14} {'p50 grows by':<26} {'p99 grows by':<26}")
+    console.print(f"{'stressor':<14} {'p50 grows by':<26} {'p99 grows by':<26}")
     for name, grown in [
         ("(inert)", loaded["presence"]),
         *((one["ruler"], one["latency"]) for one in card["axes"]),
@@ -75,14 +75,14 @@ def _latency(console: Console, card: Mapping[str, Any]) -> None:
 
 
 def share_text(share: Mapping[str, Any] | None) -> str:
-    """A share with its interval."""
+    """Format a share with its interval."""
     if share is None:
         return "windows were lost"
     return f"{share['value']:>6.1%} [{share['low']:.1%}, {share['high']:.1%}]"
 
 
 def render_answer(found: Answer, *, width: int | None = None, color: bool | None = None) -> str:
-    """Write what `hindmost.colocation.asking.ask` found.
+    """Render the answer of `hindmost.colocation.asking.ask`.
 
     Parameters
     ----------
@@ -90,36 +90,37 @@ def render_answer(found: Answer, *, width: int | None = None, color: bool | None
     width, color
         As for `hindmost.report.measure.render_terminal`.
     """
-    console = console_of(width, color)
-    printed(
+    console = new_console(width, color)
+    print_text(
         console,
         f"{found['answer']}: {plain(found['job'])} next to {plain(found['server'])}. A percentile may grow"
-        f" {found['within']:.0%} at load {found['load']:.0%}: {found['allowed']:.1%} of the rate may be"
+        f" by {found['within']:.0%} at a load of {found['load']:.0%}, so {found['allowed']:.1%} of the rate"
+        " may be"
         f" lost{_why(found)}.",
     )
     for note in found["notes"]:
-        printed(console, f"note: {note['text']}", indent=2)
+        print_text(console, f"note: {note['text']}", indent=2)
     if found["answer"] == "unknown":
-        printed(console, "hint: measure the pair: hindmost colocate predict SERVER JOB --measure")
-    return text_of(console)
+        print_text(console, "hint: measure the pair: hindmost colocate predict SERVER JOB --measure")
+    return console_text(console)
 
 
 def _why(found: Answer) -> str:
     if found["by"] == "measured":
-        return f"; the pair was measured, and lost {found['expected']:.1%}"
+        return f"; the measured loss of the pair is {found['expected']:.1%}"
     if found["by"] == "model":
         return (
-            f"; {found['expected']:.1%} is predicted, with a margin for {found['violations']:.0%} of"
+            f"; the predicted loss is {found['expected']:.1%}, with a margin for {found['violations']:.0%} of"
             " violations"
         )
     return (
-        f", and next to the job it loses up to {found['worst']:.1%} by its {found['measure']}"
-        f" (most by {found['ruler'] or 'none'})"
+        f", and next to the job it loses up to {found['worst']:.1%} by {found['measure']}"
+        f" (mostly by {found['ruler'] or 'no stressor'})"
     )
 
 
 def render_neighbours(document: Neighbours, *, width: int | None = None, color: bool | None = None) -> str:
-    """Write a document ``hindmost.neighbours/1`` for the terminal, the best neighbour first.
+    """Render a document ``hindmost.neighbours/1`` for the terminal, the best neighbour first.
 
     Parameters
     ----------
@@ -127,26 +128,27 @@ def render_neighbours(document: Neighbours, *, width: int | None = None, color: 
     width, color
         As for `hindmost.report.measure.render_terminal`.
     """
-    console = console_of(width, color)
+    console = new_console(width, color)
     first = document["jobs"][0]
-    printed(
+    print_text(
         console,
         f"the best neighbour of {plain(document['server'])} is {plain(first['job'])}. A percentile may grow"
-        f" {first['within']:.0%} at load {first['load']:.0%}: {first['allowed']:.1%} of the rate may be lost",
+        f" by {first['within']:.0%} at a load of {first['load']:.0%}: {first['allowed']:.1%} of the rate may"
+        " be lost",
     )
     console.print()
-    console.print(f"{'job':<20} {'may it':<8} {'by':<9} {'expected':>8} {'at most':>8}  most by")
+    console.print(f"{'job':<20} {'allowed':<8} {'by':<9} {'expected':>8} {'at most':>8}  mostly by")
     for one in document["jobs"]:
         expected = "unknown" if one["expected"] is None else f"{one['expected']:.1%}"
         cells = f"{one['answer']:<8} {one['by']:<9} {expected:>8} {one['worst']:>8.1%}"
         console.print(f"{plain(one['job']):<20} {cells}  {one['ruler'] or '-'}", soft_wrap=True)
     for note in dict.fromkeys(note["text"] for one in document["jobs"] for note in one["notes"]):
-        printed(console, f"note: {note}", indent=2)
-    return text_of(console)
+        print_text(console, f"note: {note}", indent=2)
+    return console_text(console)
 
 
 def prometheus_text(found: Mapping[str, Any]) -> str:
-    """Write an answer in the text format of Prometheus.
+    """Format an answer in the text format of Prometheus.
 
     Examples
     --------

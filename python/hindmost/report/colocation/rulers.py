@@ -1,4 +1,4 @@
-"""A certificate of stressors: for the terminal, and as a picture."""
+"""A certificate of stressors, for the terminal and as an SVG image."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import escape
 
 from hindmost.escapes import plain
-from hindmost.report.common.console import console_of, printed, text_of
+from hindmost.report.common.console import console_text, new_console, print_text
 from hindmost.report.common.numbers import number
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ _TOP = 120
 
 
 def render_rulers(document: Mapping[str, Any], *, width: int | None = None, color: bool | None = None) -> str:
-    """Write a document ``hindmost.rulers/1`` for the terminal.
+    """Render a document ``hindmost.rulers/1`` for the terminal.
 
     Parameters
     ----------
@@ -27,34 +27,38 @@ def render_rulers(document: Mapping[str, Any], *, width: int | None = None, colo
     width, color
         As for `hindmost.report.measure.render_terminal`.
     """
-    console = console_of(width, color)
+    console = new_console(width, color)
     kind = document["processor"]
-    printed(
+    print_text(
         console,
         f"{plain(kind['name'])} (family {kind['family']}, model {kind['model']}), processor"
-        f" {document['cpu']}, at {document['ghz']:.2f} GHz by a chain of additions",
+        f" {document['cpu']}, at {document['ghz']:.2f} GHz, measured by a chain of additions",
     )
     console.print()
-    console.print(f"{'ruler':<14} {'a tick':>8} {'':<16} {'documented':>10} {'share':>7}  clean")
+    console.print(f"{'stressor':<14} {'per tick':>8} {'':<16} {'documented':>10} {'share':>7}  clean")
     for one in document["rates"]:
         console.print(_rate(one), soft_wrap=True)
     console.print()
     for group in document["groups"]:
-        what = "an axis of its own" if group["axis"] else "shares ports with other axes"
-        printed(console, f"{', '.join(group['classes'])}: {what}", indent=2)
+        what = "a separate axis" if group["axis"] else "shares ports with other axes"
+        print_text(console, f"{', '.join(group['classes'])}: {what}", indent=2)
     caches = document["caches"]
     sizes = ", ".join(
         f"{level.upper()} {caches[f'{level}_bytes'] / 1024:g} KiB" for level in ("l1", "l2", "l3")
     )
-    printed(console, f"caches by their knees: {sizes}")
+    print_text(console, f"measured cache sizes: {sizes}")
     for one in document["neighbours"]:
-        kept = "" if one["same_port"] is None else f", a stressor keeps {one['same_port']:.2f} next to itself"
-        printed(
+        kept = (
+            ""
+            if one["same_port"] is None
+            else f", a stressor keeps {one['same_port']:.2f} of its rate next to a copy of itself"
+        )
+        print_text(
             console,
             f"processor {one['cpu']}: {one['placement']} ({number(one['one_way_ns'])} ns one way{kept})",
         )
-    printed(console, f"certificate in {document['certificate_s']:.1f} s, all in {document['took_s']:.1f} s")
-    return text_of(console)
+    print_text(console, f"certificate in {document['certificate_s']:.1f} s, total {document['took_s']:.1f} s")
+    return console_text(console)
 
 
 def _rate(one: Mapping[str, Any]) -> str:
@@ -68,8 +72,8 @@ def _rate(one: Mapping[str, Any]) -> str:
 
 
 def render_list(rulers: Sequence[Mapping[str, Any]]) -> str:
-    """Name all stressors, what each keeps busy, and what its work is counted in."""
-    lines = [f"{'ruler':<14} {'keeps busy':<12} counts"]
+    """List all stressors with the resource that each uses and the unit of its work."""
+    lines = [f"{'stressor':<14} {'resource':<12} unit"]
     for one in rulers:
         paper = " (as the paper printed it)" if one["paper"] else ""
         lines.append(f"{one['name']:<14} {one['resource']:<12} {one['unit']}{paper}")
@@ -77,21 +81,21 @@ def render_list(rulers: Sequence[Mapping[str, Any]]) -> str:
 
 
 def render_stress(document: Stress) -> str:
-    """Write what stressors did by hand."""
+    """Render the work of stressors that were run by hand."""
     lines = []
     for one in document["rulers"]:
         low, high = one["ghz"]
         lines.append(
             f"{one['ruler']} on processor {one['cpu']}: {number(one['per_s'])} {one['unit']}/s for"
-            f" {one['took_s']:.1f} s, at work {one['duty']:.1%} of the time, {one['cpu_share']:.1%} with a"
-            f" processor, switched off {one['involuntary']} times, {low:.2f} to {high:.2f} GHz"
+            f" {one['took_s']:.1f} s, active {one['duty']:.1%} of the time, {one['cpu_share']:.1%} on a"
+            f" processor, preempted {one['involuntary']} times, {low:.2f} to {high:.2f} GHz"
             + (", real-time" if one["real_time"] else "")
         )
     return "\n".join(lines) + "\n"
 
 
 def picture(document: Mapping[str, Any]) -> str:
-    """Draw the matrix of overlaps as SVG: the darker a cell, the more ports two classes share."""
+    """Draw the matrix of overlaps as SVG. A darker cell means more ports shared by two classes."""
     names = [one["name"] for one in document["rates"] if one["rate"] is not None]
     seen = {(one["a"], one["b"]): one["value"] for one in document["overlaps"]}
     side = _CELL * len(names)

@@ -7,11 +7,11 @@ from typing import Any
 
 
 def render_tail(document: Mapping[str, Any]) -> str:
-    """Write what `hindmost.colocation.slower.grown` found."""
+    """Render the result of `hindmost.colocation.slower.grown`."""
     names = [f"p{100 * level:g}" for level in document["levels"]]
     workers = document["workers"]
     lines = [
-        f"{document['lost']:.0%} of the rate lost at load {document['load']:.0%}, "
+        f"{document['lost']:.0%} of the rate lost at a load of {document['load']:.0%}, "
         + ("one worker" if workers == 1 else f"one queue for {workers} workers")
         + f", service with a coefficient of variation of {document['cv']:.2f}: percentiles grow by",
         f"{'':<16} " + " ".join(f"{name:>24}" for name in names),
@@ -21,11 +21,11 @@ def render_tail(document: Mapping[str, Any]) -> str:
         cells = (_cell(*one) for one in zip(values, intervals, strict=True))
         lines.append(f"{model:<16} " + " ".join(f"{cell:>24}" for cell in cells))
     if document["block"] > 1:
-        lines.append(f"requests know of each other over {document['block']} of them (regimes)")
+        lines.append(f"service times are correlated over {document['block']} requests (regimes)")
     return "\n".join(lines) + "\n"
 
 
 def _cell(value: float | None, interval: tuple[float, float] | None) -> str:
     if value is None:
-        return "no end"
+        return "unbounded"
     return f"{value:.1%}" if interval is None else f"{value:.1%} [{interval[0]:.1%}, {interval[1]:.1%}]"

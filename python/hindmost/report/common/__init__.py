@@ -1,1 +1,1 @@
-"""What all pages and tables share: numbers in words, charts, sheets."""
+"""Formatting that all pages and tables share: numbers, charts, page style."""

@@ -1,4 +1,4 @@
-"""Marks of axes that several charts have."""
+"""Ticks of axes that several charts share."""
 
 from hindmost.report.common import numbers
 from hindmost.report.common.svg import log_ticks
@@ -7,10 +7,10 @@ TAIL_LEVELS = (0.0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999)
 
 
 def tail_ticks(end: float) -> list[tuple[float, str]]:
-    """Levels to mark on an axis that ends at level ``end``."""
+    """Return the levels to mark on an axis that ends at level ``end``."""
     return [(q, numbers.level_label(q)) for q in TAIL_LEVELS if q <= end + 1e-12]
 
 
 def time_ticks(low: float, high: float) -> list[tuple[float, str]]:
-    """Marks of a logarithmic axis of microseconds."""
+    """Return the ticks of a logarithmic axis in microseconds."""
     return [(t, numbers.tick(t)) for t in log_ticks(low, high)]

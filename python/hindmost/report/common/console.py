@@ -1,4 +1,4 @@
-"""Text for the terminal: wrapped, coloured where it may be, readable without."""
+"""Text for the terminal: wrapped, coloured if possible, and readable without colour."""
 
 import os
 import shutil
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 _STAND_IN = "\ue000"
 
 
-def console_of(width: int | None, color: bool | None) -> "Console":
-    """A console that keeps what is printed; by default as wide as the terminal, or COLUMNS, or 80."""
+def new_console(width: int | None, color: bool | None) -> "Console":
+    """Return a console that stores its output. Its width is the terminal's, COLUMNS, or 80."""
     from rich.console import Console
 
     on_screen = sys.stdout.isatty()
@@ -38,24 +38,24 @@ def console_of(width: int | None, color: bool | None) -> "Console":
     )
 
 
-def text_of(console: "Console") -> str:
-    """What was written to it."""
+def console_text(console: "Console") -> str:
+    """Return the text written to a console."""
     file = console.file
     assert isinstance(file, StringIO)
     return "\n".join(line.rstrip() for line in file.getvalue().splitlines()) + "\n"
 
 
-def printed(console: "Console", text: "Text | str", *, indent: int = 0) -> None:
-    """Print, wrapped lines hanging below the first by ``indent``."""
+def print_text(console: "Console", text: "Text | str", *, indent: int = 0) -> None:
+    """Print a text. Continuation lines are indented by ``indent``."""
     from rich.text import Text
 
     text = Text(text) if isinstance(text, str) else text
-    for number, line in enumerate(wrapped(console, text, console.width - indent)):
+    for number, line in enumerate(wrap_lines(console, text, console.width - indent)):
         console.print(Text(" " * indent if number else "") + line, soft_wrap=True)
 
 
-def wrapped(console: "Console", text: "Text", width: int) -> "list[Text]":
-    """Break into lines, never inside a number: a stand-in takes the place of its no-break spaces."""
+def wrap_lines(console: "Console", text: "Text", width: int) -> "list[Text]":
+    """Break a text into lines, but never within a number: no-break spaces are replaced meanwhile."""
     text.plain = text.plain.replace(numbers.THIN, _STAND_IN)
     lines = list(text.wrap(console, width))
     for line in lines:
@@ -63,13 +63,13 @@ def wrapped(console: "Console", text: "Text", width: int) -> "list[Text]":
     return lines
 
 
-def hinted(console: "Console", why: str | None, hint: str | None, *, indent: int) -> None:
-    """Print why, and ``hint:`` on a line of its own, unwrapped so that a command can be copied whole."""
+def print_reason(console: "Console", why: str | None, hint: str | None, *, indent: int) -> None:
+    """Print a reason, then ``hint:`` on a separate unwrapped line, so that users can copy the command."""
     from rich.text import Text
 
     pad = " " * indent
     if why:
-        for line in wrapped(console, Text(plain(why)), console.width - indent):
+        for line in wrap_lines(console, Text(plain(why)), console.width - indent):
             console.print(Text(pad) + line, soft_wrap=True)
     if hint:
         console.print(

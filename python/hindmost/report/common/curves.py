@@ -1,4 +1,4 @@
-"""Prepares curves for drawing: thins them and puts them on one grid. Changes no figure that a table shows."""
+"""Preparing curves for drawing: thinning and a common grid. It changes no figure shown in a table."""
 
 import bisect
 import math
@@ -10,21 +10,23 @@ from hindmost.store.measure import Curve, Series
 Values = list[float | None]
 
 FLATTENED_BY = 1.5
-"""Send delay that lengthens the axis this much takes a third of latency's room; it gets its own chart."""
+"""Send delay gets its own chart if it lengthens the axis by this factor, which costs latency a third of its
+height.
+"""
 
 FLOOR_US = 0.01
-"""What a log axis shows for a send delay of zero; finer than the clock can tell."""
+"""Value drawn for a send delay of zero on a log axis, in µs. It is finer than the clock's resolution."""
 
 
-def rounded(value: float | None, digits: int = 4) -> float | None:
-    """Cut to ``digits`` significant digits, enough for a screen; not finite becomes ``None``."""
+def round_significant(value: float | None, digits: int = 4) -> float | None:
+    """Round to ``digits`` significant digits, enough for a screen. Return None for non-finite values."""
     if value is None or not math.isfinite(value):
         return None
     return float(f"{value:.{digits}g}")
 
 
-def drawable(curve: Curve | None) -> tuple[list[float], Values]:
-    """Levels and microseconds of a curve, sorted, without level 1, which the tail scale cannot show."""
+def drawable_points(curve: Curve | None) -> tuple[list[float], Values]:
+    """Return levels and microseconds of a curve, sorted, without level 1, which has no place on the scale."""
     if not curve:
         return [], []
     rows = sorted(
@@ -36,7 +38,7 @@ def drawable(curve: Curve | None) -> tuple[list[float], Values]:
 
 
 def grid(levels: Sequence[float], points: int) -> list[float]:
-    """Take at most ``points`` of the levels, evenly spread on the tail scale, first and last among them."""
+    """Return at most ``points`` of the levels, evenly spread on the tail scale, including first and last."""
     levels = sorted(set(levels))
     if len(levels) <= points:
         return levels
@@ -49,13 +51,13 @@ def grid(levels: Sequence[float], points: int) -> list[float]:
 
 
 def on_grid(curve: Curve | None, levels: Sequence[float]) -> Values:
-    """Read a curve at ``levels``: its own points where it has them, straight lines (log scale) between them.
+    """Read a curve at ``levels``, with linear interpolation (log scale) between its own points.
 
-    ``None`` beyond its ends and where it is infinite.
+    The result is ``None`` beyond the curve's ends and where it is infinite.
     """
     import numpy as np
 
-    own = {q: us for q, us in zip(*drawable(curve), strict=True) if us is not None}
+    own = {q: us for q, us in zip(*drawable_points(curve), strict=True) if us is not None}
     if not own:
         return [None] * len(levels)
     places, known = ([tail(q) for q in qs] for qs in (levels, own))
@@ -64,19 +66,18 @@ def on_grid(curve: Curve | None, levels: Sequence[float]) -> Values:
 
 
 def infinite_from(curve: Curve | None) -> float | None:
-    """First level of a curve from which on it is infinite, or ``None``."""
-    qs, values = drawable(curve)
+    """Return the first level from which on a curve is infinite, or ``None``."""
+    qs, values = drawable_points(curve)
     return next((q for q, us in zip(qs, values, strict=True) if us is None), None)
 
 
-def thinned(series: Series, windows: int = 240) -> tuple[Series, int]:
-    """Keep the worst (by p99) of every so many windows: at most ``windows`` are drawn and no spike is lost.
+def thin_series(series: Series, windows: int = 240) -> tuple[Series, int]:
+    """Keep the worst window (by p99) of each group, so that drawing fewer windows loses no spike.
 
     Returns
     -------
     Series, int
-        The windows that are drawn, and how many each of them stands for.
-
+        The windows to draw, and the number of windows that each represents.
     """
     times = series["t_s"]
     step = max(1, math.ceil(len(times) / windows))
@@ -103,9 +104,9 @@ def thinned(series: Series, windows: int = 240) -> tuple[Series, int]:
     return found, step
 
 
-def flattening(latency: Curve | None, slip: Curve | None) -> bool:
-    """Whether send delay lies so far below latency that one axis for both would leave latency flat."""
-    high, low = ([v for v in drawable(curve)[1] if v is not None] for curve in (latency, slip))
+def flattens_latency(latency: Curve | None, slip: Curve | None) -> bool:
+    """Return whether send delay is so far below latency that a common axis would flatten latency."""
+    high, low = ([v for v in drawable_points(curve)[1] if v is not None] for curve in (latency, slip))
     if not high or not low or max(low) > max(high) / 2:
         return False
     return math.log(max(high) / min(low)) > FLATTENED_BY * math.log(max(high) / min(high))

@@ -1,4 +1,4 @@
-"""Makes a document ready to be shown: nothing unprintable, and only numbers that can be drawn."""
+"""Cleaning a document for display: printable strings, and only numbers that can be drawn."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -8,13 +8,13 @@ from hindmost.escapes import plain
 
 
 class _Clean(dict[str, Any]):
-    """A document that `clean` made."""
+    """A document that `clean` returned."""
 
 
 def clean(document: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Copy a document with strings that are safe to print, and null for what is not a number.
+    """Copy a document with strings that are safe to print, and null in place of NaN.
 
-    A document that is clean is returned as it is.
+    A document that is already clean is returned unchanged.
     """
     return document if isinstance(document, _Clean) else _Clean(_clean(document))
 
@@ -34,5 +34,5 @@ def _clean(value: Any) -> Any:  # noqa: ANN401 - JSON in, JSON out
 
 
 def finite(values: Iterable[float | None]) -> list[float]:
-    """Only those values that can be drawn."""
+    """Return the values that can be drawn."""
     return [v for v in values if v is not None and math.isfinite(v)]

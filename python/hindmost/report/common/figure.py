@@ -1,4 +1,4 @@
-"""A page's figures taken out of it: SVG that stands alone, for notebooks and papers."""
+"""Extracting a page's figures as self-contained SVG, for notebooks and papers."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ _ITEM = re.compile(r"<li>(?:<svg[^>]*>(.*?)</svg>|<span[^>]*--c: ([^\"]*)\"></sp
 _COLOURS = re.compile(r"^:root \{.*?^\}", re.DOTALL | re.MULTILINE)
 _RULES = re.compile(r"(?:^|(?<=\} ))svg [.t][^{}]*\{[^}]*\}", re.MULTILINE)
 _LINE, _SAMPLE, _LETTER = 20.0, 34.0, 6.6
-"""Height of a legend's line, room for its sample, and what a letter takes, in pixels."""
+"""Height of a legend's line, width of its sample, and average width of a letter, in pixels."""
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One figure of a page. Notebooks draw it; nothing of it needs a screen, a font or a network.
+    """One figure of a page. It needs no screen, font or network.
 
     Attributes
     ----------
     name : str
-        A short name, such as ``runs``; empty where the page has none.
+        A short name, for example ``runs``. Empty if the page gives none.
     title : str
-        What it shows.
+        What the figure shows.
     svg : str
-        The drawing with its legend: a whole SVG document in the page's light colours.
+        The drawing with its legend, as a complete SVG document in the page's light colours.
     """
 
     name: str
@@ -40,7 +40,7 @@ class Figure:
     svg: str
 
     def save(self, path: str | Path) -> Path:
-        """Write it as an SVG file."""
+        """Write the figure as an SVG file."""
         path = Path(path)
         path.write_text(self.svg, encoding="utf-8")
         return path
@@ -49,12 +49,12 @@ class Figure:
         return self.svg
 
     def __repr__(self) -> str:
-        """Its title: the drawing is long."""
+        """Return the title, because the drawing is long."""
         return f"Figure({self.title!r})"
 
     @property
     def image(self) -> str:
-        """An ``<img>`` with the drawing inside: its style cannot reach what stands around it."""
+        """An ``<img>`` with the drawing inside, whose style cannot affect the rest of the page."""
         data = b64encode(self.svg.encode()).decode()
         return (
             f'<img alt="{escape(self.title)}" style="max-width: 100%" src="data:image/svg+xml;base64,{data}">'
@@ -62,12 +62,12 @@ class Figure:
 
 
 def figures(page: str) -> list[Figure]:
-    """The figures of a page in their order; of one in two widths the wide one."""
+    """Return the figures of a page in their order. Of a figure in two widths, return the wide one."""
     style = " ".join([*_COLOURS.findall(page)[:1], *_RULES.findall(page)])
     found: dict[str, Figure] = {}
     legend: Sequence[tuple[str, str, str]] = ()
     for token in _TOKENS.findall(page):
-        if token == "<section":  # a legend is for the charts of its own section
+        if token == "<section":  # a legend applies to the charts of its own section
             legend = ()
         elif token.startswith("<ul"):
             legend = _ITEM.findall(token)
@@ -76,12 +76,12 @@ def figures(page: str) -> list[Figure]:
             for width, height, label, body in _DRAWN.findall(token):
                 title = unescape(label)
                 if title not in found:
-                    svg = _alone((float(width), float(height)), label, body, style, legend)
+                    svg = _self_contained((float(width), float(height)), label, body, style, legend)
                     found[title] = Figure(name[1] if name else "", title, svg)
     return list(found.values())
 
 
-def _alone(
+def _self_contained(
     size: tuple[float, float], label: str, body: str, style: str, legend: Sequence[tuple[str, str, str]]
 ) -> str:
     width, height = size
@@ -94,7 +94,7 @@ def _alone(
 
 
 def _legend(legend: Sequence[tuple[str, str, str]], width: float, top: float) -> tuple[str, float]:
-    """Samples and names below a chart, line by line; and the height that they take."""
+    """Return the legend below a chart, line by line, and its height."""
     parts: list[str] = []
     x, y = 10.0, top + _LINE / 2
     for sample, colour, text in legend:

@@ -1,4 +1,4 @@
-"""A result as a notebook shows it: the verdict, a table of figures, one picture; no style reaches further."""
+"""Display of a result in a notebook: the verdict, a table of figures, one picture. Its style stays local."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ COLOURS = {
     "invalid": "#b3261e",
     "different": "#b3261e",
 }
-"""Of verdicts; any other leaves something open."""
+"""Colours of verdicts. Any other verdict is inconclusive."""
 MOST_ROWS = 24
 
 
@@ -29,14 +29,14 @@ def fragment(
     notes: Sequence[str],
     figure: Figure | None,
 ) -> str:
-    """Write the HTML of a result.
+    """Return the HTML of a result.
 
     Parameters
     ----------
     rows : sequence of mappings
-        A table, numbers in microseconds; the first ones are shown.
+        A table with numbers in microseconds. Only the first rows are shown.
     notes : sequence of str
-        What must be known next to the figures.
+        Remarks that belong to the figures.
     """
     colour = COLOURS.get(verdict, "#855800")
     head = f'<b style="color: {colour}; text-transform: uppercase">{escape(plain(verdict))}</b>'
@@ -44,7 +44,7 @@ def fragment(
     if rows:
         parts.append(_table(rows[:MOST_ROWS]))
         if len(rows) > MOST_ROWS:
-            parts.append(f"<p>and {len(rows) - MOST_ROWS} rows more</p>")
+            parts.append(f"<p>and {len(rows) - MOST_ROWS} more rows</p>")
     parts += [f"<p>{escape(plain(note))}</p>" for note in notes]
     if figure is not None:
         parts.append(figure.image)

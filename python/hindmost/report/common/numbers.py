@@ -1,7 +1,7 @@
-"""How numbers are written, in one place: every table, sentence and chart of the report takes them from here.
+"""Formatting of numbers, for every table, sentence and chart of the report.
 
-Three significant digits, or as many as the interval carries; ``∞`` for infinitely late; ``–`` for not known.
-Thousands are set apart by a no-break space, so that no locale can mistake them.
+Numbers have three significant digits, or as many as the interval justifies; ``∞`` means infinitely late,
+``–`` unknown. A no-break space separates thousands, so that no locale can misread it.
 """
 
 import math
@@ -17,26 +17,26 @@ _UNITS = (("s", 1e6), ("ms", 1e3), ("µs", 1.0))
 
 
 class Unit(NamedTuple):
-    """A unit that a whole column is written in."""
+    """A unit for a whole column."""
 
     name: str
     us: float
-    """Microseconds in one."""
+    """Microseconds in one unit."""
 
 
 MICROSECONDS = Unit("µs", 1.0)
 
 
 def decimals(value: float, significant: int = 3) -> int:
-    """Decimals (0 to 3) that show ``value`` to ``significant`` digits."""
+    """Return the number of decimals (0 to 3) that shows ``value`` to ``significant`` digits."""
     if not math.isfinite(value) or value == 0:
         return 0
     power = int(f"{value:.{significant - 1}e}".partition("e")[2])
     return min(3, max(0, significant - 1 - power))
 
 
-def grouped(text: str) -> str:
-    """Set the thousands of a plain decimal number apart, from five digits on."""
+def group_thousands(text: str) -> str:
+    """Separate the thousands of a plain decimal number with five or more digits."""
     whole, dot, fraction = text.partition(".")
     sign, whole = ("−", whole[1:]) if whole.startswith("-") else ("", whole)
     if len(whole) > 4:
@@ -45,7 +45,7 @@ def grouped(text: str) -> str:
 
 
 def number(value: float | None, places: int | None = None) -> str:
-    """Write a number to three significant digits, or with ``places`` decimals.
+    """Format a number to three significant digits, or with ``places`` decimals.
 
     >>> number(31.234), number(1234.5), number(None), number(float("inf"))
     ('31.2', '1234', '–', '∞')
@@ -54,16 +54,16 @@ def number(value: float | None, places: int | None = None) -> str:
         return MISSING
     if math.isinf(value):
         return INFINITE
-    return grouped(f"{value:.{decimals(value) if places is None else places}f}")
+    return group_thousands(f"{value:.{decimals(value) if places is None else places}f}")
 
 
 def count(value: int | float | None) -> str:
-    """Write a whole number with its thousands apart."""
+    """Format a whole number with separated thousands."""
     return MISSING if value is None else number(float(value), 0)
 
 
 def percent(share: float | None) -> str:
-    r"""Write a share of 1 in percent: two digits of what it is, or of what it lacks to be whole.
+    r"""Format a share in percent, with two digits of the share or of its distance to 100 %.
 
     >>> percent(0.42), percent(0.99974), percent(0.004), percent(1.0), percent(1e-9)
     ('42\u202f%', '99.974\u202f%', '0.40\u202f%', '100\u202f%', '<0.001\u202f%')
@@ -79,7 +79,7 @@ def percent(share: float | None) -> str:
 
 
 def change(share: float) -> str:
-    r"""Write by how much something is more or less.
+    r"""Format a relative change in percent.
 
     >>> change(0.132), change(-0.0042), change(1.63), change(0.0)
     ('+13\u202f%', '-0.4\u202f%', '+163\u202f%', '0\u202f%')
@@ -89,7 +89,7 @@ def change(share: float) -> str:
 
 
 def rate(per_second: float | None) -> str:
-    """Write a rate; rates are known well, so four digits and more."""
+    """Format a rate. Rates are known precisely, so it has at least four digits."""
     if per_second is None:
         return MISSING
     places = 0 if abs(per_second) >= 1000 else decimals(per_second, 4)
@@ -97,7 +97,7 @@ def rate(per_second: float | None) -> str:
 
 
 def unit_for(values: list[float]) -> Unit:
-    """The unit that suits a whole column: µs until its greatest value passes 100 ms."""
+    """Return the unit that suits a whole column: µs until its largest value reaches 100 ms."""
     top = max((v for v in values if math.isfinite(v)), default=0.0)
     if top >= 1e8:
         return Unit("s", 1e6)
@@ -105,7 +105,7 @@ def unit_for(values: list[float]) -> Unit:
 
 
 def latency(us: float | None, *, missing: str = MISSING) -> str:
-    r"""Write one time with the unit that suits it.
+    r"""Format one time in a suitable unit.
 
     >>> latency(31.2), latency(1250.0), latency(0.0), latency(25_000.0)
     ('31.2\u202fµs', '1.25\u202fms', '0\u202fµs', '25.0\u202fms')
@@ -121,7 +121,7 @@ def latency(us: float | None, *, missing: str = MISSING) -> str:
 
 
 def tick(us: float) -> str:
-    r"""Write a round time for an axis, without digits that say nothing.
+    r"""Format a round time for an axis, without redundant digits.
 
     >>> tick(0.5), tick(20.0), tick(5000.0)
     ('0.5\u202fµs', '20\u202fµs', '5\u202fms')
@@ -133,7 +133,7 @@ def tick(us: float) -> str:
 
 
 def seconds(value: float | None) -> str:
-    """Write a duration in seconds, or minutes from two on, or hours from two on."""
+    """Format a duration in seconds, from two minutes on in minutes, from two hours on in hours."""
     if value is None or not math.isfinite(value):
         return MISSING
     if value >= 7200:
@@ -144,12 +144,12 @@ def seconds(value: float | None) -> str:
 
 
 def plural(amount: int, word: str) -> str:
-    """Write an amount of things: ``1 run``, ``2 runs``."""
+    """Format a count with its noun: ``1 run``, ``2 runs``."""
     return f"{count(amount)} {word}{'' if amount == 1 else 's'}"
 
 
 def cut(text: str, most: int) -> str:
-    """Cut a name that is too long, in its middle: both ends may tell it from others.
+    """Cut the middle out of a long name, because both ends may distinguish it from others.
 
     >>> cut("memcached", 16), cut("memcached-with-4-threads", 16)
     ('memcached', 'memcach…-threads')
@@ -161,7 +161,7 @@ def cut(text: str, most: int) -> str:
 
 
 def bytes_(value: float | None) -> str:
-    """Write a size of memory in binary units."""
+    """Format a size of memory in binary units."""
     if value is None:
         return MISSING
     for name in ("B", "KiB", "MiB", "GiB"):
@@ -172,23 +172,23 @@ def bytes_(value: float | None) -> str:
 
 
 class Interval(NamedTuple):
-    """A value and its interval, written with the same decimals."""
+    """A value and its interval, formatted with the same decimals."""
 
     value: str
     low: str
     high: str
     half_share: str
-    """Half the width as a share of the value, ``''`` where that cannot be said."""
+    """Half the width as a share of the value, or ``''`` if it is undefined."""
 
 
 def interval(
     value: float | None, low: float | None, high: float | None, unit: Unit = MICROSECONDS
 ) -> Interval:
-    """Write value, low and high (all in microseconds, ``inf`` allowed, ``None`` for not known) alike.
+    """Format value, low and high (in microseconds, ``inf`` or ``None``) with the same decimals.
 
-    As many decimals as three digits of the value need, or the first digit of half the width, whichever is
-    more. An end that they would write as zero, and is none, has its own: a time has no interval that reaches
-    zero, and whether a difference excludes it is what is asked.
+    The decimals are those of three digits of the value, or of the first digit of half the width, whichever is
+    more. An end that would be written as zero although it is not zero gets its own format: a time's interval
+    never reaches zero, and readers look whether the interval of a difference excludes zero.
 
     >>> interval(41.0, 0.0312, 2641.0)[:3], interval(41.0, 1e-9, 2641.0).low
     (('41.0', '0.031', '2641.0'), '<0.001')
@@ -208,7 +208,7 @@ def interval(
 
 
 def _end(value: float | None, places: int) -> str:
-    """One end of an interval; zero is written for zero alone."""
+    """Format one end of an interval. Only zero itself is written as zero."""
     if value is None or not 0.0 < abs(value) < 0.5 * 10.0**-places:
         return number(value, places)
     sign = "−" if value < 0.0 else ""
@@ -216,7 +216,7 @@ def _end(value: float | None, places: int) -> str:
 
 
 def level_label(q: float) -> str:
-    """The percentile of a level, as an axis shows it.
+    """Format the percentile of a level for an axis.
 
     >>> level_label(0.5), level_label(0.999)
     ('50', '99.9')
@@ -225,7 +225,7 @@ def level_label(q: float) -> str:
 
 
 def about_level(q: float) -> str:
-    """Write a level that is not a round one with a digit more than its nines.
+    """Format a level that is not round, with one more digit than its nines.
 
     >>> about_level(0.988342), about_level(0.3333), about_level(0.999)
     ('98.8', '33', '99.9')
@@ -235,7 +235,7 @@ def about_level(q: float) -> str:
 
 
 def label_order(label: str) -> tuple[int, float]:
-    """Sort key of quantile labels: by percentile, then the mean, then what is unknown."""
+    """Return a sort key of quantile labels: by percentile, then the mean, then unknown labels."""
     if label == "mean":
         return (1, 0.0)
     try:

@@ -1,4 +1,4 @@
-"""Distributions over each other, a line for each side, and the colours of sides."""
+"""Quantile curves of several arms in one chart, and their colours."""
 
 from __future__ import annotations
 
@@ -6,35 +6,35 @@ from collections.abc import Sequence
 
 from hindmost.report.common import numbers
 from hindmost.report.common.axes import tail_ticks, time_ticks
-from hindmost.report.common.curves import drawable, grid, infinite_from, on_grid
+from hindmost.report.common.curves import drawable_points, grid, infinite_from, on_grid
 from hindmost.report.common.svg import Plot, log10, log_domain, tail
 from hindmost.store.measure import Curve
 
 COLOURS = 8
-"""Sides beyond take the colours of the first again."""
+"""Number of colours. Further arms reuse them."""
 POINTS = 90
 
 
 def colour(place: int) -> str:
-    """Class of a side's lines."""
+    """Return the CSS class of an arm's lines."""
     return f"side c{place % COLOURS}"
 
 
-def overlaid(
+def draw_overlay(
     title: str, sides: Sequence[tuple[str, Curve | None]], width: float, height: float = 300.0
 ) -> str | None:
-    """Draw the quantile curve of each side; ``None`` if there is nothing to draw.
+    """Draw the quantile curve of each arm. Return ``None`` if there is nothing to draw.
 
     Parameters
     ----------
     title : str
-        What a reader who does not see it is told.
+        Description for readers who cannot see the chart.
     sides : sequence of (str, Curve)
-        Name and curve of each. Where a curve becomes infinite, the name is written.
+        Name and curve of each arm. The name is written where its curve becomes infinite.
     width, height : float
         In pixels.
     """
-    curves = [drawable(curve) for _, curve in sides]
+    curves = [drawable_points(curve) for _, curve in sides]
     values = [us for _, found in curves for us in found if us is not None]
     if not values:
         return None

@@ -1,4 +1,4 @@
-"""What all pages share: their templates, their style, and each chart in two widths."""
+"""What all pages share: templates, style, and each chart in two widths."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WIDE, _NARROW = 860, 360
 
 
 def render(template: str, **context: object) -> str:
-    """Fill a template of this room; the style, `numbers`, `writing` and our version are at hand in each."""
+    """Render a template. The style, `numbers`, `writing` and the version are available in each template."""
     from hindmost import __version__
 
     shared = {
@@ -27,16 +27,16 @@ def render(template: str, **context: object) -> str:
         "writing": writing,
         "version": __version__,
     }
-    return loaded(template).render(shared | context)
+    return load_template(template).render(shared | context)
 
 
-def loaded(template: str) -> jinja2.Template:
-    """A template of this room, compiled once in a process."""
+def load_template(template: str) -> jinja2.Template:
+    """Return a template, compiled once per process."""
     return _environment().get_template(template)
 
 
 def drawing(draw: Callable[[float], str | None]) -> tuple[Markup, Markup] | None:
-    """Draw a chart for wide screens and for narrow ones; None where there is nothing to draw."""
+    """Draw a chart for wide and for narrow screens. Return None if there is nothing to draw."""
     from markupsafe import Markup
 
     wide, narrow = draw(_WIDE), draw(_NARROW)
@@ -44,7 +44,7 @@ def drawing(draw: Callable[[float], str | None]) -> tuple[Markup, Markup] | None
 
 
 def asset(name: str) -> Markup:
-    """A file of this room, to be put into a page as it is."""
+    """Return a file of this package to insert into a page unchanged."""
     from markupsafe import Markup
 
     return Markup((_HERE / name).read_text(encoding="utf-8").strip())
@@ -62,5 +62,5 @@ def _environment() -> jinja2.Environment:
         undefined=jinja2.StrictUndefined,
         keep_trailing_newline=True,
     )
-    environment.filters["glued"] = writing.glued
+    environment.filters["keep_units"] = writing.keep_units
     return environment

@@ -1,4 +1,4 @@
-"""Small charts as inline SVG: scales, axes, lines, areas. Colours are CSS classes: dark mode reaches them."""
+"""Small charts as inline SVG: scales, axes, lines, areas. Colours are CSS classes, for dark mode."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -9,23 +9,23 @@ Point = tuple[float, float]
 
 
 def linear(value: float) -> float:
-    """Leave a value where it is."""
+    """Return the value unchanged."""
     return value
 
 
 def log10(value: float) -> float:
-    """Logarithm that does not fail at zero."""
+    """Return the logarithm to base 10, with values below 1e-9 replaced."""
     return math.log10(max(value, 1e-9))
 
 
 def tail(q: float) -> float:
-    """Place of a quantile level on the tail scale: each further nine is one step."""
+    """Return a quantile level's position on the tail scale, on which each further nine is one step."""
     return -math.log10(max(1.0 - q, 1e-9))
 
 
 @dataclass(frozen=True)
 class Scale:
-    """Takes values of ``low .. high`` to the pixels ``start .. end``."""
+    """Map values ``low .. high`` to the pixels ``start .. end``."""
 
     low: float
     high: float
@@ -34,14 +34,14 @@ class Scale:
     transform: Callable[[float], float] = linear
 
     def __call__(self, value: float) -> float:
-        """Pixel of ``value``; what lies outside is drawn at the edge."""
+        """Return the pixel of ``value``. Values outside the range are drawn at the edge."""
         low, high = self.transform(self.low), self.transform(self.high)
         share = 0.5 if high <= low else (self.transform(value) - low) / (high - low)
         return self.start + min(1.0, max(0.0, share)) * (self.end - self.start)
 
 
 def linear_ticks(low: float, high: float, wanted: int = 5) -> list[float]:
-    """Round ticks (1, 2, 5 times a power of ten) inside ``low .. high``."""
+    """Return round ticks (1, 2, 5 times a power of ten) within ``low .. high``."""
     if not 0.0 < high - low < math.inf:
         return [low]
     raw = (high - low) / max(1, wanted)
@@ -52,7 +52,7 @@ def linear_ticks(low: float, high: float, wanted: int = 5) -> list[float]:
 
 
 def log_ticks(low: float, high: float) -> list[float]:
-    """Ticks at 1, 2, 5 times powers of ten, or at the powers alone where the range is long."""
+    """Return ticks at 1, 2, 5 times powers of ten, or only at the powers if the range is long."""
     low = max(low, 1e-6)
     wide = high / low > 2000
     out = [
@@ -65,7 +65,7 @@ def log_ticks(low: float, high: float) -> list[float]:
 
 
 def log_domain(values: Sequence[float], floor: float = 0.01) -> tuple[float, float]:
-    """Range for a log axis that holds all finite values with some air, at least a factor of two wide."""
+    """Return the range of a log axis: all finite values with a margin, at least a factor of two."""
     positive = [max(v, floor) for v in values if math.isfinite(v)] or [1.0, 10.0]
     low, high = min(positive) / 1.15, max(positive) * 1.15
     if high / low < 2:
@@ -75,7 +75,7 @@ def log_domain(values: Sequence[float], floor: float = 0.01) -> tuple[float, flo
 
 
 def linear_domain(values: Sequence[float], *, zero: bool = False) -> tuple[float, float]:
-    """Range for a linear axis that holds all finite values with some air."""
+    """Return the range of a linear axis: all finite values with a margin."""
     finite = [v for v in values if math.isfinite(v)]
     if not finite:
         return (0.0, 1.0)
@@ -86,7 +86,7 @@ def linear_domain(values: Sequence[float], *, zero: bool = False) -> tuple[float
 
 @dataclass
 class Plot:
-    """One chart: an area with margins, to which marks are added in drawing order."""
+    """One chart: an area with margins, to which elements are added in drawing order."""
 
     width: float
     height: float
@@ -98,15 +98,15 @@ class Plot:
     parts: list[str] = field(default_factory=list)
 
     def x(self, low: float, high: float, transform: Callable[[float], float] = linear) -> Scale:
-        """Horizontal scale over the drawing area."""
+        """Return a horizontal scale over the drawing area."""
         return Scale(low, high, self.left, self.width - self.right, transform)
 
     def y(self, low: float, high: float, transform: Callable[[float], float] = linear) -> Scale:
-        """Vertical scale over the drawing area, upwards."""
+        """Return a vertical scale over the drawing area, upwards."""
         return Scale(low, high, self.height - self.bottom, self.top, transform)
 
     def add(self, tag: str, body: str | None = None, **attributes: object) -> None:
-        """Add an element; ``body`` is text and gets escaped; ``class_`` stands for class, ``_`` for ``-``."""
+        """Add an element. ``body`` is text and gets escaped; ``class_`` means class, ``_`` means ``-``."""
         words = "".join(
             f" {name.rstrip('_').replace('_', '-')}={quoteattr(_short(value))}"
             for name, value in attributes.items()
@@ -114,11 +114,11 @@ class Plot:
         self.parts.append(f"<{tag}{words}/>" if body is None else f"<{tag}{words}>{escape(body)}</{tag}>")
 
     def text(self, x: float, y: float, body: str, *, anchor: str = "start", cls: str = "") -> None:
-        """Write a text at a pixel."""
+        """Draw a text at a pixel position."""
         self.add("text", body, x=x, y=y, text_anchor=anchor, class_=cls or "label")
 
     def line(self, points: Iterable[Point], cls: str) -> None:
-        """Draw a line through pixels; a single one becomes a dot."""
+        """Draw a line through pixels. A single point becomes a dot."""
         list_ = list(points)
         if len(list_) == 1:
             self.dot(*list_[0], cls=f"{cls} dot")
@@ -126,18 +126,18 @@ class Plot:
             self.add("path", d=_path(list_), class_=f"line {cls}")
 
     def area(self, upper: Sequence[Point], lower: Sequence[Point], cls: str) -> None:
-        """Fill between two lines."""
+        """Fill the area between two lines."""
         if len(upper) > 1:
             self.add("path", d=_path([*upper, *reversed(lower)]) + "Z", class_=f"area {cls}")
 
     def dot(self, x: float, y: float, *, cls: str, title: str = "", radius: float = 3.5) -> None:
-        """Draw a dot, with a text that shows when pointed at."""
+        """Draw a dot, with a tooltip."""
         hover = f"<title>{escape(title)}</title>" if title else ""
         at = f'cx="{_short(x)}" cy="{_short(y)}" r="{_short(radius)}"'
         self.parts.append(f"<circle {at} class={quoteattr(cls)}>{hover}</circle>")
 
     def bar(self, box: tuple[float, float, float, float], *, cls: str, title: str = "") -> None:
-        """Fill a box (x, y, width, height), with a text that shows when pointed at."""
+        """Fill a box (x, y, width, height), with a tooltip."""
         hover = f"<title>{escape(title)}</title>" if title else ""
         at = " ".join(
             f'{name}="{_short(float(v))}"' for name, v in zip(("x", "y", "width", "height"), box, strict=True)
@@ -154,7 +154,7 @@ class Plot:
         x_title: str = "",
         y_title: str = "",
     ) -> None:
-        """Draw grid, ticks with their texts (those that would touch are left out), and titles."""
+        """Draw grid, ticks with their texts (without overlapping ones), and titles."""
         last = math.inf
         for value, text in y_ticks:
             at = y(value)
@@ -177,7 +177,7 @@ class Plot:
             self.text(4, 12, y_title, cls="name")
 
     def __str__(self) -> str:
-        """Give the ``<svg>`` element."""
+        """Return the ``<svg>`` element."""
         head = f'<svg viewBox="0 0 {_short(self.width)} {_short(self.height)}" role="img"'
         return f"{head} aria-label={quoteattr(self.title)}>{''.join(self.parts)}</svg>"
 

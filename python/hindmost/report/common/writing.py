@@ -1,4 +1,4 @@
-"""How keys, values, moments and hints of any document are written for people."""
+"""Formatting of keys, values, times and hints of any document."""
 
 import json
 import re
@@ -12,15 +12,15 @@ FINDING_MARKS = {"fine": "✓", "mind": "!", "unfit": "✕"}
 
 
 def moment(iso: str) -> str:
-    """Write an ISO 8601 moment for people."""
+    """Format an ISO 8601 time."""
     found = re.match(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(?::\d\d(?:\.\d+)?)?(Z|[+-]\d\d:\d\d)?$", iso)
     return f"{found[1]} {found[2]} {'UTC' if found[3] == 'Z' else found[3] or ''}".strip() if found else iso
 
 
 def hint_parts(hint: str | None) -> list[tuple[bool, str]]:
-    """Split a hint into prose and commands: what stands between backticks is a command.
+    """Split a hint into prose and commands: text between backticks is a command.
 
-    Without backticks, a hint that begins with a program is a command as a whole.
+    Without backticks, a hint that begins with a program name is a command as a whole.
     """
     if not hint:
         return []
@@ -30,20 +30,23 @@ def hint_parts(hint: str | None) -> list[tuple[bool, str]]:
     return [(bool(program), hint)]
 
 
-def pairs(mapping: Mapping[str, Any], missing: str = "not known") -> list[tuple[str, str]]:
-    """Write the keys and values of a mapping for reading; ``missing`` stands for null."""
-    return [(named(key), missing if value is None else written(key, value)) for key, value in mapping.items()]
+def pairs(mapping: Mapping[str, Any], missing: str = "unknown") -> list[tuple[str, str]]:
+    """Format the keys and values of a mapping. ``missing`` replaces null."""
+    return [
+        (format_key(key), missing if value is None else format_value(key, value))
+        for key, value in mapping.items()
+    ]
 
 
-def named(key: str) -> str:
-    """Name a key for reading: without the unit, which stands at the value."""
+def format_key(key: str) -> str:
+    """Format a key without its unit, which is shown with the value."""
     return re.sub(r"_(per_s|s|us|ns|bytes|share)$", "", key).replace("_", " ")
 
 
-def written(key: str, value: object) -> str:
-    """Write one value of the plan or of the host; the ending of its key names its unit."""
+def format_value(key: str, value: object) -> str:
+    """Format one value of the plan or of the host. The suffix of its key is its unit."""
     if value is None:
-        return "not known"
+        return "unknown"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, (int, float)):
@@ -65,12 +68,12 @@ def written(key: str, value: object) -> str:
     if key == "quantiles" and isinstance(value, list):
         return ", ".join(f"p{numbers.level_label(q)}" if isinstance(q, float) else str(q) for q in value)
     if isinstance(value, Mapping):
-        return ", ".join(f"{named(name)} {written(name, item)}" for name, item in value.items())
+        return ", ".join(f"{format_key(name)} {format_value(name, item)}" for name, item in value.items())
     if isinstance(value, list):
         return ", ".join(str(item) for item in value)
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def glued(text: str) -> str:
+def keep_units(text: str) -> str:
     """Keep a number and its unit, or the groups of its digits, on one line."""
     return re.sub(r"(?<=\d) (?=(?:µs|ms|s|%)(?!\w)|\d{3}(?!\d))", numbers.THIN, text)

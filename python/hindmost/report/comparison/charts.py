@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from hindmost.report.common import numbers
 from hindmost.report.common.axes import time_ticks
 from hindmost.report.common.document import finite
-from hindmost.report.common.overlay import COLOURS, colour, overlaid
+from hindmost.report.common.overlay import COLOURS, colour, draw_overlay
 from hindmost.report.common.svg import Plot, linear_ticks, log10, log_domain
 from hindmost.store.comparison import Comparison, Contrast
 
@@ -16,7 +16,7 @@ def distributions(doc: Comparison, width: float) -> str | None:
     """Draw the quantile curve of each side, all runs together."""
     title = "Quantiles of each side, on a scale where each further nine takes the same room"
     sides = [(side["label"], side["distribution"]) for side in doc["sides"]]
-    return overlaid(title, sides, width, height=340.0)
+    return draw_overlay(title, sides, width, height=340.0)
 
 
 def ratios(doc: Comparison, width: float) -> str | None:

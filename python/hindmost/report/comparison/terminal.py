@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, cast
 
 from hindmost.report.common import numbers
-from hindmost.report.common.console import console_of, hinted, printed, text_of
+from hindmost.report.common.console import console_text, new_console, print_reason, print_text
 from hindmost.report.common.document import clean
 from hindmost.report.comparison.tables import IN_WORDS, rows, side_line
 
@@ -31,20 +31,20 @@ def render_comparison(document: "Comparison", *, width: int | None = None, color
     from rich.text import Text
 
     doc = cast("Comparison", clean(document))
-    console = console_of(width, color)
+    console = new_console(width, color)
     head = Text(IN_WORDS[doc["verdict"]], style=_STYLES[doc["verdict"]])
-    printed(console, head + Text(f"  {doc['headline']}", style="default not bold"), indent=2)
+    print_text(console, head + Text(f"  {doc['headline']}", style="default not bold"), indent=2)
     console.print()
     room = max(len(side["label"]) for side in doc["sides"]) + 2
     for side in doc["sides"]:
-        printed(console, f"{side['label']:<{room}}{side_line(side)}", indent=room)
+        print_text(console, f"{side['label']:<{room}}{side_line(side)}", indent=room)
     _table(console, doc)
     _limits(console, doc)
     for reason in doc["reasons"]:
-        printed(console, f"{reason['level']}: {reason['text']}", indent=2)
-        hinted(console, None, reason["hint"], indent=2)
+        print_text(console, f"{reason['level']}: {reason['text']}", indent=2)
+        print_reason(console, None, reason["hint"], indent=2)
     _unlike(console, doc)
-    return text_of(console)
+    return console_text(console)
 
 
 def _table(console: "Console", doc: "Comparison") -> None:
@@ -85,7 +85,7 @@ def _table(console: "Console", doc: "Comparison") -> None:
         soft_wrap=True,
     )
     if doc.get("left_out"):
-        printed(
+        print_text(
             console,
             f"{numbers.plural(len(doc['left_out']), 'round')} excluded: {doc['left_out'][0]['text']}",
             indent=2,
@@ -97,13 +97,15 @@ def _limits(console: "Console", doc: "Comparison") -> None:
 
     for limit in doc["limits"]:
         line = Text(f"{limit['result']}: ", style=_RESULTS[limit["result"]])
-        printed(console, line + Text(f"{limit['text']}: {limit['said']}", style="default not bold"), indent=2)
+        print_text(
+            console, line + Text(f"{limit['text']}: {limit['said']}", style="default not bold"), indent=2
+        )
 
 
 def _unlike(console: "Console", doc: "Comparison") -> None:
     found = doc["unlike"]
     for one in found[:MOST_UNLIKE]:
-        printed(console, f"unlike: {one['what']}: {' / '.join(one['values'])}", indent=2)
+        print_text(console, f"unlike: {one['what']}: {' / '.join(one['values'])}", indent=2)
     if len(found) > MOST_UNLIKE:
         rest = ", ".join(one["what"] for one in found[MOST_UNLIKE:])
-        printed(console, f"unlike, too: {rest}", indent=2)
+        print_text(console, f"unlike, too: {rest}", indent=2)

@@ -1,1 +1,1 @@
-"""A diagnosis for people."""
+"""Text and page of a diagnosis."""

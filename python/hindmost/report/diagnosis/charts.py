@@ -1,4 +1,4 @@
-"""Figures of a diagnosis: the percentile as it went, each suspect's share, each experiment's pairs."""
+"""Charts of a diagnosis: the percentile over time, each suspect's share, each experiment's pairs."""
 
 from __future__ import annotations
 
@@ -13,65 +13,65 @@ COLOURS = 8
 ROW = 30.0
 LABEL = 190.0
 MOST_SHARE = 2.0
-"""Shares are drawn up to here, both ways: bounds of a noisy experiment reach to the moon."""
+"""Largest share drawn, in both directions. The bounds of a noisy experiment can be extremely wide."""
 
 
 def course(document: Diagnosis, width: float) -> str | None:
-    """Draw all pairs by the time they were made at: what it was with each suspect there and without it."""
+    """Draw all pairs over time: the percentile with each suspect and without it."""
     parts = parts_of(document)
     names = suspects_of(document)
-    told = [
+    drawn = [
         (pair, names.index(one["name"]), one["name"])
         for part in parts
-        for one in _tried(part)
+        for one in _tested(part)
         for pair in one["measured"]
     ]
-    told += [
+    drawn += [
         (pair, len(names) - 1, CORRECTION)
         for corrected in (document, document["next"])
         if corrected is not None and corrected["correction"] is not None
         for pair in corrected["correction"].get("measured", [])
     ]
-    if not told:
+    if not drawn:
         return None
     title = f"p{document['percentile']:g} in the course of the diagnosis"
     plot = Plot(width, 260, title, top=24)
     plot.text(4, 12, f"p{document['percentile']:g}", cls="name")
-    y = _latency_scale(plot, [pair for pair, _, _ in told], document["normal_us"])
-    end = max(pair["at_s"] for pair, _, _ in told)
+    y = _latency_scale(plot, [pair for pair, _, _ in drawn], document["normal_us"])
+    end = max(pair["at_s"] for pair, _, _ in drawn)
     x = plot.x(0.0, max(1.0, end))
     ticks = [(at, f"{at:g} s") for at in linear_ticks(0.0, max(1.0, end))]
     plot.axes(x, y, x_ticks=ticks, y_ticks=time_ticks(y.low, y.high), x_title="since the first pair")
     _normal(plot, y, document["normal_us"])
-    for pair, place, name in told:
+    for pair, place, name in drawn:
         _pair(plot, x(pair["at_s"]), y, pair, f"c{place % COLOURS}", name)
     return str(plot)
 
 
-CORRECTION = "the correction in force"
+CORRECTION = "with the correction"
 
 
 def suspects_of(document: Diagnosis) -> list[str]:
-    """Names in the order of their colours: suspects, the sham, the correction."""
-    every = [one["name"] for part in parts_of(document) for one in _tried(part)]
+    """Return the names in the order of their colours: suspects, the sham, the correction."""
+    every = [one["name"] for part in parts_of(document) for one in _tested(part)]
     return [*dict.fromkeys(every), CORRECTION]
 
 
 def parts_of(document: Diagnosis) -> list[Twin | Diagnosis | Next]:
-    """Searches in the order in which they were made: on the twin, on the host, for what is left."""
+    """Return the searches in their order: on the replica, on the host, for the remaining slowdown."""
     following = document["next"]
     twin = [] if document["twin"] is None else [document["twin"]]
     return [*twin, document, *([] if following is None else [following])]
 
 
-def _tried(part: Twin | Diagnosis | Next) -> list[Evidence]:
+def _tested(part: Twin | Diagnosis | Next) -> list[Evidence]:
     return [*part["suspects"], *([] if part["sham"] is None else [part["sham"]])]
 
 
 def shares(
     suspects: Sequence[Evidence], names: Sequence[str], gates: tuple[float, float], width: float
 ) -> str | None:
-    """Draw the share of the anomaly that each suspect explains, with bounds, between the two lines."""
+    """Draw the share of the anomaly that each suspect explains, with bounds, and the two thresholds."""
     known = [one for one in suspects if one["share"] is not None]
     if not known:
         return None
@@ -103,7 +103,7 @@ def shares(
 def pairs(
     measured: Sequence[Pair], normal_us: float | None, cls: str, title: str, width: float
 ) -> str | None:
-    """Draw an experiment: each pair a line from the percentile with the suspect to that without it."""
+    """Draw an experiment: each pair is a line from the percentile with the suspect to that without it."""
     if not measured:
         return None
     plot = Plot(width, 190, title)

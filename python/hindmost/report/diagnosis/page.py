@@ -1,4 +1,4 @@
-"""The page of a diagnosis: what moved, who was tried and why, each experiment by pairs, the correction."""
+"""The page of a diagnosis: metrics that moved, tested suspects, experiments by pairs, the correction."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hindmost.store.diagnosis import Correction, Diagnosis, Evidence, Next, Twin
 
 
 def render_diagnosis_page(document: Diagnosis) -> str:
-    """Write the page: one HTML file with everything inside, without scripts."""
+    """Render the page as one self-contained HTML file without scripts."""
     names = suspects_of(document)
     normal = document["normal_us"]
     return render(
@@ -34,7 +34,7 @@ def render_diagnosis_page(document: Diagnosis) -> str:
 
 
 def _keys(document: Diagnosis, names: Sequence[str]) -> list[tuple[str, str]]:
-    """What is in the course, each with its colour."""
+    """Return the legend of the course: names and colour classes."""
     parts = [part for part in (document, document["next"]) if part is not None]
     corrected = any((part["correction"] or {}).get("measured") for part in parts)
     return [
@@ -49,7 +49,7 @@ def _gone(name: str) -> str:
 
 
 def _after(document: Diagnosis) -> str | None:
-    """The percentile with all corrections in force that were kept; None where none was."""
+    """Return the percentile with all kept corrections, or None without a kept correction."""
     following = document["next"]
     for part in (following, document):
         correction = None if part is None else part["correction"]
@@ -59,9 +59,9 @@ def _after(document: Diagnosis) -> str | None:
 
 
 def _twin(twin: Twin, document: Diagnosis, names: Sequence[str]) -> dict[str, Any]:
-    """What was tried on a second instance."""
+    """Return the experiments on a replica."""
     return {
-        **_tried(twin, document, names),
+        **_tested(twin, document, names),
         "name": twin["name"],
         "base": numbers.latency(twin["base_us"]),
         "rate": f"{twin['rate_per_s']:.0f}",
@@ -73,15 +73,15 @@ def _twin(twin: Twin, document: Diagnosis, names: Sequence[str]) -> dict[str, An
 
 
 def _part(part: Diagnosis | Next, document: Diagnosis, names: Sequence[str]) -> dict[str, Any]:
-    """One search for a cause, as its sections show it."""
+    """Return one search for a cause, for its sections."""
     corrected, normal_us = part["correction"], document["normal_us"]
     return {
-        **_tried(part, document, names),
+        **_tested(part, document, names),
         "correction": None if corrected is None else _correction(corrected, names, normal_us),
     }
 
 
-def _tried(part: Twin | Diagnosis | Next, document: Diagnosis, names: Sequence[str]) -> dict[str, Any]:
+def _tested(part: Twin | Diagnosis | Next, document: Diagnosis, names: Sequence[str]) -> dict[str, Any]:
     suspects, normal_us = part["suspects"], document["normal_us"]
     gates = (document["explains_above"], document["struck_out_below"])
     sham = [] if part["sham"] is None else [part["sham"]]
@@ -93,7 +93,7 @@ def _tried(part: Twin | Diagnosis | Next, document: Diagnosis, names: Sequence[s
         "rows": [_row(one, one["name"] == part["leader"]) for one in (*suspects, *sham)],
         "shares": drawing(partial(shares, suspects, names, gates)),
         "experiments": [
-            (one["name"], _told(one), _pairs_of(one, names, normal_us)) for one in (*suspects, *sham)
+            (one["name"], _caption(one), _pairs_of(one, names, normal_us)) for one in (*suspects, *sham)
         ],
     }
 
@@ -122,11 +122,11 @@ def _row(one: Evidence, leads: bool) -> dict[str, Any]:
     }
 
 
-def _told(one: Evidence) -> str:
-    """The sentence below an experiment's figure."""
+def _caption(one: Evidence) -> str:
+    """Return the sentence below an experiment's chart."""
     if one["name"] == "sham":
         return (
-            "Nothing is changed, with the same timing."
+            "The sham changes nothing, with the same timing."
             " If its dots differ by more than chance, no result counts."
         )
     return f"{one['about'][:1].upper()}{one['about'][1:]}: {STATES[one['state']]}."

@@ -1,4 +1,4 @@
-"""A diagnosis in one screen."""
+"""A diagnosis, for the terminal."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from hindmost.store.diagnosis import Company, Correction, Diagnosis, Evidence, L
 
 STATES = {
     "explains": "explains the slowdown",
-    "part": "a small part",
+    "part": "explains a small part",
     "struck out": "ruled out",
     "open": "undecided",
     "as ever": "load is not higher than normal",
-    "load": "brings the load; whether it is higher than normal is unknown",
-    "beyond": "more than the slowdown: it takes load away",
+    "load": "sends the load; whether it is higher than normal is unknown",
+    "beyond": "removes more than the slowdown, because it removes load",
     "other signature": "other metrics do not recover",
-    "reproduces": "makes the replica as slow",
-    "too much": "far slower than the host",
+    "reproduces": "makes the replica equally slow",
+    "too much": "makes the replica far slower than the host",
 }
 
 
 def render_diagnosis(document: Diagnosis) -> str:
-    """Write the answer, then the evidence."""
+    """Render the answer, then the evidence."""
     normal = document["normal_us"]
     before = "" if normal is None else f", normally {normal:.0f} µs"
     lines = [
@@ -46,7 +46,7 @@ def render_diagnosis(document: Diagnosis) -> str:
 
 
 def twin_lines(twin: Twin | None) -> list[str]:
-    """Write what was found on a replica, before the host was changed."""
+    """Render the result of a replica, before the host was changed."""
     if twin is None:
         return []
     return [
@@ -95,7 +95,7 @@ def _evidence(suspects: list[Evidence], sham: Evidence | None) -> list[str]:
 
 
 def likeness(found: Likeness | None) -> str:
-    """Write whether metrics that moved with the slowdown recover without a suspect; empty if not known."""
+    """Format whether metrics that moved with the slowdown recover without a suspect. Empty if unknown."""
     if found is None:
         return ""
     if found["why"] or found["residual"] is None or found["low"] is None or found["high"] is None:

@@ -1,4 +1,4 @@
-"""How a host is shown: what on it distorts a measurement."""
+"""Text of a check of the host."""
 
 from hindmost.report.doctor.terminal import render_findings, render_privileges
 

@@ -1,11 +1,11 @@
-"""What ``hindmost host doctor`` found, for the terminal."""
+"""The findings of ``hindmost host doctor``, for the terminal."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hindmost.escapes import plain
-from hindmost.report.common.console import console_of, hinted, printed, text_of
-from hindmost.report.common.writing import FINDING_MARKS, written
+from hindmost.report.common.console import console_text, new_console, print_reason, print_text
+from hindmost.report.common.writing import FINDING_MARKS, format_value
 
 _MARK_STYLES = {"fine": "green", "mind": "yellow", "unfit": "bold red"}
 
@@ -13,7 +13,7 @@ _MARK_STYLES = {"fine": "green", "mind": "yellow", "unfit": "bold red"}
 def render_findings(
     findings: Sequence[Mapping[str, Any]], *, width: int | None = None, color: bool | None = None
 ) -> str:
-    """Write the findings of ``hindmost host doctor``, one a line, the worst first, with reasons and hints.
+    """Render the findings of ``hindmost host doctor``, one per line, the worst first, with reasons and hints.
 
     Parameters
     ----------
@@ -21,11 +21,10 @@ def render_findings(
         Dicts with ``id``, ``title``, ``value``, ``mark`` (fine, mind, unfit), ``why``, ``hint``.
     width, color
         As for :func:`render_terminal`.
-
     """
     from rich.text import Text
 
-    console = console_of(width, color)
+    console = new_console(width, color)
     order = {"unfit": 0, "mind": 1, "fine": 2}
     rows = sorted(findings, key=lambda f: order.get(str(f.get("mark")), 1))
     room = max((len(plain(str(f.get("title", "")))) for f in rows), default=0)
@@ -33,17 +32,19 @@ def render_findings(
         mark = str(finding.get("mark", "mind"))
         line = Text(f"{FINDING_MARKS.get(mark, '!')} {mark:<6}", style=_MARK_STYLES.get(mark, "yellow"))
         line.append(f"{plain(str(finding.get('title', ''))):<{min(room, 28)}}  ", style="default not bold")
-        line.append(plain(written("", finding.get("value"))), style="bold" if mark != "fine" else "default")
-        printed(console, line, indent=8)
+        line.append(
+            plain(format_value("", finding.get("value"))), style="bold" if mark != "fine" else "default"
+        )
+        print_text(console, line, indent=8)
         if mark != "fine":
-            hinted(console, finding.get("why"), finding.get("hint"), indent=8)
+            print_reason(console, finding.get("why"), finding.get("hint"), indent=8)
     counts = [f"{sum(1 for f in rows if f.get('mark') == mark)} {mark}" for mark in ("unfit", "mind", "fine")]
     console.print(Text(", ".join(counts)), style="dim")
-    return text_of(console)
+    return console_text(console)
 
 
 def render_privileges(needs: Sequence[Mapping[str, Any]]) -> str:
-    """Write which rights each command needs, and which of them are missing here.
+    """Render the rights that each command needs, and which of them are missing here.
 
     Examples
     --------

@@ -1,1 +1,1 @@
-"""How a fit is shown."""
+"""Text and page of a fit."""

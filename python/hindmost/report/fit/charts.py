@@ -1,4 +1,4 @@
-"""The charts of a fit: densities over the data, tails, and where the law departs from the samples."""
+"""Charts of a fit: densities over the data, tails, and the law's error at each level."""
 
 from collections.abc import Mapping
 from itertools import pairwise
@@ -9,11 +9,11 @@ from hindmost.report.common.axes import tail_ticks, time_ticks
 from hindmost.report.common.svg import Plot, linear_domain, linear_ticks, log10, log_domain, tail
 
 SUPPORTED = 10
-"""Samples on either side of a level without which a departure there says nothing."""
+"""Samples needed on either side of a level to judge the error there."""
 
 
 def density(part: Mapping[str, Any], width: float) -> str | None:
-    """Draw the histogram of the samples on a logarithmic axis, the law over it, and its components."""
+    """Draw the histogram of the samples on a logarithmic axis, with the law and its components."""
     curves = part["curves"]
     edges, bars = curves["edges_us"], curves["density"]
     top = max([*bars, *curves["law"]]) * 1.05
@@ -34,7 +34,7 @@ def density(part: Mapping[str, Any], width: float) -> str | None:
 
 
 def tails(part: Mapping[str, Any], width: float) -> str | None:
-    """Draw the quantiles of samples and law, each further nine taking the same room."""
+    """Draw the quantiles of samples and law on the tail scale."""
     curves = part["curves"]
     levels, samples, law = curves["levels"], curves["samples_us"], curves["law_us"]
     plot = Plot(width, 300, f"Quantiles of the service times of {part['name']}, and of the law", top=24)
@@ -46,7 +46,7 @@ def tails(part: Mapping[str, Any], width: float) -> str | None:
 
 
 def departures(part: Mapping[str, Any], width: float) -> str | None:
-    """Draw by how many percent the law's quantile differs from the samples', level by level."""
+    """Draw the relative error of the law's quantile, in percent, level by level."""
     curves = part["curves"]
     least = SUPPORTED / part["samples"]
     rows = [

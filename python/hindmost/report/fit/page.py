@@ -1,4 +1,4 @@
-"""The page of a fit: one HTML file with everything inside, that opens offline and can be printed."""
+"""The page of a fit: one self-contained HTML file that opens offline and can be printed."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -11,7 +11,7 @@ from hindmost.report.fit.terminal import order_text, ordered_candidates, pauses_
 
 
 def render_fit_page(result: Mapping[str, Any]) -> str:
-    """Write the page of one fit (document ``hindmost.fit/1``)."""
+    """Render the page of one fit (document ``hindmost.fit/1``)."""
 
     def charts(part: Mapping[str, Any]) -> dict[str, Any]:
         return {
@@ -35,7 +35,7 @@ def render_fit_page(result: Mapping[str, Any]) -> str:
 
 
 def by_load(candidate: Mapping[str, Any]) -> dict[str, str]:
-    """Errors of a candidate, load by load: those of mean, p95 and p99, in percent."""
+    """Return a candidate's errors for each load: of mean, p95 and p99, in percent."""
     found: dict[str, list[str]] = {}
     for name, error in candidate["errors"].items():
         found.setdefault(name.rpartition(" at ")[2], []).append(f"{100 * error:.2g}")

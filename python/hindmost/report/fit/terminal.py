@@ -1,4 +1,4 @@
-"""A fit for the terminal: what was taken and why, and what remains unknown."""
+"""A fit, for the terminal: the chosen law and why, and what remains unknown."""
 
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -11,21 +11,21 @@ _KEY = 12
 
 
 def render_fit(result: Mapping[str, Any]) -> str:
-    """Write a fit (``hindmost.fit/1``) as text."""
+    """Render a fit (``hindmost.fit/1``) as text."""
     log, demand, clone = result["log"], result["demand"], result["clone"]
-    lines = [f"{clone['name']}: a clone of {numbers.count(log['samples'])} requests"]
+    lines = [f"{clone['name']}: a clone fitted to {numbers.count(log['samples'])} requests"]
     lines += _row("time", _demand(log, demand))
     if result["beside"]:
         lines += _row("beside", result["beside"]["text"])
     if result["load"]:
         lines += _row(
-            "load", result["load"]["said"] + ("" if result["load"]["seen"] else ": no more than chance")
+            "load", result["load"]["said"] + ("" if result["load"]["seen"] else ": not beyond chance")
         )
     if result["kinds"]:
         error, floor = numbers.percent(result["by_kind_error"]), numbers.percent(result["floor"])
         lines += _row(
             "law",
-            f"by kinds of request; together they miss held-out latency by {error} (the log itself: {floor})",
+            f"one per request kind; their error on held-out latency is {error} (the log itself: {floor})",
         )
     for part in result["kinds"]:
         lines += _law(part["name"], part)
@@ -44,7 +44,7 @@ def render_fit(result: Mapping[str, Any]) -> str:
         busy = numbers.latency(result["mean_busy_us"])
         lines += _row(
             "capacity",
-            f"{numbers.rate(capacity)}, with {busy} a request; 70 %: {numbers.rate(0.7 * capacity)}",
+            f"{numbers.rate(capacity)}, with {busy} per request; 70 %: {numbers.rate(0.7 * capacity)}",
         )
     for place, note in enumerate(result["unknown"]):
         lines += _row("" if place else "unknown", f"- {note['text']}")
@@ -66,16 +66,16 @@ def _demand(log: Mapping[str, Any], demand: Mapping[str, Any]) -> str:
         f"{key} {numbers.latency(found[key])}" for key in ("p50", "p95", "p99")
     )
     if demand["cpu_share"] is not None:
-        text += f"; on the CPU for {numbers.percent(demand['cpu_share'])} of the wall time"
+        text += f"; on a CPU for {numbers.percent(demand['cpu_share'])} of the wall time"
     if demand["contaminated"]:
-        text += f"; wall times are contaminated (p99 {demand['wall_over_cpu']:.3g} times the CPU time's)"
+        text += f"; wall times include interference (p99 {demand['wall_over_cpu']:.3g} times the CPU time's)"
     return text
 
 
 def _law(name: str, part: Mapping[str, Any]) -> list[str]:
     taken, *others = ordered_candidates(part)
     said = (
-        f"{taken['name']}, which misses held-out latency by {numbers.percent(taken['error'])}"
+        f"{taken['name']}, with an error of {numbers.percent(taken['error'])} on held-out latency"
         f" (the log itself: {numbers.percent(part['floor'])})"
     )
     rows = [
@@ -85,12 +85,12 @@ def _law(name: str, part: Mapping[str, Any]) -> list[str]:
 
 
 def ordered_candidates(part: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    """The one taken, then the others by their error."""
+    """Return the chosen candidate, then the others by their error."""
     return sorted(part["candidates"], key=lambda one: (one["name"] != part["taken"], one["error"]))
 
 
 def order_text(order: Mapping[str, Any]) -> str:
-    """What is said of the order, in words."""
+    """Describe the order of requests."""
     low, high = order["interval"]
     text = f"lag-1 autocorrelation {order['autocorrelation']:.3f} [{low:.3f}, {high:.3f}]"
     taken = order["taken"]
@@ -98,43 +98,43 @@ def order_text(order: Mapping[str, Any]) -> str:
         stays = " and ".join(numbers.count(one["mean_requests"]) for one in taken["regimes"])
         text += f"; two regimes, {taken['regimes'][1]['factor']:.3g} apart, of {stays} requests"
     elif not taken["autocorrelation"]:
-        text += ": requests are drawn independently"
+        text += ": the clone draws requests independently"
     if order["errors"]:
         rows = [f"{name} {numbers.percent(error)}" for name, error in order["errors"].items()]
-        text += "; error in own order: " + ", ".join(rows)
+        text += "; error in the original order: " + ", ".join(rows)
     return text
 
 
 def pauses_texts(gaps: Mapping[str, Any]) -> list[str]:
-    """What is said of pauses in services, in words: each sort, and how it is known."""
+    """Describe the pauses in services: each sort, and the evidence."""
     lines = []
     for part in gaps["parts"]:
         if part["chance"] is not None:
-            when = f"waits inside requests, in {numbers.percent(part['chance'])} of them"
+            when = f"waits within requests, in {numbers.percent(part['chance'])} of them"
         elif part["every_us"]:
-            when = f"pauses by the clock, every {numbers.latency(part['every_us'])}"
+            when = f"periodic pauses, every {numbers.latency(part['every_us'])}"
         else:
-            when = f"pauses by the clock, {part['per_second']:.3g} in a second of service, at random"
+            when = f"random pauses, {part['per_second']:.3g} per second of service"
         length = part["length_us"]
         lines.append(
             f"{numbers.count(part['hits'])} {when}: mean {numbers.latency(length['mean'])},"
             f" longest {numbers.latency(length['max'])}"
         )
     if gaps["whom"] == "untold":
-        lines.append(f"whether by the clock or inside requests is unknown: {gaps['why']['text']}")
+        lines.append(f"it is unknown whether they depend on time or on requests: {gaps['why']['text']}")
     else:
         found, expected = numbers.count(gaps["idle_delayed"]), numbers.number(gaps["idle_expected"])
         low, high = (numbers.percent(min(1.0, share)) for share in gaps["clock_share"][1:])
         lines.append(
             f"arrivals at an idle thread that were delayed by more than {numbers.latency(gaps['longer_us'])}:"
-            f" {found}, and {expected} would be if all such pauses came by the clock; {low} to {high} of them"
+            f" {found}, and {expected} expected if all such pauses depended on time; {low} to {high} of them"
             " do (99 % interval)"
         )
     return lines
 
 
 def own_text(own: Mapping[str, Any]) -> str:
-    """The log's own latency against the clone's, in words."""
+    """Compare the log's own latency with the clone's."""
     if own["why"]:
         return f"not compared: {own['why']['text']}"
     rows = []
@@ -145,4 +145,4 @@ def own_text(own: Mapping[str, Any]) -> str:
             f" ({numbers.change(row['off'])}; chance ±{numbers.percent(row['chance'])})"
         )
         rows.append(f"{shown} !" if row["differs"] else shown)
-    return f"under the log's arrivals, {numbers.percent(own['utilisation'])} busy: {'; '.join(rows)}"
+    return f"with the log's arrivals, at {numbers.percent(own['utilisation'])} utilisation: {'; '.join(rows)}"

@@ -1,1 +1,1 @@
-"""What `hindmost harvest` says, and its report."""
+"""Text of `hindmost harvest`."""

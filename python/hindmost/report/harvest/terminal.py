@@ -1,4 +1,4 @@
-"""Classes and placements in words."""
+"""Classes, placements and simulations, for the terminal."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from collections.abc import Sequence
 from hindmost.store.harvest import Classes, HarvestSimulation, PlacedBlock
 
 LONGEST_DAYS = 400.0
-"""A window above it is likelier a wrong clock, or milliseconds."""
+"""A longer window is probably a wrong clock, or times in milliseconds."""
 MOST_CLIPPED = 0.05
-"""Share of readings above 100 % that measurement alone does not explain."""
+"""Share of readings above 100 % that measurement error alone does not explain."""
 ENVIRONMENTS = 3
 SHOWN = 25
-"""Classes are few; a table of tenants is for machines."""
+"""Number of classes shown. A complete table is available as JSON."""
 LEVELS = (
-    "a row and a column of the grid each, and no environment twice",
-    "a row each, and no environment twice",
-    "no environment twice",
+    "different rows and columns of the grid, and different environments",
+    "different rows, and different environments",
+    "different environments",
     "two replicas in one environment",
     "two replicas with one tenant",
 )
 
 
 def render_classes(found: Classes) -> str:
-    """Say which patterns there are, how stable they are, and the classes."""
+    """Render the patterns, their stability and the classes."""
     days = found["slots"] * found["slot_s"] / 86_400
     servers = sum(len(one["servers"]) for one in found["tenants"])
     lines = [
@@ -55,38 +55,45 @@ def render_classes(found: Classes) -> str:
     }
     if odd:
         few = ", ".join(f"{hours:g}" for hours in sorted(odd)[:6])
-        lines += ["", f"periods that are no day, in hours: {few}{', ...' if len(odd) > 6 else ''}"]
+        lines += ["", f"periods other than a day, in hours: {few}{', ...' if len(odd) > 6 else ''}"]
     if found["left_out"]:
         few = ", ".join(found["left_out"][:5])
-        lines += ["", f"left out, too much missing: {len(found['left_out'])} tenants ({few})"]
+        lines += ["", f"left out because of gaps: {len(found['left_out'])} tenants ({few})"]
         lines.append(
-            "hint: a clock far from the others makes such a window: look at the times of each server"
+            "hint: a wrong clock can cause such a window: check the times of each server"
             if days > LONGEST_DAYS
-            else "hint: a longer --slot bridges readings that come seldom"
+            else "hint: a longer --slot bridges infrequent readings"
         )
     clipped = sum(one["clipped"] > MOST_CLIPPED for one in found["tenants"])
     if clipped:
         lines += [
             "",
             f"{clipped} tenants have readings above 100 %, which count as 100 %",
-            "hint: a column cpu is a share, 0 to 1; call it cpu_percent where it is in percent",
+            "hint: a column named cpu is a share, 0 to 1; name it cpu_percent if it is in percent",
         ]
     if days > LONGEST_DAYS:
-        lines += ["", f"{days:.3g} days are a long time: are times in seconds (not ms), and clocks alike?"]
+        lines += [
+            "",
+            f"{days:.3g} days is a long time: check that times are in seconds (not ms) and that clocks agree",
+        ]
     if len({one["environment"] for one in found["tenants"]}) < ENVIRONMENTS:
-        lines += ["", "fewer than 3 environments: three replicas of a block cannot be kept apart"]
+        lines += [
+            "",
+            "fewer than 3 environments: three replicas of a block cannot be in different environments",
+        ]
     if found["other_clocks"]:
         few = ", ".join(found["other_clocks"][:5])
         lines.append(
-            f"left out, by a clock far from all others: {len(found['other_clocks'])} servers ({few})"
+            f"left out because their clocks differ from all others: {len(found['other_clocks'])} servers"
+            f" ({few})"
         )
     if found["unowned_servers"]:
-        lines.append(f"left out, of no tenant: {found['unowned_servers']} servers")
+        lines.append(f"left out because they belong to no tenant: {found['unowned_servers']} servers")
     return "\n".join(lines) + "\n"
 
 
 def render_simulation(found: HarvestSimulation, who: str) -> str:
-    """Say what was simulated, and what came out."""
+    """Render what was simulated, and the results."""
     lines = [f"{found['kind']} of {who}"]
     lines += [
         f"  {name.replace('_', ' '):22} {number:,.6g}"
@@ -99,19 +106,19 @@ def render_simulation(found: HarvestSimulation, who: str) -> str:
 def render_blocks(
     classes: Classes, blocks: Sequence[PlacedBlock], replicas: int, full: tuple[str, float] | None
 ) -> str:
-    """Say how many tenants blocks have, where rules gave way, and which tenant is full first, and when."""
+    """Render the diversity of blocks, relaxed rules, and the first tenant to fill up."""
     tenant = {server: one for one in classes["tenants"] for server in one["servers"]}
     diversity = Counter(len({tenant[server]["name"] for server in one["servers"]}) for one in blocks)
     lines = [f"{len(blocks)} blocks of {replicas} replicas"]
     lines += [f"{count:9} with {n} tenants" for n, count in sorted(diversity.items(), reverse=True)]
-    lines += ["", "kept:"]
+    lines += ["", "rules met:"]
     levels = Counter(one["level"] for one in blocks)
     lines += [f"{count:9} {LEVELS[level]}" for level, count in sorted(levels.items())]
     short = sum(len(one["servers"]) < replicas for one in blocks)
     if short:
         lines += [
             "",
-            f"{short} blocks have fewer replicas: no server was left that rules, racks and space allow",
+            f"{short} blocks have fewer replicas: rules, racks and space allow no other server",
         ]
     fullest = Counter(server for one in blocks for server in one["servers"]).most_common(1)[0]
     mean = sum(len(one["servers"]) for one in blocks) / len(tenant)

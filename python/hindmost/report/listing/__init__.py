@@ -1,4 +1,4 @@
-"""How a list of studies is shown."""
+"""Text and page of a list of studies."""
 
 from hindmost.report.listing.page import render_listing_page
 from hindmost.report.listing.terminal import render_listing

@@ -1,4 +1,4 @@
-"""The index page of a folder: its studies with links, and how each target fared over time."""
+"""The index page of a folder: its studies with links, and each target's trend over time."""
 
 import math
 from functools import partial
@@ -27,7 +27,7 @@ MARKS = {
 
 
 def render_listing_page(document: "Listing", root: str = ".") -> str:
-    """Write the index page; `root` is the way from the page to the folder that was listed."""
+    """Render the index page. `root` is the relative path from the page to the listed folder."""
     doc = cast("Listing", clean(document))
     rows = [
         (
@@ -48,7 +48,7 @@ def render_listing_page(document: "Listing", root: str = ".") -> str:
 
 
 def groups(doc: "Listing") -> "dict[str, list[StudyEntry]]":
-    """Measurements of one target under one load, the oldest first; those that stand alone have no trend."""
+    """Return measurements of one target under one load, the oldest first. Single ones have no trend."""
     found: dict[str, list[StudyEntry]] = {}
     for one in doc["studies"]:
         if one["kind"] == "measure" and one["latency_us"]:
@@ -58,7 +58,7 @@ def groups(doc: "Listing") -> "dict[str, list[StudyEntry]]":
 
 
 def trend(studies: "list[StudyEntry]", name: str, width: float) -> str | None:
-    """Draw p50 and p99 of each study with their intervals, in the order they were made."""
+    """Draw p50 and p99 of each study with their intervals, in the order of the studies."""
     known = [
         us
         for one in studies

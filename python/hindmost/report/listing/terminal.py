@@ -1,11 +1,11 @@
-"""A list of studies for the terminal: one line a study."""
+"""A list of studies for the terminal, one line per study."""
 
 import math
 from typing import TYPE_CHECKING, cast
 
 from hindmost.report.common import numbers, writing
 from hindmost.report.common.document import clean
-from hindmost.report.simulation.terminal import aligned
+from hindmost.report.simulation.terminal import align_columns
 
 if TYPE_CHECKING:
     from hindmost.store.listing import Listing, StudyEntry
@@ -15,18 +15,18 @@ TARGET = 28
 
 
 def render_listing(document: "Listing") -> str:
-    """Write a document ``hindmost.list/1`` as text."""
+    """Render a document ``hindmost.list/1`` as text."""
     doc = cast("Listing", clean(document))
     good = [one for one in doc["studies"] if one["fault"] is None]
-    lines = aligned([HEADS, *map(row, good)], "<<<>><<") if good else [f"no studies in {doc['folder']}"]
+    lines = align_columns([HEADS, *map(row, good)], "<<<>><<") if good else [f"no studies in {doc['folder']}"]
     lines += [
         f"unreadable: {one['folder']}: {one['fault']['text']}" for one in doc["studies"] if one["fault"]
     ]
     return "\n".join(line.rstrip() for line in lines)
 
 
-def row(one: "StudyEntry") -> tuple[str, ...]:
-    """Write what is known of a study in the words of table and page."""
+def row(one: "Listed") -> tuple[str, ...]:
+    """Return the cells of a study, for text and page."""
     return (
         writing.moment(one["created"] or ""),
         one["kind"] or numbers.MISSING,
@@ -38,8 +38,8 @@ def row(one: "StudyEntry") -> tuple[str, ...]:
     )
 
 
-def figure(one: "StudyEntry", name: str) -> str:
-    """Write a percentile of a study with its interval."""
+def figure(one: "Listed", name: str) -> str:
+    """Format a percentile of a study with its interval."""
     found = one["latency_us"].get(name)
     if found is None:
         return numbers.MISSING

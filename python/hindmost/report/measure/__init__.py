@@ -1,4 +1,4 @@
-"""How a measurement is shown."""
+"""Text and pages of a measurement."""
 
 from hindmost.report.measure.page import render_page
 from hindmost.report.measure.terminal import render_terminal

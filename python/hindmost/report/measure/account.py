@@ -1,9 +1,9 @@
-"""The account of a measurement for the terminal: what ``--verbose`` adds to the table, as the page has it."""
+"""The details of a measurement that ``--verbose`` adds on the terminal. The page has the same."""
 
 from typing import TYPE_CHECKING
 
 from hindmost.report.common import numbers
-from hindmost.report.common.console import wrapped
+from hindmost.report.common.console import wrap_lines
 from hindmost.report.measure import fleet, instrument, proof, tables, view
 from hindmost.report.measure.values import labels
 from hindmost.store.measure import Estimates, Measure
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 KEY = 12
-"""Columns of the word before a line."""
+"""Width of the key before a line, in columns."""
 
 
 def account(doc: Measure) -> list[tuple[str, str]]:
-    """All that is known of load, runs and instrument, each line with its key."""
+    """Return all details of load, runs and client, as keys and texts."""
     rows: list[tuple[str, str]] = [("throughput", view.throughput(doc))]
     if full := view.saturation(doc):
         rows.append(("saturation", full))
@@ -26,7 +26,7 @@ def account(doc: Measure) -> list[tuple[str, str]]:
     if missing:
         text += f"; {numbers.count(missing)} NOT ACCOUNTED FOR"
     if doc["counts"]["misses"]:
-        text += f" ({numbers.count(doc['counts']['misses'])} of the completed missed)"
+        text += f" ({numbers.count(doc['counts']['misses'])} of the completed requests were misses)"
     rows.append(("requests", text))
     merged = [
         f"{label} {numbers.latency(doc['merged_us'][label])}"
@@ -35,7 +35,7 @@ def account(doc: Measure) -> list[tuple[str, str]]:
     ]
     if codes := view.codes(doc):
         rows.append(("codes", codes))
-    if ended := view.ended(doc):
+    if ended := view.early_end_text(doc):
         rows.append(("arrivals", ended))
     if lossy := view.datagrams(doc):
         rows.append(("datagrams", lossy))
@@ -46,33 +46,44 @@ def account(doc: Measure) -> list[tuple[str, str]]:
     for each in doc.get("endpoints", []):
         rows.append(("server", view.endpoint(each)))
     if connect := doc.get("connect_us"):
-        rows.append(("connect", f"{briefly('connect', connect)}, from the attempt to the connection"))
+        rows.append(
+            ("connect", f"{format_estimates('connect', connect)}, from the attempt to the open connection")
+        )
     if handshake := doc.get("handshake_us"):
-        rows.append(("handshake", f"{briefly('TLS', handshake)}, from there until it is secured"))
+        rows.append(
+            (
+                "handshake",
+                f"{format_estimates('TLS', handshake)}, from the open connection until it is secured",
+            )
+        )
     if batched := view.batches(doc):
         rows.append(("batches", batched))
     if held := doc.get("held_us"):
-        rows.append(("held", f"{briefly('held', held)}, by design: in latency, not in send delay"))
+        rows.append(
+            ("held", f"{format_estimates('held', held)}, as configured: part of latency, not of send delay")
+        )
     if doc["wire_us"]:
-        rows.append(("wire", f"{briefly('wire', doc['wire_us'])}, {view.stamps_text(doc)}"))
+        rows.append(("wire", f"{format_estimates('wire', doc['wire_us'])}, {view.stamps_text(doc)}"))
     if overhead := doc.get("overhead_us"):
-        who = "client and connecting" if view.by_turns(doc) else "client"
-        rows.append(("overhead", f"{briefly(who, overhead)} of service latency, by the same stamps"))
+        who = "client and connecting" if view.connects_per_request(doc) else "client"
+        rows.append(
+            ("overhead", f"{format_estimates(who, overhead)} of service latency, by the same time stamps")
+        )
     if proved := proof.proof_text(doc):
-        rows.append(("capture", f"{proved}; our times minus those of tcpdump:"))
+        rows.append(("capture", f"{proved}; client time stamps minus tcpdump's:"))
         for one in proof.proofs(doc):
             rows.append((f"  {one.what}", f"{one.gaps}: {one.constancy}"))
     if merged:
-        rows.append(("merged", ", ".join(merged) + " (all runs and clients merged, for contrast)"))
-    if aside := view.set_aside(doc):
+        rows.append(("merged", ", ".join(merged) + " (all runs and clients merged, for comparison)"))
+    if aside := view.excluded_text(doc):
         rows.append(("excluded", aside))
     if both := tables.both_table(doc):
         other = both.columns[1]
         about = f"; {doc['over_runs']['claims']}" if other == "mean" else ""
-        rows.append((other, f"{briefly(other, doc['over_runs']['beside_us'])}, over runs{about}"))
+        rows.append((other, f"{format_estimates(other, doc['over_runs']['beside_us'])}, over runs{about}"))
     if off := view.runs_off(doc):
         rows.append(("runs off", "; ".join(off)))
-    label = _telling(doc)
+    label = _variance_quantile(doc)
     if label:
         rows.append(("variance", f"{label} {view.variance_text(label, doc)}"))
     if doc["hysteresis"]["text"]:
@@ -80,7 +91,7 @@ def account(doc: Measure) -> list[tuple[str, str]]:
     rows.append(("clients", clients_text(doc)))
     rows += fleet.lines(doc)
     if seen := instrument.lines(doc):
-        rows.append(("instrument", "worst client of each, mean over runs"))
+        rows.append(("instrument", "worst client for each figure, mean over runs"))
         rows += [(f"  {key}", text) for key, text in seen]
     if doc["stopping"]["rule"]:
         how = {True: "reached", False: "not reached", None: "not requested"}[doc["stopping"]["reached"]]
@@ -93,17 +104,17 @@ def account(doc: Measure) -> list[tuple[str, str]]:
     return rows
 
 
-def told(console: "Console", rows: list[tuple[str, str]]) -> None:
-    """Print lines with their keys before them."""
+def print_rows(console: "Console", rows: list[tuple[str, str]]) -> None:
+    """Print lines with their keys."""
     from rich.text import Text
 
     for key, value in rows:
-        for number, line in enumerate(wrapped(console, Text(value), console.width - KEY)):
+        for number, line in enumerate(wrap_lines(console, Text(value), console.width - KEY)):
             console.print(Text(f"{'' if number else key:<{KEY}}", style="bold") + line, soft_wrap=True)
 
 
-def briefly(name: str, group: Estimates) -> str:
-    """Write a group of estimates in one line."""
+def format_estimates(name: str, group: Estimates) -> str:
+    """Format a group of estimates in one line."""
     table = tables.estimate_table({name: group})
     parts = []
     for row in table.rows:
@@ -114,15 +125,15 @@ def briefly(name: str, group: Estimates) -> str:
     return f"{', '.join(parts)} {table.unit.name}"
 
 
-def _telling(doc: Measure) -> str | None:
-    """Pick the quantile whose variance is told: the one that ended the runs, or the last that has one."""
+def _variance_quantile(doc: Measure) -> str | None:
+    """Return the quantile whose variance is shown: the one that ended the runs, or the last known one."""
     known = labels(doc["variance"])
     wanted = doc["stopping"]["quantile"]
     return wanted if wanted in known else known[-1] if known else None
 
 
 def clients_text(doc: Measure) -> str:
-    """Say how many clients there were and who contributed the slowest samples."""
+    """Describe the number of clients, and their shares of the slowest requests."""
     clients = doc["clients"]
     if clients["instances"] < 2:
         return "one client"

@@ -1,7 +1,7 @@
-"""The charts of the page as static SVG: what prints, and what is seen where no script runs.
+"""The page's charts as static SVG, for printing and for browsers without scripts.
 
-Each function takes a document and a width in pixels (text does not shrink with the screen, so the
-page holds a wide and a narrow drawing) and gives the chart, or ``None`` where there is nothing to draw.
+Each function takes a document and a width in pixels, and returns the chart, or ``None`` if there is nothing
+to draw. Text does not shrink with the screen, so the page contains a wide and a narrow drawing.
 """
 
 import math
@@ -9,7 +9,15 @@ from collections.abc import Sequence
 
 from hindmost.report.common import numbers
 from hindmost.report.common.axes import tail_ticks, time_ticks
-from hindmost.report.common.curves import Values, drawable, flattening, grid, infinite_from, on_grid, thinned
+from hindmost.report.common.curves import (
+    Values,
+    drawable_points,
+    flattens_latency,
+    grid,
+    infinite_from,
+    on_grid,
+    thin_series,
+)
 from hindmost.report.common.document import finite
 from hindmost.report.common.svg import (
     Plot,
@@ -26,7 +34,7 @@ from hindmost.report.measure.values import bounds, labels, run_value
 from hindmost.store.measure import Curve, IntervalStep, Measure, Series
 
 ROW = 24
-"""Pixels of a row of the summary."""
+"""Height of a row of the summary, in pixels."""
 
 
 def _curve_points(x: Scale, y: Scale, levels: Sequence[float], values: Values) -> list[tuple[float, float]]:
@@ -36,23 +44,23 @@ def _curve_points(x: Scale, y: Scale, levels: Sequence[float], values: Values) -
 def distribution(
     doc: Measure, width: float, names: Sequence[str] = ("latency", "service", "slip")
 ) -> str | None:
-    """Draw the merged quantile curves (and, with latency, one thin curve a run) on the tail scale."""
+    """Draw the merged quantile curves (and, with latency, one thin curve per run) on the tail scale."""
     found = doc["distributions"]
     every: dict[str, Curve | None] = {
         "latency": found.get("latency"),
         "service": found.get("service"),
         "slip": found.get("slip"),
     }
-    if "latency" in names and flattening(every["latency"], every["slip"]):
+    if "latency" in names and flattens_latency(every["latency"], every["slip"]):
         names = [name for name in names if name != "slip"]
     curves = {name: curve for name, curve in every.items() if name in names and curve}
     runs = doc["per_run_curves"] if "latency" in names else []
-    drawn = [drawable(c) for c in [*curves.values(), *runs]]
+    drawn = [drawable_points(c) for c in [*curves.values(), *runs]]
     values = finite(v for _, vs in drawn for v in vs)
     if not values:
         return None
     end = max((q for qs, _ in drawn for q in qs), default=0.9)
-    title = "Quantiles on a scale where each further nine takes the same room: " + ", ".join(curves)
+    title = "Quantiles on a scale with equal space for each further nine: " + ", ".join(curves)
     plot = Plot(width, 340 if "latency" in names else 260, title, top=24)
     x, y = plot.x(0.0, max(end, 0.9), tail), plot.y(*log_domain(values), log10)
     plot.axes(
@@ -72,7 +80,7 @@ def distribution(
 
 
 def summary(doc: Measure, width: float) -> str | None:
-    """Draw percentiles of latency and isolated latency with their intervals on one scale of time."""
+    """Draw percentiles of latency and isolated latency with their intervals on one time scale."""
     groups = {name: group for name, group in latency_groups(doc).items() if name in ("latency", "calm")}
     rows = [
         (label, name, bounds(groups[name], label))
@@ -101,14 +109,14 @@ def summary(doc: Measure, width: float) -> str | None:
 
 
 def capture(doc: Measure, width: float) -> str | None:
-    """Draw our quantile curves and the capture's, of the same requests (paper, Figures 5 and 6)."""
+    """Draw the client's quantile curves and the capture's, for the same requests (paper, Figures 5 and 6)."""
     found = doc.get("capture")
     if not found:
         return None
     every = found["curves"]
     named = {"capture": every["capture"], "wire": every["wire"], "service": every["service"]}
     curves = {name: curve for name, curve in named.items() if curve["q"]}
-    drawn = [drawable(curve) for curve in curves.values()]
+    drawn = [drawable_points(curve) for curve in curves.values()]
     values = finite(v for _, vs in drawn for v in vs)
     if not values:
         return None
@@ -123,7 +131,7 @@ def capture(doc: Measure, width: float) -> str | None:
 
 
 def runs(doc: Measure, width: float, label: str) -> str | None:
-    """Draw one quantile: a dot a run, and the running figure with its interval (paper, Figure 4)."""
+    """Draw one quantile: one dot per run, and the running figure with its interval (paper, Figure 4)."""
     points = [(run["run"], run_value(run["latency_us"], label), view.run_word(run)) for run in doc["runs"]]
     path: list[IntervalStep] = doc["stopping"]["path"].get(label, [])
     values = finite([v for _, v, _ in points] + [look["value"] for look in path])
@@ -166,14 +174,14 @@ def runs(doc: Measure, width: float, label: str) -> str | None:
 
 
 def at(look: IntervalStep) -> int:
-    """The run after which it was looked; in documents before 0.4 every run counted."""
+    """Return the run after which a look was taken. In documents before 0.4 every run counted."""
     return look.get("run", look["runs"])
 
 
 def run_domain(values: Sequence[float], band: Sequence[IntervalStep]) -> tuple[float, float]:
-    """Range of an axis for runs and their running interval.
+    """Return the axis range for runs and their running interval.
 
-    The first looks of a mean are so wide that they would flatten all the rest: they are cut at the edge.
+    The first intervals of a mean are so wide that they would flatten the rest, so they are cut at the edge.
     """
     if not values:
         return (0.0, 1.0)
@@ -184,7 +192,7 @@ def run_domain(values: Sequence[float], band: Sequence[IntervalStep]) -> tuple[f
 
 
 def outstanding(doc: Measure, width: float) -> str | None:
-    """Draw the share of arrivals that found at most so many requests outstanding (paper, Figure 1)."""
+    """Draw the distribution of outstanding requests that arrivals found (paper, Figure 1)."""
     table = cumulative(doc)
     if not table:
         return None
@@ -198,7 +206,7 @@ def outstanding(doc: Measure, width: float) -> str | None:
             (t, f"{t:g}") for t in linear_ticks(0, max(shown, 1), 8 if width > 500 else 5) if t % 1 == 0
         ],
         y_ticks=[(share, numbers.percent(share)) for share in (0.0, 0.25, 0.5, 0.75, 1.0)],
-        x_title="requests outstanding when the next one was due",
+        x_title="requests outstanding when the next one was scheduled",
     )
     steps: list[tuple[float, float]] = []
     before = 0.0
@@ -212,7 +220,7 @@ def outstanding(doc: Measure, width: float) -> str | None:
 
 
 def cumulative(doc: Measure) -> list[tuple[int, float]]:
-    """Running sum of the shares of the outstanding counts."""
+    """Return the cumulative shares of the outstanding counts."""
     total, out = 0.0, []
     found = doc["outstanding"]
     for n, share in sorted(zip(found["values"], found["share"], strict=False)) if found else []:
@@ -222,7 +230,7 @@ def cumulative(doc: Measure) -> list[tuple[int, float]]:
 
 
 def clients(doc: Measure, width: float) -> str | None:
-    """Draw who contributed the samples around each quantile: stacked shares (paper, Figure 2)."""
+    """Draw each client's share of the samples around each quantile, stacked (paper, Figure 2)."""
     rows = sorted(doc["clients"]["by_quantile"], key=lambda row: row["q"])
     if doc["clients"]["instances"] < 2 or not rows:
         return None
@@ -253,10 +261,10 @@ def clients(doc: Measure, width: float) -> str | None:
 
 
 def series(doc: Measure, width: float) -> str | None:
-    """Draw the first run in time: rate above, p50 and p99 below; the warm-up shaded."""
+    """Draw the first run over time: rate above, p50 and p99 below, with the warm-up shaded."""
     if not doc["series"]:
         return None
-    return _series(*thinned(doc["series"][0]), width)
+    return _series(*thin_series(doc["series"][0]), width)
 
 
 def _series(one: Series, _step: int, width: float) -> str | None:
@@ -276,7 +284,7 @@ def _series(one: Series, _step: int, width: float) -> str | None:
         for scale in (upper, lower):
             plot.bar((x.start, scale.end, x(warm) - x.start, scale.start - scale.end), cls="warm")
         plot.text(x(warm) - 5, lower.end + 14, "warm-up", anchor="end", cls="tick")
-    marks = [(t, numbers.grouped(f"{t:g}")) for t in linear_ticks(0, upper.high, 2)]
+    marks = [(t, numbers.group_thousands(f"{t:g}")) for t in linear_ticks(0, upper.high, 2)]
     plot.axes(x, upper, x_ticks=[], y_ticks=marks)
     plot.axes(
         x,
@@ -285,7 +293,7 @@ def _series(one: Series, _step: int, width: float) -> str | None:
         y_ticks=time_ticks(lower.low, lower.high),
         x_title="seconds since the run began",
     )
-    of = "requests/s: answered, and asked for (dashed)" if asked else "requests/s"
+    of = "requests/s: answered, and requested (dashed)" if asked else "requests/s"
     plot.text(x.end, 14, of, anchor="end", cls="name")
     plot.text(x.end, 132, "p99 (upper) and p50", anchor="end", cls="name")
 

@@ -1,4 +1,4 @@
-"""What the scripts of the page draw: the curves and ranges of the static charts, as one JSON document."""
+"""Data of the page's interactive charts: the curves and ranges of the static charts, as one JSON document."""
 
 import json
 import math
@@ -7,13 +7,13 @@ from typing import Any
 
 from hindmost.report.common.axes import tail_ticks
 from hindmost.report.common.curves import (
-    drawable,
-    flattening,
+    drawable_points,
+    flattens_latency,
     grid,
     infinite_from,
     on_grid,
-    rounded,
-    thinned,
+    round_significant,
+    thin_series,
 )
 from hindmost.report.common.document import finite
 from hindmost.report.common.numbers import about_level, tick
@@ -24,32 +24,32 @@ from hindmost.report.measure.values import labels, run_value
 from hindmost.store.measure import Measure
 
 _WINDOWS = 3600
-"""Windows of all runs together that a page holds, so that thirty runs stay below 400 kB."""
+"""Windows of all runs together in a page, so that a page of thirty runs stays below 400 kB."""
 
 
 def embedded(doc: Measure) -> str:
-    """JSON of the charts' data that may stand inside a ``<script>`` element whatever strings it holds."""
+    """Return the charts' data as JSON that is safe inside a ``<script>`` element."""
     text = json.dumps(chart_data(doc), allow_nan=False, separators=(",", ":"), ensure_ascii=True)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def chart_data(doc: Measure) -> dict[str, Any]:
-    """Give each interactive chart its data, or ``None`` where there is nothing to draw."""
+    """Return the data of each interactive chart, or ``None`` if there is nothing to draw."""
     return {"tail": tail_data(doc), "runs": runs_data(doc), "series": series_data(doc)}
 
 
 def _cut(values: Sequence[float | None]) -> list[float | None]:
-    return [rounded(v) for v in values]
+    return [round_significant(v) for v in values]
 
 
 def tail_data(doc: Measure) -> dict[str, Any] | None:
-    """Merged curves and one a run, on one grid of the tail scale."""
+    """Return the merged curves and one curve per run, on one grid of the tail scale."""
     merged = {
         "latency": doc["distributions"].get("latency"),
         "service": doc["distributions"].get("service"),
         "slip": doc["distributions"].get("slip"),
     }
-    drawn = [drawable(c) for c in [*merged.values(), *doc["per_run_curves"]]]
+    drawn = [drawable_points(c) for c in [*merged.values(), *doc["per_run_curves"]]]
     values = finite(v for _, vs in drawn for v in vs)
     if not values:
         return None
@@ -63,7 +63,7 @@ def tail_data(doc: Measure) -> dict[str, Any] | None:
         "end": round(tail(end), 5),
         "curves": {name: _cut(on_grid(c, levels)) for name, c in merged.items() if c and c.get("q")},
         "runs": [{"run": c["run"], "us": _cut(on_grid(c, levels))} for c in runs],
-        "hidden": ["slip"] if flattening(merged["latency"], merged["slip"]) else [],
+        "hidden": ["slip"] if flattens_latency(merged["latency"], merged["slip"]) else [],
         "infinite": {
             name: [round(tail(q), 5), about_level(q)] for name, q in limits.items() if q is not None
         },
@@ -72,7 +72,7 @@ def tail_data(doc: Measure) -> dict[str, Any] | None:
 
 
 def runs_data(doc: Measure) -> dict[str, Any] | None:
-    """For each quantile, the value of every run and the running figure with its interval."""
+    """Return for each quantile the value of every run, and the running figure with its interval."""
     if not doc["runs"]:
         return None
     names = [run["run"] for run in doc["runs"]]
@@ -87,9 +87,9 @@ def runs_data(doc: Measure) -> dict[str, Any] | None:
         out[label] = {
             "points": _cut(points),
             "infinite": [n for n, v in zip(names, points, strict=True) if v == math.inf],
-            "middle": [rounded(k["value"]) if k and k in band else None for k in shown],
-            "low": [rounded(k["low"]) if k and k in band else None for k in shown],
-            "high": [rounded(k["high"]) if k and k in band else None for k in shown],
+            "middle": [round_significant(k["value"]) if k and k in band else None for k in shown],
+            "low": [round_significant(k["low"]) if k and k in band else None for k in shown],
+            "high": [round_significant(k["high"]) if k and k in band else None for k in shown],
             "y": [low, high],
             "y_ticks": [[t, tick(t)] for t in linear_ticks(low, high)] if values else [],
         }
@@ -99,25 +99,25 @@ def runs_data(doc: Measure) -> dict[str, Any] | None:
         "run": names,
         "verdict": [view.run_word(run) for run in doc["runs"]],
         "labels": list(out),
-        "chosen": told(doc),
+        "chosen": default_quantile(doc),
         "about": view.about(doc),
         "by_label": out,
     }
 
 
-def told(doc: Measure) -> str:
-    """Pick the quantile to show first: the one that ended the runs, else the last but the mean."""
+def default_quantile(doc: Measure) -> str:
+    """Return the quantile to show first: the one that ended the runs, else the last except the mean."""
     known = labels(*(run["latency_us"] for run in doc["runs"]))
     wanted = doc["stopping"]["quantile"]
     return wanted if wanted in known else next((k for k in reversed(known) if k != "mean"), "p99")
 
 
 def series_data(doc: Measure) -> list[dict[str, Any]] | None:
-    """Windows of every run; of long runs the worst of every few."""
+    """Return the windows of every run. For long runs, return the worst window of each group."""
     out = []
     windows = max(60, min(240, _WINDOWS // max(1, len(doc["series"]))))
     for each in doc["series"]:
-        one, step = thinned(each, windows)
+        one, step = thin_series(each, windows)
         if not one["t_s"]:
             continue
         out.append(
@@ -128,7 +128,7 @@ def series_data(doc: Measure) -> list[dict[str, Any]] | None:
                 "p50": _cut(one["p50_us"]),
                 "p99": _cut(one["p99_us"]),
                 **({"asked": _cut(one["asked"])} if "asked" in one else {}),
-                "from": rounded(one["measure_from_s"]),
+                "from": round_significant(one["measure_from_s"]),
                 "step": step,
             }
         )

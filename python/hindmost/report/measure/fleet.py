@@ -1,4 +1,4 @@
-"""Load machines in words: what each saw, how far its clock was off, how silent it was."""
+"""Load hosts: measured latency, clock offset, and traffic during the measurement."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from hindmost.store.measure import LoadHost, Measure
 
 
 def lines(doc: Measure) -> list[tuple[str, str]]:
-    """One line a load machine, with its key; none where there was no other than the controller's."""
+    """Return one line per load host, with its key. Empty if only the controller's host sent load."""
     machines = doc.get("fleet")
     if machines is None:
         return []
@@ -21,14 +21,14 @@ def lines(doc: Measure) -> list[tuple[str, str]]:
 
 
 def clock(host: LoadHost) -> str:
-    """How far its clock is from the controller's, and how well that is known."""
+    """Format a host's clock offset from the controller, with its error."""
     off = host["clock"]
     error = f"±{off['error_us'] / 1e3:.3f} ms, drift {off['drift_ppm']:+.1f} ppm"
     return f"{off['offset_us'] / 1e3:+,.3f} ms ({error})"
 
 
 def silence(host: LoadHost) -> str:
-    """What went through its channel while it measured."""
+    """Format the traffic on a host's channel during the measurement."""
     channel = host["channel"]
     if channel is None:
         return "not counted"

@@ -1,4 +1,4 @@
-"""The instrument's self-diagnosis, written out."""
+"""The client's self-diagnosis as text."""
 
 from hindmost.report.common import numbers
 from hindmost.report.common.writing import FINDING_MARKS
@@ -24,7 +24,7 @@ LINES: dict[str, tuple[str, dict[str, str]]] = {
             "late_writing": "{} behind other sends",
             "late_reading": "{} behind replies",
             "late_waiting": "{} off CPU or asleep",
-            "own_slip": "send delay p99 {} above that of its write calls alone",
+            "own_slip": "send delay p99 {} beyond that of its write calls alone",
         },
     ),
     "network": (
@@ -38,22 +38,22 @@ LINES: dict[str, tuple[str, dict[str, str]]] = {
         },
     ),
 }
-"""The self-diagnosis in few lines: the key of each, what all of it is about, the figures by their id."""
-TOLD_WHEN_ZERO = ("waiting", "stolen", "retransmitted")
+"""Lines of the self-diagnosis: the key of each, an introduction, the texts of the figures by their id."""
+SHOWN_WHEN_ZERO = ("waiting", "stolen", "retransmitted")
 
 
 def self_diagnosis(doc: Measure) -> Instrument:
-    """What the instrument watched of itself; empty in documents of builds that kept none."""
+    """Return the self-diagnosis. It is empty in documents of versions without one."""
     return doc.get("instrument", NOTHING)
 
 
 def figure(one: Figure) -> str:
-    """Write one figure of the self-diagnosis, or one of its limits."""
+    """Format one figure of the self-diagnosis, or one of its limits."""
     return amount(one["value"], one["unit"])
 
 
 def amount(value: float | None, unit: str) -> str:
-    """Write a share, a rate, a count or a time."""
+    """Format a share, a rate, a count or a time."""
     if unit == "us":
         return numbers.latency(value)
     if unit == "share":
@@ -62,16 +62,16 @@ def amount(value: float | None, unit: str) -> str:
 
 
 def lines(doc: Measure) -> list[tuple[str, str]]:
-    """Write the self-diagnosis, a line by cause; figures that are too high are marked."""
+    """Return the self-diagnosis, one line per cause. Figures that are too high are marked."""
     found = self_diagnosis(doc)
-    told = {
+    shown = {
         one["id"]: one
         for one in found["figures"]
-        if one["value"] is not None and (one["value"] or one["id"] in TOLD_WHEN_ZERO)
+        if one["value"] is not None and (one["value"] or one["id"] in SHOWN_WHEN_ZERO)
     }
     rows = []
     for key, (about, words) in LINES.items():
-        parts = [_marked(told[name], text) for name, text in words.items() if name in told]
+        parts = [_marked(shown[name], text) for name, text in words.items() if name in shown]
         if parts:
             rows.append((key, about + ", ".join(parts)))
     if found["neighbours"]:
@@ -85,7 +85,7 @@ def _marked(one: Figure, text: str) -> str:
 
 
 def neighbours(found: Instrument, most: int = 3) -> str:
-    """Name who ran on the clients' processors, those that took most first, by share of a processor."""
+    """List the programs that ran on the clients' CPUs, by share of a CPU."""
     return ", ".join(
         f"{one['name']} {'' if one['bound'] else 'up to '}{numbers.percent(one['share'])}"
         for one in found["neighbours"][:most]

@@ -1,7 +1,7 @@
 """The limits of a measurement as JUnit XML, which CI systems show as tests.
 
-A limit that is crossed is a failure, one that is undecided an error: the test could not tell. The schema is
-that of Jenkins and GitLab; it knows no more than names, times and texts.
+A crossed limit is a failure. An undecided limit is an error, because the test has no result. The schema is
+that of Jenkins and GitLab, which has only names, times and texts.
 """
 
 from collections.abc import Mapping
@@ -14,12 +14,12 @@ from hindmost.store.measure import Limit, Measure
 
 
 def render_junit(result: Mapping[str, Any]) -> str:
-    """Write one test case a limit.
+    """Render one test case per limit.
 
     Parameters
     ----------
     result
-        Document ``hindmost.measure/1``; what XML cannot hold is left out of its texts.
+        Document ``hindmost.measure/1``. Characters that XML cannot contain are removed.
     """
     doc = cast(Measure, result)
     limits = doc.get("limits", [])
@@ -62,5 +62,5 @@ def _case(suite: Xml.Element, doc: Measure, one: Limit) -> None:
 
 
 def _text(text: str) -> str:
-    """Without what XML 1.0 does not allow at all."""
+    """Replace the characters that XML 1.0 forbids."""
     return plain(text).replace("\ufffe", "\ufffd").replace("\uffff", "\ufffd")

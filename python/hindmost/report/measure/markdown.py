@@ -12,11 +12,11 @@ from hindmost.report.measure.limits import MARKS
 from hindmost.store.measure import Measure
 
 NAMED = 5
-"""So many reasons: the gravest come first."""
+"""Number of reasons shown, the most serious first."""
 
 
 def render_markdown(result: Mapping[str, Any]) -> str:
-    """Write verdict, limits, latency with intervals, and the gravest reasons.
+    """Render verdict, limits, latency with intervals, and the most serious reasons.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def render_markdown(result: Mapping[str, Any]) -> str:
 
 
 def _latency(doc: Measure) -> str:
-    """The table of quantiles: value and interval of each kind of time."""
+    """Return the table of quantiles: value and interval of each kind of time."""
     table = tables.quantile_table(doc)
     rows = [(row.label, *(_cell(row.cells[name]) for name in table.columns), row.runs) for row in table.rows]
     names = [f"{view.COLUMNS.get(name, name)}, {table.unit.name}" for name in table.columns]
@@ -67,5 +67,5 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _inline(text: str) -> str:
-    """Text that stays text: a server's words are no markup, and no row of a table ends early."""
+    """Escape a text, so that a server's words are no markup and do not end a table row."""
     return re.sub(r"([\\*_{}\[\]<>#|])", r"\\\1", " ".join(text.split()))

@@ -1,11 +1,11 @@
-"""The page: one HTML file with everything inside, that opens offline and can be printed."""
+"""The page of a measurement: one self-contained HTML file that opens offline and can be printed."""
 
 from collections.abc import Mapping
 from functools import partial
 from typing import Any, cast
 
 from hindmost.report.common import numbers
-from hindmost.report.common.curves import drawable, flattening, on_grid
+from hindmost.report.common.curves import drawable_points, flattens_latency, on_grid
 from hindmost.report.common.document import clean
 from hindmost.report.common.sheet import asset, drawing, render
 from hindmost.report.measure import charts, data, fleet, instrument, limits, proof, tables, view
@@ -19,15 +19,14 @@ _POLICY = (
 
 
 def render_page(result: Mapping[str, Any], *, scripts: bool = True) -> str:
-    """Write the report of one measurement.
+    """Render the page of one measurement.
 
     Parameters
     ----------
     result
-        Document ``hindmost.measure/1``, also one of an earlier build.
+        Document ``hindmost.measure/1``, also of an earlier version.
     scripts
-        Whether charts answer to the pointer (uPlot, inside the file); without, the same charts stand still.
-
+        Whether charts are interactive (uPlot, inside the file). Without scripts, the same charts are static.
     """
     from markupsafe import Markup
 
@@ -45,9 +44,9 @@ def render_page(result: Mapping[str, Any], *, scripts: bool = True) -> str:
         both=tables.both_table(doc),
         proofs=proof.proofs(doc),
         proof_text=proof.proof_text(doc),
-        slip_apart=flattening(doc["distributions"].get("latency"), doc["distributions"].get("slip")),
+        slip_apart=flattens_latency(doc["distributions"].get("latency"), doc["distributions"].get("slip")),
         labels=labels(*(run["latency_us"] for run in doc["runs"])),
-        told=data.told(doc),
+        told=data.default_quantile(doc),
         readings=readings(doc),
         instances=instance_rows(doc),
         cumulative=[row for row in charts.cumulative(doc) if row[1] < 0.99999][:60],
@@ -55,7 +54,7 @@ def render_page(result: Mapping[str, Any], *, scripts: bool = True) -> str:
             "summary": drawing(partial(charts.summary, doc)),
             "tail": drawing(partial(charts.distribution, doc)),
             "slip": drawing(lambda width: charts.distribution(doc, width, ("slip",))),
-            "runs": drawing(lambda width: charts.runs(doc, width, data.told(doc))),
+            "runs": drawing(lambda width: charts.runs(doc, width, data.default_quantile(doc))),
             "outstanding": drawing(partial(charts.outstanding, doc)),
             "clients": drawing(partial(charts.clients, doc)),
             "capture": drawing(partial(charts.capture, doc)),
@@ -72,18 +71,18 @@ def render_page(result: Mapping[str, Any], *, scripts: bool = True) -> str:
         limits=limits,
         self_diagnosis=instrument.self_diagnosis(doc),
         run_value=run_value,
-        alone=view.alone,
+        alone=view.own_interval_text,
     )
 
 
 def readings(doc: Measure) -> list[tuple[str, list[str]]]:
-    """Read the merged curves at round levels: the numbers behind the first chart."""
+    """Read the merged curves at round levels: the numbers of the first chart."""
     found = doc["distributions"]
     curves = [found.get("latency"), found.get("service"), found.get("slip")]
-    end = max((q for curve in curves for q in drawable(curve)[0]), default=0.0)
+    end = max((q for curve in curves for q in drawable_points(curve)[0]), default=0.0)
     levels = [q for q in (0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999, 0.9995, 0.9999) if q <= end]
     columns = [on_grid(curve, levels) for curve in curves]
-    empty = [not drawable(curve)[0] for curve in curves]
+    empty = [not drawable_points(curve)[0] for curve in curves]
     return [
         (
             f"p{numbers.level_label(q)}",
@@ -97,7 +96,7 @@ def readings(doc: Measure) -> list[tuple[str, list[str]]]:
 
 
 def kind_tables(doc: Measure) -> tables.Table | None:
-    """Latency of each kind of request, side by side."""
+    """Return the latency of each kind of request, side by side."""
     kinds = doc["by_kind"]
     if not kinds:
         return None
@@ -105,7 +104,7 @@ def kind_tables(doc: Measure) -> tables.Table | None:
 
 
 def instance_rows(doc: Measure) -> list[dict[str, str]]:
-    """Say for each client how it did over the runs: least to greatest."""
+    """Return for each client the range of its figures over the runs."""
     groups: dict[int, list[Any]] = {}
     for run in doc["runs"]:
         for one in run["instances"]:

@@ -1,4 +1,4 @@
-"""The proof against a packet capture, written out."""
+"""The comparison with a packet capture, as text."""
 
 from typing import NamedTuple
 
@@ -7,17 +7,17 @@ from hindmost.store.measure import CaptureComparison, Measure
 
 
 class Proof(NamedTuple):
-    """One of our latencies next to the packet capture's, written."""
+    """One kind of latency next to the packet capture's, formatted."""
 
     what: str
     rows: list[tuple[str, str, str, str, str]]
-    """Label, ours, the capture's, the gap with its interval, the differences request by request."""
+    """Label, the client's value, the capture's, their gap with its interval, the differences per request."""
     gaps: str
     constancy: str
 
 
 def proofs(doc: Measure) -> list[Proof]:
-    """Write what a packet capture says of our latencies; nothing where there was none."""
+    """Return the comparisons with a packet capture. Empty without a capture."""
     found = doc.get("capture")
     if not found:
         return []
@@ -48,15 +48,15 @@ def _proof(what: str, one: CaptureComparison) -> Proof:
         )
     off = one["constancy_us"]
     if off is None:
-        constancy = "too few requests to tell whether that is a constant"
+        constancy = "too few requests to test whether the gap is constant"
     else:
-        holds = "a constant" if off <= one["goal_us"] else "no constant"
+        holds = "constant" if off <= one["goal_us"] else "not constant"
         constancy = f"{holds} within {us(off)} µs up to {one['upto']} (goal {one['goal_us']:g})"
     return Proof(what, rows, f"{', '.join(gaps)} µs", constancy)
 
 
 def proof_text(doc: Measure) -> str:
-    """Say in how many runs a packet capture is laid next to the measurement, and why in no more."""
+    """Describe the extent of the packet capture, and why it does not cover every run."""
     found = doc.get("capture")
     if not found:
         return ""

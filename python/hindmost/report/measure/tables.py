@@ -1,4 +1,4 @@
-"""The tables that a measurement is read from: quantiles with their intervals."""
+"""The tables of a measurement: quantiles with their intervals."""
 
 import math
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from hindmost.store.measure import Estimates, Measure
 
 
 class Cell(NamedTuple):
-    """One estimate, written."""
+    """One formatted estimate."""
 
     interval: Interval
     infinite: bool
@@ -21,7 +21,7 @@ class Cell(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One quantile, over the columns of the table."""
+    """One quantile, for all columns of the table."""
 
     label: str
     cells: dict[str, Cell]
@@ -30,17 +30,17 @@ class Row(NamedTuple):
 
 
 class Table(NamedTuple):
-    """Quantiles with intervals; one unit for all."""
+    """Quantiles with intervals, in one unit."""
 
     unit: Unit
     columns: list[str]
     rows: list[Row]
     note: str
-    """What holds for every cell, said once."""
+    """A note that applies to every cell."""
 
 
 def cell(estimates: Estimates, label: str, unit: Unit) -> Cell:
-    """Write one estimate, with a note where it is infinite or has no interval."""
+    """Format one estimate, with a note if it is infinite or has no interval."""
     value, low, high = bounds(estimates, label)
     one = estimates.get(label)
     note = ""
@@ -56,7 +56,7 @@ def cell(estimates: Estimates, label: str, unit: Unit) -> Cell:
 
 
 def latency_groups(doc: Measure) -> dict[str, Estimates]:
-    """Estimates of each kind of time, those that there are."""
+    """Return the estimates of each available kind of time."""
     calm = doc.get("calm")
     groups = {
         "latency": doc["latency_us"],
@@ -68,14 +68,14 @@ def latency_groups(doc: Measure) -> dict[str, Estimates]:
 
 
 def quantile_table(doc: Measure) -> Table:
-    """Build the table that the result is read from: a row per quantile, a column per kind of time."""
+    """Build the main table: a row per quantile, a column per kind of time."""
     return estimate_table(latency_groups(doc), doc["merged_us"])
 
 
 def estimate_table(
     groups: Mapping[str, Estimates], merged: Mapping[str, float | None] | None = None
 ) -> Table:
-    """Write groups of estimates side by side in one unit."""
+    """Build a table of groups of estimates side by side, in one unit."""
     merged = merged or {}
     unit = numbers.unit_for(
         finite(v for group in groups.values() for label in group for v in bounds(group, label)[:2])
@@ -102,7 +102,7 @@ def estimate_table(
 
 
 def both_table(doc: Measure) -> Table | None:
-    """Latency as the median and as the mean over runs, side by side; none in documents before 0.4."""
+    """Build a table of latency as the median and as the mean over runs. None in documents before 0.4."""
     found = doc.get("over_runs")
     if not found:
         return None
@@ -112,7 +112,7 @@ def both_table(doc: Measure) -> Table | None:
 
 
 def wire_table(doc: Measure) -> Table | None:
-    """What the kernel's stamps tell: the way on the wire and through the server, and the client's own."""
+    """Build a table of kernel time stamps: wire latency, and the client's own overhead."""
     wire, overhead = doc.get("wire_us"), doc.get("overhead_us")
     if not wire or not overhead:
         return None
@@ -120,13 +120,13 @@ def wire_table(doc: Measure) -> Table | None:
 
 
 def connect_table(doc: Measure) -> Table | None:
-    """How long it took to connect, and then to secure it; none where the server kept what was open."""
+    """Build a table of the times to connect and to secure a connection. None if connections stayed open."""
     both = {"connect": doc.get("connect_us"), "TLS handshake": doc.get("handshake_us")}
     found = {what: estimates for what, estimates in both.items() if estimates}
     return estimate_table(found) if found else None
 
 
 def held_table(doc: Measure) -> Table | None:
-    """How long requests waited for their batches; none where they did not."""
+    """Build a table of the time that requests waited for their batches. None without batching."""
     found = doc.get("held_us")
     return estimate_table({"held": found}) if found else None

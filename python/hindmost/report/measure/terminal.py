@@ -1,4 +1,4 @@
-"""A measurement for the terminal: readable without colour, on a screen or in a log."""
+"""A measurement for the terminal, readable without colour, on a screen or in a log."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 from hindmost.escapes import plain
 from hindmost.report.common import numbers
-from hindmost.report.common.console import console_of, hinted, printed, text_of
+from hindmost.report.common.console import console_text, new_console, print_reason, print_text
 from hindmost.report.common.document import clean
 from hindmost.report.measure import tables, view
-from hindmost.report.measure.account import account, briefly, told
-from hindmost.report.measure.limits import LEVELS, head
+from hindmost.report.measure.account import account, format_estimates, print_rows
+from hindmost.report.measure.limits import LEVELS, limit_head
 from hindmost.report.measure.values import bounds, labels
 from hindmost.store.measure import Estimates, Measure
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 _STYLES = {"valid": "bold green", "invalid": "bold red", "inconclusive": "bold yellow"}
 _SIGNS = {"inconclusive": "?", "invalid": "!"}
-"""What stands after a figure that is not valid."""
+"""Sign after a figure that is not valid."""
 SYMMETRIC = 0.25
 """An interval at most this wide, relative to its value, is written as ± its half-width."""
 KEY_VALUE = {"get", "set"}
-"""Kinds of requests that no list names."""
+"""Kinds of requests in the built-in key-value workload."""
 MOST_KINDS = 10
 MOST = 3
-"""At most so many reasons are shown; the page has all of them."""
+"""Number of reasons shown. The page has all of them."""
 
 
 def render_terminal(
@@ -36,33 +36,32 @@ def render_terminal(
     color: bool | None = None,
     verbose: bool = False,
 ) -> str:
-    """Write a result for the terminal: the table first, then one reason a line, then the next command.
+    """Render a result for the terminal: the table first, then one reason per line, then the next command.
 
     Parameters
     ----------
     result
         Document ``hindmost.measure/1``.
     width
-        Columns; those of the terminal, or 80, when not given.
+        Number of columns. Default: the terminal's, or 80.
     color
-        Whether to use colour; when not given, on a terminal and unless ``NO_COLOR`` is set.
+        Whether to use colour. Default: on a terminal, unless ``NO_COLOR`` is set.
     verbose
-        Adds the account of load, runs and instrument, and every reason by itself.
-
+        Whether to add details of load, runs and client, and every single reason.
     """
     doc = cast(Measure, clean(result))
-    console = console_of(width, color)
+    console = new_console(width, color)
     _head(console, doc)
     _limits(console, doc)
     _quantiles(console, doc, verbose=verbose)
     _kinds(console, doc)
     if verbose:
-        told(console, account(doc))
+        print_rows(console, account(doc))
         _reasons(console, doc)
     else:
-        told(console, _brief_account(doc))
+        print_rows(console, _brief_account(doc))
         _causes(console, doc)
-    return text_of(console)
+    return console_text(console)
 
 
 def _head(console: "Console", doc: Measure) -> None:
@@ -74,7 +73,7 @@ def _head(console: "Console", doc: Measure) -> None:
     load = f"{numbers.rate(asked).removesuffix('/s')} requests/s" if asked else "closed loop"
     for part in (view.target_line(doc), load, view.counted_runs(doc)):
         line.append(f"  {part}", style="default not bold")
-    printed(console, line, indent=2)
+    print_text(console, line, indent=2)
     console.print()
 
 
@@ -82,9 +81,9 @@ def _limits(console: "Console", doc: Measure) -> None:
     from rich.text import Text
 
     for one in doc.get("limits") or []:
-        line = Text(head(one), style=_STYLES[LEVELS[one["result"]]])
+        line = Text(limit_head(one), style=_STYLES[LEVELS[one["result"]]])
         line.append(f": {one['text']}", style="default not bold")
-        printed(console, line, indent=2)
+        print_text(console, line, indent=2)
     if doc.get("limits"):
         console.print()
 
@@ -121,14 +120,14 @@ def _quantiles(console: "Console", doc: Measure, *, verbose: bool) -> None:
     words = [f"{sign} {word}" for word, sign in _SIGNS.items() if sign in signs]
     notes = _table_notes(groups, shown) + ([", ".join(words)] if words else [])
     if hidden and verbose:
-        notes.append(f"{' and '.join(hidden)}: in a wider terminal, or in the page")
+        notes.append(f"{' and '.join(hidden)}: shown in a wider terminal, or on the page")
     for line in notes:
-        printed(console, Text(line, style="dim"), indent=2)
+        print_text(console, Text(line, style="dim"), indent=2)
     console.print()
 
 
 def _figure(group: Estimates, label: str) -> tuple[str, str, str]:
-    """A value with its unit; its interval, relative where it is narrow; the sign of its verdict."""
+    """Return a value with its unit; its interval, relative if it is narrow; the sign of its verdict."""
     value, low, high = bounds(group, label)
     one = group.get(label)
     sign = _SIGNS.get(one["verdict"], "") if one else ""
@@ -142,7 +141,7 @@ def _figure(group: Estimates, label: str) -> tuple[str, str, str]:
 
 
 def _kinds(console: "Console", doc: Measure) -> None:
-    """Write what became of each request of a list, the most frequent first."""
+    """Print the figures of each request of a list, the most frequent first."""
     from rich.table import Table
 
     kinds = sorted(doc["by_kind"].items(), key=lambda one: -one[1]["counts"]["due"])
@@ -164,7 +163,7 @@ def _kinds(console: "Console", doc: Measure) -> None:
 
 
 def _table_notes(groups: Mapping[str, Estimates], shown: Sequence[str]) -> list[str]:
-    """What a figure lacks: an end, an interval, answers."""
+    """Return what figures lack: an end, an interval, replies."""
     notes: dict[str, list[str]] = {}
     for label in labels(*groups.values()):
         for name in shown:
@@ -182,7 +181,7 @@ def _few(words: Sequence[str]) -> str:
 
 
 def _brief_account(doc: Measure) -> list[tuple[str, str]]:
-    """What became of the load and of the runs, in a line each."""
+    """Return what became of the load and of the runs, one line each."""
     load = view.throughput(doc)
     counts, (_, missing) = doc["counts"], view.accounting(doc["counts"])
     lost = [f"{numbers.count(counts[way])} {way}" for way in ("errors", "timeouts", "unsent") if counts[way]]
@@ -196,13 +195,22 @@ def _brief_account(doc: Measure) -> list[tuple[str, str]]:
     rows = [("load", load)]
     if full := view.saturation(doc):
         rows.append(("saturation", full))
-    if (found := doc.get("connections")) and view.by_turns(doc) and (connect := doc.get("connect_us")):
+    if (
+        (found := doc.get("connections"))
+        and view.connects_per_request(doc)
+        and (connect := doc.get("connect_us"))
+    ):
         rows.append(
-            ("connect", f"{briefly('connect', connect)}, in latency; {numbers.count(found['made'])} made")
+            (
+                "connect",
+                f"{format_estimates('connect', connect)}, in latency; {numbers.count(found['made'])} made",
+            )
         )
         if handshake := doc.get("handshake_us"):
-            rows.append(("handshake", f"{briefly('TLS', handshake)}, in latency; {view.handshakes(found)}"))
-    if ended := view.ended(doc):
+            rows.append(
+                ("handshake", f"{format_estimates('TLS', handshake)}, in latency; {view.handshakes(found)}")
+            )
+    if ended := view.early_end_text(doc):
         rows.append(("arrivals", ended))
     if lossy := view.datagrams(doc):
         rows.append(("datagrams", lossy))
@@ -216,16 +224,16 @@ def _brief_account(doc: Measure) -> list[tuple[str, str]]:
 
 
 def _causes(console: "Console", doc: Measure) -> None:
-    """One reason a line, the gravest first; then the next command."""
+    """Print one reason per line, the most serious first, then the next command."""
     from rich.text import Text
 
-    if decided := view.decided(doc):
-        printed(console, Text(decided), indent=2)
+    if decided := view.decided_text(doc):
+        print_text(console, Text(decided), indent=2)
     found = view.causes(doc)
     for cause in found[:MOST]:
         line = Text(f"{view.subject(doc, cause)}: ", style=_STYLES.get(cause["level"], "yellow"))
         line.append(_clause(cause["text"]), style="default not bold")
-        printed(console, line, indent=2)
+        print_text(console, line, indent=2)
     if len(found) > MOST:
         console.print(Text(f"and {len(found) - MOST} more: --verbose, or the page", style="dim"))
     grave = [cause for cause in found if cause["level"] != "note" or "quick-look" in cause["codes"]]
@@ -235,7 +243,7 @@ def _causes(console: "Console", doc: Measure) -> None:
 
 
 def _clause(text: str) -> str:
-    """What a reason says first; the rest is in its account."""
+    """Return the first part of a reason. The rest is in its account."""
     return text.partition("; ")[0]
 
 
@@ -247,5 +255,5 @@ def _reasons(console: "Console", doc: Measure) -> None:
     for reason in doc["reasons"]:
         line = Text(f"{reason['level']}: ", style=_STYLES.get(reason["level"], "yellow"))
         line.append(reason["text"], style="default not bold")
-        printed(console, line, indent=2)
-        hinted(console, None, reason["hint"], indent=2)
+        print_text(console, line, indent=2)
+        print_reason(console, None, reason["hint"], indent=2)

@@ -1,4 +1,4 @@
-"""Reads values by quantile: infinitely late, not known, or a number."""
+"""Reading values by quantile: infinite, unknown, or a number."""
 
 from collections.abc import Mapping
 
@@ -7,16 +7,16 @@ from hindmost.store.measure import Estimates, Values
 
 
 def labels(*groups: Mapping[str, object]) -> list[str]:
-    """All quantile labels of the groups, ``p50`` first and ``mean`` last."""
+    """Return all quantile labels of the groups, ``p50`` first and ``mean`` last."""
     return sorted({label for group in groups for label in group}, key=label_order)
 
 
 def run_value(values: Values, label: str) -> float | None:
-    """One quantile of one run: ``inf`` for infinitely late, ``None`` where it was not recorded."""
+    """Return one quantile of one run: ``inf`` for infinitely late, ``None`` if it was not recorded."""
     return values.get(label)
 
 
 def bounds(estimates: Estimates, label: str) -> tuple[float | None, float | None, float | None]:
-    """Value, low and high of an estimate: ``inf`` for infinitely late, ``None`` where not known."""
+    """Return value, low and high of an estimate: ``inf`` for infinitely late, ``None`` if unknown."""
     one = estimates.get(label)
     return (None, None, None) if one is None else (one["value"], one["low"], one["high"])

@@ -1,4 +1,4 @@
-"""What the page and the terminal table both say, written out: taken from the document, not computed."""
+"""Texts that the page and the terminal share. They come from the document; nothing is computed here."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -12,41 +12,44 @@ from hindmost.store.types import Cause, Counts
 
 MEANINGS = {
     "latency": "completed − scheduled: what a user waits",
-    "calm": "latency without interference: as with the CPUs to itself",
+    "calm": "latency without interference, as if the server had its CPUs to itself",
     "service": "completed − sent: time in server and network",
     "slip": "sent − scheduled: how late the client sent",
-    "wire": "between the time stamps of kernel or network card",
+    "wire": "between time stamps of the kernel or the network card",
 }
 
 
 COLUMNS = {"latency": "latency", "calm": "isolated", "service": "service", "slip": "send delay"}
-"""Columns of the table, where a sentence names them."""
+"""Column names of the table, also used in sentences."""
 
 
 def stamps_text(doc: Measure) -> str:
-    """Say whose stamps the wire latency is made of, of how many requests."""
+    """Describe the source of the wire latency's time stamps, and the share of requests that have them."""
     found = [one.get("stamps") for run in doc["runs"] for one in run["instances"]]
     seen = [one for one in found if one]
     if not seen:
-        return "by kernel stamps on a sample"
+        return "by kernel time stamps of a sample"
     whose = "the network card's" if seen[0]["source"] == "hardware" else "the kernel's"
     asked, came = sum(one["asked"] for one in seen), sum(one["came"] for one in seen)
     return (
-        f"by {whose} stamps of one request in {seen[0]['every']}"
-        f" ({numbers.count(came)} of {numbers.count(asked)} came)"
+        f"by {whose} time stamps of one request in {seen[0]['every']}"
+        f" ({numbers.count(came)} of {numbers.count(asked)} received)"
     )
 
 
 def accounting(counts: Counts) -> tuple[str, int]:
-    """Write the identity that must hold between the counts, and how many requests it leaves unexplained."""
-    ways = ("done", "errors", "timeouts", "unsent")
-    text = " + ".join(f"{numbers.count(counts[way])} {way}" for way in ways)  # type: ignore[literal-required]
+    """Format the identity between the counts, and return the number of unaccounted requests."""
+    ways = {"done": "completed", "errors": "errors", "timeouts": "timeouts", "unsent": "unsent"}
+    text = " + ".join(
+        f"{numbers.count(counts[way])} {word}"  # type: ignore[literal-required]
+        for way, word in ways.items()
+    )
     missing = counts["due"] - counts["done"] - counts["errors"] - counts["timeouts"] - counts["unsent"]
-    return f"{numbers.count(counts['due'])} due = {text}", missing
+    return f"{numbers.count(counts['due'])} scheduled = {text}", missing
 
 
 def codes(doc: Measure) -> str:
-    """Write HTTP status codes by class, each class's codes with it, or gRPC's; nothing without."""
+    """Format HTTP status codes by class, or gRPC's codes. Empty without codes."""
     found = doc.get("codes") or {}
     parts = [
         f"{code} × {numbers.count(one['count'])}" for code, one in found.items() if not code[0].isdigit()
@@ -59,30 +62,30 @@ def codes(doc: Measure) -> str:
 
 
 def error_codes(doc: Measure) -> str:
-    """Write which status codes the errors had, the most frequent first; nothing where none is known."""
+    """Format the status codes of errors, the most frequent first. Empty if none is known."""
     errors = {
         code: one["count"] for code, one in (doc.get("codes") or {}).items() if one["outcome"] == "error"
     }
     most = sorted(errors.items(), key=lambda one: -one[1])
     told = [f"{code} × {numbers.count(count)}" for code, count in most]
     lost = doc["counts"]["errors"] - sum(errors.values())
-    return ", ".join([*told, *([f"{numbers.count(lost)} without a whole reply"] if told and lost else [])])
+    return ", ".join([*told, *([f"{numbers.count(lost)} without a complete reply"] if told and lost else [])])
 
 
-def by_turns(doc: Measure) -> bool:
-    """Whether requests opened their connections: latency and service latency hold that time."""
+def connects_per_request(doc: Measure) -> bool:
+    """Return whether requests opened their connections, so that latency includes connecting."""
     found = doc.get("connections")
-    return bool(found and (found["by_turns"] or carried(doc)))
+    return bool(found and (found["by_turns"] or requests_per_connection(doc)))
 
 
-def carried(doc: Measure) -> int | None:
-    """Requests that a connection carries before it is closed, where the plan says so."""
+def requests_per_connection(doc: Measure) -> int | None:
+    """Return the requests per connection before it is closed, if the plan limits them."""
     one = 1 if doc["plan"].get("workload", {}).get("version") == "1.0" else None
     return doc["plan"].get("requests_per_connection") or one
 
 
 def connections(doc: Measure) -> str:
-    """Say how many connections were made, and why; nothing where the server kept what was open."""
+    """Describe how many connections were made, and why. Empty if the server kept connections open."""
     found = doc.get("connections")
     if not found:
         return ""
@@ -95,29 +98,29 @@ def connections(doc: Measure) -> str:
     if secured := handshakes(found):
         text += f" ({secured})"
     if found["by_turns"]:
-        return f"{text}: the server closes them after each reply, or nearly; latency includes it"
-    if each := carried(doc):
-        return f"{text}: each carries {numbers.plural(each, 'request')}, as requested; latency includes it"
+        return f"{text}: the server closes them after (almost) every reply; latency includes connecting"
+    if each := requests_per_connection(doc):
+        return f"{text}: each carries {numbers.plural(each, 'request')}, as requested; included in latency"
     return f"{text}, replacing those that the server closed"
 
 
 def endpoint(one: Endpoint) -> str:
-    """Say what became of the requests of one server of several."""
+    """Describe the requests of one server of several."""
     text, _ = accounting(one["counts"])
     merged = [f"{name} {numbers.latency(one['merged_us'][name])}" for name in labels(one["merged_us"])]
     return f"{one['address']}: {text}; {', '.join(merged)} (all runs merged)"
 
 
 def handshakes(found: Connections) -> str:
-    """Say how connections were secured, those before the measurement included; nothing without TLS."""
+    """Describe how connections were secured, including those before the measurement. Empty without TLS."""
     full, resumed = found.get("full_handshakes", 0), found.get("resumed_handshakes", 0)
     if not full + resumed:
         return ""
     return f"TLS: {numbers.plural(full, 'full handshake')} and {numbers.count(resumed)} resumed"
 
 
-def ended(doc: Measure) -> str:
-    """Say that runs ended with the trace of their arrivals, before what was asked for; else nothing."""
+def early_end_text(doc: Measure) -> str:
+    """Describe runs that ended early because their arrival trace ended. Empty otherwise."""
     asked_s = doc["plan"].get("asked_duration_s")
     if asked_s is None:
         return ""
@@ -125,7 +128,7 @@ def ended(doc: Measure) -> str:
 
 
 def datagrams(doc: Measure) -> str:
-    """Say what became of datagrams that were not answered in time; nothing of connections."""
+    """Describe datagrams that were not answered in time. Empty for connections."""
     found = doc.get("connections")
     if not found or "late" not in found:
         return ""
@@ -140,7 +143,7 @@ def datagrams(doc: Measure) -> str:
 
 
 def streams(doc: Measure) -> str:
-    """Say what an HTTP/2 server had not worked on and was asked again; nothing where there is none."""
+    """Describe requests that an HTTP/2 server refused and the client sent again. Empty if there are none."""
     found = doc.get("connections")
     if not found:
         return ""
@@ -153,7 +156,7 @@ def streams(doc: Measure) -> str:
 
 
 def batches(doc: Measure) -> str:
-    """Say how requests were put together; nothing where each left by itself, as nobody asked otherwise."""
+    """Describe how requests were batched. Empty without batching."""
     found = doc.get("batches")
     if not found or found["asked"] == "none":
         return ""
@@ -161,18 +164,18 @@ def batches(doc: Measure) -> str:
     text = f"{batching_text(found['asked'])}: "
     if found["asked"] != "nagle":
         text += (
-            f"{numbers.number(each['mean'])} requests a write"
+            f"{numbers.number(each['mean'])} requests per write"
             f" (p99 {numbers.number(each['p99'])}, most {numbers.number(each['most'])})"
         )
     if (segment := found["requests_per_segment"]) is not None:
-        text += f"{'' if text.endswith(': ') else ', '}{numbers.number(segment)} requests a segment"
+        text += f"{'' if text.endswith(': ') else ', '}{numbers.number(segment)} requests per segment"
     elif found["asked"] == "nagle":
         text += "the kernel does not count segments here"
     return text
 
 
 def throughput(doc: Measure) -> str:
-    """Write the requested and the achieved rate."""
+    """Format the requested and the achieved rate."""
     asked, achieved = doc["throughput"]["asked"], doc["throughput"]["achieved"]
     if asked:
         share = numbers.percent(achieved / asked) if achieved is not None else numbers.MISSING
@@ -181,7 +184,7 @@ def throughput(doc: Measure) -> str:
 
 
 def calm_text(doc: Measure) -> str:
-    """Say what isolated latency rests on, or why there is none; nothing in studies that did not look."""
+    """Describe the basis of isolated latency, or why there is none. Empty in studies without it."""
     calm = doc.get("calm")
     if not calm:
         return ""
@@ -192,23 +195,24 @@ def calm_text(doc: Measure) -> str:
     smallest = numbers.latency(calm["seen_us"])
     who = " and ".join(calm["sources"])
     if not calm["thefts"]:
-        return (
-            f"same as latency: no interference was seen ({who}; interruptions below {smallest} may be missed)"
-        )
+        return f"same as latency: {who} saw no interference (interruptions below {smallest} may be missed)"
     taken, counted = (numbers.percent(share) for share in (calm["taken_share"], calm["counted_share"]))
     text = (
-        f"others used {taken} of CPU time, in {numbers.plural(calm['thefts'], 'interruption')} ({who};"
-        f" those below {smallest} may be missed); {counted} of requests count"
+        f"others used {taken} of CPU time, in {numbers.plural(calm['thefts'], 'interruption')} (seen by"
+        f" {who};"
+        f" shorter ones than {smallest} may be missed); {counted} of requests count"
     )
     if calm["runs"] < calm["of"]:
-        text += f"; {calm['runs']} of {numbers.plural(calm['of'], 'run')} have it"
+        text += f"; available in {calm['runs']} of {numbers.plural(calm['of'], 'run')}"
     if calm["unsettled"]:
-        text += f"; {', '.join(calm['unsettled'])} still changes with a longer wait after each interruption"
+        text += (
+            f"; {', '.join(calm['unsettled'])} still changes if more time after each interruption is excluded"
+        )
     return text
 
 
 def saturation(doc: Measure) -> str:
-    """Say what was carried where the asked rate was not; nothing where it was."""
+    """Describe the achieved rate if it is below the requested rate. Empty otherwise."""
     full = doc.get("saturation")
     if not full:
         return ""
@@ -218,16 +222,16 @@ def saturation(doc: Measure) -> str:
         low, high = (numbers.rate(end).removesuffix("/s") for end in (one["low"], one["high"]))
         text += f" [{low}, {high}]"
     meaning = {
-        "server": ", the most that the server can do: rates that hold lie below",
-        "client": ", the most that the client could do: the server may carry more",
-        "connections": " on the connections that the server serves",
+        "server": ", the server's maximum: sustainable rates are lower",
+        "client": ", the client's maximum: the server may achieve more",
+        "connections": " on the connections that the server answers",
         "silence": "",
     }
     return text + meaning[full["by"]]
 
 
 def title(doc: Measure) -> str:
-    """The percentiles of the latency that decides, in one line."""
+    """Return the percentiles of the deciding latency in one line."""
     calm = doc.get("calm")
     use_isolated = doc.get("decided_on") == "isolated" and calm is not None
     group = calm["latency_us"] if use_isolated and calm else doc["latency_us"]
@@ -235,8 +239,8 @@ def title(doc: Measure) -> str:
     return ", ".join(found) + (" isolated" if use_isolated else "") if found else "no latency"
 
 
-def decided(doc: Measure) -> str:
-    """Say that isolated latency decided the verdict, and what it excludes; else nothing."""
+def decided_text(doc: Measure) -> str:
+    """State that isolated latency decided the verdict, and what it excludes. Empty otherwise."""
     calm = doc.get("calm")
     if doc.get("decided_on") != "isolated" or not calm:
         return ""
@@ -245,20 +249,20 @@ def decided(doc: Measure) -> str:
 
 
 def subject(doc: Measure, cause: Cause) -> str:
-    """What a cause speaks against: the study, or latency alone where isolated latency decided."""
+    """Return what a cause concerns: the study, or only latency if isolated latency decided."""
     level = cause["level"]
     return f"latency {level}" if level != "note" and doc.get("decided_on") == "isolated" else level
 
 
 def headline(doc: Measure) -> tuple[str, str]:
-    """Split the headline in what is so and what to do; the verdict stands before it and is not said twice."""
+    """Split the headline into finding and advice, without the verdict, which is printed before it."""
     text = (doc["headline"] or "").removeprefix(f"{doc['verdict']}: ")
     why, found, todo = text.partition(". To do: ")
     return (f"{why}.", f"To do: {todo}") if found else (why, "")
 
 
 def causes(doc: Measure) -> list[Cause]:
-    """What is told, a line by cause; in documents before 0.6 a line by reason."""
+    """Return the reasons to show, grouped by cause. Documents before 0.6 have one per reason."""
     plain: list[Cause] = [
         {"level": one["level"], "text": one["text"], "hint": one["hint"], "codes": [one["code"]]}
         for one in doc["reasons"]
@@ -267,29 +271,29 @@ def causes(doc: Measure) -> list[Cause]:
 
 
 def about(doc: Measure) -> str:
-    """What intervals over runs are about; in documents before 0.4 always the mean."""
+    """Return what intervals over runs are about. In documents before 0.4 it is always the mean."""
     found = doc.get("over_runs")
     return found["about"] if found else "mean"
 
 
 def run_word(run: Run) -> str:
-    """The verdict on one run, or that it does not count."""
+    """Return the verdict on one run, or ``excluded``."""
     return "excluded" if run.get("set_aside") else run["verdict"]
 
 
-def set_aside(doc: Measure) -> str:
-    """Say how many runs do not count, and why the first ones do not."""
+def excluded_text(doc: Measure) -> str:
+    """Describe how many runs are excluded, with the first reasons."""
     found = doc.get("set_aside")
     if not found or not found["runs"]:
         return ""
     runs = found["runs"]
     why = "; ".join(f"run {one['run']}: {one['why']}" for one in runs[:2])
     more = f"; and {len(runs) - 2} more" if len(runs) > 2 else ""
-    return f"{len(runs)} of {numbers.plural(found['made'], 'run')}, by clocks and counters: {why}{more}"
+    return f"{len(runs)} of {numbers.plural(found['made'], 'run')}, from clocks and counters: {why}{more}"
 
 
 def counted_runs(doc: Measure) -> str:
-    """Say how many runs count, how long they took, and how many were excluded."""
+    """Return the number of counted runs, their duration, and the number of excluded runs."""
     found = doc.get("set_aside")
     text = numbers.plural(found["counted"] if found else doc["stopping"]["runs"], "run")
     if total := doc["seconds_total"]:
@@ -300,7 +304,7 @@ def counted_runs(doc: Measure) -> str:
 
 
 def runs_off(doc: Measure) -> list[str]:
-    """Say at which quantiles runs are off, and which; else that none was seen."""
+    """Describe runs with outlying quantiles, or state that there are none."""
     found = doc.get("over_runs")
     if not found:
         return []
@@ -314,14 +318,14 @@ def runs_off(doc: Measure) -> list[str]:
 
 
 def runs_text(doc: Measure) -> str:
-    """Say how many runs were made, and how long they took."""
+    """Return the number of runs and their duration."""
     text = numbers.plural(doc["stopping"]["runs"], "run")
     total = doc["seconds_total"]
     return f"{text} in {numbers.seconds(total)}" if total else text
 
 
 def outstanding_text(doc: Measure) -> str:
-    """Say what the chart of outstanding requests shows, and what bounds a closed loop."""
+    """Describe the chart of outstanding requests, and the bound of a closed loop."""
     found = doc["outstanding"]
     within = ", counted within its own worker" if found and found["per_instance"] else ""
     bound = (
@@ -330,25 +334,25 @@ def outstanding_text(doc: Measure) -> str:
         else "its connections"
     )
     return (
-        f"How many requests each arrival found still unanswered{within}. A closed loop cannot go beyond"
+        f"Number of unanswered requests at each arrival{within}. A closed loop cannot exceed"
         f" {bound}; an open loop shows the queue that users meet."
     )
 
 
 def verdict_word(doc: Measure) -> str:
-    """The verdict, and that it rests on a quick look."""
+    """Return the verdict, marked if it comes from a quick look."""
     return f"{doc['verdict']} (quick look)" if doc["plan"].get("quick") else doc["verdict"]
 
 
 def target_line(doc: Measure) -> str:
-    """Name the target and where it is, once."""
+    """Return the target's name and address, without repetition."""
     target = doc["target"]
     name, address = target["name"], target["address"]
     return f"{name} at {address}" if address and address not in name else name
 
 
 def variance_text(label: str, doc: Measure) -> str:
-    """Write the spread of one quantile between and within runs."""
+    """Format the spread of one quantile between and within runs."""
     one = doc["variance"][label]
     between, within = one["between_runs_sd_us"], one["within_run_sd_us"]
     known = [
@@ -356,13 +360,13 @@ def variance_text(label: str, doc: Measure) -> str:
         for where, sd in (("between runs", between), ("within a run", within))
         if sd is not None
     ]
-    text = ", ".join(known) or "not known"
+    text = ", ".join(known) or "unknown"
     share = one["between_share"]
     return text if share is None else f"{text}; {numbers.percent(share)} of the variance is between runs"
 
 
 def span(values: list[float | None], write: Callable[[float], str]) -> str:
-    """Write the least and the greatest of what the runs gave."""
+    """Format the smallest and the largest value over the runs."""
     known = finite(values)
     if not known:
         return numbers.MISSING
@@ -373,8 +377,8 @@ def span(values: list[float | None], write: Callable[[float], str]) -> str:
     return f"{first if unit == other and first else low}–{high}"
 
 
-def alone(instance: Mapping[str, Any], label: str) -> str:
-    """Write a quantile of one instance in one run, with the interval that this run by itself can give it."""
+def own_interval_text(instance: Mapping[str, Any], label: str) -> str:
+    """Format a client's quantile in one run, with the interval from this run alone."""
     value = numbers.latency(run_value(instance["latency_us"], label))
     one = (instance.get("alone_us") or {}).get(label)
     if not one or one["value"] is None:

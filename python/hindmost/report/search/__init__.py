@@ -1,1 +1,1 @@
-"""A search for the highest rate under an objective."""
+"""Text and page of a search for the highest rate that meets an objective."""

@@ -1,4 +1,4 @@
-"""The page of a search: percentiles against the rate with intervals, the answer, what was set aside."""
+"""The page of a search: percentiles against the rate with intervals, the answer, excluded steps."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ from hindmost.store.measure import Estimates
 from hindmost.store.search import Search, SearchStep
 
 COUNTS = ("holds", "fails", "undecided")
-"""Outcomes of steps that say something of the server."""
+"""Outcomes of steps that carry information about the server."""
 COLOURS = 8
 
 
 class Row(NamedTuple):
-    """One step with the latency of all its percentiles; empty where none was finished."""
+    """One step with the latency of all its percentiles. Empty if no run was finished."""
 
     step: SearchStep
     latency_us: Estimates
 
     @property
     def counts(self) -> bool:
-        """Whether it says something of the server."""
+        """Whether the step carries information about the server."""
         return self.step["outcome"] in COUNTS
 
 
 def render_search_page(document: Search, latencies: Mapping[str, Estimates]) -> str:
-    """Write the page of a search: one HTML file with everything inside, without scripts.
+    """Render the page of a search as one self-contained HTML file without scripts.
 
     Parameters
     ----------
     document : Search
         Document ``hindmost.search/1``.
     latencies : mapping
-        Folder of a step (``study``) to its latency: estimates over its runs, by percentile.
+        Latency of each step by its folder (``study``): estimates over its runs, by percentile.
     """
     rows = sorted(
         (Row(step, latencies.get(step["study"], {})) for step in document["steps"]),
@@ -64,22 +64,22 @@ def render_search_page(document: Search, latencies: Mapping[str, Estimates]) -> 
 
 
 def _answer(document: Search, rows: Sequence[Row]) -> str:
-    """Where the highest rate that holds lies; empty where no step says anything."""
-    if not any(_told(row) for row in rows):
+    """State where the highest rate that meets the objective lies. Empty if no step is informative."""
+    if not any(_bounds_rate(row) for row in rows):
         return ""
     low, high = (_end(document["low_per_s"]), _end(document["high_per_s"]))
     confidence = f"with {numbers.percent(document['confidence'])} confidence"
     return f"The highest rate that holds lies between {low} and {high}, {confidence}."
 
 
-def _told(row: Row) -> bool:
-    """Whether a step told where the rate lies: one that the host disturbed did not, too high a rate did."""
+def _bounds_rate(row: Row) -> bool:
+    """Return whether a step bounds the rate. Interference makes it useless; too high a rate does not."""
     return row.step["outcome"] != "spoiled"
 
 
 def _end(rate: float | None) -> str:
     return (
-        "a rate beyond those that are searched"
+        "a rate outside the searched range"
         if rate in (None, math.inf)
         else numbers.rate(float(f"{rate:.3g}"))
     )
@@ -104,7 +104,7 @@ def _cells(row: Row, names: Sequence[str]) -> list[str]:
 
 
 def chart(document: Search, rows: Sequence[Row], names: Sequence[str], width: float) -> str | None:
-    """Draw latency against rate, both on logarithmic axes; steps that say nothing are hollow."""
+    """Draw latency against rate on logarithmic axes. Uninformative steps are hollow."""
     drawn = [row for row in rows if row.latency_us]
     limits = [term for term in parse_objective(document["objective"]).terms if not term.is_share]
     values = [us for row in drawn for name in names if (us := _value(row, name)) is not None]
@@ -112,7 +112,7 @@ def chart(document: Search, rows: Sequence[Row], names: Sequence[str], width: fl
         return None
     rates = [row.step["rate_per_s"] for row in drawn]
     ends = finite((document["low_per_s"], document["high_per_s"]))
-    ends = ends if any(_told(row) for row in rows) else []
+    ends = ends if any(_bounds_rate(row) for row in rows) else []
     plot = Plot(width, 380, "Latency of each percentile against the rate", top=24)
     plot.text(4, 12, "latency", cls="name")
     x = plot.x(*log_domain([*rates, *ends], floor=1.0), log10)
@@ -124,9 +124,9 @@ def chart(document: Search, rows: Sequence[Row], names: Sequence[str], width: fl
     plot.axes(
         x,
         y,
-        x_ticks=[(t, numbers.grouped(f"{t:g}")) for t in log_ticks(x.low, x.high)],
+        x_ticks=[(t, numbers.group_thousands(f"{t:g}")) for t in log_ticks(x.low, x.high)],
         y_ticks=time_ticks(y.low, y.high),
-        x_title="requests a second",
+        x_title="requests/s",
     )
     for term in limits:
         at = y(term.limit)

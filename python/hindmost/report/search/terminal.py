@@ -1,4 +1,4 @@
-"""A search (``hindmost.search/1``) for the terminal: the sentence, then its steps by rate."""
+"""A search (``hindmost.search/1``) for the terminal: the answer, then its steps by rate."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ IN_WORDS = {
     "fails": "does not hold",
     "undecided": "undecided",
     "unmet": "not measurable",
-    "spoiled": "disturbed",
+    "spoiled": "interference",
 }
 
 
 def render_search(document: Search, width: int | None = None) -> str:
-    """Write a search for a terminal `width` columns wide."""
+    """Render a search for a terminal `width` columns wide."""
     if width is None:
         width = shutil.get_terminal_size((100, 24)).columns if sys.stdout.isatty() else 100
     rows = [("rate/s", "outcome", parse_objective(document["objective"]).leading.key, "runs", "why")]
@@ -43,13 +43,13 @@ def _value(step: SearchStep) -> str:
     if not step["runs"]:
         return "no finished run"
     if step["value_us"] is None:
-        return "not known"
+        return "unknown"
     if step["value_us"] == math.inf or step["low_us"] is None or step["high_us"] is None:
         return format_us(step["value_us"])
     return f"{format_us(step['value_us'])} [{format_us(step['low_us'])}, {format_us(step['high_us'])}]"
 
 
 def _runs(step: SearchStep) -> str:
-    """How many count, of how many."""
+    """Format the number of counted runs, and of all runs."""
     left_out = step["left_out"]
     return f"{step['runs'] - left_out} of {step['runs']}" if left_out else str(step["runs"])

@@ -1,1 +1,1 @@
-"""How a clone that serves is shown."""
+"""Text of a served clone."""

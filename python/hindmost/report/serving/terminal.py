@@ -1,4 +1,4 @@
-"""What ``hindmost clone serve`` says: its certificate at the start, its account at the end."""
+"""Output of ``hindmost clone serve``: its certificate at the start, its account at the end."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ ROWS = (
 
 
 def render_certificate(certificate: dict[str, Any], mean_busy_us: float) -> str:
-    """Say how far a spin can be trusted on this host, and what that means for a clone.
+    """Render the accuracy of spinning on this host, and what it means for a clone.
 
     Parameters
     ----------
     certificate : dict
-        As of ``_engine.certify_spin``.
+        Result of ``_engine.certify_spin``.
     mean_busy_us : float
-        Mean service time of the clone.
+        Mean service time of the clone, in microseconds.
     """
     host, noise = certificate["host"], certificate["noise"]
     gaps = host["gaps"]
@@ -30,32 +30,32 @@ def render_certificate(certificate: dict[str, Any], mean_busy_us: float) -> str:
     lines = [
         "spinning on this host: "
         + (
-            "no service time can be trusted now"
+            "no service time is accurate now"
             if trusted is None
-            else f"service times from {trusted:g} µs on can be trusted"
+            else f"service times of at least {trusted:g} µs are accurate"
         )
-        + " (median within 1 %, p99 within 8 % of what was intended)",
-        f"  CPU share {share:.2%}, {host['involuntary_switches']} times taken off it,"
+        + " (median within 1 %, p99 within 8 % of the intended time)",
+        f"  CPU share {share:.2%}, preempted {host['involuntary_switches']} times,"
         + (
             f" {host['run_delay_ns'] / 1e6:.3g} ms in the run queue,"
             if host["run_delay_ns"] is not None
             else ""
         )
-        + (f" {steal:.2%} stolen," if steal is not None else "")
+        + (f" {steal:.2%} stolen by the hypervisor," if steal is not None else "")
         + f" {gaps['over_5us']} pauses above 5 µs, the longest {gaps['longest_ns'] / 1e3:,.0f} µs",
-        f"  the clock takes {certificate['clock_read_ns']:.0f} ns to read, a thread's CPU clock"
+        f"  reading the clock takes {certificate['clock_read_ns']:.0f} ns, a thread's CPU clock"
         f" {certificate['cpu_clock_read_ns'] / 1e3:.2g} µs",
     ]
     if trusted is None or mean_busy_us < trusted:
         lines.append(
-            f"  this clone's mean of {mean_busy_us:.4g} µs lies below that: its tail will be the host's;"
-            " leave the processors alone, or simulate"
+            f"  this clone's mean of {mean_busy_us:.4g} µs is below that, so the host will dominate its tail;"
+            " keep the processors free, or use `hindmost clone simulate`"
         )
     return "\n".join(lines) + "\n"
 
 
 def render_account(account: dict[str, Any]) -> str:
-    """The account as text: true times in microseconds, and what the host did.
+    """Render the account: true times in microseconds, and interference from the host.
 
     Examples
     --------
@@ -67,16 +67,16 @@ def render_account(account: dict[str, Any]) -> str:
     ...     "lock_waits": none, "occupy": "wall", "host": [host], "steal_share": None,
     ...     "gaps": {"over_5us": 0, "total_ns": 0, "longest_ns": 0}, "log": None,
     ... }))
-    2 requests; services are of wall time
+    2 requests; services take wall time
     µs                  mean       p50       p95       p99   longest
     service             2.00      1.00      3.00      3.00      3.00
     queueing            2.00      1.00      3.00      3.00      3.00
     both                2.00      1.00      3.00      3.00      3.00
-    host: CPU share 90.00%, taken off it 1 times; no pause above 5 µs in a service
+    host: CPU share 90.00%, preempted 1 times; no pause above 5 µs in a service
     <BLANKLINE>
     """
     times = "wall time" if account["occupy"] == "wall" else "CPU time of the thread"
-    lines = [f"{account['total']['served']:,} requests; services are of {times}"]
+    lines = [f"{account['total']['served']:,} requests; services take {times}"]
     lines.append(f"{'µs':<15} {'mean':>8}  {'p50':>8}  {'p95':>8}  {'p99':>8}  {'longest':>8}")
     for key, name in ROWS:
         spread = account[key]
@@ -85,7 +85,7 @@ def render_account(account: dict[str, Any]) -> str:
             lines.append(f"{name:<15} " + "  ".join(f"{figure:>8.2f}" for figure in figures))
     lines.append(_host(account))
     if log := account["log"]:
-        lost = f"; {log['beyond']:,} more found no room" if log["beyond"] else ""
+        lost = f"; {log['beyond']:,} more did not fit" if log["beyond"] else ""
         lines.append(f"log: {log['path']}, {log['requests']:,} requests{lost}")
     return "\n".join(lines) + "\n"
 
@@ -94,11 +94,11 @@ def _host(account: dict[str, Any]) -> str:
     threads = account["host"]
     share = sum(one["cpu_ns"] for one in threads) / max(1, sum(one["wall_ns"] for one in threads))
     taken = sum(one["involuntary_switches"] for one in threads)
-    text = f"host: CPU share {share:.2%}, taken off it {taken} times"
+    text = f"host: CPU share {share:.2%}, preempted {taken} times"
     if all(one["run_delay_ns"] is not None for one in threads):
         text += f", {sum(one['run_delay_ns'] for one in threads) / 1e6:.3g} ms in the run queue"
     if account["steal_share"] is not None:
-        text += f", {account['steal_share']:.2%} stolen"
+        text += f", {account['steal_share']:.2%} stolen by the hypervisor"
     gaps, p99_ns = account["gaps"], account["sojourn"]["p99_ns"]
     if not gaps["over_5us"]:
         return text + "; no pause above 5 µs in a service"

@@ -1,1 +1,1 @@
-"""How a simulation is shown."""
+"""Text of a simulation."""

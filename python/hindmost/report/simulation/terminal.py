@@ -1,4 +1,4 @@
-"""What clones predict, for the terminal."""
+"""Predictions of clones, for the terminal."""
 
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ _KEY = 12
 
 
 def render_prediction(name: str, found: "Prediction") -> str:
-    """Write what one design of a clone gave: figures with their intervals, then what made them."""
+    """Render the prediction of one design of a clone: figures with their intervals, then their basis."""
     threads = numbers.plural(found["threads"], "thread")
     rate = numbers.rate(found["rate_per_s"])
     at = "" if found["load"] is None else f", {numbers.percent(found['load'])} of the capacity"
@@ -24,22 +24,22 @@ def render_prediction(name: str, found: "Prediction") -> str:
         bounds = "" if one["low"] is None else f"[{shown.low}, {shown.high}]"
         parts = [found[part][label] / unit.us for part in ("queueing_us", "service_us")]
         rows.append((label, shown.value, bounds, *(numbers.number(part) for part in parts)))
-    lines += aligned(rows, "<><>>")
-    busy = f"{numbers.percent(found['busy_share'])} of the threads' time with a request"
+    lines += align_columns(rows, "<><>>")
+    busy = f"{numbers.percent(found['busy_share'])} of the threads' time is spent on requests"
     capacity = (
-        "nothing in it takes time"
+        "unlimited: the clone has no service time"
         if found["capacity_per_s"] is None
         else f"{numbers.rate(found['capacity_per_s'])};"
-        f" a request takes {numbers.latency(found['demand_us'])} of a thread"
+        f" a request occupies a thread for {numbers.latency(found['demand_us'])}"
     )
     facts = [("capacity", capacity), ("busy", busy)]
     for lock in found["locks"]:
         text = f"held {numbers.percent(lock['held_share'])} of the time"
         if lock["waited_share"]:
-            text += f"; {numbers.percent(lock['waited_share'])} wait for it"
-            text += f", {numbers.latency(lock['mean_wait_us'])} on average over all"
+            text += f"; {numbers.percent(lock['waited_share'])} of requests wait for it"
+            text += f", {numbers.latency(lock['mean_wait_us'])} on average over all requests"
         if lock["sleeps_per_taken"]:
-            text += f"; {lock['sleeps_per_taken']:.2g} sleeps a request"
+            text += f"; {lock['sleeps_per_taken']:.2g} sleeps per request"
         facts.append((f"lock {lock['name']}", text))
     for kind in found["kinds"]:
         figures = ", ".join(f"{label} {numbers.latency(us)}" for label, us in kind["latency_us"].items())
@@ -50,8 +50,8 @@ def render_prediction(name: str, found: "Prediction") -> str:
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
-def aligned(rows: list[tuple[str, ...]], sides: str) -> list[str]:
-    """Set cells in columns, each to the left (``<``) or right (``>``)."""
+def align_columns(rows: list[tuple[str, ...]], sides: str) -> list[str]:
+    """Align cells in columns, each to the left (``<``) or right (``>``)."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join(f"{cell:{side}{width}}" for cell, side, width in zip(row, sides, widths, strict=True))

@@ -1,1 +1,1 @@
-"""How a sweep is shown."""
+"""Text and page of a sweep."""

@@ -1,4 +1,4 @@
-"""The page of a sweep: latency against load, design by design, and against a parameter."""
+"""The page of a sweep: latency against load for each design, and against a parameter."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -7,7 +7,7 @@ from hindmost.report.common import numbers
 from hindmost.report.common.axes import time_ticks
 from hindmost.report.common.sheet import drawing, render
 from hindmost.report.common.svg import Plot, linear_domain, linear_ticks, log10, log_domain
-from hindmost.report.sweep.terminal import figures, label, told, written
+from hindmost.report.sweep.terminal import describe_answer, figures, format_value, label
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from hindmost.store.predictions import Interval, Sweep, SweepPoint
 
 COLOURS = 8
-"""Colours of the page; from the ninth design on they come again with another dash."""
+"""Number of colours. From the ninth design on they repeat with another dash."""
 NAMED = 24
-"""More designs than this are drawn alike and not named: the table has them."""
+"""Above this number, designs look alike and have no names in the chart. The table has all names."""
 
 
 class Row(NamedTuple):
-    """A place on the x axis, and the figure there."""
+    """A position on the x axis, and the figure there."""
 
     x: float
     figure: "Interval"
@@ -36,19 +36,19 @@ class Line(NamedTuple):
 
 
 def render_sweep_page(document: "Sweep") -> str:
-    """Write the page of a sweep: one HTML file with everything inside, without scripts."""
+    """Render the page of a sweep as one self-contained HTML file without scripts."""
     points = document["points"]
     names = figures(points)
     designs = [label(one) for one in _designs(points)]
     drawn = [
-        (name, _drawn(by_load(document, name), f"{name} against the rate", "requests a second", rate=True))
+        (name, _draw(by_load(document, name), f"{name} against the rate", "requests/s", rate=True))
         for name in names
     ]
     parameter = document["vary"][0]["path"] if len(document["vary"]) == 1 else None
     against = [
         (
             name,
-            _drawn(by_value(document, name, parameter), f"{name} against {parameter}", parameter, rate=False),
+            _draw(by_value(document, name, parameter), f"{name} against {parameter}", parameter, rate=False),
         )
         for name in names
         if parameter and _numeric(document)
@@ -66,13 +66,13 @@ def render_sweep_page(document: "Sweep") -> str:
         if parameter and names and _numeric(document)
         else [],
         rows=[_row(point, names) for point in points],
-        found=[line for one in document["found"] for line in told(one)],
+        found=[line for one in document["found"] for line in describe_answer(one)],
         label=label,
-        written=written,
+        written=format_value,
     )
 
 
-def _drawn(lines: Sequence[Line], title: str, x_title: str, *, rate: bool) -> "tuple[Markup, Markup] | None":
+def _draw(lines: Sequence[Line], title: str, x_title: str, *, rate: bool) -> "tuple[Markup, Markup] | None":
     return drawing(lambda width: chart(lines, title, x_title, width, rate=rate))
 
 
@@ -86,12 +86,12 @@ def _numeric(document: "Sweep") -> bool:
 
 
 def style(number: int, of: int) -> str:
-    """Class of a line: a colour and a dash, or the thin one where there are too many."""
+    """Return the CSS class of a line: a colour and a dash, or the thin class if there are too many."""
     return f"i{number % COLOURS} d{number // COLOURS}" if of <= NAMED else "run"
 
 
 def by_load(document: "Sweep", name: str) -> list[Line]:
-    """Give one line a design: a figure against the rate."""
+    """Return one line per design: a figure against the rate."""
     designs = _designs(document["points"])
     rows: list[list[Row]] = [[] for _ in designs]
     for point in document["points"]:
@@ -104,7 +104,7 @@ def by_load(document: "Sweep", name: str) -> list[Line]:
 
 
 def by_value(document: "Sweep", name: str, path: str) -> list[Line]:
-    """Give one line a load: a figure against the only parameter."""
+    """Return one line per load: a figure against the only parameter."""
     found: dict[int, list[Row]] = {}
     names: dict[int, str] = {}
     per_design: dict[int, int] = {}
@@ -120,13 +120,13 @@ def by_value(document: "Sweep", name: str, path: str) -> list[Line]:
 
 
 def _at(document: "Sweep", place: int) -> list["SweepPoint"]:
-    """Points of the same load, one a design."""
+    """Return the points of the same load, one per design."""
     step = len(document["points"]) // len(_designs(document["points"]))
     return document["points"][place::step]
 
 
 def chart(lines: Sequence[Line], title: str, x_title: str, width: float, *, rate: bool) -> str | None:
-    """Draw lines with the bands of their intervals, on a logarithmic axis of times."""
+    """Draw lines with the bands of their intervals, on a logarithmic time axis."""
     rows = [row for line in lines for row in line.rows]
     if not rows:
         return None
@@ -139,7 +139,7 @@ def chart(lines: Sequence[Line], title: str, x_title: str, width: float, *, rate
     plot.axes(
         x,
         y,
-        x_ticks=[(t, numbers.grouped(f"{t:g}") if abs(t) < 1e6 else f"{t:g}") for t in ticks],
+        x_ticks=[(t, numbers.group_thousands(f"{t:g}") if abs(t) < 1e6 else f"{t:g}") for t in ticks],
         y_ticks=time_ticks(y.low, y.high),
         x_title=x_title,
     )

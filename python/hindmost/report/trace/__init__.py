@@ -1,1 +1,1 @@
-"""How a trace of stages is shown."""
+"""Text and page of a trace."""

@@ -1,4 +1,4 @@
-"""What people call the parts of a trace."""
+"""Display names for the parts of a trace."""
 
 from __future__ import annotations
 
@@ -16,36 +16,37 @@ STAGES = {
     "response_to_network": "response to network",
     "latency": "in the server's host",
 }
-"""What people call the stages of the document."""
+"""Names of the document's stages."""
 CAUSES = {
     "running": "running",
     "run_queue": "waited for a CPU",
     "interrupt": "interrupted",
     "handed_on": "passed on by another thread",
-    "wake": "being woken",
+    "wake": "wake-up",
     "lock": "waited for a lock",
     "page_fault": "page fault",
     "blocked": "blocked",
-    "unseen": "not seen",
+    "unseen": "unknown",
 }
-"""What people call the causes of the document."""
+"""Names of the document's causes."""
 RELATIONS = {
     "own": "the server's own",
     "other": "another process",
     "kernel": "the kernel's",
     "interrupt": "an interrupt",
     "idle": "a sleeping CPU",
-    "unknown": "not seen",
+    "unknown": "unknown",
 }
-"""What a culprit is to the server."""
+"""Relation of a culprit to the server."""
 LEAST_OF_IT = 0.5
 TIMES_ANOTHER = 2.0
-"""A thread is named apart from others of its name that has half of what they have, and twice what each of the
-others has: of two the greater always has half."""
+"""A thread is named separately if it has at least half of the total of all threads with its name, and at
+least twice as much as each of the others. (Of two threads, the larger always has half.)
+"""
 
 
 def culprit(who: Mapping[str, Any]) -> str:
-    """Name and relation of a culprit.
+    """Format the name and the relation of a culprit.
 
     >>> culprit({"name": "mc-lrumaint", "process": 7, "relation": "own"})
     "mc-lrumaint (the server's own)"
@@ -61,24 +62,22 @@ def culprit(who: Mapping[str, Any]) -> str:
     number = f", process {who['process']}" if who["relation"] == "other" else ""
     most = who.get("foremost")
     apart = ""
-    if most is not None and most["share"] >= max(
-        LEAST_OF_IT, TIMES_ANOTHER / (TIMES_ANOTHER + who["threads"] - 1)
-    ):
+    if most is not None and most["share"] >= max(LEAST_OF_IT, double_share(who["threads"])):
         apart = f"; thread {most['thread']} of {who['threads']} has {min(1.0, most['share']):.0%} of it"
     return f"{plain(who['name'])}{number} ({RELATIONS[who['relation']]}{apart.replace('%', ' %')})"
 
 
-def twice_another(threads: int) -> float:
-    """Return the share of which the others have half as much each.
+def double_share(threads: int) -> float:
+    """Return the share at which a thread has twice as much as each other thread.
 
-    >>> twice_another(3)
+    >>> double_share(3)
     0.5
     """
     return TIMES_ANOTHER / (TIMES_ANOTHER + threads - 1)
 
 
-def taken(found: Mapping[str, Any]) -> str:
-    """Write how much of the server's CPUs others used."""
+def interference_text(found: Mapping[str, Any]) -> str:
+    """Format the share of the server's CPUs used by others."""
     stolen, others = found["hypervisor_share"], found["other_programs"]
     parts = [] if stolen is None else [f"the hypervisor used {percent(stolen)} of CPUs {found['cpus']}"]
     if others is not None:
@@ -90,11 +89,11 @@ def taken(found: Mapping[str, Any]) -> str:
 
 
 def text_of_note(note: Mapping[str, Any] | str) -> str:
-    """Return a note's sentence; documents of earlier versions hold the sentence alone."""
+    """Return a note's sentence. Documents of earlier versions contain only the sentence."""
     return plain(note if isinstance(note, str) else note["text"])
 
 
-def begins(begun: Mapping[str, Any]) -> str:
-    """Write which function shows where requests begin."""
+def begin_text(begun: Mapping[str, Any]) -> str:
+    """Format which function marks the beginning of requests."""
     share = percent(begun["share"])
     return f"{plain(begun['function'])} begins a request: the trace saw it for {share} of them."

@@ -1,4 +1,4 @@
-"""The page of a trace: the request's path, who held requests up, the slowest, what could be changed."""
+"""The page of a trace: the request's path, culprits, the slowest requests, possible changes."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 from hindmost.report.common import numbers
 from hindmost.report.common.sheet import drawing, render
 from hindmost.report.common.svg import Plot
-from hindmost.report.trace.advice import predicted
-from hindmost.report.trace.names import CAUSES, STAGES, begins, culprit, taken, text_of_note
+from hindmost.report.trace.advice import prediction_text
+from hindmost.report.trace.names import CAUSES, STAGES, begin_text, culprit, interference_text, text_of_note
 from hindmost.report.trace.terminal import GROUPS
-from hindmost.report.trace.who import charged_to_nobody, told
+from hindmost.report.trace.who import charged_to_nobody, major_parts
 
 COLOURS = 8
 ROW = 26.0
@@ -20,16 +20,16 @@ LABEL = 215.0
 
 
 def render_trace_page(document: Mapping[str, Any], before: Mapping[str, Any] | None = None) -> str:
-    """Write the page: one HTML file with everything inside, without scripts.
+    """Render the page as one self-contained HTML file without scripts.
 
     Parameters
     ----------
     document : dict
-        ``hindmost.trace/1``.
+        Document ``hindmost.trace/1``.
     before : dict, optional
-        An earlier trace, to be shown next to this one.
+        An earlier trace to show next to this one.
     """
-    who, others = document["who"], document.get("taken")  # documents of before have no such
+    who, others = document["who"], document.get("taken")  # documents of earlier versions lack them
     calm = others is None or others["calm"]
     slowest = None if who is None else who["slowest"]
     return render(
@@ -37,16 +37,18 @@ def render_trace_page(document: Mapping[str, Any], before: Mapping[str, Any] | N
         doc=document,
         stage_names=STAGES,
         groups=[(title, document[name]) for name, title in GROUPS.items() if document.get(name)],
-        begins=None if document.get("begun") is None else begins(document["begun"]),
-        taken="" if others is None else taken(others),
+        begins=None if document.get("begun") is None else begin_text(document["begun"]),
+        taken="" if others is None else interference_text(others),
         calm=calm,
         mark="valid" if document["matched"] >= 0.999 and calm else "inconclusive",
         stages=[_stage(one) for one in [*document["all"]["stages"], document["all"]["latency"]]],
         path=drawing(partial(path, document, "share_of_mean")),
         variance=drawing(partial(path, document, "share_of_variance")),
         covariance=_covariance(document),
-        parts=[] if who is None else [_part(one, CAUSES[one["cause"]]) for one in told(who["parts"])],
-        culprits=[] if who is None else [_part(one, culprit(one["who"])) for one in told(who["culprits"])],
+        parts=[] if who is None else [_part(one, CAUSES[one["cause"]]) for one in major_parts(who["parts"])],
+        culprits=[]
+        if who is None
+        else [_part(one, culprit(one["who"])) for one in major_parts(who["culprits"])],
         notes=[text_of_note(note) for note in document["notes"]],
         nobody=[] if who is None else charged_to_nobody(who),
         slowest=slowest,
@@ -57,7 +59,7 @@ def render_trace_page(document: Mapping[str, Any], before: Mapping[str, Any] | N
                 "change": one["change"],
                 "why": one["why"],
                 "share": numbers.percent(one["share_of_variance"]),
-                "predicted": None if one["predicted"] is None else predicted(one["predicted"]),
+                "predicted": None if one["predicted"] is None else prediction_text(one["predicted"]),
                 "trial": one.get("trial"),
             }
             for one in document["advice"]
@@ -67,7 +69,7 @@ def render_trace_page(document: Mapping[str, Any], before: Mapping[str, Any] | N
 
 
 def path(document: Mapping[str, Any], figure: str, width: float) -> str | None:
-    """Draw each stage's share of the mean, or of the variance, as a bar; what is below zero is empty."""
+    """Draw each stage's share of the mean or of the variance as a bar. A negative share has no bar."""
     stages = document["all"]["stages"]
     name = "mean" if figure == "share_of_mean" else "variance"
     plot = Plot(width, 34 + ROW * len(stages), f"Share of the {name} of latency by stage", top=24)
@@ -84,7 +86,7 @@ def path(document: Mapping[str, Any], figure: str, width: float) -> str | None:
 
 
 def flame(slowest: Mapping[str, Any], width: float) -> str | None:
-    """Draw the mean slow request: stages side by side, below each what it was made of, below that by whom."""
+    """Draw the mean slow request as a flame graph: stages, below them causes, below them culprits."""
     total = slowest["latency_us"]
     if not total:
         return None
@@ -168,7 +170,7 @@ def _slow(one: Mapping[str, Any], slowest: Mapping[str, Any]) -> list[str]:
 
 
 def _covariance(document: Mapping[str, Any]) -> list[tuple[str, list[tuple[str, float]]]]:
-    """Rows of the matrix: words, and how much of the variance each cell is."""
+    """Return the rows of the covariance matrix: texts, and each cell's share of the variance."""
     matrix: Sequence[Sequence[float]] = document["all"]["covariance_us2"]
     variance = document["all"]["latency"]["variance_us2"]["value"] or 1.0
     names = list(STAGES)[:5]
@@ -179,7 +181,7 @@ def _covariance(document: Mapping[str, Any]) -> list[tuple[str, list[tuple[str, 
 
 
 def _beside(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[list[str]]:
-    """Mean, spread and share of the variance of each stage, before and after."""
+    """Return mean, spread and share of the variance of each stage, before and after."""
     rows = []
     pairs = zip(
         [*before["all"]["stages"], before["all"]["latency"]],

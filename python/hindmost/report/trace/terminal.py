@@ -1,4 +1,4 @@
-"""A trace in one screen: the path of a request with mean and variance of each stage."""
+"""A trace, for the terminal: the path of a request with mean and variance of each stage."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from hindmost.escapes import plain
-from hindmost.report.common.console import console_of, printed, text_of
+from hindmost.report.common.console import console_text, new_console, print_text
 from hindmost.report.common.numbers import MISSING, count, number, percent
 from hindmost.report.trace.advice import render_advice
-from hindmost.report.trace.names import STAGES, begins, taken, text_of_note
+from hindmost.report.trace.names import STAGES, begin_text, interference_text, text_of_note
 from hindmost.report.trace.who import render_who
 
 _BAR = 20
@@ -19,11 +19,11 @@ GROUPS = {
     "threads": "recorded requests by the thread that read them",
     "connections": "recorded requests of the connections with most of the variance",
 }
-"""Of a document, with what they are called."""
+"""Groups of the document, and their titles."""
 
 
 def render_trace(document: Mapping[str, Any], *, width: int | None = None, color: bool | None = None) -> str:
-    """Write a document ``hindmost.trace/1`` for the terminal.
+    """Render a document ``hindmost.trace/1`` for the terminal.
 
     Parameters
     ----------
@@ -31,10 +31,10 @@ def render_trace(document: Mapping[str, Any], *, width: int | None = None, color
     width, color
         As for `hindmost.report.measure.render_terminal`.
     """
-    console = console_of(width, color)
+    console = new_console(width, color)
     server, parts = document["server"], document["all"]
     rate = parts["requests"] / document["followed_s"]
-    printed(
+    print_text(
         console,
         f"{plain(server['name'])}, port {server['port']}, {server['protocol']}:"
         f" {count(parts['requests'])} requests in {number(document['followed_s'])} s ({number(rate)}/s),"
@@ -47,28 +47,28 @@ def render_trace(document: Mapping[str, Any], *, width: int | None = None, color
     for stage in [*parts["stages"], parts["latency"]]:
         console.print(_row(stage), soft_wrap=True)
     console.print()
-    printed(console, _critical(document))
-    if document.get("begun") is not None:  # documents of before have none
-        printed(console, begins(document["begun"]))
+    print_text(console, _critical(document))
+    if document.get("begun") is not None:  # documents of earlier versions lack it
+        print_text(console, begin_text(document["begun"]))
     if parts["batch"]["mean"] > 1.005:
-        printed(console, _batch(parts))
+        print_text(console, _batch(parts))
     if len(document["kinds"]) > 1:
         _kinds(console, document)
     if document["who"] is not None:
         render_who(console, document["who"])
     if document.get("taken") is not None:
-        printed(console, taken(document["taken"]))
+        print_text(console, interference_text(document["taken"]))
     if document["advice"]:
         render_advice(console, document["advice"])
     for groups, title in GROUPS.items():
-        if document.get(groups):  # documents of before have no connections
+        if document.get(groups):  # documents of earlier versions lack connections
             _groups(console, title, document[groups])
     for one in document["unmatched"]:
-        printed(console, f"not followed: {count(one['requests'])} requests: {one['why']}", indent=2)
+        print_text(console, f"not followed: {count(one['requests'])} requests: {one['why']}", indent=2)
     for note in document["notes"]:
-        printed(console, f"note: {text_of_note(note)}", indent=2)
-    printed(console, _cost(document))
-    return text_of(console)
+        print_text(console, f"note: {text_of_note(note)}", indent=2)
+    print_text(console, _cost(document))
+    return console_text(console)
 
 
 def _row(stage: Mapping[str, Any]) -> str:
@@ -118,7 +118,7 @@ def _batch(parts: Mapping[str, Any]) -> str:
 def _kinds(console: Any, document: Mapping[str, Any]) -> None:  # noqa: ANN401 (a console)
     share = document["between_kinds"]
     said = "" if share is None else f" (their differences cause {percent(share)} of the variance)"
-    printed(console, f"kinds{said}:")
+    print_text(console, f"kinds{said}:")
     for kind, parts in document["kinds"].items():
         latency = parts["latency"]
         most = max(parts["stages"], key=lambda one: (one["share_of_variance"] or {"value": 0.0})["value"])
@@ -130,7 +130,7 @@ def _kinds(console: Any, document: Mapping[str, Any]) -> None:  # noqa: ANN401 (
 
 
 def _groups(console: Any, title: str, groups: list[Mapping[str, Any]]) -> None:  # noqa: ANN401 (a console)
-    printed(console, f"{title}:")
+    print_text(console, f"{title}:")
     for one in groups:
         console.print(
             f"  {plain(one['name']):<24} {count(one['requests']):>10}  mean {number(one['mean_us'])} µs,"

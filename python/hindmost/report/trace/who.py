@@ -1,38 +1,38 @@
-"""Who held requests up, and the slowest of them, on the terminal."""
+"""Culprits that delayed requests, and the slowest requests, for the terminal."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from hindmost.report.common.console import printed
+from hindmost.report.common.console import print_text
 from hindmost.report.common.numbers import count, number, percent
 from hindmost.report.trace.names import CAUSES, STAGES, culprit
 
 LEAST_SHARE = 0.005
-"""Of the variance, or of the slowest requests' time: what has less is not on the screen."""
+"""Share of the variance, or of the slowest requests' time, below which a part is not shown."""
 MOST = 10
 
 
 def render_who(console: Any, who: Mapping[str, Any]) -> None:  # noqa: ANN401 (a console)
-    """Print what held requests up, by whom, and where the slowest were."""
+    """Print what delayed requests, the culprits, and where the slowest requests spent their time."""
     console.print()
-    printed(console, "What delayed requests (mean of all, share of the variance):")
-    for one in told(who["parts"]):
+    print_text(console, "What delayed requests (mean of all, share of the variance):")
+    for one in major_parts(who["parts"]):
         _line(console, f"{CAUSES[one['cause']]}, {STAGES[one['stage']]}", one)
-    culprits = told(who["culprits"])
+    culprits = major_parts(who["culprits"])
     if culprits:
-        printed(console, "Who delayed them:")
+        print_text(console, "Culprits:")
     for one in culprits:
         _line(console, f"{culprit(one['who'])}: {CAUSES[one['cause']]}, {STAGES[one['stage']]}", one)
     for text in charged_to_nobody(who):
-        printed(console, text)
+        print_text(console, text)
     if who["slowest"] is not None:
         _slowest(console, who["slowest"])
 
 
 def charged_to_nobody(who: Mapping[str, Any]) -> list[str]:
-    """Write how much of the requests' time has no known culprit, and why: one sentence for each reason.
+    """Return one sentence per reason about the requests' time without a known culprit.
 
     Examples
     --------
@@ -56,8 +56,8 @@ def charged_to_nobody(who: Mapping[str, Any]) -> list[str]:
     return found
 
 
-def told(parts: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Those worth a line."""
+def major_parts(parts: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the parts that deserve a line."""
     return [one for one in parts if (one["share_of_variance"] or {"value": 0})["value"] >= LEAST_SHARE][:MOST]
 
 
@@ -70,7 +70,7 @@ def _line(console: Any, what: str, one: Mapping[str, Any]) -> None:  # noqa: ANN
 
 def _slowest(console: Any, slowest: Mapping[str, Any]) -> None:  # noqa: ANN401 (a console)
     total = slowest["latency_us"]
-    printed(
+    print_text(
         console,
         f"The slowest {percent(slowest['share'])} (above {number(slowest['above_us'])} µs,"
         f" mean {number(total)} µs):",

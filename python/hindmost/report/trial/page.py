@@ -8,7 +8,7 @@ from functools import partial
 from hindmost.plan.levels import numbers_of
 from hindmost.report.common import numbers
 from hindmost.report.common.axes import time_ticks
-from hindmost.report.common.overlay import overlaid
+from hindmost.report.common.overlay import draw_overlay
 from hindmost.report.common.sheet import drawing, render
 from hindmost.report.common.svg import Plot, log10, log_domain, log_ticks
 from hindmost.report.trial.terminal import columns, heads, rounds, row, together
@@ -124,4 +124,4 @@ def shown(document: Trial) -> list[Level]:
 def latencies(document: Trial, width: float) -> str | None:
     """Draw the distribution of latency before and after."""
     sides = [(one["level"], one["distribution"]) for one in shown(document)]
-    return overlaid("Latency before and after", sides, width)
+    return draw_overlay("Latency before and after", sides, width)

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from hindmost.report.common import numbers
-from hindmost.report.simulation.terminal import aligned
+from hindmost.report.simulation.terminal import align_columns
 
 if TYPE_CHECKING:
     from hindmost.store.verification import Ratio, Verification
@@ -39,7 +39,7 @@ def render_verification(document: "Verification") -> str:
         f" {numbers.plural(document['threads'], 'thread')}",
         f"{IN_WORDS[document['verdict']]} (margins: {margins(document)})",
         "",
-        *(line.rstrip() for line in aligned(rows, ">><>>>" + "<" * (len(rows[0]) - 6))),
+        *(line.rstrip() for line in align_columns(rows, ">><>>>" + "<" * (len(rows[0]) - 6))),
         "",
         f"{numbers.percent(document['confidence'])} intervals over pairs of runs; requests of the original:"
         f" {', '.join(numbers.count(point['requests']) for point in points)}",

@@ -56,12 +56,12 @@ def read(study: Study) -> Measure:
 def publish(study: Study, result: Measure, page: Path | None = None) -> Shown:
     """Write ``result.json`` and the page."""
     from hindmost.report.measure import render_page, render_terminal
-    from hindmost.report.measure.limits import lines
+    from hindmost.report.measure.limits import limit_lines
 
     limits = result.get("limits")
     code = exit_of(limits) if limits else EXITS[result["verdict"]]
     shown = write_answer(study, "result.json", result, (render_page, render_terminal), code, page)
-    return replace(shown, account=lambda: render_terminal(result, verbose=True), said=lines(result))
+    return replace(shown, account=lambda: render_terminal(result, verbose=True), said=limit_lines(result))
 
 
 def _say_without_capture(plan: MeasurePlan, talk: Talk, target: Attached | Managed) -> None:
