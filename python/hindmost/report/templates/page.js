@@ -6,7 +6,7 @@
   const css = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
   const font = () => "12px " + getComputedStyle(document.body).fontFamily;
 
-  // Three significant digits with the unit that suits, as in the tables.
+  // Three significant digits in a suitable unit, as in the tables.
   function time(us) {
     if (us == null) return "–";
     const [unit, scale] = us >= 999500 ? ["s", 1e6] : us >= 999.5 ? ["ms", 1e3] : ["µs", 1];
@@ -17,7 +17,7 @@
   const thousands = (n) => String(Math.round(n)).replace(/\B(?=(\d{3})+$)/g, n >= 10000 ? "\u202f" : "");
   const rate = (n) => (n == null ? "–" : thousands(n) + "/s");
 
-  // A percentile with a digit more than its nines.
+  // A percentile with one more digit than its nines.
   const level = (q) => +(100 * q).toFixed(Math.max(0, Math.ceil(-Math.log10(1 - q) - 1e-6) - 1));
 
   function axis(ticks, extra) {
@@ -28,7 +28,7 @@
       filter: ticks && ((u, splits) => splits), ...extra,
     };
   }
-  // A logarithmic axis of times: 1, 2, 5 times the powers of ten, texts that would touch left out.
+  // A logarithmic time axis: 1, 2, 5 times the powers of ten, without overlapping labels.
   function timeAxis() {
     const ticks = (low, high) => {
       const out = [];
@@ -38,7 +38,7 @@
       }
       const inside = out.filter((v) => v >= low * 0.999 && v <= high * 1.001);
       if (inside.length > 1) return inside;
-      // Less than a factor of two or so: round steps, as on a linear axis.
+      // For a range of less than about a factor of two: round steps, as on a linear axis.
       const power = 10 ** Math.floor(Math.log10((high - low) / 5));
       const step = [1, 2, 5, 10].find((m) => m * power * 5 >= high - low) * power;
       const even = [];
@@ -61,7 +61,7 @@
       },
     });
   }
-  // Room around what is shown, and at least a factor of two.
+  // A margin around the shown values, and at least a factor of two.
   function aired(u, low, high) {
     if (low == null || !(low > 0)) return [1, 10];
     low /= 1.15;
@@ -76,13 +76,13 @@
       value: (u, v) => time(v), ...extra,
     };
   }
-  // A curve with one value only would not be seen as a line.
+  // A curve with a single value is invisible as a line.
   const dots = (values) => ({ show: values.filter((v) => v != null).length === 1, size: 7 });
 
   function tailChart(box, width) {
     const d = data.tail;
     const height = width < 500 ? 300 : 360;
-    const names = { latency: "latency", service: "service latency", slip: "slip" };
+    const names = { latency: "latency", service: "service latency", slip: "send delay" };
     const dashes = { service: [7, 3], slip: [2, 3] };
     const shown = Object.keys(names).filter((name) => d.curves[name]);
     const runCurves = (u) => {
@@ -109,7 +109,7 @@
     };
     const single = d.runs.flatMap((run) => run.us).filter((us) => us > 0);
     const top = Math.max(...single), bottom = Math.min(...single);
-    // The curves of single runs belong to the one of latency: hidden with it, they need no room.
+    // The curves of single runs are hidden together with latency, and then need no space.
     const withRuns = (u, low, high) => {
       const shown = single.length && (!u.series[1] || u.series[1].show);
       return shown ? aired(u, Math.min(low ?? bottom, bottom), Math.max(high ?? top, top)) : aired(u, low, high);
@@ -213,7 +213,7 @@
       axes: [axis(null, { values: (u, s) => s.map(() => ""), size: 8 }),
         axis(null, { size: 62, space: 34, values: (u, s) => s.map((v) => thousands(v)) })],
       series: [clock, line("rate", "muted", { width: 1.5, value: (u, v) => rate(v), points: dots(d.rate) }),
-        ...(d.asked ? [line("asked for", "ink", { width: 1, dash: [4, 3], value: (u, v) => rate(v) })] : [])],
+        ...(d.asked ? [line("requested", "ink", { width: 1, dash: [4, 3], value: (u, v) => rate(v) })] : [])],
     }, [d.t, d.rate, ...(d.asked ? [d.asked] : [])], box);
     const height = width < 500 ? 240 : 270;
     const lower = new uPlot({
@@ -246,7 +246,7 @@
     try {
       live[name] = charts[name](box, Math.max(240, Math.floor(figure.clientWidth)));
     } catch (error) {
-      // The still drawing is as good as the page without scripts.
+      // The static drawing remains, as on a page without scripts.
       live[name] = null;
       box.remove();
       figure.parentElement.classList.remove("live");
@@ -256,7 +256,7 @@
   const all = () => Object.keys(charts).forEach(draw);
   all();
 
-  // The page got another width (a turned phone, a resized window): draw again, once a frame.
+  // The page's width changed (rotated phone, resized window): draw again, once per frame.
   let width = document.body.clientWidth, waiting = false;
   new ResizeObserver(() => {
     if (waiting || document.body.clientWidth === width) return;

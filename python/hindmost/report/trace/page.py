@@ -45,10 +45,10 @@ def render_trace_page(document: Mapping[str, Any], before: Mapping[str, Any] | N
         path=drawing(partial(path, document, "share_of_mean")),
         variance=drawing(partial(path, document, "share_of_variance")),
         covariance=_covariance(document),
-        parts=[] if who is None else [_part(one, CAUSES[one["cause"]]) for one in major_parts(who["parts"])],
+        parts=[] if who is None else [_part(one) for one in major_parts(who["parts"])],
         culprits=[]
         if who is None
-        else [_part(one, culprit(one["who"])) for one in major_parts(who["culprits"])],
+        else [[culprit(one["who"]), *_part(one)] for one in major_parts(who["culprits"])],
         notes=[text_of_note(note) for note in document["notes"]],
         nobody=[] if who is None else charged_to_nobody(who),
         slowest=slowest,
@@ -148,9 +148,8 @@ def _shares(one: Mapping[str, Any]) -> str:
     return f"{numbers.percent(one['value'])}{ends}"
 
 
-def _part(one: Mapping[str, Any], name: str) -> list[str]:
+def _part(one: Mapping[str, Any]) -> list[str]:
     return [
-        name,
         CAUSES[one["cause"]],
         STAGES[one["stage"]],
         _figure(one["mean_us"]),
