@@ -279,7 +279,7 @@ def test_the_summary_comes_before_any_table():
 
 
 def test_the_costs_of_a_recommendation_are_shown():
-    row = rows_of(render_attribution_page(full()), "What the recommended setting costs")[0]
+    row = rows_of(render_attribution_page(full()), "Costs of the recommended setting")[0]
     assert row.replace(numbers.THIN, " ").split()[:8] == [
         "low",
         "p50",

@@ -1,4 +1,4 @@
-"""What run values can and cannot say: intervals, stopping, variance, warnings. No files, no sockets."""
+"""Statistics of run values: intervals, stopping, variance, warnings. No files, no sockets."""
 
 from hindmost.stats.estimate import Estimate
 from hindmost.stats.factors.against import Against, against

@@ -1,4 +1,4 @@
-"""One number and how far it may be wrong: a bare percentile cannot be printed."""
+"""A number with its confidence interval, so that no bare percentile is printed."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ class Estimate:
     Parameters
     ----------
     value
-        The estimate, in the unit of what was estimated (microseconds for latencies). ``math.inf`` when
-        at least one run was infinitely late at this quantile (censored).
+        The estimate, in the unit of the estimated quantity (microseconds for latencies). ``math.inf`` if at
+        least one run was infinitely late at this quantile (censored).
     low, high
-        Ends of the interval, same unit; ``low <= value <= high``. Both are NaN when the sample carries no
-        interval at all (a single run). The interval need not be symmetric around `value`.
+        Ends of the interval, same unit; ``low <= value <= high``. Both are NaN if the sample has no interval
+        (a single run). The interval need not be symmetric around `value`.
     n
-        Number of runs behind it.
+        Number of runs.
     confidence
         Nominal level of the interval, in (0, 1).
 
@@ -39,7 +39,6 @@ class Estimate:
     0.0369
     >>> print(Estimate(31.2, math.nan, math.nan, n=1))
     31.2 [no interval] (n=1)
-
     """
 
     value: float
@@ -83,22 +82,22 @@ class Estimate:
 
     @property
     def known(self) -> bool:
-        """Whether there is an interval at all."""
+        """Whether there is an interval."""
         return not math.isnan(self.low)
 
     @property
     def finite(self) -> bool:
-        """Whether value and both ends are finite numbers."""
+        """Whether the value and both ends are finite."""
         return math.isfinite(self.value) and math.isfinite(self.low) and math.isfinite(self.high)
 
     @property
     def half_width(self) -> float:
-        """Half the length of the interval; infinite when there is no interval or an end is infinite."""
+        """Half the length of the interval. Infinite without an interval or with an infinite end."""
         return (self.high - self.low) / 2.0 if self.finite else math.inf
 
     @property
     def relative_half_width(self) -> float:
-        """`half_width` as a share of ``|value|``; infinite when the value is 0 or not finite."""
+        """`half_width` as a share of ``|value|``. Infinite if the value is 0 or not finite."""
         if not self.finite or self.value == 0.0:
             return math.inf
         return self.half_width / abs(self.value)

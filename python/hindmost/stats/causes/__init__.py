@@ -1,4 +1,4 @@
-"""Which intervention explains a slow percentile: switch-backs, and the decision."""
+"""Which suspect explains a slow percentile: switch-back experiments and the decision."""
 
 from hindmost.stats.causes.decision import Arm, Decision, Gates, Ruling, decide
 from hindmost.stats.causes.reproduction import Dosed, Reproduction, no_suspect, reproduction_of

@@ -1,18 +1,18 @@
-"""From switch-backs to a ruling: cause, unknown factor or inconclusive.
+"""Decision from switch-back experiments: cause, unknown factor or inconclusive.
 
-What the paper prints is the wrong way round: "not rejected" is taken for "the cause", so that few samples
-accept everything and many reject the true one. Here a suspect must *show* its share of what happened, a
-suspect is struck out only when its share is shown to be small, and all else is inconclusive.
+The paper's printed rule is reversed: it takes "not rejected" for "the cause". Then few samples accept every
+suspect, and many samples reject the true one. Here a suspect must *show* its share of the slowdown. A suspect
+is ruled out only if its share is shown to be small. Everything else is inconclusive.
 
 ::
 
-    share r = log ratio there/gone of the suspect, over log ratio now/normal of the anomaly
+ share r = log ratio with/without the suspect, over log ratio now/normal of the anomaly
 
-    0 ........ 0.3 ............ 0.6 ............ 1 ........ 1.6
-              lower bound above: explains       upper bound below 0.6: struck out
+ 0 ........ 0.3 ............ 0.6 ............ 1 ........ 1.6
+   lower bound above: explains       upper bound below 0.6: struck out
 
-Who takes (nearly) all of the latency along must take along what moved with it, where that is known: else both
-have another cause, or the latency came back for another reason (`signature.py`).
+A suspect that explains (nearly) all of the latency must also explain the metrics that moved with it, if they
+are known. Otherwise both have another cause, or latency recovered for another reason (`signature.py`).
 """
 
 from __future__ import annotations
@@ -32,27 +32,28 @@ State = Literal["explains", "part", "struck out", "open", "as ever", "load", "be
 
 @dataclass(frozen=True, slots=True)
 class Gates:
-    """Where the lines are.
+    """Thresholds of the decision.
 
     Attributes
     ----------
     alpha : float
-        Family-wise, over suspects and looks.
+        Family-wise error rate, over suspects and looks.
     looks : int
-        Among which alpha is shared.
+        Number of looks that share alpha.
     share_low : float
-        A cause's share must lie above, at confidence ``1 - alpha``.
+        A cause's share must exceed this at confidence ``1 - alpha``.
     share_out : float
-        Below this with the same confidence, a suspect is struck out.
+        A suspect with a share below this is ruled out, at the same confidence.
     least_ratio : float
-        Of there over gone: a smaller effect is nobody's cause, however sure.
+        Smallest ratio with/without of a cause. A smaller effect is no cause, however certain.
     sham_alpha : float
-        The sham fires below; nothing is then believed.
+        Below this p-value the sham has an effect, and no result is trusted.
     most_share : float
-        Whose removal surely makes it that much faster than when all was well takes something else away: load.
+        If removing a suspect certainly makes latency that much lower than normal, it removes something else:
+        load.
     whole : float
-        A share beyond it is about all of the anomaly: its signature must then go along. Below it, another
-        cause is left, and its signature with it.
+        A share above this is about the whole anomaly, so its signature must agree. Below it, another cause
+        remains, and so does its signature.
     """
 
     alpha: float = 0.02
@@ -67,7 +68,7 @@ class Gates:
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """One suspect's evidence: `share` of the anomaly with its bounds (NaN where its size is not known)."""
+    """One suspect's evidence: its `share` of the anomaly with bounds (NaN if the anomaly is unknown)."""
 
     name: str
     effect: Effect
@@ -79,19 +80,19 @@ class Arm:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What follows.
+    """The ruling and its evidence.
 
     Attributes
     ----------
     ruling : str
     leader : str or None
-        The cause; of an inconclusive ruling, who leads.
+        The cause. For an inconclusive ruling, the leading suspect.
     arms : tuple of Arm
         Largest effect first.
     pairs : int or None
-        How many would decide, where more would.
+        Estimated number of pairs that would decide, if more pairs would.
     note : Note
-        Why.
+        The reason.
     """
 
     ruling: Ruling
@@ -116,30 +117,30 @@ def decide(
     signatures: Mapping[str, Signature] | None = None,
     usual: frozenset[str] = frozenset(),
 ) -> Decision:
-    """Rule on suspects that were each there and gone in turns.
+    """Rule on suspects that were each removed and restored repeatedly.
 
     Parameters
     ----------
     suspects : mapping
-        Name to what removing it does.
+        Effect of removing each suspect, by name.
     sham : Effect
-        Of a removal that removes nothing, with the same timing.
+        Effect of a removal that removes nothing, with the same timing.
     anomaly : float or None
-        Log ratio of the percentile now and when all was well; None: not known. A cause then needs an effect
-        of `Gates.least_ratio` and no share, and nobody is struck out for a small one.
+        Log ratio of the percentile now to its normal value. None: unknown. A cause then needs an effect of
+        `Gates.least_ratio` instead of a share, and no suspect is ruled out for a small share.
     demand : frozenset of str
-        Suspects that are load: without load nothing waits, whatever makes it slow. One of them leads only
-        where there is more work than normal, and nothing else explains it, or still may. Work grows with
-        load and with slower code: whose removal takes more than the slowdown away is load as ever.
+        Suspects that are load. Without load nothing waits, whatever the cause. A load leads only if there is
+        more work than normal, and no other suspect explains the slowdown or still may. Work grows with load
+        and with slower code. A load whose removal removes more than the slowdown is normal load.
     grew : bool or None
-        Whether there is more work than when all was well; None: not known. Load is nobody's cause unless it
-        grew, however much its removal helps.
+        Whether there is more work than normal. None: unknown. Load is no cause unless it grew, however much
+        its removal helps.
     signatures : mapping
-        Of suspects for which it is known: whether metrics came back with the latency. Only one that surely
-        did not speaks against a suspect; that it is not known speaks for nobody.
+        For suspects with a known signature: whether metrics recovered with the latency. Only a signature that
+        certainly differs speaks against a suspect; an unknown one is no evidence.
     usual : frozenset of str
-        Load that was there when all was well, so nobody's cause even where there is more work: each request
-        may take longer.
+        Load that was also there when latency was normal. It is no cause even if there is more work, because
+        each request may take longer.
     """
     gates = gates or Gates()
     level = gates.alpha / gates.looks
@@ -148,7 +149,7 @@ def decide(
     if anomaly is not None and anomaly < math.log(gates.least_ratio):
         return Decision("inconclusive", None, (), None, no_slowdown(anomaly, gates))
     order = sorted(suspects, key=lambda name: suspects[name].p)
-    # Holm: the surest must stand against all, the next against one fewer.
+    # Holm: the most significant suspect is tested against all, the next against one fewer.
     passed: list[str] = []
     for place, name in enumerate(order):
         if suspects[name].p > level / (len(order) - place):
@@ -178,7 +179,7 @@ def decide(
         return Decision("cause", leader.name, tuple(arms), None, Note("cause-shown", why, values))
     if arms and all(arm.state not in ("explains", "open") for arm in arms):
         shown = "; ".join(_against(arm, signatures.get(arm.name)) for arm in arms)
-        text = f"no suspect that was tried explains the slowdown: {shown}"
+        text = f"no tested suspect explains the slowdown: {shown}"
         note = Note("no-cause-shown", text, {"names": [arm.name for arm in arms]})
         return Decision("unknown factor", None, tuple(arms), None, note)
     return _open(arms, sham, anomaly, gates)
@@ -186,7 +187,7 @@ def decide(
 
 def _open(arms: Sequence[Arm], sham: Effect, anomaly: float | None, gates: Gates) -> Decision:
     if not arms:
-        return Decision("inconclusive", None, (), None, Note("no-suspect", "no suspect could be tried"))
+        return Decision("inconclusive", None, (), None, Note("no-suspect", "no suspect could be tested"))
     wanted = math.log(gates.least_ratio) if anomaly is None else gates.share_low * anomaly
     spread = max(sham.spread, *(arm.effect.spread for arm in arms if arm.state == "open"))
     pairs = pairs_needed(spread, wanted, gates.alpha / gates.looks)
@@ -194,32 +195,33 @@ def _open(arms: Sequence[Arm], sham: Effect, anomaly: float | None, gates: Gates
 
 
 def no_slowdown(anomaly: float, gates: Gates) -> Note:
-    """Note that latency is too near normal; `anomaly` is the log ratio."""
+    """Return the note that latency is too close to normal. `anomaly` is the log ratio."""
     ratio = math.exp(anomaly)
     text = f"latency is {ratio:.2f} times normal, so there is nothing to explain"
     return Note("no-slowdown", text, {"ratio": ratio, "limit": gates.least_ratio})
 
 
 def few_pairs(spread: float, pairs: int) -> Note:
-    """Note that pairs differ too much; `spread` is the standard deviation of their log ratios."""
+    """Return the note that pairs vary too much. `spread` is the standard deviation of their log ratios."""
     share = math.exp(spread) - 1
-    text = f"pairs differ by {share:.0%}; about {pairs} pairs would be needed for an answer"
+    text = f"pairs vary by {share:.0%}; an answer needs about {pairs} pairs"
     return Note("few-pairs", text, {"spread": share, "need": pairs})
 
 
 def sham_effect(sham: Effect) -> Note:
-    """Note that latency changed although the experiment did nothing."""
+    """Return the note that latency changed although the experiment changed nothing."""
     p = min(sham.p, other_side(sham))
     ratio = math.exp(sham.log)
     text = (
-        f"an experiment that does nothing changed latency {ratio:.2f}-fold (p = {p:.3f}, {sham.pairs} pairs):"
-        " something else on this host changes it"
+        f"latency changed {ratio:.2f}-fold in an experiment that changes nothing (p = {p:.3f}, {sham.pairs}"
+        " pairs):"
+        " something else on this host affects latency"
     )
     return Note("sham-effect", text, {"ratio": ratio, "p": p, "pairs": sham.pairs})
 
 
 def other_side(effect: Effect) -> float:
-    """Give p of the other side: that its presence makes it faster (without the ties)."""
+    """Return p of the opposite hypothesis: that the suspect's presence lowers latency (without ties)."""
     return min(1.0, 1.0 - effect.p + 2.0**-effect.pairs)
 
 
@@ -248,17 +250,17 @@ def _signed(arm: Arm, found: Signature | None, gates: Gates) -> Arm:
 
 def _against(arm: Arm, found: Signature | None) -> str:
     if arm.state == "as ever":
-        return f"{arm.name} is as usual"
+        return f"{arm.name} is not higher than normal"
     if arm.state == "load":
         return (
-            f"{arm.name} brings the load, without which nothing waits; --normal-work or --ring would tell"
-            " whether there is more of it than normal"
+            f"{arm.name} sends the load, without which nothing waits; --normal-work or --ring would show"
+            " whether the load is higher than normal"
         )
     if arm.state == "beyond":
-        return f"{arm.name} {_share(arm)}, which is more than the slowdown: it takes load away"
+        return f"{arm.name} {_share(arm)}, which is more than the slowdown, because it removes load"
     if arm.state == "other signature" and found is not None:
         stays = ", ".join(f"{name} keeps {part:.0%} of its shift" for name, part in found.stays)
-        return f"{arm.name} {_share(arm)}, but other metrics do not come back ({stays})"
+        return f"{arm.name} {_share(arm)}, but other metrics do not recover ({stays})"
     return f"{arm.name} {_share(arm)}"
 
 

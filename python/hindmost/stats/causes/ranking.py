@@ -1,11 +1,11 @@
-"""Which metrics moved with the latency: in which order experiments are worth their time, never an answer.
+"""Ranking of metrics that moved with latency: the order of experiments, not an answer.
 
-The unit is the block of `stats.series.changes`, not the second or the request: a quantile regression on
-requests takes neighbours for witnesses, and finds everything significant. Each block's quantile is regressed
-on each metric by itself, at the median of blocks; what a metric explains is one less the ratio of absolute
-deviations with and without it (Koenker and Machado [1]_). Metrics go in by rank, so that no scale or outlier
-counts. p is taken from shifts of one series against the other around a circle, which keep the autocorrelation
-of both. Series that only grow (random walks) still go together too often.
+The unit is the block of `stats.series.changes`, not the second or the request. A quantile regression on
+requests treats neighbouring requests as independent, and finds everything significant. Each block's quantile
+is regressed on one metric at a time, at the median of blocks. The share that a metric explains is one minus
+the ratio of absolute deviations with and without it (Koenker and Machado [1]_). Metrics enter by rank, so
+that neither scale nor outliers matter. p comes from circular shifts of one series against the other, which
+keep the autocorrelation of both. Series that only grow (random walks) still appear related too often.
 
 .. [1] R. Koenker, J. A. F. Machado, "Goodness of Fit and Related Inference Processes for Quantile
    Regression", JASA 94 (1999) 1296-1310.
@@ -22,40 +22,40 @@ from numpy.typing import NDArray
 
 LEAST_BLOCKS = 20
 MOST_BLOCKS = 500
-"""The last ones: what moved weeks ago suggests no experiment now."""
+"""Only the latest blocks count: a metric that moved weeks ago suggests no experiment now."""
 MOST_SHIFTS = 100
 STEPS = 24
-"""Of the golden section: the slope is then known to 1 in 100,000 of its range."""
+"""Steps of the golden-section search: the slope is then known to 1 in 100,000 of its range."""
 RANGE = 4.0
-"""Slopes, in standard deviations of the latency by that of the ranks."""
+"""Range of slopes, in standard deviations of latency per standard deviation of ranks."""
 
 SUGGESTS = {
-    "neighbours": "pause or confine the greediest neighbour",
+    "neighbours": "pause or confine the busiest neighbour",
     "app.run_delay": "pause or confine a neighbour; let the threads run on more processors",
     "app.switches": "pause or confine a neighbour",
     "app.thread_moves": "pin the threads",
     "psi.cpu": "pause or confine a neighbour; lift the quota",
-    "psi.memory": "look at memory limits and who thrashes the page cache",
+    "psi.memory": "check memory limits, and which process thrashes the page cache",
     "psi.io": "look for a neighbour that writes",
     "cgroup.throttled": "lift the quota",
-    "host.steal": "nothing here: the hypervisor's other guests",
-    "irq.": "switch receive processing (RPS) or where interrupts are handled",
-    "host.softirq": "switch receive processing (RPS), look for a flood",
-    "softirq.net": "switch receive processing (RPS), look for a flood",
+    "host.steal": "no experiment on this host: other guests of the hypervisor",
+    "irq.": "move receive processing (RPS) or interrupts to other CPUs",
+    "host.softirq": "move receive processing (RPS); look for a flood",
+    "softirq.net": "move receive processing (RPS); look for a flood",
     "net.": "look for a flood; compare with the load",
-    "tcp.": "look at the network's losses",
+    "tcp.": "check the network for packet loss",
     "udp.": "look for a flood",
-    "speed.": "look at frequency and quota: the processor itself is slower",
-    "app.read_calls": "compare with the load: more requests came",
+    "speed.": "check clock frequency and quota: the processor itself is slower",
+    "app.read_calls": "compare with the load: more requests arrived",
     "app.run_us": "compare with the load: more work was done",
-    "vm.": "look at memory limits",
+    "vm.": "check memory limits",
 }
-"""What a metric suggests to try, by how its name begins."""
+"""Suggested experiment for each metric, by the beginning of its name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """A metric beside the latency: what it explains of it, the sign, p, and what it suggests to try first."""
+    """A metric that moved with latency: the share it explains, the sign, p, and the suggested experiment."""
 
     name: str
     explained: float
@@ -65,19 +65,19 @@ class Moved:
 
 
 def rank_metrics(latency: NDArray[np.float64], metrics: Mapping[str, NDArray[np.float64]]) -> list[Moved]:
-    """Order metrics by how they moved with the latency.
+    """Order metrics by how strongly they moved with latency.
 
     Parameters
     ----------
     latency : array, shape (blocks,)
-        A quantile of each block; NaN where there is none.
+        A quantile of each block; NaN if unknown.
     metrics : mapping
-        Name to array of the same shape.
+        Arrays of the same shape, by name.
 
     Returns
     -------
     list of Moved
-        Who explains most first; constant metrics and those with fewer than 20 blocks are left out.
+        The most explanatory metric first. Constant metrics and those with fewer than 20 blocks are left out.
 
     Examples
     --------
@@ -101,7 +101,7 @@ def rank_metrics(latency: NDArray[np.float64], metrics: Mapping[str, NDArray[np.
 
 
 def explains(latency: NDArray[np.float64], metrics: NDArray[np.float64]) -> NDArray[np.float64]:
-    """What each metric explains of the latency in a median regression on it alone.
+    """Return the share of latency that each metric explains alone, in a median regression.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def explains(latency: NDArray[np.float64], metrics: NDArray[np.float64]) -> NDAr
         middle = np.median(rest, axis=1, keepdims=True)
         return np.asarray(np.abs(rest - middle).sum(axis=1))
 
-    # Convex in the slope.
+    # The loss is convex in the slope.
     golden = (math.sqrt(5.0) - 1.0) / 2.0
     high = np.full(len(scaled), RANGE * float(latency.std()))
     low = -high
@@ -140,7 +140,7 @@ def explains(latency: NDArray[np.float64], metrics: NDArray[np.float64]) -> NDAr
 
 
 def suggestion(name: str) -> str:
-    """What a metric suggests; empty where it suggests nothing.
+    """Return the experiment that a metric suggests, or an empty string.
 
     Examples
     --------
@@ -151,7 +151,7 @@ def suggestion(name: str) -> str:
 
 
 def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Ranks with ties shared, centred."""
+    """Return centred ranks, with ties shared."""
     _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)
     middle = last - (counts - 1) / 2

@@ -1,14 +1,15 @@
-"""From switch-backs on a twin to a ruling: who, brought to a healthy instance, makes it as sick as the host.
+"""Decision from switch-back experiments on a replica: which suspect makes it as slow as the host.
 
 ::
 
-    twin without | twin with     effect c: what the suspect's dose does to the percentile
-    host normal  | host now      anomaly a: what is to be explained
+ replica without | replica with  effect c: change of the percentile by the suspect's dose host normal     |
+ host now      anomaly a: the slowdown to explain
 
-    share r = c / a    reproduced: lower bound above 0.3, point within 0.6 and 1.6, and the percentile with it
-                       within a factor of the host's; struck out: upper bound below 0.6, or another signature
+ share r = c / a    reproduced: lower bound above 0.3, point within 0.6 and 1.6, and the percentile within a
+     factor of the host's; struck out: upper bound below 0.6, or another signature
 
-Shifts are compared and not levels: no twin is exactly like the host. Not rejected is not reproduced.
+The comparison uses shifts, not levels, because no replica is exactly like the host. Not rejected is not the
+same as reproduced.
 """
 
 from __future__ import annotations
@@ -25,10 +26,11 @@ from hindmost.stats.causes.switchback import Effect, pairs_needed
 
 MOST_SHARE = 1.6
 REACH = 10.0
-"""Times: the twin's percentile with the suspect there is that near the sick host's, above or below. Shifts
-count, and not levels; but what takes a tenth of the time is another thing, whatever its ratio."""
+"""Largest ratio of the replica's percentile with the suspect to the slow host's, in either direction. Shifts
+count, not levels; but a percentile ten times lower is a different phenomenon, whatever its ratio.
+"""
 HEALTHY = 0.5
-"""Of the anomaly, on the logarithm: a twin that is that slow by itself has what makes the host slow, too."""
+"""Share of the anomaly's logarithm. A replica that is this slow without a suspect shares the host's cause."""
 
 Outcome = Literal["reproduced", "unknown factor", "inconclusive", "void", "shared"]
 State = Literal["reproduces", "too much", "struck out", "part", "open", "other signature"]
@@ -36,7 +38,7 @@ State = Literal["reproduces", "too much", "struck out", "part", "open", "other s
 
 @dataclass(frozen=True, slots=True)
 class Dosed:
-    """A suspect's dose on the twin; `reach`: the percentile with it over the sick host's."""
+    """Evidence of a suspect's dose on the replica. `reach` is the percentile with it over the slow host's."""
 
     name: str
     effect: Effect
@@ -49,7 +51,7 @@ class Dosed:
 
 @dataclass(frozen=True, slots=True)
 class Reproduction:
-    """What follows; `also`: others that reproduce it and that the leader's signature is not nearer than."""
+    """The outcome. `also`: other suspects whose signature is not clearly farther than the leader's."""
 
     outcome: Outcome
     leader: str | None
@@ -73,22 +75,22 @@ def reproduction_of(
     gates: Gates | None = None,
     signatures: Mapping[str, Signature] | None = None,
 ) -> Reproduction:
-    """Rule on doses that were each there and gone in turns on a twin.
+    """Rule on doses that were each applied to a replica and removed repeatedly.
 
     Parameters
     ----------
     doses : mapping
-        Name to what bringing it there does.
+        Effect of applying each dose, by name.
     with_us : mapping
-        The twin's percentile with it, microseconds.
+        The replica's percentile with each dose, in microseconds.
     sham : Effect
-        Of a dose of nothing.
+        Effect of an empty dose.
     host : (float, float)
-        The sick host's percentile now and when all was well, microseconds.
+        The slow host's percentile, now and normally, in microseconds.
     base_us : float
-        The twin's without any of them.
+        The replica's percentile without any dose, in microseconds.
     signatures : mapping
-        Of doses for which it is known. One that is not decided yet leaves the case open.
+        Signatures of doses, if known. An undecided signature leaves the case open.
     """
     gates, signatures = gates or Gates(), signatures or {}
     now_us, normal_us = host
@@ -110,7 +112,7 @@ def reproduction_of(
     arms.sort(key=lambda arm: (arm.state != "reproduces", _distance(arm, signatures.get(arm.name))))
     if math.log(base_us / normal_us) > HEALTHY * anomaly:
         text = (
-            f"the replica takes {base_us:.0f} us without any suspect: it shares the cause with the host"
+            f"the replica takes {base_us:.0f} us without any suspect, so it shares the cause with the host"
             " (neighbours, interrupts, network)"
         )
         note = Note("slow-replica", text, {"value": base_us, "unit": "us"})
@@ -161,8 +163,8 @@ def _ruled(
 
 
 def no_suspect() -> Note:
-    """Note that no suspect can be tried on the replica."""
-    return Note("no-suspect", "no suspect can be tried on the replica")
+    """Return the note that no suspect can be tested on the replica."""
+    return Note("no-suspect", "no suspect can be tested on the replica")
 
 
 def _values(arm: Dosed) -> dict[str, Any]:
@@ -204,14 +206,14 @@ def _dosed(
 
 
 def _distance(arm: Dosed, signature: Signature | None) -> float:
-    """Nearest first: by the signature where it is known, else by the latency."""
+    """Return the sort key of the nearest suspect: by signature if known, else by latency."""
     if signature is not None and not signature.why:
         return signature.residual
     return 1.0 + abs(arm.share - 1.0)
 
 
 def _beats(leader: Signature | None, rival: Signature | None) -> bool:
-    """Whether a leader's signature is surely nearer than a rival's."""
+    """Return whether a leader's signature is certainly nearer than a rival's."""
     return (
         leader is not None
         and rival is not None

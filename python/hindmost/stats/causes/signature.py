@@ -1,14 +1,14 @@
-"""The signature of an anomaly: whether what moved with it comes back with a suspect, not the latency alone.
+"""Signature of an anomaly: whether the metrics that moved with it recover with a suspect, not only latency.
 
 ::
 
-    a = A - N    shift of metrics from normal to anomaly      residual = |a - c| / |a|
-    c            what a suspect does to them, pair by pair    0: the same shift; 1: nothing of it
+ a = A - N    shift of metrics from normal to anomaly      residual = |a - c| / |a| c            a suspect's
+ effect on them, by pairs         0: the same shift; 1: none of it
 
-Means of metrics are compared on a scale of their own (asinh, in standard deviations when all is well), so
-that units do not count and a tenfold rate is no hundred times a tenth. Squared lengths are freed of what
-noise adds to them: once in the mean, twice in a resample. What is normal comes in blocks of ten seconds:
-what a host does from minute to minute is more than what its samples differ by.
+Means of metrics are compared on a special scale (asinh, in standard deviations of normal operation), so that
+units do not matter, and a tenfold rate is not a hundred times a tenth of it. Squared lengths are corrected
+for noise: once in the mean, twice in a resample. Normal operation comes in blocks of ten seconds, because a
+host varies more from minute to minute than its samples do.
 """
 
 from __future__ import annotations
@@ -23,38 +23,41 @@ from numpy.typing import NDArray
 from hindmost.notes import Note
 
 GATE = 0.5
-"""A look-alike at a cosine of 0.8 has a residual of 0.6: 0.7 accepted 33 to 44 % of them, this 0 to 2 %."""
+"""Largest residual of a fitting signature. A similar but different cause at a cosine of 0.8 has a residual of
+0.6: a limit of 0.7 accepted 33 to 44 % of them, this limit 0 to 2 %.
+"""
 ALPHA = 0.02
 RESAMPLES = 400
 LEAST_UNIT = 1.0
-"""A second, or one: rates below are as good as none."""
+"""Per second, or one: lower rates count as zero."""
 LEAST_SPREAD = 0.1
-"""Of a metric that hardly ever moved: a change by a tenth then counts as one standard deviation."""
+"""Smallest spread of a metric that hardly moved: a change by a tenth then counts as one standard deviation.
+"""
 LEAST_MOVED = 3.0
-"""Standard deviations: what moved less is no signature to be compared."""
+"""Smallest shift, in standard deviations, that can be compared."""
 LEAST_EFFECTIVE = 8.0
-"""Independent blocks of what is normal, ``n (1 - rho) / (1 + rho)``: fewer decide nothing."""
+"""Fewest independent blocks of normal operation, ``n (1 - rho) / (1 + rho)``, that allow a decision."""
 LEAST_PAIRS = 6
 TOLD = 3
-"""Metrics that are named."""
+"""Number of metrics that are named."""
 
 Rows = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """What is left of an anomaly's shift once a suspect's is taken from it.
+    """The part of an anomaly's shift that a suspect does not explain.
 
     Attributes
     ----------
     residual, low, high : float
-        Of the shift's length, with bounds at 2 % each; NaN where it cannot be told.
+        Share of the shift's length, with bounds at 2 % each. NaN if unknown.
     moved : float
-        Length of the shift, in standard deviations when all is well.
+        Length of the shift, in standard deviations of normal operation.
     stays : tuple of (str, float)
-        Metrics that make most of the residual: name, and which part of its shift is left.
+        Metrics that contribute most to the residual: name, and the share of its shift that remains.
     note : Note or None
-        Why there is no residual; None where there is one.
+        Why there is no residual. None if there is one.
     """
 
     residual: float
@@ -66,23 +69,23 @@ class Signature:
 
     @property
     def why(self) -> str:
-        """The note's sentence; empty where there is a residual."""
+        """The note's sentence. Empty if there is a residual."""
         return self.note.text if self.note else ""
 
     @property
     def fits(self) -> bool | None:
-        """Whether the suspect has the anomaly's signature; None: not decided."""
+        """Whether the suspect has the anomaly's signature. None: undecided."""
         return True if self.high < GATE else False if self.low > GATE else None
 
 
 def untold(code: str, text: str, **values: float) -> Signature:
-    """Return a signature without a residual, and the reason."""
+    """Return a signature without a residual, with the reason."""
     return Signature(math.nan, math.nan, math.nan, math.nan, (), Note(code, text, values))
 
 
 @dataclass(frozen=True, slots=True)
 class Normal:
-    """What metrics were when all was well: names, and a row for each block of ten seconds, in order."""
+    """Metrics during normal operation: names, and a row for each block of ten seconds, in order."""
 
     names: tuple[str, ...]
     rows: Rows
@@ -105,11 +108,11 @@ def signature_of(
     normal : Normal
     anomaly : array, shape (m, metrics)
     with_it, without : array, shape (pairs, metrics)
-        With the suspect there, and without it.
+        With the suspect and without it.
     direct : frozenset of str
-        Metrics that the experiment sets itself: they show that the dose arrived, and are no evidence.
+        Metrics that the experiment itself sets. They show that the dose arrived, and are no evidence.
     paired : bool
-        `anomaly` is `with_it`: the suspect was taken away from the sick host itself.
+        Whether `anomaly` is `with_it`: the suspect was removed from the slow host itself.
 
     Examples
     --------
@@ -125,7 +128,7 @@ def signature_of(
     kept = np.array([name not in direct for name in normal.names])
     names = [name for name in normal.names if name not in direct]
     if not names:
-        return untold("no-free-metric", "the experiment sets every metric that is compared")
+        return untold("no-free-metric", "the experiment itself sets every compared metric")
     both = np.isfinite(with_it[:, kept]).all(axis=1) & np.isfinite(without[:, kept]).all(axis=1)
     rows = [_whole(normal.rows[:, kept]), _whole(anomaly[:, kept])]
     rows += [with_it[both][:, kept], without[both][:, kept]]
@@ -134,7 +137,7 @@ def signature_of(
         worth = n * (1 - rho) / (1 + rho)
         return untold(
             "few-normal-blocks",
-            f"{n} normal blocks are worth {worth:.0f} independent ones; {LEAST_EFFECTIVE:g} are needed",
+            f"{n} normal blocks count as {worth:.0f} independent ones; {LEAST_EFFECTIVE:g} are needed",
             blocks=n,
             have=worth,
             need=LEAST_EFFECTIVE,
@@ -150,7 +153,7 @@ def _whole(rows: Rows) -> Rows:
 
 
 def _memory(rows: Rows) -> float:
-    """Autocorrelation from one sample to the next: the mean over metrics, not below none."""
+    """Return the lag-1 autocorrelation, averaged over metrics and at least 0."""
     if len(rows) < 3:
         return 0.0
     centred = rows - rows.mean(axis=0)
@@ -171,7 +174,7 @@ def _compared(
     spread = np.maximum(np.arcsinh(normal / unit).std(axis=0), LEAST_SPREAD)
 
     def level(values: Rows) -> Rows:
-        # The mean first: that of a bursty metric's logarithms depends on how long windows are.
+        # Take the mean first: the mean of a bursty metric's logarithms depends on the windows' length.
         return np.asarray(np.arcsinh(values.mean(axis=-2) / unit) / spread)
 
     ill = with_it if paired else anomaly
@@ -204,7 +207,7 @@ def _relative(gap: Rows, a: Rows) -> Rows:
 
 
 def _blocks(rng: np.random.Generator, n: int, block: int) -> NDArray[np.int64]:
-    """Rows of resamples in moving blocks, around the end."""
+    """Return the rows of resamples in moving blocks, wrapped around the end."""
     starts = rng.integers(0, n, (RESAMPLES, math.ceil(n / block)))
     every = (starts[:, :, None] + np.arange(block)[None, None, :]).reshape(RESAMPLES, -1)[:, :n]
     return np.asarray(every % n)

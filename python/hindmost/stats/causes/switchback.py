@@ -1,13 +1,12 @@
-"""Switch-back experiments: what is suspected is there and gone in turns, in an order drawn for each pair.
+"""Switch-back experiments: a suspect is removed and restored repeatedly, in random order within each pair.
 
 ::
 
-    pair 1   there | gone          log ratio of the percentile, there / gone: one number a pair.
-    pair 2   gone | there          Had the suspect no effect, each sign were a coin's.
-    pair 3   gone | there
+ pair 1   with | without       log ratio of the percentile, with / without: one number per pair. pair 2
+ without | with       If the suspect had no effect, each sign would be a coin toss. pair 3   without | with
 
-A before-and-after once is worth nothing on a shared host: run so, it "showed" a neighbour that improves
-latency.
+A single before-and-after comparison proves nothing on a shared host: it once "showed" a neighbour that
+improves latency.
 """
 
 from __future__ import annotations
@@ -22,13 +21,13 @@ from numpy.typing import NDArray
 from hindmost.stats.tables import t_quantile
 
 MOST_EXACT = 14
-"""Pairs up to which all choices of signs are looked at (16,384)."""
+"""Pairs up to which all choices of signs are enumerated (16,384)."""
 DRAWS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What removing a suspect does, as a log ratio: positive where it is slower with the suspect.
+    """Effect of removing a suspect, as a log ratio: positive if latency is higher with the suspect.
 
     Attributes
     ----------
@@ -37,10 +36,10 @@ class Effect:
     error : float
         Its standard error; infinite with one pair.
     spread : float
-        Standard deviation of a pair.
+        Standard deviation over pairs.
     pairs : int
     p : float
-        One-sided sign-flip test that the suspect makes it slower.
+        One-sided sign-flip test that the suspect raises latency.
     """
 
     log: float
@@ -50,16 +49,16 @@ class Effect:
     p: float
 
     def bound(self, level: float) -> float:
-        """One-sided bound of the log ratio at `level`: below 0.5 a lower, above an upper one."""
+        """Return the one-sided bound of the log ratio at `level`: lower below 0.5, upper above."""
         if self.pairs < 2:
             return math.inf if level > 0.5 else -math.inf
         return self.log + t_quantile(self.pairs - 1, level) * self.error
 
 
 def sign_flip_p(differences: NDArray[np.float64], seed: int = 1) -> float:
-    """Give p of a mean as large as this one, had each difference been as likely with the other sign.
+    """Return the p-value of the mean under random signs of the differences.
 
-    Exact up to 14 pairs, drawn beyond.
+    It is exact for up to 14 pairs, and drawn for more.
 
     Examples
     --------
@@ -76,12 +75,12 @@ def sign_flip_p(differences: NDArray[np.float64], seed: int = 1) -> float:
 
 
 def effect_of(there: NDArray[np.float64], gone: NDArray[np.float64]) -> Effect:
-    """Effect over pairs.
+    """Estimate the effect over pairs.
 
     Parameters
     ----------
     there, gone : array, shape (pairs,)
-        The percentile of each window, in one unit.
+        The percentile of each window with and without the suspect, in one unit.
 
     Examples
     --------
@@ -96,7 +95,7 @@ def effect_of(there: NDArray[np.float64], gone: NDArray[np.float64]) -> Effect:
 
 
 def pairs_needed(spread: float, log_ratio: float, alpha: float = 0.02, power: float = 0.9) -> int:
-    """Pairs that find a given log ratio: normal approximation, plus two for Student's t.
+    """Return the pairs that detect a log ratio: normal approximation, plus two for Student's t.
 
     Examples
     --------

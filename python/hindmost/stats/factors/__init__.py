@@ -1,1 +1,1 @@
-"""Effects of factors on values of runs, and families of questions about them."""
+"""Effects of factors on run values, and families of hypotheses about them."""

@@ -1,10 +1,12 @@
-"""Which cells are lower than the present one, beyond doubt: comparisons with a control, all together.
+"""Comparison of all cells with the control, with simultaneous intervals.
 
-Dunnett's many-to-one comparisons (JASA 1955), two-sided; cells scatter differently, so the law of the largest
-studentised difference is drawn instead of looked up. Over several loads, whose runs are others, a cell's
-difference is the mean of those at each: on logarithms the ratio that holds on average over the loads.
+These are Dunnett's many-to-one comparisons (JASA 1955), two-sided. Cells have different variances, so the
+distribution of the largest studentised difference is simulated instead of looked up. Over several loads,
+which have separate runs, a cell's difference is the mean of its differences at each load: on logarithms the
+average ratio over the loads.
 
-The control takes part in every comparison, so what its runs have by chance is in all of them; drawing knows.
+The control is part of every comparison, so chance in its runs affects all of them. The simulation accounts
+for that.
 """
 
 from __future__ import annotations
@@ -21,12 +23,12 @@ from hindmost.stats.tables import Floats
 
 _DRAWS = 10_000
 _WORK = 20_000_000
-"""Numbers drawn at most: cells x draws."""
+"""Maximum of numbers drawn: cells x draws."""
 
 
 @dataclass(frozen=True, slots=True)
 class Against:
-    """One cell less the control, in the unit of the fit, with bounds that hold for all cells together."""
+    """One cell minus the control, in the unit of the fit, with bounds that hold for all cells together."""
 
     cell: Cell
     value: float
@@ -35,12 +37,12 @@ class Against:
 
     @property
     def lower(self) -> bool:
-        """Whether it is below the control beyond doubt."""
+        """Whether the cell is certainly below the control."""
         return self.high < 0.0
 
     @property
     def higher(self) -> bool:
-        """Whether it is above."""
+        """Whether the cell is certainly above the control."""
         return self.low > 0.0
 
 
@@ -57,13 +59,13 @@ def against(
     Parameters
     ----------
     fits
-        From `fit_runs`, one a load, of one scale.
+        Results of `fit_runs`, one per load, on one scale.
     control, others
-        Cells; the control is none of the others.
+        Cells. The control must not be among the others.
     confidence
         Of all intervals together.
     seed
-        For the critical value.
+        Random seed for the critical value.
 
     Raises
     ------
@@ -80,7 +82,7 @@ def against(
     """
     if not fits or not others or control in others:
         raise ArgumentError(
-            "bad-argument", "name a control and other cells to compare with it", argument="others"
+            "bad-argument", "specify a control and other cells to compare with it", argument="others"
         )
     random = np.random.default_rng(seed)
     draws = max(1_000, min(_DRAWS, _WORK // len(others)))
@@ -103,7 +105,7 @@ def against(
 
 
 def _critical(moved: Floats, drawn: Floats, confidence: float) -> float:
-    """How many errors wide, so that all intervals cover together; runs that never differ need none."""
+    """Return the half-width in errors at which all intervals cover together. Zero if runs never differ."""
     with np.errstate(divide="ignore", invalid="ignore"):
         t = np.nan_to_num(np.abs(moved) / np.sqrt(drawn), nan=0.0)
     return float(np.quantile(t.max(axis=1), confidence, method="higher"))

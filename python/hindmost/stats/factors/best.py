@@ -1,10 +1,10 @@
-"""Which cell is the best, and which cannot be told from it: Hsu's multiple comparisons with the best.
+"""Hsu's multiple comparisons with the best: which cells may be the best.
 
-The least of many noisy values is too good to be true (the winner's curse), so its value is never promised:
-a confirmation with fresh runs does that. What can be said at once is how far each cell is from the best of
-the others, ``cell - min(others)``, in intervals that hold together (J. C. Hsu, *Multiple Comparisons*, 1996,
-chapter 4; unequal variances by drawing the law of the largest studentised difference instead of looking it
-up). A cell whose interval reaches 0 from above cannot be told from the best.
+The smallest of many noisy values is biased (the winner's curse), so its value is never promised. A
+confirmation with fresh runs provides that. The available runs do show how far each cell is from the best of
+the others, ``cell - min(others)``, with simultaneous intervals (J. C. Hsu, *Multiple Comparisons*, 1996,
+chapter 4; for unequal variances the distribution of the largest studentised difference is simulated instead
+of looked up). A cell whose interval reaches 0 from above may be the best.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from hindmost.stats.factors.effects import RunFit
 from hindmost.stats.tables import Floats
 
 _WORK = 40_000_000
-"""Numbers drawn at most: cells x cells x draws."""
+"""Maximum of numbers drawn: cells x cells x draws."""
 
 
 @dataclass(frozen=True, slots=True)
 class Behind:
-    """One cell next to the best of the others, in the unit of the fit (a difference of logarithms for log).
+    """One cell compared with the best other cell, in the unit of the fit.
 
-    ``value``: of the cell (in the unit of the fit). ``behind``: its value less the best other's, negative for
-    the best. ``low``, ``high``: simultaneous bounds. ``tied``: whether it may be the best.
+    ``value``: the cell's value. ``behind``: its value minus the best other's, negative for the best. ``low``,
+    ``high``: simultaneous bounds. ``tied``: whether it may be the best.
     """
 
     cell: Cell
@@ -46,14 +46,14 @@ def best(
     draws: int = 10_000,
     seed: int = 1,
 ) -> list[Behind]:
-    """Compare every cell with the best of the others; the least value is the best, and comes first.
+    """Compare every cell with the best of the others. The smallest value is best, and comes first.
 
     Parameters
     ----------
     fit
-        From `fit_runs`.
+        Result of `fit_runs`.
     among
-        Cells that may be chosen, two at least; if not given, all that are spoken of, also those never run.
+        Cells that may be chosen, at least two. Default: all cells of the model, including those never run.
     confidence
         Of all intervals together.
     draws, seed
@@ -69,7 +69,7 @@ def best(
     cells = tuple(among) if among is not None else fit.spoken_of
     if len(set(cells)) < 2:
         raise ArgumentError(
-            "bad-argument", "nothing to compare: name two different cells at least", argument="among"
+            "bad-argument", "nothing to compare: specify at least two different cells", argument="among"
         )
     rows = fit.rows(cells)
     noise = fit.between
@@ -92,14 +92,14 @@ def best(
 
 
 def _bounds(value: Floats, errors: Floats, critical: Floats) -> list[tuple[float, float, float, bool]]:
-    """``behind, low, high, tied`` of each cell: Hsu's constrained intervals, turned round for the least."""
+    """Return ``behind, low, high, tied`` of each cell: Hsu's constrained intervals for the minimum."""
     n = len(value)
     others = ~np.eye(n, dtype=bool)
     gap = value[:, None] - value[None, :]
     reach = critical[:, None] * errors
-    # Cell i may be the best unless it is surely above some other one.
+    # Cell i may be the best unless it is certainly above another cell.
     tied = np.array([(gap[i] - reach[i])[others[i]].max() < 0.0 for i in range(n)])
-    if not tied.any():  # noise of 0 and equal values: all that are least
+    if not tied.any():  # noise of 0 and equal values: all smallest cells are tied
         tied = value <= value.min()
     out = []
     for i in range(n):

@@ -1,10 +1,11 @@
-"""What a coefficient of a factorial model means: factors, levels, terms, and the columns they become.
+"""Factorial models: factors, levels, terms, and the meaning of their coefficients.
 
-Two codings answer two questions with the same fit. ``corner`` (dummy variables against each factor's first
-level, as in Treadmill's Table IV, ISCA 2016): what a level does while all other factors are at their first;
-an interaction is what is left to say when two levels meet. ``average`` (the same dummies less their means
-over all levels): what a level does on average over all levels of the others. With two levels each it is the
-usual -1/+1 coding, doubled: an effect is the way from low to high, an interaction half the change of it.
+Two codings answer two questions with the same fit. ``corner`` (dummy variables relative to each factor's
+first level, as in Treadmill's Table IV, ISCA 2016) gives the effect of a level while all other factors are at
+their first level; an interaction is the additional effect of two levels together. ``average`` (the same
+dummies minus their means over all levels) gives the effect of a level, averaged over all levels of the
+others. With two levels each it is the usual -1/+1 coding, doubled: an effect is the change from low to high,
+an interaction half of its change.
 """
 
 from __future__ import annotations
@@ -27,34 +28,33 @@ Term = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One coefficient: a term, and the level of each of its factors that is compared with the first one."""
+    """One coefficient: a term, and the level of each of its factors that is compared with the first level."""
 
     term: Term
     levels: Cell
 
     @property
     def name(self) -> str:
-        """As people write it: ``numa:turbo``, and ``threads=2:turbo`` where a factor has more levels."""
+        """The display name: ``numa:turbo``, or ``threads=2:turbo`` for a factor with more levels."""
         words = (f"{f}={v}" if v > 1 else f for f, v in zip(self.term, self.levels, strict=True))
         return ":".join(words) or "(Intercept)"
 
 
 class Factorial:
-    """Factors with their levels, and the terms that a model of them holds.
+    """Factors with their levels, and the terms of their model.
 
     Parameters
     ----------
     levels : mapping of str to int, or sequence of str
-        How many levels each factor has, in the order of a cell's entries; names alone mean two each.
+        Number of levels of each factor, in the order of a cell's entries. Names alone mean two levels each.
     terms : sequence of tuple of str, optional
-        Factors that act together; the intercept is always there. All of them if not given. A model that
-        holds an interaction must hold what it is made of.
+        Factors that act together. The intercept is always included. Default: all terms. A model with an
+        interaction must contain its parts.
 
     Raises
     ------
     ValueError
-        For names that are not different, fewer than two levels, terms of unknown factors, or a term whose
-        parts are missing.
+        For repeated names, fewer than two levels, terms of unknown factors, or a term without its parts.
 
     Examples
     --------
@@ -79,7 +79,7 @@ class Factorial:
         if min(counts) < 2:
             raise ArgumentError(
                 "bad-argument",
-                f"a factor needs two levels at least, got {dict(zip(names, counts, strict=True))}",
+                f"a factor needs at least two levels, got {dict(zip(names, counts, strict=True))}",
                 argument="levels",
             )
         self.factors: Term = tuple(names)
@@ -94,11 +94,11 @@ class Factorial:
 
     @property
     def cells(self) -> tuple[Cell, ...]:
-        """All combinations of levels, the last factor's changing fastest."""
+        """All combinations of levels. The last factor changes fastest."""
         return tuple(itertools.product(*(range(count) for count in self.levels)))
 
     def matrix(self, cells: Sequence[Cell], coding: Coding = "corner") -> Floats:
-        """The design: one row a cell, one column a coefficient.
+        """Return the design matrix: one row per cell, one column per coefficient.
 
         Raises
         ------
@@ -131,14 +131,14 @@ class Factorial:
             at = self.factors.index(name)
             dummy = (grid[:, at] == level).astype(np.float64)
             out *= dummy if coding == "corner" else dummy - 1.0 / self.levels[at]
-        # Twice a half for every further factor: halves an interaction, as the -1/+1 coding does.
+        # The -1/+1 coding halves an interaction for every further factor.
         return out if coding == "corner" else out * math.ldexp(1.0, max(0, len(column.term) - 1))
 
     def estimable(self, cells: Sequence[Cell]) -> tuple[Factorial, tuple[Term, ...]]:
-        """The largest model of these terms that runs of `cells` alone can tell, and the terms it lacks.
+        """Return the largest model that runs of `cells` can estimate, and the terms that it lacks.
 
-        Terms are taken from the front, low orders first; what then follows from those before it is left out,
-        and with it every term that contains it.
+        Terms are taken from the front, low orders first. A term that depends linearly on earlier ones is left
+        out, and so is every term that contains it.
 
         Examples
         --------
@@ -162,7 +162,7 @@ class Factorial:
 
 
 def _hierarchy(factors: Term, terms: Iterable[Term] | None) -> tuple[Term, ...]:
-    """The terms in order of size, each in order of the factors, checked."""
+    """Return the checked terms in order of size, each in the order of the factors."""
     if terms is None:
         orders = range(len(factors) + 1)
         return tuple(term for order in orders for term in itertools.combinations(factors, order))
@@ -186,7 +186,7 @@ def _hierarchy(factors: Term, terms: Iterable[Term] | None) -> tuple[Term, ...]:
             if part not in known:
                 raise ArgumentError(
                     "bad-argument",
-                    f"a model with {':'.join(term)} must hold {':'.join(part)}, too",
+                    f"a model with {':'.join(term)} must also contain {':'.join(part)}",
                     argument="terms",
                     missing=list(part),
                 )

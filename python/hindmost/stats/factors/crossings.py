@@ -1,9 +1,9 @@
-"""Factors that help at one level of another and hurt at the other: interactions that change a sign.
+"""Interactions that change a sign: factors that help at one level of another factor and hurt at the other.
 
 Treadmill's example (ISCA 2016, V-B): spreading interrupts over all nodes raises memcached's p99 by 29 us
-under one frequency governor and lowers it by 37 us under the other. A large interaction alone does not say
-so: it may only make a help smaller. Shown is a change of sign where both effects exclude 0, with opposite
-signs (intersection-union: the larger of two p-values), adjusted over all pairs of factors (Holm).
+under one frequency governor and lowers it by 37 us under the other. A large interaction alone does not show
+this: it may only make an improvement smaller. A change of sign is shown if both effects exclude 0 with
+opposite signs (intersection-union: the larger of two p-values), adjusted over all pairs of factors (Holm).
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from hindmost.stats.factors.families import holm
 
 @dataclass(frozen=True, slots=True)
 class Crossing:
-    """What a factor's `level` does at each level of another factor, on average over all the rest.
+    """Effects of a factor's `level` at each level of another factor, averaged over all other factors.
 
-    ``effects``: one for each level of `by`. ``lowers_at``, ``raises_at``: the levels of `by` with the least
-    and the greatest effect. ``p``: of no change of sign; ``adjusted``: for all pairs looked at.
+    ``effects``: one for each level of `by`. ``lowers_at``, ``raises_at``: the levels of `by` with the
+    smallest and the largest effect. ``p``: of no change of sign; ``adjusted``: for all examined pairs.
     """
 
     factor: str
@@ -37,14 +37,14 @@ class Crossing:
 
     @property
     def shown(self) -> bool:
-        """Whether both signs are sure at 5 %, for all pairs together."""
+        """Whether both signs are significant at 5 %, for all pairs together."""
         return self.adjusted < 0.05
 
 
 def crossings(fit: RunFit) -> list[Crossing]:
-    """Pairs of factors whose estimated effect has both signs, the surest first.
+    """Return pairs of factors whose estimated effect has both signs, the most significant first.
 
-    Only pairs whose interaction is in the model: without it, the effect is the same at all levels.
+    Only pairs with an interaction in the model qualify. Without it, the effect is the same at all levels.
 
     Examples
     --------
@@ -57,13 +57,13 @@ def crossings(fit: RunFit) -> list[Crossing]:
     """
     design = fit.design
     count = dict(zip(design.factors, design.levels, strict=True))
-    looked_at: list[tuple[str, int, str, tuple[Effect, ...], float]] = []
+    examined: list[tuple[str, int, str, tuple[Effect, ...], float]] = []
     for factor, by in itertools.permutations(design.factors, 2):
         if _together(design.terms, factor, by):
             for level in range(1, count[factor]):
                 effects = tuple(fit.simple_effect(factor, {by: at}, level) for at in range(count[by]))
-                looked_at.append((factor, level, by, effects, _p_of_both_signs(effects)))
-    adjusted = holm([p for *_, p in looked_at])
+                examined.append((factor, level, by, effects, _p_of_both_signs(effects)))
+    adjusted = holm([p for *_, p in examined])
     out = [
         Crossing(
             factor,
@@ -75,7 +75,7 @@ def crossings(fit: RunFit) -> list[Crossing]:
             p,
             q,
         )
-        for (factor, level, by, effects, p), q in zip(looked_at, adjusted, strict=True)
+        for (factor, level, by, effects, p), q in zip(examined, adjusted, strict=True)
         if min(e.value for e in effects) < 0.0 < max(e.value for e in effects)
     ]
     return sorted(out, key=lambda one: one.p)
@@ -86,11 +86,11 @@ def _together(terms: tuple[Term, ...], factor: str, by: str) -> bool:
 
 
 def _p_of_both_signs(effects: tuple[Effect, ...]) -> float:
-    """One-sided at each end; over more than two levels, each end is the surest of its sign (Bonferroni)."""
+    """Return p of both signs: one-sided at each end, with Bonferroni's correction for the choice of ends."""
     below = [e.p / 2.0 for e in effects if e.value < 0.0]
     above = [e.p / 2.0 for e in effects if e.value > 0.0]
     if not (below and above):
         return 1.0
-    # Two-sided overall: which end is the lower one was not known before.
+    # Two-sided overall, because it was unknown in advance which end is the lower one.
     tries = max(1, len(effects) - 1)
     return min(1.0, 2.0 * tries * max(min(below), min(above)))

@@ -1,22 +1,19 @@
-"""What a factor adds, in the unit of the values, where it is at its low level.
+"""Effect of a factor as a difference from its low level, in the unit of the values.
 
-On the scale of logarithms an effect is a ratio; a ratio times the mean over *all* cells is no difference: a
-switch that lifts 165 us to 468 us is then told as +514. The difference belongs to a base: ``base * (ratio -
-1)``, with the base the geometric mean of cells where the factor is low, others held or averaged. Its interval
-is drawn from the joint law of both logarithms, so that it excludes 0 exactly where the interval of the ratio
-excludes 1, up to the draws. Of factors that interact the base is what their parts make of the values, and
-the difference what they have beyond it.
+On the logarithmic scale an effect is a ratio. That ratio times the mean over *all* cells is no difference: a
+switch that raises 165 us to 468 us would be reported as +514. A difference needs a base: ``base * (ratio -
+1)``, with the base the geometric mean of cells at the factor's low level, with other factors held or
+averaged. Its interval is drawn from the joint distribution of both logarithms, so it excludes 0 exactly if
+the interval of the ratio excludes 1, except for the error of the draws. For interacting factors, the base is
+the value that their parts predict, and the difference is the effect beyond it.
 
 Coverage of nominal 95 %, 600 studies of 2^2 cells, difference of the true geometric means (+300 us on 165
 us):
 
-=====================  ============  ============  ============
-scatter of runs        3 a cell      5             10
-=====================  ============  ============  ============
-sd 2 %                 .982          .970          .948
-sd 10 %                .982          .968          .948
-sd 30 %                .982          .970          .950
-=====================  ============  ============  ============
+=====================  ============  ============  ============ scatter of runs        3 per cell    5
+10 =====================  ============  ============  ============ sd 2 %                 .982          .970
+.948 sd 10 %                .982          .968          .948 sd 30 %                .982          .970
+.950 =====================  ============  ============  ============
 """
 
 from __future__ import annotations
@@ -37,10 +34,10 @@ _DRAWS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What a level adds to the low one, in the unit of the values; what several add beyond their parts.
+    """Difference of a level from the low level, in the unit of the values, or of several beyond their parts.
 
-    ``base``: the value at the low level; what the parts make. ``runs``: of the cell with the fewest that it
-    is told from.
+    ``base``: the value at the low level, or the value that the parts predict. ``runs``: of the cell with the
+    fewest runs that enters it.
     """
 
     name: str
@@ -60,16 +57,16 @@ def low_level_difference(
     confidence: float = 0.95,
     seed: int = 1,
 ) -> Difference:
-    """Difference between a level of a factor and its low one, from a fit of logarithms.
+    """Estimate the difference between a level of a factor and its low level, from a fit of logarithms.
 
     Parameters
     ----------
     fit
         With ``scale="log"``.
     factor, level
-        Which factor, and which level of it against its first.
+        The factor, and the level to compare with its first.
     at
-        Levels at which others are held; those not named are averaged over (geometrically).
+        Levels at which other factors are held. The rest are averaged (geometrically).
     confidence, seed
         Of the interval, and of its draws.
 
@@ -93,16 +90,16 @@ def low_level_difference(
 def term_difference(
     fit: RunFit, column: Column, coding: Coding, *, confidence: float = 0.95, seed: int = 1
 ) -> Difference:
-    """What a coefficient adds, from a fit of logarithms.
+    """Estimate the difference that a coefficient means, from a fit of logarithms.
 
     Parameters
     ----------
     fit
         With ``scale="log"``.
     column
-        Of ``fit.design.columns``, not the intercept.
+        One of ``fit.design.columns``, except the intercept.
     coding
-        ``corner``: others at their first level; ``average``: over all of their levels (geometrically).
+        ``corner``: others at their first level; ``average``: averaged over all their levels (geometrically).
     confidence, seed
         Of the interval, and of its draws.
 
@@ -121,17 +118,17 @@ def term_difference(
 
 
 def base_row(fit: RunFit, column: Column, coding: Coding) -> Floats:
-    """What a coefficient is added to, as weights of the cells that were run.
+    """Return the base of a coefficient, as weights of the cells that were run.
 
-    The low level; of an interaction what its parts make.
+    The base is the low level, or for an interaction the value that its parts predict.
     """
     return _level_row(fit, column, coding) - _change_row(fit, column, coding)
 
 
 def _change_row(fit: RunFit, column: Column, coding: Coding) -> Floats:
-    """What a coefficient adds where its factors are at its levels, as weights of the cells that were run.
+    """Return the change that a coefficient means at its levels, as weights of the cells that were run.
 
-    Of an interaction the whole of what goes beyond its parts: the coding of averages halves it for every
+    For an interaction this is the whole effect beyond its parts; the coding of averages halves it for every
     further factor.
     """
     weights = fit.coefficients(coding)[fit.design.columns.index(column)]
@@ -140,7 +137,7 @@ def _change_row(fit: RunFit, column: Column, coding: Coding) -> Floats:
 
 
 def _level_row(fit: RunFit, column: Column, coding: Coding) -> Floats:
-    """A column's factors at its levels, others at their first or averaged over, as weights of the cells."""
+    """Return weights of cells for a column's factors at its levels, others at their first or averaged."""
     at = dict(zip(column.term, column.levels, strict=True))
     cell = tuple(at.get(name, 0) for name in fit.design.factors)
     counted = [set(one.term) <= set(column.term) for one in fit.design.columns]
@@ -149,16 +146,19 @@ def _level_row(fit: RunFit, column: Column, coding: Coding) -> Floats:
 
 
 def _between(fit: RunFit, name: str, low: Floats, change: Floats, confidence: float, seed: int) -> Difference:
-    """The value of `low` times what `change` makes of it, less that value: both rows weights of cells."""
+    """Estimate the value of `low` times the ratio of `change`, minus that value.
+
+    Both rows are weights of cells.
+    """
     if fit.scale != "log":
         raise ArgumentError(
             "bad-argument",
-            "a fit in the unit of the values has its differences already; fit with scale='log'",
+            "a fit in the unit of the values already has differences; fit with scale='log'",
             argument="fit",
         )
     high = low + change
     value, error, degrees = fit.estimate(np.stack([low, change]))
-    # Runs of the low cells are in both: what their errors have in common.
+    # Runs of the low cells enter both, so their errors are correlated.
     parts = fit.own.errors(np.stack([low, change, high]))[0]
     common = (parts[2] ** 2 - parts[0] ** 2 - parts[1] ** 2) / 2.0
     size = parts[0] * parts[1]
@@ -168,31 +168,33 @@ def _between(fit: RunFit, name: str, low: Floats, change: Floats, confidence: fl
     both = correlation * first + math.sqrt(1.0 - correlation**2) * second
     stretch = [_stretch(random, float(d)) for d in degrees]
     base = np.exp(value[0] + error[0] * first * stretch[0])
-    with np.errstate(over="ignore"):  # with few degrees of freedom an end may be beyond all numbers
+    with np.errstate(over="ignore"):  # with few degrees of freedom an end may overflow
         drawn = base * np.expm1(value[1] + error[1] * both * stretch[1])
     ends = np.quantile(drawn, [0.5 - confidence / 2.0, 0.5 + confidence / 2.0])
-    told = float(math.exp(value[0]) * math.expm1(value[1]))
+    value_at = float(math.exp(value[0]) * math.expm1(value[1]))
     used = int(fit.table.counts[(np.abs(low) + np.abs(high)) > 1e-12].min())
-    return Difference(name, told, min(told, ends[0]), max(told, ends[1]), float(math.exp(value[0])), used)
+    return Difference(
+        name, value_at, min(value_at, ends[0]), max(value_at, ends[1]), float(math.exp(value[0])), used
+    )
 
 
 def _stretch(random: np.random.Generator, degrees: float) -> Floats:
-    """What makes normal draws Student's; runs that never differ have no degrees of freedom, and no error."""
+    """Return factors that turn normal draws into Student's t. They are 1 if runs never differ."""
     if not math.isfinite(degrees) or degrees <= 0.0:
         return np.ones(_DRAWS)
     return np.asarray(np.sqrt(degrees / random.chisquare(degrees, _DRAWS)), dtype=np.float64)
 
 
 def _rows(fit: RunFit, factor: str, at: Mapping[str, int], level: int) -> tuple[Floats, Floats]:
-    """The low cells and those at `level`, each as weights of the cells that were run."""
+    """Return the low cells and those at `level`, each as weights of the cells that were run."""
     grid = fit.spoken_of
     cells = np.array(grid)
     factors = fit.design.factors
-    held = np.ones(len(cells), dtype=bool)
+    selected = np.ones(len(cells), dtype=bool)
     for name, one in at.items():
-        held &= cells[:, factors.index(name)] == one
+        selected &= cells[:, factors.index(name)] == one
     place = factors.index(factor)
-    low, high = (held & (cells[:, place] == one) for one in (0, level))
+    low, high = (selected & (cells[:, place] == one) for one in (0, level))
     if not (low.any() and high.any()):
         raise ValueError(f"nothing to compare: {factor} at level {level} with {dict(at)}")
     rows = fit.rows(grid)

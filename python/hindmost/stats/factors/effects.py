@@ -1,43 +1,37 @@
-"""Effects of factors on what a run reports, from runs that differ.
+"""Effects of factors on run values, with runs that differ.
 
-The estimand is *the quantile that a run reports*: each run gives one value, and a cell's value is that of its
-typical run (Treadmill, ISCA 2016, IV-V, made right; attribution of a pooled quantile is in `pooled`).
+The estimand is *the quantile that a run reports*: each run yields one value, and a cell's value is that of
+its typical run (Treadmill, ISCA 2016, IV-V, corrected; for attribution of a pooled quantile see `pooled`).
 
-Runs made in blocks: the block is the unit of inference, and a cell's value is Huber's location of its runs
-(`noise`). 95 % intervals of a factor's average effect, 2^3 cells in 10 blocks, logarithms, runs with sd 5 %;
-coverage, and in brackets with an error of independent runs less the level of their block (400 studies):
+Runs in blocks: the block is the unit of inference, and a cell's value is Huber's location of its runs
+(`noise`). The table shows the coverage of 95 % intervals of a factor's average effect, 2^3 cells in 10
+blocks, logarithms, runs with sd 5 %, 400 studies. Brackets: coverage with an error that treats runs as
+independent after subtracting the level of their block:
 
-================================================  ===========  ============
-world                                             ratio        microseconds
-================================================  ===========  ============
-nothing else                                      .96 (.96)    .95 (.74)
-the effect differs between blocks, sd 5 %         .97 (.83)    .97 (.67)
-sd 10 %                                           .96 (.68)    .96 (.57)
-sd 20 %                                           .97 (.60)    .96 (.54)
-a tenth of runs is 200 us slower (165 to 468 us)  .94 (.90)    .92 (.94)
-a tenth of blocks                                 .97 (.42)    .99 (.95)
+================================================  ===========  ============ scenario ratio        microseconds
+================================================  ===========  ============ no disturbance .96 (.96)    .95
+(.74) the effect differs between blocks, sd 5 %         .97 (.83)    .97 (.67) sd 10 % .96 (.68)    .96 (.57)
+sd 20 %                                           .97 (.60)    .96 (.54) a tenth of runs is 200 us slower (165
+to 468 us)  .94 (.90)    .92 (.94) a tenth of blocks .97 (.42)    .99 (.95)
 ================================================  ===========  ============
 
 Runs without blocks are independent, and a cell's value is their mean. With cell means m, variances s^2 of E
-runs each, a model of columns X and its least-squares solution ``L = (X'EX)^-1 X'E``, which is X^-1 where
-every cell has a coefficient::
+runs each, a model of columns X and its least-squares solution ``L = (X'EX)^-1 X'E``, which is X^-1 if every
+cell has a coefficient::
 
-    b = L m        a_jc = L_jc^2 s_c^2 / E_c        error_j = sqrt(sum_c a_jc)
-    degrees of freedom (Satterthwaite) = (sum_c a_jc)^2 / sum_c [a_jc^2 / (E_c - 1)]
+ b = L m        a_jc = L_jc^2 s_c^2 / E_c        error_j = sqrt(sum_c a_jc) degrees of freedom (Satterthwaite)
+ = (sum_c a_jc)^2 / sum_c [a_jc^2 / (E_c - 1)]
 
-A model with fewer coefficients than cells weights cells by their runs; its error is that of the scatter of
-runs, so it holds if the terms left out are nothing. Weights E/s^2 promise shorter intervals, and break the
-promise where s is known from few runs: five main effects from a half of 2^5, cells of one level three times
-as scattered as those of the other, nominal 95 %, 300 studies:
+A model with fewer coefficients than cells weights cells by their runs. Its error comes from the scatter of
+runs, so it holds if the omitted terms are zero. Weights E/s^2 promise shorter intervals, but the intervals
+are too short if s is estimated from few runs. Coverage for five main effects from a half of 2^5, with cells
+of one level three times as scattered as the others, nominal 95 %, 300 studies:
 
-=========  =============  ============  ============
-runs       3 a cell       5             10
-=========  =============  ============  ============
-E          .963           .960          .950
-E/s^2      .765           .880          .927
-=========  =============  ============  ============
+=========  =============  ============  ============ runs       3 per cell     5             10 =========
+=============  ============  ============ E          .963           .960          .950 E/s^2      .765
+.880          .927 =========  =============  ============  ============
 
-On the scale of logarithms effects are ratios: what a factor does in per cent, of skewed run values.
+On the logarithmic scale effects are ratios: relative effects on skewed run values.
 """
 
 from __future__ import annotations
@@ -58,15 +52,15 @@ from hindmost.stats.tables import Floats, RunValues, t_quantile, upper_tail
 Scale = Literal["raw", "log"]
 
 LARGEST_GRID = 1024
-"""Cells of a grid beyond which only those that were run are spoken of."""
+"""Largest grid of which all cells are predicted. For larger grids, only cells that were run are."""
 
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """A weighted sum of cells and how sure it is, in the unit of the values, or of their logarithms.
+    """A weighted sum of cells with its interval, in the unit of the values, or of their logarithms.
 
-    ``p``: of nothing, two-sided; ``adjusted``: the same for the family it was asked in (the intercept is no
-    member: NaN). ``runs``: of the cell with the fewest among those that it compares.
+    ``p``: of no effect, two-sided; ``adjusted``: the same for its family (NaN for the intercept, which is not
+    a member). ``runs``: of the cell with the fewest runs among the compared ones.
     """
 
     column: Column
@@ -82,17 +76,17 @@ class Effect:
 
     @property
     def term(self) -> Term:
-        """The factors that act together; none for the intercept."""
+        """The factors that act together. Empty for the intercept."""
         return self.column.term
 
     @property
     def name(self) -> str:
-        """As people write it: ``numa:turbo``."""
+        """The display name: ``numa:turbo``."""
         return self.column.name
 
     @property
     def share(self) -> tuple[float, float, float]:
-        """Value and interval as a share of 1: 0.1 is 10 % more. Of an effect on logarithms alone."""
+        """Value and interval as a relative change: 0.1 is 10 % more. Only for effects on logarithms."""
         if self.scale != "log":
             raise ArgumentError(
                 "bad-argument",
@@ -104,7 +98,7 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """What a model says of one cell, in the unit of the values; ``runs``: of that cell, 0 if it had none."""
+    """The model's prediction of one cell, in the unit of the values, with that cell's number of runs."""
 
     cell: Cell
     value: float
@@ -115,20 +109,20 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True)
 class RunFit:
-    """A fitted model: ask it for effects, predictions and comparisons.
+    """A fitted model, which yields effects, predictions and comparisons.
 
     Attributes
     ----------
     design : Factorial
-        The terms that could be told.
+        The terms that could be estimated.
     lost : tuple of terms
-        Those that could not, because of cells without runs.
+        The terms that could not be estimated, because cells have no runs.
     empty, late : tuple of cells
-        Without runs; with a run that was infinitely late, and so left out.
+        Cells without runs, and cells left out because a run was infinitely late.
     own, between : Noise
-        Of sums of cells, and of comparisons of cells, which lose the level of each block.
+        Noise of sums of cells, and of comparisons of cells, which exclude the level of each block.
     scatter : CellNoise
-        How runs of one cell differ, blocks or not.
+        How runs of one cell differ, regardless of blocks.
     """
 
     design: Factorial
@@ -143,17 +137,17 @@ class RunFit:
     scatter: CellNoise
 
     def rows(self, cells: Sequence[Cell]) -> Floats:
-        """What the model says of cells, as weighted sums of those that were run, one a row."""
+        """Return predictions of cells as weighted sums of the cells that were run, one per row."""
         return self.design.matrix(cells) @ self.solution
 
     @property
     def spoken_of(self) -> tuple[Cell, ...]:
-        """The whole grid; of a screening, which has thousands of cells, those that were run."""
+        """Cells that the model predicts: the whole grid, or for large designs the cells that were run."""
         whole = math.prod(self.design.levels) <= LARGEST_GRID
         return self.design.cells if whole else self.table.cells
 
     def estimate(self, rows: Floats) -> tuple[Floats, Floats, Floats]:
-        """Value, error and degrees of freedom of weighted sums of the cells that were run, one a row."""
+        """Return value, error and degrees of freedom of weighted sums of cells, one per row."""
         compares = np.abs(rows.sum(axis=1)) < 1e-9 * np.abs(rows).sum(axis=1)
         value, error, degrees = (np.empty(len(rows)) for _ in range(3))
         for noise, these in ((self.own, ~compares), (self.between, compares)):
@@ -163,32 +157,32 @@ class RunFit:
         return value, error, degrees
 
     def coefficients(self, coding: Coding = "corner") -> Floats:
-        """Each coefficient as weights of the cells that were run, shape (coefficients, cells)."""
+        """Return each coefficient as weights of the cells that were run, shape (coefficients, cells)."""
         if coding == "corner":
             return self.solution
-        # Both codings span the same models, so cells that tell one tell the other.
+        # Both codings span the same models, so the same cells determine both.
         corner, other = (self.design.matrix(self.table.cells, one) for one in ("corner", coding))
         return np.asarray(np.linalg.lstsq(other, corner, rcond=None)[0] @ self.solution, dtype=np.float64)
 
     def effects(
         self, coding: Coding = "corner", confidence: float = 0.95, critical: float | None = None
     ) -> list[Effect]:
-        """All coefficients, the intercept first; adjusted over those of this list (Holm).
+        """Return all coefficients, the intercept first, adjusted over this list (Holm).
 
         Parameters
         ----------
         coding : {"corner", "average"}
-            What a coefficient means, see `coding`.
+            The meaning of a coefficient, see `coding`.
         confidence : float
-            Of each interval by itself.
+            Of each single interval.
         critical : float, optional
-            Half-width in errors for all but the intercept, from `hindmost.stats.simultaneous`: intervals that
-            hold together.
+            Half-width in errors for all but the intercept, from `hindmost.stats.simultaneous`, for intervals
+            that hold together.
         """
         return self._effects(self.coefficients(coding), self.design.columns, confidence, critical)
 
     def simple_effect(self, factor: str, at: Mapping[str, int], level: int = 1) -> Effect:
-        """What `level` of a factor does against its first, others held at `at`, averaged over the rest."""
+        """Return the effect of `level` of a factor relative to its first, others held at `at` or averaged."""
         grid = self.spoken_of
         cells = np.array(grid)
         place = self.design.factors.index(factor)
@@ -203,7 +197,7 @@ class RunFit:
         return self._effects(row[None, :], (column,), 0.95, None)[0]
 
     def predicted(self, confidence: float = 0.95) -> list[Prediction]:
-        """Every cell `spoken_of`, also those never run; in the unit of the values (logs: geometric means)."""
+        """Predict every cell of `spoken_of`, also those never run, in the unit of the values."""
         value, error, degrees = self.estimate(self.rows(self.spoken_of))
         half = _critical(degrees, confidence) * error
         ran = dict(zip(self.table.cells, self.table.counts.tolist(), strict=True))
@@ -247,27 +241,27 @@ def fit_runs(
     scale: Scale = "raw",
     weights: Literal["runs", "variances"] = "runs",
 ) -> RunFit:
-    """Fit a model of factors to the values that runs report.
+    """Fit a model of factors to run values.
 
     Parameters
     ----------
     runs : mapping of cell to values
-        One value a run, any unit; ``math.inf`` where the run was infinitely late. Cells without runs, or
-        missing, make the model smaller.
+        One value per run, in any unit; ``math.inf`` for an infinitely late run. Cells without runs, or
+        missing cells, make the model smaller.
     design : Factorial
-        Factors and terms wanted.
+        The factors and the wanted terms.
     blocks : mapping of cell to labels, optional
         The block of each run: the unit of inference, see above.
     scale : {"raw", "log"}
         Effects in the unit of the values, or on their natural logarithms: ratios.
     weights : {"runs", "variances"}
-        How a model smaller than its cells weights them; ``variances`` covers less than it says (above).
+        Weights of cells in a model with fewer coefficients than cells; ``variances`` undercovers (see above).
 
     Raises
     ------
     ValueError
-        For cells that are not in the design, no finite runs, values that have no logarithm, block labels that
-        do not fit, or runs that leave nothing to tell errors from.
+        For cells that are not in the design, no finite runs, values without a logarithm, block labels that do
+        not match, or runs that leave no degrees of freedom for errors.
 
     Examples
     --------
@@ -300,7 +294,7 @@ def fit_runs(
 
 
 def two_sided(values: Floats, errors: Floats, degrees: Floats) -> Floats:
-    """Student's p-values of nothing; an error of 0 leaves no doubt."""
+    """Return Student's two-sided p-values of zero. With an error of 0 there is no uncertainty."""
     with np.errstate(divide="ignore", invalid="ignore"):
         t = np.where(errors > 0.0, np.abs(values) / errors, np.where(values == 0.0, 0.0, np.inf))
     tails = [
@@ -314,13 +308,13 @@ def _critical(degrees: Floats, confidence: float) -> Floats:
 
 
 def _from_misfit(table: Table, matrix: Floats, solution: Floats) -> CellNoise:
-    """Where no cell has a second run: what a smaller model leaves over stands for the scatter of runs."""
+    """Estimate the scatter of runs from the misfit of a smaller model, if no cell has a second run."""
     left = len(table.cells) - matrix.shape[1]
     if left < 1:
         raise ArgumentError(
             "bad-argument",
             f"{len(table.y)} runs for {matrix.shape[1]} coefficients, and no cell has two:"
-            " errors cannot be known",
+            " errors cannot be estimated",
             argument="runs",
         )
     rest = table.y - matrix @ (solution @ table.y)

@@ -1,11 +1,11 @@
-"""How much of what runs report the factors explain, and how much no model of them can.
+"""Share of the variance of run values that the factors explain, and the share that no model can.
 
-Run values scatter because cells differ (what factors can explain), because runs of one cell differ (what
-they cannot), and because each run is a finite sample (what longer runs would take away). These shares, by
-the method of moments over equally likely cells, are the honest reading of "explains the majority of the
-variance" (Treadmill, ISCA 2016, V-D). The paper's pseudo-R^2 (Equations 2-4; R1 of Koenker and Machado
-1999) is a share of absolute losses, not of variance; on requests it is some thousandths even for a perfect
-model, because requests of one cell differ far more than cells do.
+Run values vary because cells differ (which factors can explain), because runs of one cell differ (which they
+cannot), and because each run is a finite sample (which longer runs would reduce). These shares, by the method
+of moments over equally likely cells, are the correct reading of "explains the majority of the variance"
+(Treadmill, ISCA 2016, V-D). The paper's pseudo-R^2 (Equations 2-4; R1 of Koenker and Machado 1999) is a share
+of absolute losses, not of variance. On requests it is a few thousandths even for a perfect model, because
+requests of one cell differ far more than cells do.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from hindmost.stats.tables import Floats
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """Shares of the variance of run values, in [0, 1]; None where all runs are the same.
+    """Shares of the variance of run values, in [0, 1]. None if all runs are equal.
 
-    ``cells``: between cells, which is what a perfect model of the factors reaches (the ceiling); ``model``:
-    of the model at hand, at most that; ``runs``: between runs of one cell; ``sampling``: within runs, None if
-    that is not known (then part of ``runs``).
+    ``cells``: between cells, which a perfect model of the factors explains (the ceiling). ``model``: of this
+    model, at most the ceiling. ``runs``: between runs of one cell. ``sampling``: within runs, or None if
+    unknown (then part of ``runs``).
     """
 
     cells: float | None
@@ -43,7 +43,7 @@ def explained(fit: RunFit, within: Mapping[Cell, Sequence[float | None]] | None 
     Parameters
     ----------
     fit
-        From `fit_runs`; of logarithms, shares are of relative variance.
+        Result of `fit_runs`. For logarithms, shares refer to relative variance.
     within
         Sampling variance of each run's value (`within_variance`), in squared units of the values; for a fit
         of logarithms, relative to the squared value. None entries are left out.
@@ -64,7 +64,7 @@ def explained(fit: RunFit, within: Mapping[Cell, Sequence[float | None]] | None 
     between = max(0.0, float(means.var()) - noise * (1.0 - 1.0 / count))
     hat = fit.design.matrix(table.cells) @ fit.solution
     rest = means - hat @ means
-    # What is left over in the mean if the model is right: the part of the noise that it does not follow.
+    # Expected residual of a correct model: the part of the noise that it does not follow.
     left = np.eye(count) - hat
     by_noise = float(((left**2) @ (fit.scatter.of_cells / table.counts)).mean())
     misfit = min(between, max(0.0, float((rest**2).mean()) - by_noise))
@@ -85,21 +85,22 @@ def explained(fit: RunFit, within: Mapping[Cell, Sequence[float | None]] | None 
 def pseudo_r2(
     y: npt.ArrayLike, fitted: npt.ArrayLike, tau: float, weights: npt.ArrayLike | None = None
 ) -> float:
-    """The paper's pseudo-R^2 (Equation 2): 1 - loss of the model / loss of the best constant.
+    """Return the paper's pseudo-R^2 (Equation 2): 1 - loss of the model / loss of the best constant.
 
     Parameters
     ----------
     y, fitted : array_like, shape (n,)
-        Values and what the model says of each, same unit. The paper takes the quantile that each run reports.
+        Values and the model's prediction of each, same unit. The paper uses the quantile that each run
+        reports.
     tau
         Level of the loss, in (0, 1).
     weights : array_like, shape (n,), optional
-        How often each value counts.
+        Weight of each value.
 
     Returns
     -------
     float
-        At most 1; below 0 for a model that is worse than a constant; NaN where all values are the same.
+        At most 1; below 0 for a model that is worse than a constant; NaN if all values are equal.
 
     Examples
     --------

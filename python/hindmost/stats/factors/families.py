@@ -1,10 +1,10 @@
-"""Many questions at once: p-values and intervals that hold for a whole family of them.
+"""p-values and intervals that hold for a whole family of hypotheses.
 
-A study asks one question a coefficient, quantile and load: 15 x 3 x 2 for four factors. At 5 % each, four
-or five false alarms would be the rule. Holm's procedure needs nothing but the p-values. The step-down of
-Romano and Wolf (Econometrica 2005) takes the largest studentised statistic of joint draws under the null,
-and gains where questions are correlated, as coefficients and quantiles of the same runs are. The rate of
-false discoveries (Benjamini and Hochberg 1995) is for screening alone, where what is found is tried again.
+A study tests one hypothesis per coefficient, quantile and load: 15 x 3 x 2 for four factors. At 5 % each,
+four or five false alarms would be normal. Holm's procedure needs only the p-values. The step-down procedure
+of Romano and Wolf (Econometrica 2005) uses the largest studentised statistic of joint draws under the null.
+It gains power if statistics are correlated, as coefficients and quantiles of the same runs are. The false
+discovery rate (Benjamini and Hochberg 1995) is only for screening, whose findings are tested again.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from hindmost.stats.tables import Floats
 
 
 def holm(ps: Sequence[float]) -> list[float]:
-    """Adjust p-values so that the chance of any false alarm in the family stays below the level (Holm 1979).
+    """Adjust p-values to control the probability of any false alarm in the family (Holm 1979).
 
     Examples
     --------
@@ -35,7 +35,7 @@ def holm(ps: Sequence[float]) -> list[float]:
 
 
 def holm_families(families: Sequence[Sequence[float]]) -> list[list[float]]:
-    """Holm's adjustment over several lists together: quantiles and loads of one study.
+    """Apply Holm's adjustment to several lists together: quantiles and loads of one study.
 
     Examples
     --------
@@ -48,7 +48,7 @@ def holm_families(families: Sequence[Sequence[float]]) -> list[list[float]]:
 
 
 def false_discovery(ps: Sequence[float]) -> list[float]:
-    """q-values: the expected share of false alarms among all that are at least as small (screening only).
+    """Return q-values: the expected share of false alarms among all p at least as small (screening only).
 
     Examples
     --------
@@ -64,20 +64,20 @@ def false_discovery(ps: Sequence[float]) -> list[float]:
 
 
 def step_down(statistics: npt.ArrayLike, draws: npt.ArrayLike) -> list[float]:
-    """p-values of Romano and Wolf's step-down procedure.
+    """Return p-values of Romano and Wolf's step-down procedure.
 
     Parameters
     ----------
     statistics : array_like, shape (m,)
         Studentised estimates, ``value / error``.
     draws : array_like, shape (draws, m)
-        The same under the null, drawn jointly (`hindmost.stats.joint_draws`); put studies of several loads
-        side by side as columns.
+        The same under the null, drawn jointly (`hindmost.stats.joint_draws`). Concatenate studies of several
+        loads as columns.
 
     Raises
     ------
     ValueError
-        If the shapes do not fit each other.
+        If the shapes do not match.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def step_down(statistics: npt.ArrayLike, draws: npt.ArrayLike) -> list[float]:
     t, null = _fitting(statistics, draws)
     order = np.argsort(-t)
     out, highest = np.empty(t.size), 0.0
-    # The largest of what is still in the family, from the least statistic upwards.
+    # The largest of those still in the family, from the smallest statistic upwards.
     largest = np.maximum.accumulate(null[:, order[::-1]], axis=1)[:, ::-1]
     for place, i in enumerate(order):
         share = (1.0 + np.count_nonzero(largest[:, place] >= t[i])) / (1.0 + len(null))
@@ -98,7 +98,7 @@ def step_down(statistics: npt.ArrayLike, draws: npt.ArrayLike) -> list[float]:
 
 
 def simultaneous(draws: npt.ArrayLike, confidence: float = 0.95) -> float:
-    """How many errors wide to make every interval so that all of them cover together.
+    """Return the half-width in errors at which all intervals cover together.
 
     Examples
     --------

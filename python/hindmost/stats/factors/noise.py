@@ -1,16 +1,16 @@
-"""The value of each cell, and how uncertain weighted sums of cells are.
+"""Values of cells, and the uncertainty of weighted sums of cells.
 
-Runs made in blocks (one of each cell, in random order) share what the host did meanwhile. Both the level and
-the effect of a factor may differ between blocks, so the block is the unit: a weighted sum of cells has one
+Runs in blocks (one run of each cell, in random order) share the conditions on the host. Both the level and
+the effect of a factor may differ between blocks, so the block is the unit. A weighted sum of cells has one
 value in each block, and Student's t over these values gives its interval, with ``blocks - 1`` degrees of
-freedom. More cells make no interval shorter than the blocks allow. Where runs are missing, this is the
-cluster-robust variance CR2 of Bell and McCaffrey [1]_ with their degrees of freedom, which is the same thing
-in complete blocks. Comparisons of cells first lose the level of each block.
+freedom. More cells make no interval shorter than the blocks allow. If runs are missing, this is the
+cluster-robust variance CR2 of Bell and McCaffrey [1]_ with their degrees of freedom, which is identical for
+complete blocks. For comparisons of cells, the level of each block is subtracted first.
 
-Runs without blocks are independent: each cell has a variance of its own, and Satterthwaite's degrees of
-freedom follow from those of each variance.
+Runs without blocks are independent: each cell has its own variance, and Satterthwaite's degrees of freedom
+follow from them.
 
-A cell's value is Huber's location of its runs [2]_, so a few runs in a slow minute hardly move it.
+A cell's value is Huber's location of its runs [2]_, so a few runs in a slow minute hardly affect it.
 
 .. [1] R. M. Bell, D. F. McCaffrey, "Bias Reduction in Standard Errors for Linear Regression with Multi-Stage
    Samples", Survey Methodology 28 (2002) 169-181.
@@ -33,22 +33,22 @@ from hindmost.stats.runs.intervals import checked
 from hindmost.stats.tables import Floats, RunValues
 
 BEND = 2.0
-"""Standard deviations beyond which a run counts no more than one at that distance.
+"""Distance in standard deviations beyond which a run's influence no longer grows.
 
-At 1.345, the usual choice, intervals of 5 blocks cover .87 where a fifth of the runs is slow; at 3 a tenth of
+At 1.345, the usual choice, intervals of 5 blocks cover .87 if a fifth of the runs is slow. At 3, a tenth of
 slow runs makes them half as wide again.
 """
 
 _ROUNDS = 50
 _AT_ONCE = 4_000_000
-"""Numbers drawn at once."""
+"""Maximum of numbers drawn at once."""
 
 Blocks = Mapping[Cell, Sequence[Hashable]]
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Run values in one column: ``y``, the place of its cell in ``cells`` and of its block, if any."""
+    """Run values ``y``, with the index of each run's cell in ``cells``, and of its block, if any."""
 
     cells: tuple[Cell, ...]
     y: Floats
@@ -57,24 +57,24 @@ class Table:
 
     @property
     def counts(self) -> npt.NDArray[np.int64]:
-        """Runs of each cell."""
+        """Number of runs of each cell."""
         return np.bincount(self.cell_of, minlength=len(self.cells)).astype(np.int64)
 
     @property
     def member(self) -> Floats:
-        """One row a run, one column a cell: 1 where it belongs."""
+        """Membership matrix: one row per run, one column per cell."""
         return np.eye(len(self.cells))[self.cell_of]
 
 
 def tabulate(
     runs: Mapping[Cell, RunValues], blocks: Blocks | None = None
 ) -> tuple[Table, tuple[Cell, ...], tuple[Cell, ...]]:
-    """The finite runs as a table; the cells without runs, and those of which a run was infinitely late.
+    """Return the finite runs as a table, the cells without runs, and the cells with an infinitely late run.
 
     Raises
     ------
     ValueError
-        If no cell is left, a value is NaN, or block labels do not fit the runs.
+        If no cell is left, a value is NaN, or block labels do not match the runs.
     """
     values = {cell: checked(list(of)) for cell, of in runs.items() if len(of)}
     late = tuple(cell for cell, of in values.items() if not np.isfinite(of).all())
@@ -104,19 +104,19 @@ def tabulate(
 
 
 class Noise(Protocol):
-    """Cell values, and the error of weighted sums of cells; ``rows`` are weights of cells, one sum a row."""
+    """Cell values, and the error of weighted sums of cells. Each of ``rows`` has the weights of one sum."""
 
     @property
     def cells(self) -> Floats:
-        """The value of each cell."""
+        """Value of each cell."""
         ...
 
     def errors(self, rows: Floats) -> tuple[Floats, Floats]:
-        """Standard errors and degrees of freedom, shape (rows,)."""
+        """Return standard errors and degrees of freedom, shape (rows,)."""
         ...
 
     def draw(self, rows: Floats, draws: int, random: np.random.Generator) -> tuple[Floats, Floats]:
-        """Sums whose true value is 0 and their estimated variances, both of shape (draws, rows)."""
+        """Draw sums whose true value is 0 and their estimated variances, both of shape (draws, rows)."""
         ...
 
 
@@ -124,8 +124,8 @@ class Noise(Protocol):
 class CellNoise:
     """Independent runs: the mean of each cell, and the variance of its runs.
 
-    ``counts``: runs of each cell. ``variances``, ``degrees``: of each mean square that is known. ``shares``:
-    shape (cells, mean squares), which of them stand for a cell.
+    ``counts``: runs of each cell. ``variances``, ``degrees``: of each known mean square. ``shares``: shape
+    (cells, mean squares), the weights of mean squares for each cell.
     """
 
     cells: Floats
@@ -140,7 +140,7 @@ class CellNoise:
         return self.shares @ self.variances
 
     def errors(self, rows: Floats) -> tuple[Floats, Floats]:
-        """Standard errors and degrees of freedom, by Satterthwaite."""
+        """Return standard errors and degrees of freedom, by Satterthwaite."""
         parts = rows**2 / self.counts @ self.shares * self.variances
         total = parts.sum(axis=-1)
         spread = (parts**2 / self.degrees).sum(axis=-1)
@@ -148,7 +148,7 @@ class CellNoise:
             return np.sqrt(total), np.where(spread > 0.0, total**2 / spread, np.inf)
 
     def draw(self, rows: Floats, draws: int, random: np.random.Generator) -> tuple[Floats, Floats]:
-        """Normal cells that scatter as found."""
+        """Draw normal cells with the estimated variances."""
         sd = np.sqrt(self.of_cells / self.counts)
         value = random.standard_normal((draws, sd.size)) * sd @ rows.T
         square = self.variances * random.chisquare(self.degrees, (draws, self.degrees.size)) / self.degrees
@@ -157,11 +157,11 @@ class CellNoise:
 
 @dataclass(frozen=True, slots=True)
 class BlockNoise:
-    """Runs in blocks: Huber's location of each cell, and how far each block is from it.
+    """Runs in blocks: Huber's location of each cell, and the deviation of each block from it.
 
-    ``weights``: each cell as a weighted sum of runs, shape (cells, runs). ``residuals``: of runs, freed of
-    what the fit took from their block. ``block_of``: of each run. ``basis``: orthonormal, of the fit, shape
-    (runs, rank).
+    ``weights``: each cell as a weighted sum of runs, shape (cells, runs). ``residuals``: of runs, corrected
+    for the degrees of freedom that the fit used in their block. ``block_of``: of each run. ``basis``:
+    orthonormal basis of the fit, shape (runs, rank).
     """
 
     cells: Floats
@@ -172,10 +172,10 @@ class BlockNoise:
 
     @classmethod
     def of(cls, table: Table, *, level: bool) -> BlockNoise | None:
-        """Blocks about the cells, less the `level` of each block if that is asked for.
+        """Estimate the noise of blocks about the cells, with the `level` of each block removed if requested.
 
-        Less their level right for sums of cells whose weights add up to 0, and for nothing else. None without
-        two blocks, where blocks do not connect the cells, or where the runs leave no residuals.
+        Removing the level is valid only for sums of cells whose weights add up to 0. Return None with fewer
+        than two blocks, if blocks do not connect the cells, or if the runs leave no residuals.
         """
         if table.block_of is None or table.block_of.max() < 1:
             return None
@@ -189,26 +189,26 @@ class BlockNoise:
             return None
         basis = basis[:, :rank]
         weights = (axes[:rank].T[:count] / sizes[:rank]) @ basis.T  # of the pseudoinverse
-        y = _bent(table.y, basis)
+        y = _huber_values(table.y, basis)
         residuals = y - basis @ (basis.T @ y)
         for block in range(blocks):
             here = table.block_of == block
-            residuals[here] = _freed(basis[here], residuals[here])
+            residuals[here] = _corrected(basis[here], residuals[here])
         return cls(weights @ y, weights, residuals, table.block_of, basis)
 
     def by_block(self, rows: Floats) -> Floats:
-        """How far each block moves the sums, shape (blocks, rows)."""
+        """Return the deviation of each block from the sums, shape (blocks, rows)."""
         return np.asarray(
             np.eye(self.block_of.max() + 1)[self.block_of].T @ (rows @ self.weights * self.residuals).T
         )
 
     def errors(self, rows: Floats) -> tuple[Floats, Floats]:
-        """Standard errors, and Bell and McCaffrey's degrees of freedom: of runs that scatter alike."""
+        """Return standard errors, and Bell and McCaffrey's degrees of freedom for runs of equal variance."""
         weights = rows @ self.weights
         lengths, shared = [], []
         for block in range(self.block_of.max() + 1):
             here = self.block_of == block
-            freed = _freed(self.basis[here], weights[:, here].T)
+            freed = _corrected(self.basis[here], weights[:, here].T)
             lengths.append((freed**2).sum(axis=0))
             shared.append(freed.T @ self.basis[here])
         inner = np.einsum("bri,cri->rbc", np.array(shared), np.array(shared))
@@ -219,7 +219,7 @@ class BlockNoise:
         return np.sqrt((self.by_block(rows) ** 2).sum(axis=0)), degrees
 
     def draw(self, rows: Floats, draws: int, random: np.random.Generator) -> tuple[Floats, Floats]:
-        """Normal blocks, whose sums are related as found; fits to the same runs draw the same blocks."""
+        """Draw normal blocks with the estimated covariance. Fits to the same runs draw the same blocks."""
         found = self.by_block(rows)
         blocks = len(found)
         value, square = np.empty((draws, len(rows))), np.empty((draws, len(rows)))
@@ -233,7 +233,10 @@ class BlockNoise:
 
 
 def by_cell(table: Table) -> CellNoise | None:
-    """Runs scatter about their cell; a cell with one run borrows from the others. None if all have one."""
+    """Estimate the scatter of runs in each cell. A single run borrows from other cells.
+
+    None if all are single.
+    """
     member, counts = table.member, table.counts
     means = table.y @ member / counts
     squares = (table.y - member @ means) ** 2 @ member
@@ -245,15 +248,15 @@ def by_cell(table: Table) -> CellNoise | None:
     return CellNoise(means, counts, squares[known] / degrees, degrees, shares)
 
 
-def _freed(basis: Floats, values: Floats) -> Floats:
-    """Values of one block times the inverse root of what a fit leaves of it (CR2)."""
+def _corrected(basis: Floats, values: Floats) -> Floats:
+    """Return values of one block times the inverse root of the fit's residual operator (CR2)."""
     sizes, vectors = np.linalg.eigh(np.eye(len(basis)) - basis @ basis.T)
     left = sizes > 1e-9
     return np.asarray((vectors[:, left] / np.sqrt(sizes[left])) @ (vectors[:, left].T @ values))
 
 
-def _bent(y: Floats, basis: Floats) -> Floats:
-    """Values whose least-squares fit is Huber's fit of `y`, and whose residuals tell its error."""
+def _huber_values(y: Floats, basis: Floats) -> Floats:
+    """Return values whose least-squares fit is Huber's fit of `y`, and whose residuals give its error."""
     left = len(y) - basis.shape[1]
     fitted = basis @ (basis.T @ y)
     for _ in range(_ROUNDS):
@@ -265,7 +268,7 @@ def _bent(y: Floats, basis: Floats) -> Floats:
         if np.abs(step).max() <= 1e-6 * reach:
             break
     inside = float((np.abs(residual) < reach).mean())
-    if inside == 0.0:  # more than half of the runs are alike
+    if inside == 0.0:  # more than half of the runs are equal
         return y
     taken = basis.shape[1] / len(y) * (1.0 - inside) / inside
     return np.asarray(fitted + bent * (1.0 + taken) / inside, dtype=np.float64)

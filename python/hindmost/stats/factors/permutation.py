@@ -1,10 +1,10 @@
-"""p-values from the randomisation itself: which levels a run got was drawn, so it can be drawn again.
+"""Randomisation tests: levels were assigned to runs at random, so they can be reassigned.
 
-Under the *sharp* null, that a factor changes no run at all, the runs of one block that differ in that factor
-alone might as well have had their levels exchanged. Exchanging them gives the exact law of any statistic,
-whatever the law of the runs. For one coefficient among others residuals of the model without it are
-exchanged within blocks (Freedman and Lane 1983), which is close to exact. Statistics are studentised, so
-that cells which scatter differently do no harm in large samples (Chung and Romano 2013).
+Under the *sharp* null that a factor changes no run, the runs of one block that differ only in that factor are
+exchangeable. Exchanging their levels gives the exact distribution of any statistic, whatever the distribution
+of the runs. For one coefficient among others, residuals of the model without it are exchanged within blocks
+(Freedman and Lane 1983), which is approximately exact. Statistics are studentised, so that cells with
+different variances do no harm in large samples (Chung and Romano 2013).
 """
 
 from __future__ import annotations
@@ -32,23 +32,23 @@ def randomisation_p(
     draws: int = 4_999,
     seed: int = 1,
 ) -> float:
-    """P of the null that a factor changes no run, whatever the other factors do.
+    """Return p of the null that a factor changes no run, whatever the levels of the other factors.
 
     Parameters
     ----------
     runs
-        One value a run; cells by their levels.
+        One value per run, by cell.
     factor
-        Place of the factor in a cell.
+        Index of the factor in a cell.
     blocks
-        Block of each run: levels are exchanged within blocks only.
+        Block of each run. Levels are exchanged only within blocks.
     draws, seed
-        Exchanges drawn; p is at least ``1 / (draws + 1)``.
+        Number of random exchanges; p is at least ``1 / (draws + 1)``.
 
     Raises
     ------
     ValueError
-        If no two runs of a block differ in this factor alone.
+        If no two runs of a block differ only in this factor.
 
     Examples
     --------
@@ -66,13 +66,13 @@ def randomisation_p(
     if not any(low[stratum == s].any() and not low[stratum == s].all() for s in np.unique(stratum)):
         raise ArgumentError(
             "bad-argument",
-            f"no two runs of a block differ in factor {factor} alone: use coefficient_ps",
+            f"no two runs of a block differ only in factor {factor}: use coefficient_ps",
             argument="factor",
             value=factor,
         )
     statistic = _Contrasts(levels[:, factor], setting)
     y = table.y - table.y.mean()
-    if table.block_of is not None:  # what is exchanged shares a block: its mean is in nobody's way then
+    if table.block_of is not None:  # exchanged runs share a block, so the block's mean can be removed
         y = y - (np.bincount(stratum.ravel(), y) / np.bincount(stratum.ravel()))[stratum.ravel()]
     seen = statistic(y[None, :])[0]
     random = np.random.default_rng(seed)
@@ -105,12 +105,12 @@ class _Contrasts:
         self.rows = np.array(rows)
 
     def __call__(self, y: Floats) -> Floats:
-        """One statistic a row of y."""
+        """Return one statistic per row of y."""
         means = y @ self.member / self.counts
         squares = np.maximum(y**2 @ self.member - self.counts * means**2, 0.0)
         known = self.counts > 1
         variances = squares / np.maximum(self.counts - 1, 1) / self.counts
-        if not known.all():  # one run a cell: cells share a variance, known from the differences themselves
+        if not known.all():  # one run per cell: cells share one variance, which cancels
             variances = np.broadcast_to(1.0 / self.counts, variances.shape)
         error = np.sqrt(variances @ (self.rows**2).T)
         gap = np.abs(means @ self.rows.T)
@@ -123,7 +123,7 @@ class _Contrasts:
 def coefficient_ps(
     fit: RunFit, coding: Coding = "average", draws: int = 1_999, seed: int = 1
 ) -> list[tuple[Column, float]]:
-    """P of each coefficient but the intercept, by exchanging residuals within blocks (Freedman and Lane).
+    """Return p of each coefficient but the intercept, by exchanging residuals (Freedman and Lane).
 
     Examples
     --------
@@ -171,7 +171,7 @@ def coefficient_ps(
     for place, column in enumerate(fit.design.columns):
         if not column.term:
             continue
-        # What least squares without this column fit (Frisch and Waugh), without solving anew.
+        # The least-squares fit without this column (Frisch and Waugh), without solving again.
         others = solution - inverse[place] * (solution[place] / inverse[place, place])
         fitted = of_runs @ others
         seen = studentised(y, rows[place])
@@ -191,10 +191,10 @@ class Suspect:
 
 
 def screened(fit: RunFit, draws: int = 1_999, seed: int = 1) -> list[Suspect]:
-    """Which suspects to keep, the likeliest first: for random settings and Plackett-Burman designs.
+    """Return the suspects of a screening design (random or Plackett-Burman), the most likely first.
 
-    The paper's factor selection by null hypothesis tests under random permutations of all factors (Treadmill,
-    IV-B). What is found here is tried again by a factorial design, hence q instead of Holm's p.
+    This is the paper's factor selection by null hypothesis tests under random permutations of all factors
+    (Treadmill, IV-B). A factorial design tests the findings again, hence q instead of Holm's p.
 
     Examples
     --------
@@ -216,7 +216,7 @@ def screened(fit: RunFit, draws: int = 1_999, seed: int = 1) -> list[Suspect]:
 
 
 def _orders(stratum: npt.NDArray[np.int64], draws: int, random: np.random.Generator) -> npt.NDArray[np.int64]:
-    """Random orders of the runs that leave each in its stratum, shape (draws, runs)."""
+    """Return random orders of the runs within their strata, shape (draws, runs)."""
     home = np.argsort(stratum, kind="stable")
     mixed = np.argsort(stratum + random.random((draws, stratum.size)), axis=1)
     out = np.empty_like(mixed)
