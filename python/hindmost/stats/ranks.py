@@ -1,4 +1,4 @@
-"""Exact intervals from ranks: shifts that Wilcoxon's two tests do not reject (Hodges and Lehmann 1963)."""
+"""Exact rank-based intervals: shifts that Wilcoxon's two tests do not reject (Hodges and Lehmann 1963)."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from hindmost.stats.tables import Floats
 
 _RANK_SLACK = 1e-12
 EXACT = 200
-"""Beyond so many values the law of the ranks is as good as normal; to count all orders would take minutes."""
+"""Largest sample with the exact distribution of ranks. Above it, the normal approximation is as good."""
 
 
 def signed_rank_interval(x: Floats, confidence: float) -> tuple[float, float, float]:
-    """Centre of symmetry of independent values: estimate and interval, from the means of all pairs.
+    """Estimate the centre of symmetry of independent values with its interval, from the means of all pairs.
 
-    The level is at least `confidence` for every symmetric law, the values' laws may differ; NaN ends with too
-    few values for it (fewer than 6 for 95 %).
+    The level is at least `confidence` for all symmetric distributions, which may differ between values. Ends
+    are NaN if there are too few values (fewer than 6 for 95 %).
 
     Examples
     --------
@@ -30,9 +30,10 @@ def signed_rank_interval(x: Floats, confidence: float) -> tuple[float, float, fl
 
 
 def rank_sum_interval(x: Floats, y: Floats, confidence: float) -> tuple[float, float, float]:
-    """How far y is shifted from x: estimate and interval, from all differences.
+    """Estimate the shift of y from x with its interval, from all differences.
 
-    The level is at least `confidence` for laws of one shape; NaN ends with too few values for it.
+    The level is at least `confidence` for distributions of equal shape. Ends are NaN if there are too few
+    values.
 
     Examples
     --------
@@ -52,7 +53,7 @@ def _between(ordered: Floats, cut: int) -> tuple[float, float, float]:
 
 @cache
 def _signed_rank_ways(n: int) -> Floats:
-    """Probability of each sum of the ranks above 0."""
+    """Return the probability of each sum of the positive ranks."""
     ways = np.ones(1)
     for rank in range(1, n + 1):
         more = np.zeros(ways.size + rank)
@@ -63,7 +64,7 @@ def _signed_rank_ways(n: int) -> Floats:
 
 
 def _signed_rank_cut(n: int, tail: float) -> int:
-    """How many of the smallest pair means lie outside of the interval, and the first inside."""
+    """Return the number of smallest pair means outside the interval, counting the first one inside."""
     if n > EXACT:
         return _normal_cut(n * (n + 1) / 4.0, n * (n + 1) * (2 * n + 1) / 24.0, tail)
     return int((np.cumsum(_signed_rank_ways(n)) <= tail + _RANK_SLACK).sum())
@@ -71,7 +72,7 @@ def _signed_rank_cut(n: int, tail: float) -> int:
 
 @cache
 def _rank_sum_cut(m: int, n: int, tail: float) -> int:
-    """The same for differences: how many of m and n values in order give each number of inversions."""
+    """Return the same for differences, by counting orders of m and n values by their inversions."""
     if m + n > EXACT:
         return _normal_cut(m * n / 2.0, m * n * (m + n + 1) / 12.0, tail)
     # ways[k][u]: orders of k of the x among the y so far with u inversions.
@@ -87,14 +88,14 @@ def _rank_sum_cut(m: int, n: int, tail: float) -> int:
 
 
 def _normal_cut(mean: float, variance: float, tail: float) -> int:
-    """The cut by the normal law, corrected for steps; at `EXACT` values it is the exact one to 1 in 1,000."""
+    """Return the cut by the normal approximation with continuity correction (error 1 in 1,000 at `EXACT`)."""
     from scipy.special import ndtri  # type: ignore[import-untyped, unused-ignore]
 
     return max(0, math.floor(mean + 0.5 + float(ndtri(tail)) * math.sqrt(variance)))
 
 
 def signed_rank_p(x: Floats) -> float:
-    """One-sided p of independent values symmetric about 0, against larger ones.
+    """Return one-sided p of independent values symmetric about 0, against larger ones.
 
     Examples
     --------

@@ -1,13 +1,12 @@
-"""Joint draws of studentised coefficients under the null: what families of questions are judged by.
+"""Joint draws of studentised coefficients under the null, for families of hypotheses.
 
-Blocks are drawn from the normal law, their effects on all coefficients and quantiles related as found.
+With blocks, block effects are drawn from the normal distribution, with the estimated covariance over all
+coefficients and quantiles. Without blocks, residuals of runs are resampled within their cells, jointly for
+all quantiles of the same runs. Each coefficient is divided by the error that the drawn runs themselves imply.
+This studentisation cancels the factor ``sqrt(E/(E-1))`` by which resampled residuals scatter too little.
 
-Without blocks residuals of runs are drawn anew within their cells, together for all quantiles of the same
-runs, and each coefficient is divided by the error that the drawn runs themselves give it. Studentised, so the
-factor ``sqrt(E/(E-1))`` by which drawn residuals scatter too little cancels.
-
-Cells of few runs have too few residuals to draw from: at 5 and 10 runs, all 48 values of Table IV lay in
-simultaneous 95 % intervals in 1.00 and .965 of 300 and 400 studies. Then they are drawn from the normal law,
+Cells with few runs have too few residuals to resample: at 5 and 10 runs, all 48 values of Table IV lay within
+simultaneous 95 % intervals in 1.00 and .965 of 300 and 400 studies. For such cells, draws are normal,
 correlated as residuals of different quantiles are (.967 and .948).
 """
 
@@ -25,7 +24,7 @@ from hindmost.stats.factors.noise import BlockNoise
 from hindmost.stats.tables import Floats
 
 FEW = 20
-"""Runs of a cell below which its residuals are not drawn from."""
+"""Runs per cell below which its residuals are not resampled."""
 
 _BATCH = 250
 
@@ -43,16 +42,16 @@ def joint_draws(
     Parameters
     ----------
     fits
-        One a quantile, all from the same runs in the same order. Other loads are other runs: draw them with
-        another seed, and put them next to these as columns.
+        One per quantile, all from the same runs in the same order. Other loads have other runs: draw them
+        with another seed, and concatenate them as columns.
     codings
-        Which coefficients of each fit.
+        Coefficients to draw of each fit.
     draws, seed
-        How many, and of which sequence.
+        Number of draws, and random seed.
     law
-        Residuals as they are, or normal ones; ``auto`` takes residuals where every cell has `FEW` runs.
+        Resampled residuals, or normal ones; ``auto`` resamples if every cell has `FEW` runs.
     intercepts
-        Whether intercepts are questions, too.
+        Whether intercepts are hypotheses too.
 
     Returns
     -------
@@ -62,7 +61,7 @@ def joint_draws(
     Raises
     ------
     ValueError
-        If the fits are not of the same runs, or cells of one run leave nothing to draw.
+        If the fits do not share the same runs, or cells of one run leave nothing to draw.
 
     Examples
     --------
@@ -76,7 +75,7 @@ def joint_draws(
     if any(fit.table.cells != first.cells or (fit.table.counts != first.counts).any() for fit in fits):
         raise ArgumentError(
             "bad-argument",
-            "fits must be of the same runs to be drawn together; draw other loads apart",
+            "fits must share the same runs to be drawn together; draw other loads separately",
             argument="fits",
         )
     first_row = 0 if intercepts else 1
@@ -92,14 +91,14 @@ def joint_draws(
     if counts.min() < 2:
         raise ArgumentError(
             "bad-argument",
-            f"cell {first.cells[int(counts.argmin())]} has one run: nothing to draw from",
+            f"cell {first.cells[int(counts.argmin())]} has one run, so there is nothing to draw from",
             argument="runs",
             need=2,
         )
     residuals = np.column_stack([_residuals(fit) for fit in fits])
     random = np.random.default_rng(seed)
-    as_they_are = law == "runs" or (law == "auto" and counts.min() >= FEW)
-    mixing = None if as_they_are else _mixing(residuals, first.cell_of, len(counts))
+    resample = law == "runs" or (law == "auto" and counts.min() >= FEW)
+    mixing = None if resample else _mixing(residuals, first.cell_of, len(counts))
     ends = np.cumsum(counts)
     out = []
     for start in range(0, draws, _BATCH):
@@ -124,12 +123,12 @@ def joint_draws(
 
 
 def _residuals(fit: RunFit) -> Floats:
-    """Runs less their cells."""
+    """Return the residuals of runs from their cells."""
     return np.asarray(fit.table.y - fit.table.member @ fit.scatter.cells, dtype=np.float64)
 
 
 def _mixing(residuals: Floats, cell_of: np.ndarray, cells: int) -> Floats:
-    """A factor of the correlation between quantiles, over all cells."""
+    """Return a factor of the correlation between quantiles, over all cells."""
     squares = np.zeros((cells, residuals.shape[1]))
     np.add.at(squares, cell_of, residuals**2)
     scale = np.sqrt(squares / np.bincount(cell_of)[:, None])[cell_of]

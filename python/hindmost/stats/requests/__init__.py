@@ -1,1 +1,1 @@
-"""Requests of many runs together: pooled quantiles, quantile regression, the same requests seen twice."""
+"""Statistics of the requests of many runs: pooled quantiles, quantile regression, isolated latency."""

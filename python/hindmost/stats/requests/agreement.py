@@ -1,8 +1,8 @@
-"""Two latencies of the same requests next to each other: Treadmill's Figures 5 and 6.
+"""Comparison of two latencies of the same requests: Treadmill's Figures 5 and 6.
 
-The paper compares the distribution of a load tester with that of tcpdump (ISCA 2016, III-C):
-a load tester that adds a constant is right about the server; one whose distance grows with the percentile, or
-with the load, measures its own queue.
+The paper compares the distribution of a load tester with tcpdump's (ISCA 2016, III-C). A load tester that
+adds a constant measures the server correctly. If the difference grows with the percentile, or with the load,
+it measures its own queue.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from hindmost.errors import ArgumentError
 from hindmost.stats.tables import Floats
 
 BEYOND = 20
-"""Requests beyond a quantile below which it is left out: its own scatter would be a fifth of it."""
+"""Requests needed beyond a quantile. With fewer, its own scatter would be a fifth of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """The differences request by request of some requests: their median, 5th and 95th percentile."""
+    """Differences per request of some requests: their median, 5th and 95th percentile."""
 
     median: float
     low: float
@@ -31,18 +31,18 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """How one latency of a set of requests differs from another of the same requests.
+    """Difference between two latencies of the same requests.
 
     Attributes
     ----------
     count : int
-        Requests.
+        Number of requests.
     ours, theirs : dict of str to float
         Quantiles by label, in the unit of the data.
     gap : dict of str to float
         Difference of these quantiles: the distance of the two curves.
     near : dict of str to Spread
-        Difference request by request, of the requests about that quantile of theirs.
+        Difference per request, for the requests around that quantile of `theirs`.
     """
 
     count: int
@@ -58,10 +58,9 @@ def agreement(ours: npt.ArrayLike, theirs: npt.ArrayLike, levels: Mapping[str, f
     Parameters
     ----------
     ours, theirs : array_like, shape (n,)
-        Latencies, one entry a request, in the same order and unit.
+        Latencies, one entry per request, in the same order and unit.
     levels : mapping of str to float
-        Quantile levels in (0, 1) by their labels; those with fewer than `BEYOND` requests beyond are left
-        out.
+        Quantile levels in (0, 1) by label. Levels with fewer than `BEYOND` requests beyond them are left out.
 
     Raises
     ------
@@ -98,7 +97,7 @@ def agreement(ours: npt.ArrayLike, theirs: npt.ArrayLike, levels: Mapping[str, f
 
 
 def constancy(gap: Mapping[str, float]) -> float:
-    """How far the distances of two curves are from one constant: the largest less the least.
+    """Return how much the distances of two curves deviate from a constant: the largest minus the smallest.
 
     >>> constancy({"p50": 1.25, "p99": 1.5, "p99.9": 1.0})
     0.5
@@ -111,7 +110,7 @@ def _quantiles(values: Floats, levels: Mapping[str, float]) -> list[float]:
 
 
 def _about(ordered: Floats, level: float) -> Floats:
-    """The tenth of all about the median; half of those beyond a tail quantile, on either side of it."""
+    """Return the requests around a quantile: a tenth of all at the median, fewer in the tail."""
     half = min(0.05, (1.0 - level) / 2.0)
     first, last = round((level - half) * ordered.size), round((level + half) * ordered.size)
     return ordered[first : max(last, first + 1)]

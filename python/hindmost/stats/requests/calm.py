@@ -1,57 +1,57 @@
-"""Calm latency: what a server would do on a processor of its own, from a run in which it was stolen from.
+"""Isolated latency: a server's latency with its CPUs to itself, from a run with interference.
 
-On a virtual machine the hypervisor takes the processor for milliseconds. At 70 % load and 5 % stolen in
-spells of 3 ms the p99 of 20-us services is 27 times what it would be, and no number of runs cures that. But
-thefts begin at *known times that the server did not choose*, which is the textbook case of independent
-censoring:
+On a virtual machine the hypervisor takes the processor for milliseconds. At 70 % load, with 5 % of the time
+stolen in interruptions of 3 ms, the p99 of 20-us services is 27 times too high, and more runs do not cure
+that. But interruptions begin at *known times that the server did not choose*, which is the textbook case of
+independent censoring:
 
-1. requests **due** before the backlog of a theft has drained and the queue has relaxed are left out
-   (`thefts`): their due time does not depend on their latency;
-2. one in flight when the next theft begins is censored at its age at that moment;
-3. Kaplan and Meier over the others (`survival`). Without a theft that is the raw quantile, to the bit.
+1. Requests **scheduled** before the backlog of an interruption has drained and the queue has relaxed are left
+out
+   (`thefts`). Their scheduled time does not depend on their latency.
+2. A request in flight when the next interruption begins is censored at its age at that time.
+3. The Kaplan-Meier estimator applies to the rest (`survival`). Without interference it is the raw quantile,
+   bit for bit.
 
-The unit of the interval within a run is the calm spell, cut where a tenth of the run ends: requests of one
-spell meet the same queue. The spells' influences on the survival at the quantile give the *dispersion*, how
-many times larger its variance is than that of independent requests, and the band of shares above the quantile
-is then that of `series.within_run`, with its refusal of what is too short. Without a theft it is that
-interval, too. (A bootstrap over spells would cost a thousand sorts and, as a percentile interval, falls short
-in the tail.)
+The unit of the interval within a run is the quiet period, cut at every tenth of the run, because requests of
+one period meet the same queue. The periods' influences on the survival at the quantile give the *dispersion*:
+the ratio of its variance to that of independent requests. The band of shares above the quantile is then that
+of `series.within_run`, which also refuses runs that are too short. Without interference it is that interval,
+too. (A bootstrap over periods would cost a thousand sorts, and its percentile interval is too short in the
+tail.)
 
-The method's own check is to wait twice as long: the calm quantile at 2 m has fewer requests and less left of
-thefts. Where the two differ by more than their paired error allows, and by more than the interval or 5 %,
-`settled` is false.
+The method checks itself by waiting twice as long: the isolated quantile at 2 m uses fewer requests and
+contains less of the interruptions. `settled` is false if the two differ by more than their paired error
+allows, and by more than the interval or 5 %.
 
-What it cannot know: thefts smaller than `Thefts.seen_ns`; and whether a theft that followed the server's own
-work (a quota, a credit scheduler) is one. The latter is tested (`dependence`), and refused.
+The method cannot see interruptions shorter than `Thefts.seen_ns`. It also cannot handle interruptions that
+follow the server's own work (a quota, a credit scheduler). The latter are tested for (`dependence`), and
+refused.
 
-Measured: 20-us services at one server, exponential gaps and lengths of thefts, 1.5 million requests; calm
-over truth, and in brackets raw over truth (the nightly ring makes this table again):
+Measured: 20-us services at one server, exponential gaps and lengths of interruptions, 1.5 million requests;
+ratio of isolated to true latency, and in brackets of raw to true latency (the nightly suite regenerates this
+table):
 
+===============================  =======  ============  ============  ============  ============ service,
+utilisation, theft      counted  p50           p95           p99           p99.9
+===============================  =======  ============  ============  ============  ============ exponential
+0.3, 5% in 3 ms      92%      1.001 (1.1)   1.001 (13)    0.996 (44)    1.004 (58) exponential 0.7, 5% in 3 ms
+74%      1.003 (1.3)   1.004 (21)    1.006 (28)    1.012 (36) exponential 0.7, 5% in 0.3 ms    53%      1.006
+(1.3)   1.011 (2.9)   1.012 (3.7)   1.046 (4) exponential 0.7, 15% in 3 ms     27%      1.005 (5.3)   1.010
+(57)    1.008 (61)    1.027 (63) lognormal 0.7, 5% in 3 ms        73%      1.008 (1.4)   1.006 (23)    0.994
+(34)    1.019 (47) lognormal 0.3, 15% in 3 ms       75%      1.004 (1.4)   1.002 (60)    1.005 (73)    1.024
+(79) bimodal 0.7, 5% in 3 ms          66%      0.966 (4.2)   1.006 (5.4)   1.025 (7.3)   1.060 (7.1) bimodal
+0.7, 5% in 0.3 ms        22%      0.977 (3.8)   0.975 (1.5)   1.009 (1.5)   1.181 (1.5)
 ===============================  =======  ============  ============  ============  ============
-service, utilisation, theft      counted  p50           p95           p99           p99.9
-===============================  =======  ============  ============  ============  ============
-exponential 0.3, 5% in 3 ms      92%      1.001 (1.1)   1.001 (13)    0.996 (44)    1.004 (58)
-exponential 0.7, 5% in 3 ms      74%      1.003 (1.3)   1.004 (21)    1.006 (28)    1.012 (36)
-exponential 0.7, 5% in 0.3 ms    53%      1.006 (1.3)   1.011 (2.9)   1.012 (3.7)   1.046 (4)
-exponential 0.7, 15% in 3 ms     27%      1.005 (5.3)   1.010 (57)    1.008 (61)    1.027 (63)
-lognormal 0.7, 5% in 3 ms        73%      1.008 (1.4)   1.006 (23)    0.994 (34)    1.019 (47)
-lognormal 0.3, 15% in 3 ms       75%      1.004 (1.4)   1.002 (60)    1.005 (73)    1.024 (79)
-bimodal 0.7, 5% in 3 ms          66%      0.966 (4.2)   1.006 (5.4)   1.025 (7.3)   1.060 (7.1)
-bimodal 0.7, 5% in 0.3 ms        22%      0.977 (3.8)   0.975 (1.5)   1.009 (1.5)   1.181 (1.5)
-===============================  =======  ============  ============  ============  ============
 
-Coverage of nominal 95 % within runs of 200,000 requests (100 runs a world, one standard error is .02);
-"-": too short for an interval. Three of the 500 runs were refused: their thefts seemed to follow the server.
+Coverage of nominal 95 % within runs of 200,000 requests (100 runs per scenario, one standard error is .02);
+"-": too short for an interval. Three of the 500 runs were refused because their interruptions seemed to
+follow the server.
 
-===============================  =====  =====  =====  =====
-service, utilisation, theft      p50    p95    p99    p99.9
-===============================  =====  =====  =====  =====
-exponential 0.3, 5% in 3 ms      .97    .97    .97    .95
-exponential 0.7, 5% in 0.3 ms    .94    .98    .96    -
-exponential 0.7, 5% in 3 ms      .95    .96    1.0    -
-lognormal 0.3, 15% in 3 ms       .97    .91    .93    .95
-bimodal 0.3, 5% in 0.3 ms        1.0    .95    .93    .95
-===============================  =====  =====  =====  =====
+===============================  =====  =====  =====  ===== service, utilisation, theft      p50    p95    p99
+p99.9 ===============================  =====  =====  =====  ===== exponential 0.3, 5% in 3 ms      .97    .97
+.97    .95 exponential 0.7, 5% in 0.3 ms    .94    .98    .96    - exponential 0.7, 5% in 3 ms      .95    .96
+1.0    - lognormal 0.3, 15% in 3 ms       .97    .91    .93    .95 bimodal 0.3, 5% in 0.3 ms        1.0    .95
+.93    .95 ===============================  =====  =====  =====  =====
 """
 
 from __future__ import annotations
@@ -73,31 +73,33 @@ from hindmost.stats.series.within_run import LEAST_SHARE_OF_D, MIN_EFFECTIVE, ST
 from hindmost.stats.tables import Floats, t_quantile, upper_tail
 
 NEVER = int(np.iinfo(np.int64).max)
-"""The time of a reply that did not come."""
+"""Completion time of a request that was never answered."""
 
 RELAXATIONS = 3.0
-"""Relaxation times that are waited after a drain. None leaves 1 to 14 % too much at p99; 10 cost half of the
-requests at high load and are within 1 %."""
+"""Relaxation times to wait after a drain. Without waiting, p99 is 1 to 14 % too high; 10 cost half of the
+requests at high load and are within 1 %.
+"""
 
 MOST_UTILISATION = 0.9
 LEAST_COUNTED = 0.2
 LEAST_SPELLS = 30
 SECTIONS = 10
 SURE = 0.01
-"""False alarms of `settled`, over all quantiles together."""
+"""False-alarm rate of `settled`, over all quantiles together."""
 MATERIAL = 0.05
-"""A relative difference that matters even within a wide interval."""
+"""Relative difference that matters even within a wide interval."""
 
 
 @dataclass(frozen=True, slots=True)
 class CalmQuantile:
-    """One calm quantile.
+    """One isolated quantile.
 
-    ``estimate``: in ns, n = 1 run; NaN ends where the run is `too_short`; None where too many requests were
-    cut short to know it, infinite where it is known to be. ``longer``: the same after waiting twice as long,
-    NaN where nothing is left then. ``settled``: whether it lies in the interval, or differs by
-    chance; None where there is no interval. ``effective``: how many independent requests those beyond it are
-    worth. ``need``: how many times longer a run should be that gets an interval.
+    ``estimate``: in ns, n = 1 run. Its ends are NaN if the run is `too_short`. It is None if too many
+    requests were censored, and infinite if the quantile is known to be infinite. ``longer``: the quantile
+    after waiting twice as long, NaN if no request is left then. ``settled``: whether that lies within the
+    interval, or differs by chance; None without an interval. ``effective``: number of independent requests
+    with the same information in the tail. ``need``: factor by which the run must be longer to get an
+    interval.
     """
 
     level: float
@@ -112,10 +114,10 @@ class CalmQuantile:
 
 @dataclass(frozen=True, slots=True)
 class Calm:
-    """Calm latency of a run.
+    """Isolated latency of a run.
 
-    ``taken``: share of time stolen. ``counted``: share of requests that count. ``seen_ns``: the smallest
-    theft that would have been seen. ``spells``: calm spells with requests.
+    ``taken``: share of time lost to interference. ``counted``: share of requests that count. ``seen_ns``: the
+    shortest interruption that would be seen. ``spells``: number of quiet periods with requests.
     """
 
     quantiles: tuple[CalmQuantile, ...]
@@ -129,9 +131,9 @@ class Calm:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Why there is no calm latency, and what would be needed.
+    """Why there is no isolated latency, and what it needs.
 
-    ``need``: what must change, in words. The figures are those known when it was refused.
+    ``need``: the required change, as text. The figures are those known at the time of the refusal.
     """
 
     reason: Literal["empty", "utilisation", "counted", "spells", "dependence"]
@@ -145,9 +147,9 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """Requests that count, what was seen of them, and the calm spell each is of.
+    """Requests that count, their censored times, and the quiet period of each.
 
-    ``counted``: places of them among all requests.
+    ``counted``: their indices among all requests.
     """
 
     counted: npt.NDArray[np.int64]
@@ -159,7 +161,7 @@ class Watched:
 def watch(
     due: Nanos, done: Nanos, thefts: Thefts, service: Service, relaxations: float = RELAXATIONS
 ) -> Watched:
-    """Leave out who was due too early, and censor who was in flight when the next theft began."""
+    """Leave out requests scheduled too early, and censor those in flight when the next interruption began."""
     latency = np.where(done == NEVER, math.inf, (done - due).astype(np.float64))
     if not len(thefts):
         everyone = np.arange(due.size)
@@ -187,33 +189,33 @@ def calm_latency(
     dependence: Dependence | None = None,
     confidence: float = 0.95,
 ) -> Calm | Refused:
-    """Quantiles of latency as if no theft had been.
+    """Estimate quantiles of latency without interference.
 
     Parameters
     ----------
     due, done : array_like of int, shape (n,)
-        Times in ns on one clock, all requests of one run or a uniform sample of them; `NEVER` for a reply
-        that did not come.
+        Scheduled and completed times in ns on one clock, of all requests of one run or a uniform sample of
+        them; `NEVER` for an unanswered request.
     thefts : Thefts
-        When others had a processor of the server or of the client.
+        The interruptions of the server's and the client's processors.
     service : Service
-        How busy the server is in calm time.
+        The server's load during quiet periods.
     levels : sequence of float
         In (0, 1).
     relaxations : float
-        How many relaxation times to wait after each drain.
+        Relaxation times to wait after each drain.
     least_spells : int
-        Fewer calm spells are refused if there were thefts: too few to see whether thefts follow the server's
-        work. Give 1 where several runs are judged together, with their `dependence`.
+        Fewest quiet periods, if there was interference: fewer cannot show whether interruptions follow the
+        server's work. Pass 1 if several runs are tested together, with their `dependence`.
     dependence : Dependence, optional
-        What onsets of all runs say of that; those of this run alone when not given.
+        Result of that test over all runs. Default: from this run alone.
     confidence : float
         Nominal level.
 
     Raises
     ------
     ValueError
-        If shapes differ, a reply came before its request was due, or a level is not in (0, 1).
+        If shapes differ, a request was completed before it was scheduled, or a level is not in (0, 1).
 
     Examples
     --------
@@ -229,7 +231,8 @@ def calm_latency(
     if begin.ndim != 1 or begin.shape != end.shape or (end < begin).any():
         raise ArgumentError(
             "bad-argument",
-            "expected one due and one done time a request, none done before it was due",
+            "expected one scheduled and one completed time per request, none completed before it was"
+            " scheduled",
             argument="done",
         )
     if not all(0.0 < level < 1.0 for level in levels):
@@ -251,7 +254,7 @@ def calm_latency(
     if dependence is None:
         dependence = theft_dependence([Onsets.of(begin, end, thefts, service)])
     if dependence.depends:
-        need = "its quota lifted: under one, raw latency is what the server does"
+        need = "remove its quota; under a quota, raw latency is what the server does"
         return Refused("dependence", dependence.text, need, counted, taken, len(thefts), spells)
     far = watch(begin, end, thefts, service, 2.0 * relaxations)
     section = ((begin - span[0]) * SECTIONS) // (span[1] - span[0])
@@ -269,16 +272,14 @@ def _refused(
     if not thefts:
         return None
     if service.utilisation > MOST_UTILISATION:
-        busy = (
-            f"the server is busy {service.utilisation:.0%} of its calm time: backlogs of thefts hardly drain"
-        )
-        return refused("utilisation", busy, f"a rate at which it is busy {MOST_UTILISATION:.0%} at most")
+        busy = f"the server is {service.utilisation:.0%} busy without interference, so backlogs hardly drain"
+        return refused("utilisation", busy, f"a rate at which it is at most {MOST_UTILISATION:.0%} busy")
     if counted < LEAST_COUNTED:
-        left = f"{counted:.1%} of requests were due in calm time, {LEAST_COUNTED:.0%} are needed"
-        why = f"{taken:.1%} of time was taken, in {thefts} thefts"
-        return refused("counted", f"{left}: {why}", "a lower rate, or a calmer host")
+        left = f"{counted:.1%} of requests were scheduled in quiet periods, {LEAST_COUNTED:.0%} are needed"
+        why = f"{taken:.1%} of time was lost in {thefts} interruptions"
+        return refused("counted", f"{left}: {why}", "a lower rate, or a quieter host")
     if spells < least_spells:
-        few = f"{spells} calm spells; {least_spells} are needed to tell thefts from the server's own doing"
+        few = f"{spells} quiet periods; {least_spells} are needed to tell interference from the server's work"
         need = f"a run {math.ceil(least_spells / max(spells, 1))} times as long, or several runs together"
         return refused("spells", few, need)
     return None
@@ -286,7 +287,7 @@ def _refused(
 
 @dataclass(frozen=True)
 class _Part:
-    """The law of the requests that count, and the pieces of time that are independent of each other."""
+    """The distribution of the counted requests, and the independent periods of time."""
 
     law: Survival
     watched: Watched
@@ -303,12 +304,12 @@ class _Part:
         return cls(Survival(watched.times, watched.censored), watched, piece, worth)
 
     def scatter(self, level: float) -> Floats | None:
-        """Influence of each counted request on the share above the quantile."""
+        """Return the influence of each counted request on the share above the quantile."""
         place = self.law.place(level)
         return self.law.influence(place) if place < self.law.n - 1 else None
 
     def dispersion(self, level: float) -> float:
-        """Variance of the share above a quantile, over that of as many independent requests."""
+        """Return the variance of the share above a quantile, relative to as many independent requests."""
         influence = self.scatter(level)
         if influence is None or self.worth <= 1.0:
             return 0.0
@@ -317,7 +318,7 @@ class _Part:
 
 
 def _variance(influence: Floats, piece: npt.NDArray[np.int64]) -> float:
-    """Of a sum of influences, by pieces; as for a mean, one piece's worth was used up."""
+    """Return the variance of a sum of influences over periods, with k - 1 degrees of freedom."""
     pieces, place = np.unique(piece, return_inverse=True)
     sums = np.bincount(place, influence)
     k = pieces.size
@@ -328,36 +329,36 @@ def _quantile(
     level: float, parts: Sequence[_Part | None], requests: int, questions: int, confidence: float
 ) -> CalmQuantile:
     near = parts[0]
-    assert near is not None  # refused before
+    assert near is not None  # checked by `calm_latency`
     law, rare, name = near.law, min(level, 1.0 - level), f"p{100 * level:.6g}"
     value = law.quantile(level)
-    longer, same = _longer(level, parts, questions)
+    longer, same = _wait_twice(level, parts, questions)
     own = near.dispersion(level)
     dispersion = max(1.0, own, near.dispersion(wider(level)))
     effective = rare * law.n / dispersion
     t = t_quantile(max(near.worth - 1.0, 1.0), 0.5 + confidence / 2.0)
     short = t * math.sqrt(max(own, LEAST_SHARE_OF_D * dispersion) * rare * (1.0 - rare) / law.n)
     long = short * (1.0 + STRETCH / effective)
-    worth = f"{rare * law.n:.0f} calm requests beyond {name} are worth {effective:.1f} independent ones"
+    worth = f"{rare * law.n:.0f} counted requests beyond {name} equal {effective:.1f} independent ones"
     if effective < MIN_EFFECTIVE or long >= rare or not math.isfinite(value):
         need = max(2.0 * MIN_EFFECTIVE / effective, 2.0)
         nothing = None if math.isnan(value) else Estimate(value, math.nan, math.nan, 1, confidence)
-        text = f"{worth}, {MIN_EFFECTIVE} are needed: a run {need:.1f} times as long"
+        text = f"{worth}, {MIN_EFFECTIVE} are needed: make the run {need:.1f} times as long"
         return CalmQuantile(level, nothing, longer, None, True, effective, need, text)
     below, beyond = (short, long) if level >= 0.5 else (long, short)
     low, high = law.quantile(level - below), law.quantile(level + beyond)
-    high = math.inf if math.isnan(high) else high  # too few were seen to their end: no upper end
+    high = math.inf if math.isnan(high) else high  # too few uncensored requests: no upper end
     found = Estimate(value, min(value, low), max(value, high), 1, confidence)
     near_enough = found.low <= longer <= found.high and abs(longer - value) <= MATERIAL * value
     settled = same or math.isnan(longer) or near_enough
     return CalmQuantile(level, found, longer, settled, False, effective, 1.0, worth)
 
 
-def _longer(level: float, parts: Sequence[_Part | None], questions: int) -> tuple[float, bool]:
-    """The quantile after waiting twice as long, and whether it is the same beyond chance.
+def _wait_twice(level: float, parts: Sequence[_Part | None], questions: int) -> tuple[float, bool]:
+    """Return the quantile after waiting twice as long, and whether the difference is within chance.
 
-    Those who count then count at the shorter wait, too: the difference is judged by its own error, spell by
-    spell.
+    Requests that count then also count at the shorter wait, so the difference has its own paired error,
+    period by period.
     """
     near = parts[0]
     assert near is not None
@@ -376,7 +377,7 @@ def _longer(level: float, parts: Sequence[_Part | None], questions: int) -> tupl
     if not 0 <= at < far.law.n - 1:
         return longer, True
     difference = a.copy()
-    # Counted twice as late means counted: places of the few are found among the many.
+    # Requests that count at the longer wait are a subset of those at the shorter wait.
     difference[np.searchsorted(near.watched.counted, far.watched.counted)] -= far.law.influence(at)
     error = math.sqrt(_variance(difference, near.piece))
     gap = abs(float(near.law.survival[place]) - float(far.law.survival[at]))

@@ -1,20 +1,20 @@
-"""Do thefts follow the server's own work? Then they are none of others, and no calm latency is to be had.
+"""Test whether interruptions follow the server's own work, which makes isolated latency impossible.
 
 A quota on the server's cgroup, a hypervisor's credit scheduler and thermal limits take the processor
-*because* the server used it. Their onsets come when it was busy for long; those of a neighbour come whenever
-they come.
+*because* the server used it. Their interruptions begin after the server was busy for long. A neighbour's
+begin at any time.
 
-Each calm spell ends with a theft, at some age. Under independence any spell that reached that age might as
-well have been the one to end: so the server's state at the onset is ranked among its states, at the same age,
-in other spells that were still calm then (Cox's partial likelihood, with ranks; given each such set the rank
-is uniform, so mean and variance are exact). Two states are looked at: how much of the last 10 ms any request
-was in flight, and how many are, while any is. False alarms: 1 % together.
+Each quiet period ends with an interruption, at some age. Under independence, any period that reached that age
+was equally likely to end then. So the server's state at the onset is ranked among its states, at the same
+age, in other periods that were still quiet then (Cox's partial likelihood, with ranks; within each such set
+the rank is uniform, so mean and variance are exact). The test uses two states: the share of the last 10 ms
+with a request in flight, and the number of requests in flight, if any. False alarms: 1 % together.
 
-That thefts begin while the server works, rather than while it idles, says nothing: a hypervisor can take a
-processor only from who uses it. It does no harm either. Where thefts begin *only* then, calm quantiles are
-those without thefts within what they are off by anyway (.3 to .7 busy, 5 and 15 % taken); where the hazard
-rises with the queue, they are 1 % low at .3 busy and 5 % at .7. So a dependence must be large to refuse: an
-onset found busier than `MATERIAL` of other calm moments. Under a quota it is busier than 75 to 99 %.
+It means nothing that interruptions begin while the server works rather than while it idles, because a
+hypervisor can take a processor only from a guest that uses it. It is also harmless. If interruptions begin
+*only* then, isolated quantiles are as accurate as for independent ones (.3 to .7 busy, 5 and 15 % taken). If
+the hazard grows with the queue, they are 1 % low at .3 busy and 5 % at .7. So only a large dependence is
+refused: an onset busier than `MATERIAL` of other quiet times. Under a quota it is busier than 75 to 99 %.
 """
 
 from __future__ import annotations
@@ -31,22 +31,23 @@ from hindmost.stats.tables import Floats, upper_tail
 FALSE_ALARM = 0.01
 WINDOW_NS = 10_000_000
 MATERIAL = 0.65
-"""Concordance from which a dependence is more than a hypervisor's habits. Steal of 1 to 7 % of a virtual
-machine's time: .53 and .54, sure after 730 onsets."""
+"""Concordance above which a dependence is more than a hypervisor's normal behaviour. Steal time of 1 to 7 %
+of a virtual machine gives .53 and .54, significant after 730 onsets.
+"""
 OTHERS = 20
-"""Spells that each onset is compared with: more add little to the power, and cost."""
+"""Periods to compare each onset with. More add little power, and cost time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Onsets:
-    """The server's state at onsets of thefts, and at the same age of other calm spells, for one run.
+    """State of the server at onsets of interruptions, and at the same age of other quiet periods.
 
     Attributes
     ----------
     flying : ndarray, shape (onsets, 1 + OTHERS)
-        Requests in flight just before: first at the onset, then in the others; NaN where there are fewer.
+        Requests in flight just before: first at the onset, then in the others; NaN if there are fewer.
     busy : ndarray, same shape
-        Share of the last 10 ms, or of the spell if shorter, with any in flight.
+        Share of the last 10 ms, or of the period if shorter, with any request in flight.
     """
 
     flying: Floats
@@ -63,10 +64,12 @@ class Onsets:
         alike_ns: float = 0.0,
         seed: int = 1,
     ) -> Onsets:
-        """Read the state off due and done times in ns; a uniform sample of requests has less power.
+        """Compute the state from scheduled and completed times in ns.
 
-        Only thefts of `alike_ns` and longer are onsets, so that what a client alone loses for microseconds
-        does not hide, by its number, what follows the work. Shorter ones end spells all the same.
+        A uniform sample of requests has less power.
+
+        Only interruptions of at least `alike_ns` are onsets. Otherwise the many short ones of a client alone
+        would hide those that follow the server's work. Shorter interruptions still end periods.
         """
         nothing = cls(np.empty((0, 1 + OTHERS)), np.empty((0, 1 + OTHERS)))
         if len(thefts) < 3:
@@ -78,12 +81,12 @@ class Onsets:
         start, length, onset = start[calm], length[calm], onset[calm]
         order = np.argsort(length)
         start, length, onset = start[order], length[order], onset[order]
-        # Only spells at least as long are at risk; the longest has nobody to be compared with.
+        # Only periods at least as long are at risk. The longest has none to compare with.
         at_risk = np.arange(length.size)[::-1]
-        # One too short to be seen may have begun with it, on another processor: look before it could.
+        # A shorter, unseen interruption may have begun with it on another processor: look before that time.
         keep = np.flatnonzero((at_risk >= 1) & onset & (length > thefts.seen_ns))
         random = np.random.default_rng(seed)
-        # Spread over the spells at risk, none twice; where they are fewer, all of them.
+        # Spread over the periods at risk without repetition. If there are fewer, use all of them.
         some = np.minimum(at_risk[keep], OTHERS)[:, None]
         place = np.arange(OTHERS)[None, :]
         others = (
@@ -102,7 +105,7 @@ class Onsets:
 
 
 class _State:
-    """How many requests are in flight at any time, and how long any have been."""
+    """Number of requests in flight at any time, and the total time with any in flight."""
 
     def __init__(self, due: Nanos, done: Nanos) -> None:
         self._zero = int(due.min()) if due.size else 0
@@ -130,12 +133,12 @@ class _State:
 
 @dataclass(frozen=True, slots=True)
 class Dependence:
-    """What onsets of thefts have to do with the server's work.
+    """Result of the test whether interruptions depend on the server's work.
 
-    ``depends``: surely, and so much that calm latency is to be refused. ``p``: of independence, for both
-    states together. ``concordance``: chance that the server was busier at an onset than at another calm
-    moment, equal ones counted half (Mann and Whitney): .5 under independence; of the state with the smaller
-    p. ``onsets``: how many were compared.
+    ``depends``: whether the dependence is significant and large enough to refuse isolated latency. ``p``: of
+    independence, for both states together. ``concordance``: probability that the server was busier at an
+    onset than at another quiet time, with ties counted half (Mann and Whitney): .5 under independence; for
+    the state with the smaller p. ``onsets``: number of compared onsets.
     """
 
     depends: bool
@@ -146,7 +149,7 @@ class Dependence:
 
 
 def theft_dependence(runs: Iterable[Onsets]) -> Dependence:
-    """Test whether thefts begin as the server has worked, over all runs together.
+    """Test whether interruptions depend on the server's work, over all runs together.
 
     Examples
     --------
@@ -155,8 +158,8 @@ def theft_dependence(runs: Iterable[Onsets]) -> Dependence:
     >>> theft_dependence([alike]).depends
     False
     >>> alike.busy[:, 0] += 0.4
-    >>> theft_dependence([alike]).text
-    "thefts follow the server's own work: the 10 ms before 40 onsets were busier than 82% of others in calm"
+    >>> print(theft_dependence([alike]).text.partition(": ")[2])
+    the 10 ms before 40 onsets were busier than 82% of other quiet times
     """
     tables = list(runs)
     flying = np.vstack([table.flying for table in tables]) if tables else np.empty((0, 1 + OTHERS))
@@ -167,27 +170,29 @@ def theft_dependence(runs: Iterable[Onsets]) -> Dependence:
     p, concordance, n = found[which]
     p = min(1.0, 2.0 * p)
     if p > FALSE_ALARM:
-        text = f"no sign that thefts follow the server's work, in {n} onsets (p = {p:.2g})"
+        text = f"no sign that interruptions follow the server's work, in {n} onsets (p = {p:.2g})"
         return Dependence(False, p, concordance, n, text)
     depends = abs(concordance - 0.5) >= MATERIAL - 0.5
-    little = "" if depends else " a little"
+    little = "" if depends else " slightly"
     above = concordance > 0.5
-    follow, busier, more = ("follow", "busier", "more") if above else ("avoid", "idler", "less")
+    follow, busier, more = ("follow", "busier", "more") if above else ("avoid", "idler", "fewer")
     share = concordance if above else 1.0 - concordance
     what = (
-        f"the 10 ms before {n} onsets were {busier} than {share:.0%} of others in calm"
+        f"the 10 ms before {n} onsets were {busier} than {share:.0%} of other quiet times"
         if which
-        else f"{more} was in flight at {n} onsets than at {share:.0%} of other calm times"
+        else f"{more} requests were in flight at {n} onsets than at {share:.0%} of other quiet times"
     )
-    return Dependence(depends, p, concordance, n, f"thefts {follow} the server's own work{little}: {what}")
+    return Dependence(
+        depends, p, concordance, n, f"interruptions {follow} the server's own work{little}: {what}"
+    )
 
 
 def _rank_test(table: Floats) -> tuple[float, float]:
-    """Two-sided p of the first column's ranks within rows, and its concordance with the others."""
+    """Return two-sided p of the first column's ranks within rows, and its concordance with the others."""
     if not len(table):
         return 1.0, math.nan
     known = ~np.isnan(table)
-    # Mid-ranks, centred: how many others are below, less how many are above. An unknown one counts nothing.
+    # Centred mid-ranks: number of others below minus number above. Unknown ones count nothing.
     every = np.stack([np.nansum(np.sign(table[:, [i]] - table), axis=1) for i in range(table.shape[1])])
     pairs = int(known[:, 1:].sum())
     concordance = 0.5 + 0.5 * float(every[0].sum()) / pairs if pairs else math.nan

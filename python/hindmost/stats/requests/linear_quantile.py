@@ -1,4 +1,4 @@
-"""One linear quantile: the exact fit at one level, and the covariance of its coefficients."""
+"""Linear quantile regression at one level: the exact fit, and the covariance of its coefficients."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from hindmost.stats.requests.sandwich import cluster_sandwich
 from hindmost.stats.tables import Floats
 
 _CLEAR = 1e-9
-"""Ratio of the eigenvalues of the columns' products beyond which no rank need be found."""
+"""Ratio of eigenvalues of the columns' products above which the rank is certainly full."""
 _NEAR = 1e4
-"""Median residuals within which a sample is near the fit."""
+"""Distance in median residuals within which a sample is near the fit."""
 _ROUNDING = 1e-12
 _ROUNDS = 5
 _TINY = float(np.finfo(np.float64).eps) ** (2 / 3)
@@ -27,7 +27,7 @@ _TINY = float(np.finfo(np.float64).eps) ** (2 / 3)
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """A fit at one level: coefficients, intercept first, and what is known of them."""
+    """A fit at one level: coefficients (intercept first) with their covariance."""
 
     solution: Floats
     objective: float
@@ -36,21 +36,20 @@ class Level:
 
 
 class Rows:
-    """Samples by different rows of the design, ready for any number of levels.
+    """Samples grouped by distinct rows of the design, ready for any number of levels.
 
-    Columns are fitted from the middle of their values and in units of their range, so neither the zero nor
-    the unit of a covariate matters.
+    Columns are centred and scaled by their range, so neither the zero nor the unit of a covariate matters.
 
     Parameters
     ----------
     x : ndarray, shape (n, features)
     y : ndarray, shape (n,)
     weights : ndarray, shape (n,), or None
-        How often each sample counts; those of weight 0 are left out.
+        Weight of each sample. Samples of weight 0 are left out.
     intercept : bool
-        Put a column of ones in front.
+        Whether to prepend a column of ones.
     names : list of str
-        Of the features, for messages.
+        Names of the features, for messages.
 
     Raises
     ------
@@ -69,7 +68,7 @@ class Rows:
             np.column_stack([np.ones(len(rows)), rows]) if intercept else rows
         )
         _refuse_dependent(self.design, names)
-        # Numbers of the size of their scatter: y + 1e12 is fitted as y is.
+        # Keep numbers of the size of their scatter: y + 1e12 is fitted like y.
         y = y[self._counted]
         self._level = float(np.median(y)) if intercept else 0.0
         self.y = y - self._level
@@ -81,7 +80,7 @@ class Rows:
         solution = self._solve(tau)
         rest = self._rest(solution)
         weight = 1.0 if self.weights is None else self.weights
-        # A sample on the fit lies at or below it, whatever rounding says.
+        # A sample on the fit counts as at or below it, despite rounding errors.
         sizes = np.abs(self.y) + (np.abs(self.design) @ np.abs(solution))[self.cell_of]
         scores: Floats = np.asarray((tau - (rest <= _ROUNDING * sizes)) * weight, np.float64)
         objective = math.fsum((rest * (tau - (rest < 0.0)) * weight).tolist())
@@ -102,11 +101,11 @@ class Rows:
         return np.asarray(self.y - (self.design @ solution)[self.cell_of], dtype=np.float64)
 
     def _solve(self, tau: float) -> Floats:
-        """By the cells' own quantiles where the design is saturated, else near the fit first.
+        """Solve by the cells' own quantiles if the design is saturated, else iteratively near the fit.
 
-        A sample far from the fit counts by its side alone, so it is drawn near: one of 1e9 among others of
-        100 would leave nothing of the digits that tell those apart. If no such sample changed sides, that is
-        the optimum of the samples as they are.
+        A sample far from the fit counts only by its side, so it can be moved near. Otherwise a value of 1e9
+        among values of 100 would leave no significant digits to distinguish those. If no such sample changes
+        sides, the result is the optimum of the unmodified samples.
         """
         if not 0.0 < tau < 1.0:
             raise ArgumentError(
@@ -137,7 +136,7 @@ class Rows:
         return solution
 
     def _exact(self, y: Floats, tau: float) -> Floats:
-        """Coefficients of samples of like size: by heaps where rows are many."""
+        """Return coefficients of samples of similar size: by heaps if there are many rows."""
         count, columns = self.design.shape
         if count >= LARGE:
             weight = np.ones(len(y)) if self.weights is None else self.weights
@@ -149,19 +148,19 @@ class Rows:
         return np.array(cells.fit(self.design.ravel().tolist(), columns, tau)[0])
 
     def _densities(self, mass: Floats, tau: float) -> Floats:
-        """Density of each row's samples at the fit, from fits on either side (Hendricks and Koenker 1992)."""
+        """Estimate each row's density at the fit, from fits on either side (Hendricks and Koenker 1992)."""
         h = _engine.hall_sheather(float(mass.sum()), tau)
         while tau - h <= 0.0 or tau + h >= 1.0:
             h /= 2.0
         above, below = (self._solve(level) for level in (tau + h, tau - h))
         width = self.design @ (above - below)
-        # As R has it for samples of the order of one; seconds are far smaller.
+        # R uses this for samples of the order of one. Values in seconds are far smaller.
         tiny = _TINY * (min(1.0, float(np.ptp(self.y))) or 1.0)
         return np.where(width > tiny, 2.0 * h / np.maximum(width - tiny, tiny), 0.0)
 
 
 def _exact(x: Floats, y: Floats, weight: Floats | None, tau: float) -> Floats:
-    """Coefficients of rows that differ; the walk begins at those nearest to a plane of least squares."""
+    """Return coefficients of distinct rows. The walk begins at the rows nearest to a least-squares plane."""
     rest = y - x @ np.linalg.lstsq(x, y, rcond=None)[0]
     order = np.argsort(np.abs(rest - np.quantile(rest, tau)))
     cells = _engine.QuantileCells(
@@ -171,7 +170,7 @@ def _exact(x: Floats, y: Floats, weight: Floats | None, tau: float) -> Floats:
 
 
 def _cells(x: Floats) -> tuple[Floats, npt.NDArray[np.uint32]]:
-    """Different rows of x, and for each sample the number of its row."""
+    """Return the distinct rows of x, and for each sample the index of its row."""
     code = np.zeros(len(x), dtype=np.int64)
     for column in x.T:
         if ((column == 0.0) | (column == 1.0)).all():
@@ -179,16 +178,16 @@ def _cells(x: Floats) -> tuple[Floats, npt.NDArray[np.uint32]]:
         else:
             levels, place = np.unique(column, return_inverse=True)
             code = code * len(levels) + place
-        if code.size and code.max() > 2**31:  # many levels: numbered anew before they overflow
+        if code.size and code.max() > 2**31:  # renumber many levels before they overflow
             code = np.unique(code, return_inverse=True)[1]
     _, first, cell_of = np.unique(code, return_index=True, return_inverse=True)
     return x[first], cell_of.astype(np.uint32)
 
 
 def _conditioned(design: Floats) -> tuple[Floats, Floats]:
-    """Columns about a value in their middle, in units (powers of two) of their range; and the way back.
+    """Return columns centred and in units (powers of two) of their range, and the matrix to convert back.
 
-    Coefficients of the columns given are the second matrix times those of the columns returned.
+    Coefficients of the original columns are that matrix times those of the returned columns.
     """
     low, high = design.min(axis=0), design.max(axis=0)
     constant = next((k for k in range(len(low)) if low[k] == high[k] != 0.0), None)
@@ -217,7 +216,7 @@ def _refuse_dependent(design: Floats, names: Sequence[str]) -> None:
     place = next(k for k in range(columns) if np.linalg.matrix_rank(design[:, : k + 1]) <= k)
     raise ArgumentError(
         "bad-argument",
-        f"column {names[place]} follows from those before it, so its coefficient cannot be told",
+        f"column {names[place]} depends on those before it, so its coefficient is undetermined",
         argument="X",
         name=names[place],
         column=place - columns + len(names) - (names[0] == "(Intercept)"),
@@ -239,16 +238,16 @@ def _clustered(
     density: Floats,
     back: Floats,
 ) -> tuple[Floats, Floats]:
-    """Covariance and degrees of freedom with samples of one cluster belonging together."""
+    """Return covariance and degrees of freedom for clustered samples."""
     if clusters.shape != scores.shape:
         raise ValueError(f"clusters must have shape {scores.shape}, got {clusters.shape}")
     labels, member = np.unique(clusters, return_inverse=True)
     if len(labels) <= design.shape[1]:
         raise ValueError(
-            f"{len(labels)} clusters cannot carry errors of {design.shape[1]} coefficients:"
+            f"{len(labels)} clusters are too few to estimate errors of {design.shape[1]} coefficients:"
             " more runs are needed"
         )
-    # By cluster and cell: samples are many, pieces are few.
+    # Aggregate by cluster and cell, because there are many samples but few pieces.
     pieces, piece_of = np.unique(member.astype(np.int64) * len(design) + cell_of, return_inverse=True)
     cell = pieces % len(design)
     mass = np.bincount(piece_of, weights).astype(np.float64)

@@ -1,17 +1,17 @@
 """Effects on the quantile of all requests of a cell together: the estimand of Treadmill's Table IV.
 
-The question differs from that of `effects`: not "which p99 does a run report", but "which latency do 99 % of
-all requests of all runs stay below". Where runs differ, the pool has the longer tail. With q the pooled
-quantile of a cell of n requests in E runs, S_e the score of a run and f the density of requests at q::
+The question differs from that of `effects`: not "which p99 does a run report", but "below which latency are
+99 % of all requests of all runs". If runs differ, the pooled tail is longer. With q the pooled quantile of a
+cell of n requests in E runs, S_e the score of a run and f the density of requests at q::
 
-    S_e = sum over its requests of (tau - [y <= q])        f = 2h / (Q(tau + h) - Q(tau - h))
-    V = E/(E - 1) sum_e S_e^2 / (n f)^2                    naive: tau (1 - tau) / (n f^2)
+ S_e = sum over its requests of (tau - [y <= q])        f = 2h / (Q(tau + h) - Q(tau - h)) V = E/(E - 1) sum_e
+ S_e^2 / (n f)^2                    naive: tau (1 - tau) / (n f^2)
 
-h is Hall and Sheather's bandwidth (1988). V / naive is the *design effect*: how many requests one
-independent request is worth. At the paper's own size, with runs that differ by 5 %, intervals from naive
-errors cover 9 to 20 % instead of 95; they are here to show why not.
+h is Hall and Sheather's bandwidth (1988). V / naive is the *design effect*: the number of requests with the
+information of one independent request. At the paper's own sample size, with runs that differ by 5 %,
+intervals from naive errors cover 9 to 20 % instead of 95. They are included to show why not to use them.
 
-A model with a coefficient for every cell is a matrix times the cells' quantiles, exactly. A smaller one is
+A model with a coefficient for every cell is exactly a matrix times the cells' quantiles. A smaller model is
 fitted by an exact walk, with the sandwich of `sandwich` at the fitted values.
 """
 
@@ -38,8 +38,8 @@ class PooledEffect:
     """One coefficient, in the unit of the requests.
 
     ``error``, ``degrees``, ``low``, ``high``, ``p``, ``adjusted``: with runs as clusters, adjusted over the
-    list (Holm; the intercept is no member: NaN). ``naive_error``: as if requests were independent, which
-    they are not; for contrast alone.
+    list (Holm; NaN for the intercept, which is no member). ``naive_error``: as if requests were independent,
+    which they are not; only for comparison.
     """
 
     column: Column
@@ -54,12 +54,12 @@ class PooledEffect:
 
     @property
     def name(self) -> str:
-        """As people write it: ``numa:turbo``."""
+        """The display name: ``numa:turbo``."""
         return self.column.name
 
     @property
     def naive_interval(self) -> tuple[float, float]:
-        """95 % if requests were independent."""
+        """95 % interval if requests were independent."""
         return self.value - 1.959964 * self.naive_error, self.value + 1.959964 * self.naive_error
 
 
@@ -67,7 +67,7 @@ class PooledEffect:
 class PooledCell:
     """One cell: its pooled quantile and errors, in the unit of the requests.
 
-    ``design_effect``: variance over what independent requests would have; ``correlation``: within runs, of
+    ``design_effect``: variance relative to independent requests; ``correlation``: intra-run correlation of
     being slower than the quantile; ``density``: of requests at the quantile, per unit.
     """
 
@@ -89,9 +89,9 @@ class PooledFit:
     Attributes
     ----------
     design : Factorial
-        The terms that could be told.
+        The terms that could be estimated.
     lost : tuple of terms
-        Those that could not, because of cells without runs.
+        The terms that could not be estimated, because cells have no runs.
     tau : float
         Level.
     fitted : ndarray, shape (cells,)
@@ -113,7 +113,7 @@ class PooledFit:
 
     @property
     def cells(self) -> list[PooledCell]:
-        """Every cell by itself."""
+        """Every cell separately."""
         squares, counts, mass = self._squares, self.requests.counts, self.requests.mass
         naive = self.tau * (1.0 - self.tau) / mass
         effect = squares / naive
@@ -144,7 +144,7 @@ class PooledFit:
         return np.asarray(stretch * sums / self.requests.mass**2, dtype=np.float64)
 
     def effects(self, coding: Coding = "corner", confidence: float = 0.95) -> list[PooledEffect]:
-        """All coefficients, the intercept first, with errors in closed form."""
+        """Return all coefficients, the intercept first, with errors in closed form."""
         x = self.design.matrix(self.requests.cells, coding)
         values = np.asarray(np.linalg.lstsq(x, self.fitted, rcond=None)[0], dtype=np.float64)
         mass = self.requests.mass * self.density
@@ -163,15 +163,15 @@ class PooledFit:
         return _effects(self.design.columns, values, errors, degrees, np.sqrt(np.diag(naive)), confidence)
 
     def drawn(self, draws: int = 2_000, seed: int = 1, *, together: bool = False) -> tuple[Floats, Floats]:
-        """Cells whose runs were drawn anew: deviations from `fitted`, and the error of each draw by itself.
+        """Bootstrap runs: return deviations from `fitted`, and the error that each draw implies.
 
-        Each of shape (draws, cells). Deviations are stretched by ``sqrt(E/(E-1))``: drawn runs scatter too
-        little. With `together` the i-th runs of all cells, a block, are drawn together.
+        Both have shape (draws, cells). Deviations are scaled by ``sqrt(E/(E-1))``, because resampled runs
+        scatter too little. With `together`, the i-th runs of all cells (a block) are drawn together.
 
         Raises
         ------
         ValueError
-            For a model smaller than its cells, a cell with one run, or blocks that miss a run.
+            For a model smaller than its cells, a cell with one run, or blocks with a missing run.
         """
         counts = self.requests.counts
         if not self.saturated or counts.min() < 2:
@@ -197,10 +197,10 @@ class PooledFit:
         together: bool = False,
         studentised: bool = False,
     ) -> list[PooledEffect]:
-        """All coefficients, with errors from drawn runs.
+        """Return all coefficients, with errors from bootstrapped runs.
 
-        Intervals are Student's with these errors; or, `studentised`, the closed form's errors times the
-        quantiles of drawn deviations over the errors that the draws give themselves.
+        Intervals are Student's with these errors. If `studentised`, they are the closed form's errors times
+        the quantiles of drawn deviations over the errors that the draws imply.
         """
         moved, own = self.drawn(draws, seed, together=together)
         closed = self.effects(coding, confidence)
@@ -215,7 +215,7 @@ class PooledFit:
         counts = self.requests.counts
         with np.errstate(divide="ignore", invalid="ignore"):
             t = (moved / np.sqrt(counts / (counts - 1.0))) @ rows.T / np.sqrt(own**2 @ (rows**2).T)
-        # A draw of one run alone gives itself no error, hence an infinite t: no mean of two values, please.
+        # A draw of a single run has no error and an infinite t, so never interpolate between two values.
         levels = [0.5 + confidence / 2.0, 0.5 - confidence / 2.0]
         ends = np.nanquantile(t, levels, axis=0, method="nearest").T
         return [
@@ -224,14 +224,14 @@ class PooledFit:
         ]
 
     def predicted(self) -> dict[Cell, float]:
-        """The model's quantile of every cell of the grid."""
+        """Return the model's quantile of every cell of the grid."""
         x = self.design.matrix(self.requests.cells)
         values = np.linalg.lstsq(x, self.fitted, rcond=None)[0]
         grid = self.design.cells
         return dict(zip(grid, (self.design.matrix(grid) @ values).tolist(), strict=True))
 
     def pseudo_r2(self) -> float:
-        """R1 of Koenker and Machado (the paper's Equation 2) over requests: goes through all of them."""
+        """Return R1 of Koenker and Machado (the paper's Equation 2) over all requests."""
         together = self.requests.together()
         (constant,) = together.quantiles(self.tau)
         assert constant is not None
@@ -246,19 +246,19 @@ def fit_pooled(requests: Requests, design: Factorial, tau: float, *, grain: floa
     Parameters
     ----------
     requests : Requests
-        Of every cell, by run.
+        Requests of every cell, by run.
     design : Factorial
-        Factors and terms wanted.
+        The factors and the wanted terms.
     tau : float
         Level in (0, 1).
     grain : float
-        Resolution of the clock, in the unit of requests: the least width over which a density is read, for
-        requests that tie.
+        Resolution of the clock, in the unit of requests: the smallest width over which a density is
+        estimated, for tied requests.
 
     Raises
     ------
     ValueError
-        For a level that is not in (0, 1), cells that are not in the design or infinitely late.
+        For a level that is not in (0, 1), and for cells that are not in the design or infinitely late.
 
     Examples
     --------
@@ -284,7 +284,7 @@ def fit_pooled(requests: Requests, design: Factorial, tau: float, *, grain: floa
 
 
 def _densities(requests: Requests, levels: Floats, tau: float, grain: float) -> Floats:
-    """Of each cell at its own level, over a band of Hall and Sheather's width that stays inside (0, 1)."""
+    """Estimate each cell's density at its own level, over Hall and Sheather's bandwidth, within (0, 1)."""
     out = np.empty(len(levels))
     known: dict[float, Floats] = {}
     for i, (level, mass) in enumerate(zip(levels, requests.mass, strict=True)):

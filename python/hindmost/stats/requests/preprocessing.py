@@ -1,10 +1,11 @@
-"""Exact quantile regression of many different rows, by leaving most of them in two heaps.
+"""Exact quantile regression of many distinct rows, by aggregating most of them into two heaps.
 
-Whoever is surely above the fit counts as its sum does: the check loss is linear there. So a fit to a small
-sample says who is surely above and surely below; each of the two heaps becomes one row, its mean with its
-weight; the few thousand rows in between are solved exactly; and if no row of a heap changed sides, that is
-the optimum of all rows, because the loss of a sum is never more than the sum of losses (Portnoy and Koenker,
-Statistical Science 1997). Else those rows are taken out of the heaps, and it is solved again.
+A row that is certainly above the fit counts only by its sum, because the check loss is linear there. A fit to
+a small sample shows which rows are certainly above and certainly below. Each of these two heaps becomes one
+row: its mean with its weight. The few thousand rows in between are solved exactly. If no row of a heap
+changed sides, the result is the optimum of all rows, because the loss of a sum is at most the sum of losses
+(Portnoy and Koenker, Statistical Science 1997). Otherwise those rows are taken out of the heaps, and the
+problem is solved again.
 """
 
 from __future__ import annotations
@@ -17,30 +18,30 @@ import numpy as np
 from hindmost.stats.tables import Floats
 
 LARGE = 5_000
-"""Different rows from which on this is faster than a walk over all of them."""
+"""Number of distinct rows above which this is faster than a walk over all rows."""
 
 _ROUNDS = 30
 _MOST_WRONG = 0.1
-"""Of the rows in between, those that may have changed sides before a larger sample is taken."""
+"""Largest share of the rows in between that may change sides before a larger sample is taken."""
 
 Solve = Callable[[Floats, Floats, Floats, float], Floats]
-"""Rows, samples and weights to coefficients at a level, exactly."""
+"""An exact solver: from rows, samples, weights and a level to coefficients."""
 
 
 def solve_large(x: Floats, y: Floats, weight: Floats, tau: float, solve: Solve, *, seed: int = 1) -> Floats:
-    """Coefficients at level `tau`, the same optimum as `solve` on all rows.
+    """Return coefficients at level `tau`, the same optimum as `solve` on all rows.
 
     Parameters
     ----------
     x : ndarray, shape (n, p)
-        Design, the intercept's column included.
+        Design, including the intercept's column.
     y, weight : ndarray, shape (n,)
     tau : float
         Level in (0, 1).
     solve
         The exact solver of small problems.
     seed
-        Of the small sample; the optimum does not depend on it, where it is unique.
+        Random seed of the small sample. A unique optimum does not depend on it.
     """
     n, p = x.shape
     random = np.random.default_rng(seed)
@@ -52,7 +53,7 @@ def solve_large(x: Floats, y: Floats, weight: Floats, tau: float, solve: Solve, 
         if np.linalg.matrix_rank(x[some]) < p:
             size *= 2
             continue
-        start = (solve if size <= LARGE else _again(solve, seed))(x[some], y[some], weight[some], tau)
+        start = (solve if size <= LARGE else _recursive(solve, seed))(x[some], y[some], weight[some], tau)
         found = _between_heaps(x, y, weight, tau, solve, start, some)
         if found is not None:
             return found
@@ -60,14 +61,14 @@ def solve_large(x: Floats, y: Floats, weight: Floats, tau: float, solve: Solve, 
     return solve(x, y, weight, tau)
 
 
-def _again(solve: Solve, seed: int) -> Solve:
+def _recursive(solve: Solve, seed: int) -> Solve:
     return lambda x, y, weight, tau: solve_large(x, y, weight, tau, solve, seed=seed)
 
 
 def _between_heaps(
     x: Floats, y: Floats, weight: Floats, tau: float, solve: Solve, start: Floats, some: np.ndarray
 ) -> Floats | None:
-    """The optimum from a first guess; None where the guess was too poor."""
+    """Return the optimum from a first guess, or None if the guess was too poor."""
     n = len(y)
     root = np.linalg.cholesky(np.linalg.inv(x[some].T @ x[some]))
     width = np.sqrt(((x @ root) ** 2).sum(axis=1))
@@ -84,7 +85,7 @@ def _between_heaps(
         masses = [float(weight[heap].sum()) for heap in heaps]
         shares = [weight[heap] / mass for heap, mass in zip(heaps, masses, strict=True)]
         rows = [share @ x[heap] for share, heap in zip(shares, heaps, strict=True)]
-        # Residuals of the first guess: small numbers, whatever the level of y.
+        # Residuals of the first guess are small numbers, whatever the level of y.
         means = [float(share @ rest[heap]) for share, heap in zip(shares, heaps, strict=True)]
         step = solve(
             np.vstack([x[keep], *rows]), np.append(rest[keep], means), np.append(weight[keep], masses), tau

@@ -1,14 +1,14 @@
-"""Quantile regression for anyone: exact, weighted, with errors that know of clusters.
+"""Exact quantile regression with weights and cluster-robust errors.
 
 The model is ``Q(y | x) = x'b`` at one quantile level; ``b`` minimises the sum of check losses (Koenker and
-Bassett 1978). Rows that are alike are one *cell*, sorted once in the engine, so a factorial experiment of
-millions of samples is fitted in milliseconds, and real covariates still get the exact optimum.
+Bassett 1978). Equal rows form one *cell*, which the engine sorts once. A factorial experiment of millions of
+samples is therefore fitted in milliseconds, and continuous covariates still get the exact optimum.
 
-Standard errors are those of the sandwich ``D^-1 M D^-1``: ``D`` holds the densities at the fit, from fits at
-levels a Hall-Sheather bandwidth away (Hendricks and Koenker 1992; R's ``se = "nid"``); ``M`` the scores,
-summed up by cluster where there are clusters (Parente and Santos Silva 2016), with a correction for few
-clusters and t with the degrees of freedom that belong to it (see `sandwich`). Samples of one run are no
-independent samples: with a run effect of 5 %, errors that ignore runs are 7 to 15 times too small.
+Standard errors are those of the sandwich ``D^-1 M D^-1``. ``D`` contains the densities at the fit, from fits
+at levels one Hall-Sheather bandwidth away (Hendricks and Koenker 1992; R's ``se = "nid"``). ``M`` contains
+the scores, summed by cluster if there are clusters (Parente and Santos Silva 2016), with a correction for few
+clusters and t with the matching degrees of freedom (see `sandwich`). Samples of one run are not independent:
+with a run effect of 5 %, errors that ignore runs are 7 to 15 times too small.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from hindmost.stats.tables import Floats, t_quantile, upper_tail
 class Coefficient:
     """One coefficient with its 95 % interval, in the unit of y per unit of its column.
 
-    ``p``: of nothing, two-sided. ``quantile``: the level it belongs to.
+    ``p``: of zero, two-sided. ``quantile``: its level.
     """
 
     name: str
@@ -48,35 +48,35 @@ class QuantileRegression:
     Parameters
     ----------
     quantile : float or sequence of float
-        Level in (0, 1); several are fitted one after the other.
+        Level in (0, 1); several levels are fitted one after the other.
     fit_intercept : bool
-        Put a column of ones in front of X.
+        Whether to prepend a column of ones to X.
     jitter : float
-        Normal noise that is added to y before the fit, in standard deviations of y. Not needed, because the
-        fit is exact; Treadmill (ISCA 2016, V-A) used 0.01, and results are then compared like with like.
+        Standard deviation of normal noise added to y before the fit, in standard deviations of y. It is
+        unnecessary because the fit is exact. Treadmill (ISCA 2016, V-A) used 0.01, for comparable results.
     random_state : int
         Seed of that noise.
 
     Attributes
     ----------
     coef_ : ndarray, shape (features,)
-        Coefficients of the columns of X. Of several quantiles, here and below: one more axis in front.
+        Coefficients of the columns of X. For several quantiles, this and the following have a leading axis.
     intercept_ : float
         0.0 without intercept.
     objective_ : float
-        The least sum of check losses.
+        The minimal sum of check losses.
     covariance_ : ndarray, shape (p, p)
-        Of the coefficients, intercept first; NaN where the samples cannot tell.
+        Of the coefficients, intercept first; NaN if the samples do not determine it.
     degrees_ : ndarray, shape (p,)
         Degrees of freedom of the intervals; infinite without clusters.
     feature_names_in_ : list of str
-        Names of the columns of X, ``x0`` and so on where it has none.
+        Names of the columns of X, or ``x0`` and so on.
 
     Notes
     -----
-    Where the optimum is not unique, a model with as many coefficients as different rows takes the middle of
-    the optimal quantiles of each row; any other one takes a vertex. Compare objectives of solvers, never
-    coefficients alone.
+    If the optimum is not unique, a model with as many coefficients as distinct rows takes the middle of the
+    optimal quantiles of each row; any other model takes a vertex. Compare solvers by their objectives, not by
+    their coefficients.
 
     Examples
     --------
@@ -87,7 +87,7 @@ class QuantileRegression:
     >>> model.intercept_, model.coef_.tolist()
     (12.0, [-3.0])
 
-    Requests of twelve runs that differ; the factor changes nothing. Only errors that know of runs say so:
+    Requests of twelve runs that differ, with a factor that has no effect. Only clustered errors show that:
 
     >>> random = np.random.default_rng(7)
     >>> run = np.repeat(np.arange(12), 500)
@@ -127,22 +127,22 @@ class QuantileRegression:
         return f"QuantileRegression({settings})"
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Settings by name, as scikit-learn asks for them."""
+        """Return the settings by name, for scikit-learn."""
         return {key: getattr(self, key) for key in ("quantile", "fit_intercept", "jitter", "random_state")}
 
     def __sklearn_tags__(self) -> Any:  # noqa: ANN401
-        """What scikit-learn asks of a regressor."""
+        """Return the tags of a regressor, for scikit-learn."""
         from sklearn.utils import RegressorTags, Tags, TargetTags  # type: ignore[import-untyped]
 
         return Tags("regressor", TargetTags(required=True), regressor_tags=RegressorTags())
 
     def set_params(self, **params: Any) -> QuantileRegression:  # noqa: ANN401
-        """Change settings; fit anew afterwards."""
+        """Change settings. Call `fit` again afterwards."""
         for key, value in params.items():
             if key not in self.get_params():
                 raise ArgumentError(
                     "bad-argument",
-                    f"no setting {key!r}; there are {', '.join(self.get_params())}",
+                    f"unknown setting {key!r}; use one of {', '.join(self.get_params())}",
                     argument=key,
                     known=list(self.get_params()),
                 )
@@ -163,17 +163,19 @@ class QuantileRegression:
         X : array or data frame, shape (n, features)
             Covariates.
         y : array, shape (n,)
-            What is explained.
+            Response.
         sample_weight : array, shape (n,), optional
-            A sample of weight 2 counts as two, in the fit and in its errors; one of weight 0 is left out.
+            A sample of weight 2 counts as two, in the fit and in its errors. A sample of weight 0 is left
+            out.
         clusters : array, shape (n,), optional
-            Samples with the same label belong together (one run) and say less than as many apart.
+            Samples with the same label belong together (one run), and carry less information than independent
+            ones.
 
         Raises
         ------
         ValueError
-            If shapes or indices of data frames do not fit, a value is no finite number, a weight is negative,
-            the level is not in (0, 1), or columns depend on each other.
+            If shapes or indices of data frames do not match, a value is not finite, a weight is negative, the
+            level is not in (0, 1), or columns depend on each other.
         """
         names = [str(name) for name in getattr(X, "columns", ())]
         x = _table(X)
@@ -219,23 +221,23 @@ class QuantileRegression:
         return cast("list[float]", levels.tolist())
 
     def _of(self, values: list[Any]) -> Any:  # noqa: ANN401
-        """One value for one quantile, an array for a list of them."""
+        """Return one value for one quantile, or an array for several."""
         return values[0] if np.ndim(self.quantile) == 0 else np.array(values)
 
     def _fitted(self) -> list[Level]:
         if not hasattr(self, "_levels"):
-            raise ArgumentError("not-fitted", "call fit(X, y) before you use this model")
+            raise ArgumentError("not-fitted", "call fit(X, y) before using this model")
         return self._levels
 
     def predict(self, X: Any) -> Floats:  # noqa: ANN401
-        """Quantiles at rows of X, in the unit of y: shape (n,), or (n, quantiles) for a list of them.
+        """Predict quantiles at rows of X, in the unit of y: shape (n,), or (n, quantiles) for several levels.
 
-        Columns of a frame are matched by name, whatever their order.
+        Columns of a data frame are matched by name, in any order.
 
         Raises
         ------
         ValueError
-            Before `fit`; if a column is missing, or there are more or fewer than fitted.
+            Before `fit`, or if columns are missing or surplus.
         """
         self._fitted()
         names = [str(name) for name in getattr(X, "columns", ())]
@@ -255,7 +257,7 @@ class QuantileRegression:
         elif x.shape[1] != len(wanted):
             raise ArgumentError(
                 "bad-argument",
-                f"X has {x.shape[1]} columns; fitted were {len(wanted)}: {', '.join(wanted)}",
+                f"X has {x.shape[1]} columns, but the model was fitted to {len(wanted)}: {', '.join(wanted)}",
                 argument="X",
                 value=x.shape[1],
                 need=len(wanted),
@@ -268,9 +270,9 @@ class QuantileRegression:
         y: npt.ArrayLike,
         sample_weight: npt.ArrayLike | None = None,
     ) -> float:
-        """Koenker and Machado's R1: 1 less check loss over that of the best constant, mean over quantiles.
+        """Return Koenker and Machado's R1: 1 - check loss over the best constant's, averaged over quantiles.
 
-        1 is perfect, 0 no better than a constant; NaN where the constant is perfect.
+        1 is perfect, 0 is as good as a constant; NaN if the constant is perfect.
         """
         predicted = self.predict(X)
         samples = _column("y", y, len(predicted))
@@ -287,7 +289,7 @@ class QuantileRegression:
 
     @property
     def coefficients_(self) -> list[Coefficient]:
-        """Every coefficient with its 95 % interval, the intercept first; quantile after quantile."""
+        """All coefficients with 95 % intervals, the intercept first, quantile by quantile."""
         levels = self._fitted()
         names = [*(["(Intercept)"] if self.fit_intercept else []), *self.feature_names_in_]
         return [
@@ -303,13 +305,13 @@ class QuantileRegression:
         ]
 
     def table(self) -> Any:  # noqa: ANN401
-        """The coefficients by column: a frame of the kind that X was (pandas, polars), a dict for arrays."""
+        """Return the coefficients by column: a frame of X's type (pandas, polars), or a dict for arrays."""
         fields = ("name", "value", "error", "low", "high", "p", "quantile")
         every = self.coefficients_
         return self._frame({key: [getattr(one, key) for one in every] for key in fields})
 
     def summary(self) -> str:
-        """The coefficients as a table of text, quantile after quantile."""
+        """Return the coefficients as a text table, quantile by quantile."""
         lines: list[str] = []
         every = self.coefficients_
         wide = max(len(one.name) for one in every)
@@ -323,7 +325,7 @@ class QuantileRegression:
                 f"{'':{wide}}  {'estimate':>12} {'error':>11} {'p':>8}   95 % interval",
             ]
             lines += [
-                f"{one.name:{wide}}  {one.value:12.6g} {one.error:11.5g} {_told(one.p):>8}"
+                f"{one.name:{wide}}  {one.value:12.6g} {one.error:11.5g} {_format_p(one.p):>8}"
                 f"   [{one.low:.6g}, {one.high:.6g}]"
                 for one in every
                 if one.quantile == tau
@@ -331,7 +333,7 @@ class QuantileRegression:
         return "\n".join(lines)
 
 
-def _told(p: float) -> str:
+def _format_p(p: float) -> str:
     return "<0.0001" if p < 1e-4 else f"{p:.4f}"
 
 
@@ -386,13 +388,13 @@ def _weights(values: npt.ArrayLike, rows: int) -> Floats:
 
 
 def _refuse_misaligned(X: Any, argument: str, values: Any) -> None:  # noqa: ANN401
-    """Refuse what pandas would align by its index: rows are taken in order."""
+    """Refuse values that pandas would align by index, because rows are matched by position."""
     ours, theirs = getattr(X, "index", None), getattr(values, "index", None)
-    equals = getattr(ours, "equals", None)  # lists have an index, too, which is none
+    equals = getattr(ours, "equals", None)  # the method `index` of lists is not an index
     if equals is not None and hasattr(theirs, "equals") and not equals(theirs):
         raise ArgumentError(
             "bad-argument",
-            f"{argument} has another index than X, and rows are taken in order",
+            f"{argument} has a different index than X, but rows are matched by position",
             hint=f"{argument}.loc[X.index]",
             argument=argument,
         )

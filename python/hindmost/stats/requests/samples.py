@@ -1,8 +1,8 @@
-"""Requests of cells, by run, as samples or as histograms: what a pooled quantile is taken of.
+"""Requests of cells, by run, as samples or histograms, from which pooled quantiles are computed.
 
-Histograms of runs need no samples at all: 480 runs are some 15 MB, whatever the number of requests, and a
-quantile errs by the width of a bin at most. Requests that were infinitely late (censored) count as slower
-than any other; a quantile among them is refused.
+Histograms of runs need no samples: 480 runs take about 15 MB, whatever the number of requests, and a
+quantile's error is at most the width of a bin. Infinitely late (censored) requests count as slower than all
+others. A quantile among them is refused.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ Bins = tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike]
 class Requests:
     """Requests of every cell, by run.
 
-    Use `of_samples` or `of_histograms`.
+    Create it with `of_samples` or `of_histograms`.
 
     Attributes
     ----------
     cells : tuple of cells
-        Those with requests, in order.
+        Cells with requests, in order.
     run_cell : ndarray, shape (runs,)
-        Place of each run's cell.
+        Index of each run's cell.
     totals : ndarray, shape (runs,)
-        Requests of each run.
+        Number of requests of each run.
     """
 
     def __init__(
@@ -50,12 +50,12 @@ class Requests:
 
     @classmethod
     def of_samples(cls, samples: Mapping[Cell, Sequence[npt.ArrayLike]]) -> Requests:
-        """Of samples: for each cell one array a run, any unit.
+        """Create from samples: for each cell one array per run, in any unit.
 
         Raises
         ------
         ValueError
-            If there are no runs, or one has no requests.
+            If there are no runs, or a run has no requests.
         """
         cells = sorted(cell for cell, runs in samples.items() if len(runs))
         runs = [np.asarray(run, dtype=np.float64).ravel() for cell in cells for run in samples[cell]]
@@ -70,13 +70,13 @@ class Requests:
 
     @classmethod
     def of_histograms(cls, histograms: Mapping[Cell, Sequence[_engine.Histogram | Bins]]) -> Requests:
-        """Of histograms: for each cell one a run, the engine's (nanoseconds) or bins with edges and counts.
+        """Create from histograms: one per run, the engine's (nanoseconds) or bins with edges and counts.
 
         Raises
         ------
         ValueError
-            If there are no runs, a run has no requests, or bins of different runs overlap without being the
-            same.
+            If there are no runs, a run has no requests, or bins of different runs overlap without being
+            equal.
         """
         cells = sorted(cell for cell, runs in histograms.items() if len(runs))
         parts = [_bins(run) for cell in cells for run in histograms[cell]]
@@ -100,7 +100,7 @@ class Requests:
         late = np.array([part[3] for part in parts])
         ends = np.cumsum([len(part[0]) for part in parts])
         last = 2.0 * max(1.0, float(high[-1])) if high.size else 1.0
-        if late.any():  # one bin more, far beyond the others, behind the bins of each run
+        if late.any():  # add one more bin far above the others, after the bins of each run
             low, high = np.append(low, last), np.append(high, last)
             of_bin, counts = np.insert(of_bin, ends, low.size - 1), np.insert(counts, ends, late)
             ends = ends + np.arange(1, ends.size + 1)
@@ -115,17 +115,17 @@ class Requests:
 
     @property
     def counts(self) -> npt.NDArray[np.int64]:
-        """Runs of each cell."""
+        """Number of runs of each cell."""
         return np.bincount(self.run_cell, minlength=len(self.cells)).astype(np.int64)
 
     @property
     def mass(self) -> Floats:
-        """Requests of each cell."""
+        """Number of requests of each cell."""
         return np.asarray(np.bincount(self.run_cell, self.totals, len(self.cells)), dtype=np.float64)
 
     @property
     def sorted(self) -> _engine.QuantileCells:
-        """The requests sorted by cell, for models with fewer coefficients; of histograms, bins' middles."""
+        """The requests (or bins' midpoints) sorted by cell, for models with fewer coefficients."""
         if self._sorted is None:
             count = len(self.cells)
             if self._samples is not None:
@@ -139,14 +139,14 @@ class Requests:
 
     @property
     def histograms(self) -> _engine.QuantileRuns:
-        """The runs as histograms; of samples, over bins 1/1024 of a doubling wide."""
+        """The runs as histograms; for samples, with bins of 1/1024 of a doubling."""
         if self._histograms is None:
             assert self._samples is not None
             self._histograms = _histograms_of(self._samples, self.counts)
         return self._histograms
 
     def quantiles(self, tau: float) -> Floats:
-        """The pooled quantile of each cell.
+        """Return the pooled quantile of each cell.
 
         Raises
         ------
@@ -164,12 +164,12 @@ class Requests:
         return self.finite(np.array(of.quantiles(tau), dtype=np.float64), tau)
 
     def finite(self, values: Floats, tau: float) -> Floats:
-        """The values of cells as they are, unless one lies among the infinitely late."""
+        """Return the values of cells unchanged, unless one is infinitely late."""
         if (values >= self._late * 0.75).any():
             cell = self.cells[int(values.argmax())]
             raise ArgumentError(
                 "bad-argument",
-                f"cell {cell} is infinitely late at p{100 * tau:g}: its effects have no size",
+                f"cell {cell} is infinitely late at p{100 * tau:g}, so its effects are undefined",
                 argument="tau",
                 value=tau,
                 cell=list(cell),
@@ -177,14 +177,14 @@ class Requests:
         return values
 
     def below(self, at: Floats) -> Floats:
-        """How many requests of each run lie at or below a value of its cell."""
+        """Return the number of requests of each run at or below a value of its cell."""
         if self._samples is None:
             return np.array(self.histograms.below(at.tolist()))
         counts = [np.count_nonzero(run <= at[c]) for run, c in zip(self._samples, self.run_cell, strict=True)]
         return np.array(counts, dtype=np.float64)
 
     def together(self) -> _engine.QuantileCells:
-        """All requests as one cell."""
+        """Return all requests as one cell."""
         if self._samples is not None:
             everything = np.concatenate(self._samples)
             return _engine.QuantileCells(everything, np.zeros(everything.size, dtype=np.uint32), 1)
@@ -194,7 +194,7 @@ class Requests:
 
 
 def _bins(run: _engine.Histogram | Bins) -> tuple[Floats, Floats, Floats, float]:
-    """Edges and counts of one run, and how many of it were infinitely late."""
+    """Return edges and counts of one run, and its number of infinitely late requests."""
     late = 0.0
     if isinstance(run, _engine.Histogram):
         parts = [np.frombuffer(raw, dtype=np.uint64) for raw in run.bins()]
@@ -209,7 +209,7 @@ def _bins(run: _engine.Histogram | Bins) -> tuple[Floats, Floats, Floats, float]
 
 def _histograms_of(samples: list[Floats], runs_of_cell: npt.NDArray[np.int64]) -> _engine.QuantileRuns:
     least = min(float(run.min()) for run in samples)
-    # Shifted to positive values where need be, so that bins can be even in the logarithm.
+    # Shift to positive values if necessary, because bins are even in the logarithm.
     shift = 0.0 if least > 0.0 else 1.0 - least
     of_bin = [np.floor(np.log2(run + shift) * 1024.0).astype(np.int64) for run in samples]
     first, last = min(int(b.min()) for b in of_bin), max(int(b.max()) for b in of_bin)

@@ -1,10 +1,11 @@
-"""Errors of estimates that solve ``sum of scores = 0``, with samples that belong together in clusters.
+"""Cluster-robust errors of estimates that solve ``sum of scores = 0``.
 
-The sandwich is ``D^-1 M D^-1``, with ``D = sum w f x x'`` and ``M`` the scores of each cluster, squared and
-summed. With few clusters the plain sum is too small: fitting has used scores up, most where one cluster
-weighs much. Each cluster's score is therefore divided by what the fit left of it (Bell and McCaffrey 2002,
-*CR2*; for a cell of E runs that is exactly E/(E-1)), and degrees of freedom are Satterthwaite's for clusters
-that are alike: with ``C`` the covariance of the clusters' parts of a coefficient, ``tr(C)^2 / tr(C^2)``.
+The sandwich is ``D^-1 M D^-1``, with ``D = sum w f x x'`` and ``M`` the sum over clusters of squared scores.
+With few clusters the plain sum is too small, because the fit absorbs part of the scores, mostly of clusters
+with large weight. Each cluster's score is therefore divided by the share that the fit left of it (Bell and
+McCaffrey 2002, *CR2*; for a cell of E runs that is exactly E/(E-1)). Degrees of freedom are Satterthwaite's
+for clusters of equal variance: with ``C`` the covariance of the clusters' parts of a coefficient, ``tr(C)^2 /
+tr(C^2)``.
 """
 
 from __future__ import annotations
@@ -20,26 +21,26 @@ _NOTHING_LEFT = 1e-8
 def cluster_sandwich(
     x: Floats, cluster: npt.NDArray[np.int64], density: Floats, score: Floats, back: Floats | None = None
 ) -> tuple[Floats, Floats]:
-    """Covariance of coefficients, and the degrees of freedom of each.
+    """Return the covariance of coefficients, and the degrees of freedom of each.
 
     Parameters
     ----------
     x : ndarray, shape (pieces, p)
         Covariates of each piece: samples of one cluster with the same covariates.
     cluster : ndarray, shape (pieces,)
-        Which cluster, from 0 without gaps.
+        Index of the cluster, from 0 without gaps.
     density : ndarray, shape (pieces,)
         Samples of the piece (their weight) times the density of each at its fitted value.
     score : ndarray, shape (pieces,)
         Sum over the piece of ``w (tau - [y <= fit])``.
     back : ndarray, shape (p, p), optional
-        Takes coefficients of `x` to those that are reported.
+        Matrix that converts coefficients of `x` to the reported ones.
 
     Returns
     -------
     covariance : ndarray, shape (p, p)
     degrees : ndarray, shape (p,)
-        NaN, both, where densities do not tell coefficients apart, or one cluster alone determines one.
+        Both are NaN if densities do not separate coefficients, or one cluster alone determines one.
     """
     p, groups = x.shape[1], int(cluster.max()) + 1
     bread = (x.T * density) @ x
@@ -56,7 +57,7 @@ def cluster_sandwich(
     np.add.at(weight, cluster, z[:, :, None] * z[:, None, :] * density[:, None, None])
     shares, axes = np.linalg.eigh(weight)
     left = 1.0 - shares
-    # A direction that one cluster alone determines tells nothing of how clusters differ.
+    # A direction determined by one cluster alone carries no information about differences between clusters.
     stretch = np.where(left > _NOTHING_LEFT, 1.0 / np.sqrt(np.maximum(left, _NOTHING_LEFT)), 0.0)
     adjust = np.einsum("gik,gk,gjk->gij", axes, stretch, axes)
     parts = np.einsum("gij,gj->gi", adjust, scores)
@@ -69,7 +70,7 @@ def cluster_sandwich(
 
 
 def _degrees(adjust: Floats, weight: Floats, row: Floats) -> float:
-    """Satterthwaite's for one coefficient: ``C = diag(d) - V V'`` without ever making it."""
+    """Return Satterthwaite's degrees of freedom of one coefficient, without building ``C``."""
     along = np.einsum("gij,j->gi", adjust, row)
     through = np.einsum("gij,gj->gi", weight, along)
     d = np.einsum("gi,gi->g", along, through)

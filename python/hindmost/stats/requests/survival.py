@@ -1,10 +1,10 @@
-"""Kaplan and Meier's distribution of latencies that were not all seen to their end.
+"""Kaplan-Meier estimate of a distribution of latencies, some of which are censored.
 
-A request in flight when something unrelated to it ends our view has a latency of *at least* its age then.
-Leaving it out would favour short latencies; counting its age as its latency, too. The product-limit estimator
-(Kaplan and Meier, JASA 1958) does neither. Written as ``S(t) = Y(t+) / n / G(t)``, with Y those still under
-watch and G the survival of the *watching*, it is the plain share of requests above t, to the bit, where
-nothing was cut short.
+A request in flight when something unrelated to it ends the observation has a latency of *at least* its age.
+Leaving it out would favour short latencies, and so would counting its age as its latency. The product-limit
+estimator (Kaplan and Meier, JASA 1958) does neither. Written as ``S(t) = Y(t+) / n / G(t)``, with Y the
+number still observed and G the survival of the *observation*, it is the plain share of requests above t, bit
+for bit, if nothing was censored.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ import numpy.typing as npt
 from hindmost.stats.tables import Floats
 
 _RANK_SLACK = 1e-9
-"""A rank that misses a whole number by less is that number: .99 * 100 is 99."""
+"""A rank that misses a whole number by less counts as that number: .99 * 100 is 99."""
 
 
 class Survival:
-    """The law of times some of which are censored.
+    """Distribution of times, some of which are censored.
 
     Parameters
     ----------
     times : ndarray, shape (n,)
-        Latency, or the age at which watching ended; infinite for what never came.
+        Latency, or the age at which observation ended; infinite for requests that were never answered.
     censored : ndarray of bool, shape (n,)
-        Whether watching ended first.
+        Whether observation ended first.
 
     Raises
     ------
@@ -47,10 +47,10 @@ class Survival:
     def __init__(self, times: Floats, censored: npt.NDArray[np.bool_]) -> None:
         if times.ndim != 1 or times.size == 0 or times.shape != censored.shape:
             raise ValueError(
-                f"expected times and whether each was cut short, got {times.shape}, {censored.shape}"
+                f"expected times and whether each was censored, got {times.shape}, {censored.shape}"
             )
         n = times.size
-        # Of equal times those seen to their end come first: whoever was cut short then was still there.
+        # Among equal times, uncensored ones come first: those censored then were still under observation.
         self.order = np.lexsort((censored, times)) if censored.any() else np.argsort(times, kind="stable")
         self.times, self.cut = times[self.order], censored[self.order]
         self._watched = np.arange(n, 0, -1, dtype=np.float64)
@@ -62,17 +62,17 @@ class Survival:
 
     @property
     def n(self) -> int:
-        """How many times."""
+        """Number of times."""
         return int(self.times.size)
 
     def place(self, level: float) -> int:
-        """Place in order of the quantile; `n` where too many were cut short for it."""
+        """Return the index of the quantile in sorted order; `n` if too many were censored."""
         return int(np.searchsorted(-self.survival, level - 1.0 - _RANK_SLACK / self.n))
 
     def quantile(self, level: float) -> float:
-        """Smallest time by which a share `level` is over.
+        """Return the smallest time by which a share `level` is complete.
 
-        Infinite where that share is never over, NaN where too many were cut short to know.
+        It is infinite if that share is never complete, and NaN if too many were censored to know.
 
         >>> never, cut = np.array([1.0, math.inf, math.inf]), np.array([False, False, False])
         >>> Survival(never, cut).quantile(0.5), Survival(never, ~cut).quantile(0.5)
@@ -84,14 +84,14 @@ class Survival:
         return float(self.times[at]) if at < self.n else math.nan
 
     def above(self, time: float) -> float:
-        """Share of times above this one."""
+        """Return the share of times above this one."""
         at = int(np.searchsorted(self.times, time, side="right"))
         return float(self.survival[at - 1]) if at else 1.0
 
     def influence(self, place: int) -> Floats:
-        """What each observation contributes to the error of the survival at a place, in the order given.
+        """Return each observation's contribution to the error of the survival at an index.
 
-        Sums over independent groups, squared and summed, estimate its variance (the infinitesimal jackknife,
+        Sums over independent groups, squared and added, estimate its variance (the infinitesimal jackknife;
         Greenwood's formula for groups of one).
         """
         seen = ~self.cut & (self._watched > 1.0)

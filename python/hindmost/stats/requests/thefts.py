@@ -1,16 +1,16 @@
-r"""Thefts: spans in which others had the processor, and the calm time between them.
+r"""Interruptions: periods in which others used the processor, and the quiet time between them.
 
-A theft leaves a backlog that outlasts it. How much of it is left is known without looking at any latency: the
-*virtual backlog*, in seconds of work, rises by rho a second while the processor is gone and falls by 1 - rho
-while it is there::
+An interruption leaves a backlog that outlasts it. Its size is known without looking at any latency. The
+*virtual backlog*, in seconds of work, rises by rho per second while the processor is taken and falls by 1 -
+rho while it is available::
 
-    theft   ____####________##______________________________
-    backlog ____/\______   /\
-            ___/   \____\_/  \______________________________
-    calm    ~~~                  | relax |~~~~~~~~~~~~~~~~~~
+ theft   ____####________##______________________________ backlog ____/\______   /\
+   ___/   \____\_/  \______________________________
+ calm    ~~~                  | relax |~~~~~~~~~~~~~~~~~~
 
-A rule by the last theft alone fails where thefts crowd: at 70 % load and 15 % theft it left p99 27 times too
-high. After a drain the queue is empty-ish, not typical, so some relaxation times are waited, too.
+A rule by the last interruption alone fails if interruptions cluster: at 70 % load and 15 % interference it
+left p99 27 times too high. After a drain the queue is unusually short, so some relaxation times are waited as
+well.
 """
 
 from __future__ import annotations
@@ -26,23 +26,22 @@ from hindmost.stats.tables import Floats
 Nanos = npt.NDArray[np.int64]
 
 CAREFUL = 1.1
-"""The backlog is reckoned with so many times the utilisation: an error of 10 % in it must not end a wait
-early."""
+"""Factor on the utilisation for the backlog: an error of 10 % in it must not end a wait early."""
 
 MOST_RHO = 0.98
 
 
 @dataclass(frozen=True, slots=True)
 class Thefts:
-    """When others had a processor of the server or the client.
+    """Interruptions of a processor of the server or the client.
 
     Parameters
     ----------
     on, off : ndarray of int64, shape (k,)
-        Begin and end of each in ns, in order, apart from each other. Use `of` for raw ones.
+        Begin and end of each in ns, sorted and disjoint. Use `of` for raw ones.
     seen_ns : float
-        Length of the smallest theft that would have been seen. The bias of smaller ones stays in calm
-        figures.
+        Length of the shortest interruption that would be seen. The bias of shorter ones remains in isolated
+        latency.
 
     Examples
     --------
@@ -59,18 +58,18 @@ class Thefts:
     def of(
         cls, on: npt.ArrayLike, off: npt.ArrayLike, *, granularity_ns: int = 0, seen_ns: float = 0.0
     ) -> Thefts:
-        """Put thefts of all processors in order: padded by how coarsely times are known, overlaps joined.
+        """Sort interruptions of all processors: padded by the resolution of times, with overlaps merged.
 
         Raises
         ------
         ValueError
-            If shapes differ or a theft ends before it begins.
+            If shapes differ, or an interruption ends before it begins.
         """
         begin, end = np.asarray(on, dtype=np.int64).ravel(), np.asarray(off, dtype=np.int64).ravel()
         if begin.shape != end.shape or (end < begin).any() or granularity_ns < 0:
             raise ArgumentError(
                 "bad-argument",
-                "each theft needs a begin and an end, the end not before the begin",
+                "each interruption needs a begin and an end, and must not end before it begins",
                 argument="off",
             )
         order = np.argsort(begin, kind="stable")
@@ -84,31 +83,31 @@ class Thefts:
         return int(self.on.size)
 
     def taken(self, begin: int, end: int) -> float:
-        """Share of [begin, end) that was stolen."""
+        """Return the share of [begin, end) that was taken."""
         lengths = np.clip(self.off, begin, end) - np.clip(self.on, begin, end)
         return float(lengths.sum() / (end - begin)) if end > begin else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """How busy the server is in calm time, and with what: a generous guess will do.
+    """The server's load without interference. Rough estimates suffice.
 
     Parameters
     ----------
     utilisation : float
-        Busy share of its calm time, all servers together, in [0, 1).
+        Busy share without interference, all servers together, in [0, 1).
     mean_ns : float
         Mean service time.
     scv : float
-        Squared coefficient of variation of service times: 1 exponential; too large only counts fewer
-        requests.
+        Squared coefficient of variation of service times: 1 for exponential. A value that is too large only
+        excludes more requests.
     servers : int
-        Threads or processes that serve side by side.
+        Number of threads or processes that serve in parallel.
 
     Raises
     ------
     ValueError
-        If a figure cannot be.
+        If a value is impossible.
     """
 
     utilisation: float
@@ -130,17 +129,18 @@ class Service:
 
     @property
     def relaxation_ns(self) -> float:
-        """Time in which a queue forgets how it began: S (1 + c^2) / (servers (1 - rho)^2), or S (1 + c^2)."""
+        """Time in which a queue forgets its start: S (1 + c^2) max(1, 1 / (servers (1 - rho)^2))."""
         queue = 1.0 / (self.servers * (1.0 - self.utilisation) ** 2)
         return self.mean_ns * (1.0 + self.scv) * max(1.0, queue)
 
 
 def calm_again(thefts: Thefts, service: Service, relaxations: float) -> Floats:
-    """When the server is as if each theft had not been, in ns after the first theft's begin; never decreases.
+    """Return when each interruption has no more effect, in ns after the first one's begin. Never decreases.
 
-    After the virtual backlog has drained `relaxations` times the relaxation time and a third of the standard
-    deviation of the drain are waited: in a long theft more may have arrived than its length says. (Without
-    that deviation p99.9 was 1 to 5 % too high at 30 % load, 15 % stolen in 3 ms; with it at most 1 %.)
+    After the virtual backlog has drained, it waits `relaxations` times the relaxation time plus a third of
+    the standard deviation of the drain: more requests than expected may arrive in a long interruption.
+    (Without that deviation p99.9 was 1 to 5 % too high at 30 % load, 15 % stolen in 3 ms; with it at most 1
+    %.)
 
     Examples
     --------
@@ -157,7 +157,7 @@ def calm_again(thefts: Thefts, service: Service, relaxations: float) -> Floats:
     least = np.minimum.accumulate(before)
     off = (thefts.off - thefts.on[:1]).astype(np.float64)
     drained = off + (before - least + rise) / (1.0 - rho)
-    # The work that came since the backlog was last zero has the variance of a compound Poisson sum.
+    # The work that arrived since the backlog was last zero has the variance of a compound Poisson sum.
     since = np.maximum.accumulate(np.where(before <= least, thefts.on - thefts.on[:1], 0))
     work = rho * service.mean_ns * (1.0 + service.scv) / service.servers * (drained - since)
     wait = relaxations * (service.relaxation_ns + np.sqrt(work) / (1.0 - rho) / 3.0)

@@ -1,1 +1,1 @@
-"""Values of runs: intervals, stopping, comparing, whether they drift or fall into states."""
+"""Statistics of run values: intervals, stopping rules, comparisons, drift and separate states."""

@@ -1,8 +1,8 @@
-"""From clients to the run: take the quantile at each client first, then combine.
+"""Aggregation from clients to the run: take the quantile at each client first, then combine.
 
-Merging the samples of all clients first lets the worst-placed client decide the merged tail (Treadmill,
-ISCA 2016, II-B and Figure 2), so the paper takes the metric at each client and aggregates the metrics
-(III-B). The merged quantile is shown next to it, for contrast only.
+Merging the samples of all clients first lets the worst-placed client determine the merged tail (Treadmill,
+ISCA 2016, II-B and Figure 2). So the paper computes the metric at each client and aggregates the metrics
+(III-B). The merged quantile is shown next to it, only for comparison.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ Aggregate = Literal["mean", "median"]
 
 
 def run_value(instance_values: Sequence[float], how: Aggregate = "mean") -> float:
-    """One run's value of a quantile from its clients' values.
+    """Return one run's value of a quantile from its clients' values.
 
     Parameters
     ----------
     instance_values
-        The same quantile at each client, any unit; ``math.inf`` where a client was infinitely late.
+        The same quantile at each client, in any unit; ``math.inf`` for an infinitely late client.
     how
         ``"mean"`` is infinite as soon as one client is; ``"median"`` as soon as half of them are.
 
@@ -39,7 +39,6 @@ def run_value(instance_values: Sequence[float], how: Aggregate = "mean") -> floa
     37.0
     >>> run_value([30.0, 31.0, float("inf")], "median")
     31.0
-
     """
     if how not in get_args(Aggregate):
         raise ArgumentError(

@@ -1,34 +1,32 @@
-"""Did a setting change anything? Fresh runs of before and after, judged by ranks.
+"""Rank tests of whether a setting changed anything, from fresh runs before and after.
 
-Pairs are runs made one after the other, which share what the host did meanwhile. Where the setting does
-nothing, the logarithm of after over before is as likely to be x as -x, whatever disturbs the host: the signed
-ranks' interval of the ratio (`ranks`) is then exact, and a pair of 3798/5241 us counts no more than the
+Pairs are runs made one after the other, which share the conditions on the host. If the setting has no effect,
+the logarithm of after over before is as likely to be x as -x, whatever the interference. The signed-rank
+interval of the ratio (`ranks`) is then exact, and a pair of 3798/5241 us has no more influence than the
 largest of n.
 
-Simulated, nominal 5 %, a setting that does nothing; runs with sd 3 %, disturbed ones slower by 1 + an
-exponential factor with mean .5: false changes, and in brackets the power to see 10 % (2,000 studies):
+Simulated, nominal 5 %, a setting without effect; runs with sd 3 %, disturbed ones slower by 1 + an
+exponential factor with mean .5: false changes, and in brackets the power to detect 10 % (2,000 studies):
 
-==========================  ============  ============  ============
-world                       6 pairs       8 pairs       20 pairs
-==========================  ============  ============  ============
-nothing disturbed           .029 (.93)    .043 (1.0)    .041 (1.0)
-15 % of runs                .029 (.46)    .034 (.46)    .049 (.81)
-20 % of pairs, either run   .034 (.56)    .035 (.57)    .056 (.89)
-==========================  ============  ============  ============
+==========================  ============  ============  ============ scenario                    6 pairs
+8 pairs       20 pairs ==========================  ============  ============  ============ no interference
+.029 (.93)    .043 (1.0)    .041 (1.0) 15 % of runs                .029 (.46)    .034 (.46)    .049 (.81) 20 %
+of pairs, either run   .034 (.56)    .035 (.57)    .056 (.89) ==========================  ============
+============  ============
 
-Student's interval of the pairs was no worse than that; it is the ratio of *variances* that finds changes
-there: .30 at 4 pairs, .38 at 6, .31 at 8. Which run of a pair comes first must be drawn by lot: where
-the host disturbs the second run only, in 20 % of pairs, any test finds that (.24 at 20 pairs).
+Student's interval of the pairs was no worse than that. The ratio of *variances* is what finds false changes:
+.30 at 4 pairs, .38 at 6, .31 at 8. The order of runs in a pair must be random: if the host disturbs only the
+second run, in 20 % of pairs, any test finds that (.24 at 20 pairs).
 
-Fewer than 6 pairs can give no such interval at 95 %: undecided, whatever they look like.
+Fewer than 6 pairs have no such interval at 95 %, so the result is undecided, whatever they look like.
 
-The ratio of *spreads* is judged by differences of neighbouring runs of one side (first and second, third and
-fourth ...): their sizes are independent, no centre is estimated, and where both sides have laws of one shape
-the rank-sum interval of their logarithms is exact: .95 to .98 for normal, exponential, t3 and bimodal runs, 8
-to 30 a side. The interval of the ratio of variances covers .82 to .91 of exponential and .87 to .91 of t3
-runs; others that were tried fail there as well (Bonett 2006: .81 to .94; Bonett and Seier 2003: .76 to .93;
-ranks of distances from the median: .88 to .95). Its price is width: normal runs' spreads must differ by 4.7
-times at 10 runs a side, by 2 times at 30.
+The ratio of *spreads* uses differences of neighbouring runs of one arm (first and second, third and fourth
+...). Their sizes are independent and need no estimated centre. If both arms have distributions of equal
+shape, the rank-sum interval of their logarithms is exact: .95 to .98 for normal, exponential, t3 and bimodal
+runs, 8 to 30 per arm. The interval of the ratio of variances covers .82 to .91 of exponential and .87 to .91
+of t3 runs. Other tested methods fail there as well (Bonett 2006: .81 to .94; Bonett and Seier 2003: .76 to
+.93; ranks of distances from the median: .88 to .95). The cost is width: normal runs' spreads must differ by a
+factor of 4.7 at 10 runs per arm, and of 2 at 30.
 """
 
 from __future__ import annotations
@@ -46,18 +44,18 @@ from hindmost.stats.runs.intervals import checked
 from hindmost.stats.tables import Floats, RunValues
 
 LEAST_PAIRS = 6
-"""Fewer pairs, or runs a side, decide nothing at 95 %."""
+"""Fewest pairs, or runs per arm, that can decide at 95 %."""
 
 Change = Literal["lower", "higher", "no change seen", "undecided"]
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """How after compares with before.
+    """Comparison of after with before.
 
-    ``ratio``: after over before, what a typical pair (or run) shows. ``spread``: ratio of how widely runs
-    scatter; None with fewer than 8 runs a side, or runs that do not. ``pairs``: pairs, or runs of the smaller
-    side. ``needed``: how many more of them there must be at least, 0 if enough.
+    ``ratio``: after over before, for a typical pair (or run). ``spread``: ratio of the scatter of runs; None
+    with fewer than 8 runs per arm, or without scatter. ``pairs``: pairs, or runs of the smaller arm.
+    ``needed``: how many more are needed at least, 0 if there are enough.
     """
 
     change: Change
@@ -76,11 +74,11 @@ def compare_runs(
     Parameters
     ----------
     before, after
-        One positive, finite value a run, same unit, in the order they were made.
+        One positive, finite value per run, same unit, in the order of the runs.
     confidence
         Of each interval; 1 - `confidence` is the rate of false changes.
     paired
-        The runs at one place were made one after the other.
+        Whether runs with the same index were made one after the other.
 
     Raises
     ------
@@ -117,7 +115,7 @@ def compare_runs(
     shift = signed_rank_interval(b - a, confidence) if paired else rank_sum_interval(a, b, confidence)
     ratio = _ratio(shift, n, confidence)
     spread = _spread(x / np.median(x), y / np.median(y), confidence)
-    what = "pairs" if paired else "runs a side"
+    what = "pairs" if paired else "runs per arm"
     if not ratio.known or n < LEAST_PAIRS:
         needed = max(LEAST_PAIRS - n, 1)
         bare = Estimate(ratio.value, math.nan, math.nan, n, confidence)
@@ -137,7 +135,7 @@ def _ratio(logarithms: tuple[float, float, float], n: int, confidence: float) ->
 
 
 def _spread(x: Floats, y: Floats, confidence: float) -> Estimate | None:
-    """Ratio of relative spreads, from differences of neighbours that share no run."""
+    """Return the ratio of relative spreads, from disjoint differences of neighbouring runs."""
     sizes = [np.abs(side[1::2] - side[: side.size - 1 : 2]) for side in (x, y)]
     if min(size.size for size in sizes) < 4 or min(size.min() for size in sizes) == 0.0:
         return None
