@@ -25,7 +25,7 @@ def render_listing(document: "Listing") -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
-def row(one: "Listed") -> tuple[str, ...]:
+def row(one: "StudyEntry") -> tuple[str, ...]:
     """Return the cells of a study, for text and page."""
     return (
         writing.moment(one["created"] or ""),
@@ -38,7 +38,7 @@ def row(one: "Listed") -> tuple[str, ...]:
     )
 
 
-def figure(one: "Listed", name: str) -> str:
+def figure(one: "StudyEntry", name: str) -> str:
     """Format a percentile of a study with its interval."""
     found = one["latency_us"].get(name)
     if found is None:

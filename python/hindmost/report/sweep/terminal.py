@@ -65,7 +65,7 @@ def _figure(one: "Interval | None", unit: numbers.Unit) -> str:
     return f"{shown.value} {shown.half_share:<7}"
 
 
-def describe_answer(found: "Found") -> list[str]:
+def describe_answer(found: "InverseAnswer") -> list[str]:
     """Describe the answer of a search."""
     by = {"service": "the factor on service times", "rate": "the rate"}.get(found["by"], found["by"])
     at = ""
@@ -96,7 +96,7 @@ def describe_answer(found: "Found") -> list[str]:
     return lines
 
 
-def _answer(found: "Found") -> str:
+def _answer(found: "InverseAnswer") -> str:
     """Format the safe value, then the interval of the limit."""
     assert found["low"] is not None
     assert found["high"] is not None
@@ -117,7 +117,7 @@ def _answer(found: "Found") -> str:
     return f"{said}; the limit is reached within {between} (95 %)"
 
 
-def _inwards(found: "Found", value: float) -> float:
+def _inwards(found: "InverseAnswer", value: float) -> float:
     """Round to four digits, towards the side that holds."""
     if isinstance(value, int) or value == 0.0:
         return value
@@ -125,5 +125,5 @@ def _inwards(found: "Found", value: float) -> float:
     return (math.floor if found["side"] == "at_most" else math.ceil)(value / step) * step
 
 
-def _value(found: "Found", value: float) -> str:
+def _value(found: "InverseAnswer", value: float) -> str:
     return numbers.rate(value) if found["by"] == "rate" else format_value(float(f"{value:.4g}"))
