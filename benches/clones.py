@@ -24,21 +24,22 @@ from pathlib import Path
 from typing import Any
 
 from hindmost.models import load_clone
+from hindmost.notes import Note
 from hindmost.store import Study
 from hindmost.store.verification import VerifiedPoint
-from hindmost.studies.verification import (
+from hindmost.studies.comparison.clone import (
     DRAWS,
     MARGINS,
-    WHO,
-    Point,
-    compared,
+    SERIES,
+    LoadPoint,
+    compare_series,
     cost_ratios,
+    counted_pairs,
+    excluded_pairs,
+    read_draw_ratios,
     read_logged,
-    sound_pairs,
-    stored,
-    unsound_pairs,
 )
-from hindmost.studies.verification.costs import CostRatios
+from hindmost.studies.comparison.clone.costs import CostRatios
 
 LOADS = (0.2, 0.5, 0.7)
 TRIES = 4
@@ -174,31 +175,33 @@ def joined(home: Path) -> Iterator[VerifiedPoint]:
     """Each load with the pairs of all cycles."""
     studies = sorted(home.glob("pairs-*/verification.json"), key=lambda path: int(path.parent.name[6:]))
     for load in LOADS:
-        runs: dict[str, list[Any]] = {who: [] for who in WHO}
+        runs: dict[str, list[Any]] = {who: [] for who in SERIES}
         drawn: dict[int, Mapping[str, float]] = {}
         costs: CostRatios = {}
-        unsound: dict[int, str] = {}
+        excluded: dict[int, Note] = {}
         points = []
         for study in studies:
             found = json.loads(study.read_text())["points"]
             (own,) = (one for one in found if abs(one["load"] - load) < 1e-9)
             points.append(own)
             part, before = study.parent / f"{load:.4g}", len(runs["clone"])
-            results = {who: json.loads((part / who / "result.json").read_text()) for who in WHO}
-            for who in WHO:
+            results = {who: json.loads((part / who / "result.json").read_text()) for who in SERIES}
+            for who in SERIES:
                 runs[who] += [run | {"run": before + run["run"]} for run in results[who]["runs"]]
             told = read_logged(logs_of(home, int(study.parent.name[6:]), ""))
             clone = load_clone(study.parent / "clone.json")
-            bad = unsound_pairs({who: Study.open(part / who) for who in WHO}, own["predicted"])
-            by_cost = cost_ratios(clone, own["rate_per_s"], *sound_pairs(results, bad), told)
-            unsound |= {before + number: why for number, why in bad.items()}
-            by_draws = stored(part / "clone" / DRAWS)
+            bad = excluded_pairs({who: Study.open(part / who) for who in SERIES}, mean_prediction([own]))
+            by_cost = cost_ratios(clone, own["rate_per_s"], *counted_pairs(results, bad), told)
+            excluded |= {before + number: why for number, why in bad.items()}
+            by_draws = read_draw_ratios(part / "clone" / DRAWS)
             drawn |= {before + number: found for number, found in by_draws.items()}
             costs |= {before + number: found for number, found in by_cost.items()}
         if points:
             rate = sum(one["rate_per_s"] for one in points) / len(points)
             results = {who: {"runs": of} for who, of in runs.items()}
-            yield compared(Point(load, rate), results, mean_prediction(points), unsound, drawn, costs)
+            yield compare_series(
+                LoadPoint(load, rate), results, mean_prediction(points), excluded, drawn, costs
+            )
 
 
 def mean_prediction(points: Sequence[VerifiedPoint]) -> Any:  # noqa: ANN401 (part of a Prediction)

@@ -29,14 +29,14 @@ from hindmost.models.parameters import Value, Vary, parse_vary
 from hindmost.models.simulation import Design, simulated
 from hindmost.plan.units import parse_quantiles
 from hindmost.results.api import restored_affinity
+from hindmost.results.comparison import VerificationResult
 from hindmost.results.fit import FitResult
 from hindmost.results.frames import Library
 from hindmost.results.opening import build_result
 from hindmost.results.prediction import SimulationResult, SweepResult
 from hindmost.results.progress import CallbackProgress, ProgressFunction
-from hindmost.results.verification import VerificationResult
+from hindmost.studies.comparison.clone import open_new
 from hindmost.studies.kind import carry_out
-from hindmost.studies.verification import asked_for
 from hindmost.targets import Managed, ManagedServer, parse_target
 
 __all__ = ["Serving", "fit", "serve", "simulate", "sweep", "verify"]
@@ -246,7 +246,7 @@ def verify(
     """
     folder = None if out is None else Path(out)
     with restored_affinity():
-        study = asked_for(
+        study = open_new(
             clone,
             str(original),
             threads=threads,

@@ -13,7 +13,7 @@ import pytest
 from clones import FEW, clone, served
 from measuring import finish, need_two_processors, start
 
-from hindmost.studies.verification.comparison import LEAST_PAIRS
+from hindmost.studies.comparison.clone.ratios import LEAST_PAIRS
 from tests.accuracy import limits
 from tests.accuracy.claims import Claim
 from tests.accuracy.judging import Finding

@@ -42,13 +42,13 @@ LOADED = (
     "hindmost.report.measure.junit",
     "hindmost.report.measure.markdown",
     "hindmost.report.serving.terminal",
-    "hindmost.report.verification",
+    "hindmost.report.comparison",
     "hindmost.studies.attribution",
-    "hindmost.studies.comparison",
+    "hindmost.studies.comparison.targets",
     "hindmost.studies.measure.kind",
     "hindmost.studies.measure.limits.unmeasured",
     "hindmost.studies.search.kind",
-    "hindmost.studies.verification.kind",
+    "hindmost.studies.comparison.clone.kind",
     "scipy.special",
 )
 """What verbs load on their way, for which no test waits twice."""

@@ -14,9 +14,9 @@ from hindmost.models import Clone
 from hindmost.models.parameters import applied
 from hindmost.models.simulation import Design, run_points
 from hindmost.stats import equivalence
-from hindmost.studies.verification import costs as control
-from hindmost.studies.verification.costs import COST, cost_ratios, longer_by
-from hindmost.studies.verification.logged import Logged
+from hindmost.studies.comparison.clone import costs as control
+from hindmost.studies.comparison.clone.costs import COST, cost_ratios, slowdown
+from hindmost.studies.comparison.clone.logged import LoggedCost
 
 PAIRS = 6
 BESIDE_US = 20.0
@@ -69,7 +69,7 @@ def test_intervals_are_narrower_and_hold_the_truth_as_often_as_they_say(
     monkeypatch.setattr(control, "DESIGN", replace(control.DESIGN, requests=simulated))
     random = np.random.default_rng(5)
     rate = share / SPOKEN.mean_busy_us * 1e6
-    logged = Logged((rate,), (BESIDE_US,), SPOKEN.mean_busy_us)
+    logged = LoggedCost((rate,), (BESIDE_US,), SPOKEN.mean_busy_us)
     raw, fair = [], []
     for _ in range(repeats):
         ours, theirs, costs = [], [], {"original": {}, "again": {}, "clone": {}}
@@ -102,7 +102,7 @@ def test_a_law_of_another_shape_stays_different():
     law = {"kind": "lognormal", "mean_us": SPOKEN.mean_busy_us, "sigma_log": 1.4}
     other = Clone.of(SPOKEN.document | {"service": [{"law": law, "weight": 1.0}]})
     costs = {who: {1: record(1.1)} for who in ("original", "again")} | {"clone": {1: record(1.0)}}
-    late = cost_ratios(SPOKEN, rate, costs, [1], Logged((rate,), (BESIDE_US,), SPOKEN.mean_busy_us))
+    late = cost_ratios(SPOKEN, rate, costs, [1], LoggedCost((rate,), (BESIDE_US,), SPOKEN.mean_busy_us))
     expected = (1.1 * SPOKEN.mean_busy_us + BESIDE_US) / (SPOKEN.mean_busy_us + BESIDE_US)
     assert late[1]["original"][COST] == pytest.approx(expected)
     dear = run(drifted(other, 1.1), rate, 3)["mean"] / late[1]["original"]["mean"]
@@ -112,7 +112,7 @@ def test_a_law_of_another_shape_stays_different():
 @pytest.mark.usefixtures("quick")
 def test_a_cost_that_the_clone_could_not_bear_or_that_nobody_knows_leaves_the_pair_out():
     rate = 0.6 / SPOKEN.mean_busy_us * 1e6
-    logged = Logged((rate,), (0.0,), SPOKEN.mean_busy_us)
+    logged = LoggedCost((rate,), (0.0,), SPOKEN.mean_busy_us)
     fine, unknown, heavy = record(1.0), {"server_cpu_share": None}, record(3.0)
     costs = {
         "original": {1: fine, 2: unknown, 3: heavy},
@@ -120,11 +120,11 @@ def test_a_cost_that_the_clone_could_not_bear_or_that_nobody_knows_leaves_the_pa
         "clone": {1: fine, 2: fine, 3: fine},
     }
     assert sorted(cost_ratios(SPOKEN, rate, costs, [1, 2, 3], logged)) == [1]
-    assert longer_by(SPOKEN, rate, [3.0]) == [None]
+    assert slowdown(SPOKEN, rate, [3.0]) == [None]
 
 
 def test_between_the_logged_loads_what_is_beside_services_is_interpolated():
-    told = Logged((1_000.0, 3_000.0), (30.0, 10.0), 100.0)
+    told = LoggedCost((1_000.0, 3_000.0), (30.0, 10.0), 100.0)
     assert told.at(SPOKEN, 2_000.0) == pytest.approx(120.0)
     assert told.at(SPOKEN, 9_000.0) == pytest.approx(110.0)
     busy = Clone.of(SPOKEN.document | {"load": {"time": -0.2}})

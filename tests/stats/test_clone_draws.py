@@ -11,7 +11,7 @@ import pytest
 from hindmost.models import Clone
 from hindmost.models.simulation import Design, run_points
 from hindmost.stats import equivalence
-from hindmost.studies.verification.draws import draw_ratios
+from hindmost.studies.comparison.clone.draws import draw_ratios
 
 PAIRS = 6
 REQUESTS = 4_000

@@ -16,7 +16,7 @@ from hindmost.studies.attribution.attempts import Attempt, Attempts
 from hindmost.studies.attribution.plan import LoadPoint
 from hindmost.studies.attribution.resolve import resolve
 from hindmost.studies.attribution.runner import Runner
-from hindmost.studies.pairs import GivenUp
+from hindmost.studies.pairs import NoMoreRuns
 
 LOAD, CELL = LoadPoint("low", 500.0, "low"), (0,)
 STOLEN = Note("steal-time", "stolen", {"share": 0.06})
@@ -83,7 +83,7 @@ def test_a_side_that_fails_twice_is_given_up(tmp_path):
     side = Scripted(tmp_path, failing=True).side(LOAD, "0", CELL)
     side.make(1)
     assert side.unsound(1) == FAILED
-    with pytest.raises(GivenUp):
+    with pytest.raises(NoMoreRuns):
         side.make(2)
 
 

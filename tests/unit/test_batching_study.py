@@ -1,4 +1,4 @@
-"""A study of batching: which ways are tried, the ratios, and that its folder alone gives the same answer."""
+"""Comparisons of batching intervals: the arms, the ratios, and the answer from the folder alone."""
 
 import json
 import math
@@ -12,18 +12,18 @@ from tiny_study import HOST, tiny_plan
 
 from hindmost import open_study
 from hindmost.errors import UsageError
-from hindmost.report.batching import render_batching, render_batching_page
-from hindmost.report.batching.charts import best_by_rate, improvement, variability
+from hindmost.report.comparison import render_batching, render_batching_page
+from hindmost.report.comparison.batching_charts import best_by_rate, improvement, variability
 from hindmost.run.request import MeasureRequest
 from hindmost.stats import contrasts, least_pairs
 from hindmost.store import Study
-from hindmost.studies.batching import Asked, answer, opened, reopened
-from hindmost.studies.batching.answer import _over_known_runs
-from hindmost.studies.batching.asked import parse_intervals, usual_intervals
+from hindmost.studies.comparison.batching import BatchingRequest, answer, open_new, reopen
+from hindmost.studies.comparison.batching.answer import summarise_known
+from hindmost.studies.comparison.batching.request import default_intervals, parse_intervals
 from hindmost.studies.kind import carry_out
 from hindmost.studies.talk import Silent
 
-SIDES = [
+ARMS = [
     (500.0, "none"),
     (500.0, "nagle"),
     (500.0, 0.004),
@@ -35,24 +35,24 @@ SIDES = [
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """A real study: a round of tiny runs of the synthetic server, three ways at two rates; the second is a copy.
+    """A real study: two rounds, the second a copy of the first, with three batching modes at two rates.
 
-    Repeated where a busy host spoilt a run, so that its round is excluded.
+    It is repeated if interference on a busy host excluded the round.
     """
     plan = tiny_plan().model_copy(update={"clients": 1, "runs": (1, 1)})
-    asked = Asked(plan, SIDES)
+    request = BatchingRequest(plan, ARMS)
     manifest = {"plan": plan.model_dump(mode="json"), "host": HOST, "kind": "batching", "created": "x"}
     for _ in range(5):
         place = tmp_path_factory.mktemp("batched") / "study"
-        study = Study.create(place, {**manifest, "batching": asked.manifest()})
+        study = Study.create(place, {**manifest, "batching": request.manifest()})
         if carry_out(study, Silent()).document["rounds"] == 1:
             break
     for run in place.glob("*/runs/0001"):
         shutil.copytree(run, run.with_name("0002"))
-    return place, carry_out(reopened(place, 2), Silent())
+    return place, carry_out(reopen(place, 2), Silent())
 
 
-def test_every_way_has_a_run_in_each_round_and_batches_as_it_says(made):
+def test_every_arm_has_a_run_in_each_round_and_batches_as_requested(made):
     folder, shown = made
     document = json.loads((folder / "batching.json").read_text())
     assert [rate["rate_per_s"] for rate in document["rates"]] == [500.0, 1000.0]
@@ -68,10 +68,10 @@ def test_every_way_has_a_run_in_each_round_and_batches_as_it_says(made):
         assert rate["best_interval"] == 2
     assert shown.document["headline"] == document["headline"]
     assert (document["rounds"], document["aside"]) == (2, {})
-    assert document["least_rounds"] == 7, "for three ways, two of which are compared with the third"
+    assert document["least_rounds"] == 7, "for three modes, two of which are compared with the third"
 
 
-def test_its_folder_alone_gives_the_same_answer(made):
+def test_the_folder_alone_gives_the_same_answer(made):
     folder, shown = made
     again = answer(Study.open(folder))
     assert {**again, "created": ""} == {**shown.document, "created": ""}
@@ -80,7 +80,7 @@ def test_its_folder_alone_gives_the_same_answer(made):
     assert len(result.latency) == 6 * len(again["rates"][0]["sides"][0]["latency_us"])
 
 
-def test_the_page_draws_the_figures_of_the_paper(made):
+def test_the_page_has_the_figures_of_the_paper(made):
     document = made[1].document
     page = render_batching_page(document)
     assert set(re.findall(r"Figure (\d(?: [ab])?)", page)) >= {"4", "5 a", "5 b", "6", "7"}
@@ -94,18 +94,18 @@ def test_the_page_draws_the_figures_of_the_paper(made):
     assert "[nan" not in table
 
 
-def test_a_study_that_goes_on_keeps_what_it_has(made):
+def test_a_resumed_study_keeps_its_runs(made):
     with raises(UsageError, "bad-value", option="--pairs", value=1, least=2):
-        reopened(made[0], 1)
+        reopen(made[0], 1)
     before = {path: path.stat().st_mtime_ns for path in made[0].glob("*/runs/*/run.json")}
     assert len(before) == 12
     carry_out(Study.open(made[0]), Silent())
     assert {path: path.stat().st_mtime_ns for path in made[0].glob("*/runs/*/run.json")} == before
 
 
-def test_usual_intervals_hold_two_to_thirty_two_requests_of_a_connection():
-    assert [one * 50_000 / 10 for one in usual_intervals(50_000.0, 10)] == pytest.approx([2, 4, 8, 16, 32])
-    assert usual_intervals(10.0, 100) == [], "none that would be most of the latency"
+def test_default_intervals_batch_2_to_32_requests_of_a_connection():
+    assert [one * 50_000 / 10 for one in default_intervals(50_000.0, 10)] == pytest.approx([2, 4, 8, 16, 32])
+    assert default_intervals(10.0, 100) == [], "no interval that would be most of the latency"
 
 
 @pytest.mark.parametrize(
@@ -121,32 +121,32 @@ def test_usual_intervals_hold_two_to_thirty_two_requests_of_a_connection():
 )
 def test_bad_requests_are_refused_before_anything_starts(changes, more, code, fields, tmp_path):
     with raises(UsageError, code, **fields):
-        opened(MeasureRequest(target="synth", **changes), out=tmp_path / "study", **more)
+        open_new(MeasureRequest(target="synth", **changes), out=tmp_path / "study", **more)
     assert not (tmp_path / "study").exists()
 
 
 @pytest.mark.parametrize("end", ["stop", "refuse", "again"])
-def test_a_trace_that_does_not_begin_again_goes_with_one_rate(tmp_path, end):
+def test_a_trace_that_does_not_repeat_allows_one_rate_only(tmp_path, end):
     times = tmp_path / "times"
     times.write_text("".join(f"{0.001 * at:.3f}\n" for at in range(3_000)))
     request = MeasureRequest(
         target="synth", arrivals=f"trace:{times},end={end}", duration="1s", warmup="1s", rate="1k,2k"
     )
     if end == "again":
-        assert opened(request, rounds=7, out=tmp_path / "two")
+        assert open_new(request, rounds=7, out=tmp_path / "two")
         return
     with raises(UsageError, "conflicting-options", path=str(times), value=f"end={end}"):
-        opened(request, rounds=7, out=tmp_path / "two")
+        open_new(request, rounds=7, out=tmp_path / "two")
     if end == "stop":
-        assert opened(replace(request, rate="1k"), rounds=7, out=tmp_path / "one")
+        assert open_new(replace(request, rate="1k"), rounds=7, out=tmp_path / "one")
 
 
-def test_intervals_are_tried_in_their_order():
+def test_intervals_are_sorted():
     assert parse_intervals("1ms, 50us") == pytest.approx([5e-05, 0.001])
 
 
-def test_as_many_rounds_are_made_as_can_tell_the_ways_apart():
-    """Nine values of one side below all of the other's, with seven such sides; eight never suffice."""
+def test_least_pairs_is_the_least_number_that_can_decide():
+    """With seven comparisons, nine pairs that all agree decide, and eight never do."""
     slow, fast = {"mean": [2.0 + 0.01 * i for i in range(9)]}, {"mean": [1.0 + 0.01 * i for i in range(9)]}
     assert least_pairs(7) == 9
     for pairs, word in ((9, "slower"), (8, "undecided")):
@@ -155,7 +155,7 @@ def test_as_many_rounds_are_made_as_can_tell_the_ways_apart():
         assert (found.word, found.more) == (word, 9 - pairs)
 
 
-def test_a_run_without_a_reply_leaves_the_others_their_variation():
-    known = _over_known_runs([0.5, math.nan], "median")
+def test_a_run_without_replies_does_not_change_the_summary_of_the_others():
+    known = summarise_known([0.5, math.nan], "median")
     assert known["value"] == 0.5
-    assert _over_known_runs([math.nan], "median") == {"value": None, "low": None, "high": None}
+    assert summarise_known([math.nan], "median") == {"value": None, "low": None, "high": None}

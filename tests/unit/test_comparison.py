@@ -1,4 +1,4 @@
-"""Stored measurements compared: contrasts, refusals, limits and exit codes."""
+"""Comparisons of stored measurements: contrasts, refusals, limits and exit codes."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from hindmost.errors import StudyError, UsageError
 from hindmost.plan import parse_change, parse_changes
 from hindmost.report.comparison.tables import p
 from hindmost.store.estimates import encode
-from hindmost.studies.comparison import compare
+from hindmost.studies.comparison.targets import compare
 
 
 @pytest.fixture
 def pair(tmp_path):
-    """Writes two studies, the second as a test says."""
+    """Write two studies; the second has the factor and results of the test."""
 
     def make(factor=1.0, **more):
         first = stored(tmp_path / "before", runs_of(1))
@@ -54,7 +54,7 @@ def test_few_runs_decide_nothing_and_say_how_many_more(tmp_path):
     assert {one["more"] for one in found["against"][0]["latency"].values()} == {1}
 
 
-def test_runs_that_are_set_aside_do_not_count(tmp_path):
+def test_excluded_runs_do_not_count(tmp_path):
     values = runs_of(2)
     values["p99"][3] = values["p50"][3] = 90_000.0
     found = compare([stored(tmp_path / "a", runs_of(1)), stored(tmp_path / "b", values, aside=[4])])
@@ -63,7 +63,7 @@ def test_runs_that_are_set_aside_do_not_count(tmp_path):
     assert (len(found["sides"][1]["runs"]), found["sides"][1]["made"]) == (9, 10)
 
 
-def test_calm_latency_is_compared_where_both_have_it(tmp_path):
+def test_isolated_latency_is_compared_if_both_arms_have_it(tmp_path):
     calm = {"p99": runs_of(3)["p99"]}
     slow = {"p99": runs_of(4, 1.3)["p99"]}
     a, b = (
@@ -75,7 +75,7 @@ def test_calm_latency_is_compared_where_both_have_it(tmp_path):
     assert compare([a, bare])["against"][0]["calm"] == {}
 
 
-def test_a_side_that_is_infinitely_late_is_slower_without_end(tmp_path):
+def test_an_arm_with_infinite_runs_is_infinitely_slower(tmp_path):
     values = runs_of(2, 1.2)
     values["p99"] = [None] * 10
     found = compare([stored(tmp_path / "a", runs_of(1)), stored(tmp_path / "b", values)])
@@ -97,7 +97,9 @@ def test_a_side_that_is_infinitely_late_is_slower_without_end(tmp_path):
         (10, 2, ("same", "same"), "held"),
     ],
 )
-def test_a_side_that_does_not_answer_is_slower_and_fails_the_gate(tmp_path, runs, timeouts, words_, result):
+def test_an_arm_that_does_not_answer_is_slower_and_crosses_the_limit(
+    tmp_path, runs, timeouts, words_, result
+):
     folder = tmp_path / f"{runs}-{timeouts}"
     late = {"p50": timeouts >= 500, "p99": timeouts >= 10}
     values = {
@@ -113,7 +115,7 @@ def test_a_side_that_does_not_answer_is_slower_and_fails_the_gate(tmp_path, runs
     assert both["limits"][0]["result"] != "crossed", "neither answers"
 
 
-def test_figures_are_those_of_the_runs_that_the_ratio_is_made_of(tmp_path):
+def test_figures_and_ratios_use_the_same_runs(tmp_path):
     values = runs_of(2)
     values["p99"][3] = values["p50"][3] = 90_000.0
     a, b = stored(tmp_path / "a", runs_of(1)), stored(tmp_path / "b", values, aside=[4])
@@ -125,7 +127,7 @@ def test_figures_are_those_of_the_runs_that_the_ratio_is_made_of(tmp_path):
     assert found["sides"][1]["latency_us"]["p99"]["value"] < 1_000.0
 
 
-def test_a_percentile_that_a_run_lacks_is_missing_and_not_infinitely_late(tmp_path):
+def test_a_percentile_that_a_run_lacks_is_left_out(tmp_path):
     a, b = stored(tmp_path / "a", runs_of(1)), stored(tmp_path / "b", runs_of(2))
     document = json.loads((b / "result.json").read_text())
     del document["runs"][2]["latency_us"]["p99"]
@@ -156,7 +158,7 @@ def test_different_loads_are_refused_unless_anyway(pair, change, key, values):
     )
 
 
-def test_another_host_version_or_day_is_noted_and_not_refused(pair):
+def test_another_host_version_or_day_is_a_note(pair):
     first, second = pair(facts={"hostname": "other"}, started="2026-01-05T03:04:05Z")
     manifest = json.loads((second / "manifest.json").read_text())
     (second / "manifest.json").write_text(json.dumps({**manifest, "version": "9.9"}))
@@ -180,7 +182,7 @@ INVALID = [
 ]
 
 
-def test_what_the_instrument_distorted_is_not_compared(pair):
+def test_distorted_percentiles_are_not_compared(pair):
     studies = pair(1.5, verdict="invalid", reasons=INVALID, latency_us=_verdicts("p50", "p99"))
     found = compare(studies, fail_if=["p99>+5%"])
     assert (found["verdict"], set(words(found).values())) == ("invalid", {"undecided"})
@@ -192,7 +194,7 @@ def test_what_the_instrument_distorted_is_not_compared(pair):
     assert reason["values"] == {"side": "after", "verdict": "invalid", "why": "late-sends"}
 
 
-def test_only_the_distorted_percentile_is_left_open(pair):
+def test_other_percentiles_than_the_distorted_one_are_compared(pair):
     found = compare(pair(1.5, verdict="invalid", reasons=INVALID, latency_us=_verdicts("p99")))
     assert words(found) == {"p50": "slower", "p99": "undecided"}
 
@@ -202,7 +204,7 @@ def _verdicts(*bad):
     return {name: {**good, "verdict": "invalid" if name in bad else "valid"} for name in ("p50", "p99")}
 
 
-def test_a_server_that_did_not_carry_the_rate_is_compared_all_the_same(pair):
+def test_a_server_that_did_not_reach_the_rate_is_compared(pair):
     for code in ("rate-not-reached", "rate_unmet"):  # the latter in results of version 0.1
         unmet = [{"code": code, "level": "invalid", "text": "half was answered", "hint": None}]
         more = {"verdict": "invalid", "reasons": unmet, "latency_us": _verdicts("p50", "p99")}
@@ -210,7 +212,7 @@ def test_a_server_that_did_not_carry_the_rate_is_compared_all_the_same(pair):
             assert compare(pair(1.5, saturation={"by": by}, **more))["verdict"] == verdict
 
 
-def test_a_server_that_fails_is_not_fast(pair):
+def test_a_failing_server_is_not_compared(pair):
     errors = [{"code": "errors", "level": "invalid", "text": "5 % failed", "hint": None}]
     found = compare(pair(0.5, verdict="invalid", reasons=errors))
     assert (found["verdict"], set(words(found).values())) == ("undecided", {"undecided"})
@@ -298,13 +300,13 @@ def test_a_limit_on_a_figure_that_not_all_have_is_refused(pair):
 
 
 @each_row("text", ["p99>5%", "p99", "p99>+5", "p99>-100%", "throughput>+5%", "p99>+x%"])
-def test_limits_that_mean_nothing_are_refused(text):
+def test_wrong_limits_are_refused(text):
     code = "unreachable-limit" if text == "p99>-100%" else "bad-value"
     with raises(UsageError, code, option="--fail-if", value=text):
         parse_change(text)
 
 
-def test_limits_that_nothing_can_hold_are_refused():
+def test_contradicting_limits_are_refused():
     parse_changes(["p99>+5%", "p99<-5%", "p50<+9%"])
     with raises(UsageError, "conflicting-options", option="--fail-if", value="p99>+5%", other="p99<+6%"):
         parse_changes(["p99>+5%", "p99<+6%"])

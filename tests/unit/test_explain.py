@@ -24,11 +24,10 @@ from hindmost.explain.request import KIND, Asked, opened, plan_without
 from hindmost.explain.view import render_markdown, render_page, render_terminal
 from hindmost.run.request import MeasureRequest
 from hindmost.store import Study
-from hindmost.studies.comparison import runs as sides
+from hindmost.studies.comparison import arms
 from hindmost.studies.kind import carry_out, reported
 from hindmost.studies.measure.procedure import Procedure
 from hindmost.studies.talk import Silent
-from hindmost.studies.trial import sides as levels
 from hindmost.targets import parse_target
 
 
@@ -296,8 +295,7 @@ def made(runs, tmp_path, monkeypatch) -> tuple[Study, Interruption]:
         source = runs[study.folder.name.isdigit() and int(study.folder.name) > 0]
         shutil.copytree(source, study.folder / "runs" / f"{number:04d}")
 
-    monkeypatch.setattr(sides, "make_run", make)
-    monkeypatch.setattr(levels, "make_run", make)
+    monkeypatch.setattr(arms, "make_run", make)
     monkeypatch.setattr(catalogue, "CATALOGUE", ())
     monkeypatch.setattr(procedure._engine, "trace_fault", lambda: ("trace-permission", "not here"))
     plan = tiny_plan().model_copy(

@@ -22,7 +22,7 @@ from hindmost.report.search.terminal import render_search
 from hindmost.store.estimates import encode
 from hindmost.store.reading import read_document, revive
 from hindmost.store.schema import schemas
-from hindmost.studies.comparison import compare
+from hindmost.studies.comparison.targets import compare
 from tests.golden import sample_attributions, sample_results
 
 SILENT = pytest.mark.parametrize("value", [math.inf, None])

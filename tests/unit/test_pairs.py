@@ -1,4 +1,4 @@
-"""Interleaved sides: their order, what is made again, what is not, and how long it goes on."""
+"""Interleaved arms: their order, repeated rounds, the budget, and resuming."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from rows import each_row
 
 from hindmost.notes import Note
 from hindmost.run.soundness import RepeatBudget
-from hindmost.studies.pairs import GivenUp, Step, interleave, order_of
+from hindmost.studies.pairs import NoMoreRuns, Step, draw_order, interleave
 
 NAMES = ("original", "clone", "again")
 STOLEN = Note("steal-time", "the hypervisor took 3 %")
 
 
 class Scripted:
-    """A side whose runs of some rounds are not sound, or that is given up in one."""
+    """An arm whose runs of some rounds are excluded, or that fails in one round."""
 
     def __init__(
         self, name: str, diary: list[str], unsound: tuple[int, ...] = (), lost: int | None = None
@@ -31,7 +31,7 @@ class Scripted:
 
     def make(self, number: int) -> None:
         if number == self.lost:
-            raise GivenUp
+            raise NoMoreRuns
         self.diary.append(f"{self.name} {number}")
         self.runs.append(number)
 
@@ -43,7 +43,7 @@ def sides(diary: list[str], **unsound: tuple[int, ...]) -> dict[str, Scripted]:
     return {name: Scripted(name, diary, unsound.get(name, ())) for name in NAMES}
 
 
-def test_every_round_has_all_sides_once_in_an_order_of_its_own():
+def test_every_round_has_each_arm_once_in_random_order():
     diary: list[str] = []
     rounds = interleave(sides(diary), "seed", RepeatBudget(40))
     assert rounds.sound == list(range(1, 41))
@@ -54,17 +54,17 @@ def test_every_round_has_all_sides_once_in_an_order_of_its_own():
 
 
 @each_row("number", range(1, 30))
-def test_orders_are_those_of_studies_that_were_begun_before(number):
-    """As verification and confirmation drew them when each had a loop of its own."""
+def test_orders_are_the_same_in_every_version(number):
+    """A stored study must resume with the orders that it began with."""
     order = list(NAMES)
     random.Random(f"1 0.5 {number}").shuffle(order)
-    assert order_of(sides([]), "1 0.5", number) == order
+    assert draw_order(sides([]), "1 0.5", number) == order
     pair = [("before", (0,)), ("after", (1,))]
     random.Random(f"1 low pair {number}").shuffle(pair)
-    assert order_of(dict.fromkeys(("before", "after")), "1 low pair", number) == [side for side, _ in pair]
+    assert draw_order(dict.fromkeys(("before", "after")), "1 low pair", number) == [side for side, _ in pair]
 
 
-def test_a_round_with_one_run_that_is_not_sound_is_made_again_whole():
+def test_a_round_with_one_excluded_run_is_repeated_whole():
     diary: list[str] = []
     rounds = interleave(sides(diary, clone=(2,), again=(2, 3)), "seed", RepeatBudget(3))
     assert rounds.sound == [1, 4, 5]
@@ -72,13 +72,13 @@ def test_a_round_with_one_run_that_is_not_sound_is_made_again_whole():
     assert len(diary) == 15
 
 
-def test_no_more_is_made_than_the_budget_has():
+def test_the_budget_limits_the_rounds():
     diary: list[str] = []
     rounds = interleave(sides(diary, clone=tuple(range(1, 99))), "seed", RepeatBudget(4))
     assert (rounds.sound, sorted(rounds.unsound)) == ([], [1, 2, 3, 4, 5, 6])
 
 
-def test_what_is_stored_is_not_made_again_wherever_it_stopped():
+def test_stored_runs_are_not_repeated_wherever_a_study_stopped():
     whole: list[str] = []
     interleave(sides(whole, original=(2,)), "seed", RepeatBudget(3))
     for stop in range(len(whole)):
@@ -92,15 +92,15 @@ def test_what_is_stored_is_not_made_again_wherever_it_stopped():
         assert rounds.sound == [1, 3, 4]
 
 
-def test_whoever_watches_is_told_of_every_turn_and_how_many_there_will_be():
+def test_progress_reports_every_run_and_the_expected_total():
     steps: list[Step] = []
     interleave(sides([], clone=(1,)), "seed", RepeatBudget(2), steps.append)
     assert [step.done for step in steps] == list(range(1, 10))
     assert [step.of for step in steps] == [6] * 3 + [9] * 6
-    assert [(step.side, step.round) for step in steps if step.why] == [("clone", 1)]
+    assert [(step.arm, step.round) for step in steps if step.why] == [("clone", 1)]
 
 
-def test_a_side_that_is_given_up_ends_it():
+def test_an_arm_that_fails_ends_the_study():
     diary: list[str] = []
     made = sides(diary)
     made["clone"].lost = 2

@@ -21,10 +21,10 @@ from hindmost.store import Study
 from hindmost.store.kinds import GO_ON, name_of
 from hindmost.store.manifest import Manifest
 from hindmost.studies import kind as kinds
+from hindmost.studies.comparison.clone import CloneRequest, LoadPoint
 from hindmost.studies.kind import KINDS, Kind, Shown, carry_out, kind_of, refuse_another
 from hindmost.studies.search.kind import objective_of
 from hindmost.studies.talk import Silent
-from hindmost.studies.verification import Asked, Point
 
 CLONE = """
 schema = "hindmost.clone/1"
@@ -38,7 +38,7 @@ law = { kind = "uniform", low_us = 80, high_us = 120 }
 def quickly_predicted():
     """A fortieth of the requests that a prediction is usually simulated with."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(import_module("hindmost.studies.verification.answer"), "SIMULATED", 10_000)
+        patch.setattr(import_module("hindmost.studies.comparison.clone.answer"), "SIMULATED", 10_000)
         yield
 
 
@@ -50,9 +50,9 @@ def made_verification(tmp_path_factory):
     document.write_text(CLONE)
     clone = load_clone(document)
     plan = tiny_plan().model_copy(update={"target": f"synth?clone={document}", "clients": 1, "runs": (1, 1)})
-    asked = Asked(clone, "wall", [Point(0.2, clone.rate_at(0.2))])
+    request = CloneRequest(clone, "wall", [LoadPoint(0.2, clone.rate_at(0.2))])
     manifest = {"plan": plan.model_dump(mode="json"), "host": HOST, "kind": "verification"}
-    study = Study.create(folder / "study", {**manifest, "verification": asked.manifest()})
+    study = Study.create(folder / "study", {**manifest, "verification": request.manifest()})
     study.write("clone.json", clone.text)
     carry_out(study, Silent())
     for run in study.folder.glob("*/*/runs/0001"):

@@ -1,4 +1,4 @@
-"""Verification of clones: which pairs count, what follows from them, what is refused."""
+"""Comparisons of clones: pairs that count, outcomes, and refused requests."""
 
 import json
 import math
@@ -13,24 +13,24 @@ from hindmost.models import load_clone
 from hindmost.models.simulation import Design, simulate
 from hindmost.notes import Note
 from hindmost.plan import MeasurePlan
-from hindmost.report.verification import render_verification, render_verification_page
-from hindmost.report.verification.terminal import heads
+from hindmost.report.comparison import render_verification, render_verification_page
+from hindmost.report.comparison.clone import heads
 from hindmost.store import Study
 from hindmost.store.schema import schemas
-from hindmost.studies.verification import (
+from hindmost.studies.comparison.clone import (
     MARGINS,
-    WHO,
-    Asked,
-    Point,
-    comparison,
-    points_of,
-    refuse_unlike,
-    seeded,
-    verdict_of,
+    SERIES,
+    CloneRequest,
+    LoadPoint,
+    compare_series,
+    decide,
+    parse_loads,
+    refuse_other_request,
+    with_seed,
 )
 from hindmost.targets import parse_target
 
-POINT = Point(0.5, 400.0)
+POINT = LoadPoint(0.5, 400.0)
 LATE = Note("late-sends", "requests left late", {"late_us": 40.0})
 FACTORS = {"mean": 1.0, "p95": 3.0, "p99": 5.0}
 
@@ -42,15 +42,15 @@ def predicted():
     )
 
 
-def compared(point, results, predicted, unsound=(), **more):
-    return comparison.compared(point, results, predicted, dict.fromkeys(unsound, LATE), **more)
+def compare(results, predicted, excluded=(), **more):
+    return compare_series(POINT, results, predicted, dict.fromkeys(excluded, LATE), **more)
 
 
-def answers(pairs=6, scatter=0.01, **medians):
-    """Answers of the three series; `medians` by series, in us."""
+def series(pairs=6, scatter=0.01, **medians):
+    """Results of the three series, with their medians in microseconds."""
     random = np.random.default_rng(7)
     found = {}
-    for who in WHO:
+    for who in SERIES:
         runs = []
         for number in range(1, pairs + 1):
             us = medians.get(who, 1000.0) * random.lognormal(0.0, scatter)
@@ -81,7 +81,7 @@ def document(points, predicted):
         "duration_s": 5.0,
         "confidence": 0.9,
         "margins": MARGINS,
-        "verdict": verdict_of(points),
+        "verdict": decide(points),
         "points": points,
         "curve": [{"load": 0.5, "rate_per_s": 400.0, "latency_us": latency}],
     }
@@ -91,53 +91,53 @@ def outcomes(point, which="clone"):
     return {name: figure[which]["outcome"] for name, figure in point["figures"].items()}
 
 
-def test_a_clone_that_is_alike_is_shown_to_be(predicted):
-    point = compared(POINT, answers(clone=1010.0), predicted)
+def test_an_equivalent_clone_is_recognised(predicted):
+    point = compare(series(clone=1010.0), predicted)
     assert outcomes(point) == dict.fromkeys(MARGINS, "equivalent")
-    assert verdict_of([point]) == "equivalent"
+    assert decide([point]) == "equivalent"
     assert (point["pairs"], point["left_out"], point["why"], point["requests"]) == (6, 0, None, 60_000)
 
 
-def test_a_clone_that_is_slower_is_shown_to_be_and_one_figure_is_enough(predicted):
-    slower = compared(POINT, answers(clone=1200.0), predicted)
+def test_a_slower_clone_is_different_and_one_load_is_enough(predicted):
+    slower = compare(series(clone=1200.0), predicted)
     assert outcomes(slower) == dict.fromkeys(MARGINS, "different")
     assert outcomes(slower, "floor") == dict.fromkeys(MARGINS, "equivalent")
-    alike = compared(POINT, answers(), predicted)
-    assert verdict_of([alike, slower]) == "different"
+    alike = compare(series(), predicted)
+    assert decide([alike, slower]) == "different"
 
 
-def test_runs_that_scatter_leave_it_open(predicted):
-    point = compared(POINT, answers(scatter=0.2), predicted)
+def test_large_scatter_leaves_the_verdict_open(predicted):
+    point = compare(series(scatter=0.2), predicted)
     assert set(outcomes(point).values()) == {"open"}
-    assert verdict_of([point]) == "open"
+    assert decide([point]) == "open"
 
 
-def test_a_few_pairs_decide_nothing_however_well_they_agree(predicted):
+def test_few_pairs_decide_nothing(predicted):
     for clone in (1000.0, 2000.0):
-        point = compared(POINT, answers(clone=clone, pairs=4, scatter=1e-4), predicted)
+        point = compare(series(clone=clone, pairs=4, scatter=1e-4), predicted)
         assert set(outcomes(point).values()) == {"open"}
 
 
 def test_the_margin_of_p99_is_wider(predicted):
-    point = compared(POINT, answers(clone=1065.0, scatter=0.002), predicted)
+    point = compare(series(clone=1065.0, scatter=0.002), predicted)
     assert outcomes(point) == {"mean": "different", "p95": "different", "p99": "equivalent"}
 
 
-def test_a_pair_that_is_not_sound_is_left_out(predicted):
-    spoiled = answers(pairs=7)
+def test_excluded_pairs_do_not_count(predicted):
+    spoiled = series(pairs=7)
     for number in (2, 5):
-        for who in WHO:
+        for who in SERIES:
             spoiled[who]["runs"][number - 1]["latency_us"] = dict.fromkeys(FACTORS, 1e9)
-    point = compared(POINT, spoiled, predicted, (2, 5))
+    point = compare(spoiled, predicted, (2, 5))
     assert (point["pairs"], point["left_out"], point["why"]) == (5, 2, LATE.document())
     assert outcomes(point) == dict.fromkeys(MARGINS, "equivalent")
     assert point["figures"]["mean"]["original_us"]["value"] < 1100.0
 
 
-def test_what_the_host_made_dearer_is_in_the_one_ratio_and_not_in_the_other(predicted):
-    """Requests of the original cost 1.1 to 1.2 times what they did when logged, and it is as much later."""
+def test_a_changed_cost_is_in_the_plain_ratio_and_not_in_the_one_as_logged(predicted):
+    """Requests of the original cost 1.1 to 1.2 times as much as when logged; its latency grows with the square."""
     dear = [1.1, 1.14, 1.2, 1.1, 1.12, 1.15]
-    found = answers()
+    found = series()
     late = {}
     for number, factor in enumerate(dear, 1):
         for who in ("original", "again"):
@@ -145,35 +145,35 @@ def test_what_the_host_made_dearer_is_in_the_one_ratio_and_not_in_the_other(pred
             run["latency_us"] = {name: us * factor**2 for name, us in run["latency_us"].items()}
         of = dict.fromkeys(FACTORS, factor**2) | {"cost": factor}
         late[number] = {"original": of, "again": of}
-    point = compared(POINT, found, predicted, by_cost=late)
+    point = compare(found, predicted, costs=late)
     assert outcomes(point, "as_logged") == dict.fromkeys(MARGINS, "equivalent")
     assert set(outcomes(point).values()) == {"different"}
     assert point["cost"]["ratio"] == pytest.approx(float(np.exp(np.mean(np.log(dear)))), rel=0.01)
-    assert verdict_of([point]) == "different", "the verdict is that of the servers as they were"
+    assert decide([point]) == "different", "the verdict uses the plain ratio"
     full = document([point], predicted)
     jsonschema.Draft202012Validator(schemas()["verification"]).validate(json.loads(json.dumps(full)))
     for render in (render_verification, render_verification_page):
         assert f"{point['figures']['p99']['as_logged']['ratio']:.3f}" in render(full)
     assert f"{point['cost']['ratio']:.3f}" in render_verification(full)
     del late[3]
-    partly = compared(POINT, found, predicted, by_cost=late)
+    partly = compare(found, predicted, costs=late)
     assert partly["cost"] is None
     assert partly["figures"]["mean"]["as_logged"] is None
     assert len(heads(document([partly], predicted))) == len(heads(full)) - 2
 
 
-def test_where_no_pair_is_left_nothing_is_said(predicted):
-    point = compared(POINT, answers(), predicted, range(1, 7))
+def test_without_pairs_the_verdict_is_open(predicted):
+    point = compare(series(), predicted, range(1, 7))
     assert point["figures"]["p99"]["clone"] is None
-    assert verdict_of([point]) == "open"
+    assert decide([point]) == "open"
     for render in (render_verification, render_verification_page):
         assert LATE.text in render(document([point], predicted))
 
 
-def test_infinitely_late_is_no_ratio(predicted):
-    late = answers()
+def test_an_infinite_run_has_no_ratio(predicted):
+    late = series()
     late["clone"]["runs"][0]["latency_us"]["p99"] = math.inf
-    point = compared(POINT, late, predicted)
+    point = compare(late, predicted)
     assert point["figures"]["p99"]["clone"] is None
     assert point["figures"]["p99"]["clone_us"]["value"] == math.inf
     assert point["figures"]["mean"]["clone"]["outcome"] == "equivalent"
@@ -181,7 +181,7 @@ def test_infinitely_late_is_no_ratio(predicted):
 
 @pytest.mark.parametrize("pairs", [1, 6])
 def test_document_table_and_page_agree(predicted, pairs):
-    found = document([compared(POINT, answers(clone=1200.0, pairs=pairs), predicted)], predicted)
+    found = document([compare(series(clone=1200.0, pairs=pairs), predicted)], predicted)
     jsonschema.Draft202012Validator(schemas()["verification"]).validate(json.loads(json.dumps(found)))
     table, page = render_verification(found), render_verification_page(found)
     ratio = f"{found['points'][0]['figures']['p95']['clone']['ratio']:.3f}"
@@ -190,31 +190,31 @@ def test_document_table_and_page_agree(predicted, pairs):
     assert page.count("<svg") > 2 * 2 * len(MARGINS)
 
 
-def test_requests_differ_from_pair_to_pair_where_a_server_takes_a_seed():
-    assert seeded(parse_target("synth"), 5).spec.options["seed"] == 5
-    assert seeded(parse_target("memcached"), 5) == parse_target("memcached")
+def test_a_seed_is_given_to_servers_that_take_one():
+    assert with_seed(parse_target("synth"), 5).spec.options["seed"] == 5
+    assert with_seed(parse_target("memcached"), 5) == parse_target("memcached")
 
 
 def test_loads_are_shares_of_the_capacity():
     clone = load_clone("masstree")
-    points = points_of("70%,20%", clone)
+    points = parse_loads("70%,20%", clone)
     assert [point.load for point in points] == pytest.approx([0.2, 0.7])
     assert [point.rate_per_s / clone.capacity_per_s for point in points] == pytest.approx([0.2, 0.7])
     with raises(UsageError, "bad-value", name="--loads", value="120%"):
-        points_of("20%,120%", clone)
+        parse_loads("20%,120%", clone)
 
 
 def test_runs_of_another_clone_or_plan_are_not_mixed(tmp_path):
     clone, plan = load_clone("masstree"), MeasurePlan(target="memcached", rate_per_s=1000.0)
     stored = {"plan": plan.model_dump(mode="json"), "host": {}, "verification": {"clone": clone.document}}
     study = Study(tmp_path, stored)
-    asked = Asked(clone, "wall", [POINT])
-    refuse_unlike(study, asked, plan.model_copy(update={"runs": (9, 9)}))
+    request = CloneRequest(clone, "wall", [POINT])
+    refuse_other_request(study, request, plan.model_copy(update={"runs": (9, 9)}))
     with raises(UsageError, "study-differs", key="clone"):
-        refuse_unlike(study, Asked(load_clone("silo"), "wall", [POINT]), plan)
+        refuse_other_request(study, CloneRequest(load_clone("silo"), "wall", [POINT]), plan)
     with raises(UsageError, "study-differs", key="duration_s", now=9.0):
-        refuse_unlike(study, asked, plan.model_copy(update={"duration_s": 9.0}))
+        refuse_other_request(study, request, plan.model_copy(update={"duration_s": 9.0}))
     with raises(UsageError, "study-differs", key="occupy", before="wall", now="cpu"):
-        refuse_unlike(study, Asked(clone, "cpu", [POINT]), plan)
+        refuse_other_request(study, CloneRequest(clone, "cpu", [POINT]), plan)
     with raises(UsageError, "wrong-study-kind", kind="measure"):
-        refuse_unlike(Study(tmp_path, {"plan": {}, "host": {}}), asked, plan)
+        refuse_other_request(Study(tmp_path, {"plan": {}, "host": {}}), request, plan)

@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     from hindmost.studies.kind import Shown
 
 KINDS = ("comparison", "trial", "batching", "verification")
-"""Kinds of studies that this command creates and continues."""
+"""Kinds of studies that this command makes and resumes."""
 
 
 @dataclass(frozen=True, slots=True)
-class Arms:
-    """Options that select what to compare. Each is None if it is not given."""
+class Options:
+    """Options of this command, each None or empty if it is not given."""
 
     live: bool
     set_: str | None
@@ -53,14 +53,19 @@ class Arms:
     server_threads: int | None
     logged: tuple[Path, ...]
     occupy: Literal["wall", "cpu"] | None
+    pairs: int | None
+    limits: tuple[str, ...]
+    out: Path | None
 
-    def given(self) -> dict[str, object]:
-        """Return the given options by their names on the command line."""
-        named = {"set_": "--set", "server_threads": "--server-threads"}
-        values = {named.get(name, f"--{name}"): getattr(self, name) for name in self.__slots__}
-        return {name: value for name, value in values.items() if value not in UNGIVEN}
+    def given(self, *names: str) -> list[str]:
+        """Return the options that were given, by their names on the command line; default: those of arms."""
+        renamed = {"set_": "--set", "server_threads": "--server-threads", "limits": "--fail-if"}
+        wanted = names or [name for name in self.__slots__ if name not in SHARED]
+        return [renamed.get(name, f"--{name}") for name in wanted if getattr(self, name) not in UNGIVEN]
 
 
+SHARED = ("pairs", "limits", "out")
+"""Options that belong to no mode."""
 OWN = {
     "--live": ("--margin",),
     "--set": ("--by", "--refine", "--keep"),
@@ -68,9 +73,11 @@ OWN = {
     "--clone": ("--loads", "--server-threads", "--logged", "--occupy"),
     "": ("--margin", "--anyway"),
 }
-"""Options of each mode; the empty key is the mode for stored studies."""
+"""Options that belong to each mode; the last mode compares stored studies."""
 UNFIT = {"--set": {"--quick", "--schedule"}, "--batch": {"--quick", "--schedule", "--batching"}}
-"""Options of a measurement that a mode does not accept."""
+"""Options of a measurement that a mode refuses."""
+CLONE_RUNS = {"--connections", "--duration", "--warmup", "--server-cpus", "--seed"}
+"""Options of a measurement that --clone allows."""
 
 
 @add_request_options(
@@ -195,33 +202,30 @@ def compare(
     """
     from hindmost.cli.outcome import print_answer, refuse_files
     from hindmost.cli.progress import Talk
-    from hindmost.plan import parse_changes, parse_percent
+    from hindmost.plan import parse_changes
 
     keep_private(shared=shared)
     refuse_files({"--page": page})
-    limits = [one.text for one in parse_changes(fail_if)]
-    arms = Arms(
-        live, set_, batch, clone, anyway, margin, by, refine, keep, loads, server_threads, logged, occupy
+    limits = tuple(one.text for one in parse_changes(fail_if))
+    options = Options(
+        *(live, set_, batch, clone, anyway, margin, by, refine, keep, loads, server_threads, logged, occupy),
+        *(pairs, limits, out),
     )
-    share = None if margin is None else parse_percent(margin, "--margin")
-    talk = Talk(quiet=quiet, trust=yes)
-    mode = select_mode(arms.given(), OWN, "stored studies")
-    if kind := _kind_to_continue(what):
-        study = _reopen_study(asked, Path(what[0]), kind, arms, (pairs, limits, out))
+    mode = select_mode(dict.fromkeys(options.given(), True), OWN, "stored studies")
+    if kind := _unfinished(what):
+        study = _reopen(asked, Path(what[0]), kind, options)
     elif mode == "":
-        _refuse_options_of_runs(asked, pairs=pairs, out=out)
         return print_answer(
-            _compare_stored(what, share, limits, page, anyway=anyway), as_json=json_, quiet=quiet, timed=False
+            _compare_stored(asked, what, options, page), as_json=json_, quiet=quiet, timed=False
         )
     else:
-        if limits and mode != "--live":
-            refuse_conflict("--fail-if", mode)
-        study = _create_study(asked, what, mode, arms, (pairs, share, limits, out))
-    return print_answer(_run_study(study, talk, page, keep=keep), as_json=json_, quiet=quiet, timed=True)
+        study = _open_new(asked, what, mode, options)
+    shown = _carry_out(study, Talk(quiet=quiet, trust=yes), page, keep=keep)
+    return print_answer(shown, as_json=json_, quiet=quiet, timed=True)
 
 
-def _kind_to_continue(what: tuple[str, ...]) -> str:
-    """Return the kind of the study to continue if this command made it, else an empty string."""
+def _unfinished(what: tuple[str, ...]) -> str:
+    """Return the kind of the only named study if this command made it; otherwise an empty string."""
     from hindmost.store import Study, name_of
 
     if len(what) != 1 or not (Path(what[0]) / "manifest.json").exists():
@@ -230,43 +234,32 @@ def _kind_to_continue(what: tuple[str, ...]) -> str:
     return kind if kind in KINDS else ""
 
 
-def _reopen_study(
-    asked: MeasureRequest,
-    folder: Path,
-    kind: str,
-    arms: Arms,
-    more: tuple[int | None, list[str], Path | None],
-) -> Study:
-    """Open a study to continue it with its own settings."""
-    from hindmost.studies import batching, comparison, trial, verification
+def _reopen(asked: MeasureRequest, folder: Path, kind: str, options: Options) -> Study:
     from hindmost.studies.begin import refuse_changes
+    from hindmost.studies.comparison import batching, clone, setting, targets
 
-    pairs, limits, out = more
-    own = [name for name in arms.given() if (kind, name) != ("trial", "--keep")]
-    changed = [*asked.fixed_options(), *own, *(["--out"] if out is not None else [])]
+    changed = asked.fixed_options() + [
+        name for name in options.given() if (kind, name) != ("trial", "--keep")
+    ]
+    changed += options.given("out")
     if kind == "comparison":
         refuse_changes(changed, f"hindmost compare {folder}; --pairs and --fail-if may change")
-        return comparison.reopened(folder, pairs, limits)
-    changed += ["--fail-if"] if limits else []
-    refuse_changes(changed, f"hindmost compare {folder}; --pairs may change")
+        return targets.reopen(folder, options.pairs, options.limits)
+    refuse_changes(changed + options.given("limits"), f"hindmost compare {folder}; --pairs may change")
     if kind == "verification":
-        return verification.reopened(folder, pairs)
-    return trial.reopened(folder, pairs) if kind == "trial" else batching.reopened(folder, pairs)
+        return clone.reopen(folder, options.pairs)
+    if kind == "trial":
+        return setting.reopen(folder, options.pairs)
+    return batching.reopen(folder, options.pairs)
 
 
-def _create_study(
-    asked: MeasureRequest,
-    what: tuple[str, ...],
-    mode: str,
-    arms: Arms,
-    more: tuple[int | None, float | None, list[str], Path | None],
-) -> Study:
-    """Create a study."""
-    from hindmost.studies import batching, comparison, trial, verification
+def _open_new(asked: MeasureRequest, what: tuple[str, ...], mode: str, options: Options) -> Study:
+    from hindmost.studies.comparison import batching, setting, targets
 
-    pairs, share, limits, out = more
     if mode == "--live":
-        return comparison.opened(what, asked, pairs, share, limits, out)
+        return targets.open_new(what, asked, options.pairs, _margin(options), options.limits, options.out)
+    if options.limits:
+        refuse_conflict("--fail-if", mode)
     if len(what) != 1:
         raise UsageError(
             "missing-argument" if not what else "unexpected-argument",
@@ -274,28 +267,33 @@ def _create_study(
             hint=f"hindmost compare memcached {mode} ...",
             argument="TARGET",
         )
-    request = replace(asked, target=what[0])
     given = set(asked.fixed_options())
-    if unknown := sorted(given & UNFIT.get(mode, set())):
-        refuse_conflict(unknown[0], mode)
-    if arms.set_ is not None:
-        setting, levels = trial.parse_setting(arms.set_, request)
-        return trial.opened(request, setting, levels, pairs, arms.by or "p99", out, arms.refine or 0)
-    if arms.batch is not None:
-        intervals = None if arms.batch == "auto" else arms.batch
-        return batching.opened(request, intervals, pairs, arms.by or "mean", out)
-    known = {"--connections", "--duration", "--warmup", "--server-cpus", "--seed"}
-    if unknown := sorted(given - known):
-        refuse_conflict(unknown[0], "--clone")
-    return verification.asked_for(
-        str(arms.clone),
-        what[0],
-        threads=arms.server_threads,
-        loads=arms.loads or "20%,50%,70%",
-        logged=arms.logged,
-        pairs=6 if pairs is None else pairs,
-        occupy=arms.occupy or "cpu",
-        out=out,
+    unfit = given - CLONE_RUNS if mode == "--clone" else given & UNFIT[mode]
+    if unfit:
+        refuse_conflict(min(unfit), mode)
+    request = replace(asked, target=what[0])
+    if options.set_ is not None:
+        name, levels = setting.parse_setting(options.set_, request)
+        by, refine = options.by or "p99", options.refine or 0
+        return setting.open_new(request, name, levels, options.pairs, by, options.out, refine)
+    if options.batch is not None:
+        intervals = None if options.batch == "auto" else options.batch
+        return batching.open_new(request, intervals, options.pairs, options.by or "mean", options.out)
+    return _open_clone(request, what[0], given, options)
+
+
+def _open_clone(asked: MeasureRequest, original: str, given: set[str], options: Options) -> Study:
+    from hindmost.studies.comparison.clone.request import LOADS, PAIRS, open_new
+
+    return open_new(
+        str(options.clone),
+        original,
+        threads=options.server_threads,
+        loads=options.loads or LOADS,
+        logged=options.logged,
+        pairs=PAIRS if options.pairs is None else options.pairs,
+        occupy=options.occupy or "cpu",
+        out=options.out,
         seed=asked.seed,
         connections=asked.connections,
         duration=asked.duration if "--duration" in given else "5s",
@@ -305,8 +303,7 @@ def _create_study(
     )
 
 
-def _run_study(study: Study, talk: Talk, page: Path | None, *, keep: bool) -> Shown:
-    """Make the missing runs, and return the answer."""
+def _carry_out(study: Study, talk: Talk, page: Path | None, *, keep: bool) -> Shown:
     from hindmost.store import name_of
     from hindmost.studies.kind import carry_out
 
@@ -315,34 +312,40 @@ def _run_study(study: Study, talk: Talk, page: Path | None, *, keep: bool) -> Sh
 
 
 def _compare_stored(
-    what: tuple[str, ...], margin: float | None, limits: list[str], page: Path | None, *, anyway: bool
+    asked: MeasureRequest, what: tuple[str, ...], options: Options, page: Path | None
 ) -> Shown:
-    """Compare stored studies."""
-    from hindmost.studies.comparison import MARGIN, compare, shown
+    from hindmost.studies.comparison.targets import MARGIN, compare, show
 
-    for one in what:
-        if not Path(one).exists():
-            raise UsageError(
-                "no-such-file",
-                f"{one} is not a study folder",
-                hint=f"to measure the targets now: hindmost compare --live {' '.join(what)}",
-                path=one,
-            )
-    document = compare(what, margin=MARGIN if margin is None else margin, fail_if=limits, anyway=anyway)
-    return shown(document, page)
-
-
-def _refuse_options_of_runs(asked: MeasureRequest, *, pairs: int | None, out: Path | None) -> None:
-    """Refuse options of new runs if the command compares stored studies."""
-    given = asked.fixed_options() + [
-        flag
-        for flag, value in (("--remake", asked.remake), ("--pairs", pairs), ("--out", out))
-        if value is not None
-    ]
-    if given:
+    if given := [
+        *asked.fixed_options(),
+        *([] if asked.remake is None else ["--remake"]),
+        *options.given("pairs", "out"),
+    ]:
         raise UsageError(
             "conflicting-options",
             f"{given[0]} applies to new runs, but stored studies are already measured",
             hint=f"add --live, or leave out {given[0]}",
             option=given[0],
         )
+    for name in what:
+        if not Path(name).exists():
+            raise UsageError(
+                "no-such-file",
+                f"{name} is not a study folder",
+                hint=f"to measure the targets now: hindmost compare --live {' '.join(what)}",
+                path=name,
+            )
+    margin = _margin(options)
+    document = compare(
+        what,
+        margin=MARGIN if margin is None else margin,
+        fail_if=options.limits,
+        anyway=options.anyway,
+    )
+    return show(document, page)
+
+
+def _margin(options: Options) -> float | None:
+    from hindmost.plan import parse_percent
+
+    return None if options.margin is None else parse_percent(options.margin, "--margin")

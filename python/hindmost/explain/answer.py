@@ -40,8 +40,8 @@ from hindmost.stats import compare_runs
 from hindmost.stats.runs.before_after import LEAST_PAIRS
 from hindmost.store import Study, now_utc
 from hindmost.store.estimates import bounds, number
-from hindmost.studies.comparison.asked import MARGIN
-from hindmost.studies.comparison.kind import BETWEEN_S, WARM_S
+from hindmost.studies.comparison.arms import BETWEEN_S, WARM_S
+from hindmost.studies.comparison.rounds import MARGIN
 from hindmost.studies.kind import again
 from hindmost.studies.measure import pictures
 

@@ -14,7 +14,7 @@ from hindmost.knobs import Knob, kind_of, knob_of
 from hindmost.knobs.journal import FOLDER
 from hindmost.notes import Note
 from hindmost.plan import MeasurePlan
-from hindmost.studies.trial import parse_knob
+from hindmost.studies.comparison.setting.request import parse_what
 from hindmost.targets import Attached, Managed
 
 Target = Attached | Managed
@@ -209,7 +209,7 @@ def _refused(target: Target, one: Candidate) -> HindmostError | None:
 
 
 def _candidate(setting: str, level: str, reason: str, predicted: float) -> Candidate:
-    what = parse_knob(setting)
+    what = parse_what(setting)
     return Candidate(what, level, reason, predicted, RISK_OF.get(kind_of(what), "medium"))
 
 

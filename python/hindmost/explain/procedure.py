@@ -25,12 +25,11 @@ from hindmost.run.readings import plan_of
 from hindmost.store import Study
 from hindmost.store.estimates import encode, without_nan
 from hindmost.studies.attribution.apply import set_knob
-from hindmost.studies.comparison.runs import SideRuns
+from hindmost.studies.comparison.arms import Arm, Level
 from hindmost.studies.kind import Kind, Shown
-from hindmost.studies.pairs import order_of
+from hindmost.studies.pairs import draw_order
 from hindmost.studies.part import open_part
 from hindmost.studies.talk import Talk
-from hindmost.studies.trial import LevelOf, LevelRuns
 from hindmost.targets import parse_target
 from hindmost.trace.able import unable
 
@@ -89,7 +88,7 @@ def _look(study: Study, asked: Asked, plan: MeasurePlan, talk: Talk) -> Asked:
     fault = _engine.trace_fault()
     if look.trace and fault is not None:
         return _look(study, _untraced(study, asked, unable(*fault), talk), plan, talk)
-    side = SideRuns(open_part(study, study.folder / LOOK, look), look, parse_target(plan.target))
+    side = Arm(open_part(study, study.folder / LOOK, look), look, parse_target(plan.target))
     if not side.has(1):
         try:
             side.make(1)
@@ -192,7 +191,7 @@ def _make(
 ) -> None:
     """Make the runs of a round that are missing, in an order drawn anew."""
     made = {str(side): _side(study, plan, following.stage, side, sides[side]) for side in following.sides}
-    for name in order_of(made, f"{plan.seed} {following.stage}", following.round):
+    for name in draw_order(made, f"{plan.seed} {following.stage}", following.round):
         if not made[name].has(following.round):
             made[name].make(following.round)
     ratios = [
@@ -203,14 +202,14 @@ def _make(
     talk.say(f"{following.stage}, round {following.round}: p99 {', '.join(ratios)}")
 
 
-def _side(study: Study, plan: MeasurePlan, stage: str, side: int, changes: Sequence[Candidate]) -> SideRuns:
+def _side(study: Study, plan: MeasurePlan, stage: str, side: int, changes: Sequence[Candidate]) -> Arm:
     plan = plan_without(plan, changes)
     target = parse_target(plan.target)
     part = open_part(study, study.folder / stage / str(side), plan)
     settings = [
-        LevelOf(one.what, setting_of(target, one), one.level) for one in changes if CLIENT not in one.what
+        Level(one.what, setting_of(target, one), one.level) for one in changes if CLIENT not in one.what
     ]
-    return LevelRuns(part, plan, target, settings)
+    return Arm(part, plan, target, levels=settings)
 
 
 def _apply(study: Study, asked: Asked, talk: Talk) -> None:

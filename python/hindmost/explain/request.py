@@ -17,8 +17,8 @@ from hindmost.run.readings import plan_of
 from hindmost.run.request import MeasureRequest
 from hindmost.store import Study
 from hindmost.studies.begin import begin, go_on
+from hindmost.studies.comparison.rounds import check_figure
 from hindmost.studies.kind import refuse_another
-from hindmost.studies.rounds import check_figure
 from hindmost.trace import find_server
 
 KIND = "explain"

@@ -6,8 +6,12 @@ JSON. This package computes no statistics and draws nothing itself.
 
 from hindmost.results.api import attribute, compare, measure
 from hindmost.results.attribution import AttributionResult
-from hindmost.results.batching import BatchingResult
-from hindmost.results.comparison import ComparisonResult
+from hindmost.results.comparison import (
+    BatchingResult,
+    ComparisonResult,
+    TrialResult,
+    VerificationResult,
+)
 from hindmost.results.fit import FitResult
 from hindmost.results.listing import list_studies
 from hindmost.results.measurement import MeasureResult
@@ -15,7 +19,6 @@ from hindmost.results.opening import open_study
 from hindmost.results.prediction import SimulationResult, SweepResult
 from hindmost.results.result import Result
 from hindmost.results.search import SearchResult
-from hindmost.results.verification import VerificationResult
 
 __all__ = [
     "AttributionResult",
@@ -27,6 +30,7 @@ __all__ = [
     "SearchResult",
     "SimulationResult",
     "SweepResult",
+    "TrialResult",
     "VerificationResult",
     "attribute",
     "compare",

@@ -189,8 +189,8 @@ def compare(
     hindmost.errors.StudyError: no-such-study holds no study
     """
     from hindmost.plan import parse_changes, parse_percent
-    from hindmost.studies.comparison import MARGIN, opened
-    from hindmost.studies.comparison import compare as stored
+    from hindmost.studies.comparison.targets import MARGIN, open_new
+    from hindmost.studies.comparison.targets import compare as stored
 
     limits = [one.text for one in parse_changes(fail_if)]
     share = None if margin is None else parse_percent(str(margin), "margin")
@@ -208,7 +208,7 @@ def compare(
         return ComparisonResult(document, frames=frames)
     asked = replace(build_request("synth", options), target=None)
     with restored_affinity():
-        study = opened(names, asked, pairs, share, limits, None if out is None else Path(out))
+        study = open_new(names, asked, pairs, share, limits, None if out is None else Path(out))
         shown = carry_out(study, CallbackProgress(progress))
     return cast("ComparisonResult", build_result(study, shown.document, frames))
 

@@ -10,14 +10,16 @@ from typing import Any
 from msgspec import to_builtins
 
 from hindmost.results.attribution import AttributionResult
-from hindmost.results.batching import BatchingResult
-from hindmost.results.comparison import ComparisonResult
+from hindmost.results.comparison import (
+    BatchingResult,
+    ComparisonResult,
+    TrialResult,
+    VerificationResult,
+)
 from hindmost.results.frames import Library
 from hindmost.results.measurement import MeasureResult
 from hindmost.results.result import Result
 from hindmost.results.search import SearchResult
-from hindmost.results.trial import TrialResult
-from hindmost.results.verification import VerificationResult
 from hindmost.store import Study
 from hindmost.studies.kind import kind_of
 from hindmost.studies.search import Found

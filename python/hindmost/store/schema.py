@@ -9,10 +9,10 @@ schema                      where                               written by
 ``hindmost.measure/1``      ``result.json``                     `hindmost.studies.measure.answer`
 ``hindmost.search/1``       ``search.json``                     `hindmost.studies.search`
 ``hindmost.attribution/1``  ``attribution.json``                `hindmost.studies.attribution.answer`
-``hindmost.verification/1`` ``verification.json``               `hindmost.studies.verification`
-``hindmost.compare/1``      ``comparison.json``, ``--json``     `hindmost.studies.comparison`
-``hindmost.batching/1``     ``batching.json``, ``--json``       `hindmost.studies.batching`
-``hindmost.trial/1``        ``trial.json``, ``--json``          `hindmost.studies.trial`
+``hindmost.verification/1`` ``verification.json``               `hindmost.studies.comparison.clone`
+``hindmost.compare/1``      ``comparison.json``, ``--json``     `hindmost.studies.comparison.targets`
+``hindmost.batching/1``     ``batching.json``, ``--json``       `hindmost.studies.comparison.batching`
+``hindmost.trial/1``        ``trial.json``, ``--json``          `hindmost.studies.comparison.setting`
 ``hindmost.list/1``         ``hindmost study list --json``      `hindmost.studies.listing`
 ``hindmost.fit/1``          ``hindmost clone fit --json``       `hindmost.models.fit.account`
 ``hindmost.simulation/1``   ``hindmost clone simulate --json``  `hindmost.models.simulation`

@@ -27,10 +27,10 @@ KINDS = {
     "measure": "hindmost.studies.measure.kind",
     "search": "hindmost.studies.search.kind",
     "attribution": "hindmost.studies.attribution.kind",
-    "verification": "hindmost.studies.verification.kind",
-    "comparison": "hindmost.studies.comparison.kind",
-    "batching": "hindmost.studies.batching.kind",
-    "trial": "hindmost.studies.trial.kind",
+    "verification": "hindmost.studies.comparison.clone.kind",
+    "comparison": "hindmost.studies.comparison.targets.kind",
+    "batching": "hindmost.studies.comparison.batching.kind",
+    "trial": "hindmost.studies.comparison.setting.kind",
     "explain": "hindmost.explain.procedure",
 }
 """The registry: name to the module whose `KIND` it is, loaded when such a study is met."""

@@ -1,14 +1,14 @@
-"""Interleaved sides: each round makes a run of every side, in a new random order.
+"""Interleaved arms: each round makes one run of every arm, in a new random order.
 
 ::
 
-    round 1    original  clone     again       drift (heat, memory, neighbors) affects all sides alike
-    round 2    clone     again     original    seed and number alone decide the order of a round
-    round 3    again     original  clone       a round with a run that does not count is repeated
+    round 1    original  clone     again       drift (heat, memory, neighbors) affects all arms alike
+    round 2    clone     again     original    the seed and the number decide the order of a round
+    round 3    again     original  clone       a round with an excluded run is repeated
 
-Two sides are pairs. A comparison counts whole rounds only, so one run that does not count (`run.soundness`)
-costs its round. Rounds go on until as many count as were requested, or the budget is spent (`RepeatBudget`).
-Stored runs are not repeated, so an interrupted study resumes where it stopped.
+A round with two arms is a pair. Only whole rounds count, so one excluded run (`run.soundness`) costs its
+round. Rounds are made until as many count as were requested, or the budget is spent (`RepeatBudget`). Stored
+runs are not repeated, so an interrupted study resumes where it stopped.
 """
 
 from __future__ import annotations
@@ -22,34 +22,34 @@ from hindmost.notes import Note
 from hindmost.run.soundness import RepeatBudget
 
 
-class GivenUp(Exception):
-    """A side that will never have another run; what there is stays."""
+class NoMoreRuns(Exception):
+    """The arm cannot have any further run; its stored runs stay."""
 
 
-class Side(Protocol):
-    """One of those that are compared; keeps its own runs, one a round."""
+class Arm(Protocol):
+    """One of the arms that are compared. It stores its own runs, one for each round."""
 
     def has(self, number: int) -> bool:
-        """Whether its run of round `number` is stored."""
+        """Whether the run of round `number` is stored."""
 
     def make(self, number: int) -> None:
-        """Make its run of round `number`.
+        """Make the run of round `number`.
 
         Raises
         ------
-        GivenUp
-            If it cannot have one, nor ever will.
+        NoMoreRuns
+            If the arm can have neither this run nor any later one.
         """
 
     def unsound(self, number: int) -> Note | None:
-        """Why its run of round `number` does not count, or was not made; None if it counts."""
+        """Return why the run of round `number` is excluded or missing; None if it counts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A side's turn is over: the run ``done`` of ``of``, as far as is known; ``why`` it does not count."""
+    """One run of an arm is complete: run ``done`` of about ``of``; ``why`` it is excluded, if it is."""
 
-    side: str
+    arm: str
     round: int
     done: int
     of: int
@@ -58,65 +58,65 @@ class Step:
 
 @dataclass(slots=True)
 class Rounds:
-    """What rounds there are: those that count, and why the others do not."""
+    """Numbers of the rounds that count, and why the others do not."""
 
     sound: list[int] = field(default_factory=list)
     unsound: dict[int, Note] = field(default_factory=dict)
 
 
-def order_of(sides: Mapping[str, Side], seed: str, number: int) -> list[str]:
-    """The order of one round; each is equally likely.
+def draw_order(arms: Mapping[str, Arm], seed: str, number: int) -> list[str]:
+    """Return the order of the arms in a round; each order is equally likely.
 
     Examples
     --------
-    >>> sides = dict.fromkeys(("original", "clone", "again"))
-    >>> [order_of(sides, "1 0.5", number)[0] for number in (1, 2, 3)]
+    >>> arms = dict.fromkeys(("original", "clone", "again"))
+    >>> [draw_order(arms, "1 0.5", number)[0] for number in (1, 2, 3)]
     ['clone', 'again', 'again']
     """
-    names = list(sides)
+    names = list(arms)
     random.Random(f"{seed} {number}").shuffle(names)
     return names
 
 
 def interleave(
-    sides: Mapping[str, Side],
+    arms: Mapping[str, Arm],
     seed: str,
-    remaking: RepeatBudget,
+    budget: RepeatBudget,
     on_step: Callable[[Step], None] = lambda _: None,
 ) -> Rounds:
-    """Make rounds until enough are sound, or as many were made as may be.
+    """Make rounds until enough count, or the budget is spent.
 
     Parameters
     ----------
-    sides : mapping
-        In the order that is shuffled.
+    arms : mapping
+        Their order is the one that is shuffled.
     seed : str
-        Decides the orders; what it is made of must not change between a study's start and its end.
-    remaking : Remaking
-        Of rounds.
+        Seed of the orders. It must be the same when a study is resumed.
+    budget : RepeatBudget
+        Number of rounds that must count, and how many may be repeated.
     on_step : callable, optional
-        Called when a side's turn is over, stored runs included.
+        Called after each run, stored ones included.
     """
     rounds = Rounds()
     done = 0
-    for number in range(1, remaking.most + 1):
+    for number in range(1, budget.most + 1):
         whys = []
-        for name in order_of(sides, seed, number):
-            side = sides[name]
-            if not side.has(number):
+        for name in draw_order(arms, seed, number):
+            arm = arms[name]
+            if not arm.has(number):
                 try:
-                    side.make(number)
-                except GivenUp:
+                    arm.make(number)
+                except NoMoreRuns:
                     return rounds
-            why = side.unsound(number)
+            why = arm.unsound(number)
             done += 1
-            of = len(sides) * (remaking.requested + len(rounds.unsound))
+            of = len(arms) * (budget.requested + len(rounds.unsound))
             on_step(Step(name, number, done, max(of, done), why))
             whys += [why] if why is not None else []
         if whys:
             rounds.unsound[number] = whys[0]
         else:
             rounds.sound.append(number)
-        if len(rounds.sound) >= remaking.requested:
+        if len(rounds.sound) >= budget.requested:
             break
     return rounds

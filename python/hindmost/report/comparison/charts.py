@@ -1,4 +1,4 @@
-"""Charts of a comparison: distributions over each other, ratios with the margin, the runs of each side."""
+"""Charts of a comparison of targets: distributions, ratios with the margin, and the runs of each arm."""
 
 from collections.abc import Sequence
 
@@ -13,14 +13,14 @@ ROW = 26.0
 
 
 def distributions(doc: Comparison, width: float) -> str | None:
-    """Draw the quantile curve of each side, all runs together."""
-    title = "Quantiles of each side, on a scale where each further nine takes the same room"
+    """Draw the quantile curve of each arm, all runs together."""
+    title = "Quantiles of each arm; the scale gives each further nine the same width"
     sides = [(side["label"], side["distribution"]) for side in doc["sides"]]
     return draw_overlay(title, sides, width, height=340.0)
 
 
 def ratios(doc: Comparison, width: float) -> str | None:
-    """Draw each ratio with its interval, the margin as a band; calm ones hollow."""
+    """Draw each ratio with its interval and the margin as a band; isolated latency has hollow dots."""
     lines = [
         (f"isolated {name}" if calm else name, place, one, calm)
         for calm in (False, True)
@@ -32,7 +32,7 @@ def ratios(doc: Comparison, width: float) -> str | None:
     if not known:
         return None
     margin = doc["margin"]
-    # A bar may say that nothing is known: it is cut off then, so that the others can be read.
+    # A very wide interval is cut off, so that the others can be read.
     reach = max(2.0 * margin, *(1.3 * _off(one["ratio"]["value"]) for _, _, one, _ in known))
     wide = [_off(end) for _, _, one, _ in known for end in (one["ratio"]["low"], one["ratio"]["high"])]
     reach = max(reach, min(max(wide), 3.0 * reach))
@@ -70,12 +70,12 @@ def _names(doc: Comparison, *, calm: bool) -> list[str]:
 
 
 def _off(ratio: float | None) -> float:
-    """How far a ratio is from 1, to either side alike."""
+    # Distance of a ratio from 1, the same for a ratio and its inverse.
     return 0.0 if not ratio else max(ratio, 1.0 / ratio) - 1.0
 
 
 def runs(doc: Comparison, name: str, width: float) -> str | None:
-    """Draw the runs of each side at one percentile; pairs are joined."""
+    """Draw the runs of each arm at one percentile, with the summary over runs as a line."""
     columns: list[Sequence[float | None]] = [side["values_us"].get(name, []) for side in doc["sides"]]
     values = [us for column in columns for us in column if us is not None]
     if not values:

@@ -1,4 +1,4 @@
-"""The page of a comparison: one HTML file with everything inside, without scripts."""
+"""The page of a comparison of targets."""
 
 from functools import partial
 from typing import TYPE_CHECKING, cast
@@ -14,13 +14,14 @@ if TYPE_CHECKING:
     from hindmost.store.comparison import Comparison
 
 MARKS = {"same": "valid", "different": "inconclusive", "undecided": "inconclusive", "invalid": "invalid"}
-"""Colours of the page of a measurement that fit."""
+"""Colours of verdicts."""
 RESULTS = {"held": "valid", "crossed": "invalid", "undecided": "inconclusive"}
+"""Colours of results of limits."""
 MOST_RUNS_CHARTS = 3
 
 
 def render_comparison_page(document: "Comparison") -> str:
-    """Write the page of a document ``hindmost.compare/1``."""
+    """Write the page: one HTML file that needs no network and no scripts."""
     doc = cast("Comparison", clean(document))
     names = sorted(doc["against"][0]["latency"], key=numbers.label_order)
     shown = [name for name in names if name != "mean"][-MOST_RUNS_CHARTS:]

@@ -1,12 +1,12 @@
-"""Rows of a comparison that terminal and page have in common."""
+"""Rows and phrases that the terminal and the page of a comparison of targets share."""
 
 import math
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from hindmost.report.common import numbers
 from hindmost.report.common.document import finite
-from hindmost.store.comparison import Against, Comparison, Contrast, Side
+from hindmost.store.comparison import Comparison, Contrast, Side
+from hindmost.store.estimates import Value
 
 IN_WORDS = {
     "same": "the same",
@@ -17,7 +17,7 @@ IN_WORDS = {
 
 
 class Row(NamedTuple):
-    """One percentile of one side next to the first, written."""
+    """One percentile of an arm and of the first; ``alone`` and ``twin`` are unadjusted p-values."""
 
     name: str
     side: str
@@ -33,58 +33,61 @@ class Row(NamedTuple):
 
 
 def rows(document: Comparison) -> list[Row]:
-    """All percentiles of all sides; calm ones below."""
-    return [*_rows(document, "latency"), *_rows(document, "calm")]
+    """Return all percentiles of all arms, those of isolated latency last."""
+    first, *others = document["sides"]
+    latency = [
+        (side, side["latency_us"], one["latency"])
+        for side, one in zip(others, document["against"], strict=True)
+    ]
+    isolated = [
+        (side, side["calm_us"], one["calm"]) for side, one in zip(others, document["against"], strict=True)
+    ]
+    found = []
+    for prefix, base, arms in (("", first["latency_us"], latency), ("isolated ", first["calm_us"], isolated)):
+        names = {name for _, _, table in arms for name in table}
+        for name in sorted(names, key=numbers.label_order):
+            for side, figures, table in arms:
+                if name in table:
+                    found.append(
+                        _row(prefix + name, side["label"], base.get(name), figures.get(name), table[name])
+                    )
+    return found
 
 
-def _rows(document: Comparison, what: str) -> Iterator[Row]:
-    first = document["sides"][0]
-    names = dict.fromkeys(name for one in document["against"] for name in _table(one, what))
-    for name in sorted(names, key=numbers.label_order):
-        for one, side in zip(document["against"], document["sides"][1:], strict=True):
-            found = _table(one, what).get(name)
-            if found is not None:
-                head = f"isolated {name}" if what == "calm" else name
-                yield Row(
-                    name=head,
-                    side=side["label"],
-                    first=_value(first, what, name),
-                    second=_value(side, what, name),
-                    ratio=ratio(found),
-                    difference=difference(found),
-                    p=p(found["adjusted"]),
-                    alone=p(found["p"]),
-                    twin=p(found["p_twin"]),
-                    word=word(found),
-                    kind=found["word"],
-                )
+def _row(name: str, side: str, first: Value | None, second: Value | None, one: Contrast) -> Row:
+    return Row(
+        name=name,
+        side=side,
+        first=_latency(first),
+        second=_latency(second),
+        ratio=_ratio(one),
+        difference=_difference(one),
+        p=p(one["adjusted"]),
+        alone=p(one["p"]),
+        twin=p(one["p_twin"]),
+        word=_word(one),
+        kind=one["word"],
+    )
 
 
-def _table(one: Against, what: str) -> dict[str, Contrast]:
-    return one["calm"] if what == "calm" else one["latency"]
-
-
-def _value(side: Side, what: str, name: str) -> str:
-    estimate = (side["calm_us"] if what == "calm" else side["latency_us"]).get(name)
+def _latency(estimate: Value | None) -> str:
     return numbers.MISSING if estimate is None else numbers.latency(estimate["value"])
 
 
-def ratio(one: Contrast) -> str:
-    """Write a ratio and its interval."""
-    found = one["ratio"]
-    if found["low"] is None:
-        return _times(found["value"])
-    return f"{_times(found['value'])} [{_times(found['low'])}, {_times(found['high'])}]"
+def _ratio(one: Contrast) -> str:
+    ratio = one["ratio"]
+    if ratio["low"] is None:
+        return _factor(ratio["value"])
+    return f"{_factor(ratio['value'])} [{_factor(ratio['low'])}, {_factor(ratio['high'])}]"
 
 
-def _times(value: float | None) -> str:
+def _factor(value: float | None) -> str:
     if value is None or value == math.inf:
         return numbers.number(value)
     return f"{value:.3f}" if value < 2.0 else f"{value:.3g}"
 
 
-def difference(one: Contrast) -> str:
-    """Write a difference with its interval, in one unit."""
+def _difference(one: Contrast) -> str:
     found = one["difference_us"]
     if found["value"] is None or math.isinf(found["value"]):
         return numbers.number(found["value"])
@@ -97,22 +100,25 @@ def difference(one: Contrast) -> str:
     return f"{sign}{value}{span}{numbers.THIN}{unit.name}"
 
 
-def p(found: float | None) -> str:
-    """Write a p-value."""
-    if found is None:
+def p(value: float | None) -> str:
+    """Format a p-value.
+
+    >>> p(0.0421), p(0.0002)
+    ('.042', '<.001')
+    """
+    if value is None:
         return numbers.MISSING
-    return "<.001" if found < 0.001 else f"{found:.3f}".removeprefix("0")
+    return "<.001" if value < 0.001 else f"{value:.3f}".removeprefix("0")
 
 
-def word(one: Contrast) -> str:
-    """Write what follows."""
+def _word(one: Contrast) -> str:
     if one["word"] != "undecided":
         return one["word"]
     return "not comparable" if one["why"] else "not decided"
 
 
 def side_line(side: Side) -> str:
-    """Say of a side what was measured, with how many runs."""
+    """Return one line about an arm: target, rate, runs and verdict."""
     rate = "flat out" if side["rate_per_s"] is None else numbers.rate(side["rate_per_s"])
     runs = numbers.plural(len(side["runs"]), "run")
     if side["made"] != len(side["runs"]):

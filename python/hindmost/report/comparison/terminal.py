@@ -1,4 +1,4 @@
-"""A comparison for the terminal: what follows, the table, limits, and what to keep in mind."""
+"""A comparison of targets for the terminal: headline, arms, table, limits, reasons and differences."""
 
 from typing import TYPE_CHECKING, cast
 
@@ -21,13 +21,13 @@ _STYLES = {
 _WORDS = {"slower": "bold red", "faster": "bold green", "same": "green", "undecided": "yellow"}
 _RESULTS = {"held": "green", "crossed": "bold red", "undecided": "yellow"}
 _LABEL = 10
-"""Columns of a name at most."""
-MOST_UNLIKE = 4
-"""So many settings that differ are named; the document has all."""
+"""Greatest width of a label, in columns."""
+MOST_DIFFERENCES = 4
+"""Differences that are written with their values; the others are only named."""
 
 
 def render_comparison(document: "Comparison", *, width: int | None = None, color: bool | None = None) -> str:
-    """Write a document ``hindmost.compare/1`` as text."""
+    """Write a document ``hindmost.compare/1`` for the terminal."""
     from rich.text import Text
 
     doc = cast("Comparison", clean(document))
@@ -35,15 +35,15 @@ def render_comparison(document: "Comparison", *, width: int | None = None, color
     head = Text(IN_WORDS[doc["verdict"]], style=_STYLES[doc["verdict"]])
     print_text(console, head + Text(f"  {doc['headline']}", style="default not bold"), indent=2)
     console.print()
-    room = max(len(side["label"]) for side in doc["sides"]) + 2
+    label_width = max(len(side["label"]) for side in doc["sides"]) + 2
     for side in doc["sides"]:
-        print_text(console, f"{side['label']:<{room}}{side_line(side)}", indent=room)
+        print_text(console, f"{side['label']:<{label_width}}{side_line(side)}", indent=label_width)
     _table(console, doc)
     _limits(console, doc)
     for reason in doc["reasons"]:
         print_text(console, f"{reason['level']}: {reason['text']}", indent=2)
         print_reason(console, None, reason["hint"], indent=2)
-    _unlike(console, doc)
+    _differences(console, doc)
     return console_text(console)
 
 
@@ -75,7 +75,7 @@ def _table(console: "Console", doc: "Comparison") -> None:
         cells += [row.ratio, *([] if several else [row.difference]), row.p]
         out.add_row(*map(Text, cells), Text(row.word, style=_WORDS[row.kind]))
     console.print(out)
-    how = "pairs of runs made in turn" if doc["how"] == "live" else "runs"
+    how = "interleaved pairs of runs" if doc["how"] == "live" else "runs"
     console.print(
         Text(
             f"{numbers.percent(doc['confidence'])} intervals over {how}, by ranks; p adjusted for all rows;"
@@ -102,10 +102,10 @@ def _limits(console: "Console", doc: "Comparison") -> None:
         )
 
 
-def _unlike(console: "Console", doc: "Comparison") -> None:
+def _differences(console: "Console", doc: "Comparison") -> None:
     found = doc["unlike"]
-    for one in found[:MOST_UNLIKE]:
-        print_text(console, f"unlike: {one['what']}: {' / '.join(one['values'])}", indent=2)
-    if len(found) > MOST_UNLIKE:
-        rest = ", ".join(one["what"] for one in found[MOST_UNLIKE:])
-        print_text(console, f"unlike, too: {rest}", indent=2)
+    for one in found[:MOST_DIFFERENCES]:
+        print_text(console, f"differs: {one['what']}: {' / '.join(one['values'])}", indent=2)
+    if len(found) > MOST_DIFFERENCES:
+        rest = ", ".join(one["what"] for one in found[MOST_DIFFERENCES:])
+        print_text(console, f"also differs: {rest}", indent=2)

@@ -138,7 +138,7 @@ class Course:
 
         def passed_on(step: PairStep) -> None:
             what = f"confirming, pair {step.round} of {max(step.round, remaking.requested)}"
-            self.on_step(Step(what, load, cells[step.side], step.done, step.of, step.why))
+            self.on_step(Step(what, load, cells[step.arm], step.done, step.of, step.why))
 
         sides = {side: self.runner.side(load, _folder(side, cell), cell) for side, cell in cells.items()}
         interleave(sides, f"{self.plan.file.seed} {load.folder} pair", remaking, passed_on)

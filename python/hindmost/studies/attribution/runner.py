@@ -25,7 +25,7 @@ from hindmost.store import Study
 from hindmost.studies.attribution.attempts import GIVEN_UP, Attempt, Attempts
 from hindmost.studies.attribution.cells import AGAIN, Readings, run_number
 from hindmost.studies.attribution.plan import AttributionPlan, LoadPoint
-from hindmost.studies.pairs import GivenUp
+from hindmost.studies.pairs import NoMoreRuns
 from hindmost.studies.part import open_part
 from hindmost.targets import Managed, ManagedServer
 
@@ -216,7 +216,7 @@ def _times(attempts: int) -> str:
 
 
 class CellSide:
-    """One cell at one load: a `hindmost.studies.pairs.Side`, whose rounds are the blocks of its runs."""
+    """One cell at one load: a `hindmost.studies.pairs.Arm`, whose rounds are the blocks of its runs."""
 
     def __init__(self, runner: Runner, load: LoadPoint, name: str, cell: Cell) -> None:
         self._runner = runner
@@ -233,7 +233,7 @@ class CellSide:
         why = self._runner.run_once(load, name, cell, number)
         if why is not None:
             if self._runner.given_up(load, name):
-                raise GivenUp(why.text)
+                raise NoMoreRuns(why.text)
             self._failures[number] = why
 
     def unsound(self, number: int) -> Note | None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hindmost.notes import Note
 from hindmost.stats.causes import Gates
 from hindmost.studies.diagnosis.experiment import Trial
-from hindmost.studies.pairs import GivenUp
+from hindmost.studies.pairs import NoMoreRuns
 
 if TYPE_CHECKING:
     from hindmost.interventions.changes import Intervention
@@ -61,7 +61,7 @@ def _tried(
     """Apply a correction, and keep it if its effect is at least `wanted`. Return whether it was kept."""
     with session.journal(one):
         trial = Trial(one, session, windows, "correction")
-        with contextlib.suppress(GivenUp):
+        with contextlib.suppress(NoMoreRuns):
             for number in range(1, PAIRS + 1):
                 trial.make(number)
         if trial.dropped is not None:

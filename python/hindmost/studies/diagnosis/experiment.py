@@ -28,7 +28,7 @@ from hindmost.studies.diagnosis.harm import (
     refuse_slow,
 )
 from hindmost.studies.diagnosis.windows import Windows
-from hindmost.studies.pairs import GivenUp, Step, interleave
+from hindmost.studies.pairs import NoMoreRuns, Step, interleave
 
 FIRST_S = 0.025
 """Duration of the first removal of a suspect, s. It doubles until it fills a window, so that a harmful
@@ -47,7 +47,7 @@ COLLAPSED_P = 1e-3
 
 @dataclass(slots=True)
 class Trial:
-    """The pairs of one suspect; implements `hindmost.studies.pairs.Side`.
+    """The pairs of one suspect; implements `hindmost.studies.pairs.Arm`.
 
     Attributes
     ----------
@@ -110,10 +110,10 @@ class Trial:
                         self.sent[number, not gone] = self.windows.sent
         except SuspectGone as error:
             self.dropped = error.note
-            raise GivenUp from None
+            raise NoMoreRuns from None
         except OSError as error:
             self.dropped = Note("intervention-failed", str(error), {"name": self.suspect.name})
-            raise GivenUp from None
+            raise NoMoreRuns from None
 
     def _measure_within_bound(self) -> float:
         # The sham harms no user, and a replica has no users.

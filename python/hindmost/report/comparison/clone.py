@@ -1,0 +1,114 @@
+"""A clone and its original (``hindmost.verification/1``): the table for the terminal."""
+
+from typing import TYPE_CHECKING
+
+from hindmost.report.common import numbers
+from hindmost.report.simulation.terminal import align_columns
+
+if TYPE_CHECKING:
+    from hindmost.store.verification import Ratio, Verification
+
+IN_WORDS = {
+    "equivalent": "equivalent: every ratio lies within its margin",
+    "different": "different: at least one ratio lies outside its margin",
+    "open": "open: it takes more pairs, or a quieter machine, to decide",
+}
+HEADS = (
+    "load",
+    "rate",
+    "",
+    "original",
+    "clone",
+    "simulated",
+    "clone / original",
+    "",
+    "as logged",
+    "",
+    "original / itself",
+)
+AS_LOGGED = slice(8, 10)
+"""Columns that are shown only if the cost of a request in the logs is known."""
+
+
+def render_verification(document: "Verification") -> str:
+    """Write a document ``hindmost.verification/1`` for the terminal."""
+    rows = [heads(document), *table(document)]
+    points = document["points"]
+    lines = [
+        f"{document['clone']} against {document['original']},"
+        f" {numbers.plural(document['threads'], 'thread')}",
+        f"{IN_WORDS[document['verdict']]} (margins: {margins(document)})",
+        "",
+        *(line.rstrip() for line in align_columns(rows, ">><>>>" + "<" * (len(rows[0]) - 6))),
+        "",
+        f"{numbers.percent(document['confidence'])} intervals over pairs of runs; requests of the original:"
+        f" {', '.join(numbers.count(point['requests']) for point in points)}",
+    ]
+    costs = [
+        f"{numbers.percent(point['load'])} {ratio(cost)}"
+        for point in points
+        if (cost := point["cost"]) is not None
+    ]
+    if costs:
+        lines.append(f"CPU time per request of the original, relative to its logs: {'; '.join(costs)}")
+        lines.append('"as logged": without the effect of that change on latency')
+    for point in points:
+        if point["left_out"]:
+            lines.append(
+                f"at {numbers.percent(point['load'])} {numbers.plural(point['left_out'], 'pair')} excluded:"
+                f" {point['why']['text'] if point['why'] else 'interference'}"
+            )
+    return "\n".join(lines)
+
+
+def margins(document: "Verification") -> str:
+    """Return the margins as text."""
+    return ", ".join(f"{name} {numbers.percent(margin)}" for name, margin in document["margins"].items())
+
+
+def heads(document: "Verification") -> tuple[str, ...]:
+    """Return the heads of the columns."""
+    return _shown(document, HEADS)
+
+
+def _shown(document: "Verification", row: tuple[str, ...]) -> tuple[str, ...]:
+    if any(point["cost"] for point in document["points"]):
+        return row
+    return (*row[: AS_LOGGED.start], *row[AS_LOGGED.stop :])
+
+
+def table(document: "Verification") -> list[tuple[str, ...]]:
+    """Return one row per load and figure; the first row of a load has its rate."""
+    rows: list[tuple[str, ...]] = []
+    for point in document["points"]:
+        head = (numbers.percent(point["load"]), numbers.rate(point["rate_per_s"]))
+        for name, one in point["figures"].items():
+            row = (
+                *head,
+                name,
+                numbers.latency(one["original_us"]["value"]),
+                numbers.latency(one["clone_us"]["value"]),
+                numbers.latency(one["predicted_us"]["value"]),
+                *(
+                    text
+                    for side in (one["clone"], one["as_logged"])
+                    for text in (ratio(side), _outcome(side))
+                ),
+                ratio(one["floor"]),
+            )
+            rows.append(_shown(document, row))
+            head = ("", "")
+    return rows
+
+
+def _outcome(one: "Ratio | None") -> str:
+    return one["outcome"] if one else "not known"
+
+
+def ratio(one: "Ratio | None") -> str:
+    """Format a ratio and its interval."""
+    if one is None:
+        return numbers.MISSING
+    if one["low"] is None:
+        return f"{one['ratio']:.3f}"
+    return f"{one['ratio']:.3f} [{one['low']:.3f}, {one['high']:.3f}]"

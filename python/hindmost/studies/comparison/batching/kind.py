@@ -1,0 +1,54 @@
+"""The kind ``batching``: no batching, Nagle's algorithm and each interval, one run of each in every round."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hindmost.exits import Exit
+from hindmost.fleet.opening import fleet_of
+from hindmost.plan.batching import batching_text
+from hindmost.report.common import numbers
+from hindmost.run.readings import plan_of
+from hindmost.store import Study
+from hindmost.store.batching import Batching
+from hindmost.studies.comparison.arms import Arm, make_rounds, run_seconds
+from hindmost.studies.comparison.batching.answer import answer
+from hindmost.studies.comparison.batching.request import BatchingRequest, arm_name
+from hindmost.studies.kind import Kind, Shown, write_answer
+from hindmost.studies.part import open_part
+from hindmost.studies.talk import Talk
+from hindmost.targets import parse_target
+
+FILE = "batching.json"
+
+
+def run(study: Study, talk: Talk) -> Batching:
+    """Make the runs that are missing; return the answer."""
+    plan, request = plan_of(study), BatchingRequest.read(study)
+    rounds = plan.runs[0]
+    talk.say(
+        f"{plan.target} at {', '.join(numbers.rate(rate) for rate in request.rates)}, batching"
+        f" {', '.join(map(batching_text, request.modes))}: {rounds} rounds, about"
+        f" {numbers.seconds(rounds * len(request.arms) * run_seconds(plan))}; study {study.folder}"
+    )
+    target = parse_target(plan.target)
+    with fleet_of(plan, talk.say) as fleet:
+        arms: dict[str, Arm] = {}
+        for arm in request.arms:
+            name, own = arm_name(*arm), request.plan_of(*arm)
+            arms[name] = Arm(open_part(study, study.folder / name, own), own, target, fleet)
+        make_rounds(arms, f"{plan.seed} batching", plan, talk)
+    return answer(study)
+
+
+def publish(study: Study, result: Batching, page: Path | None = None) -> Shown:
+    """Write ``batching.json`` and the page."""
+    from hindmost.report.comparison import render_batching, render_batching_page
+
+    all_excluded = bool(result["aside"]) and result["rounds"] == 0
+    decided = all(rate["best"] is not None for rate in result["rates"]) and not all_excluded
+    code = Exit.DONE if decided else Exit.INCONCLUSIVE
+    return write_answer(study, FILE, result, (render_batching_page, render_batching), code, page)
+
+
+KIND = Kind("batching", run, answer, publish)

@@ -1,0 +1,207 @@
+"""The request to compare a clone with its original, and its study, new or resumed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from hindmost.errors import UsageError
+from hindmost.models import Clone, load_clone
+from hindmost.plan import MeasurePlan, parse_percent
+from hindmost.run.readings import plan_of
+from hindmost.run.request import MeasureRequest
+from hindmost.store import Study
+from hindmost.studies.begin import begin, go_on
+from hindmost.studies.comparison.clone.logged import LoggedCost, read_logged
+from hindmost.studies.comparison.clone.ratios import LoadPoint
+from hindmost.studies.comparison.rounds import PairLimits
+from hindmost.studies.kind import refuse_another
+from hindmost.targets import parse_target
+
+MAY_CHANGE = ("runs", "remake")
+"""Keys of the plan that may change when a study is resumed."""
+LOADS = "20%,50%,70%"
+PAIRS = 6
+LIMITS = PairLimits(2, "one pair cannot show how runs vary", f"--pairs {PAIRS}")
+Occupy = Literal["wall", "cpu"]
+
+
+@dataclass(frozen=True, slots=True)
+class CloneRequest:
+    """A clone to compare with its original.
+
+    Attributes
+    ----------
+    clone : Clone
+        The clone.
+    occupy : str
+        Whether its services take wall-clock time or CPU time.
+    points : sequence of LoadPoint
+        Loads.
+    logged : LoggedCost or None
+        CPU time of a request of the original in the studies whose logs the clone is fitted to.
+    """
+
+    clone: Clone
+    occupy: Occupy
+    points: Sequence[LoadPoint]
+    logged: LoggedCost | None = None
+
+    def manifest(self) -> dict[str, Any]:
+        """Return the request as the study's manifest stores it."""
+        return {
+            "clone": self.clone.document,
+            "occupy": self.occupy,
+            "loads": [point.load for point in self.points],
+            "logged": None if self.logged is None else asdict(self.logged),
+        }
+
+    @classmethod
+    def read(cls, study: Study) -> CloneRequest:
+        """Read the request from a study's manifest; in old studies, the folders are the loads."""
+        stored = study.manifest["verification"]
+        clone = Clone.of(stored["clone"], str(study.folder / "manifest.json"))
+        folders = study.folder.glob("[0-9]*/original/manifest.json")
+        loads = stored.get("loads") or [float(file.parent.parent.name) for file in folders]
+        return cls(
+            clone,
+            stored.get("occupy", "wall"),
+            [LoadPoint(load, clone.rate_at(load) or 0.0) for load in sorted(loads)],
+            LoggedCost.read(stored.get("logged")),
+        )
+
+
+def parse_loads(text: str, clone: Clone) -> list[LoadPoint]:
+    """Parse ``--loads``, shares of a clone's capacity.
+
+    Raises
+    ------
+    UsageError
+        If the clone has no capacity, or a share is not below 100 %.
+    """
+    if clone.capacity_per_s is None:
+        raise UsageError(
+            "no-capacity",
+            f"{clone.name} does nothing that takes time, so it has no capacity for --loads to be shares of",
+            hint="hindmost measure synth",
+            name=clone.name,
+            option="--loads",
+        )
+    shares = [parse_percent(part.strip(), "--loads") for part in text.split(",")]
+    return [LoadPoint(share, clone.rate_at(share) or 0.0) for share in sorted(set(shares))]
+
+
+def run_request(original: str, **options: Any) -> MeasureRequest:  # noqa: ANN401 (options of measure)
+    """Return the request of each run; its rate is replaced by that of each load.
+
+    Raises
+    ------
+    UsageError
+        If the original runs already.
+    """
+    if not parse_target(original).managed:
+        raise UsageError(
+            "needs-managed-target",
+            f"{original} runs already, but each pair must start its servers",
+            hint="use a preset, or a target file with the command that starts it",
+            target=original,
+        )
+    return MeasureRequest(
+        target=original, rate="1k", samples=0, stamps="off", quantiles="50,95,99", **options
+    )
+
+
+def open_new(
+    clone: Clone | str | Path,
+    original: str,
+    *,
+    threads: int | None = None,
+    loads: str = LOADS,
+    logged: Sequence[Path] | None = None,
+    pairs: int = PAIRS,
+    occupy: Occupy = "cpu",
+    out: Path | None = None,
+    **options: Any,  # noqa: ANN401 (options of measure)
+) -> Study:
+    """Create the study of a clone and its original, or open the one in `out` to resume it.
+
+    Raises
+    ------
+    UsageError
+        If an option is wrong, or the study in `out` has another request.
+    """
+    document = clone if isinstance(clone, Clone) else load_clone(clone)
+    if threads is not None:
+        document = document.with_changes(threads=threads)
+    points = parse_loads(loads, document)
+    runs = run_request(original, runs=str(LIMITS.check(pairs)), **options)
+    request = CloneRequest(document, occupy, points, read_logged(logged) if logged else None)
+    return open_or_resume(request, runs.plan(), out)
+
+
+def open_or_resume(request: CloneRequest, plan: MeasurePlan, out: Path | None) -> Study:
+    """Create a study, or open the one in `out` to resume it.
+
+    Raises
+    ------
+    UsageError
+        If the study in `out` has another request.
+    """
+    if out is not None and (out / "manifest.json").exists():
+        study = Study.open(out)
+        refuse_other_request(study, request, plan)
+        study = go_on(study, plan, verification=request.manifest())
+    else:
+        study = begin(plan, out, "verification", verification=request.manifest())
+    study.write("clone.json", request.clone.text)
+    return study
+
+
+def reopen(folder: Path, pairs: int | None = None) -> Study:
+    """Open a study to resume it; only its number of pairs may change."""
+    return LIMITS.reopen(folder, "verification", pairs)
+
+
+def refuse_other_request(study: Study, request: CloneRequest, plan: MeasurePlan) -> None:
+    """Refuse to mix runs of different requests; only loads and the number of pairs may change.
+
+    Raises
+    ------
+    UsageError
+        If anything else differs; the error names it.
+    """
+    refuse_another(study, "verification")
+    stored = study.manifest["verification"]
+    if stored.get("clone") != request.clone.document:
+        raise UsageError(
+            "study-differs",
+            f"{study.folder} verifies another clone, and pairs of two clones must not be mixed",
+            hint="choose another --out",
+            path=str(study.folder),
+            key="clone",
+        )
+    if (old_occupy := stored.get("occupy", "wall")) != request.occupy:
+        raise UsageError(
+            "study-differs",
+            f"{study.folder} was begun with --occupy {old_occupy}, not {request.occupy}",
+            hint="choose another --out, or the same --occupy",
+            path=str(study.folder),
+            key="occupy",
+            before=old_occupy,
+            now=request.occupy,
+        )
+    before, now = (one.model_dump(mode="json") for one in (plan_of(study), plan))
+    if changed := [name for name in now if name not in MAY_CHANGE and before[name] != now[name]]:
+        name = changed[0]
+        raise UsageError(
+            "study-differs",
+            f"{study.folder} was begun with {name} {before[name]}, not {now[name]}; runs of both would not be"
+            " comparable",
+            hint="choose another --out, or the same options; only --loads, --pairs and --remake may change",
+            path=str(study.folder),
+            key=name,
+            before=before[name],
+            now=now[name],
+        )

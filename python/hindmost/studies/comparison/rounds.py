@@ -1,0 +1,135 @@
+"""Rounds of a comparison: how many are allowed, which are complete, and which are excluded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from hindmost.errors import StudyError, UsageError
+from hindmost.notes import Note
+from hindmost.plan import MeasurePlan
+from hindmost.run.figure_cache import run_figures
+from hindmost.run.readings import plan_of
+from hindmost.run.soundness import Soundness, soundness
+from hindmost.store import Study
+from hindmost.studies.begin import again_with
+from hindmost.studies.kind import again
+
+MARGIN = 0.05
+"""Ratios within this margin count as equal by default."""
+MOST_PAIRS = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class PairLimits:
+    """Limits of ``--pairs``.
+
+    Parameters
+    ----------
+    least : int
+        Smallest value.
+    why : str
+        Why fewer are refused.
+    hint : str
+        What to write instead.
+    """
+
+    least: int
+    why: str
+    hint: str
+
+    def check(self, count: int) -> int:
+        """Return `count` if it is within the limits.
+
+        Raises
+        ------
+        UsageError
+            If it is not.
+
+        Examples
+        --------
+        >>> PairLimits(2, "one pair shows no variation", "--pairs 6").check(6)
+        6
+        """
+        if not self.least <= count <= MOST_PAIRS:
+            raise UsageError(
+                "bad-value",
+                f"--pairs {count} is not between {self.least} and {MOST_PAIRS}: {self.why}",
+                hint=self.hint,
+                option="--pairs",
+                value=count,
+                least=self.least,
+                most=MOST_PAIRS,
+            )
+        return count
+
+    def reopen(self, folder: Path, kind: str, count: int | None) -> Study:
+        """Open a study of `kind` to resume it; only its number of rounds may change."""
+        return again_with(folder, kind, None if count is None else self.check(count))
+
+
+def check_figure(by: str, plan: MeasurePlan) -> None:
+    """Refuse a figure that the runs of a plan do not have.
+
+    Raises
+    ------
+    UsageError
+        If `by` is neither ``mean`` nor a percentile of the plan.
+    """
+    if by != "mean" and by not in plan.labels:
+        raise UsageError(
+            "unknown-name",
+            f"--by {by} is none of mean, {', '.join(plan.labels)}",
+            hint="see --quantiles",
+            option="--by",
+            value=by,
+            known=["mean", *plan.labels],
+        )
+
+
+def judge_run(study: Study, number: int, against: Mapping[str, float] | None = None) -> Soundness:
+    """Judge whether the host or the client disturbed a stored run.
+
+    Parameters
+    ----------
+    against : mapping of str to float, optional
+        Latencies in microseconds, by quantile, with which send delays are compared; default: the run's own.
+    """
+    return _judge(study.folder, number, None if against is None else tuple(against.items()))
+
+
+@cache
+def _judge(folder: Path, number: int, against: tuple[tuple[str, float], ...] | None) -> Soundness:
+    # A stored run never changes, and reading one takes a tenth of a second.
+    study = Study.open(folder)
+    run = study.run(number)
+    assert run is not None
+    plan = plan_of(study)
+    return soundness(run_figures(run, plan), plan, against=None if against is None else dict(against))
+
+
+def complete_rounds(arms: Sequence[Study]) -> list[int]:
+    """Return the rounds of which every arm has its run, in rising order; none if there are no arms."""
+    numbers = [{run.number for run in arm.runs()} for arm in arms]
+    return sorted(set.intersection(*numbers)) if numbers else []
+
+
+def exclude_rounds(
+    arms: Iterable[Study], rounds: Iterable[int], why_excluded: Callable[[Study, int], Note | None]
+) -> dict[int, Note]:
+    """Return the rounds that do not count, each with the reason of its first excluded run."""
+    arms = list(arms)
+    reasons = {number: [why for arm in arms if (why := why_excluded(arm, number))] for number in rounds}
+    return {number: whys[0] for number, whys in reasons.items() if whys}
+
+
+def no_complete_round(study: Study) -> StudyError:
+    """Return the error of a study without a complete round."""
+    return StudyError(
+        "no-finished-runs",
+        f"{study.folder} has no complete round",
+        hint=again(study),
+        path=str(study.folder),
+    )
