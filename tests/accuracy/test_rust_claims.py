@@ -22,14 +22,14 @@ BUILD_S, RUN_S = 800, 120
 
 CLAIMS = {
     "synth": [
-        "double::one_thread_serves_what_the_simulator_says",
-        "double::two_threads_serve_what_the_simulator_says",
-        "double::threads_wait_for_locks_as_the_simulator_says",
-        "double::threads_meet_at_an_array_of_locks_as_the_simulator_says",
-        "double::threads_slow_down_with_the_load_as_the_simulator_says",
-        "double::threads_stand_still_when_the_simulator_says",
-        "double::threads_are_interrupted_at_random_when_the_simulator_says",
-        "known_answers::sojourn_times_are_those_of_queueing_theory",
+        "simulator::one_thread_agrees_with_the_simulator",
+        "simulator::two_threads_agree_with_the_simulator",
+        "simulator::lock_waits_agree_with_the_simulator",
+        "simulator::arrays_of_locks_agree_with_the_simulator",
+        "simulator::load_dependence_agrees_with_the_simulator",
+        "simulator::pauses_agree_with_the_simulator",
+        "simulator::random_interruptions_agree_with_the_simulator",
+        "known_answers::sojourn_times_agree_with_queueing_theory",
         "sockets::deterministic_service_times_are_kept",
     ],
     "instances": [

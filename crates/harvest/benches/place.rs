@@ -1,5 +1,6 @@
-//! What a block of three replicas costs, and a repair of one: `cargo bench -p hindmost-harvest --bench place`. Read the
-//! ratios; nanoseconds are this machine's.
+//! Benchmark of block placement: `cargo bench -p hindmost-harvest --bench place`. It times the creation of a
+//! block of three replicas and the repair of one replica. Compare the ratios; the nanoseconds depend on the
+//! machine.
 #![allow(clippy::print_stdout, reason = "a benchmark is there to print")]
 
 use std::hint::black_box;
@@ -11,11 +12,11 @@ use hindmost_harvest::{Placer, Repair, Rules, Sequence, Weigh};
 const BLOCKS: usize = 200_000;
 const ROUNDS: usize = 9;
 
-/// Nanoseconds a block created, and a replica repaired.
+/// Return the nanoseconds per created block and per repaired replica.
 fn cost(placer: &Placer, servers: usize) -> [f64; 2] {
     let mut random = Sequence::new(1);
     let mut blocks = vec![[0_u32; 3]; BLOCKS];
-    let began = Instant::now();
+    let start = Instant::now();
     for block in &mut blocks {
         for at in 0..3 {
             let choice =
@@ -23,12 +24,12 @@ fn cost(placer: &Placer, servers: usize) -> [f64; 2] {
             block[at] = choice.expect("a server of thousands").server;
         }
     }
-    let created = began.elapsed();
-    let began = Instant::now();
+    let created = start.elapsed();
+    let start = Instant::now();
     for block in &blocks {
         black_box(placer.choose(&block[..2], true, &mut random, |server| (server as usize) < servers));
     }
-    [created, began.elapsed()].map(|taken| taken.as_nanos() as f64 / BLOCKS as f64)
+    [created, start.elapsed()].map(|elapsed| elapsed.as_nanos() as f64 / BLOCKS as f64)
 }
 
 fn main() {
@@ -36,7 +37,7 @@ fn main() {
     let rules = |grid, weigh, repair| Rules { grid, weigh, repair, soft: true };
     let contenders = [
         ("three environments", rules(false, Weigh::Tenants, Repair::Row)),
-        ("the grid, tenants alike", rules(true, Weigh::Tenants, Repair::Strict)),
+        ("the grid, equal tenants", rules(true, Weigh::Tenants, Repair::Strict)),
         ("the grid by space", rules(true, Weigh::Space, Repair::Strict)),
         ("the cost-aware grid by space", rules(true, Weigh::Space, Repair::Row)),
     ];
@@ -46,17 +47,17 @@ fn main() {
     println!("{:<30}{:>28}{:>28}", "", "a block of 3 replicas", "a replica repaired");
     let mut rounds = vec![Vec::new(); placers.len()];
     for _ in 0..ROUNDS {
-        for ((_, placer), own) in placers.iter().zip(&mut rounds) {
-            own.push(cost(placer, world.rack_of.len()));
+        for ((_, placer), costs) in placers.iter().zip(&mut rounds) {
+            costs.push(cost(placer, world.rack_of.len()));
         }
     }
-    for ((name, _), own) in placers.iter().zip(&rounds) {
-        let shown = [0, 1].map(|what| {
-            let mut all: Vec<f64> = own.iter().map(|round| round[what]).collect();
+    for ((name, _), costs) in placers.iter().zip(&rounds) {
+        let columns = [0, 1].map(|column| {
+            let mut all: Vec<f64> = costs.iter().map(|round| round[column]).collect();
             all.sort_by(f64::total_cmp);
             let (least, most) = (all[0], all[ROUNDS - 1]);
             format!("{:>10.0} [{least:>5.0}, {most:>7.0}]", all[ROUNDS / 2])
         });
-        println!("{name:<30}{:>28}{:>28}", shown[0], shown[1]);
+        println!("{name:<30}{:>28}{:>28}", columns[0], columns[1]);
     }
 }

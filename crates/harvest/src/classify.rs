@@ -1,4 +1,4 @@
-//! From the traces of tenants to classes: patterns by spectrum, then clusters within each pattern.
+//! Classes of tenants: a pattern by the spectrum of the trace, then clusters within each pattern.
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -7,18 +7,18 @@ use crate::error::HarvestError;
 use crate::k_means::k_means;
 use crate::pattern::{profile, Pattern, Profile};
 use crate::settings::Settings;
-use crate::spectrum::{whole, Spectra, Whole};
+use crate::spectrum::{fill_gaps, FilledTrace, Spectra};
 
-/// What was found out about one tenant.
+/// The classification of one tenant.
 #[derive(Clone, Debug, Serialize)]
-pub struct Found {
-    /// Share of slots that were missing.
+pub struct TenantClass {
+    /// Share of slots without a value.
     pub missing: f64,
     /// Share of slots above 100 %.
     pub clipped: f64,
-    /// Its class; None where too much was missing.
+    /// Index of its class; None if too many values are missing.
     pub class: Option<usize>,
-    /// What its trace shows, where there is one.
+    /// Features of its trace; None if too many values are missing.
     #[serde(flatten)]
     pub profile: Option<Profile>,
 }
@@ -26,41 +26,42 @@ pub struct Found {
 /// One class of tenants.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Class {
-    /// How its tenants go on.
+    /// Pattern of its tenants' utilisation.
     pub pattern: Pattern,
-    /// Mean confidence in their pattern, by servers.
+    /// Mean confidence in the pattern, weighted by servers.
     #[serde(default)]
     pub confidence: f64,
-    /// Mean of their mean utilisations, by servers.
+    /// Mean of the tenants' mean utilisations, weighted by servers.
     pub mean: f64,
-    /// Mean of their peaks, by servers.
+    /// Mean of the tenants' peaks, weighted by servers.
     pub peak: f64,
-    /// How many tenants.
+    /// Number of tenants.
     pub tenants: usize,
-    /// How many servers they have.
+    /// Number of servers.
     pub servers: f64,
 }
 
 /// Tenants and classes.
 #[derive(Clone, Debug, Serialize)]
-pub struct Classified {
-    /// In the order of the traces.
-    pub tenants: Vec<Found>,
-    /// Periodic ones first, then constant, then unpredictable.
+pub struct Classification {
+    /// Tenants in the order of the traces.
+    pub tenants: Vec<TenantClass>,
+    /// Classes: periodic ones first, then constant, then unpredictable.
     pub classes: Vec<Class>,
-    /// Slots of each trace that were looked at.
+    /// Slots of each trace that the spectrum uses.
     pub slots: usize,
 }
 
-/// Classifies the average servers of tenants: `traces` by rows of `slots`, `servers` of each (a weight), and the `peaks`
-/// of their servers, where those are known: servers that are busy in turn have a higher one than their average.
+/// Classify tenants by their average servers. `traces` has one row of `slots` values per tenant, and
+/// `servers` gives the weight of each tenant. `peaks`, if known, are the mean peaks of single servers:
+/// servers that are busy at different times have higher peaks than their average.
 pub fn classify<T: Copy + Into<f64> + Sync>(
     traces: &[T],
     slots: usize,
     servers: &[f64],
     peaks: Option<&[f64]>,
     settings: &Settings,
-) -> Result<Classified, HarvestError> {
+) -> Result<Classification, HarvestError> {
     settings.check()?;
     if traces.len() != slots * servers.len() || peaks.is_some_and(|peaks| peaks.len() != servers.len()) {
         return Err(HarvestError::Shape { values: traces.len(), tenants: servers.len(), slots });
@@ -73,8 +74,10 @@ pub fn classify<T: Copy + Into<f64> + Sync>(
         return Err(HarvestError::Range { what: "servers of a tenant", found, range: "more than 0" });
     }
     let spectra = Spectra::new(slots);
-    let mut tenants: Vec<Found> =
-        traces.par_chunks(2 * slots).flat_map_iter(|pair| look(pair, slots, &spectra, settings)).collect();
+    let mut tenants: Vec<TenantClass> = traces
+        .par_chunks(2 * slots)
+        .flat_map_iter(|pair| profile_pair(pair, slots, &spectra, settings))
+        .collect();
     let good: Vec<usize> = (0..tenants.len()).filter(|&i| tenants[i].profile.is_some()).collect();
     if let Some(peaks) = peaks {
         for (tenant, peak) in tenants.iter_mut().zip(peaks) {
@@ -87,17 +90,22 @@ pub fn classify<T: Copy + Into<f64> + Sync>(
     for (&i, class) in good.iter().zip(of) {
         tenants[i].class = Some(class);
     }
-    Ok(Classified { tenants, classes, slots: spectra.slots() })
+    Ok(Classification { tenants, classes, slots: spectra.slots() })
 }
 
-/// Looks at one trace, or at two with one transform; nothing of them is kept but their profiles.
-fn look<T: Copy + Into<f64>>(pair: &[T], slots: usize, spectra: &Spectra, settings: &Settings) -> Vec<Found> {
-    let wholes: Vec<Option<Whole>> = pair
+/// Profile one trace, or two traces with one transform. The traces themselves are not kept.
+fn profile_pair<T: Copy + Into<f64>>(
+    pair: &[T],
+    slots: usize,
+    spectra: &Spectra,
+    settings: &Settings,
+) -> Vec<TenantClass> {
+    let filled: Vec<Option<FilledTrace>> = pair
         .chunks(slots)
-        .map(|row| whole(&row.iter().map(|&value| value.into()).collect::<Vec<f64>>()))
+        .map(|row| fill_gaps(&row.iter().map(|&value| value.into()).collect::<Vec<f64>>()))
         .collect();
-    let good = |w: &&Whole| w.missing <= settings.most_missing;
-    let rows: Vec<&Whole> = wholes.iter().flatten().filter(good).collect();
+    let good = |w: &&FilledTrace| w.missing <= settings.most_missing;
+    let rows: Vec<&FilledTrace> = filled.iter().flatten().filter(good).collect();
     let mut profiles = Vec::new();
     if let (Some(one), Some(other)) = (rows.first(), rows.last()) {
         let (first, second) = spectra.pair(&one.values, &other.values);
@@ -108,9 +116,9 @@ fn look<T: Copy + Into<f64>>(pair: &[T], slots: usize, spectra: &Spectra, settin
             .collect();
     }
     let mut profiles = profiles.into_iter();
-    wholes
+    filled
         .iter()
-        .map(|w| Found {
+        .map(|w| TenantClass {
             missing: w.as_ref().map_or(1.0, |w| w.missing),
             clipped: w.as_ref().map_or(0.0, |w| w.clipped),
             class: None,
@@ -119,7 +127,7 @@ fn look<T: Copy + Into<f64>>(pair: &[T], slots: usize, spectra: &Spectra, settin
         .collect()
 }
 
-/// Classes of each pattern, and the class of every profile.
+/// Split each pattern into classes. Return the class of every profile, and the classes.
 fn cluster(profiles: &[&Profile], servers: &[f64], settings: &Settings) -> (Vec<usize>, Vec<Class>) {
     let mut of = vec![0; profiles.len()];
     let mut classes = Vec::new();
@@ -169,7 +177,7 @@ mod tests {
     use super::*;
     use crate::sequence::Sequence;
 
-    /// A trace of 30 days of 72 slots; noise of a standard deviation around what `of` says of a day.
+    /// Return a trace of 30 days of 72 slots: `of(day)` plus noise with the given standard deviation.
     fn trace(noise: f64, seed: u64, of: impl Fn(f64) -> f64) -> Vec<f64> {
         let mut random = Sequence::new(seed);
         (0..30 * 72)
@@ -177,18 +185,18 @@ mod tests {
             .collect()
     }
 
-    fn patterns(rows: &[Vec<f64>], settings: &Settings) -> Vec<Found> {
+    fn patterns(rows: &[Vec<f64>], settings: &Settings) -> Vec<TenantClass> {
         let slots = rows[0].len();
         classify(&rows.concat(), slots, &vec![1.0; rows.len()], None, settings).unwrap().tenants
     }
 
-    fn of(found: &Found) -> (Pattern, usize) {
+    fn pattern_and_cycles(found: &TenantClass) -> (Pattern, usize) {
         let profile = found.profile.as_ref().unwrap();
         (profile.pattern, if profile.period > 0.0 { (2160.0 / profile.period).round() as usize } else { 0 })
     }
 
     #[test]
-    fn patterns_are_told_apart_and_periodic_is_not_daily() {
+    fn each_trace_gets_its_pattern_and_periods_need_not_be_daily() {
         let walk: Vec<f64> = trace(0.1, 9, |_| 0.0)
             .iter()
             .scan(0.5_f64, |at, step| {
@@ -198,15 +206,15 @@ mod tests {
             .collect();
         let rows = [
             trace(0.02, 1, |day| 0.4 + 0.2 * (TAU * day).sin()),
-            trace(0.02, 2, |day| if day.fract() < 0.25 { 0.7 } else { 0.2 }), // a daily peak, no sine
+            trace(0.02, 2, |day| if day.fract() < 0.25 { 0.7 } else { 0.2 }), // a daily peak that is not a sine
             trace(0.01, 3, |day| 0.4 + 0.2 * (TAU * day * 20.0).sin()),       // every 72 minutes
             trace(0.02, 4, |day| 0.4 + 0.2 * (TAU * day / 6.0).sin()),        // every 6 days
             trace(0.02, 5, |_| 0.3),
             walk,
             trace(0.02, 6, |day| if day < 17.3 { 0.2 } else { 0.6 }), // a level shift
             trace(0.10, 7, |_| 0.5),                                  // noise
-            trace(0.035, 8, |_| 0.5),                                 // no more than a little of it
-            trace(0.02, 9, |day| if day.fract() < 0.04 { 0.9 } else { 0.2 }), // an hour a day: harmonics have it
+            trace(0.035, 8, |_| 0.5),                                 // weak noise
+            trace(0.02, 9, |day| if day.fract() < 0.04 { 0.9 } else { 0.2 }), // one hour a day: the power is in the harmonics
         ];
         let found = patterns(&rows, &Settings::default());
         let expected = [
@@ -222,13 +230,13 @@ mod tests {
             (Pattern::Periodic, 30),
         ];
         for (row, (found, expected)) in found.iter().zip(expected).enumerate() {
-            let (pattern, cycles) = of(found);
+            let (pattern, cycles) = pattern_and_cycles(found);
             assert_eq!(pattern, expected.0, "row {row}: {found:?}");
             assert!(expected.1 == 0 || cycles == expected.1, "row {row}: {cycles} cycles");
         }
     }
 
-    /// Noise with a correlation time, in slots; deviation .1.
+    /// Noise with a correlation time, in slots; standard deviation 0.1.
     fn red_noise(correlation: f64, seed: u64) -> Vec<f64> {
         let keep = (-1.0 / correlation).exp();
         let mut at = 0.0;
@@ -242,18 +250,18 @@ mod tests {
     }
 
     #[test]
-    fn noise_that_changes_slowly_is_seldom_periodic() {
+    fn slow_noise_is_rarely_periodic() {
         let settings = Settings { slot_s: Some(1200.0), ..Settings::default() };
         for hours in [8.0, 20.0, 42.0] {
             let rows: Vec<_> = (0..100).map(|seed| red_noise(3.0 * hours, seed)).collect();
             let found = patterns(&rows, &settings);
-            let periodic = found.iter().filter(|one| of(one).0 == Pattern::Periodic).count();
+            let periodic = found.iter().filter(|one| pattern_and_cycles(one).0 == Pattern::Periodic).count();
             assert!(periodic <= 5, "{hours} h: {periodic} of 100");
         }
     }
 
     #[test]
-    fn a_short_daily_peak_is_periodic_and_a_week_is_a_week_in_a_window_of_no_whole_weeks() {
+    fn short_daily_peaks_and_weeks_are_found_in_any_window() {
         let daily = |minutes: f64, seed| {
             let mut random = Sequence::new(seed);
             let of = |at: u32| {
@@ -270,35 +278,38 @@ mod tests {
         let periods: Vec<f64> =
             found.iter().map(|one| one.profile.as_ref().unwrap().period.round()).collect();
         assert_eq!(periods, [288.0, 288.0, 288.0, 7.0 * 288.0]);
-        assert!(found.iter().all(|one| of(one).0 == Pattern::Periodic), "{found:?}");
+        assert!(found.iter().all(|one| pattern_and_cycles(one).0 == Pattern::Periodic), "{found:?}");
     }
 
     #[test]
-    fn servers_that_are_busy_in_turn_have_their_own_peak() {
+    fn given_peaks_replace_the_peaks_of_average_servers() {
         let rows = trace(0.02, 1, |_| 0.44);
         let found = classify(&rows, 2160, &[2.0], Some(&[0.7]), &Settings::default()).unwrap();
-        assert!((found.classes[0].peak - 0.7).abs() < 1e-12 && of(&found.tenants[0]).0 == Pattern::Constant);
+        assert!(
+            (found.classes[0].peak - 0.7).abs() < 1e-12
+                && pattern_and_cycles(&found.tenants[0]).0 == Pattern::Constant
+        );
     }
 
     #[test]
-    fn gaps_and_clock_shifts_leave_a_period_a_period() {
+    fn gaps_and_clock_shifts_do_not_hide_a_period() {
         let mut gaps = trace(0.02, 1, |day| 0.4 + 0.2 * (TAU * day).sin());
         gaps[100..140].fill(f64::NAN);
         gaps[1000..1200].fill(f64::NAN);
         let mut shifted = trace(0.02, 2, |day| 0.4 + 0.2 * (TAU * day).sin());
-        shifted[1000..].rotate_left(3); // an hour of summer time
+        shifted[1000..].rotate_left(3); // a shift of one hour (daylight saving time)
         let mut gone = gaps.clone();
         gone[..700].fill(f64::NAN);
         let rows = [gaps, shifted, gone, vec![f64::NAN; 2160]];
         let found = patterns(&rows, &Settings::default());
-        assert_eq!(of(&found[0]), (Pattern::Periodic, 30));
-        assert_eq!(of(&found[1]), (Pattern::Periodic, 30));
+        assert_eq!(pattern_and_cycles(&found[0]), (Pattern::Periodic, 30));
+        assert_eq!(pattern_and_cycles(&found[1]), (Pattern::Periodic, 30));
         assert!(found[2].class.is_none() && found[2].profile.is_none() && found[2].missing > 0.4);
         assert!(found[3].class.is_none() && (found[3].missing - 1.0).abs() < 1e-12);
     }
 
     #[test]
-    fn what_both_halves_show_is_stable_and_what_changed_is_not() {
+    fn a_pattern_is_stable_only_if_both_halves_show_it() {
         let rows = [
             trace(0.02, 1, |day| 0.4 + 0.2 * (TAU * day).sin()),
             trace(0.02, 2, |day| if day < 15.0 { 0.4 } else { 0.4 + 0.3 * (TAU * day).sin() }),
@@ -309,8 +320,8 @@ mod tests {
             patterns(&rows, &settings).iter().map(|found| found.profile.as_ref().unwrap().stable).collect();
         assert_eq!(stable, [Some(true), Some(false), Some(false)]);
         let found = patterns(&rows, &settings);
-        let seen: Vec<Pattern> = found.iter().map(|one| of(one).0).collect();
-        assert_eq!(seen, [Pattern::Periodic, Pattern::Unpredictable, Pattern::Unpredictable]);
+        let patterns: Vec<Pattern> = found.iter().map(|one| pattern_and_cycles(one).0).collect();
+        assert_eq!(patterns, [Pattern::Periodic, Pattern::Unpredictable, Pattern::Unpredictable]);
     }
 
     #[test]
@@ -328,12 +339,12 @@ mod tests {
         assert!((found.classes.iter().map(|c| c.servers).sum::<f64>() - 78.0).abs() < 1e-9);
         assert!(found.classes.is_sorted_by_key(|class| class.pattern) && found.classes.len() == 6);
         for tenant in &found.tenants {
-            assert_eq!(found.classes[tenant.class.unwrap()].pattern, of(tenant).0);
+            assert_eq!(found.classes[tenant.class.unwrap()].pattern, pattern_and_cycles(tenant).0);
         }
     }
 
     #[test]
-    fn tenants_of_one_mean_and_peak_are_told_apart_by_their_frequencies() {
+    fn tenants_with_equal_mean_and_peak_are_separated_by_frequency() {
         let cycles = |i: u64| if i % 2 == 0 { 1.0 } else { 20.0 };
         let rows: Vec<Vec<f64>> =
             (0..10).map(|i| trace(0.02, i, |day| 0.4 + 0.2 * (TAU * day * cycles(i)).sin())).collect();
@@ -343,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_meant_is_refused_with_its_number() {
+    fn invalid_input_is_refused() {
         let rows = vec![0.5; 64];
         let check = |slots, servers: &[f64], settings: Settings, code: &str| {
             assert_eq!(classify(&rows, slots, servers, None, &settings).unwrap_err().code(), code);

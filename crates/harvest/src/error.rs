@@ -1,59 +1,59 @@
-//! What cannot be meant, with the number that was wrong.
+//! Errors of the harvest queries.
 
 use thiserror::Error;
 
-/// Why a question about harvesting has no answer.
+/// Why a harvest query failed.
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum HarvestError {
-    /// The document is no such JSON.
+    /// The document is not valid JSON of the expected shape.
     #[error("the document cannot be read: {0}")]
     Unreadable(String),
     /// A file of traces cannot be read.
     #[error("{0}")]
     File(String),
-    /// Rows and their length do not make the matrix.
-    #[error("{values} values are no {tenants} traces of {slots} slots")]
+    /// The number of values does not match the number of tenants and slots.
+    #[error("{values} values do not make {tenants} traces of {slots} slots")]
     Shape {
-        /// Numbers given.
+        /// Number of values.
         values: usize,
-        /// Traces announced.
+        /// Number of traces.
         tenants: usize,
-        /// Slots of each.
+        /// Slots per trace.
         slots: usize,
     },
-    /// Too short to tell a period from chance.
+    /// The traces are too short to distinguish a period from chance.
     #[error("traces of {slots} slots are too short: a pattern needs at least {needed}")]
     Short {
-        /// Slots given.
+        /// Slots per trace.
         slots: usize,
-        /// The least.
+        /// Least number of slots.
         needed: usize,
     },
-    /// A number outside of its range.
-    #[error("{what} is {found}, which lies outside of {range}")]
+    /// A number is out of range.
+    #[error("{what} is {found}; expected {range}")]
     Range {
-        /// Which.
+        /// Name of the quantity.
         what: &'static str,
-        /// As given.
+        /// Its value.
         found: f64,
-        /// What it may be.
+        /// The allowed range.
         range: &'static str,
     },
-    /// More time than was recorded.
-    #[error("{days} days are asked for, and {most:.3} were recorded after those that are history (the first half)")]
+    /// The simulation is longer than the recorded time.
+    #[error("cannot simulate {days} days: only {most:.3} days were recorded after the first half, which is the history")]
     Long {
-        /// Days asked for.
+        /// Days to simulate.
         days: f64,
-        /// Days that there are.
+        /// Days available.
         most: f64,
     },
-    /// No tenant or no server.
+    /// No tenant, server or other required item exists.
     #[error("there is no {0}")]
     Nothing(&'static str),
 }
 
 impl HarvestError {
-    /// A name that programs can rely on.
+    /// Stable code of the error.
     pub fn code(&self) -> &'static str {
         match self {
             Self::Unreadable(_) => "harvest-document",

@@ -1,34 +1,34 @@
-//! The discrete Fourier transform of any length with small prime factors (Cooley, Tukey 1965, mixed radix).
+//! Discrete Fourier transform of any length with small prime factors (Cooley and Tukey 1965, mixed radix).
 //!
-//! A month of two-minute slots is 22,320 = 2^4 3^2 5 31 of them: padding to a power of two would smear the lines at
-//! which a period shows.
+//! A month of two-minute slots has 22,320 = 2^4 3^2 5 31 slots. Padding to a power of two would smear the
+//! lines at which a period shows.
 
 use std::f64::consts::TAU;
 
-/// Factors above it are left to [`smooth`], which shortens the series a little.
+/// Largest prime factor. [`smooth`] shortens a series until it has no larger one.
 const LARGEST: usize = 31;
 
 /// A complex number as (real, imaginary).
 pub type Complex = (f64, f64);
 
-fn times(a: Complex, b: Complex) -> Complex {
+fn multiply(a: Complex, b: Complex) -> Complex {
     (a.0 * b.0 - a.1 * b.1, a.0 * b.1 + a.1 * b.0)
 }
 
-fn plus(a: Complex, b: Complex) -> Complex {
+fn add(a: Complex, b: Complex) -> Complex {
     (a.0 + b.0, a.1 + b.1)
 }
 
-fn minus(a: Complex, b: Complex) -> Complex {
+fn subtract(a: Complex, b: Complex) -> Complex {
     (a.0 - b.0, a.1 - b.1)
 }
 
-/// The longest length up to `n` whose prime factors are all small.
+/// Return the longest length up to `n` whose prime factors are all small.
 pub fn smooth(n: usize) -> usize {
     (1..=n).rev().find(|&length| factors(length).iter().all(|&f| f <= LARGEST)).unwrap_or(0)
 }
 
-/// Radices of a length: fours first, which cost least.
+/// Return the radices of a length: fours first, which cost least.
 fn factors(mut n: usize) -> Vec<usize> {
     let mut found = Vec::new();
     let mut radix = 4;
@@ -48,7 +48,7 @@ fn factors(mut n: usize) -> Vec<usize> {
     found
 }
 
-/// A transform of one length: its radices and all roots of unity.
+/// A transform of one length, with its radices and all roots of unity.
 pub struct Fft {
     n: usize,
     radices: Vec<usize>,
@@ -62,13 +62,13 @@ impl Fft {
         Self { n, radices: factors(n), roots }
     }
 
-    /// Transforms `from` into `to`, both of this length.
+    /// Transform `from` into `to`; both have the length of this transform.
     pub fn run(&self, from: &[Complex], to: &mut [Complex]) {
         debug_assert!(from.len() == self.n && to.len() == self.n);
         self.step(from, 1, to, &self.radices);
     }
 
-    /// Decimation in time: `to` gets the transform of every `stride`-th element.
+    /// Decimate in time: `to` receives the transform of every `stride`-th element.
     fn step(&self, from: &[Complex], stride: usize, to: &mut [Complex], radices: &[usize]) {
         let Some((&radix, rest)) = radices.split_first() else {
             to[0] = from[0];
@@ -87,26 +87,27 @@ impl Fft {
 
     fn twos(&self, to: &mut [Complex], m: usize, stride: usize) {
         for k in 0..m {
-            let (a, b) = (to[k], times(to[m + k], self.roots[k * stride]));
-            (to[k], to[m + k]) = (plus(a, b), minus(a, b));
+            let (a, b) = (to[k], multiply(to[m + k], self.roots[k * stride]));
+            (to[k], to[m + k]) = (add(a, b), subtract(a, b));
         }
     }
 
     fn fours(&self, to: &mut [Complex], m: usize, stride: usize) {
         for k in 0..m {
-            let term = |r: usize| times(to[r * m + k], self.roots[r * k * stride]);
+            let term = |r: usize| multiply(to[r * m + k], self.roots[r * k * stride]);
             let (terms, first) = ([term(1), term(2), term(3)], to[k]);
-            let even = (plus(first, terms[1]), minus(first, terms[1]));
-            let odd = (plus(terms[0], terms[2]), minus(terms[0], terms[2]));
-            let turned = (odd.1 .1, -odd.1 .0); // times -i
-            to[k] = plus(even.0, odd.0);
-            to[m + k] = plus(even.1, turned);
-            to[2 * m + k] = minus(even.0, odd.0);
-            to[3 * m + k] = minus(even.1, turned);
+            let even = (add(first, terms[1]), subtract(first, terms[1]));
+            let odd = (add(terms[0], terms[2]), subtract(terms[0], terms[2]));
+            let rotated = (odd.1 .1, -odd.1 .0); // times -i
+            to[k] = add(even.0, odd.0);
+            to[m + k] = add(even.1, rotated);
+            to[2 * m + k] = subtract(even.0, odd.0);
+            to[3 * m + k] = subtract(even.1, rotated);
         }
     }
 
-    /// Radix 3 and above: terms j and p - j share cosines and sines, a quarter of the products.
+    /// Combine with radix 3 or above. Terms j and p - j share cosines and sines, which needs a quarter of the
+    /// products.
     fn odds(&self, to: &mut [Complex], m: usize, stride: usize, p: usize) {
         let half = p / 2;
         let root = self.n / p;
@@ -116,11 +117,11 @@ impl Fft {
             let first = to[k];
             let mut all = first;
             for j in 1..=half {
-                let a = times(to[j * m + k], self.roots[j * k * stride]);
-                let b = times(to[(p - j) * m + k], self.roots[(p - j) * k * stride]);
-                sums[j - 1] = plus(a, b);
-                differences[j - 1] = minus(a, b);
-                all = plus(all, sums[j - 1]);
+                let a = multiply(to[j * m + k], self.roots[j * k * stride]);
+                let b = multiply(to[(p - j) * m + k], self.roots[(p - j) * k * stride]);
+                sums[j - 1] = add(a, b);
+                differences[j - 1] = subtract(a, b);
+                all = add(all, sums[j - 1]);
             }
             to[k] = all;
             for q in 1..=half {
@@ -135,9 +136,9 @@ impl Fft {
                     even = (even.0 + sums[j].0 * cos, even.1 + sums[j].1 * cos);
                     odd = (odd.0 + differences[j].0 * sin, odd.1 + differences[j].1 * sin);
                 }
-                let turned = (-odd.1, odd.0); // times i
-                to[q * m + k] = plus(even, turned);
-                to[(p - q) * m + k] = minus(even, turned);
+                let rotated = (-odd.1, odd.0); // times i
+                to[q * m + k] = add(even, rotated);
+                to[(p - q) * m + k] = subtract(even, rotated);
             }
         }
     }
@@ -148,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_the_sum_that_defines_it_at_every_kind_of_length() {
+    fn the_transform_equals_its_definition_at_every_kind_of_length() {
         for n in [1, 2, 4, 8, 9, 15, 16, 31, 60, 62, 93, 7 * 11 * 13, 720] {
             let from: Vec<Complex> =
                 (0..n).map(|i| ((i as f64 * 0.7).sin() + 0.1 * i as f64, (i as f64).cos())).collect();
@@ -157,7 +158,7 @@ mod tests {
             for (k, found) in to.iter().enumerate() {
                 let exact = from.iter().enumerate().fold((0.0, 0.0), |sum, (i, &x)| {
                     let (s, c) = (-TAU * ((i * k) % n) as f64 / n as f64).sin_cos();
-                    plus(sum, times(x, (c, s)))
+                    add(sum, multiply(x, (c, s)))
                 });
                 let off = (found.0 - exact.0).hypot(found.1 - exact.1);
                 assert!(off < 1e-9 * (n * n) as f64, "length {n}, line {k}: off by {off}");
@@ -166,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_month_is_smooth_and_other_lengths_lose_little() {
+    fn smooth_keeps_a_month_and_shortens_other_lengths_little() {
         assert_eq!(smooth(22_320), 22_320);
         assert_eq!(smooth(8_634), 8_632 - 7);
         assert_eq!(smooth(0), 0);

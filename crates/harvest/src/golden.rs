@@ -1,9 +1,10 @@
-//! Decisions that the plug-ins of `hadoop/` must make alike: a line a case, columns by tabs.
+//! Golden vectors: decisions that the plug-ins of `hadoop/` must reproduce. One case per line, columns
+//! separated by tabs.
 //!
 //! ```text
 //!  tenant  ENVIRONMENT REIMAGES PEAK SPACE FIRST_SERVER SERVERS CELL
-//!  place   SEED WEIGH REPAIR FIRST LAST PRESENT(,) -> SERVER LEVEL   (usable from FIRST to LAST, but 5 of 7 is busy;
-//!                                                                   -1 -1 where none is left)
+//!  place   SEED WEIGH REPAIR FIRST LAST PRESENT(,) -> SERVER LEVEL   (FIRST to LAST are usable except 5 modulo 7;
+//!                                                                   -1 -1 if no server is left)
 //!  select  SEED LENGTH WANTS NOW(,) -> CLASSES(,)
 //! ```
 
@@ -13,12 +14,12 @@ use crate::grid::Tenant;
 use crate::jobs::Length;
 use crate::pattern::Pattern;
 use crate::place::{Placer, Repair, Rules, Weigh};
-use crate::select::{select, Job, Room, Weights};
+use crate::select::{select, ClassState, Job, Weights};
 use crate::sequence::Sequence;
 
 const TENANTS: u32 = 37;
 
-/// The tenants of all vectors: sizes from 1 to 8, two to an environment.
+/// Return the tenants of all vectors: 1 to 8 servers each, two tenants per environment.
 fn tenants(random: &mut Sequence) -> Vec<Tenant> {
     let mut first = 0;
     (0..TENANTS)
@@ -27,7 +28,7 @@ fn tenants(random: &mut Sequence) -> Vec<Tenant> {
             first += servers;
             Tenant {
                 environment: i / 2,
-                // Few different values, so that ties are met.
+                // Few different values, so that ties occur.
                 reimages: random.below(9) as f64 / 8.0,
                 peak: random.below(17) as f64 / 16.0,
                 space: f64::from(servers) * 1.5,
@@ -37,11 +38,11 @@ fn tenants(random: &mut Sequence) -> Vec<Tenant> {
         .collect()
 }
 
-fn joined<T: ToString>(values: &[T]) -> String {
+fn join<T: ToString>(values: &[T]) -> String {
     values.iter().map(T::to_string).collect::<Vec<_>>().join(",")
 }
 
-/// All vectors.
+/// Return all vectors as text.
 ///
 /// # Panics
 ///
@@ -69,14 +70,15 @@ pub fn vectors() -> String {
                 let seed = random.word();
                 let present: Vec<usize> = (0..case % 6).map(|_| random.below(servers)).collect();
                 let known: Vec<u32> = present.iter().map(|&server| server as u32).collect();
-                // Every third case may use the surroundings of the first replica alone: the rules must give way.
+                // In every third case, only servers near the first replica are usable, so the rules must be
+                // relaxed.
                 let near = case % 3 == 2 && !known.is_empty();
                 let (first, last) = if near { (known[0], known[0] + 4) } else { (0, servers as u32) };
                 let usable = |server: u32| (first..=last).contains(&server) && server % 7 != 5;
                 let found = placer.choose(&known, repair.is_some(), &mut Sequence::new(seed), usable);
                 let (server, level) =
                     found.map_or((-1, -1), |choice| (i64::from(choice.server), i64::from(choice.level)));
-                let present = joined(&present);
+                let present = join(&present);
                 let _ = writeln!(
                     text,
                     "place\t{seed}\t{name}\t{what}\t{first}\t{last}\t{present}\t{server}\t{level}"
@@ -89,8 +91,8 @@ pub fn vectors() -> String {
         for case in 0..30 {
             let seed = random.word();
             let now: Vec<f64> = (0..6).map(|_| random.below(33) as f64 / 32.0).collect();
-            let rooms: Vec<Room> = (now.iter().enumerate())
-                .map(|(at, &now)| Room {
+            let rooms: Vec<ClassState> = (now.iter().enumerate())
+                .map(|(at, &now)| ClassState {
                     pattern: patterns[at % 3],
                     mean: 0.25 + at as f64 / 32.0,
                     peak: 0.5 + at as f64 / 16.0,
@@ -101,8 +103,8 @@ pub fn vectors() -> String {
             let wants = f64::from(case * 8);
             let job = Job { length, wants };
             let found = select(&job, &rooms, &Weights::default(), &mut Sequence::new(seed))
-                .expect("what it wants is in range");
-            let _ = writeln!(text, "select\t{seed}\t{name}\t{wants}\t{}\t{}", joined(&now), joined(&found));
+                .expect("wants is in range");
+            let _ = writeln!(text, "select\t{seed}\t{name}\t{wants}\t{}\t{}", join(&now), join(&found));
         }
     }
     text
@@ -113,21 +115,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_vectors_that_java_is_held_to_are_those_of_this_code() {
+    fn the_golden_file_of_the_java_tests_is_current() {
         let kept = include_str!("../../../hadoop/src/test/resources/golden.tsv");
         if kept != vectors() && std::env::var_os("HINDMOST_REFRESH_GOLDEN").is_some() {
             let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../hadoop/src/test/resources/golden.tsv");
             std::fs::write(path, vectors()).unwrap();
             return;
         }
-        assert!(
-            kept == vectors(),
-            "HINDMOST_REFRESH_GOLDEN=1 cargo test -p hindmost-harvest writes them anew"
-        );
+        assert!(kept == vectors(), "to update: HINDMOST_REFRESH_GOLDEN=1 cargo test -p hindmost-harvest");
     }
 
     #[test]
-    fn they_meet_every_level_and_every_number_of_classes() {
+    fn the_vectors_cover_every_level_and_number_of_classes() {
         let text = vectors();
         let column = |kind: &str, at: usize| -> Vec<String> {
             let rows = text.lines().filter(|line| line.starts_with(kind));

@@ -1,9 +1,9 @@
-//! Nine cells of tenants: three columns by how often they reimage disks, three rows by peak utilisation.
+//! A grid of nine cells of tenants: three columns by rate of reimages, three rows by peak utilisation.
 //!
 //! ```text
-//!                    infrequent  intermediate  frequent     columns have the same space,
-//!   low peak             0            1            2        and so has every cell of a column:
-//!   medium peak          3            4            5        rows need not align
+//!                    infrequent  intermediate  frequent     all columns have the same space,
+//!   low peak             0            1            2        and so have the cells of a column;
+//!   medium peak          3            4            5        rows of two columns may differ
 //!   high peak            6            7            8
 //! ```
 
@@ -11,35 +11,35 @@ use serde::Deserialize;
 
 use crate::error::HarvestError;
 
-/// Cells of the grid.
+/// Number of cells.
 pub const CELLS: usize = 9;
 
 /// A primary tenant as placement sees it.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Tenant {
-    /// Servers that are likely to be re-deployed together have one number.
+    /// Environment number. Servers of one environment are likely to be re-deployed together.
     pub environment: u32,
-    /// Reimages of a server in a month, on average.
+    /// Mean reimages per server and month.
     pub reimages: f64,
     /// Peak utilisation.
     pub peak: f64,
     /// Space that may be harvested, in any unit.
     pub space: f64,
-    /// Its servers.
+    /// Numbers of its servers.
     pub servers: Vec<u32>,
 }
 
-/// Which cell each tenant is in.
+/// The cell of each tenant.
 #[derive(Clone, Debug)]
 pub struct Grid {
-    /// By tenant; a tenant is never split.
+    /// Cell by tenant; a tenant is never split.
     pub cell_of: Vec<u8>,
-    /// Tenants of each cell, in the order given.
+    /// Tenants of each cell, in input order.
     pub tenants_in: [Vec<u32>; CELLS],
 }
 
 impl Grid {
-    /// Splits tenants; equal rates and peaks keep the order given.
+    /// Assign tenants to cells. Tenants with equal rates or peaks keep their input order.
     pub fn new(tenants: &[Tenant]) -> Result<Self, HarvestError> {
         for tenant in tenants {
             let numbers =
@@ -65,7 +65,8 @@ impl Grid {
     }
 }
 
-/// Three parts of about the same space, by a key: a tenant goes where the middle of its space falls.
+/// Split tenants into three parts of about the same space, in order of `key`. The middle of a tenant's space
+/// decides its part.
 fn thirds(tenants: &[Tenant], mut all: Vec<u32>, key: fn(&Tenant) -> f64) -> [Vec<u32>; 3] {
     all.sort_by(|&a, &b| key(&tenants[a as usize]).total_cmp(&key(&tenants[b as usize])));
     let total: f64 = all.iter().map(|&at| tenants[at as usize].space).sum();

@@ -1,4 +1,4 @@
-//! How long a job is, by how long it took the last time.
+//! Length of a job, predicted from the duration of its last run.
 
 use std::collections::HashMap;
 
@@ -7,36 +7,36 @@ use serde::{Deserialize, Serialize};
 use crate::classify::Class;
 use crate::pattern::Pattern;
 
-/// Three rough types; no estimate of a time.
+/// Three rough types of length.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Length {
-    /// Over before utilisation changes.
+    /// The job ends before utilisation changes.
     Short,
-    /// In between, or never seen.
+    /// Between short and long, or unknown.
     Medium,
-    /// Long enough to meet every peak.
+    /// The job runs long enough to meet every peak.
     Long,
 }
 
-/// Durations in seconds below which a job is short, and above which it is long.
+/// Durations that separate short, medium and long jobs, in seconds.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Thresholds {
-    /// Shorter than this is short.
+    /// Jobs below this duration are short.
     pub short_below_s: f64,
-    /// Longer than this is long.
+    /// Jobs above this duration are long.
     pub long_above_s: f64,
 }
 
 impl Default for Thresholds {
-    /// As in the paper's test bed.
+    /// The values of the paper's test bed.
     fn default() -> Self {
         Self { short_below_s: 173.0, long_above_s: 433.0 }
     }
 }
 
 impl Thresholds {
-    /// The type of a job that took so long; one that never ran is medium.
+    /// Return the type of a job by the duration of its last run; a job that never ran is medium.
     pub fn length(&self, last_s: Option<f64>) -> Length {
         match last_s {
             Some(s) if s < self.short_below_s => Length::Short,
@@ -49,14 +49,15 @@ impl Thresholds {
 /// One past run of a job.
 #[derive(Clone, Copy, Debug, Deserialize)]
 pub struct Run {
-    /// How long it took.
+    /// Duration of the run.
     pub duration_s: f64,
-    /// What it computed, in core seconds.
+    /// Work done, in core seconds.
     pub core_s: f64,
 }
 
-/// Thresholds under which each type computes in proportion to the free capacity of the class that it prefers: long jobs
-/// to constant tenants, medium ones to periodic, short ones to unpredictable. None without runs or capacity.
+/// Learn thresholds from past runs. Each type's work becomes proportional to the free capacity of the pattern
+/// that it prefers: constant for long jobs, periodic for medium, unpredictable for short. Return None without
+/// runs or capacity.
 pub fn learn_thresholds(runs: &[Run], classes: &[Class]) -> Option<Thresholds> {
     let free = |pattern| {
         let own = classes.iter().filter(|class| class.pattern == pattern);
@@ -79,24 +80,24 @@ pub fn learn_thresholds(runs: &[Run], classes: &[Class]) -> Option<Thresholds> {
         after.next().map_or(f64::INFINITY, |run| run.duration_s)
     };
     let short_below_s = until(capacity[0] / all);
-    // Jobs at a bound itself are medium.
+    // Jobs exactly at a threshold are medium.
     let long_above_s = until((capacity[0] + capacity[1]) / all).max(short_below_s);
     Some(Thresholds { short_below_s, long_above_s })
 }
 
-/// What each job took the last time.
+/// Duration of the last run of each job.
 #[derive(Clone, Debug, Default)]
 pub struct LengthMemory {
     last_s: HashMap<String, f64>,
 }
 
 impl LengthMemory {
-    /// A run is over.
-    pub fn ran(&mut self, job: &str, duration_s: f64) {
+    /// Record the duration of a finished run.
+    pub fn record(&mut self, job: &str, duration_s: f64) {
         self.last_s.insert(job.to_owned(), duration_s);
     }
 
-    /// The type of a job.
+    /// Return the type of a job.
     pub fn length(&self, job: &str, thresholds: &Thresholds) -> Length {
         thresholds.length(self.last_s.get(job).copied())
     }
@@ -107,20 +108,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_job_is_what_it_was_the_last_time_and_medium_when_unknown() {
+    fn the_last_run_decides_the_length_and_unknown_jobs_are_medium() {
         let mut memory = LengthMemory::default();
         let thresholds = Thresholds::default();
         assert_eq!(memory.length("q19", &thresholds), Length::Medium);
-        for (took, length) in
+        for (duration_s, length) in
             [(10.0, Length::Short), (173.0, Length::Medium), (433.0, Length::Medium), (434.0, Length::Long)]
         {
-            memory.ran("q19", took);
+            memory.record("q19", duration_s);
             assert_eq!(memory.length("q19", &thresholds), length);
         }
     }
 
     #[test]
-    fn learnt_thresholds_give_each_type_the_work_of_its_class() {
+    fn learned_thresholds_give_each_type_the_work_of_its_class() {
         let class =
             |pattern, servers| Class { pattern, confidence: 1.0, mean: 0.5, peak: 0.9, tenants: 1, servers };
         let classes = [

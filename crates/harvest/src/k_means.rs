@@ -1,20 +1,21 @@
-//! K-Means (Lloyd 1982), begun as k-means++ does (Arthur, Vassilvitskii 2007).
+//! K-means clustering (Lloyd 1982) with k-means++ starts (Arthur and Vassilvitskii 2007).
 
 use crate::sequence::Sequence;
 
-/// Rounds; assignments of a few thousand points settle far sooner.
+/// Most rounds. A few thousand points converge far sooner.
 const ROUNDS: usize = 100;
 
-/// The cluster of each point: at most `k`, numbered by first appearance; the same for the same seed.
+/// Return the cluster of each point: at most `k` clusters, numbered by first appearance. Equal seeds give
+/// equal clusters.
 pub fn k_means(points: &[Vec<f64>], k: usize, seed: u64) -> Vec<usize> {
     if points.is_empty() || k == 0 {
         return vec![0; points.len()];
     }
-    let mut centres = begin(points, k, &mut Sequence::new(seed));
-    let mut of = vec![usize::MAX; points.len()];
+    let mut centres = starting_centres(points, k, &mut Sequence::new(seed));
+    let mut cluster_of = vec![usize::MAX; points.len()];
     for _ in 0..ROUNDS {
         let mut moved = false;
-        for (point, at) in points.iter().zip(&mut of) {
+        for (point, at) in points.iter().zip(&mut cluster_of) {
             let next = nearest(point, &centres).0;
             moved |= next != *at;
             *at = next;
@@ -23,9 +24,10 @@ pub fn k_means(points: &[Vec<f64>], k: usize, seed: u64) -> Vec<usize> {
             break;
         }
         for (number, centre) in centres.iter_mut().enumerate() {
-            let own = points.iter().zip(&of).filter(|(_, &at)| at == number).map(|(point, _)| point);
+            let members =
+                points.iter().zip(&cluster_of).filter(|(_, &at)| at == number).map(|(point, _)| point);
             let (mut sum, mut n) = (vec![0.0; centre.len()], 0.0);
-            for point in own {
+            for point in members {
                 n += 1.0;
                 sum.iter_mut().zip(point).for_each(|(total, x)| *total += x);
             }
@@ -34,18 +36,18 @@ pub fn k_means(points: &[Vec<f64>], k: usize, seed: u64) -> Vec<usize> {
             }
         }
     }
-    number_by_appearance(of)
+    number_by_appearance(cluster_of)
 }
 
-/// Centres far apart from each other, drawn in proportion to squared distance; fewer where points are alike.
-fn begin(points: &[Vec<f64>], k: usize, random: &mut Sequence) -> Vec<Vec<f64>> {
+/// Draw starting centres in proportion to squared distance. Return fewer than `k` if fewer points differ.
+fn starting_centres(points: &[Vec<f64>], k: usize, random: &mut Sequence) -> Vec<Vec<f64>> {
     let mut centres = vec![points[random.below(points.len())].clone()];
-    let mut distances: Vec<f64> = points.iter().map(|point| squared(point, &centres[0])).collect();
+    let mut distances: Vec<f64> = points.iter().map(|point| squared_distance(point, &centres[0])).collect();
     while centres.len() < k {
         let Some(next) = random.weighted(&distances) else { break };
         let centre = points[next].clone();
         for (distance, point) in distances.iter_mut().zip(points) {
-            *distance = distance.min(squared(point, &centre));
+            *distance = distance.min(squared_distance(point, &centre));
         }
         centres.push(centre);
     }
@@ -53,22 +55,26 @@ fn begin(points: &[Vec<f64>], k: usize, random: &mut Sequence) -> Vec<Vec<f64>> 
 }
 
 fn nearest(point: &[f64], centres: &[Vec<f64>]) -> (usize, f64) {
-    centres.iter().map(|centre| squared(point, centre)).enumerate().fold((0, f64::INFINITY), |best, one| {
-        if one.1 < best.1 {
-            one
-        } else {
-            best
-        }
-    })
+    centres.iter().map(|centre| squared_distance(point, centre)).enumerate().fold(
+        (0, f64::INFINITY),
+        |best, one| {
+            if one.1 < best.1 {
+                one
+            } else {
+                best
+            }
+        },
+    )
 }
 
-fn squared(a: &[f64], b: &[f64]) -> f64 {
+fn squared_distance(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(x, y)| (x - y) * (x - y)).sum()
 }
 
-fn number_by_appearance(of: Vec<usize>) -> Vec<usize> {
+fn number_by_appearance(cluster_of: Vec<usize>) -> Vec<usize> {
     let mut names: Vec<usize> = Vec::new();
-    of.into_iter()
+    cluster_of
+        .into_iter()
         .map(|old| {
             names.iter().position(|&name| name == old).unwrap_or_else(|| {
                 names.push(old);
@@ -83,17 +89,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn heaps_that_lie_apart_are_found_whatever_the_seed() {
+    fn separate_clusters_are_found_with_any_seed() {
         let points: Vec<Vec<f64>> =
             (0..90).map(|i| vec![f64::from(i % 3) * 10.0 + f64::from(i) * 0.01, f64::from(i % 3)]).collect();
         for seed in 0..20 {
-            let of = k_means(&points, 3, seed);
-            assert!((0..90).all(|i| of[i] == i % 3), "seed {seed}");
+            let cluster_of = k_means(&points, 3, seed);
+            assert!((0..90).all(|i| cluster_of[i] == i % 3), "seed {seed}");
         }
     }
 
     #[test]
-    fn there_are_no_more_clusters_than_different_points() {
+    fn there_are_at_most_as_many_clusters_as_distinct_points() {
         let points = vec![vec![1.0], vec![1.0], vec![2.0]];
         assert_eq!(k_means(&points, 13, 1), [0, 0, 1]);
         assert_eq!(k_means(&[], 3, 1), Vec::<usize>::new());

@@ -1,28 +1,28 @@
-//! Periodic, constant or unpredictable: what the spectrum of a trace says.
+//! The pattern of a trace, by its spectrum: periodic, constant or unpredictable.
 
 use serde::{Deserialize, Serialize};
 
 use crate::settings::Settings;
-use crate::spectrum::{mean, Spectra, Whole};
+use crate::spectrum::{mean, FilledTrace, Spectra};
 
-/// How a tenant's utilisation goes on.
+/// Pattern of a tenant's utilisation.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Pattern {
-    /// It repeats itself, after whatever time.
+    /// It repeats with some period.
     Periodic,
-    /// It hardly moves.
+    /// It hardly changes.
     Constant,
-    /// Neither.
+    /// Neither periodic nor constant.
     Unpredictable,
 }
 
-/// What a trace shows.
+/// Features of a trace.
 #[derive(Clone, Debug, Serialize)]
 pub struct Profile {
     /// Its pattern.
     pub pattern: Pattern,
-    /// How sure the pattern is, from 0 to 1.
+    /// Confidence in the pattern, from 0 to 1.
     pub confidence: f64,
     /// Mean utilisation.
     pub mean: f64,
@@ -30,39 +30,41 @@ pub struct Profile {
     pub peak: f64,
     /// Standard deviation.
     pub deviation: f64,
-    /// Slots of the strongest period; 0 where there is none.
+    /// Slots of the strongest period; 0 without a period.
     pub period: f64,
-    /// Share of the variance that repeats itself with that period.
+    /// Share of the variance that repeats with that period.
     pub share: f64,
-    /// Whether both halves of the window show the pattern; None where nobody looked.
+    /// Whether both halves of the window show the pattern; None if not checked.
     pub stable: Option<bool>,
-    /// Amplitude by octave of frequency, from one cycle a window: what clustering compares.
+    /// Amplitude by octave of frequency, from one cycle per window: the input of the clustering.
     #[serde(skip)]
     pub bands: Vec<f64>,
 }
 
-/// Lines tried as a period, its half and its third.
+/// Number of spectral lines to try as a period; half and a third of the period are tried, too.
 const CANDIDATES: usize = 12;
-/// A longer period has to explain more by this factor: it explains all that its parts do.
-const CLEARLY: f64 = 1.05;
-/// Frequencies that differ by less, in cycles a window, are looked at once.
+/// A longer period must explain more by this factor, because it explains everything that its fractions
+/// explain.
+const LONGER_PERIOD_FACTOR: f64 = 1.05;
+/// Frequencies that differ by less, in cycles per window, are tried only once.
 const SAME_CYCLES: f64 = 0.05;
 const DAY_S: f64 = 86_400.0;
 const WEEK_DAYS: f64 = 7.0;
-/// Of a cycle that is no whole number of slots: later cycles have moments between those of the first.
+/// Least bins of a cycle whose length is not a whole number of slots. Later cycles have points between those
+/// of the first.
 const LEAST_BINS: usize = 12;
-/// Parts of the window whose spread tells how sure a constant tenant is.
+/// Parts of the window whose spread gives the confidence in a constant pattern.
 const PARTS: usize = 8;
 
-/// The profile of a whole trace with its spectrum, which leaves out the last few slots.
-pub fn profile(whole: &Whole, (spectra, spectrum): (&Spectra, &[f64]), settings: &Settings) -> Profile {
-    let values = &whole.values[..];
+/// Profile a trace without gaps. Its spectrum leaves out the last few slots.
+pub fn profile(trace: &FilledTrace, (spectra, spectrum): (&Spectra, &[f64]), settings: &Settings) -> Profile {
+    let values = &trace.values[..];
     let deviation = spectrum.iter().sum::<f64>().max(0.0).sqrt();
     let stretch = values.len() as f64 / spectra.slots() as f64;
-    let period = strongest_period(&whole.known, spectrum, stretch, settings);
+    let period = strongest_period(&trace.known, spectrum, stretch, settings);
     let sure = period.chance <= 1.0 - settings.confidence;
     let (pattern, confidence) = if deviation < settings.constant_below {
-        (Pattern::Constant, share_of_calm_parts(values, settings.constant_below))
+        (Pattern::Constant, share_of_constant_parts(values, settings.constant_below))
     } else if period.share < settings.periodic_share {
         (Pattern::Unpredictable, 1.0)
     } else if sure {
@@ -89,22 +91,23 @@ pub fn profile(whole: &Whole, (spectra, spectrum): (&Spectra, &[f64]), settings:
         bands,
     };
     if settings.stability {
-        check_halves(&mut found, whole, settings);
+        check_halves(&mut found, trace, settings);
     }
     found
 }
 
-/// What only one half of the window shows may be gone tomorrow: it is unpredictable.
-fn check_halves(found: &mut Profile, whole: &Whole, settings: &Settings) {
-    let half = whole.values.len() / 2;
-    let rest = whole.values.len() - half;
-    let halves = [&whole.values[..half], &whole.values[rest..]];
+/// Check both halves of the window. A pattern that only one half shows may end any day, so it becomes
+/// unpredictable.
+fn check_halves(found: &mut Profile, trace: &FilledTrace, settings: &Settings) {
+    let half = trace.values.len() / 2;
+    let rest = trace.values.len() - half;
+    let halves = [&trace.values[..half], &trace.values[rest..]];
     let deviates = |half: &&[f64]| deviation(half) >= settings.constant_below;
     let stable = match found.pattern {
         Pattern::Constant => !halves.iter().any(deviates),
         Pattern::Unpredictable => halves.iter().all(deviates),
         Pattern::Periodic => {
-            let halves = [&whole.known[..half], &whole.known[rest..]];
+            let halves = [&trace.known[..half], &trace.known[rest..]];
             let least =
                 halves.map(|half| Fold::new(half, found.period).share()).into_iter().fold(1.0, f64::min);
             if least < settings.periodic_share {
@@ -124,25 +127,25 @@ fn deviation(values: &[f64]) -> f64 {
     (values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / values.len() as f64).sqrt()
 }
 
-/// Share of the window's parts that stay as close to its mean as a constant tenant does.
-fn share_of_calm_parts(values: &[f64], constant_below: f64) -> f64 {
+/// Return the share of the window's parts that stay as close to its mean as a constant tenant does.
+fn share_of_constant_parts(values: &[f64], constant_below: f64) -> f64 {
     let middle = mean(values);
     let parts = values.chunks_exact(values.len() / PARTS).take(PARTS);
-    let calm = |part: &&[f64]| {
+    let is_constant = |part: &&[f64]| {
         let square = part.iter().map(|value| (value - middle).powi(2)).sum::<f64>() / part.len() as f64;
         square.sqrt() < constant_below
     };
-    parts.filter(calm).count() as f64 / PARTS as f64
+    parts.filter(is_constant).count() as f64 / PARTS as f64
 }
 
 struct Period {
     slots: f64,
     share: f64,
-    /// Probability that noise, however slowly it changes, repeats itself as much.
+    /// Probability that noise, however slowly it changes, repeats as much by chance.
     chance: f64,
 }
 
-/// The period that explains most of those that are no chance; of chances, the one that explains most.
+/// Return the significant period that explains most; if none is significant, the period that explains most.
 fn strongest_period(known: &[f64], spectrum: &[f64], stretch: f64, settings: &Settings) -> Period {
     let mut best = Period { slots: 0.0, share: 0.0, chance: 1.0 };
     let mut explained = 0.0;
@@ -152,7 +155,7 @@ fn strongest_period(known: &[f64], spectrum: &[f64], stretch: f64, settings: &Se
     for cycles in frequencies(known.len(), spectrum, stretch, settings) {
         let fold = Fold::new(known, known.len() as f64 / cycles);
         let share = fold.share();
-        if share <= best.share * CLEARLY {
+        if share <= best.share * LONGER_PERIOD_FACTOR {
             continue;
         }
         let sure = best.chance <= 1.0 - settings.confidence;
@@ -166,8 +169,8 @@ fn strongest_period(known: &[f64], spectrum: &[f64], stretch: f64, settings: &Se
     best
 }
 
-/// Frequencies worth a look, in cycles a window, the shortest period first: the strongest lines of the spectrum, their
-/// halves and thirds, the day and the week.
+/// Return candidate frequencies in cycles per window, shortest period first: the strongest lines of the
+/// spectrum, their halves and thirds, the day and the week.
 fn frequencies(slots: usize, spectrum: &[f64], stretch: f64, settings: &Settings) -> Vec<f64> {
     let least = settings.least_cycles as f64 - 0.01;
     let days = settings.slot_s.map(|slot_s| slots as f64 * slot_s / DAY_S);
@@ -176,11 +179,11 @@ fn frequencies(slots: usize, spectrum: &[f64], stretch: f64, settings: &Settings
     let strongest = CANDIDATES.min(lines.len());
     lines.select_nth_unstable_by(strongest - 1, |&a, &b| spectrum[b].total_cmp(&spectrum[a]));
     for &line in &lines[..strongest] {
-        // A wave between two lines has its power in both.
+        // The power of a wave between two lines is in both.
         let (below, above) = (spectrum[line - 1].sqrt(), spectrum[line + 1].sqrt());
         let side = below.max(above) / (below.max(above) + spectrum[line].sqrt());
         let cycles = stretch * (line as f64 + if above > below { side } else { -side });
-        found.extend((1..=3).map(|part| snapped(cycles / f64::from(part), days)));
+        found.extend((1..=3).map(|part| snap(cycles / f64::from(part), days)));
     }
     found.retain(|&cycles| cycles >= least && cycles <= slots as f64 / 2.0);
     found.sort_unstable_by(|a, b| b.total_cmp(a));
@@ -188,8 +191,8 @@ fn frequencies(slots: usize, spectrum: &[f64], stretch: f64, settings: &Settings
     found
 }
 
-/// A frequency that the window cannot tell from one that divides the day, or from the week, is that one.
-fn snapped(cycles: f64, days: Option<f64>) -> f64 {
+/// Snap a frequency to a fraction of the day, or to the week, if the window cannot distinguish the two.
+fn snap(cycles: f64, days: Option<f64>) -> f64 {
     let Some(days) = days else { return cycles };
     let near = |known: f64| (cycles - known).abs() < 0.5;
     let part = (cycles / days).round() * days;
@@ -202,28 +205,29 @@ fn snapped(cycles: f64, days: Option<f64>) -> f64 {
     }
 }
 
-/// A trace laid over itself, cycle upon cycle.
+/// A trace folded at a period: the sum over all cycles.
 struct Fold {
     period: f64,
     cycles: f64,
-    /// Moments of the mean cycle over slots of the window: the share of the variance of noise that it would have.
+    /// Bins of the mean cycle per slot of the window: the share of the variance that it would explain of
+    /// noise.
     used: f64,
-    /// Share of the variance that the mean cycle has.
+    /// Share of the variance that the mean cycle explains.
     explained: f64,
 }
 
 impl Fold {
-    /// Lays known values over each other; NaN stands for others.
+    /// Fold known values; NaN marks missing ones.
     fn new(known: &[f64], period: f64) -> Self {
-        let whole = (period - period.round()).abs() < 1e-9;
-        let bins = if whole { period.round() as usize } else { (period as usize).max(LEAST_BINS) };
+        let whole_slots = (period - period.round()).abs() < 1e-9;
+        let bins = if whole_slots { period.round() as usize } else { (period as usize).max(LEAST_BINS) };
         let mut sums = vec![(0.0, 0.0, 0.0); bins];
         let add = |bin: &mut (f64, f64, f64), value: f64| {
             if !value.is_nan() {
                 *bin = (bin.0 + value, bin.1 + 1.0, bin.2 + value * value);
             }
         };
-        if whole {
+        if whole_slots {
             for cycle in known.chunks(bins) {
                 sums.iter_mut().zip(cycle).for_each(|(bin, &value)| add(bin, value));
             }
@@ -231,7 +235,7 @@ impl Fold {
             let (mut phase, step) = (0.0, 1.0 / period);
             for &value in known {
                 add(&mut sums[((phase * bins as f64) as usize).min(bins - 1)], value);
-                phase += step; // a period is two slots at least
+                phase += step; // a period has at least two slots
                 phase = if phase >= 1.0 { phase - 1.0 } else { phase };
             }
         }
@@ -246,18 +250,19 @@ impl Fold {
         Self { period, cycles: count / period, used: used.count() as f64 / count, explained }
     }
 
-    /// The share that repeats itself: without what the mean of so few cycles of noise has as well.
+    /// Return the share that repeats, less what the mean of so few cycles explains of noise.
     fn share(&self) -> f64 {
         (self.explained - self.used) / (1.0 - self.used).max(1e-9)
     }
 }
 
-/// Probability that noise explains as much of what `before` leaves over. Twice the smaller of two tests, times the lines
-/// that a period could have been found at.
+/// Return the probability that noise explains as much of the variance that `before` leaves. It is twice the
+/// smaller of two p-values, times the number of lines at which a period could have been found.
 ///
-/// The mean cycle: noise that changes slowly has one wave a cycle, whose amplitude and phase are drawn anew from cycle
-/// to cycle. The share that their sum keeps has the distribution Beta(1, cycles - 1). The line: its power against that
-/// of its surroundings, both exponential (F with 2 and 2n degrees), at the fundamental and two harmonics.
+/// The test of the mean cycle: slow noise has one wave per cycle, with random amplitude and phase in each
+/// cycle. The share that their sum keeps has the distribution Beta(1, cycles - 1). The test of the line: its
+/// power against that of its neighbours, both exponential (F with 2 and 2n degrees of freedom), at the
+/// fundamental and two harmonics.
 fn chance(fold: &Fold, before: f64, spectrum: &[f64], line: f64) -> f64 {
     let left = ((1.0 - fold.explained) / (1.0 - before).max(1e-12)).clamp(0.0, 1.0);
     let cycle = left.powf(fold.cycles - 1.0);
@@ -267,7 +272,7 @@ fn chance(fold: &Fold, before: f64, spectrum: &[f64], line: f64) -> f64 {
     (2.0 * tried * cycle.min(if before > 0.0 { 1.0 } else { 3.0 * line })).min(1.0)
 }
 
-/// Probability that a line stands so far above those around it.
+/// Return the probability that a line exceeds its neighbours that much.
 fn line_chance(spectrum: &[f64], line: usize) -> f64 {
     if line < 2 || line + 2 > spectrum.len() - 1 {
         return 1.0;

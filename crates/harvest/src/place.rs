@@ -1,7 +1,8 @@
-//! Algorithm 2: a server for the next replica of a block.
+//! Algorithm 2: choose a server for the next replica of a block.
 //!
-//! One replica a row and a column of the grid in every three, and no two in one environment. The same rule serves
-//! creation and repair: it looks at the replicas that there are, and remembers nothing.
+//! Every three replicas use three rows and three columns of the grid, and no two replicas share an
+//! environment. The same rule serves creation and repair: it needs only the existing replicas and keeps no
+//! state.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,39 +10,39 @@ use crate::error::HarvestError;
 use crate::grid::{Grid, Tenant, CELLS};
 use crate::sequence::Sequence;
 
-/// How a tenant of a cell is drawn.
+/// How to draw a tenant of a cell.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Weigh {
-    /// All alike, as the paper has it; small tenants are full first.
+    /// All tenants with equal probability, as in the paper; small tenants fill up first.
     #[default]
     Tenants,
-    /// By space, so that all are full at the same time.
+    /// In proportion to space, so that all tenants fill up at the same time.
     Space,
 }
 
-/// Which rules a repair keeps.
+/// Which rules apply to a repair.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Repair {
     /// Row and column, as at creation: one replica always stays where reimages are frequent.
     Strict,
-    /// The row alone: copies drift to where reimages are rare, and less has to be copied.
+    /// The row alone: replicas drift to where reimages are rare, which saves copies.
     #[default]
     Row,
 }
 
-/// The rules in force.
+/// The placement rules.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Rules {
-    /// How a tenant is drawn.
+    /// How to draw a tenant.
     pub weigh: Weigh,
     /// Rules of a repair.
     pub repair: Repair,
-    /// Whether rows and columns count at all: without them only environments are kept apart.
+    /// Whether to use rows and columns; without them, only environments are kept apart.
     pub grid: bool,
-    /// Whether diversity gives way where no other server is left.
+    /// Whether to relax the rules if no other server is left.
     pub soft: bool,
 }
 
@@ -51,16 +52,17 @@ impl Default for Rules {
     }
 }
 
-/// A server, and how far the rules had to give way for it.
+/// A chosen server, and how far the rules were relaxed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
 pub struct Choice {
-    /// Which.
+    /// Number of the server.
     pub server: u32,
-    /// 0: all rules kept; 1: without columns; 2: environments alone; 3: another tenant of an environment; 4: any server.
+    /// 0: all rules apply; 1: not the columns; 2: environments alone; 3: another tenant of the same
+    /// environment; 4: any server.
     pub level: u8,
 }
 
-/// Draws before every candidate is looked at in turn.
+/// Random draws before trying every candidate in turn.
 const TRIES: usize = 8;
 const LEVELS: u8 = 5;
 
@@ -70,12 +72,12 @@ pub struct Placer {
     grid: Grid,
     rules: Rules,
     tenant_of: Vec<u32>,
-    /// Space of a cell's tenants, summed up.
+    /// Running sums of the space of each cell's tenants.
     sums: [Vec<f64>; CELLS],
 }
 
 impl Placer {
-    /// Prepares choices; servers have numbers from 0, each of one tenant.
+    /// Prepare a placer. Servers are numbered from 0, and each belongs to one tenant.
     pub fn new(tenants: Vec<Tenant>, rules: Rules) -> Result<Self, HarvestError> {
         let grid = Grid::new(&tenants)?;
         let servers = tenants.iter().flat_map(|tenant| &tenant.servers).max().map_or(0, |last| last + 1);
@@ -99,22 +101,23 @@ impl Placer {
         Ok(Self { tenants, grid, rules, tenant_of, sums })
     }
 
-    /// The tenants.
+    /// Return all tenants.
     pub fn tenants(&self) -> &[Tenant] {
         &self.tenants
     }
 
-    /// The tenant of a server; none of a server that nobody knows.
+    /// Return the tenant of a server; None for an unknown server.
     pub fn tenant_of(&self, server: u32) -> Option<u32> {
         self.tenant_of.get(server as usize).copied().filter(|&tenant| tenant != u32::MAX)
     }
 
-    /// The cell of a server's tenant.
+    /// Return the cell of a server's tenant.
     pub fn cell_of(&self, server: u32) -> Option<u8> {
         self.tenant_of(server).map(|tenant| self.grid.cell_of[tenant as usize])
     }
 
-    /// A server for one more replica beside `present`, among those `usable`; None where none is left.
+    /// Choose a server for one more replica of a block that has replicas on `present`. Return None if no
+    /// usable server is left.
     pub fn choose(
         &self,
         present: &[u32],
@@ -129,11 +132,11 @@ impl Placer {
         };
         let last = if self.rules.soft { LEVELS } else { 3 };
         (first..last).find_map(|level| {
-            self.at_level(level, present, random, &usable).map(|server| Choice { server, level })
+            self.choose_at_level(level, present, random, &usable).map(|server| Choice { server, level })
         })
     }
 
-    fn at_level(
+    fn choose_at_level(
         &self,
         level: u8,
         present: &[u32],
@@ -153,21 +156,21 @@ impl Placer {
                 continue;
             }
             let server = servers[random.below(servers.len())];
-            if self.may(level, tenant, present) && !present.contains(&server) && usable(server) {
+            if self.allows(level, tenant, present) && !present.contains(&server) && usable(server) {
                 return Some(server);
             }
         }
-        self.in_turn(level, cells, present, random, usable)
+        self.try_all(level, cells, present, random, usable)
     }
 
-    /// Cells with tenants that `level` leaves open, in order.
+    /// Return the non-empty cells that `level` allows, in order.
     fn open_cells(&self, level: u8, present: &[u32]) -> ([u8; CELLS], usize) {
         let (mut rows, mut columns) = ([0; 3], [0; 3]);
         for cell in present.iter().filter_map(|&server| self.cell_of(server)) {
             rows[usize::from(cell / 3)] += 1;
             columns[usize::from(cell % 3)] += 1;
         }
-        // Every three replicas, what was picked is forgotten.
+        // After every three replicas, all rows and columns become available again.
         let most = present.len() / 3;
         let mut open = ([0; CELLS], 0);
         for cell in 0..CELLS {
@@ -194,8 +197,8 @@ impl Placer {
         own[at]
     }
 
-    /// Whether a tenant is far enough from those that have a replica.
-    fn may(&self, level: u8, tenant: u32, present: &[u32]) -> bool {
+    /// Return whether `level` allows a tenant next to the tenants that have a replica.
+    fn allows(&self, level: u8, tenant: u32, present: &[u32]) -> bool {
         present.iter().filter_map(|&server| self.tenant_of(server)).all(|other| match level {
             0..=2 => self.tenants[other as usize].environment != self.tenants[tenant as usize].environment,
             3 => other != tenant,
@@ -203,8 +206,8 @@ impl Placer {
         })
     }
 
-    /// Every server of the open cells once, from a random tenant and server on.
-    fn in_turn(
+    /// Try every server of the open cells once, starting from a random tenant and server.
+    fn try_all(
         &self,
         level: u8,
         cells: &[u8],
@@ -217,7 +220,7 @@ impl Placer {
         let (from, first) = (random.below(all.len()), random.word());
         for at in 0..all.len() {
             let tenant = all[(from + at) % all.len()];
-            if !self.may(level, tenant, present) {
+            if !self.allows(level, tenant, present) {
                 continue;
             }
             let servers = &self.tenants[tenant as usize].servers;
@@ -286,14 +289,15 @@ mod tests {
     }
 
     #[test]
-    fn every_cell_server_and_tenant_is_drawn_evenly() {
+    fn cells_and_their_tenants_are_drawn_evenly() {
         let placer = world(90, 1, Rules::default());
         let mut random = Sequence::new(5);
         let mut counts = vec![0.0_f64; 90];
         for _ in 0..90_000 {
             counts[placer.choose(&[], false, &mut random, |_| true).unwrap().server as usize] += 1.0;
         }
-        // Cells differ in tenants here (space is uneven): each tenant gets a ninth by the number in its cell.
+        // Space is uneven, so cells differ in their number of tenants: each tenant gets a ninth divided by
+        // that number.
         for (server, count) in counts.iter().enumerate() {
             let cell = placer.cell_of(server as u32).unwrap();
             let expected = 10_000.0 / placer.grid.tenants_in[usize::from(cell)].len() as f64;
@@ -302,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repair_keeps_the_row_and_gives_up_the_column_unless_strict() {
+    fn only_a_strict_repair_keeps_the_column() {
         for (repair, strict) in [(Repair::Strict, true), (Repair::Row, false)] {
             let placer = world(40, 5, Rules { repair, ..Rules::default() });
             let mut random = Sequence::new(2);
@@ -319,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_give_way_one_after_the_other_and_hard_ones_never() {
+    fn soft_rules_are_relaxed_one_by_one_and_hard_rules_never() {
         let soft = world(2, 3, Rules::default()); // one environment
         let mut random = Sequence::new(1);
         let levels: Vec<u8> = [&[0][..], &[0, 3], &[0, 3, 1, 4, 2]]
@@ -334,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn the_one_usable_server_is_found_and_unknown_servers_do_no_harm() {
+    fn the_only_usable_server_is_found_and_unknown_servers_are_ignored() {
         let placer = world(40, 5, Rules::default());
         for wanted in [7, 99, 151] {
             let found = placer.choose(&[9999], false, &mut Sequence::new(1), |server| server == wanted);
@@ -344,7 +348,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is full or gone, cells with it: no other choice would have more environments.
+        /// No other choice would use more environments, whichever servers are full or gone, even a whole
+        /// cell.
         #[test]
         fn replicas_are_in_as_many_environments_as_usable_servers_have(
             tenants in 3_u32..40, replicas in 1_usize..6, seed: u64, full in 0_u8..9, gone: u64,
@@ -366,7 +371,7 @@ mod tests {
         }
 
         #[test]
-        fn no_server_twice_and_none_that_is_not_usable(
+        fn each_server_is_usable_and_chosen_once(
             tenants in 1_u32..30, servers in 1_u32..6, replicas in 1_usize..8, seed: u64, hole in 0_u32..200,
         ) {
             let placer = world(tenants, servers, Rules::default());

@@ -1,4 +1,4 @@
-//! Algorithm 1: the class, or classes, on whose servers a job should run.
+//! Algorithm 1: choose the class, or classes, on whose servers a job should run.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,18 +7,18 @@ use crate::jobs::Length;
 use crate::pattern::Pattern;
 use crate::sequence::Sequence;
 
-/// One class as it is now.
+/// The current state of one class.
 #[derive(Clone, Copy, Debug, Deserialize)]
-pub struct Room {
-    /// How its tenants go on.
+pub struct ClassState {
+    /// Pattern of its tenants' utilisation.
     pub pattern: Pattern,
     /// Their mean utilisation in the window.
     pub mean: f64,
-    /// Their peak in the window.
+    /// Their peak utilisation in the window.
     pub peak: f64,
     /// Their utilisation now.
     pub now: f64,
-    /// What 100 % of it is, in the unit of jobs' requests (cores, containers).
+    /// Total capacity, in the unit of the jobs' requests (cores, containers).
     pub capacity: f64,
 }
 
@@ -28,23 +28,23 @@ pub struct Room {
 pub struct Weights(pub [[f64; 3]; 3]);
 
 impl Default for Weights {
-    /// The paper gives the order alone; each rank here weighs three times the next.
+    /// The paper gives only the order; here each rank weighs three times the next.
     fn default() -> Self {
         Self([[3.0, 1.0, 9.0], [9.0, 3.0, 1.0], [3.0, 9.0, 1.0]])
     }
 }
 
-/// A job that wants to run.
+/// A job to place.
 #[derive(Clone, Copy, Debug, Deserialize)]
 pub struct Job {
-    /// From its last run.
+    /// Length by its last run.
     pub length: Length,
     /// The most that it uses at once, from its DAG.
     pub wants: f64,
 }
 
-/// What a job of some length may count on in a class, as a share of its servers.
-pub fn headroom(length: Length, room: &Room) -> f64 {
+/// Return the share of a class that a job of a length can count on.
+pub fn headroom(length: Length, room: &ClassState) -> f64 {
     let used = match length {
         Length::Short => room.now,
         Length::Medium => room.mean.max(room.now),
@@ -53,31 +53,31 @@ pub fn headroom(length: Length, room: &Room) -> f64 {
     (1.0 - used).max(0.0)
 }
 
-/// Classes for a job: one that holds it where there is one, else several that do together, else none.
+/// Choose classes for a job: one that can hold it, else several that can hold it together, else none.
 pub fn select(
     job: &Job,
-    rooms: &[Room],
+    rooms: &[ClassState],
     weights: &Weights,
     random: &mut Sequence,
 ) -> Result<Vec<usize>, HarvestError> {
     if !job.wants.is_finite() || job.wants < 0.0 {
-        return Err(HarvestError::Range { what: "what a job wants", found: job.wants, range: "0 and above" });
+        return Err(HarvestError::Range { what: "wants of a job", found: job.wants, range: "0 and above" });
     }
-    let has: Vec<f64> = rooms.iter().map(|room| headroom(job.length, room) * room.capacity).collect();
-    let weight = |at: usize| has[at] * weights.0[job.length as usize][rooms[at].pattern as usize];
+    let free: Vec<f64> = rooms.iter().map(|room| headroom(job.length, room) * room.capacity).collect();
+    let weight = |at: usize| free[at] * weights.0[job.length as usize][rooms[at].pattern as usize];
     let weighted = |fits: &dyn Fn(usize) -> bool| -> Vec<f64> {
         (0..rooms.len()).map(|at| if fits(at) { weight(at) } else { 0.0 }).collect()
     };
-    if let Some(one) = random.weighted(&weighted(&|at| has[at] >= job.wants)) {
+    if let Some(one) = random.weighted(&weighted(&|at| free[at] >= job.wants)) {
         return Ok(vec![one]);
     }
-    if has.iter().sum::<f64>() < job.wants {
+    if free.iter().sum::<f64>() < job.wants {
         return Ok(Vec::new());
     }
-    let (mut picked, mut together) = (Vec::new(), 0.0);
-    while together < job.wants {
+    let (mut picked, mut sum) = (Vec::new(), 0.0);
+    while sum < job.wants {
         let Some(next) = random.weighted(&weighted(&|at| !picked.contains(&at))) else { break };
-        together += has[next];
+        sum += free[next];
         picked.push(next);
     }
     Ok(picked)
@@ -87,11 +87,11 @@ pub fn select(
 mod tests {
     use super::*;
 
-    fn room(pattern: Pattern, now: f64, capacity: f64) -> Room {
-        Room { pattern, mean: 0.4, peak: 0.8, now, capacity }
+    fn room(pattern: Pattern, now: f64, capacity: f64) -> ClassState {
+        ClassState { pattern, mean: 0.4, peak: 0.8, now, capacity }
     }
 
-    fn rooms() -> Vec<Room> {
+    fn rooms() -> Vec<ClassState> {
         vec![
             room(Pattern::Periodic, 0.2, 100.0),
             room(Pattern::Constant, 0.2, 100.0),
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn headroom_looks_further_back_the_longer_the_job() {
+    fn headroom_uses_more_history_for_longer_jobs() {
         let check = |length, now, expected: f64| {
             let found = headroom(length, &room(Pattern::Periodic, now, 1.0));
             assert!((found - expected).abs() < 1e-12, "{length:?} at {now}: {found}");
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_too_wide_for_one_class_gets_several_and_one_too_wide_for_all_none() {
+    fn a_wide_job_gets_several_classes_and_a_too_wide_one_gets_none() {
         let select = |wants| {
             let job = Job { length: Length::Short, wants };
             select(&job, &rooms(), &Weights::default(), &mut Sequence::new(3)).unwrap()
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_to_choose_from_chooses_nothing() {
+    fn no_class_is_chosen_without_classes_or_with_an_invalid_job() {
         let mut random = Sequence::new(1);
         let job = Job { length: Length::Short, wants: 1.0 };
         assert!(select(&job, &[], &Weights::default(), &mut random).unwrap().is_empty());

@@ -1,23 +1,23 @@
-//! The random numbers of decisions: `SplitMix64` in a row, which Java computes alike in five lines.
+//! Random numbers of decisions: a `SplitMix64` sequence, which Java reproduces in five lines.
 
 use hindmost_random::{below, mix, unit};
 
-/// The golden ratio's odd 64-bit multiple.
+/// Increment of the state: 2^64 divided by the golden ratio, made odd.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// A sequence of draws under one seed (Steele, Lea, Flood 2014).
+/// A sequence of draws from one seed (Steele, Lea and Flood 2014).
 #[derive(Clone, Debug)]
 pub struct Sequence {
     state: u64,
 }
 
 impl Sequence {
-    /// The sequence of a seed.
+    /// Start the sequence of a seed.
     pub fn new(seed: u64) -> Self {
         Self { state: seed }
     }
 
-    /// The next 64 bits.
+    /// Return the next 64 bits.
     #[inline]
     pub fn word(&mut self) -> u64 {
         let word = mix(self.state);
@@ -25,19 +25,19 @@ impl Sequence {
         word
     }
 
-    /// A number below `n`.
+    /// Return a number below `n`.
     #[inline]
     pub fn below(&mut self, n: usize) -> usize {
         below(self.word(), n as u32) as usize
     }
 
-    /// A number in `[0, 1)`.
+    /// Return a number in `[0, 1)`.
     #[inline]
     pub fn unit(&mut self) -> f64 {
         unit(self.word())
     }
 
-    /// An index in proportion to weights, none of them negative; None where all are 0.
+    /// Return an index in proportion to non-negative weights; None if all are 0.
     pub fn weighted(&mut self, weights: &[f64]) -> Option<usize> {
         let total: f64 = weights.iter().sum();
         if total <= 0.0 {
@@ -50,7 +50,7 @@ impl Sequence {
             }
             left -= weight;
         }
-        // Rounding took more than there was: the last that has weight.
+        // Rounding exceeded the total: return the last index that has a weight.
         weights.iter().rposition(|weight| *weight > 0.0)
     }
 }
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_splitmix64_as_published() {
+    fn the_sequence_is_splitmix64() {
         // The reference implementation's first outputs under seed 1234567.
         let mut sequence = Sequence::new(1_234_567);
         let words: Vec<u64> = (0..3).map(|_| sequence.word()).collect();
@@ -68,14 +68,14 @@ mod tests {
     }
 
     #[test]
-    fn weights_are_proportions_and_nothing_has_none() {
+    fn draws_are_proportional_to_weights_and_zero_weights_give_none() {
         let mut sequence = Sequence::new(1);
         let mut counts = [0_u32; 4];
         for _ in 0..40_000 {
             counts[sequence.weighted(&[1.0, 0.0, 3.0, 0.0]).unwrap()] += 1;
         }
         assert_eq!((counts[1], counts[3]), (0, 0));
-        // Standard error of the share: 0.0022; five of them.
+        // The standard error of the share is 0.0022; the limit is five of them.
         assert!((f64::from(counts[2]) / 40_000.0 - 0.75).abs() < 0.011, "{counts:?}");
         assert_eq!(sequence.weighted(&[0.0, 0.0]), None);
         assert_eq!(sequence.weighted(&[]), None);

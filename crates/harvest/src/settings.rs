@@ -1,30 +1,30 @@
-//! What counts as which pattern, and how classes are made.
+//! Settings of the classification.
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::HarvestError;
 
-/// What counts as which pattern, and into how many classes each is split.
+/// Limits that define the patterns, and the number of classes per pattern.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
-    /// A standard deviation below it is roughly constant.
+    /// A trace is constant if its standard deviation is below this.
     pub constant_below: f64,
-    /// Share of the variance that a period must explain.
+    /// Least share of the variance that a period must explain.
     pub periodic_share: f64,
-    /// Cycles that must be seen before a period is believed.
+    /// Least number of cycles in the window for a period.
     pub least_cycles: usize,
     /// Least confidence in a period.
     pub confidence: f64,
-    /// Seconds of a slot; None where days and weeks mean nothing.
+    /// Seconds per slot; None if the time scale is unknown, so that days and weeks have no meaning.
     pub slot_s: Option<f64>,
-    /// Traces with more gaps are left out.
+    /// Traces with a larger share of missing slots are not classified.
     pub most_missing: f64,
-    /// Classes of each pattern, at most; as the paper had them for DC-9.
+    /// Most classes of each pattern; the defaults are the paper's for DC-9.
     pub classes: [usize; 3],
-    /// Whether halves of the window are looked at, too: a pattern that one of them lacks is unpredictable.
+    /// Whether to check both halves of the window: a pattern that one half lacks is unpredictable.
     pub stability: bool,
-    /// Of the clusters' beginnings.
+    /// Seed of the clusters' starting centres.
     pub seed: u64,
 }
 
@@ -45,7 +45,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Slots below which no period of `least_cycles` could be told.
+    /// Return the least number of slots in which a period of `least_cycles` can be found.
     pub fn least_slots(&self) -> usize {
         8 * self.least_cycles.max(1)
     }

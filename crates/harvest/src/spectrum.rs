@@ -1,22 +1,22 @@
-//! Traces made whole, and how much of their variance lies at which frequency.
+//! Filling the gaps of traces, and the variance of a trace by frequency.
 
 use crate::fft::{smooth, Complex, Fft};
 
-/// A trace without gaps, and what had to be done for that.
+/// A trace without gaps, and what was filled in.
 #[derive(Clone, Debug)]
-pub struct Whole {
-    /// Utilisation in [0, 1], slot by slot.
+pub struct FilledTrace {
+    /// Utilisation in [0, 1], by slot.
     pub values: Vec<f64>,
-    /// The same, with NaN where a slot was missing.
+    /// The same with NaN for missing slots.
     pub known: Vec<f64>,
-    /// Share of slots that were missing (NaN, infinite or negative).
+    /// Share of missing slots (NaN, infinite or negative).
     pub missing: f64,
-    /// Share of slots above 1, which count as 1.
+    /// Share of slots above 1, which are clipped to 1.
     pub clipped: f64,
 }
 
-/// Fills gaps on the straight line between their ends; None where nothing is known.
-pub fn whole(raw: &[f64]) -> Option<Whole> {
+/// Fill gaps by linear interpolation. Return None if every slot is missing.
+pub fn fill_gaps(raw: &[f64]) -> Option<FilledTrace> {
     let known = |value: f64| value.is_finite() && value >= 0.0;
     let first = raw.iter().position(|&value| known(value))?;
     let n = raw.len() as f64;
@@ -38,29 +38,30 @@ pub fn whole(raw: &[f64]) -> Option<Whole> {
     }
     let end = values[last];
     values[last + 1..].fill(end);
-    Some(Whole { values, known: known_values, missing, clipped })
+    Some(FilledTrace { values, known: known_values, missing, clipped })
 }
 
-/// Transforms of traces of one length.
+/// Spectra of traces of one length.
 pub struct Spectra {
     fft: Fft,
     slots: usize,
 }
 
 impl Spectra {
-    /// For traces of `slots` slots, the last few of which may be left out.
+    /// Prepare spectra of traces of `slots` slots; the last few slots may be left out.
     pub fn new(slots: usize) -> Self {
         let slots = smooth(slots);
         Self { fft: Fft::new(slots), slots }
     }
 
-    /// Slots that are looked at.
+    /// Return the number of slots that the spectra use.
     pub fn slots(&self) -> usize {
         self.slots
     }
 
-    /// Variance by frequency (cycles in the window, from 0, whose entry is 0) of two traces at once: one is the real,
-    /// the other the imaginary part of a single transform. The entries of a trace add up to its variance.
+    /// Return the variance of two traces by frequency. Index k counts cycles in the window; entry 0 is 0. The entries
+    /// of a trace add up to its variance. One transform serves both: one trace is its real part, the other its
+    /// imaginary part.
     pub fn pair(&self, one: &[f64], other: &[f64]) -> (Vec<f64>, Vec<f64>) {
         let n = self.slots;
         let (mean_one, mean_other) = (mean(&one[..n]), mean(&other[..n]));
@@ -72,7 +73,7 @@ impl Spectra {
         let (mut first, mut second) = (vec![0.0; half + 1], vec![0.0; half + 1]);
         for k in 1..=half {
             let (z, w) = (lines[k], lines[n - k]);
-            // The half frequency of an even length has no mirror image.
+            // The Nyquist frequency of an even length has no mirror image.
             let scale = if 2 * k == n { 1.0 } else { 2.0 } / (4.0 * (n * n) as f64);
             first[k] = ((z.0 + w.0).powi(2) + (z.1 - w.1).powi(2)) * scale;
             second[k] = ((z.1 + w.1).powi(2) + (w.0 - z.0).powi(2)) * scale;
@@ -81,7 +82,7 @@ impl Spectra {
     }
 }
 
-/// The mean of some numbers; 0 of none.
+/// Return the mean; 0 for an empty slice.
 pub fn mean(values: &[f64]) -> f64 {
     if values.is_empty() {
         0.0
@@ -95,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn entries_add_up_to_the_variance_and_a_wave_has_one_line() {
+    fn entries_sum_to_the_variance_and_a_sine_has_one_line() {
         let slots = 720;
         let wave: Vec<f64> = (0..slots)
             .map(|i| 0.4 + 0.2 * (f64::from(i) * 31.0 * std::f64::consts::TAU / 720.0).sin())
@@ -110,15 +111,15 @@ mod tests {
     }
 
     #[test]
-    fn gaps_are_bridged_and_counted() {
+    fn gaps_are_interpolated_and_counted() {
         let check = |raw: &[f64], values: &[f64], missing: f64| {
-            let found = whole(raw).unwrap();
+            let found = fill_gaps(raw).unwrap();
             assert_eq!(found.values, values);
             assert!((found.missing - missing).abs() < 1e-12);
         };
         check(&[f64::NAN, 0.2, f64::NAN, f64::NAN, 0.5, -1.0], &[0.2, 0.2, 0.3, 0.4, 0.5, 0.5], 4.0 / 6.0);
         check(&[0.5, f64::INFINITY, 1.0, 7.0], &[0.5, 0.75, 1.0, 1.0], 0.25);
-        assert!(whole(&[f64::NAN, -0.1]).is_none());
-        assert!(whole(&[]).is_none());
+        assert!(fill_gaps(&[f64::NAN, -0.1]).is_none());
+        assert!(fill_gaps(&[]).is_none());
     }
 }

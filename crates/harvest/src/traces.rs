@@ -1,7 +1,8 @@
-//! Utilisation traces from files, streamed twice: first who is there and when, then the averages of tenants.
+//! Utilisation traces from files. Each file is streamed twice: first to find servers and times, then to average
+//! tenants.
 //!
-//! Nothing is kept but a cell for each slot of a tenant, and a few numbers for each server: a data center's month is
-//! tens of gigabytes of text.
+//! Memory holds only one cell per tenant and slot, and a few numbers per server: a data center's month is tens of
+//! gigabytes of text.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
@@ -14,23 +15,23 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::HarvestError;
 
-/// Bytes of text that are parsed at once.
+/// Bytes of text to parse at once.
 const BLOCK: usize = 4 << 20;
-/// Servers whose readings tell the usual gap.
-const SAMPLED: usize = 64;
+/// Number of servers whose readings give the usual gap.
+const SAMPLED_SERVERS: usize = 64;
 const DAY_S: f64 = 86_400.0;
-const MARK: &[u8] = b"\xef\xbb\xbf";
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// A file, and which of its columns is what.
+/// A file and the roles of its columns.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Source {
-    /// Where it is.
+    /// Path of the file.
     pub path: PathBuf,
-    /// Its columns.
+    /// Columns of time, server and load.
     pub columns: Columns,
-    /// What makes seconds of its times.
+    /// Factor from the file's times to seconds.
     pub time_scale: f64,
-    /// What makes shares of its loads.
+    /// Factor from the file's loads to shares.
     pub load_scale: f64,
 }
 
@@ -38,35 +39,36 @@ pub struct Source {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Columns {
-    /// Text with a delimiter, by position; `skip` lines at the top are none.
+    /// Delimited text; columns by position.
     Text {
-        /// Between two columns.
+        /// Delimiter between two fields.
         delimiter: char,
-        /// Lines of the head.
+        /// Number of header lines.
         skip: usize,
         /// Position of the time.
         time: usize,
-        /// Position of the server; None where a file is a server.
+        /// Position of the server; None if the file has one server.
         server: Option<usize>,
         /// Position of the load.
         load: usize,
-        /// Fields of a row; the last one may be torn and have fewer.
+        /// Fields per row. The last row of a truncated file may have fewer.
         fields: usize,
-        /// Name of the server, where no column has it.
+        /// Name of the server if no column has it.
         name: String,
     },
-    /// Parquet, by name.
+    /// Parquet; columns by name.
     Parquet {
-        /// Name of the column of times.
+        /// Column of times.
         time: String,
-        /// Of servers.
+        /// Column of servers.
         server: String,
-        /// Of loads.
+        /// Column of loads.
         load: String,
     },
 }
 
-/// A hash of short names; nobody attacks it who could not fill the disk as well.
+/// A fast hash of short names. It needs no protection from collision attacks: whoever writes the files could as well
+/// fill the disk.
 #[derive(Default)]
 struct ShortHasher(u64);
 
@@ -86,37 +88,37 @@ impl Hasher for ShortHasher {
 
 type Names<V> = HashMap<Vec<u8>, V, BuildHasherDefault<ShortHasher>>;
 
-/// What is known of a server after the first look.
+/// A server in the first pass.
 #[derive(Clone, Debug, Serialize)]
-pub struct Seen {
-    /// Its name.
+pub struct ServerTimes {
+    /// Name.
     pub name: String,
-    /// Earliest time, seconds.
+    /// Earliest time, in seconds.
     pub first: f64,
-    /// Latest time, seconds.
+    /// Latest time, in seconds.
     pub last: f64,
-    /// Readings.
+    /// Number of readings.
     pub readings: u64,
 }
 
-/// What a file has; lines count from 1.
+/// Counts of one file; lines are numbered from 1.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Counted {
+pub struct FileCounts {
     /// Lines, or rows of a Parquet file.
     pub lines: u64,
     /// Rows with all columns.
     pub rows: u64,
-    /// The first line whose time is no number, and what stands there.
+    /// The first line whose time is not a number, and its text.
     pub wrong: Option<(u64, String)>,
-    /// The first line with too few fields that is not the last.
+    /// The first line with too few fields, unless it is the last.
     pub short: Option<u64>,
-    /// The last line, where it has too few fields.
+    /// The last line, if it has too few fields.
     #[serde(skip)]
     torn: Option<u64>,
 }
 
-impl Counted {
-    /// Counts a row; `line` is its number within the block.
+impl FileCounts {
+    /// Count a row; `line` is its number within the block.
     fn row(&mut self, line: u64, time: f64, text: &[u8]) {
         self.rows += 1;
         self.short = self.short.or(self.torn);
@@ -125,7 +127,7 @@ impl Counted {
         }
     }
 
-    /// Adds what follows.
+    /// Add the counts of the next block.
     fn add(&mut self, next: Self) {
         let at = |line: u64| self.lines + line;
         self.short =
@@ -138,46 +140,47 @@ impl Counted {
     }
 }
 
-/// What all files have.
+/// Facts about all files.
 #[derive(Clone, Debug, Serialize)]
 pub struct Facts {
     /// Servers by first appearance.
-    pub servers: Vec<Seen>,
-    /// Median gap between readings of a server, seconds; None where no server has two.
+    pub servers: Vec<ServerTimes>,
+    /// Median gap between readings of a server, in seconds; None if no server has two readings.
     pub gap_s: Option<f64>,
-    /// First and last moment of most readings, seconds: without clocks that are off by more than the window.
+    /// First and last time of the main part of the readings, in seconds. It excludes clocks that are off by more than
+    /// the window.
     pub window: (f64, f64),
-    /// Readings within it.
+    /// Number of readings in the window.
     pub inside: u64,
 }
 
 /// Averages of tenants.
 #[derive(Debug)]
 pub struct Averages {
-    /// By rows of slots; NaN where nothing was recorded.
+    /// One row of slots per tenant; NaN if missing.
     pub cpu: Vec<f32>,
-    /// Highest load by server; 0 of none.
+    /// Highest load by server; 0 without readings.
     pub peaks: Vec<f64>,
-    /// Readings outside of the window, by server.
+    /// Readings outside the window, by server.
     pub outside: Vec<u64>,
 }
 
-/// Where readings go.
+/// The grid of tenants and slots into which readings are averaged.
 #[derive(Clone, Copy, Debug)]
 pub struct Grid {
-    /// Start of the first slot, seconds.
+    /// Start of the first slot, in seconds.
     pub start: f64,
-    /// Length of a slot, seconds.
+    /// Length of a slot, in seconds.
     pub slot_s: f64,
-    /// How many.
+    /// Number of slots.
     pub slots: usize,
-    /// Rows.
+    /// Number of rows.
     pub tenants: usize,
 }
 
 impl Grid {
-    /// The slot of a moment of a server that was first seen at another one. A server that is read in the middle of slots
-    /// has a reading in each: its moments are rounded around where it stands in its first slot.
+    /// Return the slot of a reading at `time` of a server whose first reading was at `first`. Slots are shifted by the
+    /// server's phase, so that a server that is read in the middle of slots has a reading in each.
     fn slot(&self, time: f64, first: f64) -> Option<usize> {
         let place = (first - self.start) / self.slot_s;
         let within = place - (place + 0.25).floor();
@@ -186,67 +189,67 @@ impl Grid {
     }
 }
 
-/// A reading: its server, its slot where that is on the grid, its load.
+/// A reading: server, slot (None outside the grid) and load.
 type Reading = (u32, Option<usize>, f32);
 
-/// All that was seen.
+/// State of the first pass.
 #[derive(Default)]
 pub struct Reader {
     numbers: Names<u32>,
-    servers: Vec<Seen>,
+    servers: Vec<ServerTimes>,
     days: BTreeMap<i64, (u64, f64, f64)>,
     times: Vec<Vec<f64>>,
 }
 
 impl Reader {
-    /// Looks at a file: its servers and times.
-    pub fn survey(&mut self, source: &Source) -> Result<Counted, HarvestError> {
-        let mut counted = Counted::default();
-        each_block(source, |block| Piece::of(block, source), |piece| self.add(piece, &mut counted))?;
-        Ok(counted)
+    /// Scan a file for servers and times.
+    pub fn survey(&mut self, source: &Source) -> Result<FileCounts, HarvestError> {
+        let mut counts = FileCounts::default();
+        each_block(source, |block| BlockSurvey::new(block, source), |survey| self.add(survey, &mut counts))?;
+        Ok(counts)
     }
 
-    fn add(&mut self, piece: Piece, counted: &mut Counted) {
-        counted.add(piece.counted);
-        for (at, (name, seen)) in piece.servers.into_iter().enumerate() {
+    fn add(&mut self, survey: BlockSurvey, counts: &mut FileCounts) {
+        counts.add(survey.counts);
+        for (at, (name, server)) in survey.servers.into_iter().enumerate() {
             let next = self.servers.len() as u32;
             let number = *self.numbers.entry(name).or_insert(next) as usize;
             if number == self.servers.len() {
-                self.servers.push(seen);
+                self.servers.push(server);
             } else {
                 let known = &mut self.servers[number];
-                known.first = known.first.min(seen.first);
-                known.last = known.last.max(seen.last);
-                known.readings += seen.readings;
+                known.first = known.first.min(server.first);
+                known.last = known.last.max(server.last);
+                known.readings += server.readings;
             }
-            if number < SAMPLED {
+            if number < SAMPLED_SERVERS {
                 self.times.resize_with(self.times.len().max(number + 1), Vec::new);
-                if let Some(times) = piece.times.get(at) {
+                if let Some(times) = survey.times.get(at) {
                     self.times[number].extend(times);
                 }
             }
         }
-        for (day, (count, first, last)) in piece.days {
+        for (day, (count, first, last)) in survey.days {
             let own = self.days.entry(day).or_insert((0, f64::INFINITY, f64::NEG_INFINITY));
             *own = (own.0 + count, own.1.min(first), own.2.max(last));
         }
     }
 
-    /// What all files have; None where they have no reading.
+    /// Return facts about all files; None if they have no reading.
     pub fn facts(&mut self) -> Option<Facts> {
-        let mut between: Vec<f64> = Vec::new();
+        let mut gaps: Vec<f64> = Vec::new();
         for times in &mut self.times {
             times.sort_unstable_by(f64::total_cmp);
-            between.extend(times.windows(2).map(|pair| pair[1] - pair[0]).filter(|&gap| gap > 0.0));
+            gaps.extend(times.windows(2).map(|pair| pair[1] - pair[0]).filter(|&gap| gap > 0.0));
         }
-        between.sort_unstable_by(f64::total_cmp);
-        let gap_s = (!between.is_empty())
-            .then(|| f64::midpoint(between[(between.len() - 1) / 2], between[between.len() / 2]));
+        gaps.sort_unstable_by(f64::total_cmp);
+        let gap_s =
+            (!gaps.is_empty()).then(|| f64::midpoint(gaps[(gaps.len() - 1) / 2], gaps[gaps.len() / 2]));
         let (first, last, inside) = main_window(&self.days)?;
         Some(Facts { servers: self.servers.clone(), gap_s, window: (first, last), inside })
     }
 
-    /// Averages readings by tenant and slot; `rows` has each server's tenant.
+    /// Average readings by tenant and slot. `rows` has the tenant of each server.
     pub fn average(
         &self,
         sources: &[Source],
@@ -254,7 +257,7 @@ impl Reader {
         grid: Grid,
     ) -> Result<Averages, HarvestError> {
         let cells = grid.tenants * grid.slots;
-        let (mut sums, mut counts) = (vec![0.0_f32; cells], vec![0_u16; cells]);
+        let (mut sums, mut numbers) = (vec![0.0_f32; cells], vec![0_u16; cells]);
         let (mut peaks, mut outside) = (vec![0.0_f64; rows.len()], vec![0; rows.len()]);
         for source in sources {
             let take = |readings: Vec<Reading>| {
@@ -264,7 +267,7 @@ impl Reader {
                         (Some(slot), Some(row)) => {
                             let cell = row * grid.slots + slot;
                             sums[cell] += load;
-                            counts[cell] = counts[cell].saturating_add(1);
+                            numbers[cell] = numbers[cell].saturating_add(1);
                             peaks[server] = peaks[server].max(f64::from(load));
                         }
                         (None, _) => outside[server] += 1,
@@ -274,13 +277,13 @@ impl Reader {
             };
             each_block(source, |block| self.readings(block, source, grid), take)?;
         }
-        for (sum, &count) in sums.iter_mut().zip(&counts) {
+        for (sum, &count) in sums.iter_mut().zip(&numbers) {
             *sum = if count > 0 { *sum / f32::from(count) } else { f32::NAN };
         }
         Ok(Averages { cpu: sums, peaks, outside })
     }
 
-    /// Each server's load over that of its tenant at the same moments; 1 where nobody knows.
+    /// Return each server's load relative to its tenant's at the same times; 1 if unknown.
     pub fn balance(
         &self,
         sources: &[Source],
@@ -304,7 +307,7 @@ impl Reader {
         Ok(sums.into_iter().map(|(own, shared)| if shared > 0.0 { own / shared } else { 1.0 }).collect())
     }
 
-    /// Server, slot and load of each row that has a load.
+    /// Return server, slot and load of each row that has a load.
     fn readings(&self, block: &Block, source: &Source, grid: Grid) -> Vec<Reading> {
         let mut found = Vec::new();
         block.rows(source, None, |time, name, load| {
@@ -319,7 +322,8 @@ impl Reader {
     }
 }
 
-/// The moments of most readings: days in a row, and others that are no farther away than these are many.
+/// Find the window of most readings. It starts with the largest group of consecutive days, and adds a neighbouring
+/// group if the gap is no longer than the window so far.
 fn main_window(days: &BTreeMap<i64, (u64, f64, f64)>) -> Option<(f64, f64, u64)> {
     // First and last day, readings, first and last moment.
     let mut parts: Vec<(i64, i64, u64, f64, f64)> = Vec::new();
@@ -343,26 +347,26 @@ fn main_window(days: &BTreeMap<i64, (u64, f64, f64)>) -> Option<(f64, f64, u64)>
     }
 }
 
-/// What a block has.
-struct Piece {
-    servers: Vec<(Vec<u8>, Seen)>,
+/// Counts of one block.
+struct BlockSurvey {
+    servers: Vec<(Vec<u8>, ServerTimes)>,
     times: Vec<Vec<f64>>,
     days: HashMap<i64, (u64, f64, f64)>,
-    counted: Counted,
+    counts: FileCounts,
 }
 
-impl Piece {
-    fn of(block: &Block, source: &Source) -> Self {
+impl BlockSurvey {
+    fn new(block: &Block, source: &Source) -> Self {
         let mut numbers: Names<u32> = Names::default();
         let mut found = Self {
             servers: Vec::new(),
             times: Vec::new(),
             days: HashMap::new(),
-            counted: Counted::default(),
+            counts: FileCounts::default(),
         };
         let mut day = (i64::MIN, 0, f64::INFINITY, f64::NEG_INFINITY);
-        let mut counted = Counted::default();
-        block.rows(source, Some(&mut counted), |time, name, _| {
+        let mut counts = FileCounts::default();
+        block.rows(source, Some(&mut counts), |time, name, _| {
             if !time.is_finite() {
                 return;
             }
@@ -373,13 +377,13 @@ impl Piece {
                 let text = text_of(name);
                 found
                     .servers
-                    .push((name.to_vec(), Seen { name: text, first: time, last: time, readings: 0 }));
+                    .push((name.to_vec(), ServerTimes { name: text, first: time, last: time, readings: 0 }));
                 found.servers.len() - 1
             };
-            let seen = &mut found.servers[number].1;
-            (seen.first, seen.last) = (seen.first.min(time), seen.last.max(time));
-            seen.readings += 1;
-            if number < SAMPLED {
+            let server = &mut found.servers[number].1;
+            (server.first, server.last) = (server.first.min(time), server.last.max(time));
+            server.readings += 1;
+            if number < SAMPLED_SERVERS {
                 found.times.resize_with(found.times.len().max(number + 1), Vec::new);
                 found.times[number].push(time);
             }
@@ -391,7 +395,7 @@ impl Piece {
             day = (today, day.1 + 1, day.2.min(time), day.3.max(time));
         });
         close_day(&mut found.days, day);
-        found.counted = counted;
+        found.counts = counts;
         found
     }
 }
@@ -410,39 +414,40 @@ enum Block {
 }
 
 impl Block {
-    /// Calls with time (NaN where it is no number), server and load (NaN as well) of each row; counts, where asked.
-    fn rows(&self, source: &Source, counted: Option<&mut Counted>, mut each: impl FnMut(f64, &[u8], f64)) {
-        let mut unasked = Counted::default();
-        let surveyed = counted.is_some(); // which needs no loads
-        let counted = counted.unwrap_or(&mut unasked);
+    /// Call `each` with time, server and load of each row; NaN stands for a time or load that is not a number. Add to
+    /// `counts` if given.
+    fn rows(&self, source: &Source, counts: Option<&mut FileCounts>, mut each: impl FnMut(f64, &[u8], f64)) {
+        let mut ignored = FileCounts::default();
+        let is_survey = counts.is_some(); // a survey needs no loads
+        let counts = counts.unwrap_or(&mut ignored);
         match (self, &source.columns) {
             (Self::Text(bytes), Columns::Text { delimiter, time, server, load, fields: need, name, .. }) => {
                 let last = (*time).max(*load).max(server.unwrap_or(0)).max(need.saturating_sub(1));
                 let mut fields: Vec<&[u8]> = Vec::new();
                 for line in bytes.split_inclusive(|&byte| byte == b'\n') {
-                    counted.lines += 1;
+                    counts.lines += 1;
                     let line = line.strip_suffix(b"\n").unwrap_or(line);
                     let line = line.strip_suffix(b"\r").unwrap_or(line);
                     split(line, *delimiter as u8, last, &mut fields);
                     if fields.len() <= last {
                         if !line.is_empty() && *need > 0 {
-                            counted.short = counted.short.or(counted.torn);
-                            counted.torn = Some(counted.lines);
+                            counts.short = counts.short.or(counts.torn);
+                            counts.torn = Some(counts.lines);
                         }
                         continue;
                     }
                     let at = source.time_scale * number(fields[*time]);
-                    counted.row(counted.lines, at, fields[*time]);
+                    counts.row(counts.lines, at, fields[*time]);
                     let own = server.map_or(name.as_bytes(), |server| fields[server]);
-                    let share = if surveyed { f64::NAN } else { source.load_scale * number(fields[*load]) };
+                    let share = if is_survey { f64::NAN } else { source.load_scale * number(fields[*load]) };
                     each(at, own, share);
                 }
             }
             (Self::Rows(rows), _) => {
                 for (at, &code) in rows.codes.iter().enumerate() {
                     let time = source.time_scale * rows.reals[0][at];
-                    counted.lines += 1;
-                    counted.row(counted.lines, time, b"null");
+                    counts.lines += 1;
+                    counts.row(counts.lines, time, b"null");
                     each(time, rows.texts[code as usize].as_bytes(), source.load_scale * rows.reals[1][at]);
                 }
             }
@@ -451,19 +456,19 @@ impl Block {
     }
 }
 
-/// UTF-8, or Latin-1 where it is not.
+/// Decode UTF-8, or Latin-1 if the bytes are not valid UTF-8.
 fn text_of(bytes: &[u8]) -> String {
     std::str::from_utf8(bytes)
         .map_or_else(|_| bytes.iter().map(|&byte| char::from(byte)).collect(), str::to_owned)
 }
 
-/// The fields of a line up to the `last` one that is needed; quotes around a field are no part of it.
+/// Split a line into fields, up to field `last`. Remove quotes around fields.
 fn split<'a>(line: &'a [u8], delimiter: u8, last: usize, fields: &mut Vec<&'a [u8]>) {
     fields.clear();
     let (mut from, mut quoted) = (0, false);
     for (at, &byte) in line.iter().enumerate() {
         if byte == delimiter && !quoted {
-            fields.push(unquoted(&line[from..at]));
+            fields.push(strip_quotes(&line[from..at]));
             if fields.len() > last {
                 return;
             }
@@ -472,24 +477,24 @@ fn split<'a>(line: &'a [u8], delimiter: u8, last: usize, fields: &mut Vec<&'a [u
             quoted = !quoted;
         }
     }
-    fields.push(unquoted(&line[from..]));
+    fields.push(strip_quotes(&line[from..]));
 }
 
-fn unquoted(field: &[u8]) -> &[u8] {
+fn strip_quotes(field: &[u8]) -> &[u8] {
     match field {
         [b'"', inner @ .., b'"'] => inner,
         _ => field,
     }
 }
 
-/// A reading that is no number is missing, not wrong: collectors write NA, null, nothing.
+/// Parse a number. Text such as NA or null counts as a missing reading, not as an error.
 fn number(field: &[u8]) -> f64 {
     decimal(field).unwrap_or_else(|| {
         std::str::from_utf8(field).ok().and_then(|text| text.trim().parse().ok()).unwrap_or(f64::NAN)
     })
 }
 
-/// A number of few digits: both parts are exact, so their quotient is rounded as the standard library rounds it.
+/// Parse a short decimal number. Both parts are exact, so the quotient is rounded as the standard library rounds it.
 fn decimal(field: &[u8]) -> Option<f64> {
     const POWERS: [f64; 16] =
         [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
@@ -507,7 +512,7 @@ fn decimal(field: &[u8]) -> Option<f64> {
     (whole < 1 << 53).then(|| whole as f64 / POWERS[point.unwrap_or(0)])
 }
 
-/// Reads a file block by block, `work` on all processors, `take` in order.
+/// Read a file by blocks: `work` runs on all CPUs, `take` receives the results in order.
 fn each_block<T: Send>(
     source: &Source,
     work: impl Fn(&Block) -> T + Sync,
@@ -525,7 +530,7 @@ fn each_block<T: Send>(
         Columns::Text { skip, .. } => {
             let mut file = File::open(&source.path).map_err(|error| unreadable(&error))?;
             let mut rest = Vec::new();
-            let mut begun = false;
+            let mut started = false;
             let mut skip = *skip;
             loop {
                 let mut blocks = Vec::new();
@@ -536,12 +541,12 @@ fn each_block<T: Send>(
                         .take(BLOCK as u64)
                         .read_to_end(&mut block)
                         .map_err(|error| unreadable(&error))?;
-                    let ended = block.len() == before;
-                    if !begun && block.starts_with(MARK) {
-                        block.drain(..MARK.len());
+                    let is_end = block.len() == before;
+                    if !started && block.starts_with(BYTE_ORDER_MARK) {
+                        block.drain(..BYTE_ORDER_MARK.len());
                     }
-                    begun = true;
-                    if !ended {
+                    started = true;
+                    if !is_end {
                         let Some(end) = block.iter().rposition(|&byte| byte == b'\n') else {
                             rest = block;
                             continue;
@@ -557,7 +562,7 @@ fn each_block<T: Send>(
                     if !block.is_empty() {
                         blocks.push(Block::Text(block));
                     }
-                    if ended {
+                    if is_end {
                         break;
                     }
                 }
@@ -574,7 +579,7 @@ fn each_block<T: Send>(
 mod tests {
     use super::*;
 
-    fn reader(name: &str, text: &[u8], fields: usize) -> (Reader, Source, Counted) {
+    fn reader(name: &str, text: &[u8], fields: usize) -> (Reader, Source, FileCounts) {
         let path = std::env::temp_dir().join(format!("hindmost-traces-{}-{name}", std::process::id()));
         std::fs::write(&path, text).unwrap();
         let columns = Columns::Text {
@@ -588,15 +593,15 @@ mod tests {
         };
         let source = Source { path, columns, time_scale: 1.0, load_scale: 0.01 };
         let mut reader = Reader::default();
-        let counted = reader.survey(&source).unwrap();
-        (reader, source, counted)
+        let counts = reader.survey(&source).unwrap();
+        (reader, source, counts)
     }
 
     #[test]
-    fn readings_are_averaged_by_tenant_and_slot_and_the_rest_is_missing() {
+    fn readings_are_averaged_by_tenant_and_slot() {
         let text = b"time,server,cpu\n0,a,10\n0,\"b,2\",30\r\n60,a,NA\n60,c,50\n120,a,-1\n120,c,70\n30,d";
-        let (mut reader, source, counted) = reader("average", text, 0);
-        assert_eq!((counted.rows, counted.short, counted.wrong), (6, None, None));
+        let (mut reader, source, counts) = reader("average", text, 0);
+        assert_eq!((counts.rows, counts.short, counts.wrong), (6, None, None));
         let facts = reader.facts().unwrap();
         let names: Vec<&str> = facts.servers.iter().map(|one| one.name.as_str()).collect();
         assert_eq!((names, facts.gap_s, facts.window), (vec!["a", "b,2", "c"], Some(60.0), (0.0, 120.0)));
@@ -612,7 +617,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_is_read_in_the_middle_of_slots_has_a_reading_in_each() {
+    fn a_server_read_in_the_middle_of_slots_has_a_reading_in_each() {
         let text: String = std::iter::once("head\n".to_owned())
             .chain((0..50).map(|k| format!("{},a,1\n{},b,1\n", 300 * k, 300 * k + 148 + k % 5)))
             .collect();
@@ -623,18 +628,18 @@ mod tests {
     }
 
     #[test]
-    fn a_row_that_is_none_is_told_by_its_line_and_a_torn_last_one_is_left_out() {
-        let counted = |name, text: &[u8], fields| reader(name, text, fields).2;
-        assert_eq!(counted("wrong", b"h\n0,a,1\nsoon,a,1\n", 0).wrong, Some((2, "soon".to_owned())));
-        assert_eq!(counted("short", b"h\n0,a,1\n0,a\n1,a,1\n", 3).short, Some(2));
-        assert_eq!(counted("torn", b"h\n0,a,1\n0,a", 3).short, None);
+    fn invalid_rows_are_reported_by_line_and_a_truncated_last_row_is_ignored() {
+        let counts = |name, text: &[u8], fields| reader(name, text, fields).2;
+        assert_eq!(counts("wrong", b"h\n0,a,1\nsoon,a,1\n", 0).wrong, Some((2, "soon".to_owned())));
+        assert_eq!(counts("short", b"h\n0,a,1\n0,a\n1,a,1\n", 3).short, Some(2));
+        assert_eq!(counts("torn", b"h\n0,a,1\n0,a", 3).short, None);
     }
 
     #[test]
-    fn the_window_is_that_of_most_readings() {
+    fn the_window_holds_most_readings() {
         let days = |known: &[(i64, u64)]| {
-            let of = |&(day, count): &(i64, u64)| (day, (count, day as f64, day as f64));
-            main_window(&known.iter().map(of).collect()).unwrap()
+            let entry = |&(day, count): &(i64, u64)| (day, (count, day as f64, day as f64));
+            main_window(&known.iter().map(entry).collect()).unwrap()
         };
         assert_eq!(days(&[(-7157, 1), (0, 5), (1, 5)]), (0.0, 1.0, 10));
         assert_eq!(days(&[(0, 5), (1, 5), (3, 5), (4, 1)]), (0.0, 4.0, 16));

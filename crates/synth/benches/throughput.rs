@@ -1,6 +1,6 @@
-//! Requests a second of one server thread without service time: `cargo bench -p hindmost-synth`.
-//! Server on CPU 0; clients of `connections` threads keep `depth` requests in flight each: gets of 100-byte values, or
-//! pages over HTTP. The last column is of the server's own CPU time: requests a second of a core that does nothing else.
+//! Throughput of one server thread without service time: `cargo bench -p hindmost-synth`.
+//! The server runs on CPU 0. Each client connection keeps `depth` requests in flight: gets of 100-byte values, or
+//! pages over HTTP. The last column is requests per second of the server's CPU time.
 #![allow(clippy::print_stdout, reason = "a benchmark is there to print")]
 
 use std::io::{Read, Write};
@@ -46,13 +46,13 @@ fn main() {
                 setter.write_all(format!("set key 0 0 100\r\n{}\r\n", "v".repeat(100)).as_bytes()).unwrap();
                 setter.read_exact(&mut [0; 8]).unwrap();
             }
-            let began = Instant::now();
-            let until = began + Duration::from_secs(1);
+            let start = Instant::now();
+            let until = start + Duration::from_secs(1);
             let clients: Vec<_> = (0..connections)
                 .map(|_| std::thread::spawn(move || client(address, talk, depth, until)))
                 .collect();
             let done: u64 = clients.into_iter().map(|client| client.join().unwrap()).sum();
-            let seconds = began.elapsed().as_secs_f64();
+            let seconds = start.elapsed().as_secs_f64();
             let cpu = server.stop().unwrap().host[0].cpu_ns as f64 / 1e9;
             let name = format!("{protocol:?}").to_lowercase();
             println!(

@@ -3,28 +3,28 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
-/// What can stop a server from starting, or from going on.
+/// Why a server cannot start or continue.
 #[derive(Debug, Error)]
 pub enum SynthError {
-    /// The document makes no sense.
-    #[error("{field} = {value} makes no sense: {wanted}")]
+    /// A field of the configuration is invalid.
+    #[error("{field} = {value}: {wanted}")]
     Config {
-        /// The field of the document, as written there.
+        /// Name of the field.
         field: &'static str,
-        /// The value found.
+        /// Its value.
         value: String,
-        /// What would be accepted.
+        /// The allowed values.
         wanted: &'static str,
     },
-    /// The clone document makes no sense.
+    /// The clone document is invalid.
     #[error(transparent)]
     Clone(#[from] hindmost_clone::CloneError),
-    /// The address cannot be listened on.
+    /// The server cannot listen on the address.
     #[error("cannot listen on {address}: {source}")]
     Bind {
-        /// The address as configured.
+        /// The configured address.
         address: String,
-        /// The system's reason.
+        /// The system's error.
         source: io::Error,
     },
     /// A thread cannot be pinned.
@@ -32,9 +32,9 @@ pub enum SynthError {
     Pin {
         /// Index of the thread, from 0.
         thread: usize,
-        /// The CPU asked for.
+        /// The requested CPU.
         cpu: usize,
-        /// The system's reason.
+        /// The system's error.
         source: io::Error,
     },
     /// The capacity of the document cannot be computed.
@@ -43,34 +43,34 @@ pub enum SynthError {
     /// A trace of arrivals cannot be replayed.
     #[error(transparent)]
     Trace(#[from] hindmost_arrivals::TraceError),
-    /// More requests arrive than can be served.
+    /// Requests arrive faster than the server can serve them.
     #[error(
-        "rate_per_s = {rate_per_s} is above what this document can serve for long: {capacity_per_s:.6} requests \
-         a second; the queue would grow without end"
+        "rate_per_s = {rate_per_s} exceeds the capacity of this document, {capacity_per_s:.6} requests/s: \
+         the queue would grow without limit"
     )]
     AboveCapacity {
-        /// Requests a second that were asked for.
+        /// Requested arrival rate.
         rate_per_s: f64,
-        /// Requests a second that threads, locks and the dependence on load allow.
+        /// Capacity allowed by threads, locks and the dependence on load.
         capacity_per_s: f64,
     },
     /// A file cannot be written.
     #[error("cannot write {}: {source}", path.display())]
     File {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The system's reason.
+        /// The system's error.
         source: io::Error,
     },
     /// A system call of the event loop failed.
     #[error("server cannot {doing}: {source}")]
     System {
-        /// What was attempted.
+        /// The attempted operation.
         doing: &'static str,
-        /// The system's reason.
+        /// The system's error.
         source: io::Error,
     },
-    /// A server thread panicked: a defect of this crate.
+    /// A server thread panicked: a bug of this crate.
     #[error("server thread {thread} panicked")]
     Panicked {
         /// Index of the thread, from 0.

@@ -1,14 +1,14 @@
-//! A server with known answers: the double that a clone document describes. It speaks memcached's text protocol or
-//! HTTP/1.1 and takes, for every request, exactly the time that the document asks for. What a client claims to have
-//! measured can be checked against queueing theory, and against the figures that the server keeps itself.
+//! A server with known behaviour, described by a clone document. It speaks memcached's text protocol or HTTP/1.1, and
+//! takes exactly the document's time for every request. A client's measurements can be checked against queueing theory
+//! and against the server's own figures.
 //!
 //! ```text
 //!   sockets (read, frame, stamp) -> RequestQueue -> Worker (draw, lock, spin, reply) -> ThreadRecorder -> ServerSummary
 //!           protocol (framing, answers)                  work (what it costs)
 //! ```
 //!
-//! A queue has one thread (each connection is tied to a thread) or all of them (one shared queue). This crate never
-//! prints and knows nothing of who embeds it.
+//! Each request queue belongs to one thread, to which connections are tied, or is shared by all threads. This crate
+//! never prints and does not depend on its callers.
 //!
 //! Imports go one way: `work`, `record`, `store` < `shared` < `protocol` < `server`.
 
@@ -22,11 +22,11 @@ mod shared;
 mod store;
 mod work;
 
-// The targets of `fuzz/`, which tests replay, name it as everybody else does.
+// Tests replay the targets of `fuzz/`, which import this crate by its public name.
 #[cfg(test)]
 extern crate self as hindmost_synth;
 
-/// What fuzz targets drive.
+/// Entry points of the fuzz targets.
 #[cfg(any(test, fuzzing))]
 pub mod fuzzing {
     pub use crate::protocol::converse;

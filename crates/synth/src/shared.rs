@@ -1,4 +1,4 @@
-//! What all threads of a server share.
+//! State shared by all threads of a server.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
@@ -10,15 +10,16 @@ use crate::store::Store;
 use crate::work::Work;
 use crate::ServerConfig;
 
+/// State shared by all threads of a server.
 pub(crate) struct Shared {
     pub(crate) store: Store,
     pub(crate) work: Work,
-    /// One of each thread.
+    /// Counters of each thread.
     counters: Box<[RequestCounters]>,
     connections: AtomicUsize,
-    /// Requests so far whose service has begun.
+    /// Number of requests whose service has started.
     requests: AtomicU64,
-    /// Set when a thread cannot go on, so that the others stop, too.
+    /// Whether a thread failed, so that the others stop, too.
     pub(crate) failed: AtomicBool,
 }
 
@@ -43,12 +44,12 @@ impl Shared {
         self.counters.len()
     }
 
-    /// When the server started.
-    pub(crate) fn started(&self) -> Nanos {
+    /// Return the start time of the server.
+    pub(crate) fn start_time(&self) -> Nanos {
         self.work.origin
     }
 
-    /// How many connections are open.
+    /// Return the number of open connections.
     pub(crate) fn connections(&self) -> usize {
         self.connections.load(Ordering::Relaxed)
     }
@@ -62,10 +63,10 @@ impl Shared {
     }
 
     pub(crate) fn totals(&self) -> LiveTotals {
-        LiveTotals::of(&self.counters)
+        LiveTotals::new(&self.counters)
     }
 
-    /// The number of the request whose service begins now.
+    /// Return the number of the request whose service starts now.
     #[inline]
     pub(crate) fn next_index(&self) -> u64 {
         self.requests.fetch_add(1, Ordering::Relaxed)

@@ -1,4 +1,4 @@
-//! The items: a hash map in shards, bounded in bytes, with memcached's rules for expiry.
+//! The items: a sharded hash map with a memory limit and memcached's expiry rules.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -12,11 +12,11 @@ use hindmost_clock::Nanos;
 pub(crate) const MAX_KEY: usize = 250;
 /// Longest value.
 pub(crate) const MAX_VALUE: usize = 1 << 20;
-/// Charged for each item beside its key and value: map slot, boxes, allocator.
+/// Bytes charged per item in addition to key and value: map slot, boxes, allocator.
 const ITEM_OVERHEAD: usize = 112;
-/// Longer expiry times are moments since 1970, as in memcached.
+/// Longer expiry times are seconds since 1970, as in memcached.
 const RELATIVE_LIMIT_S: i64 = 30 * 24 * 3600;
-/// Enough that the threads of one host seldom meet in one shard.
+/// Enough to make collisions of threads in a shard rare.
 const SHARDS: usize = 64;
 
 /// All items of a server, shared by its threads.
@@ -26,13 +26,13 @@ pub(crate) struct Store {
     used: AtomicUsize,
     limit: usize,
     next_cas: AtomicU64,
-    born: Nanos,
-    born_unix_s: i64,
+    start: Nanos,
+    start_unix_s: i64,
 }
 
 type Shard = HashMap<Box<[u8]>, Item>;
 
-/// What is kept under a key.
+/// An item.
 pub(crate) struct Item {
     pub(crate) flags: u32,
     pub(crate) cas: u64,
@@ -40,7 +40,7 @@ pub(crate) struct Item {
     expires: Nanos,
 }
 
-/// When a store command stores.
+/// Condition of a store command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
     Set,
@@ -48,7 +48,7 @@ pub(crate) enum Mode {
     Replace,
 }
 
-/// What came of a store command.
+/// Result of a store command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Stored,
@@ -65,33 +65,33 @@ impl Store {
             used: AtomicUsize::new(0),
             limit: limit_bytes,
             next_cas: AtomicU64::new(1),
-            born: now,
-            born_unix_s: unix.as_secs() as i64,
+            start: now,
+            start_unix_s: unix.as_secs() as i64,
         }
     }
 
-    /// Bytes charged against the limit.
+    /// Return the bytes charged against the limit.
     pub(crate) fn used(&self) -> usize {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// The limit in bytes.
+    /// Return the limit in bytes.
     pub(crate) fn limit(&self) -> usize {
         self.limit
     }
 
-    /// Items held; expired ones count until they are touched.
+    /// Return the number of items; expired ones count until they are accessed.
     pub(crate) fn len(&self) -> usize {
         self.shards.iter().map(|shard| lock(shard).len()).sum()
     }
 
-    /// Shows the item under `key` to `look`; `None` where there is none.
-    pub(crate) fn get<T>(&self, key: &[u8], now: Nanos, look: impl FnOnce(&Item) -> T) -> Option<T> {
+    /// Call `read` with the item under `key`; return `None` without an item.
+    pub(crate) fn get<T>(&self, key: &[u8], now: Nanos, read: impl FnOnce(&Item) -> T) -> Option<T> {
         let mut shard = lock(self.shard(key));
-        self.live(&mut shard, key, now).map(|item| look(item))
+        self.get_unexpired(&mut shard, key, now).map(|item| read(item))
     }
 
-    /// Stores `value` under `key`, if `mode` allows it and memory lasts.
+    /// Store `value` under `key` if `mode` and memory allow it.
     pub(crate) fn put(
         &self,
         mode: Mode,
@@ -102,7 +102,7 @@ impl Store {
         now: Nanos,
     ) -> Outcome {
         let mut shard = lock(self.shard(key));
-        let old = self.live(&mut shard, key, now);
+        let old = self.get_unexpired(&mut shard, key, now);
         match (mode, old.is_some()) {
             (Mode::Add, true) | (Mode::Replace, false) => return Outcome::Refused,
             _ => {}
@@ -117,7 +117,7 @@ impl Store {
         if let Some(item) = old {
             item.value.clear();
             item.value.extend_from_slice(value);
-            // What was charged is the length, so a short value must not keep a long buffer.
+            // The length is charged, so a short value must not keep a long buffer.
             if item.value.capacity() > 2 * value.len() + 64 {
                 item.value.shrink_to_fit();
             }
@@ -128,17 +128,17 @@ impl Store {
         Outcome::Stored
     }
 
-    /// Removes the item under `key`; false where there is none.
+    /// Remove the item under `key`; return false without an item.
     pub(crate) fn delete(&self, key: &[u8], now: Nanos) -> bool {
         let mut shard = lock(self.shard(key));
-        let found = self.live(&mut shard, key, now).is_some();
-        if found {
+        let is_present = self.get_unexpired(&mut shard, key, now).is_some();
+        if is_present {
             self.remove(&mut shard, key);
         }
-        found
+        is_present
     }
 
-    /// Removes everything.
+    /// Remove all items.
     pub(crate) fn clear(&self) {
         for shard in &self.shards {
             let mut shard = lock(shard);
@@ -148,17 +148,17 @@ impl Store {
         }
     }
 
-    /// The present second since 1970.
+    /// Return the current time in seconds since 1970.
     pub(crate) fn unix_s(&self, now: Nanos) -> i64 {
-        self.born_unix_s + (now.saturating_sub(self.born).0 / 1_000_000_000) as i64
+        self.start_unix_s + (now.saturating_sub(self.start).0 / 1_000_000_000) as i64
     }
 
     fn shard(&self, key: &[u8]) -> &Mutex<Shard> {
         &self.shards[self.hasher.hash_one(key) as usize % SHARDS]
     }
 
-    /// The item under `key`, after dropping it if its time has passed.
-    fn live<'a>(&self, shard: &'a mut Shard, key: &[u8], now: Nanos) -> Option<&'a mut Item> {
+    /// Return the item under `key`; drop it if it has expired.
+    fn get_unexpired<'a>(&self, shard: &'a mut Shard, key: &[u8], now: Nanos) -> Option<&'a mut Item> {
         if shard.get(key)?.expires <= now {
             self.remove(shard, key);
             return None;
@@ -172,7 +172,7 @@ impl Store {
         }
     }
 
-    /// Takes `after` bytes in exchange for `before`, unless that passes the limit.
+    /// Replace a charge of `before` bytes by `after`, unless that exceeds the limit.
     fn reserve(&self, after: usize, before: usize) -> bool {
         let swap =
             |used: usize| Some(used - before + after).filter(|&total| total <= self.limit || after <= before);
@@ -194,7 +194,7 @@ fn charge(key: &[u8], value: usize) -> usize {
     key.len() + value + ITEM_OVERHEAD
 }
 
-/// A poisoned shard is still a valid map: no operation leaves one half done.
+/// A poisoned shard is still valid: no operation leaves it half done.
 fn lock(shard: &Mutex<Shard>) -> MutexGuard<'_, Shard> {
     shard.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn add_and_replace_mind_what_is_there() {
+    fn add_needs_a_free_key_and_replace_a_used_one() {
         let store = Store::new(1 << 20, NOW);
         let put = |mode, text: &[u8]| store.put(mode, b"k", text, 0, 0, NOW);
         assert_eq!(put(Mode::Replace, b"a"), Outcome::Refused);
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_bounded_and_given_back() {
+    fn memory_is_limited_and_released() {
         let store = Store::new(10 * (ITEM_OVERHEAD + 101), NOW);
         let outcomes: Vec<_> = (0..12_u8).map(|n| store.put(Mode::Set, &[n], &[0; 100], 0, 0, NOW)).collect();
         assert_eq!(outcomes[..10], [Outcome::Stored; 10]);
@@ -241,16 +241,16 @@ mod tests {
         store.put(Mode::Set, b"absolute", b"x", 0, store.unix_s(NOW) + 10, NOW);
         store.put(Mode::Set, b"past", b"x", 0, -1, NOW);
         store.put(Mode::Set, b"never", b"x", 0, 0, NOW);
-        let seen = |now| {
+        let present = |now| {
             [&b"relative"[..], b"absolute", b"past", b"never"].map(|key| value(&store, key, now).is_some())
         };
-        assert_eq!(seen(later(9)), [true, true, false, true]);
-        assert_eq!(seen(later(11)), [false, false, false, true]);
+        assert_eq!(present(later(9)), [true, true, false, true]);
+        assert_eq!(present(later(11)), [false, false, false, true]);
         assert_eq!(store.len(), 1);
     }
 
     #[test]
-    fn every_store_gives_a_new_cas() {
+    fn every_store_changes_the_cas() {
         let store = Store::new(1 << 20, NOW);
         store.put(Mode::Set, b"a", b"x", 7, 0, NOW);
         let first = store.get(b"a", NOW, |item| item.cas).unwrap();

@@ -1,4 +1,4 @@
-//! Accesses that fail because all replicas of a block are on busy servers.
+//! Simulation of accesses that fail because all replicas of a block are on busy servers.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,27 +9,27 @@ use super::world::{Scaling, World};
 use crate::error::HarvestError;
 use crate::sequence::Sequence;
 
-/// What is simulated.
+/// Parameters of the simulation.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Availability {
     /// The data center.
     pub center: Center,
-    /// Who places.
+    /// Placement policy.
     pub policy: Policy,
-    /// Blocks drawn.
+    /// Number of blocks.
     pub blocks: u32,
-    /// Replicas of each.
+    /// Replicas per block.
     pub replicas: usize,
-    /// Mean utilisation to which loads are scaled; null: as they are.
+    /// Mean utilisation to which loads are scaled; null: do not scale.
     pub utilisation: Option<f64>,
-    /// Whether by a root instead of a factor.
+    /// Whether to scale by a root instead of a factor.
     pub root: bool,
-    /// Utilisation above which a server denies.
+    /// Utilisation above which a server denies accesses.
     pub busy_above: f64,
-    /// Days.
+    /// Simulated days.
     pub days: f64,
-    /// Months of reimages and repairs before, as [`Durability`] has them: blocks lie where those left them.
+    /// Months of reimages and repairs before the accesses, as in [`Durability`]; they move blocks.
     pub after_months: f64,
 }
 
@@ -49,63 +49,63 @@ impl Default for Availability {
     }
 }
 
-/// What became of accesses.
+/// Result of the simulation.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Failed {
-    /// Accesses: every block, every hour.
+pub struct AccessFailures {
+    /// Number of accesses: every block once an hour.
     pub accesses: u64,
-    /// Those that found all replicas busy.
+    /// Accesses that found all replicas on busy servers.
     pub failed: u64,
-    /// Share of servers that were busy, on average.
+    /// Mean share of busy servers.
     pub busy: f64,
 }
 
-/// Asks for every block once an hour.
-pub fn availability(mut world: World, asked: &Availability) -> Result<Failed, HarvestError> {
-    world.check_days(asked.days)?;
-    let scaling = Scaling::to_mean(&world, asked.utilisation, asked.root)?;
-    let hours = (asked.days * 24.0).floor() as usize;
-    world.know_peaks(&scaling);
-    let blocks = if asked.after_months > 0.0 {
-        let Availability { center, policy, blocks, replicas, after_months, .. } = asked.clone();
-        let before =
+/// Simulate an access to every block once an hour.
+pub fn availability(mut world: World, scenario: &Availability) -> Result<AccessFailures, HarvestError> {
+    world.check_days(scenario.days)?;
+    let scaling = Scaling::to_mean(&world, scenario.utilisation, scenario.root)?;
+    let hours = (scenario.days * 24.0).floor() as usize;
+    world.set_peaks_from_history(&scaling);
+    let blocks = if scenario.after_months > 0.0 {
+        let Availability { center, policy, blocks, replicas, after_months, .. } = scenario.clone();
+        let past =
             Durability { center, policy, blocks, replicas, months: after_months, ..Durability::default() };
-        durability(&world, &before)?.1.blocks().filter(|servers| !servers.is_empty()).collect()
+        durability(&world, &past)?.1.blocks().filter(|servers| !servers.is_empty()).collect()
     } else {
-        created(&world, asked)?
+        create_blocks(&world, scenario)?
     };
     let servers = world.rack_of.len();
     let mut busy = vec![false; servers];
     let (mut failed, mut busy_hours) = (0_u64, 0_u64);
     for hour in 0..hours {
         for (number, tenant) in world.tenants.iter().enumerate() {
-            let load = scaling.of(world.load(number, world.history_hours() + hour as f64));
+            let load = scaling.apply(world.load(number, world.history_hours() + hour as f64));
             for &server in &tenant.servers {
-                let is = load * world.balance[server as usize] > asked.busy_above;
-                busy[server as usize] = is;
-                busy_hours += u64::from(is);
+                let is_busy = load * world.balance[server as usize] > scenario.busy_above;
+                busy[server as usize] = is_busy;
+                busy_hours += u64::from(is_busy);
             }
         }
-        let all = |block: &&Vec<u32>| block.iter().all(|&server| busy[server as usize]);
-        failed += blocks.iter().filter(all).count() as u64;
+        let is_unavailable = |block: &&Vec<u32>| block.iter().all(|&server| busy[server as usize]);
+        failed += blocks.iter().filter(is_unavailable).count() as u64;
     }
     let accesses = blocks.len() as u64 * hours as u64;
-    Ok(Failed { accesses, failed, busy: busy_hours as f64 / (servers * hours).max(1) as f64 })
+    Ok(AccessFailures { accesses, failed, busy: busy_hours as f64 / (servers * hours).max(1) as f64 })
 }
 
-/// Blocks where a policy creates them.
-fn created(world: &World, asked: &Availability) -> Result<Vec<Vec<u32>>, HarvestError> {
-    let chooser = Chooser::new(world, asked.policy)?;
-    let mut random = Sequence::new(asked.center.seed ^ 0x00ac_ce55);
+/// Create blocks by the policy.
+fn create_blocks(world: &World, scenario: &Availability) -> Result<Vec<Vec<u32>>, HarvestError> {
+    let chooser = Chooser::new(world, scenario.policy)?;
+    let mut random = Sequence::new(scenario.center.seed ^ 0x00ac_ce55);
     let mut block = || {
-        let mut servers = Vec::with_capacity(asked.replicas);
-        while servers.len() < asked.replicas {
+        let mut servers = Vec::with_capacity(scenario.replicas);
+        while servers.len() < scenario.replicas {
             let Some(next) = chooser.choose(&servers, false, &mut random, |_| true) else { break };
             servers.push(next);
         }
         servers
     };
-    Ok((0..asked.blocks).map(|_| block()).collect())
+    Ok((0..scenario.blocks).map(|_| block()).collect())
 }
 
 #[cfg(test)]
@@ -115,7 +115,7 @@ mod tests {
     use crate::grid::Tenant;
 
     #[test]
-    fn a_server_is_busy_by_its_own_load_and_not_by_its_tenants_average() {
+    fn a_servers_own_load_decides_whether_it_is_busy() {
         let tenants = (0..3)
             .map(|number| Tenant {
                 environment: number,
@@ -125,18 +125,18 @@ mod tests {
                 servers: vec![2 * number, 2 * number + 1],
             })
             .collect();
-        let found = Inventory { tenants, rack_of: vec![0, 1, 0, 1, 0, 1], balance: [1.2, 0.8].repeat(3) };
+        let inventory = Inventory { tenants, rack_of: vec![0, 1, 0, 1, 0, 1], balance: [1.2, 0.8].repeat(3) };
         let traces = Traces { cpu: &[0.6; 3 * 96], slots: 96, slot_s: 3600.0 };
-        let world = World::recorded(&Center::default(), found, traces).unwrap();
-        let asked = Availability { utilisation: None, days: 2.0, blocks: 10, ..Availability::default() };
-        let failed = availability(world, &asked).unwrap();
+        let world = World::recorded(&Center::default(), inventory, traces).unwrap();
+        let scenario = Availability { utilisation: None, days: 2.0, blocks: 10, ..Availability::default() };
+        let failed = availability(world, &scenario).unwrap();
         assert!(failed.accesses == 480 && (failed.busy - 0.5).abs() < 1e-12, "{failed:?}");
     }
 
     #[test]
-    fn placement_knows_the_peaks_of_scaled_history_whatever_was_known_before() {
+    fn placement_uses_the_peaks_of_the_scaled_history() {
         let center = Center { servers: 500, tenants: 60, ..Center::default() };
-        let asked = Availability {
+        let scenario = Availability {
             center,
             blocks: 3000,
             days: 2.0,
@@ -144,9 +144,9 @@ mod tests {
             ..Availability::default()
         };
         let failed = |peaks: fn(usize) -> f64| {
-            let mut world = World::synthetic(&asked.center);
+            let mut world = World::synthetic(&scenario.center);
             (0..60).for_each(|at| world.tenants[at].peak = peaks(at));
-            availability(world, &asked).unwrap()
+            availability(world, &scenario).unwrap()
         };
         let one = failed(|at| at as f64 / 60.0);
         assert!(one.failed > 0, "{one:?}");
@@ -154,10 +154,10 @@ mod tests {
     }
 
     #[test]
-    fn the_grid_fails_less_than_stock_and_nobody_fails_where_nobody_is_busy() {
+    fn the_grid_fails_less_than_stock_and_idle_servers_never_fail() {
         let failed = |policy, utilisation, after_months| {
             let center = Center { servers: 1000, tenants: 150, ..Center::default() };
-            let asked = Availability {
+            let scenario = Availability {
                 center,
                 policy,
                 utilisation: Some(utilisation),
@@ -166,10 +166,10 @@ mod tests {
                 days: 2.0,
                 ..Availability::default()
             };
-            availability(World::synthetic(&asked.center), &asked).unwrap().failed
+            availability(World::synthetic(&scenario.center), &scenario).unwrap().failed
         };
         assert_eq!(failed(Policy::Cost, 0.1, 0.0), 0);
-        // Rows outlive a year of repairs.
+        // The rule of rows still holds after a year of repairs.
         for months in [0.0, 12.0] {
             let (stock, grid) = (failed(Policy::Stock, 0.45, months), failed(Policy::Cost, 0.45, months));
             assert!(stock > 200 && 4 * grid < stock, "{grid} against {stock} after {months} months");

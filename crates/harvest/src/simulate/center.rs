@@ -1,8 +1,9 @@
-//! A data center that nobody has: tenants, servers, reimages and loads within the bands that chapter IV publishes.
+//! A synthetic data center: tenants, servers, reimages and loads within the ranges that chapter IV publishes.
 //!
-//! Published: at least 90 % of servers and 80 % of tenants are reimaged once a month or less often, three data centers
-//! far less; periodic tenants are few and have 40 % of servers; about 75 % of servers are periodic or constant. Not
-//! published, and so assumed here: sizes, how reimages cluster in waves, amplitudes. Results are labelled synthetic.
+//! Published: at least 90 % of servers and 80 % of tenants are reimaged at most once a month, in three data centers
+//! far less often; periodic tenants are few and have 40 % of the servers; about 75 % of servers are periodic or
+//! constant. Assumed here, because unpublished: sizes, how reimages cluster in waves, and amplitudes. Results are
+//! labelled synthetic.
 
 use std::f64::consts::TAU;
 
@@ -13,25 +14,25 @@ use crate::grid::Tenant;
 use crate::pattern::Pattern;
 use crate::sequence::Sequence;
 
-/// What a data center is made of.
+/// Parameters of a data center.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Center {
-    /// Servers.
+    /// Number of servers.
     pub servers: u32,
-    /// Primary tenants.
+    /// Number of primary tenants.
     pub tenants: u32,
-    /// Tenants of an environment, on average.
+    /// Mean number of tenants per environment.
     pub tenants_per_environment: u32,
-    /// Servers of a rack.
+    /// Servers per rack.
     pub rack: u32,
     /// Median over tenants of reimages per server and month.
     pub reimages: f64,
-    /// Spread of their logarithms.
+    /// Standard deviation of their logarithms.
     pub reimage_spread: f64,
     /// Share of reimages that come in waves over a tenant.
     pub wave_share: f64,
-    /// Share of waves that go over the whole environment.
+    /// Share of waves that reach the whole environment.
     pub environment_share: f64,
     /// Share of the servers that a wave reaches.
     pub wave_reach: f64,
@@ -41,7 +42,7 @@ pub struct Center {
     pub amplitude: f64,
     /// Size of unpredictable steps, as a share of the mean.
     pub unrest: f64,
-    /// Of everything drawn.
+    /// Seed of all random draws.
     pub seed: u64,
 }
 
@@ -66,22 +67,23 @@ impl Default for Center {
 }
 
 impl Center {
-    /// The synthetic stand-in of DC-0 to DC-9: 3, 5 and 8 are reimaged rarely; 0 and 2 have steady loads, 1 and 4 swing.
-    pub fn published(number: u32) -> Self {
+    /// Return a stand-in for DC-0 to DC-9 of the paper: 3, 5 and 8 are reimaged rarely; 0 and 2 have steady loads, 1
+    /// and 4 strongly varying ones.
+    pub fn like_published(number: u32) -> Self {
         let plain = Self { seed: 100 + u64::from(number), tenants: 300 + 80 * number, ..Self::default() };
-        let calm = match number {
+        let base = match number {
             3 | 5 | 8 => Self { reimages: 0.03, ..plain },
             _ => plain,
         };
         match number {
-            0 | 2 => Self { amplitude: 0.15, unrest: 0.15, ..calm },
-            1 | 4 => Self { amplitude: 0.9, unrest: 0.9, ..calm },
-            _ => calm,
+            0 | 2 => Self { amplitude: 0.15, unrest: 0.15, ..base },
+            1 | 4 => Self { amplitude: 0.9, unrest: 0.9, ..base },
+            _ => base,
         }
     }
 }
 
-/// The load of one tenant's average server, as a formula.
+/// A formula for the load of a tenant's average server.
 #[derive(Clone, Copy)]
 pub(super) struct Load {
     pub(super) pattern: Pattern,
@@ -93,15 +95,15 @@ pub(super) struct Load {
 }
 
 impl Load {
-    /// Utilisation at an hour.
-    pub(super) fn at(&self, hour: f64) -> f64 {
+    /// Return the utilisation at an hour.
+    pub(super) fn utilisation_at(&self, hour: f64) -> f64 {
         let wave = match self.pattern {
             Pattern::Periodic => {
                 let day = 0.5 + 0.5 * (TAU * (hour / 24.0 - self.phase)).sin();
                 2.0 * day.powf(self.sharpness) - 0.6
             }
             Pattern::Constant => 0.0,
-            // Steps of a few hours, each of any height.
+            // Steps of a few hours with random heights.
             Pattern::Unpredictable => {
                 let step = (hour / (1.0 + 5.0 * Draws::of(self.seed, 0).unit(0))) as u64;
                 2.0 * Draws::of(self.seed, step).unit(1) - 1.0
@@ -111,24 +113,24 @@ impl Load {
     }
 }
 
-/// A data center as it was drawn.
-pub(super) struct Drawn {
-    /// Who is where.
+/// A synthetic data center.
+pub(super) struct SyntheticCenter {
+    /// Tenants with their servers.
     pub tenants: Vec<Tenant>,
-    /// What each tenant uses, by a formula.
+    /// Load formula of each tenant.
     pub loads: Vec<Load>,
     /// Rack of each server.
     pub rack_of: Vec<u32>,
-    /// What each server has more than its tenant's average, as a factor.
+    /// Load of each server as a multiple of its tenant's average.
     pub balance: Vec<f64>,
 }
 
-/// Draws a data center.
-pub(super) fn drawn(center: &Center) -> Drawn {
+/// Draw a data center.
+pub(super) fn draw_center(center: &Center) -> SyntheticCenter {
     let n = center.tenants.max(1);
     let mut random = Sequence::new(center.seed);
     let normal = |random: &mut Sequence| normal_quantile((random.unit() + 1e-12).min(1.0 - 1e-12));
-    // A fifth is periodic, and large; most are constant, and small.
+    // A fifth of the tenants is periodic, and these are large; half are constant.
     let patterns: Vec<Pattern> = (0..n)
         .map(|_| match random.unit() {
             u if u < 0.2 => Pattern::Periodic,
@@ -170,7 +172,7 @@ pub(super) fn drawn(center: &Center) -> Drawn {
     let rack_of = (0..center.servers).map(|server| server / center.rack.max(1)).collect();
     let balance = |server| 0.85 + 0.3 * Draws::of(center.seed ^ 0x5eed, server).unit(0);
     let balance = (0..u64::from(center.servers)).map(balance).collect();
-    Drawn { tenants, loads, rack_of, balance }
+    SyntheticCenter { tenants, loads, rack_of, balance }
 }
 
 #[cfg(test)]
@@ -178,9 +180,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_center_keeps_the_published_bands() {
+    fn every_center_is_within_the_published_ranges() {
         for number in 0..10 {
-            let found = drawn(&Center::published(number));
+            let found = draw_center(&Center::like_published(number));
             let servers = |holds: &dyn Fn(usize) -> bool| {
                 let own = (0..found.tenants.len()).filter(|&at| holds(at));
                 own.map(|at| found.tenants[at].space).sum::<f64>() / found.rack_of.len() as f64

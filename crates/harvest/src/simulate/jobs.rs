@@ -1,4 +1,4 @@
-//! What batch jobs are: stages that wait for each other, each of tasks of one core.
+//! Batch jobs: consecutive stages of one-core tasks.
 
 use crate::sequence::Sequence;
 
@@ -7,15 +7,15 @@ pub(super) const KINDS: usize = 52;
 
 /// A kind of job.
 pub(super) struct Kind {
-    /// Tasks of a stage.
+    /// Tasks per stage.
     pub(super) width: usize,
-    /// Stages, one after the other.
+    /// Number of consecutive stages.
     pub(super) stages: usize,
-    /// What each task takes.
+    /// Duration of each task.
     pub(super) task_s: f64,
 }
 
-/// Widths up to hundreds and lengths from a minute to three quarters of an hour, both by powers.
+/// Draw the kinds: widths up to hundreds of tasks, durations from 1 to 45 minutes, both uniform in their logarithm.
 pub(super) fn kinds(random: &mut Sequence) -> Vec<Kind> {
     let kind = |random: &mut Sequence| {
         let stages = 1 + random.below(4);
@@ -29,25 +29,25 @@ pub(super) fn kinds(random: &mut Sequence) -> Vec<Kind> {
     (0..KINDS).map(|_| kind(random)).collect()
 }
 
-/// A job that is not over.
+/// An unfinished job.
 pub(super) struct Running {
     pub(super) kind: usize,
-    /// When it came.
+    /// Arrival time.
     pub(super) since: f64,
-    /// Stages that are over.
+    /// Number of finished stages.
     pub(super) stage: usize,
-    /// Tasks of its stage that have no server.
+    /// Tasks of the current stage that wait for a server.
     pub(super) waiting: usize,
-    /// Tasks that run.
+    /// Running tasks.
     pub(super) active: usize,
-    /// Classes that it may use; all servers where there are none.
+    /// Classes that it may use; empty: all servers.
     pub(super) classes: Vec<usize>,
-    /// Seconds that tasks of it have had no server since classes were last chosen; None before that.
+    /// Seconds in which its tasks waited since classes were last chosen; None before the first choice.
     pub(super) waited_s: Option<f64>,
 }
 
 impl Running {
-    /// A job of a kind that came just now.
+    /// Create a job that arrives now.
     pub(super) fn new(kind: usize, since: f64, width: usize) -> Self {
         Self { kind, since, stage: 0, waiting: width, active: 0, classes: Vec::new(), waited_s: None }
     }
@@ -55,10 +55,10 @@ impl Running {
 
 /// A task on a server.
 pub(super) struct Task {
-    /// Whose.
+    /// Number of its job.
     pub(super) job: usize,
-    /// When it began.
+    /// Start time.
     pub(super) since: f64,
-    /// When it will be over.
+    /// End time.
     pub(super) end: f64,
 }

@@ -1,4 +1,4 @@
-//! Years and data centers in seconds, by the code that decides on clusters.
+//! Simulators of data centers over months and years. They call the code that decides on clusters.
 
 mod availability;
 mod center;
@@ -9,9 +9,9 @@ mod policy;
 mod scheduling;
 mod world;
 
-pub use availability::{availability, Availability, Failed};
+pub use availability::{availability, AccessFailures, Availability};
 pub use center::Center;
-pub use durability::{durability, Durability, Lost, Places};
+pub use durability::{durability, Durability, Losses, Places};
 pub use hazard::{hazard, Hazard, Rate};
 pub use policy::Policy;
 pub use scheduling::{scheduling, Done, Scheduler, Scheduling};

@@ -1,4 +1,4 @@
-//! Placement policies side by side: stock's, the steps between, and the grid.
+//! Placement policies to compare: stock's, the grid, and the steps between.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,23 +7,23 @@ use crate::error::HarvestError;
 use crate::place::{Placer, Repair, Rules, Weigh};
 use crate::sequence::Sequence;
 
-/// Who chooses servers.
+/// How servers are chosen.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Policy {
-    /// Hadoop's own: the second replica in another rack, the third in the rack of the second.
+    /// Stock Hadoop: the second replica in another rack, the third in the rack of the second.
     Stock,
-    /// Three racks, else at random.
+    /// Three racks, otherwise random.
     Racks,
-    /// Three environments, else at random.
+    /// Three environments, otherwise random.
     Environments,
-    /// The grid and three environments, at repair, too.
+    /// The grid and three environments, also at repair.
     Grid,
-    /// The grid at creation; repairs keep rows alone.
+    /// The grid at creation; repairs keep only rows.
     Cost,
 }
 
-/// A policy on a world.
+/// A policy applied to a world.
 pub struct Chooser<'a> {
     world: &'a World,
     policy: Policy,
@@ -31,7 +31,7 @@ pub struct Chooser<'a> {
 }
 
 impl<'a> Chooser<'a> {
-    /// Prepares a policy.
+    /// Prepare a policy.
     pub fn new(world: &'a World, policy: Policy) -> Result<Self, HarvestError> {
         let repair = if policy == Policy::Grid { Repair::Strict } else { Repair::Row };
         let grid = matches!(policy, Policy::Grid | Policy::Cost);
@@ -39,7 +39,7 @@ impl<'a> Chooser<'a> {
         Ok(Self { world, policy, placer: Placer::new(world.tenants.clone(), rules)? })
     }
 
-    /// A server for one more replica.
+    /// Choose a server for one more replica.
     pub fn choose(
         &self,
         present: &[u32],
@@ -55,7 +55,7 @@ impl<'a> Chooser<'a> {
         let fits = |server: u32| match (self.policy, present) {
             (_, []) => true,
             (Policy::Racks, _) => present.iter().all(|&other| rack(other) != rack(server)),
-            // Two racks: a third replica goes to the rack that has one, of two or more replicas to one of them.
+            // At least two racks: if all replicas are in one rack, the next goes to another.
             (_, [one]) => rack(server) != rack(*one),
             (_, [one, other, ..]) => rack(*one) != rack(*other) || rack(server) != rack(*one),
         };
@@ -82,7 +82,7 @@ mod tests {
     use super::super::center::Center;
     use super::*;
 
-    /// Racks of a policy's first three replicas, and of one more beside the first two, a hundred times.
+    /// Return the racks of the first three replicas, and of a repair given the first two, for a hundred blocks.
     fn racks(policy: Policy) -> Vec<[u32; 4]> {
         let center = Center { servers: 400, tenants: 60, ..Center::default() };
         let world = World::synthetic(&center);
@@ -94,9 +94,9 @@ mod tests {
             for _ in 0..3 {
                 servers.push(chooser.choose(&servers, false, &mut random, |_| true).unwrap());
             }
-            let again = chooser.choose(&servers[..2], true, &mut random, |_| true).unwrap();
+            let repaired = chooser.choose(&servers[..2], true, &mut random, |_| true).unwrap();
             assert!(servers[0] != servers[1] && !servers[..2].contains(&servers[2]));
-            [rack(servers[0]), rack(servers[1]), rack(servers[2]), rack(again)]
+            [rack(servers[0]), rack(servers[1]), rack(servers[2]), rack(repaired)]
         };
         (0..100).map(|_| block()).collect()
     }
@@ -105,13 +105,14 @@ mod tests {
     fn stock_uses_two_racks_at_creation_and_any_at_repair() {
         let found = racks(Policy::Stock);
         assert!(found.iter().all(|[one, other, third, _]| one != other && third == other), "{found:?}");
-        // Ten racks: a repair that knew two of them alone would be one of 10^-68.
-        let elsewhere = found.iter().filter(|[one, other, _, again]| again != one && again != other).count();
+        // With ten racks, a repair limited to two of them would have probability 10^-68.
+        let elsewhere =
+            found.iter().filter(|[one, other, _, repaired]| repaired != one && repaired != other).count();
         assert!(elsewhere > 50, "{elsewhere} of 100 repairs in a third rack");
     }
 
     #[test]
-    fn stock_mends_a_block_that_is_all_in_one_rack() {
+    fn stock_repairs_a_block_in_one_rack_to_a_second_rack() {
         let world = World::synthetic(&Center { servers: 400, tenants: 60, ..Center::default() });
         let chooser = Chooser::new(&world, Policy::Stock).unwrap();
         let one_rack = &world.racks[3][..2];
@@ -122,9 +123,9 @@ mod tests {
     }
 
     #[test]
-    fn three_racks_are_three_racks_at_repair_too() {
-        for [one, other, third, again] in racks(Policy::Racks) {
-            assert!(one != other && third != one && third != other && again != one && again != other);
+    fn three_racks_are_kept_at_repair() {
+        for [one, other, third, repaired] in racks(Policy::Racks) {
+            assert!(one != other && third != one && third != other && repaired != one && repaired != other);
         }
     }
 }

@@ -1,50 +1,50 @@
-//! A data center to simulate: who is where, and what primary tenants use, by formulas or as it was recorded.
+//! A data center to simulate: its servers and tenants, and the utilisation by primary tenants, synthetic or recorded.
 
 use serde::Deserialize;
 
-use super::center::{drawn, Center, Drawn, Load};
+use super::center::{draw_center, Center, Load, SyntheticCenter};
 use crate::error::HarvestError;
 use crate::grid::Tenant;
 use crate::pattern::Pattern;
-use crate::spectrum::whole;
+use crate::spectrum::fill_gaps;
 
-/// Hours of history that placement and classes know, before what is simulated of a synthetic data center.
+/// Hours of history before the simulated time of a synthetic data center. Placement and classes use the history.
 const HISTORY_HOURS: f64 = 7.0 * 24.0;
-/// Moments at which a mean utilisation is looked at, over a week or all of what was recorded.
-const LOOKS: usize = 48;
+/// Points in time at which the mean utilisation is sampled, over a week or all of the recorded time.
+const SAMPLES: usize = 48;
 
-/// Where utilisation comes from.
+/// Source of utilisation.
 enum Loads {
     /// A formula for each tenant.
-    Drawn(Vec<Load>),
-    /// Traces, by rows of slots, without gaps.
+    Synthetic(Vec<Load>),
+    /// Traces without gaps, one row of slots per tenant.
     Recorded { rows: Vec<f64>, slots: usize, slot_hours: f64 },
 }
 
-/// Servers as they were recorded.
+/// Recorded tenants and servers.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Inventory {
-    /// Tenants; servers have numbers from 0, each of one tenant.
+    /// Tenants. Servers are numbered from 0, and each belongs to one tenant.
     pub tenants: Vec<Tenant>,
     /// Rack of each server.
     pub rack_of: Vec<u32>,
-    /// What each server has more than its tenant's average, as a factor.
+    /// Load of each server as a multiple of its tenant's average.
     pub balance: Vec<f64>,
 }
 
-/// Traces of an inventory's tenants, by rows.
+/// Traces of an inventory's tenants, one row each.
 #[derive(Clone, Copy, Debug)]
 pub struct Traces<'a> {
-    /// Utilisation as a share; NaN where nothing was recorded.
+    /// Utilisation as a share; NaN if missing.
     pub cpu: &'a [f64],
-    /// Of each row.
+    /// Slots per row.
     pub slots: usize,
-    /// Length of a slot.
+    /// Length of a slot in seconds.
     pub slot_s: f64,
 }
 
-/// A data center made.
+/// A data center to simulate.
 pub struct World {
     /// Its tenants.
     pub tenants: Vec<Tenant>,
@@ -54,27 +54,28 @@ pub struct World {
     pub racks: Vec<Vec<u32>>,
     /// Tenant of each server.
     pub tenant_of: Vec<u32>,
-    /// First tenant of each tenant's environment, which stands for all of it.
+    /// First tenant of each tenant's environment; it decides the waves of the whole environment.
     pub heads: Vec<u32>,
-    /// What each server has more than its tenant's average, as a factor.
+    /// Load of each server as a multiple of its tenant's average.
     pub balance: Vec<f64>,
     loads: Loads,
-    /// How reimages come, and the seed; all of it where the data center is synthetic.
+    /// Parameters of reimages, and the seed. For a synthetic data center, all of its parameters.
     pub center: Center,
 }
 
 impl World {
-    /// A synthetic data center.
+    /// Create a synthetic data center.
     pub fn synthetic(center: &Center) -> Self {
-        let Drawn { tenants, loads, rack_of, balance } = drawn(center);
-        Self::of(center.clone(), tenants, rack_of, balance, Loads::Drawn(loads))
+        let SyntheticCenter { tenants, loads, rack_of, balance } = draw_center(center);
+        Self::assemble(center.clone(), tenants, rack_of, balance, Loads::Synthetic(loads))
     }
 
-    /// A data center as it was recorded; reimages come as `center` says, at each tenant's own rate.
-    pub fn recorded(center: &Center, found: Inventory, traces: Traces) -> Result<Self, HarvestError> {
-        let Inventory { tenants, rack_of, balance } = found;
+    /// Create a data center from recorded traces. Reimages follow `center`, at each tenant's own rate.
+    pub fn recorded(center: &Center, inventory: Inventory, traces: Traces) -> Result<Self, HarvestError> {
+        let Inventory { tenants, rack_of, balance } = inventory;
         let servers = rack_of.len();
-        let range = |what, found| Err(HarvestError::Range { what, found, range: "what the traces have" });
+        let range =
+            |what, found| Err(HarvestError::Range { what, found, range: "a server of exactly one tenant" });
         if tenants.len() * traces.slots != traces.cpu.len() || traces.slots == 0 {
             let values = traces.cpu.len();
             return Err(HarvestError::Shape { values, tenants: tenants.len(), slots: traces.slots });
@@ -85,24 +86,30 @@ impl World {
         let mut owned = vec![false; servers];
         for &server in tenants.iter().flat_map(|tenant| &tenant.servers) {
             match owned.get_mut(server as usize) {
-                Some(is) if !*is => *is = true,
-                _ => return range("a server", f64::from(server)),
+                Some(owned) if !*owned => *owned = true,
+                _ => return range("a server's number", f64::from(server)),
             }
         }
-        if let Some(nobody) = owned.iter().position(|is| !is) {
-            return range("a server of no tenant", nobody as f64);
+        if let Some(server) = owned.iter().position(|owned| !owned) {
+            return range("a server without tenant", server as f64);
         }
         let mut rows = Vec::with_capacity(traces.cpu.len());
         for row in traces.cpu.chunks(traces.slots) {
-            rows.extend(whole(row).ok_or(HarvestError::Nothing("reading of a tenant"))?.values);
+            rows.extend(fill_gaps(row).ok_or(HarvestError::Nothing("reading of a tenant"))?.values);
         }
         let loads = Loads::Recorded { rows, slots: traces.slots, slot_hours: traces.slot_s / 3600.0 };
-        let mut world = Self::of(center.clone(), tenants, rack_of, balance, loads);
-        world.know_peaks(&Scaling::none());
+        let mut world = Self::assemble(center.clone(), tenants, rack_of, balance, loads);
+        world.set_peaks_from_history(&Scaling::none());
         Ok(world)
     }
 
-    fn of(center: Center, tenants: Vec<Tenant>, rack_of: Vec<u32>, balance: Vec<f64>, loads: Loads) -> Self {
+    fn assemble(
+        center: Center,
+        tenants: Vec<Tenant>,
+        rack_of: Vec<u32>,
+        balance: Vec<f64>,
+        loads: Loads,
+    ) -> Self {
         let mut tenant_of = vec![0; rack_of.len()];
         for (number, tenant) in tenants.iter().enumerate() {
             tenant.servers.iter().for_each(|&server| tenant_of[server as usize] = number as u32);
@@ -118,33 +125,34 @@ impl World {
         Self { tenants, rack_of, racks, tenant_of, heads, balance, loads, center }
     }
 
-    /// What a synthetic tenant was made to be; nobody said so of a recorded one.
+    /// Return the pattern of a synthetic tenant; None for a recorded one.
     pub fn pattern(&self, tenant: usize) -> Option<Pattern> {
         match &self.loads {
-            Loads::Drawn(loads) => Some(loads[tenant].pattern),
+            Loads::Synthetic(loads) => Some(loads[tenant].pattern),
             Loads::Recorded { .. } => None,
         }
     }
 
-    /// Utilisation of a tenant's average server at an hour, before scaling; the last one after the end.
+    /// Return the utilisation of a tenant's average server at an hour, before scaling. After the end of a trace,
+    /// return its last value.
     pub fn load(&self, tenant: usize, hour: f64) -> f64 {
         match &self.loads {
-            Loads::Drawn(loads) => loads[tenant].at(hour),
+            Loads::Synthetic(loads) => loads[tenant].utilisation_at(hour),
             Loads::Recorded { rows, slots, slot_hours } => {
                 rows[tenant * slots + ((hour / slot_hours) as usize).min(slots - 1)]
             }
         }
     }
 
-    /// Hours that are history, and what is simulated follows: a week, or the first half of what was recorded.
+    /// Return the hours of history before the simulated time: a week, or the first half of the recorded time.
     pub fn history_hours(&self) -> f64 {
         match &self.loads {
-            Loads::Drawn(_) => HISTORY_HOURS,
+            Loads::Synthetic(_) => HISTORY_HOURS,
             Loads::Recorded { slots, slot_hours, .. } => (slots / 2) as f64 * slot_hours,
         }
     }
 
-    /// Refuses to simulate more days than were recorded after history.
+    /// Refuse to simulate more days than were recorded after the history.
     pub fn check_days(&self, days: f64) -> Result<(), HarvestError> {
         let Loads::Recorded { slots, slot_hours, .. } = &self.loads else { return Ok(()) };
         let most = (slots - slots / 2) as f64 * slot_hours / 24.0;
@@ -154,53 +162,55 @@ impl World {
         Ok(())
     }
 
-    /// Slots of history of a length of about `slot_hours`, and their length: recorded ones are as they are.
+    /// Return the number of history slots and their length in hours. Recorded slots keep their length; synthetic ones
+    /// have `slot_hours`.
     pub fn history_slots(&self, slot_hours: f64) -> (usize, f64) {
         let hours = match &self.loads {
-            Loads::Drawn(_) => slot_hours,
+            Loads::Synthetic(_) => slot_hours,
             Loads::Recorded { slot_hours, .. } => *slot_hours,
         };
         (((self.history_hours() / hours).round() as usize).max(1), hours)
     }
 
-    /// Traces of all tenants over so many slots, scaled, by rows.
+    /// Return the scaled traces of all tenants, one row of `slots` each.
     pub fn traces(&self, slots: usize, slot_hours: f64, scaling: &Scaling) -> Vec<f64> {
         (0..self.tenants.len())
             .flat_map(|tenant| (0..slots).map(move |slot| (tenant, (slot as f64 + 0.01) * slot_hours)))
-            .map(|(tenant, hour)| scaling.of(self.load(tenant, hour)))
+            .map(|(tenant, hour)| scaling.apply(self.load(tenant, hour)))
             .collect()
     }
 
-    /// Makes peaks those of history, which is what placement knows.
-    pub fn know_peaks(&mut self, scaling: &Scaling) {
+    /// Set each tenant's peak to the peak of its history: placement must not know the future.
+    pub fn set_peaks_from_history(&mut self, scaling: &Scaling) {
         let (slots, hours) = self.history_slots(1.0);
-        let before = self.traces(slots, hours, scaling);
-        for (tenant, trace) in self.tenants.iter_mut().zip(before.chunks(slots)) {
+        let history = self.traces(slots, hours, scaling);
+        for (tenant, trace) in self.tenants.iter_mut().zip(history.chunks(slots)) {
             tenant.peak = trace.iter().copied().fold(0.0, f64::max);
         }
     }
 
-    /// Hours over which means are taken.
+    /// Return the hours over which means are computed.
     fn span_hours(&self) -> f64 {
         match &self.loads {
-            Loads::Drawn(_) => HISTORY_HOURS,
+            Loads::Synthetic(_) => HISTORY_HOURS,
             Loads::Recorded { slots, slot_hours, .. } => *slots as f64 * slot_hours,
         }
     }
 
-    /// Mean utilisation over time and servers under a scaling.
+    /// Return the mean utilisation over time and servers after scaling.
     pub fn mean(&self, scaling: &Scaling) -> f64 {
-        let looks = if matches!(self.loads, Loads::Drawn(_)) { LOOKS } else { 10 * LOOKS };
-        let apart = self.span_hours() / looks as f64;
+        let samples = if matches!(self.loads, Loads::Synthetic(_)) { SAMPLES } else { 10 * SAMPLES };
+        let step_hours = self.span_hours() / samples as f64;
         let loads = self.tenants.iter().enumerate().map(|(number, tenant)| {
-            let sum: f64 = (0..looks).map(|at| scaling.of(self.load(number, at as f64 * apart))).sum();
-            sum / looks as f64 * tenant.servers.len() as f64
+            let sum: f64 =
+                (0..samples).map(|at| scaling.apply(self.load(number, at as f64 * step_hours))).sum();
+            sum / samples as f64 * tenant.servers.len() as f64
         });
         loads.sum::<f64>() / self.rack_of.len() as f64
     }
 }
 
-/// How utilisation is scaled to a mean: by a factor, saturating at 1, or by a root.
+/// Scaling of utilisation to a mean: by a factor, saturating at 1, or by a root.
 #[derive(Clone, Copy, Debug)]
 pub struct Scaling {
     factor: f64,
@@ -208,23 +218,23 @@ pub struct Scaling {
 }
 
 impl Scaling {
-    /// Utilisation as it is.
+    /// Leave utilisation unchanged.
     pub fn none() -> Self {
         Self { factor: 1.0, root: false }
     }
 
-    /// The scaling under which a world has a mean utilisation; as it is without one.
+    /// Find the scaling that gives a world a mean utilisation. Without a mean, leave utilisation unchanged.
     pub fn to_mean(world: &World, mean: Option<f64>, root: bool) -> Result<Self, HarvestError> {
         let Some(mean) = mean else { return Ok(Self::none()) };
         if !(mean > 0.0 && mean < 1.0) {
             return Err(HarvestError::Range { what: "utilisation", found: mean, range: "above 0, below 1" });
         }
-        let found = |factor: f64| world.mean(&Self { factor, root });
+        let scaled_mean = |factor: f64| world.mean(&Self { factor, root });
         let (mut low, mut high) = (0.001_f64, 1000.0_f64);
         for _ in 0..60 {
             let middle = (low * high).sqrt();
-            // A higher power makes less of a share; a higher factor more.
-            if (found(middle) < mean) == root {
+            // A higher power lowers a share; a higher factor raises it.
+            if (scaled_mean(middle) < mean) == root {
                 high = middle;
             } else {
                 low = middle;
@@ -233,8 +243,8 @@ impl Scaling {
         Ok(Self { factor: (low * high).sqrt(), root })
     }
 
-    /// A utilisation scaled.
-    pub fn of(&self, load: f64) -> f64 {
+    /// Scale a utilisation.
+    pub fn apply(&self, load: f64) -> f64 {
         if self.root {
             load.clamp(0.0, 1.0).powf(self.factor)
         } else {
@@ -248,7 +258,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn scaling_meets_its_mean_both_ways_and_none_leaves_it() {
+    fn both_scalings_reach_the_mean_and_none_changes_nothing() {
         let world = World::synthetic(&Center { servers: 500, tenants: 60, ..Center::default() });
         for root in [false, true] {
             for mean in [0.2, 0.5, 0.7] {
@@ -261,8 +271,8 @@ mod tests {
         assert!(Scaling::to_mean(&world, Some(1.5), false).is_err());
     }
 
-    /// Two tenants of two servers, four hours of two slots each.
-    fn recorded(change: impl Fn(&mut Inventory)) -> Result<World, HarvestError> {
+    /// Return a world of two tenants with two servers each, and four hours of two slots each.
+    fn small_world(change: impl Fn(&mut Inventory)) -> Result<World, HarvestError> {
         let tenant = |first: u32| Tenant {
             environment: first,
             reimages: 1.0,
@@ -270,25 +280,25 @@ mod tests {
             space: 2.0,
             servers: vec![first, first + 1],
         };
-        let mut found = Inventory {
+        let mut inventory = Inventory {
             tenants: vec![tenant(0), tenant(2)],
             rack_of: vec![0, 0, 1, 1],
             balance: vec![1.0, 1.2, 0.8, 1.0],
         };
-        change(&mut found);
+        change(&mut inventory);
         let mut cpu: Vec<f64> = (0..16).map(|at| f64::from(at) / 32.0).collect();
         cpu[3] = f64::NAN;
-        World::recorded(&Center::default(), found, Traces { cpu: &cpu, slots: 8, slot_s: 1800.0 })
+        World::recorded(&Center::default(), inventory, Traces { cpu: &cpu, slots: 8, slot_s: 1800.0 })
     }
 
     #[test]
-    fn what_was_recorded_is_read_back_slot_by_slot_and_its_first_half_is_history() {
-        let world = recorded(|_| ()).unwrap();
+    fn recorded_loads_are_returned_by_slot_and_the_first_half_is_history() {
+        let world = small_world(|_| ()).unwrap();
         let loads: Vec<f64> = (0..8).map(|at| world.load(0, f64::from(at) * 0.5) * 32.0).collect();
         assert_eq!(loads, [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]);
         assert!((world.load(1, 99.0) - 15.0 / 32.0).abs() < 1e-12);
         assert!((world.history_hours() - 2.0).abs() < 1e-12);
-        assert!((world.tenants[1].peak - 11.0 / 32.0).abs() < 1e-12, "history alone is known");
+        assert!((world.tenants[1].peak - 11.0 / 32.0).abs() < 1e-12, "the peak comes from the history alone");
         assert!((world.mean(&Scaling::none()) - 7.5 / 32.0).abs() < 1e-3);
         assert_eq!((world.heads[1], &world.racks[1][..]), (1, &[2, 3][..]));
         assert!(world.check_days(2.0 / 24.0).is_ok());
@@ -296,23 +306,23 @@ mod tests {
     }
 
     #[test]
-    fn peaks_that_are_known_are_those_under_a_scaling() {
-        let mut world = recorded(|_| ()).unwrap();
-        world.know_peaks(&Scaling { factor: 2.0, root: false });
+    fn peaks_of_the_history_are_scaled() {
+        let mut world = small_world(|_| ()).unwrap();
+        world.set_peaks_from_history(&Scaling { factor: 2.0, root: false });
         let peaks: Vec<f64> = world.tenants.iter().map(|tenant| tenant.peak * 32.0).collect();
-        // The last of history's four slots, twice.
+        // Twice the last of the history's four slots.
         assert_eq!(peaks, [6.0, 22.0]);
     }
 
     #[test]
     fn an_inventory_that_does_not_fit_is_refused() {
         let check = |change: &dyn Fn(&mut Inventory), code: &str| {
-            assert_eq!(recorded(change).err().unwrap().code(), code);
+            assert_eq!(small_world(change).err().unwrap().code(), code);
         };
-        check(&|found| found.tenants[1].servers = vec![1, 2, 3], "harvest-range");
-        check(&|found| found.tenants[1].servers = vec![2, 4], "harvest-range");
-        check(&|found| found.tenants[1].servers = vec![2], "harvest-range");
-        check(&|found| found.tenants.truncate(1), "harvest-shape");
-        check(&|found| found.balance.truncate(1), "harvest-nothing");
+        check(&|inventory| inventory.tenants[1].servers = vec![1, 2, 3], "harvest-range");
+        check(&|inventory| inventory.tenants[1].servers = vec![2, 4], "harvest-range");
+        check(&|inventory| inventory.tenants[1].servers = vec![2], "harvest-range");
+        check(&|inventory| inventory.tenants.truncate(1), "harvest-shape");
+        check(&|inventory| inventory.balance.truncate(1), "harvest-nothing");
     }
 }

@@ -1,4 +1,4 @@
-//! The settings of a server: where it listens, which protocol it speaks, and which clone document it runs.
+//! The configuration of a server: its address, its protocol and the clone document that it runs.
 
 mod service;
 
@@ -12,34 +12,34 @@ use serde::{Deserialize, Serialize};
 use crate::SynthError;
 pub use service::ServiceTime;
 
-/// The document that says what a server does. Every field may be left out.
+/// The configuration of a server. All fields are optional.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ServerConfig {
-    /// Host and port to listen on; port 0 takes a free one.
+    /// Host and port to listen on; port 0 chooses a free one.
     pub address: String,
-    /// What it speaks.
+    /// Protocol to speak.
     pub protocol: Protocol,
-    /// How it spends its time: a clone document, which brings its own number of threads.
+    /// The server's behaviour: a clone document, which sets the number of threads.
     pub clone: Option<Document>,
-    /// Without `clone`: server threads, each one FCFS queue over its own connections.
+    /// Without `clone`: number of server threads, each with a FCFS queue for its own connections.
     pub threads: u32,
     /// Without `clone`: service time of each request.
     pub service: ServiceTime,
-    /// CPUs to pin to: thread `i` goes to `cpus[i % len]`. Absent: not pinned.
+    /// CPUs to pin to: thread `i` runs on `cpus[i % len]`. Absent: no pinning.
     pub cpus: Option<Vec<usize>>,
-    /// What a thread does while no request waits.
+    /// What a thread does when no request waits.
     pub idle: Idle,
-    /// What a service time is a time of.
+    /// The clock that measures service times.
     pub occupy: Occupy,
-    /// Seed of all that is drawn. Same seed, same requests.
+    /// Seed of all random draws. Equal seeds give equal requests.
     pub seed: u64,
-    /// Bound on keys, values and their bookkeeping together, in MiB. Nothing is ever evicted: a set
-    /// beyond the bound is answered `SERVER_ERROR out of memory storing object`.
+    /// Limit of keys, values and their bookkeeping together, in MiB. Nothing is evicted: a set beyond the limit gets
+    /// `SERVER_ERROR out of memory storing object`.
     pub memory_mib: usize,
-    /// File that the truth about each request is written to at the end (CSV).
+    /// CSV file for the log of all requests, written when the server stops.
     pub log: Option<PathBuf>,
-    /// Most requests that the log keeps, 64 bytes of memory each and thread.
+    /// Most requests in the log; each uses 64 bytes of memory per thread.
     pub log_requests: usize,
 }
 
@@ -62,37 +62,36 @@ impl Default for ServerConfig {
     }
 }
 
-/// What a server speaks.
+/// The protocol of a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Protocol {
-    /// The text protocol of memcached, with a store behind it.
+    /// The text protocol of memcached, with a store.
     #[default]
     Memcached,
-    /// HTTP/1.1: every path is there, and holds two letters.
+    /// HTTP/1.1: every path exists and returns two letters.
     Http,
 }
 
-/// What a thread does while no request waits.
+/// What a thread does when no request waits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Idle {
-    /// Sleep in the kernel: costs no CPU, but a request that finds the server idle first waits for
-    /// the wake-up.
+    /// Sleep in the kernel. This uses no CPU, but a request that finds the server idle waits for the wake-up.
     #[default]
     Block,
-    /// Poll without pause: no wake-up delay, one CPU always busy.
+    /// Poll continuously: no wake-up delay, but one CPU is always busy.
     Spin,
 }
 
-/// What a service time is a time of.
+/// The clock that measures service times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Occupy {
-    /// Of the wall clock: what the host takes away from the thread in the middle of a service, it takes from the work.
+    /// The wall clock: interference during a service does not prolong it.
     #[default]
     Wall,
-    /// Of the thread's CPU time: the service ends when the thread has had that much of a CPU, as real work does.
+    /// The thread's CPU clock: a service ends after the thread has used that much CPU time, like real work.
     Cpu,
 }
 
@@ -101,38 +100,38 @@ const MAX_MEMORY_MIB: usize = 1 << 20;
 const MAX_LOG: usize = 100_000_000;
 
 impl ServerConfig {
-    /// Refuses what makes no sense, naming field and value.
+    /// Check all fields. The error names the field and the value.
     pub fn validate(&self) -> Result<(), SynthError> {
         let refuse = |field, value: String, wanted| Err(SynthError::Config { field, value, wanted });
         if !(1..=MAX_THREADS).contains(&self.threads) {
-            return refuse("threads", self.threads.to_string(), "1 to 1024 threads are possible");
+            return refuse("threads", self.threads.to_string(), "must be 1 to 1024");
         }
         if self.cpus.as_ref().is_some_and(Vec::is_empty) {
-            return refuse("cpus", "[]".to_owned(), "name at least one CPU, or leave it out");
+            return refuse("cpus", "[]".to_owned(), "must name at least one CPU or be omitted");
         }
         if !(1..=MAX_MEMORY_MIB).contains(&self.memory_mib) {
-            return refuse("memory_mib", self.memory_mib.to_string(), "1 to 1048576 MiB are possible");
+            return refuse("memory_mib", self.memory_mib.to_string(), "must be 1 to 1048576");
         }
         if !(1..=MAX_LOG).contains(&self.log_requests) {
-            return refuse("log_requests", self.log_requests.to_string(), "1 to 100000000 are possible");
+            return refuse("log_requests", self.log_requests.to_string(), "must be 1 to 100000000");
         }
         self.service.validate()
     }
 
-    /// What the server does, ready to be drawn from.
+    /// Return the program that requests draw their behaviour from.
     pub(crate) fn program(&self) -> Result<Program, SynthError> {
         let document = self.clone.clone().unwrap_or_else(|| self.service.document(self.threads));
         Ok(Program::new(&document)?)
     }
 
     pub(crate) fn socket_address(&self) -> Result<SocketAddr, SynthError> {
-        let bad = |_| SynthError::Config {
+        let unresolved = |_| SynthError::Config {
             field: "address",
             value: format!("{:?}", self.address),
-            wanted: "a host and a port that resolve here, such as 127.0.0.1:0",
+            wanted: "must be a host and port that resolve on this machine, for example 127.0.0.1:0",
         };
-        let mut found = self.address.to_socket_addrs().map_err(bad)?;
-        found.next().ok_or_else(|| bad(std::io::ErrorKind::NotFound.into()))
+        let mut addresses = self.address.to_socket_addrs().map_err(unresolved)?;
+        addresses.next().ok_or_else(|| unresolved(std::io::ErrorKind::NotFound.into()))
     }
 
     pub(crate) fn cpu_of(&self, thread: usize) -> Option<usize> {
@@ -145,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_document_may_leave_out_everything() {
+    fn all_fields_are_optional() {
         assert_eq!(serde_json::from_str::<ServerConfig>("{}").unwrap(), ServerConfig::default());
     }
 
@@ -159,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn the_short_form_is_a_document() {
+    fn the_short_form_becomes_a_document() {
         let config = |service| ServerConfig { service, threads: 3, ..ServerConfig::default() };
         let program = config(ServiceTime::Exponential { mean_us: 200.0 }).program().unwrap();
         assert_eq!(program.threads, 3);
@@ -181,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused_with_field_and_value() {
+    fn invalid_fields_are_refused_with_name_and_value() {
         let base = ServerConfig::default;
         for (config, field) in [
             (ServerConfig { threads: 0, ..base() }, ("threads", "0")),
@@ -199,11 +198,11 @@ mod tests {
             ),
         ] {
             match config.validate().unwrap_err() {
-                SynthError::Config { field: told, value, .. } => assert_eq!((told, value.as_str()), field),
+                SynthError::Config { field: name, value, .. } => assert_eq!((name, value.as_str()), field),
                 other => panic!("{other}"),
             }
         }
-        let lost = ServerConfig { address: "nowhere".to_owned(), ..base() };
-        assert!(matches!(lost.socket_address(), Err(SynthError::Config { field: "address", .. })));
+        let unresolved = ServerConfig { address: "nowhere".to_owned(), ..base() };
+        assert!(matches!(unresolved.socket_address(), Err(SynthError::Config { field: "address", .. })));
     }
 }

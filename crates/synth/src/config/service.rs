@@ -1,4 +1,4 @@
-//! The short form of a clone: one service time for all requests, in one word or two.
+//! The short form of a clone: one service time for all requests.
 
 use hindmost_clone::{Component, Document, Law, LoadDependence, Order, Queue, SCHEMA};
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use crate::SynthError;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum ServiceTime {
-    /// As fast as it goes: replies of a batch are written together.
+    /// No service time; the replies of a batch are written together.
     #[default]
     Zero,
     /// The same time for every request (the D of M/D/1).
@@ -27,7 +27,7 @@ pub enum ServiceTime {
 const MAX_MEAN_US: f64 = 1e7;
 
 impl ServiceTime {
-    /// Refuses what makes no sense, naming field and value.
+    /// Check the field. The error names it and its value.
     pub(super) fn validate(self) -> Result<(), SynthError> {
         match self {
             Self::Zero => Ok(()),
@@ -38,13 +38,13 @@ impl ServiceTime {
                 Err(SynthError::Config {
                     field: "service.mean_us",
                     value: mean_us.to_string(),
-                    wanted: "above 0 and at most 10000000 (10 s)",
+                    wanted: "must be above 0 and at most 10000000 (10 s)",
                 })
             }
         }
     }
 
-    /// The document of a server that takes this time for every request, each thread for its own connections.
+    /// Return the document of a server with this service time; each thread serves its own connections.
     pub(super) fn document(self, threads: u32) -> Document {
         let (name, law) = match self {
             Self::Zero => ("zero", Law::Deterministic { us: 0.0 }),

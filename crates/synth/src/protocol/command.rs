@@ -1,4 +1,4 @@
-//! Requests of any protocol.
+//! Requests of all protocols.
 
 use hindmost_clock::Nanos;
 
@@ -7,21 +7,21 @@ use super::frame::Step;
 use super::{http, memcached};
 use crate::Protocol;
 
-/// Cuts a byte stream into requests. The bytes stay with the caller; only the place is kept here.
+/// A parser that splits a byte stream into requests. The caller keeps the bytes; the parser keeps only its position.
 pub(crate) enum Parser {
     Memcached(memcached::Parser),
     Http(http::Parser),
 }
 
 impl Parser {
-    pub(crate) fn of(protocol: Protocol) -> Self {
+    pub(crate) fn new(protocol: Protocol) -> Self {
         match protocol {
             Protocol::Memcached => Self::Memcached(memcached::Parser::default()),
             Protocol::Http => Self::Http(http::Parser::default()),
         }
     }
 
-    /// Bytes that the request at hand needs in all, where that is known.
+    /// Return the total length of the current request, or 0 if it is unknown.
     pub(crate) fn need(&self) -> usize {
         match self {
             Self::Memcached(parser) => parser.need(),
@@ -29,7 +29,7 @@ impl Parser {
         }
     }
 
-    /// Looks at the bytes that follow what earlier steps have taken.
+    /// Parse the bytes that follow the consumed ones.
     #[inline]
     pub(crate) fn step(&mut self, bytes: &[u8]) -> Step<Command> {
         match self {
@@ -39,7 +39,7 @@ impl Parser {
     }
 }
 
-/// One request. Places are relative to the start of its frame.
+/// A request. Spans are relative to the start of its frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Command {
     Memcached(memcached::Command),
@@ -47,7 +47,7 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Whether serving this takes a service time; all else is answered at once.
+    /// Whether the request takes a service time; all others are answered at once.
     #[inline]
     pub(crate) fn takes_service(&self) -> bool {
         match self {
@@ -56,7 +56,7 @@ impl Command {
         }
     }
 
-    /// What may name its kind: the key up to a colon, or the first part of the path.
+    /// Return the text that may name the request's kind: the key up to a colon, or the first part of the path.
     pub(crate) fn kind_name<'a>(&self, frame: &'a [u8]) -> Option<&'a [u8]> {
         match self {
             Self::Memcached(command) => command.kind_name(frame),
@@ -64,7 +64,7 @@ impl Command {
         }
     }
 
-    /// Executes it, whose bytes are `frame`, and appends the reply to `out`.
+    /// Execute the command in `frame`, and append the reply to `out`.
     #[inline]
     pub(crate) fn execute(
         &self,

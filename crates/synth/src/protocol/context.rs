@@ -1,16 +1,16 @@
-//! What requests are executed against, and what follows for the connection.
+//! State that commands use, and what happens to the connection afterwards.
 
 use crate::record::RequestCounters;
 use crate::shared::Shared;
 
-/// What a thread executes commands against.
+/// State that a thread executes commands with.
 #[derive(Clone, Copy)]
 pub(crate) struct Context<'a> {
     pub(crate) shared: &'a Shared,
     pub(crate) counters: &'a RequestCounters,
 }
 
-/// What becomes of the connection after a reply.
+/// What happens to the connection after a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Disposition {
     KeepOpen,

@@ -1,4 +1,4 @@
-//! A connection without its socket, for tests and fuzz targets.
+//! A connection without a socket, for tests and fuzz targets.
 
 use hindmost_clock::Nanos;
 
@@ -7,26 +7,25 @@ use super::pipeline::Pipeline;
 use crate::shared::Shared;
 use crate::{Protocol, ServerConfig};
 
-/// Feeds `chunks` through framing and answering, as one connection of a server would: what it answers, and
-/// `<closed>` where it hangs up.
+/// Feed `chunks` to a server connection. Return its replies, and `<closed>` where it closes the connection.
 ///
 /// # Panics
 ///
-/// If the pipeline breaks its own rules: that is what tests and fuzzing are to find.
+/// If the pipeline violates an invariant: tests and fuzz targets look for that.
 pub fn converse<'a>(protocol: Protocol, chunks: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
     let config = ServerConfig { memory_mib: 4, ..ServerConfig::default() };
-    let shared = Shared::new(&config, config.program().expect("the default makes sense"), Nanos::ZERO);
+    let shared = Shared::new(&config, config.program().expect("the default is valid"), Nanos::ZERO);
     let context = Context { shared: &shared, counters: shared.counters(0) };
     let (mut pipeline, mut out, now) = (Pipeline::new(protocol), Vec::new(), Nanos::from_millis(1));
     for mut chunk in chunks {
         while !chunk.is_empty() {
-            let space = pipeline.space().expect("everything before was served");
-            let taken = space.len().min(chunk.len());
-            space[..taken].copy_from_slice(&chunk[..taken]);
-            pipeline.fill(taken);
-            chunk = &chunk[taken..];
+            let space = pipeline.space().expect("all earlier requests were served");
+            let length = space.len().min(chunk.len());
+            space[..length].copy_from_slice(&chunk[..length]);
+            pipeline.fill(length);
+            chunk = &chunk[length..];
             while let Some(number) = pipeline.advance() {
-                let (command, frame) = pipeline.request(number).expect("it was found just now");
+                let (command, frame) = pipeline.request(number).expect("it was just parsed");
                 if command.execute(frame, context, now, &mut out) == Disposition::Close {
                     out.extend_from_slice(b"<closed>");
                     return out;

@@ -1,8 +1,8 @@
-//! Places and lengths of requests in a stream of bytes.
+//! Positions and lengths of requests in a stream of bytes.
 
 use std::ops::Range;
 
-/// A place inside a frame. Frames are shorter than 4 GiB by far.
+/// A range of bytes inside a frame. Frames are far shorter than 4 GiB.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Span {
     from: u32,
@@ -14,24 +14,24 @@ impl Span {
         Self { from: range.start as u32, to: range.end as u32 }
     }
 
-    /// The bytes of `frame` at this place.
+    /// Return the bytes of `frame` in this range.
     pub(crate) fn of(self, frame: &[u8]) -> &[u8] {
         &frame[self.from as usize..self.to as usize]
     }
 }
 
-/// What the next bytes of a stream are.
+/// Result of parsing the next bytes of a stream.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Step<C> {
-    /// Not enough to say.
+    /// More bytes are needed.
     More,
-    /// So many bytes belong to no request.
+    /// This many bytes belong to no request.
     Skip(usize),
-    /// A request that takes so many bytes.
+    /// A request, and its length in bytes.
     Frame(C, usize),
 }
 
-/// So many bytes belong to no request; nothing is known where there are none.
+/// Skip a number of bytes; without any, ask for more.
 pub(super) fn skip<C>(bytes: usize) -> Step<C> {
     if bytes == 0 {
         Step::More
@@ -41,11 +41,11 @@ pub(super) fn skip<C>(bytes: usize) -> Step<C> {
 }
 
 impl<C> Step<C> {
-    pub(super) fn map<D>(self, of: impl FnOnce(C) -> D) -> Step<D> {
+    pub(super) fn map<D>(self, convert: impl FnOnce(C) -> D) -> Step<D> {
         match self {
             Self::More => Step::More,
             Self::Skip(bytes) => Step::Skip(bytes),
-            Self::Frame(command, bytes) => Step::Frame(of(command), bytes),
+            Self::Frame(command, bytes) => Step::Frame(convert(command), bytes),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The protocols: bytes are cut into requests, and requests are answered. No sockets and no clock here.
+//! The protocols: split bytes into requests, and answer them. No sockets and no clock here.
 
 mod command;
 mod context;

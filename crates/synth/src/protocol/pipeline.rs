@@ -1,4 +1,4 @@
-//! What a connection has sent: bytes, and the requests found in them that still wait for service.
+//! The received bytes of a connection, and the parsed requests that wait for service.
 
 use std::collections::VecDeque;
 
@@ -7,38 +7,38 @@ use super::context::Disposition;
 use super::frame::Step;
 use crate::Protocol;
 
-/// First size of a buffer: hundreds of usual requests.
-const SMALL: usize = 16 << 10;
-/// Bytes of waiting requests beyond which a connection is not read, so that the client's own send
-/// buffer fills and it has to wait.
+/// Initial buffer size: hundreds of typical requests.
+const INITIAL_SIZE: usize = 16 << 10;
+/// Bytes of waiting requests beyond which the connection is not read, so that the client's send buffer fills up and
+/// the client has to wait.
 const READ_AHEAD: usize = 256 << 10;
-/// Waiting requests beyond which no more are looked for.
+/// Waiting requests beyond which the parser stops.
 const MAX_PENDING: usize = 16 << 10;
 
-/// A request whose reply is not on its way.
+/// A request that has not been answered.
 struct Pending {
     command: Command,
-    /// Where its bytes begin in the stream.
+    /// Position of its first byte in the stream.
     at: u64,
     length: usize,
-    /// Its reply, where that waits for those of requests before it.
+    /// Its reply, while it waits for the replies of earlier requests.
     done: Option<(Vec<u8>, Disposition)>,
 }
 
 /// ```text
-///   bytes:  | gone | waiting requests | not yet understood | free |
+///   bytes:  | used | waiting requests | not parsed yet     | free |
 ///                  ^ served           ^ parsed             ^ filled
 /// ```
 pub(crate) struct Pipeline {
     bytes: Vec<u8>,
-    /// Where the first byte kept lies in the stream.
+    /// Position of the buffer's first byte in the stream.
     base: u64,
     served: usize,
     parsed: usize,
     filled: usize,
     parser: Parser,
     pending: VecDeque<Pending>,
-    /// Number of the oldest request that waits; they are counted from 0.
+    /// Number of the oldest waiting request, counted from 0.
     first: u64,
 }
 
@@ -50,13 +50,13 @@ impl Pipeline {
             served: 0,
             parsed: 0,
             filled: 0,
-            parser: Parser::of(protocol),
+            parser: Parser::new(protocol),
             pending: VecDeque::new(),
             first: 0,
         }
     }
 
-    /// Room for more bytes; `None` while too much waits.
+    /// Return space for more bytes; `None` while too many bytes wait.
     pub(crate) fn space(&mut self) -> Option<&mut [u8]> {
         if self.served == self.filled {
             self.base += self.served as u64;
@@ -66,7 +66,7 @@ impl Pipeline {
             }
         }
         let waiting = self.parsed - self.served;
-        // One request may be longer than the read-ahead, but only once everything before it is short.
+        // A request may be longer than the read-ahead limit, but only if less than the limit waits before it.
         let limit =
             if waiting < READ_AHEAD { READ_AHEAD.max(waiting + self.parser.need()) } else { READ_AHEAD };
         if self.filled - self.served >= limit {
@@ -80,19 +80,19 @@ impl Pipeline {
                 self.filled -= self.served;
                 self.served = 0;
             } else {
-                let larger = (2 * self.bytes.len()).clamp(SMALL, limit.max(SMALL));
+                let larger = (2 * self.bytes.len()).clamp(INITIAL_SIZE, limit.max(INITIAL_SIZE));
                 self.bytes.resize(larger, 0);
             }
         }
         Some(&mut self.bytes[self.filled..])
     }
 
-    /// Says that `count` bytes were put into the space.
+    /// Record that `count` bytes were written to the space.
     pub(crate) fn fill(&mut self, count: usize) {
         self.filled += count;
     }
 
-    /// Looks for the next request; its number if one was found and now waits.
+    /// Parse the next request. Return its number, or `None` if it is incomplete.
     pub(crate) fn advance(&mut self) -> Option<u64> {
         while self.pending.len() < MAX_PENDING {
             match self.parser.step(&self.bytes[self.parsed..self.filled]) {
@@ -115,23 +115,23 @@ impl Pipeline {
         None
     }
 
-    /// Requests that wait, or are being served.
+    /// Number of requests that wait or are in service.
     pub(crate) fn waiting(&self) -> usize {
         self.pending.len()
     }
 
-    /// Whether requests may lie in the bytes that were not looked for, because too many wait.
+    /// Whether parsing stopped because too many requests wait.
     pub(crate) fn is_full(&self) -> bool {
         self.pending.len() >= MAX_PENDING
     }
 
-    /// Whether nothing before this request waits for its reply.
+    /// Whether all earlier requests have been answered.
     #[inline]
     pub(crate) fn is_first(&self, number: u64) -> bool {
         number == self.first
     }
 
-    /// A request that waits, and its bytes.
+    /// Return a waiting request and its bytes.
     #[inline]
     pub(crate) fn request(&self, number: u64) -> Option<(Command, &[u8])> {
         let pending = self.pending.get(number.checked_sub(self.first)? as usize)?;
@@ -139,21 +139,21 @@ impl Pipeline {
         Some((pending.command, &self.bytes[from..from + pending.length]))
     }
 
-    /// Keeps the reply of a request until those before it have theirs.
+    /// Keep a reply until all earlier requests are answered.
     pub(crate) fn finish(&mut self, number: u64, reply: Vec<u8>, disposition: Disposition) {
         if let Some(pending) = self.pending.get_mut((number - self.first) as usize) {
             pending.done = Some((reply, disposition));
         }
     }
 
-    /// The reply of the oldest request, if it is ready: the request is forgotten.
+    /// Remove the oldest request if its reply is ready, and return the reply.
     pub(crate) fn pop_done(&mut self) -> Option<(Vec<u8>, Disposition)> {
         let done = self.pending.front_mut()?.done.take()?;
         self.pop();
         Some(done)
     }
 
-    /// Forgets the oldest request.
+    /// Remove the oldest request.
     #[inline]
     pub(crate) fn pop(&mut self) {
         if let Some(first) = self.pending.pop_front() {

@@ -1,4 +1,4 @@
-//! The seeds of the fuzz targets `requests_*`, replayed.
+//! Replay of the seeds of the fuzz targets `requests_*`.
 #![allow(clippy::pedantic, reason = "the targets are linted in their own workspace")]
 
 use replay::replay;
@@ -11,7 +11,7 @@ mod replay;
 mod requests;
 
 #[test]
-fn requests_get_the_same_replies_however_the_stream_was_cut() {
+fn replies_do_not_depend_on_chunks() {
     replay("requests_memcached", requests::memcached);
     replay("requests_http", requests::http);
 }

@@ -1,4 +1,4 @@
-//! The live counters of one thread.
+//! Live counters of one thread.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -6,25 +6,25 @@ use hindmost_clock::Nanos;
 
 use super::totals::ServedTotals;
 
-/// One served request, as it is recorded.
+/// A served request.
 #[derive(Clone, Copy)]
-pub(crate) struct Served {
+pub(crate) struct ServedRequest {
     pub(crate) arrival: Nanos,
     pub(crate) start: Nanos,
-    /// When it should have ended, all waits and pauses included.
+    /// Scheduled end, including all waits and pauses.
     pub(crate) due: Nanos,
     pub(crate) ended: Nanos,
-    /// Busy time drawn.
+    /// Drawn busy time.
     pub(crate) drawn: Nanos,
     /// Waits for locks.
     pub(crate) waited: Nanos,
-    /// CPU time of the thread, where it was read.
+    /// CPU time of the thread, if it was read.
     pub(crate) cpu: Option<Nanos>,
-    /// Kind, by its number in the document.
+    /// Number of its kind in the document.
     pub(crate) kind: u32,
 }
 
-/// The live counters of one thread: it alone writes, anyone reads. On its own cache lines, so that
+/// Live counters of one thread, the only writer; any thread may read them. They have their own cache lines, so that
 /// threads do not slow each other down.
 #[derive(Default)]
 #[repr(align(128))]
@@ -42,7 +42,7 @@ pub(crate) struct RequestCounters {
 }
 
 impl RequestCounters {
-    pub(crate) fn serve(&self, request: &Served) {
+    pub(crate) fn serve(&self, request: &ServedRequest) {
         let achieved = request.ended.saturating_sub(request.start);
         bump(&self.served, 1);
         bump(&self.drawn, request.drawn.0);
@@ -85,7 +85,7 @@ impl RequestCounters {
     }
 }
 
-/// Adds without a locked instruction: only the owning thread writes.
+/// Add without a locked instruction: only the owning thread writes.
 fn bump(cell: &AtomicU64, by: u64) {
     cell.store(cell.load(Ordering::Relaxed).wrapping_add(by), Ordering::Relaxed);
 }

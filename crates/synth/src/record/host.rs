@@ -1,17 +1,17 @@
-//! What the host did to a thread while it served: without it, no figure of a server can be trusted.
+//! What the host did to a server thread: without it, no figure of a server can be trusted.
 
 use hindmost_clock::Nanos;
 use hindmost_host::counters::ThreadSpan;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Shorter pauses of a spin cannot be distinguished from a slow reading of the clock, or an interrupt.
+/// Shorter gaps cannot be distinguished from a slow clock reading or an interrupt.
 const GAP: Nanos = Nanos::from_micros(5);
 
-/// Pauses that a spinning thread met and had not asked for.
+/// Interruptions of a spinning thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Gaps {
-    /// How many were longer than 5 us.
+    /// Number of gaps longer than 5 µs.
     pub over_5us: u64,
     /// Their sum.
     pub total_ns: u64,
@@ -36,25 +36,26 @@ impl Gaps {
     }
 }
 
-/// What the host gave to one thread, and took from it.
+/// CPU time and interruptions of one thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct ThreadHost {
     /// Time from its start to its end.
     pub wall_ns: u64,
-    /// CPU time that it had.
+    /// CPU time used.
     pub cpu_ns: u64,
-    /// Times it went to sleep.
+    /// Number of times that it went to sleep.
     pub voluntary_switches: u64,
-    /// Times it was taken off its CPU while it wanted to run.
+    /// Number of preemptions.
     pub involuntary_switches: u64,
-    /// Time that it waited for a CPU which another thread of this host had; absent where the scheduler does not count it.
+    /// Time in which it waited for a CPU that another thread of this host used; absent if the scheduler does not count
+    /// it.
     pub run_delay_ns: Option<u64>,
-    /// Pauses in its services.
+    /// Gaps in its services.
     pub gaps: Gaps,
 }
 
 impl ThreadHost {
-    pub(crate) fn of(span: &ThreadSpan, gaps: Gaps) -> Self {
+    pub(crate) fn new(span: &ThreadSpan, gaps: Gaps) -> Self {
         Self {
             wall_ns: span.wall_ns,
             cpu_ns: span.cpu_ns,

@@ -1,4 +1,4 @@
-//! What a server did so far.
+//! Live totals of a running server.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,17 +6,17 @@ use serde::{Deserialize, Serialize};
 use super::counters::RequestCounters;
 use super::totals::ServedTotals;
 
-/// What a server did since it started, in sums, while it goes on.
+/// Sums since the server started.
 #[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct LiveTotals {
     /// Sum over all threads.
     pub total: ServedTotals,
-    /// Those of each thread.
+    /// Sums of each thread.
     pub threads: Vec<ServedTotals>,
 }
 
 impl LiveTotals {
-    pub(crate) fn of(counters: &[RequestCounters]) -> Self {
+    pub(crate) fn new(counters: &[RequestCounters]) -> Self {
         let threads: Vec<ServedTotals> = counters.iter().map(RequestCounters::read).collect();
         let mut total = ServedTotals::default();
         for thread in &threads {

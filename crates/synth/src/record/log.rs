@@ -1,8 +1,8 @@
-//! The truth about each request: kept in memory that was made and touched before, written at the end.
+//! The log of all requests. It is kept in memory that is allocated and touched in advance, and written at the end.
 //!
-//! Format of the file: CSV with the header `arrival_ns,start_ns,end_ns,cpu_ns,thread,kind,drawn_ns,waited_ns`, one
-//! line a request, in the order of arrival. Stamps are of `CLOCK_MONOTONIC`; `cpu_ns` is empty where it was not read.
-//! History: version 1 of the originals' logs had the first six columns (0.1.0); the last two came with the clones.
+//! File format: CSV with the header `arrival_ns,start_ns,end_ns,cpu_ns,thread,kind,drawn_ns,waited_ns`, one line per
+//! request, in order of arrival. Time stamps are of `CLOCK_MONOTONIC`; `cpu_ns` is empty if it was not read. Logs of
+//! the originals have only the first six columns.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -12,20 +12,20 @@ use hindmost_clock::Nanos;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::counters::Served;
+use super::counters::ServedRequest;
 use crate::SynthError;
 
-/// What one thread keeps.
+/// The log of one thread.
 pub(crate) struct Log {
-    rows: Vec<Served>,
-    room: usize,
+    rows: Vec<ServedRequest>,
+    capacity: usize,
     beyond: u64,
 }
 
 impl Log {
-    /// Room for so many requests, touched now so that no page is missing later.
-    fn new(room: usize) -> Self {
-        let nothing = Served {
+    /// Allocate a log, and touch all of its pages now to avoid page faults later.
+    fn new(capacity: usize) -> Self {
+        let nothing = ServedRequest {
             arrival: Nanos::MAX,
             start: Nanos::MAX,
             due: Nanos::MAX,
@@ -35,14 +35,14 @@ impl Log {
             cpu: None,
             kind: u32::MAX,
         };
-        let mut rows = vec![nothing; room];
+        let mut rows = vec![nothing; capacity];
         rows.clear();
-        Self { rows, room, beyond: 0 }
+        Self { rows, capacity, beyond: 0 }
     }
 
     #[inline]
-    pub(crate) fn keep(&mut self, request: &Served) {
-        if self.rows.len() < self.room {
+    pub(crate) fn keep(&mut self, request: &ServedRequest) {
+        if self.rows.len() < self.capacity {
             self.rows.push(*request);
         } else {
             self.beyond += 1;
@@ -50,45 +50,45 @@ impl Log {
     }
 }
 
-/// What became of a log.
+/// Summary of a written log.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct LogSummary {
-    /// The file.
+    /// Path of the file.
     pub path: PathBuf,
-    /// Requests in it.
+    /// Number of requests in it.
     pub requests: u64,
-    /// Requests that found no room.
+    /// Number of requests that did not fit.
     pub beyond: u64,
 }
 
-/// A log's file, opened before the first request, and what threads keep until it is written.
+/// The file of a log, opened before the first request, and the threads' logs until they are written.
 pub(crate) struct LogFile {
     path: PathBuf,
     hidden: PathBuf,
     file: File,
-    /// Of threads that have not begun.
-    rooms: Vec<Log>,
+    /// Logs of threads that have not started.
+    logs_to_start: Vec<Log>,
 }
 
 impl LogFile {
-    /// Opens it under a name of its own, so that the file is whole or absent; each of `threads` has room for so many
-    /// requests.
-    pub(crate) fn create(path: &Path, threads: usize, room: usize) -> Result<Self, SynthError> {
+    /// Create the file under a temporary name, so that the final file is complete or absent. Each thread may log
+    /// `capacity` requests.
+    pub(crate) fn create(path: &Path, threads: usize, capacity: usize) -> Result<Self, SynthError> {
         let mut hidden = path.as_os_str().to_owned();
         hidden.push(".part");
         let hidden = PathBuf::from(hidden);
         let failed = |source| SynthError::File { path: path.to_owned(), source };
         let file = File::create(&hidden).map_err(failed)?;
-        let rooms = (0..threads).map(|_| Log::new(room)).collect();
-        Ok(Self { path: path.to_owned(), hidden, file, rooms })
+        let logs_to_start = (0..threads).map(|_| Log::new(capacity)).collect();
+        Ok(Self { path: path.to_owned(), hidden, file, logs_to_start })
     }
 
-    /// That of one more thread.
+    /// Return the log of the next thread.
     pub(crate) fn thread_log(&mut self) -> Option<Log> {
-        self.rooms.pop()
+        self.logs_to_start.pop()
     }
 
-    /// Writes what all threads kept.
+    /// Write the logs of all threads.
     pub(crate) fn write(self, logs: &[Log], kinds: &[&str]) -> Result<LogSummary, SynthError> {
         let mut order: Vec<(u64, u32, u32)> = Vec::with_capacity(logs.iter().map(|log| log.rows.len()).sum());
         for (thread, log) in logs.iter().enumerate() {
@@ -96,7 +96,7 @@ impl LogFile {
             order.extend(places.map(|(place, row)| (row.arrival.0, thread as u32, place as u32)));
         }
         order.sort_unstable();
-        let kinds: Vec<String> = kinds.iter().map(|name| quoted(name)).collect();
+        let kinds: Vec<String> = kinds.iter().map(|name| quote(name)).collect();
         let write = || {
             let mut out = BufWriter::new(self.file);
             writeln!(out, "arrival_ns,start_ns,end_ns,cpu_ns,thread,kind,drawn_ns,waited_ns")?;
@@ -117,8 +117,8 @@ impl LogFile {
     }
 }
 
-/// A name as a field of CSV (RFC 4180).
-fn quoted(name: &str) -> String {
+/// Quote a name for CSV (RFC 4180).
+fn quote(name: &str) -> String {
     if name.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", name.replace('"', "\"\""))
     } else {

@@ -1,4 +1,4 @@
-//! The server's own figures, against which a client's claims can be checked.
+//! The server's own figures, against which a client's figures can be checked.
 
 mod counters;
 mod distribution;
@@ -16,7 +16,7 @@ pub use log::LogSummary;
 pub use summary::ServerSummary;
 pub use totals::ServedTotals;
 
-pub(crate) use counters::{RequestCounters, Served};
+pub(crate) use counters::{RequestCounters, ServedRequest};
 pub(crate) use log::{Log, LogFile};
 pub(crate) use recorder::{ThreadRecord, ThreadRecorder};
 pub(crate) use summary::ServerRecorder;

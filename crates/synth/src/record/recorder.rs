@@ -1,14 +1,14 @@
-//! Everything that one thread writes down about the requests that it serves.
+//! Records of one thread about the requests that it serves.
 
 use hindmost_clock::Nanos;
 use hindmost_histogram::Histogram;
 use hindmost_host::counters::ThreadCounters;
 
-use super::counters::{RequestCounters, Served};
+use super::counters::{RequestCounters, ServedRequest};
 use super::host::{Gaps, ThreadHost};
 use super::log::Log;
 
-/// Distributions of what clients cannot see.
+/// Distributions of times that clients cannot see.
 pub(crate) struct Times {
     pub(crate) service: Histogram,
     pub(crate) queueing: Histogram,
@@ -27,7 +27,7 @@ impl Times {
     }
 
     #[inline]
-    fn record(&mut self, request: &Served) {
+    fn record(&mut self, request: &ServedRequest) {
         self.service.record(request.ended.saturating_sub(request.start).0);
         self.queueing.record(request.start.saturating_sub(request.arrival).0);
         self.sojourn.record(request.ended.saturating_sub(request.arrival).0);
@@ -44,15 +44,15 @@ impl Times {
     }
 }
 
-/// What one thread records. What others may read while it goes on is in its [`RequestCounters`].
+/// The recorder of one thread. Other threads may read its [`RequestCounters`] at any time.
 pub(crate) struct ThreadRecorder {
     times: Times,
     log: Option<Log>,
     pub(crate) gaps: Gaps,
-    began: ThreadCounters,
+    start: ThreadCounters,
 }
 
-/// What one thread has recorded.
+/// The final record of one thread.
 pub(crate) struct ThreadRecord {
     pub(crate) times: Times,
     pub(crate) log: Option<Log>,
@@ -60,18 +60,18 @@ pub(crate) struct ThreadRecord {
 }
 
 impl ThreadRecorder {
-    /// Begun by the thread itself.
+    /// Start recording; call this on the recorded thread.
     pub(crate) fn begin(log: Option<Log>) -> Self {
-        Self { times: Times::new(), log, gaps: Gaps::default(), began: ThreadCounters::read_self() }
+        Self { times: Times::new(), log, gaps: Gaps::default(), start: ThreadCounters::read_self() }
     }
 
-    /// Whether the CPU time of each request is wanted.
+    /// Whether the thread keeps a log, which needs the CPU time of each request.
     pub(crate) fn keeps_log(&self) -> bool {
         self.log.is_some()
     }
 
     #[inline]
-    pub(crate) fn record(&mut self, counters: &RequestCounters, request: &Served) {
+    pub(crate) fn record(&mut self, counters: &RequestCounters, request: &ServedRequest) {
         counters.serve(request);
         self.times.record(request);
         if let Some(log) = &mut self.log {
@@ -79,9 +79,9 @@ impl ThreadRecorder {
         }
     }
 
-    /// Ended by the thread itself.
+    /// Finish recording; call this on the recorded thread.
     pub(crate) fn end(self) -> ThreadRecord {
-        let host = ThreadHost::of(&ThreadCounters::read_self().since(&self.began), self.gaps);
+        let host = ThreadHost::new(&ThreadCounters::read_self().since(&self.start), self.gaps);
         ThreadRecord { times: self.times, log: self.log, host }
     }
 }

@@ -1,4 +1,4 @@
-//! What a server did, all of it, once it has ended.
+//! The final summary of a server.
 
 use hindmost_host::counters::CpuTimes;
 use hindmost_host::Tree;
@@ -11,35 +11,35 @@ use super::{
 };
 use crate::{Occupy, SynthError};
 
-/// What a server did, all of it, once it has ended.
+/// The final summary of a server.
 #[derive(Clone, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct ServerSummary {
     /// Sum over all threads.
     pub total: ServedTotals,
-    /// Those of each thread.
+    /// Sums of each thread.
     pub threads: Vec<ServedTotals>,
-    /// What its service times are times of.
+    /// The clock that measured service times.
     pub occupy: Occupy,
-    /// Service times as achieved: from the start of a service to its reply being written.
+    /// Achieved service times, from the start of a service until its reply is written.
     pub service: TimeDistribution,
     /// Waits from arrival in user space to the start of the service.
     pub queueing: TimeDistribution,
-    /// Both together, of the same requests.
+    /// Waits and service times together, of the same requests.
     pub sojourn: TimeDistribution,
-    /// Waits for locks, in the service times; of the requests that waited.
+    /// Waits for locks, which are part of the service times; only of requests that waited.
     pub lock_waits: TimeDistribution,
-    /// What the host did to each thread.
+    /// CPU time and interruptions of each thread.
     pub host: Vec<ThreadHost>,
-    /// Pauses of all threads that nobody had asked for.
+    /// Interruptions of all spinning threads.
     pub gaps: Gaps,
-    /// The share of the time that the hypervisor took from the CPUs of this server.
+    /// Share of the time that the hypervisor took from the CPUs of this server.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub steal_share: Option<f64>,
-    /// Where the truth about each request is, if it was asked for.
+    /// The log of all requests, if it was requested.
     pub log: Option<LogSummary>,
 }
 
-/// What was read before the first request, for the summary at the end.
+/// State read before the first request, for the final summary.
 pub(crate) struct ServerRecorder {
     occupy: Occupy,
     cpus: Vec<u32>,
@@ -48,14 +48,14 @@ pub(crate) struct ServerRecorder {
 }
 
 impl ServerRecorder {
-    /// Read before the first request. `cpus`: those that the server may run on.
+    /// Start before the first request. `cpus` are the CPUs that the server may run on.
     pub(crate) fn begin(occupy: Occupy, cpus: &[usize], log: Option<LogFile>) -> Self {
         let cpus: Vec<u32> = cpus.iter().map(|&cpu| cpu as u32).collect();
         let before = CpuTimes::read(&Tree::new("/")).of(&cpus);
         Self { occupy, cpus, before, log }
     }
 
-    /// What one more thread keeps of its requests, if a log is wanted.
+    /// Return the log of the next thread, if a log is requested.
     pub(crate) fn thread_log(&mut self) -> Option<Log> {
         self.log.as_mut()?.thread_log()
     }
@@ -80,10 +80,10 @@ impl ServerRecorder {
             total: totals.total,
             threads: totals.threads,
             occupy: self.occupy,
-            service: TimeDistribution::of(&times.service),
-            queueing: TimeDistribution::of(&times.queueing),
-            sojourn: TimeDistribution::of(&times.sojourn),
-            lock_waits: TimeDistribution::of(&times.lock_waits),
+            service: TimeDistribution::new(&times.service),
+            queueing: TimeDistribution::new(&times.queueing),
+            sojourn: TimeDistribution::new(&times.sojourn),
+            lock_waits: TimeDistribution::new(&times.lock_waits),
             host,
             gaps,
             steal_share,

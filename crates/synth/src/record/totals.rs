@@ -1,48 +1,48 @@
-//! What was done, in sums.
+//! Sums over requests.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What one thread did, or the sum over threads. Only requests that take service time (memcached: get, set, add,
-/// replace, delete; HTTP: whatever finds a page) count as served. All times are nanoseconds, summed since the start; two of them,
-/// taken one after the other, can be subtracted.
+/// Sums over the requests of one thread or of all threads. Only requests that take service time count as served
+/// (memcached: get, set, add, replace, delete; HTTP: requests for a page). Times are in nanoseconds, summed since the
+/// start; subtract two readings to get an interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct ServedTotals {
     /// Requests served.
     pub served: u64,
-    /// Time spent working on requests, from taking one up to its reply being written.
+    /// Time spent on requests, from taking a request until its reply is written.
     pub busy_ns: u64,
-    /// Sum of the service times drawn, locks held and disturbances of requests included.
+    /// Sum of the drawn service times, including locks held and disturbances per request.
     pub drawn_ns: u64,
-    /// Sum of the service times achieved: reply written minus service start.
+    /// Sum of the achieved service times, from service start until the reply is written.
     pub achieved_ns: u64,
-    /// Sum of the waits for locks, in the service times achieved.
+    /// Sum of the waits for locks; they are part of the achieved service times.
     pub waited_ns: u64,
     /// Sum of the waits from arrival in user space to service start.
     pub queued_ns: u64,
-    /// Largest excess of one service time achieved over what was drawn, waited and stood still: the host took the
-    /// CPU away.
+    /// Largest excess of an achieved service time over its drawn time, waits and pauses. It shows that the host took
+    /// the CPU away.
     pub worst_overrun_ns: u64,
-    /// Keys looked up and found.
+    /// Keys that lookups found.
     pub hits: u64,
-    /// Keys looked up and not found.
+    /// Keys that lookups did not find.
     pub misses: u64,
-    /// Values stored, or refused, by set, add and replace.
+    /// Set, add and replace commands, including refused ones.
     pub sets: u64,
 }
 
 impl ServedTotals {
-    /// Mean service time drawn, nanoseconds; 0 before the first request.
+    /// Return the mean drawn service time in nanoseconds; 0 before the first request.
     pub fn mean_drawn_ns(&self) -> f64 {
         self.mean(self.drawn_ns)
     }
 
-    /// Mean service time achieved, nanoseconds.
+    /// Return the mean achieved service time in nanoseconds.
     pub fn mean_achieved_ns(&self) -> f64 {
         self.mean(self.achieved_ns)
     }
 
-    /// Mean wait before service, nanoseconds.
+    /// Return the mean wait before service in nanoseconds.
     pub fn mean_queued_ns(&self) -> f64 {
         self.mean(self.queued_ns)
     }

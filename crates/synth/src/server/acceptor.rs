@@ -1,4 +1,4 @@
-//! The listener: it deals new connections to the queues in turn.
+//! The listener: it distributes new connections to the queues, round robin.
 
 use std::io::ErrorKind;
 use std::sync::mpsc::Sender;
@@ -7,14 +7,14 @@ use std::sync::Arc;
 use mio::net::{TcpListener, TcpStream};
 use mio::Waker;
 
-/// The way to the sockets of one queue.
+/// Channel and waker of the sockets of one queue.
 pub(super) type Recipient = (Sender<TcpStream>, Arc<Waker>);
 
 pub(super) struct Acceptor {
     listener: TcpListener,
     recipients: Vec<Recipient>,
     next: usize,
-    /// Accepting failed for want of descriptors or memory: no event will announce the clients that wait.
+    /// Whether accepting failed for lack of descriptors or memory: no event will announce the waiting clients.
     exhausted: bool,
 }
 
@@ -31,14 +31,14 @@ impl Acceptor {
         self.exhausted
     }
 
-    /// Accepts whoever waits.
+    /// Accept all waiting clients.
     pub(super) fn accept_all(&mut self) {
         self.exhausted = false;
         loop {
             match self.listener.accept() {
                 Ok((stream, _)) => {
                     let (sender, waker) = &self.recipients[self.next];
-                    // A thread that has ended takes its clients with it.
+                    // If the thread has ended, its clients are dropped.
                     if sender.send(stream).is_ok() && self.next != 0 {
                         let _ = waker.wake();
                     }

@@ -1,4 +1,4 @@
-//! What the arrival of requests takes from threads that are busy (`arrival_us` of a document).
+//! The CPU cost of arriving requests to busy threads (`arrival_us` of a document).
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -7,22 +7,22 @@ use hindmost_clock::Nanos;
 use crate::work::now;
 
 /// ```text
-///   arrivals      |a      |b |c               a interrupts the service; c comes while b is paid for
+///   arrivals      |a      |b |c               a interrupts the service; c arrives during the cost of b
 ///   service   ====|--a--|=|---b---|=======
 /// ```
 pub(super) struct ArrivalCost {
     cost: Nanos,
     threads: usize,
-    /// Threads in a service.
+    /// Number of threads in a service.
     busy: AtomicUsize,
-    /// Until then an arrival is being paid for, ns: whoever comes meanwhile costs nothing more.
+    /// End of the current arrival's cost, in ns: further arrivals until then cost nothing.
     until: AtomicU64,
-    /// Not spent yet, ns: whichever thread works next, or works already, spends it.
+    /// Cost in ns that no thread has spent yet: the next working thread spends it.
     unspent: AtomicU64,
 }
 
 impl ArrivalCost {
-    /// Of so many threads; `cost_ns` may be 0, and then nothing is counted.
+    /// Prepare for a number of threads; with `cost_ns` 0, nothing is counted.
     pub(super) fn new(cost_ns: f64, threads: usize) -> Self {
         Self {
             cost: Nanos(cost_ns.round() as u64),
@@ -37,7 +37,7 @@ impl ArrivalCost {
         self.cost > Nanos::ZERO
     }
 
-    /// A service begins.
+    /// Count a starting service.
     #[inline]
     pub(super) fn service_begins(&self) {
         if self.is_simulated() {
@@ -45,7 +45,7 @@ impl ArrivalCost {
         }
     }
 
-    /// A service has ended.
+    /// Count an ended service.
     #[inline]
     pub(super) fn service_ends(&self) {
         if self.is_simulated() {
@@ -53,14 +53,15 @@ impl ArrivalCost {
         }
     }
 
-    /// Requests have arrived; `others_wait` already. Where a thread is idle this is part of its waking up.
+    /// Record arriving requests; `others_wait` if there are requests in the queue. If a thread is idle, the cost is
+    /// part of its wake-up.
     pub(super) fn requests_arrive(&self, others_wait: bool) {
         if !self.is_simulated() || !(others_wait || self.busy.load(Ordering::Relaxed) >= self.threads) {
             return;
         }
-        let moment = now();
-        if moment.0 >= self.until.load(Ordering::Relaxed) {
-            self.until.store(moment.saturating_add(self.cost).0, Ordering::Relaxed);
+        let time = now();
+        if time.0 >= self.until.load(Ordering::Relaxed) {
+            self.until.store(time.saturating_add(self.cost).0, Ordering::Relaxed);
             self.unspent.fetch_add(self.cost.0, Ordering::AcqRel);
         }
     }
@@ -71,7 +72,7 @@ impl ArrivalCost {
         self.is_simulated() && self.unspent.load(Ordering::Acquire) > 0
     }
 
-    /// What is unspent; the caller spends it.
+    /// Take the unspent cost; the caller must spend it.
     #[inline]
     pub(super) fn take(&self) -> Nanos {
         if self.is_due() {
@@ -87,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_arrives_while_another_is_paid_for_costs_nothing_more() {
+    fn arrivals_during_the_cost_of_another_are_free() {
         let day = 86_400e9;
         let arrival_cost = ArrivalCost::new(day, 2);
         arrival_cost.service_begins();

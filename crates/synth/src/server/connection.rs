@@ -1,4 +1,4 @@
-//! One client: its socket, what it sent, and what it has not taken yet.
+//! A client's connection: its socket, received requests and unsent replies.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::Shutdown;
@@ -9,37 +9,37 @@ use mio::net::TcpStream;
 use crate::protocol::{Context, Disposition, Pipeline};
 use crate::Protocol;
 
-/// Bytes of replies beyond which a client that does not read is not served.
-const CLOGGED: usize = 1 << 20;
-/// A reply buffer that had to grow beyond this is given back once empty.
-const KEEP: usize = 64 << 10;
+/// Unsent bytes beyond which requests of a client are not served until it reads.
+const MAX_UNSENT: usize = 1 << 20;
+/// Capacity to which a larger reply buffer shrinks once it is empty.
+const KEPT_CAPACITY: usize = 64 << 10;
 
-/// What a read brought.
+/// Result of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Received {
-    /// Bytes, and there may be more.
-    Some,
-    /// All there is for now.
-    Dry,
+pub(super) enum ReadResult {
+    /// Bytes were read, and there may be more.
+    More,
+    /// No more bytes for now.
+    Empty,
 }
 
-/// How a connection nears its end.
+/// Phase of closing a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Phase {
     Open,
-    /// The client has said that it sends no more; what it sent may still have to be read.
-    ServerRecorder,
-    /// All that the client sent has been read.
+    /// The client has closed its side; unread bytes may remain.
+    HalfClosed,
+    /// All bytes of the client have been read.
     Ended,
-    /// Nothing more is to be read, whatever the client sends; what is in the send buffer still goes out.
+    /// Ignore further requests, but send the buffered replies.
     Leaving,
-    /// Hung up.
+    /// The connection is closed.
     Gone,
 }
 
-/// A request of this connection that goes back to the queue later.
+/// A request that returns to the queue later.
 #[derive(Clone, Copy)]
-pub(super) struct Deferred {
+pub(super) struct DeferredRequest {
     pub(super) number: u64,
     pub(super) takes_service: bool,
     pub(super) arrival: Nanos,
@@ -50,12 +50,12 @@ pub(super) struct Connection {
     pub(super) pipeline: Pipeline,
     send_buffer: Vec<u8>,
     written: usize,
-    /// The kernel may hold bytes that we have not read. Events are edge-triggered: nobody reminds us.
+    /// Whether the kernel may hold unread bytes. Events are edge-triggered and do not repeat.
     pub(super) readable: bool,
     phase: Phase,
-    /// Requests whose turn came while the send buffer was clogged.
-    pub(super) deferred: Vec<Deferred>,
-    /// Listed for writing at the end of the batch.
+    /// Requests whose turn came while the send buffer was too full.
+    pub(super) deferred: Vec<DeferredRequest>,
+    /// Whether it is listed for writing at the end of the batch.
     pub(super) listed: bool,
 }
 
@@ -73,37 +73,37 @@ impl Connection {
         }
     }
 
-    /// Reads once, as far as there is room.
-    pub(super) fn receive(&mut self) -> io::Result<Received> {
+    /// Read once, as much as there is space for.
+    pub(super) fn receive(&mut self) -> io::Result<ReadResult> {
         if !self.readable || self.phase >= Phase::Ended || self.is_clogged() {
-            return Ok(Received::Dry);
+            return Ok(ReadResult::Empty);
         }
         let Some(space) = self.pipeline.space() else {
-            return Ok(Received::Dry);
+            return Ok(ReadResult::Empty);
         };
-        let room = space.len();
+        let length = space.len();
         match self.stream.read(space) {
             Ok(0) => {
                 self.phase = Phase::Ended;
-                Ok(Received::Dry)
+                Ok(ReadResult::Empty)
             }
             Ok(count) => {
                 self.pipeline.fill(count);
-                // A short read has emptied the socket (epoll(7), question 9): saves one call a request.
-                self.readable = count == room || self.phase == Phase::ServerRecorder;
-                Ok(Received::Some)
+                // A short read has emptied the socket (epoll(7), question 9); this saves a system call per request.
+                self.readable = count == length || self.phase == Phase::HalfClosed;
+                Ok(ReadResult::More)
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
                 self.readable = false;
-                Ok(Received::Dry)
+                Ok(ReadResult::Empty)
             }
-            Err(error) if error.kind() == ErrorKind::Interrupted => Ok(Received::Some),
+            Err(error) if error.kind() == ErrorKind::Interrupted => Ok(ReadResult::More),
             Err(error) => Err(error),
         }
     }
 
-    /// Executes request `number`; its reply goes to `reply`, for later. The request goes on waiting, so that nothing
-    /// behind it is answered first. `None` if there is no such request (any more).
+    /// Execute request `number` and write its reply to `reply`. The request stays in the pipeline, so that no later
+    /// one is answered before it. Return `None` if the request does not exist.
     pub(super) fn execute(
         &self,
         number: u64,
@@ -115,14 +115,14 @@ impl Connection {
         Some(command.execute(frame, context, now, reply))
     }
 
-    /// Executes request `number` and puts its reply into the send buffer.
+    /// Execute request `number`, and append its reply to the send buffer.
     #[inline]
     pub(super) fn execute_at_once(&mut self, number: u64, context: Context, now: Nanos) {
         if self.pipeline.is_first(number) {
             if let Some((command, frame)) = self.pipeline.request(number) {
                 let disposition = command.execute(frame, context, now, &mut self.send_buffer);
                 self.pipeline.pop();
-                self.after(disposition);
+                self.release_replies(disposition);
             }
         } else {
             let mut reply = Vec::new();
@@ -132,20 +132,21 @@ impl Connection {
         }
     }
 
-    /// Hands out the reply of request `number`: into the send buffer, or to wait for those before it.
+    /// Deliver the reply of request `number`: to the send buffer, or to the pipeline until all earlier requests are
+    /// answered.
     pub(super) fn reply(&mut self, number: u64, reply: &mut Vec<u8>, disposition: Disposition) {
         if self.pipeline.is_first(number) {
             self.send_buffer.extend_from_slice(reply);
             self.pipeline.pop();
-            self.after(disposition);
+            self.release_replies(disposition);
         } else {
             self.pipeline.finish(number, std::mem::take(reply), disposition);
         }
     }
 
-    /// A reply has gone out, and so may those that waited for it.
+    /// Send the replies that waited for this one.
     #[inline]
-    fn after(&mut self, mut disposition: Disposition) {
+    fn release_replies(&mut self, mut disposition: Disposition) {
         loop {
             if disposition == Disposition::Close {
                 self.leave();
@@ -161,20 +162,20 @@ impl Connection {
         }
     }
 
-    /// Whether so much is unsent that no more should be produced.
+    /// Whether too much is unsent to produce more.
     pub(super) fn is_clogged(&self) -> bool {
-        self.send_buffer.len() - self.written > CLOGGED
+        self.send_buffer.len() - self.written > MAX_UNSENT
     }
 
-    /// The kernel has something to tell: bytes, or that no more will come.
+    /// Handle an event: there are bytes, or no more will come.
     pub(super) fn notice(&mut self, closed: bool) {
         self.readable = true;
         if closed {
-            self.phase = self.phase.max(Phase::ServerRecorder);
+            self.phase = self.phase.max(Phase::HalfClosed);
         }
     }
 
-    /// Takes in nothing more; what is in the send buffer still goes out.
+    /// Ignore further requests, but send the buffered replies.
     fn leave(&mut self) {
         self.phase = Phase::Leaving;
     }
@@ -183,7 +184,7 @@ impl Connection {
         self.phase >= Phase::Leaving
     }
 
-    /// Writes as much as the kernel takes.
+    /// Write as much as the kernel accepts.
     pub(super) fn flush(&mut self) -> io::Result<()> {
         while self.written < self.send_buffer.len() {
             match self.stream.write(&self.send_buffer[self.written..]) {
@@ -198,12 +199,12 @@ impl Connection {
             }
         }
         self.send_buffer.clear();
-        self.send_buffer.shrink_to(KEEP);
+        self.send_buffer.shrink_to(KEPT_CAPACITY);
         self.written = 0;
         Ok(())
     }
 
-    /// A client that always lags a little must not make the send buffer grow for ever.
+    /// Drop written bytes: the send buffer of a client that is always slightly behind must not grow forever.
     fn forget_written(&mut self) {
         if self.written > self.send_buffer.len() / 2 {
             self.send_buffer.drain(..self.written);
@@ -211,27 +212,27 @@ impl Connection {
         }
     }
 
-    /// Whether nothing is left to do for this client.
+    /// Whether there is nothing left to do for this client.
     pub(super) fn is_finished(&self) -> bool {
         self.send_buffer.is_empty()
             && match self.phase {
-                Phase::Open | Phase::ServerRecorder => false,
+                Phase::Open | Phase::HalfClosed => false,
                 Phase::Ended => self.pipeline.waiting() == 0,
                 Phase::Leaving | Phase::Gone => true,
             }
     }
 
-    /// Hangs up; false if that has happened before. Unread bytes would turn this into a reset, which can destroy
-    /// replies on their way.
+    /// Close the connection. Return false if it is closed already. Read the remaining bytes first: unread bytes would
+    /// cause a reset, which can destroy replies on their way.
     pub(super) fn hang_up(&mut self) -> bool {
         if self.phase == Phase::Gone {
             return false;
         }
         self.phase = Phase::Gone;
         let _ = self.stream.shutdown(Shutdown::Write);
-        let mut scrap = [0; 4096];
+        let mut discarded = [0; 4096];
         for _ in 0..64 {
-            if !matches!(self.stream.read(&mut scrap), Ok(1..)) {
+            if !matches!(self.stream.read(&mut discarded), Ok(1..)) {
                 break;
             }
         }

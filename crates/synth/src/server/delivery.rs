@@ -1,4 +1,4 @@
-//! Replies on their way out, and clients that do not take them.
+//! Delivery of replies, and clients that do not read them.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use super::queue::RequestQueue;
 use crate::protocol::Disposition;
 
 impl RequestQueue {
-    /// Hands out the reply to a request, and sends it.
+    /// Deliver the reply of a request, and send it.
     pub(super) fn deliver(&self, job: &Job, reply: &mut Vec<u8>, disposition: Disposition) {
         let Some(client) = &job.client else {
             return;
@@ -17,24 +17,24 @@ impl RequestQueue {
         if connection.is_leaving() {
             return;
         }
-        let held_back = connection.pipeline.is_full();
+        let was_full = connection.pipeline.is_full();
         connection.reply(job.number, reply, disposition);
-        let more = connection.readable || held_back;
+        let more = connection.readable || was_full;
         self.write(client, &mut connection);
         if more {
             self.leave_unread(client);
         }
     }
 
-    /// Sends what is in the send buffer, and closes a connection that is finished.
+    /// Send the send buffer, and close a finished connection.
     pub(super) fn write(&self, client: &Arc<Client>, connection: &mut Connection) {
         let was_clogged = connection.is_clogged();
         if connection.flush().is_err() || connection.is_finished() {
             return self.close(client, connection);
         }
         if was_clogged && !connection.is_clogged() {
-            let resumed = connection.deferred.drain(..).map(|deferred| Job::resumed(client, deferred));
-            self.push(&mut resumed.collect());
+            let jobs = connection.deferred.drain(..).map(|deferred| Job::from_deferred(client, deferred));
+            self.push(&mut jobs.collect());
             self.leave_unread(client);
         }
     }
@@ -47,13 +47,13 @@ impl RequestQueue {
         }
     }
 
-    /// Whether a request can be served now. One of a client that does not take its replies is deferred until it does.
+    /// Whether a request can be served now. Defer it if its client does not read its replies.
     pub(super) fn admits(&self, job: &Job, client: &Arc<Client>, connection: &mut Connection) -> bool {
         if connection.is_clogged() {
             self.write(client, connection);
         }
         if connection.is_clogged() {
-            connection.deferred.push(job.deferred());
+            connection.deferred.push(job.to_deferred());
             return false;
         }
         !connection.is_leaving()

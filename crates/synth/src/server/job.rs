@@ -1,13 +1,13 @@
-//! A request in the queue, and the client that it came from.
+//! A request in the queue, and its client.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hindmost_clock::Nanos;
 use mio::Token;
 
-use super::connection::{Connection, Deferred};
+use super::connection::{Connection, DeferredRequest};
 
-/// One client: a connection that one thread at a time deals with.
+/// A client; only one thread at a time uses its connection.
 pub(super) struct Client {
     pub(super) token: Token,
     connection: Mutex<Connection>,
@@ -23,31 +23,31 @@ impl Client {
     }
 }
 
-/// A request that waits for service, or is in service.
+/// A request that waits for service or is in service.
 pub(super) struct Job {
-    /// Who sent it; nobody, if it was made in this process.
+    /// Its client; None if this process generated the request.
     pub(super) client: Option<Arc<Client>>,
     /// Its number among the client's requests.
     pub(super) number: u64,
-    /// Whether it takes service time; otherwise it is merely answered in its turn.
+    /// Whether it takes service time; otherwise it is only answered in order.
     pub(super) takes_service: bool,
     pub(super) arrival: Nanos,
 }
 
 impl Job {
-    /// A request that this process made.
-    pub(super) fn made_here(arrival: Nanos) -> Self {
+    /// Create a request of this process.
+    pub(super) fn in_process(arrival: Nanos) -> Self {
         Self { client: None, number: 0, takes_service: true, arrival }
     }
 
-    /// One that had been deferred.
-    pub(super) fn resumed(client: &Arc<Client>, deferred: Deferred) -> Self {
-        let Deferred { number, takes_service, arrival } = deferred;
+    /// Create a job from a deferred request.
+    pub(super) fn from_deferred(client: &Arc<Client>, deferred: DeferredRequest) -> Self {
+        let DeferredRequest { number, takes_service, arrival } = deferred;
         Self { client: Some(Arc::clone(client)), number, takes_service, arrival }
     }
 
-    pub(super) fn deferred(&self) -> Deferred {
-        Deferred { number: self.number, takes_service: self.takes_service, arrival: self.arrival }
+    pub(super) fn to_deferred(&self) -> DeferredRequest {
+        DeferredRequest { number: self.number, takes_service: self.takes_service, arrival: self.arrival }
     }
 
     pub(super) fn has_same_client(&self, other: &Self) -> bool {

@@ -1,4 +1,4 @@
-//! The server behind sockets.
+//! The server with sockets.
 
 use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
@@ -8,7 +8,7 @@ use hindmost_sys::socket::lengthen_backlog;
 use mio::net::TcpListener;
 
 use super::acceptor::Acceptor;
-use super::pool::{check_cpus, recorder, threads_a_queue, WorkerPool};
+use super::pool::{check_cpus, start_recorder, threads_per_queue, WorkerPool};
 use super::running::Running;
 use super::sockets::Sockets;
 use super::source::Source;
@@ -25,48 +25,48 @@ pub struct Server {
 }
 
 impl Server {
-    /// Checks the document, takes the port and everything else that could be missing later.
+    /// Check the configuration, and acquire the port and all other resources.
     pub fn bind(config: &ServerConfig) -> Result<Self, SynthError> {
         config.validate()?;
         let program = config.program()?;
         let threads = program.threads as usize;
         check_cpus(config, threads)?;
-        let failed = |source| SynthError::Bind { address: config.address.clone(), source };
-        let listener = TcpListener::bind(config.socket_address()?).map_err(failed)?;
-        lengthen_backlog(&listener).map_err(failed)?;
-        let address = listener.local_addr().map_err(failed)?;
-        let recorder = recorder(config, threads, u64::MAX)?;
+        let bind_error = |source| SynthError::Bind { address: config.address.clone(), source };
+        let listener = TcpListener::bind(config.socket_address()?).map_err(bind_error)?;
+        lengthen_backlog(&listener).map_err(bind_error)?;
+        let address = listener.local_addr().map_err(bind_error)?;
+        let recorder = start_recorder(config, threads, u64::MAX)?;
 
-        let a_queue = threads_a_queue(program.queue, threads);
+        let per_queue = threads_per_queue(program.queue, threads);
         let shared = Arc::new(Shared::new(config, program, now()));
-        let (mut fronts, mut wakers, mut recipients) = (Vec::new(), Vec::new(), Vec::new());
-        for first in (0..threads).step_by(a_queue) {
+        let (mut socket_groups, mut wakers, mut recipients) = (Vec::new(), Vec::new(), Vec::new());
+        for first in (0..threads).step_by(per_queue) {
             let (sender, receiver) = mpsc::channel();
             let (sockets, waker) = Sockets::new(Arc::clone(&shared), config.protocol, first, receiver)?;
-            fronts.push(sockets);
+            socket_groups.push(sockets);
             wakers.push(Arc::clone(&waker));
             recipients.push((sender, waker));
         }
-        fronts[0].accept_with(Acceptor::new(listener, recipients))?;
+        socket_groups[0].accept_with(Acceptor::new(listener, recipients))?;
         let station = |(sockets, waker)| {
             let source = Source::Sockets { sockets: Box::new(Mutex::new(sockets)), waker: Arc::clone(waker) };
-            Arc::new(Station::new(Arc::clone(&shared), source, a_queue))
+            Arc::new(Station::new(Arc::clone(&shared), source, per_queue))
         };
-        let stations: Vec<_> = fronts.into_iter().zip(&wakers).map(station).collect();
+        let stations: Vec<_> = socket_groups.into_iter().zip(&wakers).map(station).collect();
         Ok(Self { address, pool: WorkerPool::new(config, &shared, &stations, wakers, recorder) })
     }
 
-    /// Where clients find the server.
+    /// Return the address of the server.
     pub fn local_address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Serves until `stop` is set (an idle server looks every 100 ms), or until a thread fails.
+    /// Serve until `stop` is set or a thread fails. An idle server checks `stop` every 100 ms.
     pub fn run(self, stop: &AtomicBool) -> Result<ServerSummary, SynthError> {
         self.pool.run(stop)
     }
 
-    /// Binds and serves from a thread of its own, until the handle is dropped.
+    /// Bind and serve in a separate thread until the handle is dropped.
     pub fn spawn(config: &ServerConfig) -> Result<Running, SynthError> {
         let server = Self::bind(config)?;
         Running::start(server.address, server.pool)

@@ -1,6 +1,6 @@
-//! The server: its threads, the queues that they serve, and the sockets in front of them.
+//! The server: its threads, the queues that they serve, and the sockets that fill the queues.
 //!
-//! Files use those of groups above theirs, and of their own.
+//! A module uses only modules of its own group and of earlier groups.
 
 mod arrival_cost;
 mod connection;

@@ -1,4 +1,4 @@
-//! The threads of a server, from before the first request to the summary of what they did.
+//! The threads of a server, from before the first request to the final summary.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::record::{LogFile, ServerRecorder, ServerSummary, ThreadRecord};
 use crate::shared::Shared;
 use crate::{ServerConfig, SynthError};
 
-/// Threads that have not started yet.
+/// Threads that have not started.
 pub(super) struct WorkerPool {
     pub(super) shared: Arc<Shared>,
     workers: Vec<Worker>,
@@ -22,7 +22,7 @@ pub(super) struct WorkerPool {
     recorder: ServerRecorder,
 }
 
-/// Refuses processors that a thread cannot be bound to.
+/// Refuse CPUs to which a thread cannot be bound.
 pub(super) fn check_cpus(config: &ServerConfig, threads: usize) -> Result<(), SynthError> {
     for thread in 0..threads {
         if let Some(cpu) = config.cpu_of(thread) {
@@ -32,22 +32,22 @@ pub(super) fn check_cpus(config: &ServerConfig, threads: usize) -> Result<(), Sy
     Ok(())
 }
 
-/// Opens the log, if one is wanted, makes room for what each thread keeps of at most `requests`, and reads the host's
-/// counters. It is done before the clock of the requests begins: to touch room for a million takes longer than threads
-/// take to start.
-pub(super) fn recorder(
+/// Open the log, if requested, allocate the threads' logs for at most `requests`, and read the host's counters. This
+/// happens before the clock of the requests starts: touching the memory of a million requests takes longer than
+/// starting threads.
+pub(super) fn start_recorder(
     config: &ServerConfig,
     threads: usize,
     requests: u64,
 ) -> Result<ServerRecorder, SynthError> {
-    let room = config.log_requests.min(usize::try_from(requests).unwrap_or(usize::MAX));
-    let log = config.log.as_deref().map(|path| LogFile::create(path, threads, room)).transpose()?;
+    let capacity = config.log_requests.min(usize::try_from(requests).unwrap_or(usize::MAX));
+    let log = config.log.as_deref().map(|path| LogFile::create(path, threads, capacity)).transpose()?;
     let cpus = config.cpus.clone().unwrap_or_else(this_thread::allowed_cpus);
     Ok(ServerRecorder::begin(config.occupy, &cpus, log))
 }
 
-/// How many threads serve each queue.
-pub(super) fn threads_a_queue(queue: Queue, threads: usize) -> usize {
+/// Return the number of threads per queue.
+pub(super) fn threads_per_queue(queue: Queue, threads: usize) -> usize {
     match queue {
         Queue::Shared => threads,
         Queue::PerThread => 1,
@@ -55,7 +55,7 @@ pub(super) fn threads_a_queue(queue: Queue, threads: usize) -> usize {
 }
 
 impl WorkerPool {
-    /// The threads of all stations; `wakers` wake those that may sleep.
+    /// Create the threads of all stations; `wakers` wake threads that may sleep.
     pub(super) fn new(
         config: &ServerConfig,
         shared: &Arc<Shared>,
@@ -71,7 +71,7 @@ impl WorkerPool {
         Self { shared: Arc::clone(shared), workers, wakers, recorder }
     }
 
-    /// Serves until `stop` is set, or until a thread fails.
+    /// Serve until `stop` is set or a thread fails.
     pub(super) fn run(self, stop: &AtomicBool) -> Result<ServerSummary, SynthError> {
         let Self { shared, workers, wakers, recorder } = self;
         let records = thread::scope(|scope| {
@@ -85,19 +85,19 @@ impl WorkerPool {
                     })
                 })
                 .collect();
-            // Every thread is joined before the first error is reported.
-            let ends: Vec<Result<ThreadRecord, SynthError>> = threads
+            // Join every thread before reporting the first error.
+            let results: Vec<Result<ThreadRecord, SynthError>> = threads
                 .into_iter()
                 .enumerate()
                 .map(|(thread, handle)| handle.join().unwrap_or(Err(SynthError::Panicked { thread })))
                 .collect();
-            ends.into_iter().collect::<Result<Vec<_>, _>>()
+            results.into_iter().collect::<Result<Vec<_>, _>>()
         })?;
         recorder.end(shared.totals(), records, &shared.work.program.kind_names())
     }
 }
 
-/// Stops the other threads when its own ends by an error or a panic.
+/// Stops the other threads when its thread ends with an error or a panic.
 struct Alarm<'a> {
     shared: &'a Shared,
     wakers: &'a [Arc<Waker>],
@@ -110,7 +110,7 @@ impl Drop for Alarm<'_> {
     }
 }
 
-/// Wakes threads that may sleep. Where that fails, a thread notices at its next tick instead.
+/// Wake threads that may sleep. If that fails, a thread notices at its next tick.
 pub(super) fn wake(wakers: &[Arc<Waker>]) {
     for waker in wakers {
         let _ = waker.wake();

@@ -1,11 +1,11 @@
-//! Where requests wait for service: one queue, first come, first served, for one thread or for several.
+//! The queue of waiting requests: first come, first served, for one or more threads.
 //!
 //! ```text
 //!   per_thread:  queue -> thread        shared:  queue -+-> thread
 //!                queue -> thread                        +-> thread
 //! ```
 //!
-//! Locks are taken in the order sockets, client, queue.
+//! Locks are taken in the order: sockets, client, queue.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -20,26 +20,26 @@ use crate::shared::Shared;
 #[derive(Default)]
 struct State {
     jobs: VecDeque<Job>,
-    /// Clients that were left with bytes unread.
+    /// Clients with unread bytes.
     unread: VecDeque<Arc<Client>>,
-    /// Connections that were closed.
+    /// Closed connections.
     closed: Vec<Token>,
 }
 
-/// The queue, and what else is to be done at the sockets that fill it.
+/// The queue, and pending work at the sockets that fill it.
 pub(super) struct RequestQueue {
     pub(super) shared: Arc<Shared>,
     state: Mutex<State>,
-    /// Requests in the queue, for a look without the lock.
+    /// Number of requests in the queue, readable without the lock.
     length: AtomicUsize,
-    /// What arrivals cost the threads that serve this queue.
+    /// The cost of arrivals to the threads of this queue.
     pub(super) arrival_cost: ArrivalCost,
-    /// Whether clients are unread or closed: no event will announce it.
+    /// Whether there are unread or closed clients: no event will announce them.
     has_leftovers: AtomicBool,
 }
 
 impl RequestQueue {
-    /// A queue that so many threads serve.
+    /// Create the queue of a number of threads.
     pub(super) fn new(shared: Arc<Shared>, threads: usize) -> Self {
         let state = State { jobs: VecDeque::with_capacity(1 << 10), ..State::default() };
         Self {
@@ -60,7 +60,7 @@ impl RequestQueue {
         self.length.load(Ordering::Acquire) == 0
     }
 
-    /// Requests have arrived: they join the queue; `jobs` is empty afterwards.
+    /// Add arrived requests to the queue; `jobs` is empty afterwards.
     pub(super) fn arrive(&self, jobs: &mut Vec<Job>) {
         if jobs.iter().any(|job| job.takes_service) {
             self.arrival_cost.requests_arrive(!self.is_empty());
@@ -68,7 +68,7 @@ impl RequestQueue {
         self.push(jobs);
     }
 
-    /// Puts requests at the end of the queue; `jobs` is empty afterwards.
+    /// Append requests to the queue; `jobs` is empty afterwards.
     pub(super) fn push(&self, jobs: &mut Vec<Job>) {
         if jobs.is_empty() {
             return;
@@ -78,7 +78,7 @@ impl RequestQueue {
         self.length.store(state.jobs.len(), Ordering::Release);
     }
 
-    /// The request that has waited longest, and its number in the order of service, by which its times are drawn.
+    /// Remove the oldest request. Return it with its number in the order of service, which decides its random draws.
     #[inline]
     pub(super) fn pop(&self) -> Option<(Job, u64)> {
         if self.is_empty() {
@@ -87,12 +87,12 @@ impl RequestQueue {
         let mut state = self.lock();
         let job = state.jobs.pop_front()?;
         self.length.store(state.jobs.len(), Ordering::Release);
-        // With the queue locked: its threads begin in the order of their numbers.
+        // The lock ensures that services start in the order of their numbers.
         let index = if job.takes_service { self.shared.next_index() } else { 0 };
         Some((job, index))
     }
 
-    /// Moves up to `most` requests into `batch`.
+    /// Move up to `most` requests to `batch`.
     pub(super) fn pop_batch(&self, most: usize, batch: &mut Vec<Job>) {
         if self.is_empty() {
             return;
@@ -103,13 +103,13 @@ impl RequestQueue {
         self.length.store(state.jobs.len(), Ordering::Release);
     }
 
-    /// Remembers a client that is left with bytes unread, so that the others get their turn.
+    /// Remember a client with unread bytes, so that other clients get their turn.
     pub(super) fn leave_unread(&self, client: &Arc<Client>) {
         self.lock().unread.push_back(Arc::clone(client));
         self.has_leftovers.store(true, Ordering::Release);
     }
 
-    /// Remembers a connection that was closed.
+    /// Remember a closed connection.
     pub(super) fn leave_closed(&self, token: Token) {
         self.lock().closed.push(token);
         self.has_leftovers.store(true, Ordering::Release);
@@ -120,7 +120,7 @@ impl RequestQueue {
         self.has_leftovers.load(Ordering::Acquire)
     }
 
-    /// Moves what was left into the two lists, for whoever is at the sockets.
+    /// Move pending work into the two lists, for the thread that polls the sockets.
     pub(super) fn take_leftovers(&self, unread: &mut Vec<Arc<Client>>, closed: &mut Vec<Token>) {
         if !self.has_leftovers() {
             return;

@@ -1,4 +1,4 @@
-//! A server in a thread of its own.
+//! A server in a separate thread.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +12,7 @@ use crate::record::{LiveTotals, ServerSummary};
 use crate::shared::Shared;
 use crate::SynthError;
 
-/// A server at work. It stops, and its threads are joined, when this is dropped.
+/// A running server. Dropping it stops the server and joins its threads.
 pub struct Running {
     address: SocketAddr,
     shared: Arc<Shared>,
@@ -33,22 +33,22 @@ impl Running {
         Ok(Self { address, shared, stop, wakers, thread: Some(thread) })
     }
 
-    /// Where clients find the server.
+    /// Return the address of the server.
     pub fn local_address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The figures so far.
+    /// Return the totals so far.
     pub fn totals(&self) -> LiveTotals {
         self.shared.totals()
     }
 
-    /// Stops the server and waits for its threads.
+    /// Stop the server, and wait for its threads.
     ///
     /// # Panics
-    /// Never: it has a thread until it is stopped or dropped.
+    /// Never: the thread exists until the server is stopped or dropped.
     pub fn stop(mut self) -> Result<ServerSummary, SynthError> {
-        self.end().expect("it was not stopped before")
+        self.end().expect("the server runs until it is stopped")
     }
 
     fn end(&mut self) -> Option<Result<ServerSummary, SynthError>> {

@@ -1,5 +1,5 @@
-//! Requests of an open loop that are made in this process: at the moments of a law, whatever became of those
-//! before. The threads that serve them look at the clock themselves, so that none is there for that alone.
+//! Open-loop requests generated in this process at the times of a law, independent of earlier requests. The serving
+//! threads check the clock themselves, so no extra thread is needed.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -14,37 +14,37 @@ use super::job::Job;
 use super::queue::RequestQueue;
 use crate::work::now;
 
-/// Closer moments are waited for without sleep.
-const CLOSE: Nanos = Nanos::from_micros(200);
-/// The longest sleep: how soon a thread sees that the run is over.
-const NAP: Nanos = Nanos::from_millis(20);
+/// Wait for closer arrivals without sleep.
+const SPIN_BELOW: Nanos = Nanos::from_micros(200);
+/// The longest sleep, which bounds the delay until a thread notices the end of the run.
+const MAX_SLEEP: Nanos = Nanos::from_millis(20);
 
-/// The requests of one queue.
+/// The arrivals of one queue.
 pub(super) struct Schedule {
     seed: u64,
-    /// What moments count from.
+    /// Origin of arrival times.
     origin: Nanos,
-    /// Of all queues.
+    /// Number of requests of all queues.
     requests: u64,
-    /// This one, of so many.
+    /// Number of this queue, and number of queues.
     queue: (usize, usize),
-    /// When the next request is due, for a look without the lock; the end of all time once there is none.
+    /// Arrival of the next request, readable without the lock; `Nanos::MAX` after the last one.
     due: AtomicU64,
-    ahead: Mutex<Ahead>,
+    upcoming: Mutex<Upcoming>,
 }
 
-/// What has not been taken yet.
-struct Ahead {
-    /// The next request to be drawn for.
+/// The next arrivals.
+struct Upcoming {
+    /// Number of the next request to draw.
     index: u64,
-    /// ns from the origin.
+    /// Arrival times, in ns from the origin.
     moments: Moments,
-    found: Vec<Job>,
+    jobs: Vec<Job>,
 }
 
 impl Schedule {
-    /// `requests` that arrive at `moments` and are dealt among queues; `queue`: number of this one, and how many there
-    /// are. They are those that the simulator draws from the same seed.
+    /// Schedule `requests` that arrive at `moments`. `queue` is the number of this queue and the number of queues;
+    /// requests are distributed among the queues. The simulator draws the same requests from the same seed.
     pub(super) fn new(
         seed: u64,
         origin: Nanos,
@@ -58,20 +58,20 @@ impl Schedule {
             requests,
             queue,
             due: AtomicU64::new(0),
-            ahead: Mutex::new(Ahead { index: 0, moments, found: Vec::with_capacity(1) }),
+            upcoming: Mutex::new(Upcoming { index: 0, moments, jobs: Vec::with_capacity(1) }),
         };
-        let first = schedule.draw(&mut schedule.ahead.lock().unwrap_or_else(PoisonError::into_inner));
+        let first = schedule.draw(&mut schedule.upcoming.lock().unwrap_or_else(PoisonError::into_inner));
         schedule.due.store(first.0, Ordering::Release);
         schedule
     }
 
-    /// Draws on, to the next request of this queue.
-    fn draw(&self, ahead: &mut Ahead) -> Nanos {
+    /// Draw requests until one belongs to this queue.
+    fn draw(&self, upcoming: &mut Upcoming) -> Nanos {
         let (number, queues) = self.queue;
-        while ahead.index < self.requests {
-            let draws = Draws::of(self.seed, ahead.index);
-            ahead.index += 1;
-            let due_ns = ahead.moments.next(draws);
+        while upcoming.index < self.requests {
+            let draws = Draws::of(self.seed, upcoming.index);
+            upcoming.index += 1;
+            let due_ns = upcoming.moments.next(draws);
             if route(draws, queues) == number {
                 return self.origin + Nanos(due_ns as u64);
             }
@@ -83,33 +83,33 @@ impl Schedule {
         Nanos(self.due.load(Ordering::Acquire))
     }
 
-    /// Puts what is due into the queue; a thread that may sleep does so for a while if nothing is due soon.
+    /// Put due requests into the queue. A thread that may sleep does so for a while if no request is due soon.
     #[inline]
     pub(super) fn poll(&self, queue: &RequestQueue, may_sleep: bool) {
         if now() >= self.next_due() {
-            self.put(|found| queue.arrive(found));
+            self.hand_over(|jobs| queue.arrive(jobs));
         } else if may_sleep && queue.is_empty() {
             self.sleep();
         }
     }
 
-    /// Hands over what is due, in order; nothing if another thread does so.
-    fn put(&self, mut receive: impl FnMut(&mut Vec<Job>)) {
-        let Ok(mut ahead) = self.ahead.try_lock() else { return };
+    /// Hand over due requests in order; do nothing if another thread does so.
+    fn hand_over(&self, mut receive: impl FnMut(&mut Vec<Job>)) {
+        let Ok(mut upcoming) = self.upcoming.try_lock() else { return };
         while now() >= self.next_due() {
-            // It arrived when it was due, however late it is looked for.
-            ahead.found.push(Job::made_here(self.next_due()));
-            receive(&mut ahead.found);
-            let next = self.draw(&mut ahead);
+            // A request arrives when it is due, even if a thread notices it late.
+            upcoming.jobs.push(Job::in_process(self.next_due()));
+            receive(&mut upcoming.jobs);
+            let next = self.draw(&mut upcoming);
             self.due.store(next.0, Ordering::Release);
         }
     }
 
-    /// Sleeps for a while if nothing is due soon.
+    /// Sleep for a while if no request is due soon.
     fn sleep(&self) {
         let left = self.next_due().saturating_sub(now());
-        if left > CLOSE {
-            thread::sleep(Duration::from_nanos(left.saturating_sub(CLOSE).min(NAP).0));
+        if left > SPIN_BELOW {
+            thread::sleep(Duration::from_nanos(left.saturating_sub(SPIN_BELOW).min(MAX_SLEEP).0));
         }
     }
 }
@@ -126,25 +126,25 @@ mod tests {
     }
 
     #[test]
-    fn queues_share_the_requests_and_each_is_due_once() {
+    fn queues_share_the_requests_without_duplicates() {
         let origin = now().saturating_sub(Nanos::from_millis(1_000));
-        let of = |queue| Schedule::new(3, origin, moments(), 1_000, queue);
+        let schedule = |queue| Schedule::new(3, origin, moments(), 1_000, queue);
         let all = |schedule: &Schedule| -> Vec<Nanos> {
             let mut all = Vec::new();
-            schedule.put(|found| all.extend(found.drain(..).map(|job| job.arrival)));
+            schedule.hand_over(|jobs| all.extend(jobs.drain(..).map(|job| job.arrival)));
             all
         };
-        let one = all(&of((0, 1)));
+        let one = all(&schedule((0, 1)));
         assert_eq!(one.len(), 1_000);
         assert!(one.windows(2).all(|pair| pair[0] <= pair[1]) && one[0] >= origin);
-        let mut dealt: Vec<Nanos> = (0..3).flat_map(|number| all(&of((number, 3)))).collect();
-        dealt.sort_unstable();
-        assert_eq!(dealt, one);
+        let mut distributed: Vec<Nanos> = (0..3).flat_map(|number| all(&schedule((number, 3)))).collect();
+        distributed.sort_unstable();
+        assert_eq!(distributed, one);
     }
 
     #[test]
-    fn what_is_not_due_is_not_given_out() {
+    fn a_request_is_not_handed_over_before_it_is_due() {
         let later = now() + Nanos::from_millis(60_000);
-        Schedule::new(3, later, moments(), 10, (0, 1)).put(|_| panic!("it is too early"));
+        Schedule::new(3, later, moments(), 10, (0, 1)).hand_over(|_| panic!("nothing is due"));
     }
 }

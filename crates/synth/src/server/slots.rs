@@ -1,4 +1,4 @@
-//! Connections by number, where a number that has been given back is not mistaken for its successor.
+//! Connections by token. A token of a closed connection is never mistaken for that of its successor.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ struct Slot {
 }
 
 impl Slots {
-    /// The token that the next connection will have.
+    /// Return the token of the next connection.
     pub(super) fn next_token(&self) -> Token {
         let index = self.free.last().copied().unwrap_or(self.slots.len());
         let generation = self.slots.get(index).map_or(0, |slot| slot.generation);

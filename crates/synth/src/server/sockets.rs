@@ -1,4 +1,4 @@
-//! The sockets in front of a queue: what comes in is read, cut into requests and stamped.
+//! The sockets of a queue: they read bytes, split them into requests, and stamp the arrivals.
 
 use std::io::ErrorKind;
 use std::sync::mpsc::Receiver;
@@ -11,7 +11,7 @@ use mio::net::TcpStream;
 use mio::{Events, Interest, Poll, Token, Waker};
 
 use super::acceptor::Acceptor;
-use super::connection::{Connection, Received};
+use super::connection::{Connection, ReadResult};
 use super::job::{Client, Job};
 use super::queue::RequestQueue;
 use super::slots::Slots;
@@ -23,23 +23,23 @@ use crate::{Protocol, SynthError};
 const LISTENER: Token = Token(usize::MAX);
 const WAKER: Token = Token(usize::MAX - 1);
 
-/// How often an idle thread looks at the stop flag.
+/// How often an idle thread checks the stop flag.
 const TICK: Duration = Duration::from_millis(100);
-/// Reads of one connection before the others get a look.
-const READS: usize = 16;
+/// Reads of one connection before others get their turn.
+const MAX_READS: usize = 16;
 
 pub(super) struct Sockets {
     shared: Arc<Shared>,
     protocol: Protocol,
-    /// Whose counters requests without service time go into.
+    /// Thread whose counters count requests without service time.
     thread: usize,
     poll: Poll,
     events: Events,
     slots: Slots,
     acceptor: Option<Acceptor>,
-    newcomers: Receiver<TcpStream>,
-    /// Requests found in one look.
-    found: Vec<Job>,
+    new_streams: Receiver<TcpStream>,
+    /// Requests found in one poll.
+    requests: Vec<Job>,
     unread: Vec<Arc<Client>>,
     closed: Vec<Token>,
 }
@@ -49,7 +49,7 @@ impl Sockets {
         shared: Arc<Shared>,
         protocol: Protocol,
         thread: usize,
-        newcomers: Receiver<TcpStream>,
+        new_streams: Receiver<TcpStream>,
     ) -> Result<(Self, Arc<Waker>), SynthError> {
         let poll = Poll::new().map_err(SynthError::system("create an event queue"))?;
         let waker = Waker::new(poll.registry(), WAKER).map_err(SynthError::system("create a waker"))?;
@@ -61,15 +61,15 @@ impl Sockets {
             events: Events::with_capacity(1024),
             slots: Slots::default(),
             acceptor: None,
-            newcomers,
-            found: Vec::with_capacity(1024),
+            new_streams,
+            requests: Vec::with_capacity(1024),
             unread: Vec::new(),
             closed: Vec::new(),
         };
         Ok((sockets, Arc::new(waker)))
     }
 
-    /// Makes these the sockets that accept.
+    /// Make these sockets accept connections.
     pub(super) fn accept_with(&mut self, mut acceptor: Acceptor) -> Result<(), SynthError> {
         let registry = self.poll.registry();
         let registered = registry.register(acceptor.listener(), LISTENER, Interest::READABLE);
@@ -78,42 +78,44 @@ impl Sockets {
         Ok(())
     }
 
-    /// Takes in what has arrived; waits for something if it may sleep.
+    /// Receive what has arrived; wait for more if the thread may sleep.
     pub(super) fn poll(&mut self, queue: &RequestQueue, may_sleep: bool) -> Result<(), SynthError> {
-        let patience = if may_sleep { TICK } else { Duration::ZERO };
-        match self.poll.poll(&mut self.events, Some(patience)) {
+        let timeout = if may_sleep { TICK } else { Duration::ZERO };
+        match self.poll.poll(&mut self.events, Some(timeout)) {
             Err(error) if error.kind() != ErrorKind::Interrupted => {
                 return Err(SynthError::System { doing: "wait for events", source: error });
             }
             _ => {}
         }
-        // Whatever arrived was there before this moment; reading it is part of its service.
+        // All of it arrived before this time; reading it is part of its service.
         let now = now();
-        let mut newcomers = false;
+        let mut has_new_streams = false;
         let events = std::mem::replace(&mut self.events, Events::with_capacity(0));
         for event in &events {
             match event.token() {
-                LISTENER | WAKER => newcomers = true,
+                LISTENER | WAKER => has_new_streams = true,
                 _ => self.on_event(queue, event, now),
             }
         }
         self.events = events;
-        if newcomers || self.acceptor.as_ref().is_some_and(|acceptor| acceptor.is_exhausted() && may_sleep) {
+        if has_new_streams
+            || self.acceptor.as_ref().is_some_and(|acceptor| acceptor.is_exhausted() && may_sleep)
+        {
             if let Some(acceptor) = &mut self.acceptor {
                 acceptor.accept_all();
             }
-            while let Ok(stream) = self.newcomers.try_recv() {
+            while let Ok(stream) = self.new_streams.try_recv() {
                 self.admit(stream);
             }
         }
         if queue.has_leftovers() {
-            self.work_off_leftovers(queue, now);
+            self.handle_leftovers(queue, now);
         }
-        queue.arrive(&mut self.found);
+        queue.arrive(&mut self.requests);
         Ok(())
     }
 
-    /// Takes a new client in, unless its socket is dead already.
+    /// Add a new client, unless its socket is closed already.
     fn admit(&mut self, mut stream: TcpStream) {
         let token = self.slots.next_token();
         let interest = Interest::READABLE | Interest::WRITABLE;
@@ -124,7 +126,7 @@ impl Sockets {
         }
     }
 
-    /// Takes in what an event announces. `now` becomes the arrival of the requests it brought.
+    /// Handle an event. `now` becomes the arrival time of its requests.
     fn on_event(&mut self, queue: &RequestQueue, event: &Event, now: Nanos) {
         let Some(client) = self.slots.get(event.token()).map(Arc::clone) else {
             return;
@@ -133,26 +135,26 @@ impl Sockets {
         if event.is_readable() || event.is_read_closed() || event.is_error() {
             connection.notice(event.is_read_closed());
         }
-        // Writing comes first: a clogged connection is not read.
+        // Write first: a connection with a full send buffer is not read.
         queue.write(&client, &mut connection);
-        self.take_in(queue, &client, &mut connection, now);
+        self.receive_requests(queue, &client, &mut connection, now);
     }
 
-    /// Reads on where a client was left with bytes unread, and forgets connections that were closed.
-    fn work_off_leftovers(&mut self, queue: &RequestQueue, now: Nanos) {
+    /// Read from clients with unread bytes, and drop closed connections.
+    fn handle_leftovers(&mut self, queue: &RequestQueue, now: Nanos) {
         queue.take_leftovers(&mut self.unread, &mut self.closed);
         for token in self.closed.drain(..) {
             self.slots.remove(token);
         }
         let mut unread = std::mem::take(&mut self.unread);
         for client in unread.drain(..) {
-            self.take_in(queue, &client, &mut client.lock(), now);
+            self.receive_requests(queue, &client, &mut client.lock(), now);
         }
         self.unread = unread;
     }
 
-    /// Reads and frames what a client sent. Requests that take service join the queue.
-    fn take_in(
+    /// Read and parse the bytes of a client. Requests that take service join the queue.
+    fn receive_requests(
         &mut self,
         queue: &RequestQueue,
         client: &Arc<Client>,
@@ -168,22 +170,22 @@ impl Sockets {
                 };
                 let takes_service =
                     connection.pipeline.request(number).is_some_and(|(command, _)| command.takes_service());
-                // The others are answered at once, unless earlier requests of this client wait for their reply.
+                // Answer the others at once, unless earlier requests of this client wait for their reply.
                 if !takes_service && connection.pipeline.is_first(number) && !connection.is_clogged() {
                     connection.execute_at_once(number, context, now);
                     continue;
                 }
                 let client = Some(Arc::clone(client));
-                self.found.push(Job { client, number, takes_service, arrival: now });
+                self.requests.push(Job { client, number, takes_service, arrival: now });
             }
-            if reads == READS {
+            if reads == MAX_READS {
                 queue.leave_unread(client);
                 break true;
             }
             reads += 1;
             match connection.receive() {
-                Ok(Received::Some) => {}
-                Ok(Received::Dry) => break true,
+                Ok(ReadResult::More) => {}
+                Ok(ReadResult::Empty) => break true,
                 Err(_) => break false,
             }
         };

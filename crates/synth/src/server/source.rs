@@ -1,4 +1,4 @@
-//! Where the requests of a queue come from: sockets, or this process itself.
+//! Sources of a queue's requests: sockets, or this process.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, TryLockError};
@@ -13,12 +13,12 @@ use crate::work::now;
 use crate::SynthError;
 
 pub(super) enum Source {
-    /// Clients.
+    /// Clients' sockets.
     Sockets { sockets: Box<Mutex<Sockets>>, waker: Arc<Waker> },
-    /// Requests that are due at moments which are known beforehand.
+    /// An open-loop schedule.
     Schedule(Schedule),
-    /// Every free thread has its next request at once, until there were so many.
-    BackToBack { most: u64, made: AtomicU64 },
+    /// Closed loop: every free thread gets its next request at once, up to `most` requests.
+    BackToBack { most: u64, count: AtomicU64 },
 }
 
 impl Source {
@@ -30,7 +30,7 @@ impl Source {
                 let mut sockets = match sockets.try_lock() {
                     Ok(sockets) => sockets,
                     Err(TryLockError::Poisoned(poison)) => poison.into_inner(),
-                    // Another thread polls them, and stamps what comes.
+                    // Another thread polls them and stamps arrivals.
                     Err(TryLockError::WouldBlock) if !may_sleep => return Ok(()),
                     Err(TryLockError::WouldBlock) => {
                         if queue.has_leftovers() {
@@ -50,15 +50,15 @@ impl Source {
         }
     }
 
-    /// A request that need not have waited in the queue.
+    /// Return a closed-loop request, which does not wait in the queue.
     #[inline]
-    pub(super) fn make(&self) -> Option<Job> {
-        let Self::BackToBack { most, made } = self else {
+    pub(super) fn next_closed_loop(&self) -> Option<Job> {
+        let Self::BackToBack { most, count } = self else {
             return None;
         };
-        if made.fetch_add(1, Ordering::Relaxed) >= *most {
+        if count.fetch_add(1, Ordering::Relaxed) >= *most {
             return None;
         }
-        Some(Job::made_here(now()))
+        Some(Job::in_process(now()))
     }
 }

@@ -1,4 +1,4 @@
-//! Letting time pass: the sockets are polled meanwhile, and pauses that the host made are noted.
+//! Waiting and working by spinning. The sockets are polled meanwhile, and interruptions by the host are recorded.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -10,15 +10,15 @@ use crate::record::Gaps;
 use crate::work::{now, Pauses};
 use crate::{Occupy, SynthError};
 
-/// Pause between two looks at the sockets while a service time passes. It bounds the error of the
-/// arrival stamps and of the order between connections; a look that finds nothing costs 0.2-0.4 us.
-const LOOK_EVERY: Nanos = Nanos::from_micros(1);
-/// No look is begun this close to the end of a service: reading one socket takes about as long.
-const LOOK_GUARD: Nanos = Nanos::from_micros(3);
+/// Interval between two polls of the sockets during a service. It bounds the error of the arrival stamps and of the
+/// order between connections; a poll that finds nothing takes 0.2 to 0.4 µs.
+const POLL_INTERVAL: Nanos = Nanos::from_micros(1);
+/// Do not poll this close to the end of a service: reading one socket takes about as long.
+const POLL_GUARD: Nanos = Nanos::from_micros(3);
 /// CPU time that a service may lack: less than two readings of the CPU clock take.
-const ENOUGH: Nanos = Nanos(1_000);
+const TOLERATED_LACK: Nanos = Nanos(1_000);
 
-/// When a thread is to stop.
+/// Flags that stop a thread.
 #[derive(Clone, Copy)]
 pub(super) struct Flags<'a> {
     pub(super) stop: &'a AtomicBool,
@@ -31,43 +31,42 @@ impl Flags<'_> {
     }
 }
 
-/// Spins `until` a moment and notes what pauses it meets. `look` is called about every microsecond; it says
-/// whether to go on. Returns when it really was over.
+/// Spin `until` a time, and record gaps. `poll` is called about every microsecond and returns whether to continue.
+/// Return the actual end.
 #[inline]
 pub(crate) fn spin(
     until: Nanos,
     gaps: &mut Gaps,
-    mut look: impl FnMut() -> Result<bool, SynthError>,
+    mut poll: impl FnMut() -> Result<bool, SynthError>,
 ) -> Result<Nanos, SynthError> {
     let mut last = now();
-    let mut look_at = last;
+    let mut poll_at = last;
     loop {
-        let moment = now();
-        gaps.note(moment.saturating_sub(last));
-        last = moment;
-        if moment >= until {
-            return Ok(moment);
+        let time = now();
+        gaps.note(time.saturating_sub(last));
+        last = time;
+        if time >= until {
+            return Ok(time);
         }
-        if moment >= look_at && until - moment > LOOK_GUARD {
-            if !look()? {
-                return Ok(moment);
+        if time >= poll_at && until - time > POLL_GUARD {
+            if !poll()? {
+                return Ok(time);
             }
             last = now();
-            look_at = last + LOOK_EVERY;
+            poll_at = last + POLL_INTERVAL;
         }
         std::hint::spin_loop();
     }
 }
 
-/// A service that ended late by no more than this takes its excess out of the next one: very short
-/// services cost more than they take. What is above was not ours (the host took the CPU away) and delays
-/// the queue as it would in any server.
+/// Longest excess that a late service may take from the next one: very short services cost more than their drawn time.
+/// A longer excess is interference by the host, and delays the queue as in any server.
 pub(super) const CARRY: Nanos = Nanos::from_micros(50);
 
-/// How a thread passes its services.
+/// Spins through the services of a thread.
 pub(super) struct Spinner {
     occupy: Occupy,
-    /// What reading the thread's CPU clock takes.
+    /// Duration of one reading of the thread's CPU clock.
     cpu_read: Nanos,
     pub(super) gaps: Gaps,
 }
@@ -77,8 +76,8 @@ impl Spinner {
         Self { occupy, cpu_read: cpu_clock_cost(), gaps: Gaps::default() }
     }
 
-    /// By how much a service that ended late may begin before its predecessor's end, at most. Of CPU time each gets
-    /// its own, whole.
+    /// Return the most by which a service may start before its late predecessor ended. Services of CPU time get their
+    /// whole time.
     pub(super) fn carry(&self) -> Nanos {
         match self.occupy {
             Occupy::Wall => CARRY,
@@ -86,7 +85,7 @@ impl Spinner {
         }
     }
 
-    /// Lets time pass until `until`.
+    /// Wait until a time.
     pub(super) fn wait(
         &mut self,
         until: Nanos,
@@ -102,10 +101,11 @@ impl Spinner {
         })
     }
 
-    /// Works for `busy` until `end`, less `lead`. The end moves by what arrivals take meanwhile, and where services are of
-    /// CPU time, by what this thread was not given until then; returns the end, and what arrivals took.
+    /// Work for `busy` until `end`, less `lead`. The end moves by the cost of arrivals and, for services of CPU time,
+    /// by the time without CPU. Return the end and the cost of arrivals.
     ///
-    /// The CPU clock is read twice where it lacks nothing, and in time: a reading takes longer than short services do.
+    /// The CPU clock is read only twice if the thread never lost the CPU, and early enough: a reading takes longer
+    /// than short services.
     pub(super) fn work(
         &mut self,
         mut end: Nanos,
@@ -115,17 +115,17 @@ impl Spinner {
         station: &Station,
         flags: Flags,
     ) -> Result<(Nanos, Nanos), SynthError> {
-        let of_wall = self.occupy == Occupy::Wall || busy.saturating_sub(lead).0 < 2 * self.cpu_read.0;
-        let early = if of_wall { lead } else { lead.saturating_add(self.cpu_read) };
-        let before = if of_wall { Nanos::ZERO } else { Nanos(this_thread::cpu_time_ns()) };
+        let is_wall = self.occupy == Occupy::Wall || busy.saturating_sub(lead).0 < 2 * self.cpu_read.0;
+        let margin = if is_wall { lead } else { lead.saturating_add(self.cpu_read) };
+        let before = if is_wall { Nanos::ZERO } else { Nanos(this_thread::cpu_time_ns()) };
         let mut arrivals = Nanos::ZERO;
         loop {
-            let taken = station.queue.arrival_cost.take();
-            if taken > Nanos::ZERO {
-                arrivals += taken;
-                end = pauses.through(end, taken);
+            let cost = station.queue.arrival_cost.take();
+            if cost > Nanos::ZERO {
+                arrivals += cost;
+                end = pauses.through(end, cost);
             }
-            spin(end.saturating_sub(early), &mut self.gaps, || {
+            spin(end.saturating_sub(margin), &mut self.gaps, || {
                 station.poll(false)?;
                 Ok(!(flags.are_up() || station.queue.arrival_cost.is_due()))
             })?;
@@ -135,12 +135,12 @@ impl Spinner {
             if station.queue.arrival_cost.is_due() {
                 continue;
             }
-            if of_wall {
+            if is_wall {
                 return Ok((end, arrivals));
             }
             let used = Nanos(this_thread::cpu_time_ns()).saturating_sub(before).saturating_add(self.cpu_read);
             let left = (busy + arrivals).saturating_sub(lead).saturating_sub(used);
-            if left < ENOUGH {
+            if left < TOLERATED_LACK {
                 return Ok((end, arrivals));
             }
             end = pauses.through(end, left);
@@ -148,7 +148,7 @@ impl Spinner {
     }
 }
 
-/// What one reading of the thread's CPU clock takes: the median of some.
+/// Return the median duration of reading the thread's CPU clock.
 pub(crate) fn cpu_clock_cost() -> Nanos {
     let mut costs = [Nanos::ZERO; 33];
     for cost in &mut costs {

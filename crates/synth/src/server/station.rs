@@ -1,7 +1,7 @@
-//! A queue with what fills it, and the threads' way to both.
+//! A station: a queue and the source of its requests.
 //!
-//! Whichever thread of a station finds the time polls the sockets: one that waits, or spins in a service. So arrivals
-//! are stamped within a microsecond, and no thread is there for that alone.
+//! Any thread of a station polls the source when it waits or spins in a service. Arrivals are thus stamped within a
+//! microsecond without an extra thread.
 
 use std::sync::Arc;
 
@@ -17,29 +17,29 @@ pub(super) struct Station {
 }
 
 impl Station {
-    /// A station of so many threads.
+    /// Create a station for a number of threads.
     pub(super) fn new(shared: Arc<Shared>, source: Source, threads: usize) -> Self {
         Self { queue: RequestQueue::new(shared, threads), source }
     }
 
-    /// Takes in what has arrived; a thread that has nothing else to do, and may sleep, waits for it.
+    /// Receive what has arrived. A thread that has nothing else to do, and may sleep, waits for it.
     #[inline]
     pub(super) fn poll(&self, may_sleep: bool) -> Result<(), SynthError> {
         self.source.poll(&self.queue, may_sleep)
     }
 
-    /// The next request, and its number in the order of service.
+    /// Return the next request and its number in the order of service.
     #[inline]
     pub(super) fn next(&self) -> Option<(Job, u64)> {
-        match self.source.make() {
+        match self.source.next_closed_loop() {
             Some(job) => Some((job, self.queue.shared.next_index())),
             None => self.queue.pop(),
         }
     }
 
-    /// Up to `most` requests, into `batch`.
+    /// Move up to `most` requests to `batch`.
     pub(super) fn next_batch(&self, most: usize, batch: &mut Vec<Job>) {
-        match self.source.make() {
+        match self.source.next_closed_loop() {
             Some(job) => batch.push(job),
             None => self.queue.pop_batch(most, batch),
         }

@@ -1,4 +1,4 @@
-//! A thread of the server: one request at a time, first come, first served.
+//! A thread of the server: it serves one request at a time, first come, first served.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
@@ -11,14 +11,14 @@ use super::job::{Client, Job};
 use super::spin::{Flags, Spinner, CARRY};
 use super::station::Station;
 use crate::protocol::{Context, Disposition};
-use crate::record::{Log, Served, ThreadRecord, ThreadRecorder};
+use crate::record::{Log, ServedRequest, ThreadRecord, ThreadRecorder};
 use crate::shared::Shared;
-use crate::work::{now, Meanwhile, Pauses};
+use crate::work::{now, Pauses, WhileWaiting};
 use crate::{Idle, ServerConfig, SynthError};
 
-/// Writes that take longer than this say nothing about the next one.
+/// Longer writes do not predict the next one.
 const LONG_WRITE: Nanos = Nanos::from_micros(20);
-/// Requests of zero service time between two looks at the sockets.
+/// Requests without service time between two polls of the sockets.
 const BATCH: usize = 64;
 
 pub(super) struct Worker {
@@ -35,18 +35,18 @@ pub(super) struct Worker {
     parts: Vec<Part>,
     batch: Vec<Job>,
     unwritten: Vec<Arc<Client>>,
-    /// When the last service should have ended.
+    /// Scheduled end of the last service.
     free_at: Nanos,
-    /// When it did end: what is written down of the next one begins no earlier.
+    /// Its actual end: the record of the next service starts no earlier.
     ended: Nanos,
-    /// What writing a reply takes (moving average): it is begun that much before the service ends.
-    /// Writing after the end would make each service 3-5 us longer than drawn, 2 % of 200 us, and leave
-    /// the sockets unwatched just when a request would find the server idle. Measured over loopback, a
-    /// client saw 9.8 us on top of the sojourn time without this, and sees 6.5 us with it.
+    /// Time that writing a reply takes (moving average): writing starts this much before the end of the service.
+    /// Writing after the end would prolong each service by 3 to 5 µs, 2 % of 200 µs, and leave the sockets unpolled
+    /// just when a request would find the server idle. Over loopback, a client saw 9.8 µs on top of the sojourn time
+    /// without this lead, and 6.5 µs with it.
     lead: Nanos,
 }
 
-/// A stretch of work, in a critical section or not.
+/// A part of a service, inside or outside a critical section.
 #[derive(Clone, Copy)]
 struct Part {
     /// Number and instance of the lock that it needs.
@@ -54,33 +54,33 @@ struct Part {
     busy: Nanos,
 }
 
-/// A request that was executed, and is not yet answered.
-struct Executed {
+/// An executed request that has not been answered.
+struct ExecutedRequest {
     disposition: Disposition,
     /// Its kind, if the request names one.
     kind: Option<u32>,
 }
 
-/// A lock that a thread has.
-struct Taken {
+/// A lock that a thread acquired.
+struct AcquiredLock {
     at: Nanos,
     waited: Nanos,
 }
 
 /// A thread that waits for a lock.
-struct Waiting<'a> {
+struct WaitingThread<'a> {
     station: &'a Station,
     flags: Flags<'a>,
     pauses: &'a mut Pauses,
     failure: Option<SynthError>,
 }
 
-impl Meanwhile for Waiting<'_> {
-    fn runs(&mut self, moment: Nanos) -> bool {
-        self.pauses.after(moment) <= moment
+impl WhileWaiting for WaitingThread<'_> {
+    fn is_running(&mut self, time: Nanos) -> bool {
+        self.pauses.after(time) <= time
     }
 
-    fn gives_up(&mut self) -> bool {
+    fn poll_gives_up(&mut self) -> bool {
         self.failure = self.station.poll(false).err();
         self.failure.is_some() || self.flags.are_up()
     }
@@ -120,7 +120,7 @@ impl Worker {
             let thread = self.thread;
             this_thread::pin(cpu).map_err(|source| SynthError::Pin { thread, cpu, source })?;
         }
-        self.shared.work.waiters()[self.thread].introduce();
+        self.shared.work.waiters()[self.thread].register();
         let mut recorder = ThreadRecorder::begin(self.log.take());
         let flags = Flags { stop, failed };
         while !flags.are_up() {
@@ -138,23 +138,23 @@ impl Worker {
     /// ```text
     ///   arrival   start                                    end
     ///      |--wait--|--before--|--service--|--after--|-write-|--next service, if one waits ...
-    ///               |-------- drawn, waited, stood still ----|
+    ///               |------- drawn, waits and pauses --------|
     /// ```
     fn serve_one(&mut self, recorder: &mut ThreadRecorder, flags: Flags) -> Result<(), SynthError> {
-        let looked = now();
-        let runs = self.pauses.after(looked.max(self.free_at));
-        // What it begins next, it begins no earlier.
-        self.pauses.forget(self.free_at.max(looked.saturating_sub(self.spinner.carry())));
-        if runs > now().saturating_add(CARRY) {
-            // It stands still: who waits may be served by another thread.
-            self.spinner.wait(runs, &self.station, flags)?;
+        let checked_at = now();
+        let resumes = self.pauses.after(checked_at.max(self.free_at));
+        // The next service starts no earlier than this.
+        self.pauses.forget(self.free_at.max(checked_at.saturating_sub(self.spinner.carry())));
+        if resumes > now().saturating_add(CARRY) {
+            // The thread pauses: another thread may serve the waiting requests.
+            self.spinner.wait(resumes, &self.station, flags)?;
             return Ok(());
         }
         let Some((job, index)) = self.station.next() else {
             return Ok(());
         };
-        let begun = now();
-        let Some(executed) = self.execute(&job, begun) else {
+        let began = now();
+        let Some(executed) = self.execute(&job, began) else {
             return Ok(());
         };
         if !job.takes_service {
@@ -165,7 +165,7 @@ impl Worker {
         let shared = Arc::clone(&self.shared);
         self.station.queue.arrival_cost.service_begins();
         let draws = shared.work.draws(index);
-        let start = job.arrival.max(self.free_at).max(begun.saturating_sub(self.spinner.carry()));
+        let start = job.arrival.max(self.free_at).max(began.saturating_sub(self.spinner.carry()));
         let start = self.pauses.after(start);
         let request = shared.work.begin(start, &mut self.sequence, draws, executed.kind);
 
@@ -175,34 +175,34 @@ impl Worker {
         self.parts.push(Part { lock: None, busy: service });
         self.add_locks(LockPlace::After, draws);
 
-        // The service gives this up for the writing of the reply, which comes last, after all locks.
+        // The service ends early by the time of writing the reply, which comes last, after all locks.
         let lead = self.lead;
-        let (mut end, mut waited, mut asked) = (start, Nanos::ZERO, Nanos::ZERO);
+        let (mut end, mut waited, mut requested) = (start, Nanos::ZERO, Nanos::ZERO);
         for number in 0..self.parts.len() {
             let Part { lock, busy } = self.parts[number];
-            asked += busy;
+            requested += busy;
             let Some(lock) = lock else {
                 end = self.pauses.through(end, busy);
-                let (over, arrivals) =
+                let (work_end, arrivals) =
                     self.spinner.work(end, busy, lead, &mut self.pauses, &self.station, flags)?;
-                end = over.saturating_sub(lead);
-                asked += arrivals;
+                end = work_end.saturating_sub(lead);
+                requested += arrivals;
                 continue;
             };
-            let Some(taken) = self.take(lock, end, flags)? else {
+            let Some(acquired) = self.acquire(lock, end, flags)? else {
                 return Ok(()); // the server stops
             };
-            waited += taken.waited;
-            // Held as long as it should be by a thread that is late, too: others wait for it.
-            let late = now().saturating_sub(taken.at);
-            end = self.pauses.through(taken.at, busy) + late;
-            let (over, arrivals) =
+            waited += acquired.waited;
+            // Hold the lock for its full time, even if this thread is late: others wait for it.
+            let late = now().saturating_sub(acquired.at);
+            end = self.pauses.through(acquired.at, busy) + late;
+            let (work_end, arrivals) =
                 self.spinner.work(end, busy, Nanos::ZERO, &mut self.pauses, &self.station, flags)?;
-            end = over.saturating_sub(late);
-            asked += arrivals;
+            end = work_end.saturating_sub(late);
+            requested += arrivals;
             let (place, instance) = lock;
             let work = &self.shared.work;
-            work.lock(place, instance).release(work.waiters(), work.manner(place).release);
+            work.lock(place, instance).release(work.waiters(), work.wait_policy(place).release);
         }
         self.answer(&job, executed.disposition);
         let end = end + lead;
@@ -212,19 +212,19 @@ impl Worker {
         self.station.queue.arrival_cost.service_ends();
         let cpu = cpu.map(|before| Nanos(this_thread::cpu_time_ns().saturating_sub(before)));
         let (arrival, kind) = (job.arrival, request.kind);
-        // The time that a late predecessor took out of this service was the predecessor's.
+        // Time that a late predecessor took from this service belongs to the predecessor.
         let start = start.max(std::mem::replace(&mut self.ended, ended));
-        let served = Served { arrival, start, due: end, ended, drawn: asked, waited, cpu, kind };
+        let served = ServedRequest { arrival, start, due: end, ended, drawn: requested, waited, cpu, kind };
         let counters = shared.counters(self.thread);
         recorder.record(counters, &served);
-        counters.busy(ended.saturating_sub(begun));
+        counters.busy(ended.saturating_sub(began));
         Ok(())
     }
 
-    /// Executes the request whose turn has come; its reply is kept for later. `None` if nobody waits for it any more.
-    fn execute(&mut self, job: &Job, now: Nanos) -> Option<Executed> {
+    /// Execute a request and keep its reply. Return `None` if its client has gone.
+    fn execute(&mut self, job: &Job, now: Nanos) -> Option<ExecutedRequest> {
         let Some(client) = &job.client else {
-            return Some(Executed { disposition: Disposition::KeepOpen, kind: None });
+            return Some(ExecutedRequest { disposition: Disposition::KeepOpen, kind: None });
         };
         self.reply.clear();
         let mut connection = client.lock();
@@ -238,10 +238,10 @@ impl Worker {
         let kind =
             if kinds { command.kind_name(frame).and_then(|name| program.kind_named(name)) } else { None };
         let disposition = connection.execute(job.number, context, now, &mut self.reply)?;
-        Some(Executed { disposition, kind })
+        Some(ExecutedRequest { disposition, kind })
     }
 
-    /// The critical sections of a request, before or after its service.
+    /// Add the critical sections of a request before or after its service.
     fn add_locks(&mut self, at: LockPlace, draws: hindmost_random::Draws) {
         for (place, lock) in self.shared.work.program.locks.iter().enumerate() {
             if lock.at == at {
@@ -253,51 +253,52 @@ impl Worker {
         }
     }
 
-    /// Takes a lock, from `t` on. `None` if the server stops first.
-    fn take(
+    /// Acquire a lock from time `t` on. Return `None` if the server stops first.
+    fn acquire(
         &mut self,
         (place, instance): (usize, u32),
         t: Nanos,
         flags: Flags,
-    ) -> Result<Option<Taken>, SynthError> {
+    ) -> Result<Option<AcquiredLock>, SynthError> {
         let work = &self.shared.work;
         let lock = work.lock(place, instance);
         if lock.try_take() {
-            return Ok(Some(Taken { at: t, waited: Nanos::ZERO }));
+            return Ok(Some(AcquiredLock { at: t, waited: Nanos::ZERO }));
         }
-        let asked = now().max(t);
-        let mut waiting = Waiting { station: &self.station, flags, pauses: &mut self.pauses, failure: None };
-        let taken = lock.wait(self.thread, work.waiters(), work.manner(place), &mut waiting);
+        let requested = now().max(t);
+        let mut waiting =
+            WaitingThread { station: &self.station, flags, pauses: &mut self.pauses, failure: None };
+        let acquired = lock.wait(self.thread, work.waiters(), work.wait_policy(place), &mut waiting);
         if let Some(failure) = waiting.failure {
             return Err(failure);
         }
-        let at = now().max(asked);
-        Ok(taken.then(|| Taken { at, waited: at.saturating_sub(asked) }))
+        let at = now().max(requested);
+        Ok(acquired.then(|| AcquiredLock { at, waited: at.saturating_sub(requested) }))
     }
 
-    /// Writes the reply, and learns what that takes.
+    /// Write the reply, and update the time that writing takes.
     fn answer(&mut self, job: &Job, disposition: Disposition) {
         if job.client.is_none() {
             return;
         }
         let writing = now();
         self.station.queue.deliver(job, &mut self.reply, disposition);
-        let took = now() - writing;
-        if took < LONG_WRITE {
-            self.lead = Nanos((7 * self.lead.0 + took.0) / 8);
+        let elapsed = now() - writing;
+        if elapsed < LONG_WRITE {
+            self.lead = Nanos((7 * self.lead.0 + elapsed.0) / 8);
         }
     }
 
-    /// Serves a few requests that take no time in one go, and writes the replies of each client together.
+    /// Serve a batch of requests without service time, and write the replies of each client together.
     fn serve_batch(&mut self, recorder: &mut ThreadRecorder) {
         let mut batch = std::mem::take(&mut self.batch);
         self.station.next_batch(BATCH, &mut batch);
         let first = now();
-        let mut begun = first;
+        let mut began = first;
         for group in batch.chunk_by(Job::has_same_client) {
-            begun = match &group[0].client {
-                Some(client) => self.serve_group(client, group, begun, recorder),
-                None => group.iter().fold(begun, |begun, job| self.record_instant(job, begun, recorder)),
+            began = match &group[0].client {
+                Some(client) => self.serve_group(client, group, began, recorder),
+                None => group.iter().fold(began, |began, job| self.record_instant(job, began, recorder)),
             };
         }
         batch.clear();
@@ -307,48 +308,48 @@ impl Worker {
             connection.listed = false;
             self.station.queue.write(&client, &mut connection);
         }
-        if begun > first {
+        if began > first {
             self.shared.counters(self.thread).busy(now().saturating_sub(first));
         }
     }
 
-    /// Serves successive requests of one client.
+    /// Serve consecutive requests of one client.
     fn serve_group(
         &mut self,
         client: &Arc<Client>,
         group: &[Job],
-        mut begun: Nanos,
+        mut began: Nanos,
         recorder: &mut ThreadRecorder,
     ) -> Nanos {
         let shared = Arc::clone(&self.shared);
         let context = Context { shared: &shared, counters: shared.counters(self.thread) };
         let mut connection = client.lock();
-        let held_back = connection.pipeline.is_full();
+        let was_full = connection.pipeline.is_full();
         for job in group {
             if !self.station.queue.admits(job, client, &mut connection) {
                 continue;
             }
-            connection.execute_at_once(job.number, context, begun);
-            begun = if job.takes_service { self.record_instant(job, begun, recorder) } else { now() };
+            connection.execute_at_once(job.number, context, began);
+            began = if job.takes_service { self.record_instant(job, began, recorder) } else { now() };
         }
         if !connection.listed {
             connection.listed = true;
             self.unwritten.push(Arc::clone(client));
         }
-        if connection.readable || held_back {
+        if connection.readable || was_full {
             self.station.queue.leave_unread(client);
         }
-        begun
+        began
     }
 
-    /// Records a request that took no time.
+    /// Record a request without service time.
     #[inline]
-    fn record_instant(&self, job: &Job, begun: Nanos, recorder: &mut ThreadRecorder) -> Nanos {
+    fn record_instant(&self, job: &Job, began: Nanos, recorder: &mut ThreadRecorder) -> Nanos {
         let ended = now();
-        let served = Served {
+        let served = ServedRequest {
             arrival: job.arrival,
-            start: begun,
-            due: begun,
+            start: began,
+            due: began,
             ended,
             drawn: Nanos::ZERO,
             waited: Nanos::ZERO,

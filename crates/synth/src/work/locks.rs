@@ -1,11 +1,11 @@
-//! The locks of a document, natively: a waiter spins, then sleeps in the kernel.
+//! The locks of a document, as real locks: a waiting thread spins, then sleeps in the kernel.
 //!
-//! | release | who has the lock next |
+//! | release | next owner of the lock |
 //! | --- | --- |
-//! | barging | it is free; whoever is awake takes it, the oldest sleeper is woken and tries again |
-//! | hand-off | the oldest waiter has it at once, also while it still wakes up |
+//! | barging | any running thread; the oldest sleeping one is woken and tries again |
+//! | hand-off | the oldest waiting thread, even before it has woken up |
 //!
-//! A wake-up takes at least as long as the document says: a sleeper that the kernel woke faster waits for the rest.
+//! A wake-up takes at least as long as the document says: a thread that wakes up faster spins for the rest.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -18,59 +18,59 @@ use hindmost_clone::Release;
 
 use super::now;
 
-/// Longest sleep without a look at the stop flag.
+/// Longest sleep before the stop flag is checked.
 const TICK: Duration = Duration::from_millis(100);
 
-const SPINS: u32 = 0;
-const SLEEPS: u32 = 1;
-/// The lock is this waiter's, or (barging) it may try again.
+const SPINNING: u32 = 0;
+const SLEEPING: u32 = 1;
+/// The waiter owns the lock or, with barging, may try again.
 const CALLED: u32 = 2;
 
-/// One lock.
+/// A lock.
 #[derive(Default)]
 pub(crate) struct Lock {
     held: AtomicBool,
-    /// Threads that wait, oldest first; with barging, only those that sleep.
+    /// Waiting threads, oldest first; with barging, only sleeping ones.
     waiters: Mutex<VecDeque<usize>>,
 }
 
-/// What others need to reach a thread that waits: one for each thread of the server.
+/// The waiting state of a thread, through which other threads call it.
 #[derive(Default)]
 pub(crate) struct Waiter {
     thread: OnceLock<Thread>,
     state: AtomicU32,
-    /// When it was called.
+    /// Time of the call.
     called: AtomicU64,
 }
 
 /// How to wait for a lock.
 #[derive(Clone, Copy)]
-pub(crate) struct Manner {
+pub(crate) struct WaitPolicy {
     pub(crate) release: Release,
-    /// Longest spin; infinite where it never sleeps.
+    /// Longest spin; infinite if it never sleeps.
     pub(crate) spin_ns: f64,
     pub(crate) wake_ns: f64,
 }
 
 /// What a thread does while it waits.
-pub(crate) trait Meanwhile {
-    /// Whether it runs at this moment: one that stands still takes no lock that is free, and does not fall asleep.
-    fn runs(&mut self, moment: Nanos) -> bool;
+pub(crate) trait WhileWaiting {
+    /// Whether the thread runs at this time: a paused thread neither takes a free lock nor falls asleep.
+    fn is_running(&mut self, time: Nanos) -> bool;
 
-    /// Looks around; whether to give up.
-    fn gives_up(&mut self) -> bool;
+    /// Poll for work and flags. Return whether to stop waiting.
+    fn poll_gives_up(&mut self) -> bool;
 }
 
 impl Waiter {
-    /// Says which thread this is; by the thread itself.
-    pub(crate) fn introduce(&self) {
-        // It is introduced once; a second time would say the same.
+    /// Register the calling thread.
+    pub(crate) fn register(&self) {
+        // A second registration would set the same thread.
         let _ = self.thread.set(std::thread::current());
     }
 
     fn call(&self) {
         self.called.store(now().0, Ordering::Relaxed);
-        if self.state.swap(CALLED, Ordering::AcqRel) == SLEEPS {
+        if self.state.swap(CALLED, Ordering::AcqRel) == SLEEPING {
             if let Some(thread) = self.thread.get() {
                 thread.unpark();
             }
@@ -81,20 +81,20 @@ impl Waiter {
         self.state.load(Ordering::Acquire) == CALLED
     }
 
-    /// From spinning to sleeping; false if it was called before that.
-    fn falls_asleep(&self) -> bool {
-        self.state.compare_exchange(SPINS, SLEEPS, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    /// Change from spinning to sleeping. Return false if the waiter was called before.
+    fn fall_asleep(&self) -> bool {
+        self.state.compare_exchange(SPINNING, SLEEPING, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 
-    /// Sleeps until called, and until the wake-up has taken as long as it should; false if it gives up.
-    fn sleep(&self, manner: Manner, meanwhile: &mut impl Meanwhile) -> bool {
+    /// Sleep until called and until the wake-up time has passed. Return false if the thread gives up.
+    fn sleep(&self, policy: WaitPolicy, activity: &mut impl WhileWaiting) -> bool {
         while !self.is_called() {
             std::thread::park_timeout(TICK);
-            if !self.is_called() && meanwhile.gives_up() {
+            if !self.is_called() && activity.poll_gives_up() {
                 return false;
             }
         }
-        let awake = Nanos(self.called.load(Ordering::Relaxed)).saturating_add(Nanos(manner.wake_ns as u64));
+        let awake = Nanos(self.called.load(Ordering::Relaxed)).saturating_add(Nanos(policy.wake_ns as u64));
         while now() < awake {
             std::hint::spin_loop();
         }
@@ -103,80 +103,86 @@ impl Waiter {
 }
 
 impl Lock {
-    /// Takes it if it is free.
+    /// Take the lock if it is free.
     #[inline]
     pub(crate) fn try_take(&self) -> bool {
         self.held.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
-    /// Waits for it; false if the waiter gave up.
+    /// Wait for the lock. Return false if the thread gives up.
     pub(crate) fn wait(
         &self,
-        me: usize,
+        own: usize,
         waiters: &[Waiter],
-        manner: Manner,
-        meanwhile: &mut impl Meanwhile,
+        policy: WaitPolicy,
+        activity: &mut impl WhileWaiting,
     ) -> bool {
-        let mine = &waiters[me];
-        // Who is handed the lock stands in line from the first; else only those do that sleep.
-        let handed = manner.release == Release::Handoff;
+        let waiter = &waiters[own];
+        // With hand-off, a waiter queues at once; with barging, only before it sleeps.
+        let is_handoff = policy.release == Release::Handoff;
         loop {
-            mine.state.store(SPINS, Ordering::Release);
-            if handed && self.line_up(me) {
+            waiter.state.store(SPINNING, Ordering::Release);
+            if is_handoff && self.take_or_queue(own) {
                 return true;
             }
-            let has_it = |runs: bool| if handed { mine.is_called() } else { runs && self.try_take() };
-            match spin(manner, has_it, meanwhile) {
+            let has_it = |is_running: bool| {
+                if is_handoff {
+                    waiter.is_called()
+                } else {
+                    is_running && self.try_take()
+                }
+            };
+            match spin(policy, has_it, activity) {
                 Some(true) => return true,
-                Some(false) => return self.leave_line(me, handed),
+                Some(false) => return self.leave_queue(own, is_handoff),
                 None => {}
             }
-            if !mine.falls_asleep() {
-                return true; // handed over in this very moment
+            if !waiter.fall_asleep() {
+                return true; // handed over just now
             }
-            // Whoever releases looks into the line afterwards, so it is there or free.
-            if !handed && self.line_up(me) {
+            // A releasing thread checks the queue afterwards, so the waiter is queued or the lock is free.
+            if !is_handoff && self.take_or_queue(own) {
                 return true;
             }
-            if !mine.sleep(manner, meanwhile) {
-                return self.leave_line(me, handed);
+            if !waiter.sleep(policy, activity) {
+                return self.leave_queue(own, is_handoff);
             }
-            if handed {
+            if is_handoff {
                 return true;
             }
         }
     }
 
-    /// Takes it if it is free, else its place at the end of the line.
-    fn line_up(&self, me: usize) -> bool {
-        let mut line = self.line();
-        let taken = self.try_take();
-        if !taken {
-            line.push_back(me);
+    /// Take the lock if it is free, else join the queue. Return whether it was taken.
+    fn take_or_queue(&self, own: usize) -> bool {
+        let mut queue = self.queue();
+        let is_taken = self.try_take();
+        if !is_taken {
+            queue.push_back(own);
         }
-        taken
+        is_taken
     }
 
-    /// Gives up; true if the lock was handed over before that.
-    fn leave_line(&self, me: usize, handed: bool) -> bool {
-        let mut line = self.line();
-        let place = line.iter().position(|&waiter| waiter == me);
+    /// Leave the queue. Return true if the lock was handed over before that.
+    fn leave_queue(&self, own: usize, is_handoff: bool) -> bool {
+        let mut queue = self.queue();
+        let place = queue.iter().position(|&thread| thread == own);
         if let Some(place) = place {
-            line.remove(place);
+            queue.remove(place);
         }
-        handed && place.is_none()
+        is_handoff && place.is_none()
     }
 
-    /// Lets it go.
-    pub(crate) fn release(&self, waiters: &[Waiter], how: Release) {
-        let next = match how {
+    /// Release the lock.
+    pub(crate) fn release(&self, waiters: &[Waiter], release: Release) {
+        let next = match release {
             Release::Barging => {
                 self.held.store(false, Ordering::Release);
-                self.line().pop_front()
+                self.queue().pop_front()
             }
             Release::Handoff => {
-                let mut line = self.line();
-                let next = line.pop_front();
+                let mut queue = self.queue();
+                let next = queue.pop_front();
                 if next.is_none() {
                     self.held.store(false, Ordering::Release);
                 }
@@ -188,25 +194,25 @@ impl Lock {
         }
     }
 
-    fn line(&self) -> MutexGuard<'_, VecDeque<usize>> {
+    fn queue(&self) -> MutexGuard<'_, VecDeque<usize>> {
         self.waiters.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Spins until it has the lock (true), it gives up (false), or it has spun long enough.
-fn spin(manner: Manner, has_it: impl Fn(bool) -> bool, meanwhile: &mut impl Meanwhile) -> Option<bool> {
-    // The cast saturates: infinity is the end of all time.
-    let until = now().saturating_add(Nanos(manner.spin_ns as u64));
+/// Spin until the lock is taken (true), the thread gives up (false) or the spin time is over (None).
+fn spin(policy: WaitPolicy, has_it: impl Fn(bool) -> bool, activity: &mut impl WhileWaiting) -> Option<bool> {
+    // The cast saturates: infinity becomes the maximum.
+    let until = now().saturating_add(Nanos(policy.spin_ns as u64));
     loop {
-        let moment = now();
-        let runs = meanwhile.runs(moment);
-        if has_it(runs) {
+        let time = now();
+        let is_running = activity.is_running(time);
+        if has_it(is_running) {
             return Some(true);
         }
-        if runs && moment >= until {
+        if is_running && time >= until {
             return None;
         }
-        if meanwhile.gives_up() {
+        if activity.poll_gives_up() {
             return Some(false);
         }
     }
@@ -218,45 +224,45 @@ mod tests {
 
     use super::*;
 
-    /// Waits with patience, or without.
-    struct Patient(bool);
+    /// Gives up at once unless the field is true.
+    struct GiveUpUnless(bool);
 
-    impl Meanwhile for Patient {
-        fn runs(&mut self, _: Nanos) -> bool {
+    impl WhileWaiting for GiveUpUnless {
+        fn is_running(&mut self, _: Nanos) -> bool {
             true
         }
 
-        fn gives_up(&mut self) -> bool {
+        fn poll_gives_up(&mut self) -> bool {
             std::thread::yield_now();
             !self.0
         }
     }
 
-    /// Stands still until a moment.
-    struct Still(Nanos);
+    /// Pauses until a time.
+    struct PausedUntil(Nanos);
 
-    impl Meanwhile for Still {
-        fn runs(&mut self, moment: Nanos) -> bool {
-            moment >= self.0
+    impl WhileWaiting for PausedUntil {
+        fn is_running(&mut self, time: Nanos) -> bool {
+            time >= self.0
         }
 
-        fn gives_up(&mut self) -> bool {
+        fn poll_gives_up(&mut self) -> bool {
             false
         }
     }
 
-    /// Threads that take one lock again and again: nobody shares it, nobody is forgotten.
+    /// Threads take one lock repeatedly: it is never shared, and every thread gets it.
     fn check(release: Release, spin_ns: f64) {
         let (lock, inside, count) = (Lock::default(), AtomicU32::new(0), AtomicU64::new(0));
         let waiters: Vec<Waiter> = (0..4).map(|_| Waiter::default()).collect();
-        let manner = Manner { release, spin_ns, wake_ns: 2_000.0 };
+        let policy = WaitPolicy { release, spin_ns, wake_ns: 2_000.0 };
         std::thread::scope(|scope| {
-            for me in 0..waiters.len() {
+            for own in 0..waiters.len() {
                 let (lock, inside, count, waiters) = (&lock, &inside, &count, &waiters);
                 scope.spawn(move || {
-                    waiters[me].introduce();
+                    waiters[own].register();
                     for _ in 0..500 {
-                        assert!(lock.try_take() || lock.wait(me, waiters, manner, &mut Patient(true)));
+                        assert!(lock.try_take() || lock.wait(own, waiters, policy, &mut GiveUpUnless(true)));
                         assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0, "{release:?} is not shared");
                         for _ in 0..100 {
                             std::hint::spin_loop();
@@ -269,11 +275,11 @@ mod tests {
             }
         });
         assert_eq!(count.into_inner(), 2_000);
-        assert!(lock.try_take(), "free in the end");
+        assert!(lock.try_take(), "the lock is free at the end");
     }
 
     #[test]
-    fn a_lock_is_held_by_one_and_goes_to_all() {
+    fn a_lock_has_one_owner_and_every_thread_gets_it() {
         for release in [Release::Barging, Release::Handoff] {
             for spin_ns in [0.0, 1_000.0, f64::INFINITY] {
                 check(release, spin_ns);
@@ -282,14 +288,14 @@ mod tests {
     }
 
     #[test]
-    fn who_gives_up_is_not_waited_for() {
+    fn a_waiter_that_gives_up_does_not_block_the_lock() {
         for release in [Release::Barging, Release::Handoff] {
             let (lock, waiters) = (Lock::default(), [Waiter::default()]);
             assert!(lock.try_take());
-            waiters[0].introduce();
+            waiters[0].register();
             for spin_ns in [0.0, f64::INFINITY] {
-                let manner = Manner { release, spin_ns, wake_ns: 0.0 };
-                assert!(!lock.wait(0, &waiters, manner, &mut Patient(false)));
+                let policy = WaitPolicy { release, spin_ns, wake_ns: 0.0 };
+                assert!(!lock.wait(0, &waiters, policy, &mut GiveUpUnless(false)));
             }
             lock.release(&waiters, release);
             assert!(lock.try_take(), "{release:?}");
@@ -297,11 +303,11 @@ mod tests {
     }
 
     #[test]
-    fn who_stands_still_does_not_take_what_is_free() {
+    fn a_paused_waiter_does_not_take_a_free_lock() {
         let (lock, waiters) = (Lock::default(), [Waiter::default()]);
-        let manner = Manner { release: Release::Barging, spin_ns: 1_000.0, wake_ns: 0.0 };
+        let policy = WaitPolicy { release: Release::Barging, spin_ns: 1_000.0, wake_ns: 0.0 };
         let until = now() + Nanos::from_millis(2);
-        assert!(lock.wait(0, &waiters, manner, &mut Still(until)));
+        assert!(lock.wait(0, &waiters, policy, &mut PausedUntil(until)));
         assert!(now() >= until);
     }
 }

@@ -1,4 +1,4 @@
-//! When a thread stands still by the clock, and what that does to its work.
+//! Pauses of a thread by the clock, and how they delay its work.
 //!
 //! ```text
 //!   work    |=======|      pause       |====|
@@ -10,21 +10,19 @@ use std::collections::VecDeque;
 use hindmost_clock::Nanos;
 use hindmost_clone::{Program, Windows};
 
-/// The pauses of one thread: its own, and those of the whole server, which every thread finds out by itself from
-/// the same draws.
+/// The pauses of one thread: its own and those of the whole server, which every thread computes from the same draws.
 ///
-/// Moments may be asked about in any order, down to the last one that was forgotten: a thread first asks whether it
-/// runs now, and then what became of a service that it should have begun a little earlier.
+/// Queries may come in any order, down to the last forgotten time: a thread first asks whether it runs now, and then
+/// when a service ends that should have started a little earlier.
 pub(crate) struct Pauses {
     origin: Nanos,
     sources: Vec<Source>,
-    /// Begin and end of those drawn and not forgotten, in order, apart from each other; empty only before the first
-    /// question.
-    known: VecDeque<(Nanos, Nanos)>,
+    /// Start and end of drawn pauses, in order and disjoint; empty only before the first query.
+    drawn: VecDeque<(Nanos, Nanos)>,
 }
 
-/// Room for pauses in the time that a thread looks back and ahead; more are kept all the same.
-const ROOM: usize = 64;
+/// Initial capacity for the pauses within a thread's range of queries; more may be kept.
+const INITIAL_CAPACITY: usize = 64;
 
 struct Source {
     windows: Windows,
@@ -33,17 +31,17 @@ struct Source {
 }
 
 impl Source {
-    /// Its next window, for good `MAX` once there is none.
+    /// Draw the next window; `MAX` if there is none.
     fn step(&mut self, origin: Nanos) {
         let (begin, length) = self.windows.next().unwrap_or((f64::INFINITY, 0.0));
-        // Casts saturate: infinity is the end of all time.
+        // The casts saturate: infinity becomes the maximum.
         self.begin = origin.saturating_add(Nanos(begin as u64));
         self.end = self.begin.saturating_add(Nanos(length.round() as u64));
     }
 }
 
 impl Pauses {
-    /// Of thread `thread` of a server that started at `origin`.
+    /// Create the pauses of one thread of a server that started at `origin`.
     pub(crate) fn new(program: &Program, seed: u64, thread: u32, origin: Nanos) -> Self {
         let windows = program.windows(seed, None).into_iter().chain(program.windows(seed, Some(thread)));
         let mut sources: Vec<_> =
@@ -51,19 +49,19 @@ impl Pauses {
         for source in &mut sources {
             source.step(origin);
         }
-        let room = if sources.is_empty() { 0 } else { ROOM };
-        Self { origin, sources, known: VecDeque::with_capacity(room) }
+        let capacity = if sources.is_empty() { 0 } else { INITIAL_CAPACITY };
+        Self { origin, sources, drawn: VecDeque::with_capacity(capacity) }
     }
 
-    /// No earlier moment will be asked about.
+    /// Forget earlier pauses: no earlier time will be queried.
     #[inline]
     pub(crate) fn forget(&mut self, before: Nanos) {
-        while self.known.front().is_some_and(|pause| pause.1 <= before) {
-            self.known.pop_front();
+        while self.drawn.front().is_some_and(|pause| pause.1 <= before) {
+            self.drawn.pop_front();
         }
     }
 
-    /// The first moment from `t` on at which the thread runs.
+    /// Return the first time from `t` on at which the thread runs.
     #[inline]
     pub(crate) fn after(&mut self, t: Nanos) -> Nanos {
         match self.first_ending_after(t) {
@@ -72,34 +70,34 @@ impl Pauses {
         }
     }
 
-    /// When `work` that begins at `t` is done.
+    /// Return the end of `work` that starts at `t`.
     #[inline]
     pub(crate) fn through(&mut self, t: Nanos, work: Nanos) -> Nanos {
         let (mut t, mut left) = (self.after(t), work);
         while let Some((begin, end)) = self.first_ending_after(t) {
-            let runs = begin - t;
-            if left <= runs {
+            let free = begin - t;
+            if left <= free {
                 break;
             }
-            left = left.saturating_sub(runs);
+            left = left.saturating_sub(free);
             t = end;
         }
         t.saturating_add(left)
     }
 
-    /// The first pause that is not over at `t`, if one will come; drawn where it is not known yet.
+    /// Return the first pause that ends after `t`, drawing pauses as needed; None if there is none.
     #[inline]
     fn first_ending_after(&mut self, t: Nanos) -> Option<(Nanos, Nanos)> {
         if self.sources.is_empty() {
             return None;
         }
-        while self.known.back().is_none_or(|pause| pause.1 <= t) {
+        while self.drawn.back().is_none_or(|pause| pause.1 <= t) {
             self.draw()?;
         }
-        self.known.iter().find(|pause| pause.1 > t).copied()
+        self.drawn.iter().find(|pause| pause.1 > t).copied()
     }
 
-    /// Draws the next pause: a window, with all that overlap it or follow at once. `None` once there are no more.
+    /// Draw the next pause: a window with all windows that overlap or touch it. Return `None` if there are no more.
     fn draw(&mut self) -> Option<()> {
         let origin = self.origin;
         let first = self.sources.iter_mut().min_by_key(|source| source.begin)?;
@@ -113,7 +111,7 @@ impl Pauses {
             end = end.max(source.end);
             source.step(origin);
         }
-        self.known.push_back((begin, end));
+        self.drawn.push_back((begin, end));
         Some(())
     }
 }
@@ -142,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn work_goes_on_where_it_was_interrupted() {
+    fn work_resumes_after_a_pause() {
         let us = |from: u64| Nanos::from_micros(1_000 + from);
         let work = Nanos::from_micros;
         let check = |windows: &[(Scope, f64, f64)], t, length, end| {
@@ -154,46 +152,46 @@ mod tests {
         check(&[(thread, 10.0, 100.0)], 50, 10, 120);
         check(&[(thread, 10.0, 100.0)], 110, 10, 120);
         check(&[(thread, 10.0, 100.0)], 0, 10, 10);
-        // Two that overlap are one; one that follows counts, too.
+        // Two overlapping pauses merge; a following one counts, too.
         check(&[(thread, 10.0, 100.0), (server, 50.0, 100.0)], 5, 10, 155);
         check(&[(thread, 10.0, 100.0), (server, 112.0, 8.0)], 5, 10, 123);
     }
 
     #[test]
-    fn who_runs_is_not_held_up() {
-        let mut some = pauses(&[(Scope::Server, 10.0, 5.0)]);
+    fn a_running_thread_is_not_delayed() {
+        let mut pauses_of_thread = pauses(&[(Scope::Server, 10.0, 5.0)]);
         let us = |from: u64| Nanos::from_micros(1_000 + from);
-        let found = [0, 9, 10, 14, 15, 90].map(|t| some.after(us(t)));
+        let found = [0, 9, 10, 14, 15, 90].map(|t| pauses_of_thread.after(us(t)));
         assert_eq!(found, [us(0), us(9), us(15), us(15), us(15), us(90)]);
     }
 
     #[test]
-    fn a_service_that_should_have_begun_before_a_pause_that_is_seen_meets_it() {
+    fn a_service_scheduled_before_a_known_pause_is_delayed_by_it() {
         let us = |from: u64| Nanos::from_micros(1_000 + from);
-        // A thread is late: it looks whether it runs now, in the pause or after it, and begins a service of before.
+        // A late thread first asks whether it runs now, during or after the pause, then starts an earlier service.
         for (now, forgotten) in [(12, 0), (14, 3), (15, 4), (40, 5), (300, 5)] {
-            let mut some = pauses(&[
+            let mut pauses_of_thread = pauses(&[
                 (Scope::Thread, 10.0, 5.0),
                 (Scope::Server, 30.0, 5.0),
                 (Scope::Thread, 200.0, 50.0),
             ]);
-            some.after(us(now));
-            some.forget(us(forgotten));
-            assert_eq!(some.through(us(5), Nanos::from_micros(10)), us(20), "seen at {now}");
-            assert_eq!(some.through(us(5), Nanos::from_micros(25)), us(40), "seen at {now}");
-            assert_eq!(some.after(us(201)), us(250));
+            pauses_of_thread.after(us(now));
+            pauses_of_thread.forget(us(forgotten));
+            assert_eq!(pauses_of_thread.through(us(5), Nanos::from_micros(10)), us(20), "queried at {now}");
+            assert_eq!(pauses_of_thread.through(us(5), Nanos::from_micros(25)), us(40), "queried at {now}");
+            assert_eq!(pauses_of_thread.after(us(201)), us(250));
         }
     }
 
     #[test]
-    fn what_is_over_and_forgotten_is_not_kept() {
-        let mut some = pauses(&[(Scope::Thread, 10.0, 5.0), (Scope::Server, 30.0, 5.0)]);
+    fn finished_pauses_are_dropped_when_forgotten() {
+        let mut pauses_of_thread = pauses(&[(Scope::Thread, 10.0, 5.0), (Scope::Server, 30.0, 5.0)]);
         let us = |from: u64| Nanos::from_micros(1_000 + from);
-        some.after(us(100));
-        assert_eq!(some.known.len(), 2);
-        some.forget(us(15));
-        assert_eq!(some.known.len(), 1);
-        some.forget(us(34));
-        assert_eq!(some.after(us(30)), us(35), "one that is not over is kept");
+        pauses_of_thread.after(us(100));
+        assert_eq!(pauses_of_thread.drawn.len(), 2);
+        pauses_of_thread.forget(us(15));
+        assert_eq!(pauses_of_thread.drawn.len(), 1);
+        pauses_of_thread.forget(us(34));
+        assert_eq!(pauses_of_thread.after(us(30)), us(35), "an unfinished pause is kept");
     }
 }

@@ -1,4 +1,4 @@
-//! The same requests to this server and to a real memcached: the same bytes must come back.
+//! Send the same requests to this server and to a real memcached, and compare the replies byte by byte.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -7,17 +7,17 @@ use std::time::Duration;
 
 use hindmost_synth::{Server, ServerConfig};
 
-struct Memcached(Child);
+struct MemcachedProcess(Child);
 
-impl Drop for Memcached {
+impl Drop for MemcachedProcess {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// A memcached of our own; `None` where there is none to start.
-fn memcached() -> Option<(Memcached, SocketAddr)> {
+/// Start a memcached; return `None` if it is not installed.
+fn start_memcached() -> Option<(MemcachedProcess, SocketAddr)> {
     for _ in 0..5 {
         let address = TcpListener::bind("127.0.0.1:0").ok()?.local_addr().ok()?;
         let child = Command::new("memcached")
@@ -26,7 +26,7 @@ fn memcached() -> Option<(Memcached, SocketAddr)> {
             .stderr(Stdio::null())
             .spawn()
             .ok()?;
-        let child = Memcached(child);
+        let child = MemcachedProcess(child);
         for _ in 0..200 {
             if TcpStream::connect(address).is_ok() {
                 return Some((child, address));
@@ -37,7 +37,7 @@ fn memcached() -> Option<(Memcached, SocketAddr)> {
     None
 }
 
-/// All that is replied to `request`: a `quit` at its end makes either server hang up.
+/// Return all replies to `request`; a final `quit` makes the server close the connection.
 fn converse(address: SocketAddr, request: &[u8]) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
@@ -53,7 +53,7 @@ fn converse(address: SocketAddr, request: &[u8]) -> String {
     }
 }
 
-/// Command sequences, `|` for the end of a line. Each starts with an empty store.
+/// Command sequences with `|` as line end. Each starts with an empty store.
 const SEQUENCES: &[&str] = &[
     "get a|",
     "set a 5 0 3|abc|get a|get  a   b |",
@@ -93,8 +93,8 @@ const SEQUENCES: &[&str] = &[
 ];
 
 #[test]
-fn the_same_requests_get_the_same_bytes() {
-    let Some((_child, real)) = memcached() else {
+fn replies_equal_those_of_memcached() {
+    let Some((_child, real)) = start_memcached() else {
         assert!(std::env::var_os("CI").is_none(), "CI must have a memcached to compare with");
         return;
     };

@@ -1,4 +1,4 @@
-//! Clones through real sockets: HTTP, one queue for several threads, kinds that requests name.
+//! Clones over real sockets: HTTP, one queue for several threads, and kinds that requests name.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -18,7 +18,7 @@ fn start(protocol: Protocol, changes: serde_json::Value) -> Running {
     Server::spawn(&ServerConfig { clone, protocol, ..ServerConfig::default() }).unwrap()
 }
 
-fn fixed(us: f64) -> serde_json::Value {
+fn deterministic(us: f64) -> serde_json::Value {
     json!([{"law": {"kind": "deterministic", "us": us}}])
 }
 
@@ -29,7 +29,7 @@ fn connect(server: &Running) -> TcpStream {
     stream
 }
 
-/// Waits until the server has read all that `client` wrote: nothing is left in its receive queue (`/proc/net/tcp`).
+/// Wait until the server has read everything that `client` wrote: its receive queue in `/proc/net/tcp` is empty.
 fn wait_until_read(client: &TcpStream) {
     let remote = format!(":{:04X}", client.local_addr().unwrap().port());
     let is_empty = |line: &str| {
@@ -38,7 +38,7 @@ fn wait_until_read(client: &TcpStream) {
     };
     let until = Instant::now() + Duration::from_secs(20);
     while !std::fs::read_to_string("/proc/net/tcp").unwrap().lines().any(is_empty) {
-        assert!(Instant::now() < until, "the server reads in time");
+        assert!(Instant::now() < until, "the server did not read in time");
         std::thread::sleep(Duration::from_millis(1));
     }
 }
@@ -52,7 +52,7 @@ fn read(stream: &mut TcpStream, length: usize) -> String {
 #[test]
 fn pages_are_served_over_http() {
     for us in [0.0, 20.0] {
-        let server = start(Protocol::Http, json!({"service": fixed(us)}));
+        let server = start(Protocol::Http, json!({"service": deterministic(us)}));
         let mut client = connect(&server);
         for piece in ["GET /a HT", "TP/1.1\r\nHost: x\r\n\r", "\nGET /b HTTP/1.1\r\n\r\n"] {
             client.write_all(piece.as_bytes()).unwrap();
@@ -98,19 +98,19 @@ fn threads_of_one_queue_answer_a_client_in_order() {
             "replies keep the order of the requests"
         );
     }
-    let account = server.stop().unwrap();
-    assert_eq!(account.total.served, 4 * rounds as u64);
+    let summary = server.stop().unwrap();
+    assert_eq!(summary.total.served, 4 * rounds as u64);
     assert!(
-        account.threads.iter().filter(|thread| thread.served > 0).count() > 1,
+        summary.threads.iter().filter(|thread| thread.served > 0).count() > 1,
         "more than one thread served"
     );
 }
 
 #[test]
-fn a_free_thread_takes_the_oldest_whosever_connection_it_is() {
-    let server = start(Protocol::Memcached, json!({"threads": 2, "service": fixed(300_000.0)}));
+fn a_free_thread_takes_the_oldest_request_of_any_connection() {
+    let server = start(Protocol::Memcached, json!({"threads": 2, "service": deterministic(300_000.0)}));
     let mut clients: Vec<_> = (0..2).map(|_| connect(&server)).collect();
-    // Dealt to threads, both requests of the first client would wait for one another.
+    // With a queue per thread, both requests of the first client would run on one thread.
     clients[0].write_all(b"get a\r\nget a\r\n").unwrap();
     assert_eq!(read(&mut clients[0], 10), "END\r\nEND\r\n");
     assert_eq!(server.stop().unwrap().threads.iter().map(|thread| thread.served).collect::<Vec<_>>(), [1, 1]);
@@ -118,8 +118,8 @@ fn a_free_thread_takes_the_oldest_whosever_connection_it_is() {
 
 #[test]
 fn a_request_may_name_its_kind() {
-    let kinds = json!([{"name": "quick", "share": 0.5, "service": fixed(10.0)},
-                       {"name": "slow", "share": 0.5, "service": fixed(70.0)}]);
+    let kinds = json!([{"name": "quick", "share": 0.5, "service": deterministic(10.0)},
+                       {"name": "slow", "share": 0.5, "service": deterministic(70.0)}]);
     for (protocol, request, reply) in [
         (Protocol::Memcached, "get slow:17\r\n", "END\r\n"),
         (Protocol::Http, "GET /slow/17?a=b HTTP/1.1\r\n\r\n", OK),
@@ -133,12 +133,13 @@ fn a_request_may_name_its_kind() {
 }
 
 #[test]
-fn who_arrives_beside_a_service_takes_of_it_once() {
-    let server = start(Protocol::Memcached, json!({"service": fixed(600_000.0), "arrival_us": 300_000.0}));
+fn arrivals_during_a_service_cost_time_once() {
+    let server =
+        start(Protocol::Memcached, json!({"service": deterministic(600_000.0), "arrival_us": 300_000.0}));
     let mut clients: Vec<_> = (0..3).map(|_| connect(&server)).collect();
     let mut sent = Vec::new();
     for client in &mut clients {
-        // The first finds an idle thread, the last comes while the second is taken in.
+        // The first request finds an idle thread, and the last arrives during the cost of the second.
         let before = Instant::now();
         client.write_all(b"get a\r\n").unwrap();
         sent.push((before, Instant::now()));
@@ -147,8 +148,11 @@ fn who_arrives_beside_a_service_takes_of_it_once() {
     for client in &mut clients {
         assert_eq!(read(client, 5), "END\r\n");
     }
-    let taken_in = (server.stop().unwrap().total.drawn_ns - 3 * 600_000_000) / 300_000_000;
-    let in_time = sent[2].1 - sent[0].0 < Duration::from_millis(250);
-    // On a busy host they may come when the one before has been taken in, or served.
-    assert!(taken_in == 1 || (taken_in < 3 && !in_time), "{taken_in} taken in");
+    let arrivals_paid = (server.stop().unwrap().total.drawn_ns - 3 * 600_000_000) / 300_000_000;
+    let sent_in_time = sent[2].1 - sent[0].0 < Duration::from_millis(250);
+    // On a busy host, a request may arrive after the previous cost has been paid, or after its service.
+    assert!(
+        arrivals_paid == 1 || (arrivals_paid < 3 && !sent_in_time),
+        "the cost of {arrivals_paid} arrivals"
+    );
 }

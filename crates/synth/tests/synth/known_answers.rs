@@ -1,10 +1,10 @@
-//! One FCFS queue, service times as asked: what an open-loop client measures through real sockets is
-//! what Lindley's recursion says about the same due times and the same drawn times, and that is M/D/1
-//! and M/M/1. Needs two quiet cores for some seconds: a claim of the ring of precision (`make precision`), which looks
-//! whether the host was calm.
+//! One FCFS queue with given service times: an open-loop client over real sockets must measure what Lindley's
+//! recursion gives for the same arrivals and service times, that is M/D/1 and M/M/1. The test needs two quiet cores
+//! for some seconds, so it belongs to the accuracy tests (`tests/accuracy/test_rust_claims.py`), which check for
+//! interference.
 //!
-//! No host leaves a second alone, so single requests are left out, not rounds: those of busy periods in which a
-//! request took longer, on its way or in the server, than any fault that is looked for makes it.
+//! No host is free of interference for a second, so single busy periods are excluded instead of rounds: those with a
+//! request that took longer, in the network or in the server, than any fault that this test looks for would cause.
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
@@ -21,17 +21,17 @@ const CONNECTIONS: usize = 4;
 const MEAN_NS: f64 = 200_000.0;
 const REQUESTS: usize = 1_000;
 const ROUNDS: u64 = 8;
-/// A request sent, served or received later than this met a disturbance: half a service, so that a server that is
-/// slower by less is measured, and not left out.
+/// A request that was sent, served or received later than this was disturbed. It is half a service, so that a slightly
+/// slower server is measured and not excluded.
 const DISTURBED_NS: f64 = 100_000.0;
-/// Left out on a calm host are a tenth at half load and a quarter at four fifths. Where more than half of them are, it
-/// is no matter of single disturbances.
-const LEAST_LEFT: f64 = 0.5;
+/// Least share of undisturbed requests. On a quiet host, a tenth is excluded at a load of 0.5 and a quarter at 0.8. If
+/// more than half are excluded, the cause is not single disturbances.
+const LEAST_UNDISTURBED: f64 = 0.5;
 const TOLERANCE: f64 = 0.05;
 const QUANTILES: [f64; 4] = [0.5, 0.9, 0.95, 0.99];
 
-/// The server's own service times, by its own rule: request `i` under a seed is the same everywhere.
-fn drawn(seed: u64, count: usize) -> impl Iterator<Item = f64> {
+/// The server's service times, drawn by its rule: request `i` under a seed is the same everywhere.
+fn draw_services(seed: u64, count: usize) -> impl Iterator<Item = f64> {
     (0..count as u64).map(move |i| -MEAN_NS * (-Draws::of(seed, i).unit(1)).ln_1p())
 }
 
@@ -40,15 +40,15 @@ fn exponential(random: &mut Pcg64, mean: f64) -> f64 {
     -u.ln() * mean
 }
 
-/// One request as the client saw it; nanoseconds.
+/// A request as the client measured it; times are in nanoseconds.
 #[derive(Clone, Copy, Default)]
-struct Seen {
+struct Sample {
     latency: f64,
     slip: f64,
 }
 
-/// Sends a get at each due time over `CONNECTIONS` connections, spinning.
-fn measure(server: &Running, due_ns: &[f64]) -> Vec<Seen> {
+/// Send a get at each scheduled time over `CONNECTIONS` connections, spinning.
+fn measure(server: &Running, due_ns: &[f64]) -> Vec<Sample> {
     let mut clients: Vec<_> = (0..CONNECTIONS)
         .map(|_| {
             let stream = TcpStream::connect(server.local_address()).unwrap();
@@ -58,10 +58,10 @@ fn measure(server: &Running, due_ns: &[f64]) -> Vec<Seen> {
         })
         .collect();
     let clock = MonotonicClock;
-    let began = clock.now() + Nanos::from_millis(20);
-    let due = |n: usize| began + Nanos(due_ns[n] as u64);
+    let start = clock.now() + Nanos::from_millis(20);
+    let due = |n: usize| start + Nanos(due_ns[n] as u64);
     let (mut sent, mut done) = (0, 0);
-    let mut requests = vec![Seen::default(); due_ns.len()];
+    let mut requests = vec![Sample::default(); due_ns.len()];
     let mut chunk = [0; 4096];
     while done < due_ns.len() {
         if sent < due_ns.len() && clock.now() >= due(sent) {
@@ -77,7 +77,7 @@ fn measure(server: &Running, due_ns: &[f64]) -> Vec<Seen> {
             }
             match stream.read(&mut chunk) {
                 Ok(count) => {
-                    assert!(count > 0 && count % 5 == 0, "whole END lines");
+                    assert!(count > 0 && count % 5 == 0, "replies are whole END lines");
                     let now = clock.now();
                     for _ in 0..count / 5 {
                         let request = outstanding.pop_front().unwrap();
@@ -92,7 +92,7 @@ fn measure(server: &Running, due_ns: &[f64]) -> Vec<Seen> {
     requests
 }
 
-/// Sojourn times of the same requests in an ideal FCFS server.
+/// Return the sojourn times of the same requests in an ideal FCFS server.
 fn lindley(due_ns: &[f64], service_ns: &[f64]) -> Vec<f64> {
     let mut free_at = 0.0_f64;
     let serve = |(due, service): (&f64, &f64)| {
@@ -107,7 +107,7 @@ fn quantiles(mut values: Vec<f64>) -> [f64; 4] {
     QUANTILES.map(|q| values[(q * values.len() as f64) as usize])
 }
 
-/// Requests of one round that nothing disturbed: latencies found, and those of an ideal queue at the end of `path`.
+/// Undisturbed requests of one round: measured latencies, and those of an ideal queue behind `path`.
 struct Round {
     found: Vec<f64>,
     expected: Vec<f64>,
@@ -120,59 +120,60 @@ fn spawn(service: ServiceTime, seed: u64) -> Running {
         .unwrap()
 }
 
-/// The way to a server and back, of a request that takes no service and meets nobody.
+/// Return the median latency of a request without service and without queueing.
 fn path() -> f64 {
     let due: Vec<f64> = (0..500).map(|i| f64::from(i) * 500_000.0).collect();
     let server = spawn(ServiceTime::Zero, 0);
-    quantiles(measure(&server, &due).iter().map(|seen| seen.latency).collect())[0]
+    quantiles(measure(&server, &due).iter().map(|sample| sample.latency).collect())[0]
 }
 
-/// Busy periods begin where both queues are empty, so each begins with a clean slate.
-fn undisturbed(due: &[f64], service: &[f64], seen: &[Seen], path: f64) -> (Vec<f64>, Vec<f64>) {
+/// Return measured and ideal latencies of undisturbed busy periods. A busy period starts when both queues are empty,
+/// so it does not depend on earlier ones.
+fn exclude_disturbed(due: &[f64], service: &[f64], samples: &[Sample], path: f64) -> (Vec<f64>, Vec<f64>) {
     let ideal: Vec<f64> = lindley(due, service).iter().map(|sojourn| sojourn + path).collect();
-    let (mut found, mut expected, mut from, mut calm) = (Vec::new(), Vec::new(), 0, true);
+    let (mut found, mut expected, mut from, mut is_undisturbed) = (Vec::new(), Vec::new(), 0, true);
     let (mut done, mut ideal_done) = (0.0_f64, 0.0_f64);
     for i in 0..due.len() {
         if due[i] > done.max(ideal_done) {
-            if calm {
-                found.extend(seen[from..i].iter().map(|seen| seen.latency));
+            if is_undisturbed {
+                found.extend(samples[from..i].iter().map(|sample| sample.latency));
                 expected.extend_from_slice(&ideal[from..i]);
             }
-            (from, calm) = (i, true);
+            (from, is_undisturbed) = (i, true);
         }
-        let over = due[i] + seen[i].latency - done.max(due[i] + path) - service[i];
-        calm &= over.abs().max(seen[i].slip) < DISTURBED_NS;
-        (done, ideal_done) = (due[i] + seen[i].latency, due[i] + ideal[i]);
+        let excess = due[i] + samples[i].latency - done.max(due[i] + path) - service[i];
+        is_undisturbed &= excess.abs().max(samples[i].slip) < DISTURBED_NS;
+        (done, ideal_done) = (due[i] + samples[i].latency, due[i] + ideal[i]);
     }
     (found, expected)
 }
 
 fn round(service: ServiceTime, load: f64, seed: u64, path: f64) -> Round {
-    // Both cores were fully used in the round before: let the rest of the host catch up.
+    // The last round used both cores fully: let the rest of the host catch up.
     std::thread::sleep(Duration::from_millis(100));
     let server = spawn(service, seed);
     let mut arrivals = Pcg64::new(u128::from(seed), 99);
-    let mut moment = 0.0;
+    let mut time = 0.0;
     let due: Vec<f64> = (0..REQUESTS)
         .map(|_| {
-            moment += exponential(&mut arrivals, MEAN_NS / load);
-            moment
+            time += exponential(&mut arrivals, MEAN_NS / load);
+            time
         })
         .collect();
-    let drawn: Vec<f64> = match service {
-        ServiceTime::Exponential { .. } => drawn(seed, REQUESTS).collect(),
+    let service_ns: Vec<f64> = match service {
+        ServiceTime::Exponential { .. } => draw_services(seed, REQUESTS).collect(),
         _ => vec![MEAN_NS; REQUESTS],
     };
     let answers = measure(&server, &due);
     let total = server.stop().unwrap().total;
-    let (found, expected) = undisturbed(&due, &drawn, &answers, path);
+    let (found, expected) = exclude_disturbed(&due, &service_ns, &answers, path);
     Round { found, expected, total }
 }
 
 #[test]
 #[ignore = "precision"]
 #[expect(clippy::print_stderr, reason = "the figures are the point")]
-fn sojourn_times_are_those_of_queueing_theory() {
+fn sojourn_times_agree_with_queueing_theory() {
     let mean_us = MEAN_NS / 1e3;
     let path = path();
     let mut wrong = Vec::new();
@@ -183,30 +184,27 @@ fn sojourn_times_are_those_of_queueing_theory() {
             let rounds: Vec<Round> = (0..ROUNDS).map(|seed| round(service, load, seed, path)).collect();
             let found: Vec<f64> = rounds.iter().flat_map(|round| round.found.clone()).collect();
             let expected: Vec<f64> = rounds.iter().flat_map(|round| round.expected.clone()).collect();
-            let left = found.len() as f64 / (ROUNDS as usize * REQUESTS) as f64;
-            if left < LEAST_LEFT {
-                eprintln!(
-                    "{name} at {load}: only {:.0} % were served within {DISTURBED_NS} ns of an ideal queue",
-                    100.0 * left
-                );
+            let share = found.len() as f64 / (ROUNDS as usize * REQUESTS) as f64;
+            if share < LEAST_UNDISTURBED {
+                eprintln!("{name} at {load}: only {:.0} % of the requests were undisturbed", 100.0 * share);
                 wrong.push(name);
                 continue;
             }
             let (found, expected) = (quantiles(found), quantiles(expected));
             let worst = found.iter().zip(&expected).map(|(f, e)| (f / e - 1.0).abs()).fold(0.0, f64::max);
-            let mean = |of: fn(&ServedTotals) -> f64| {
-                rounds.iter().map(|round| of(&round.total)).sum::<f64>() / rounds.len() as f64 / 1e3
+            let mean = |figure: fn(&ServedTotals) -> f64| {
+                rounds.iter().map(|round| figure(&round.total)).sum::<f64>() / rounds.len() as f64 / 1e3
             };
             eprintln!(
-                "{name} at {load}: p50, p90, p95, p99 found {:.1?} us, expected {:.1?} us, off by up to {:.2} %; \
-                 path {:.1} us, service drawn {:.3} us, achieved {:.3} us; {:.0} % undisturbed",
+                "{name} at {load}: p50, p90, p95, p99 {:.1?} µs, expected {:.1?} µs, largest difference {:.2} %; \
+                 path {:.1} µs, service drawn {:.3} µs, achieved {:.3} µs; {:.0} % undisturbed",
                 found.map(|ns| ns / 1e3),
                 expected.map(|ns| ns / 1e3),
                 worst * 100.0,
                 path / 1e3,
                 mean(ServedTotals::mean_drawn_ns),
                 mean(ServedTotals::mean_achieved_ns),
-                100.0 * left,
+                100.0 * share,
             );
             if worst >= TOLERANCE {
                 wrong.push(name);

@@ -1,9 +1,9 @@
-//! The server against what its documents say, the simulator, and memcached.
+//! Comparisons of the server with its documents, the simulator and memcached.
 
 mod against_memcached;
 mod clones;
 mod common;
-mod double;
 mod known_answers;
+mod simulator;
 mod sockets;
 mod truth;

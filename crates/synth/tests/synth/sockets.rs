@@ -1,4 +1,4 @@
-//! The server through real sockets.
+//! The server over real sockets.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -18,48 +18,48 @@ fn connect(address: SocketAddr) -> TcpStream {
     stream
 }
 
-/// Reads until `end` has been seen, and gives everything read.
+/// Read until `end`, and return everything read.
 fn read_to(stream: &mut TcpStream, end: &str) -> String {
     let mut read = Vec::new();
     let mut chunk = vec![0; 1 << 16];
     while !read.ends_with(end.as_bytes()) {
         let count = stream.read(&mut chunk).expect("a reply in time");
-        assert!(count > 0, "hung up after {:?}", String::from_utf8_lossy(&read));
+        assert!(count > 0, "connection closed after {:?}", String::from_utf8_lossy(&read));
         read.extend_from_slice(&chunk[..count]);
     }
     String::from_utf8(read).unwrap()
 }
 
-/// Sends `request` and a `version`, and gives what is replied before the latter.
-fn ask(stream: &mut TcpStream, request: &[u8]) -> String {
+/// Send `request` and a `version`, and return the replies before that of the latter.
+fn query(stream: &mut TcpStream, request: &[u8]) -> String {
     stream.write_all(request).unwrap();
     stream.write_all(b"version\r\n").unwrap();
     let replies = read_to(stream, "-hindmost-synth\r\n");
     replies[..replies.rfind("VERSION").unwrap()].to_owned()
 }
 
-/// The value of a line of `stats hindmost`.
+/// Return the value of a line of `stats hindmost`.
 fn stat(stream: &mut TcpStream, name: &str) -> u64 {
-    let replies = ask(stream, b"stats hindmost\r\n");
+    let replies = query(stream, b"stats hindmost\r\n");
     let line = replies.lines().find_map(|line| line.strip_prefix(&format!("STAT {name} ")));
     line.unwrap_or_else(|| panic!("{name} in {replies}")).parse().unwrap()
 }
 
 #[test]
-fn what_is_set_can_be_got_from_another_connection() {
+fn a_stored_value_is_visible_to_other_connections() {
     for threads in [1, 3] {
         let server = Server::spawn(&ServerConfig { threads, ..ServerConfig::default() }).unwrap();
         let mut clients: Vec<_> = (0..4).map(|_| connect(server.local_address())).collect();
-        assert_eq!(ask(&mut clients[0], b"set k 9 0 5\r\nvalue\r\n"), "STORED\r\n");
+        assert_eq!(query(&mut clients[0], b"set k 9 0 5\r\nvalue\r\n"), "STORED\r\n");
         for client in &mut clients {
-            assert_eq!(ask(client, b"get k\r\n"), "VALUE k 9 5\r\nvalue\r\nEND\r\n");
+            assert_eq!(query(client, b"get k\r\n"), "VALUE k 9 5\r\nvalue\r\nEND\r\n");
         }
-        assert!(ask(&mut clients[1], b"stats\r\n").contains("STAT curr_connections 4\r\n"));
+        assert!(query(&mut clients[1], b"stats\r\n").contains("STAT curr_connections 4\r\n"));
     }
 }
 
 #[test]
-fn requests_may_be_cut_anywhere() {
+fn requests_may_be_split_anywhere() {
     let server = start(ServiceTime::Zero);
     let mut client = connect(server.local_address());
     for piece in [&b"se"[..], b"t k 0 0 4\r", b"\nab", b"cd\r", b"\nget k\r\nge", b"t k\r\nversion\r\n"] {
@@ -96,31 +96,31 @@ fn pipelined_requests_are_all_answered_in_order() {
 fn connections_are_served_in_order_of_arrival() {
     let server = start(ServiceTime::Deterministic { mean_us: 120_000.0 });
     let (mut one, mut two) = (connect(server.local_address()), connect(server.local_address()));
-    // Both connections are known to the server once they have been answered.
-    ask(&mut one, b"set k 1 0 1\r\nx\r\n");
-    ask(&mut two, b"");
+    // The server knows both connections once it has answered them.
+    query(&mut one, b"set k 1 0 1\r\nx\r\n");
+    query(&mut two, b"");
     one.write_all(b"get k\r\nget k\r\nget k\r\n").unwrap();
-    // Both pauses end before the first three services do, and a busy server reads in each.
+    // Both pauses end within the first three services, and a busy server polls in each.
     std::thread::sleep(Duration::from_millis(80));
     two.write_all(b"set k 2 0 1\r\nx\r\n").unwrap();
     std::thread::sleep(Duration::from_millis(80));
-    let replies = ask(&mut one, b"get k\r\nget k\r\n");
+    let replies = query(&mut one, b"get k\r\nget k\r\n");
     let flags: Vec<_> = replies.lines().filter(|line| line.starts_with("VALUE")).collect();
     assert_eq!(flags, ["VALUE k 1 1", "VALUE k 1 1", "VALUE k 1 1", "VALUE k 2 1", "VALUE k 2 1"]);
     assert_eq!(read_to(&mut two, "\r\n"), "STORED\r\n");
 }
 
 #[test]
-fn a_question_about_the_server_does_not_overtake_nor_wait_for_others() {
+fn stats_keep_their_order_and_do_not_wait_for_other_connections() {
     let server = start(ServiceTime::Deterministic { mean_us: 300_000.0 });
     let (mut one, mut two) = (connect(server.local_address()), connect(server.local_address()));
-    ask(&mut one, b"");
-    ask(&mut two, b"");
+    query(&mut one, b"");
+    query(&mut two, b"");
     one.write_all(b"get k\r\nget k\r\nget k\r\nversion\r\n").unwrap();
     std::thread::sleep(Duration::from_millis(10));
-    // At once, while three services of the other connection are still to come ...
+    // It is answered at once, while three services of the other connection are pending ...
     assert_eq!(stat(&mut two, "served"), 0);
-    // ... whose own question is answered in its place.
+    // ... but a query on that connection is answered in order.
     let replies = read_to(&mut one, "-hindmost-synth\r\n");
     assert!(replies.starts_with("END\r\nEND\r\nEND\r\nVERSION"), "{replies}");
 }
@@ -129,13 +129,13 @@ const REQUESTS: u64 = 200;
 const DRAWN_NS: u64 = 500_000;
 const ROUNDS: usize = 16;
 
-/// Requests one behind the other: the server's account, and the time of the whole in nanoseconds.
+/// Send requests back to back. Return the server's totals, and the total time in nanoseconds.
 fn back_to_back() -> (ServedTotals, u64) {
     let server = start(ServiceTime::Deterministic { mean_us: DRAWN_NS as f64 / 1e3 });
     let mut client = connect(server.local_address());
-    let began = Instant::now();
-    ask(&mut client, "get k\r\n".repeat(REQUESTS as usize).as_bytes());
-    let wall_ns = began.elapsed().as_nanos() as u64;
+    let start_time = Instant::now();
+    query(&mut client, "get k\r\n".repeat(REQUESTS as usize).as_bytes());
+    let wall_ns = start_time.elapsed().as_nanos() as u64;
     (server.stop().unwrap().total, wall_ns)
 }
 
@@ -143,7 +143,7 @@ fn back_to_back() -> (ServedTotals, u64) {
 fn no_service_is_shorter_than_drawn() {
     let (total, wall_ns) = back_to_back();
     assert_eq!((total.served, total.drawn_ns), (REQUESTS, REQUESTS * DRAWN_NS));
-    // A reply is begun a little early, by what writing takes: 20 us at most.
+    // Writing of a reply starts early by at most 20 µs.
     assert!(total.achieved_ns >= REQUESTS * (DRAWN_NS - 20_000), "{} ns achieved", total.achieved_ns);
     assert!(wall_ns >= total.drawn_ns - 20_000, "{wall_ns} ns for {} ns of service", total.drawn_ns);
 }
@@ -161,13 +161,13 @@ fn deterministic_service_times_are_kept() {
         })
         .collect();
     rounds.sort_by(|one, other| one[2].total_cmp(&other[2]));
-    // A host can only add to a round of a tenth of a second, and leaves some of them alone.
-    let told = |at: usize| format!("{:.4?}", rounds[at]);
+    // A host can only prolong a round of a tenth of a second, and leaves some rounds undisturbed.
+    let report = |at: usize| format!("{:.4?}", rounds[at]);
     eprintln!(
-        "service, wait, wall by what was asked: {} in the shortest of {ROUNDS} rounds, {} in one of four, {} in the middle",
-        told(0),
-        told(ROUNDS / 4),
-        told(ROUNDS / 2)
+        "service, wait and wall time relative to drawn: {} in the shortest of {ROUNDS} rounds, {} at the quartile, {} at the median",
+        report(0),
+        report(ROUNDS / 4),
+        report(ROUNDS / 2)
     );
     for [achieved, waited, wall] in &rounds[..=ROUNDS / 4] {
         assert!((0.99..1.01).contains(achieved) && (0.98..1.02).contains(waited) && *wall < 1.02);
@@ -175,7 +175,7 @@ fn deterministic_service_times_are_kept() {
 }
 
 #[test]
-fn quit_hangs_up_after_the_replies_due() {
+fn quit_closes_the_connection_after_pending_replies() {
     let server = start(ServiceTime::Deterministic { mean_us: 1_000.0 });
     let mut client = connect(server.local_address());
     client.write_all(b"get k\r\nget k\r\nquit\r\nget k\r\n").unwrap();
@@ -196,33 +196,33 @@ fn a_client_that_stops_sending_still_gets_its_replies() {
 }
 
 #[test]
-fn a_client_that_goes_away_takes_its_requests_along() {
+fn requests_of_a_closed_connection_are_dropped() {
     let server = start(ServiceTime::Deterministic { mean_us: 20_000.0 });
     let mut stays = connect(server.local_address());
-    ask(&mut stays, b"");
+    query(&mut stays, b"");
     for _ in 0..20 {
         let mut goes = connect(server.local_address());
         goes.write_all(&b"get k\r\n".repeat(100)).unwrap();
         goes.write_all(b"\0\xff garbage").unwrap();
     }
-    let began = Instant::now();
-    assert_eq!(ask(&mut stays, b"get k\r\n"), "END\r\n");
-    assert!(began.elapsed() < Duration::from_secs(15), "2,000 abandoned requests would take 40 s");
+    let start_time = Instant::now();
+    assert_eq!(query(&mut stays, b"get k\r\n"), "END\r\n");
+    assert!(start_time.elapsed() < Duration::from_secs(15), "2,000 abandoned requests would take 40 s");
 }
 
 #[test]
-fn garbage_is_answered_and_survived() {
+fn garbage_gets_errors_and_does_no_harm() {
     let server = start(ServiceTime::Zero);
     let mut client = connect(server.local_address());
-    assert_eq!(ask(&mut client, b"\x80\x01\x00\xff\r\nset \xff\xfe 0 0 1\r\nx\r\n"), "ERROR\r\nSTORED\r\n");
-    assert_eq!(ask(&mut client, b"\n\n\r\n"), "ERROR\r\n".repeat(3));
+    assert_eq!(query(&mut client, b"\x80\x01\x00\xff\r\nset \xff\xfe 0 0 1\r\nx\r\n"), "ERROR\r\nSTORED\r\n");
+    assert_eq!(query(&mut client, b"\n\n\r\n"), "ERROR\r\n".repeat(3));
     client.write_all(&vec![b'x'; 200_000]).unwrap();
     let mut replies = String::new();
     match client.read_to_string(&mut replies) {
         Ok(_) => assert_eq!(replies, "CLIENT_ERROR line too long\r\n"),
         Err(error) => assert_eq!(error.kind(), ErrorKind::ConnectionReset),
     }
-    assert_eq!(ask(&mut connect(server.local_address()), b"get k\r\n"), "END\r\n");
+    assert_eq!(query(&mut connect(server.local_address()), b"get k\r\n"), "END\r\n");
 }
 
 #[test]
@@ -233,23 +233,23 @@ fn oversize_values_are_refused_and_skipped() {
     let mut request = format!("set k 0 0 {}\r\n", value.len()).into_bytes();
     request.extend_from_slice(&value);
     request.extend_from_slice(b"\r\nget k\r\n");
-    assert_eq!(ask(&mut client, &request), "SERVER_ERROR object too large for cache\r\nEND\r\n");
+    assert_eq!(query(&mut client, &request), "SERVER_ERROR object too large for cache\r\nEND\r\n");
 }
 
 #[test]
-fn a_client_that_does_not_read_is_held_back_and_then_served() {
+fn a_client_that_does_not_read_is_paused_and_then_served() {
     for service in [ServiceTime::Zero, ServiceTime::Deterministic { mean_us: 10.0 }] {
         let server = start(service);
         let mut client = connect(server.local_address());
         let value = "v".repeat(1 << 19);
-        ask(&mut client, format!("set k 0 0 {}\r\n{value}\r\n", value.len()).as_bytes());
-        // 400 MiB of replies are asked for; 3 MiB or so fit into buffers.
+        query(&mut client, format!("set k 0 0 {}\r\n{value}\r\n", value.len()).as_bytes());
+        // The replies need 400 MiB; about 3 MiB fit into buffers.
         let gets = 800;
         client.write_all("get k\r\n".repeat(gets).as_bytes()).unwrap();
         std::thread::sleep(Duration::from_millis(200));
         assert!(server.totals().total.served < 100, "{}", server.totals().total.served);
         let mut other = connect(server.local_address());
-        assert_eq!(ask(&mut other, b"get nope\r\n"), "END\r\n");
+        assert_eq!(query(&mut other, b"get nope\r\n"), "END\r\n");
         let mut left = gets * (value.len() + "VALUE k 0 524288\r\n\r\nEND\r\n".len());
         let mut chunk = vec![0; 1 << 20];
         while left > 0 {
@@ -257,54 +257,54 @@ fn a_client_that_does_not_read_is_held_back_and_then_served() {
             assert!(count > 0);
             left -= count;
         }
-        assert_eq!(ask(&mut client, b""), "");
+        assert_eq!(query(&mut client, b""), "");
     }
 }
 
 #[test]
-fn a_spinning_server_answers_as_a_blocking_one_does() {
+fn a_spinning_server_answers_like_a_blocking_one() {
     let config = ServerConfig { idle: Idle::Spin, cpus: Some(vec![0]), ..ServerConfig::default() };
     let server = Server::spawn(&config).unwrap();
-    assert_eq!(ask(&mut connect(server.local_address()), b"get k\r\n"), "END\r\n");
+    assert_eq!(query(&mut connect(server.local_address()), b"get k\r\n"), "END\r\n");
 }
 
 #[test]
-fn what_is_missing_is_told_before_the_first_request() {
-    let taken = start(ServiceTime::Zero);
-    let address = taken.local_address().to_string();
+fn missing_resources_are_reported_at_start() {
+    let occupied = start(ServiceTime::Zero);
+    let address = occupied.local_address().to_string();
     let bound = Server::bind(&ServerConfig { address: address.clone(), ..ServerConfig::default() });
-    assert!(matches!(bound, Err(SynthError::Bind { address: told, .. }) if told == address));
+    assert!(matches!(bound, Err(SynthError::Bind { address: named, .. }) if named == address));
     for cpu in [1_000, 1_000_000] {
         let config = ServerConfig { cpus: Some(vec![cpu]), ..ServerConfig::default() };
         assert!(
-            matches!(Server::bind(&config), Err(SynthError::Pin { thread: 0, cpu: told, .. }) if told == cpu)
+            matches!(Server::bind(&config), Err(SynthError::Pin { thread: 0, cpu: named, .. }) if named == cpu)
         );
     }
 }
 
 #[test]
-fn run_serves_until_told_to_stop() {
+fn run_serves_until_stop_is_set() {
     let server = Server::bind(&ServerConfig::default()).unwrap();
     let address = server.local_address();
     let stop = AtomicBool::new(false);
-    let report = std::thread::scope(|scope| {
+    let summary = std::thread::scope(|scope| {
         let running = scope.spawn(|| server.run(&stop));
-        assert_eq!(ask(&mut connect(address), b"get k\r\n"), "END\r\n");
+        assert_eq!(query(&mut connect(address), b"get k\r\n"), "END\r\n");
         stop.store(true, Ordering::Relaxed);
         running.join().unwrap()
     });
-    assert_eq!(report.unwrap().total.served, 1);
+    assert_eq!(summary.unwrap().total.served, 1);
 }
 
 #[test]
-fn a_dropped_server_is_gone_even_in_the_middle_of_a_service() {
+fn a_dropped_server_stops_during_a_service() {
     let server = start(ServiceTime::Deterministic { mean_us: 9_000_000.0 });
     let address = server.local_address();
     let mut client = connect(address);
     client.write_all(b"get k\r\n").unwrap();
     std::thread::sleep(Duration::from_millis(20));
-    let began = Instant::now();
+    let start_time = Instant::now();
     drop(server);
-    assert!(began.elapsed() < Duration::from_secs(5));
+    assert!(start_time.elapsed() < Duration::from_secs(5));
     assert!(TcpStream::connect(address).is_err());
 }

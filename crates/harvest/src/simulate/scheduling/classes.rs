@@ -1,4 +1,4 @@
-//! Classes of servers: which there are by history, which a job chooses, and whether it need look there.
+//! Classes of servers: learning them from history, choosing them for a job, and counting their free cores.
 
 use super::super::jobs::Running;
 use super::super::world::{Scaling, World};
@@ -6,16 +6,16 @@ use super::Scheduling;
 use crate::classify::classify;
 use crate::error::HarvestError;
 use crate::jobs::Length;
-use crate::select::{select, Job, Room, Weights};
+use crate::select::{select, ClassState, Job, Weights};
 use crate::sequence::Sequence;
 use crate::settings::Settings;
 
-/// Classes by a week of history: the servers of each, and what is known of it. The reserve counts as used.
-pub(super) fn history(
-    asked: &Scheduling,
+/// Learn classes from the history. Return the servers and the state of each class; the reserve counts as used.
+pub(super) fn learn_classes(
+    scenario: &Scheduling,
     world: &World,
     scaling: &Scaling,
-) -> Result<(Vec<Vec<u32>>, Vec<Room>), HarvestError> {
+) -> Result<(Vec<Vec<u32>>, Vec<ClassState>), HarvestError> {
     let (slots, slot_hours) = world.history_slots(1.0 / 6.0);
     let own: Vec<usize> =
         (0..world.tenants.len()).filter(|&at| !world.tenants[at].servers.is_empty()).collect();
@@ -35,48 +35,49 @@ pub(super) fn history(
             servers[class].extend(&world.tenants[at].servers);
         }
     }
-    let reserve = f64::from(asked.reserve) / f64::from(asked.cores);
-    let rooms = found.classes.iter().map(|class| Room {
+    let reserve = f64::from(scenario.reserve) / f64::from(scenario.cores);
+    let rooms = found.classes.iter().map(|class| ClassState {
         pattern: class.pattern,
         mean: class.mean + reserve,
         peak: class.peak + reserve,
         now: class.mean + reserve,
-        capacity: class.servers * f64::from(asked.cores),
+        capacity: class.servers * f64::from(scenario.cores),
     });
     let rooms = rooms.collect();
     Ok((servers, rooms))
 }
 
-/// Tasks that a server may have by the past of its class, by length of job: what the reserve leaves, less the mean where
-/// a job is of medium length, less the peak where it is long.
-pub(super) fn left(
-    asked: &Scheduling,
-    rooms: &[Room],
+/// Return the most tasks per server by job length, from the history of its class: the cores outside the reserve for
+/// short jobs, what the mean leaves for medium jobs, and what the peak leaves for long jobs.
+pub(super) fn task_limits(
+    scenario: &Scheduling,
+    rooms: &[ClassState],
     classes: &[Vec<u32>],
     servers: usize,
 ) -> [Vec<i64>; 3] {
-    let mut found = std::array::from_fn(|_| vec![i64::from(asked.cores - asked.reserve); servers]);
+    let mut found = std::array::from_fn(|_| vec![i64::from(scenario.cores - scenario.reserve); servers]);
     for (room, own) in rooms.iter().zip(classes) {
-        let of = |past: f64| ((1.0 - past) * f64::from(asked.cores)).floor() as i64;
+        let limit = |past: f64| ((1.0 - past) * f64::from(scenario.cores)).floor() as i64;
         for &server in own {
-            found[Length::Medium as usize][server as usize] = of(room.mean);
-            found[Length::Long as usize][server as usize] = of(room.peak);
+            found[Length::Medium as usize][server as usize] = limit(room.mean);
+            found[Length::Long as usize][server as usize] = limit(room.peak);
         }
     }
     found
 }
 
-/// Chooses classes for a job, beside those that it has.
-pub(super) fn choose(
+/// Choose classes for a job, in addition to those that it has.
+pub(super) fn choose_classes(
     job: &mut Running,
     length: Length,
-    rooms: &[Room],
+    rooms: &[ClassState],
     members: &Members,
     cores: u32,
     random: &mut Sequence,
 ) {
-    let now = |(class, room): (usize, &Room)| Room { now: members.used_now(class, cores), ..*room };
-    let rooms: Vec<Room> = rooms.iter().enumerate().map(now).collect();
+    let now =
+        |(class, room): (usize, &ClassState)| ClassState { now: members.used_now(class, cores), ..*room };
+    let rooms: Vec<ClassState> = rooms.iter().enumerate().map(now).collect();
     let wants = Job { length, wants: job.waiting as f64 };
     for class in select(&wants, &rooms, &Weights::default(), random).unwrap_or_default() {
         if !job.classes.contains(&class) {
@@ -85,19 +86,18 @@ pub(super) fn choose(
     }
 }
 
-/// Whether a job need not look for room in this step: one of no class where nobody had any, others where all of their
-/// classes are full.
-pub(super) fn hopeless(classes: &[usize], full: &[bool], all_full: bool) -> bool {
+/// Return whether a job can skip its search in this step: if all servers are full, or if all of its classes are.
+pub(super) fn is_full(classes: &[usize], full: &[bool], all_full: bool) -> bool {
     all_full || (!classes.is_empty() && classes.iter().all(|&class| full[class]))
 }
 
-/// The servers of each class, and how many cores of them are free: counted as tasks come, so that a job's question
-/// costs no look at all servers.
+/// The servers and the free cores of each class. Cores are counted as tasks start, so that a query does not scan all
+/// servers.
 pub(super) struct Members {
     servers: Vec<Vec<u32>>,
     class_of: Vec<Option<u32>>,
     pub(super) free: Vec<i64>,
-    /// Free cores of all servers, also of those that no class has.
+    /// Free cores of all servers, including servers without class.
     pub(super) free_of_all: i64,
 }
 
@@ -112,7 +112,7 @@ impl Members {
         Self { free: vec![0; classes.len()], free_of_all: 0, servers: classes, class_of }
     }
 
-    /// Counts free cores anew.
+    /// Count free cores from scratch.
     pub(super) fn count(&mut self, free: &[i64]) {
         for (sum, own) in self.free.iter_mut().zip(&self.servers) {
             *sum = own.iter().map(|&server| free[server as usize].max(0)).sum();
@@ -120,7 +120,7 @@ impl Members {
         self.free_of_all = free.iter().map(|&cores| cores.max(0)).sum();
     }
 
-    /// Counts cores of a server that are no longer free.
+    /// Subtract cores that a task uses.
     pub(super) fn take(&mut self, server: usize, cores: usize) {
         self.free_of_all -= cores as i64;
         if let Some(class) = self.class_of[server] {
@@ -128,7 +128,7 @@ impl Members {
         }
     }
 
-    /// Free cores of some classes; of all servers, as `count_of` has it.
+    /// Return the free cores of some classes, or of all servers if the classes are empty.
     pub(super) fn free_of(&self, classes: &[usize]) -> i64 {
         match self.count_of(classes) {
             Some(_) => classes.iter().map(|&class| self.free[class]).sum(),
@@ -136,13 +136,13 @@ impl Members {
         }
     }
 
-    /// How many servers some classes have; None of all servers, which no class stands for.
+    /// Return the number of servers of some classes; None if they have none, which stands for all servers.
     pub(super) fn count_of(&self, classes: &[usize]) -> Option<usize> {
         Some(classes.iter().map(|&class| self.servers[class].len()).sum()).filter(|&count| count > 0)
     }
 
-    /// A server of some classes by its place among them; of all servers without classes.
-    pub(super) fn at(&self, classes: &[usize], mut place: usize) -> usize {
+    /// Return a server of some classes by its position among them; without classes, by its number.
+    pub(super) fn server_at(&self, classes: &[usize], mut place: usize) -> usize {
         for &class in classes {
             match self.servers[class].get(place) {
                 Some(&server) => return server as usize,
@@ -152,7 +152,7 @@ impl Members {
         place
     }
 
-    /// Share of a class's cores that nobody more can have: primary tenants', other jobs', the reserve.
+    /// Return the share of a class's cores that are not available: used by primary tenants or jobs, or reserved.
     fn used_now(&self, class: usize, cores: u32) -> f64 {
         1.0 - self.free[class] as f64 / (self.servers[class].len().max(1) as f64 * f64::from(cores))
     }

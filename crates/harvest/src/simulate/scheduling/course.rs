@@ -1,32 +1,32 @@
-//! The course of a simulation: what becomes of servers and jobs from step to step.
+//! State of a simulation, and how a step changes it.
 
 use super::super::jobs::{kinds, Kind, Running, Task, KINDS};
 use super::super::world::{Scaling, World};
-use super::classes::{choose, history, hopeless, left, Members};
-use super::tasks::{give_way, start, Way};
+use super::classes::{choose_classes, is_full, learn_classes, task_limits, Members};
+use super::tasks::{give_way, start, PlacementRule};
 use super::{Done, Scheduler, Scheduling};
 use crate::error::HarvestError;
 use crate::jobs::{LengthMemory, Thresholds};
-use crate::select::Room;
+use crate::select::ClassState;
 use crate::sequence::Sequence;
 
-/// All that changes, and what it goes by.
+/// The state, and the parameters that drive it.
 pub(super) struct Course<'a> {
     world: &'a World,
-    asked: &'a Scheduling,
+    scenario: &'a Scheduling,
     scaling: Scaling,
     members: Members,
-    rooms: Vec<Room>,
-    /// Tasks that each server may have by its past, by length of job.
-    left: [Vec<i64>; 3],
+    rooms: Vec<ClassState>,
+    /// Most tasks of each server by its history, by length of job.
+    task_limits: [Vec<i64>; 3],
     kinds: Vec<Kind>,
-    /// Jobs a second.
+    /// Jobs per second.
     rate: f64,
-    // Arrivals have draws of their own, so that all schedulers meet the same jobs.
+    // Arrivals have their own random sequence, so that all schedulers meet the same jobs.
     arrivals: Sequence,
     placing: Sequence,
     next_arrival: f64,
-    /// Tasks by server, the youngest last.
+    /// Tasks by server, youngest last.
     tasks: Vec<Vec<Task>>,
     free: Vec<i64>,
     loads: Vec<f64>,
@@ -38,31 +38,31 @@ pub(super) struct Course<'a> {
     sums: Sums,
 }
 
-/// Where a job found no room in this step: its classes; of a job without classes, anywhere.
+/// Where a job found no free core in this step: by class, and for jobs without classes.
 struct Full {
     classes: Vec<bool>,
     all: bool,
 }
 
 impl<'a> Course<'a> {
-    pub(super) fn new(world: &'a World, asked: &'a Scheduling) -> Result<Self, HarvestError> {
-        let scaling = Scaling::to_mean(world, asked.utilisation, asked.root)?;
+    pub(super) fn new(world: &'a World, scenario: &'a Scheduling) -> Result<Self, HarvestError> {
+        let scaling = Scaling::to_mean(world, scenario.utilisation, scenario.root)?;
         let servers = world.rack_of.len();
-        let (classes, rooms) = history(asked, world, &scaling)?;
-        let left = left(asked, &rooms, &classes, servers);
-        let mut random = Sequence::new(asked.center.seed ^ 0x10b5);
+        let (classes, rooms) = learn_classes(scenario, world, &scaling)?;
+        let task_limits = task_limits(scenario, &rooms, &classes, servers);
+        let mut random = Sequence::new(scenario.center.seed ^ 0x10b5);
         let kinds = kinds(&mut random);
         let work: f64 =
             kinds.iter().map(|k| (k.width * k.stages) as f64 * k.task_s).sum::<f64>() / KINDS as f64;
         Ok(Self {
             world,
-            asked,
+            scenario,
             scaling,
             members: Members::new(classes, servers),
             rooms,
-            left,
+            task_limits,
             kinds,
-            rate: asked.demand * (f64::from(asked.cores) * servers as f64) / work,
+            rate: scenario.demand * (f64::from(scenario.cores) * servers as f64) / work,
             arrivals: Sequence::new(random.word()),
             placing: Sequence::new(random.word()),
             next_arrival: 0.0,
@@ -78,16 +78,17 @@ impl<'a> Course<'a> {
         })
     }
 
-    /// Whether jobs are there that are not done.
-    pub(super) fn waits(&self) -> bool {
+    /// Return whether there are unfinished jobs.
+    pub(super) fn has_jobs(&self) -> bool {
         !self.queue.is_empty()
     }
 
-    /// Primary tenants take what they need, jobs come where `counted`, and those that wait look for servers.
+    /// Simulate one step: primary tenants take their cores, jobs arrive if `counted`, and waiting jobs look for
+    /// servers.
     pub(super) fn step(&mut self, now: f64, counted: bool) {
         let hour = self.world.history_hours() + now / 3600.0;
         for (tenant, load) in self.loads.iter_mut().enumerate() {
-            *load = self.scaling.of(self.world.load(tenant, hour));
+            *load = self.scaling.apply(self.world.load(tenant, hour));
         }
         (0..self.tasks.len()).for_each(|server| self.yield_to_primary(server, now, counted));
         self.members.count(&self.free);
@@ -99,18 +100,18 @@ impl<'a> Course<'a> {
         }
         let mut full = Full { classes: vec![false; self.rooms.len()], all: false };
         let mut queue = std::mem::take(&mut self.queue);
-        queue.retain(|&number| self.goes_on(number, now, &mut full));
+        queue.retain(|&number| self.advance(number, now, &mut full));
         self.queue = queue;
     }
 
-    /// Cores of a server that batch tasks may have.
+    /// Cores per server for batch tasks.
     fn budget(&self) -> i64 {
-        i64::from(self.asked.cores - self.asked.reserve)
+        i64::from(self.scenario.cores - self.scenario.reserve)
     }
 
     fn yield_to_primary(&mut self, server: usize, now: f64, counted: bool) {
         let share = (self.loads[self.world.tenant_of[server] as usize] * self.world.balance[server]).min(1.0);
-        let primary = share * f64::from(self.asked.cores);
+        let primary = share * f64::from(self.scenario.cores);
         let room = self.budget() - primary.ceil() as i64;
         let own = &mut self.tasks[server];
         self.sums.vain += give_way(own, room, now, &mut self.jobs, &mut self.done);
@@ -121,8 +122,8 @@ impl<'a> Course<'a> {
         }
     }
 
-    /// A job's next stage, or its end; whether it goes on.
-    fn goes_on(&mut self, number: usize, now: f64, full: &mut Full) -> bool {
+    /// Start a job's next stage or end the job. Return whether it continues.
+    fn advance(&mut self, number: usize, now: f64, full: &mut Full) -> bool {
         let job = self.jobs[number].as_mut().expect("queued jobs are there");
         let kind = &self.kinds[job.kind];
         if job.waiting == 0 && job.active == 0 {
@@ -134,36 +135,43 @@ impl<'a> Course<'a> {
             self.sums.useful += (kind.width * kind.stages) as f64 * kind.task_s;
             self.sums.alone += kind.stages as f64 * kind.task_s;
             self.sums.total += now - job.since;
-            self.memory.ran(&job.kind.to_string(), now - job.since);
+            self.memory.record(&job.kind.to_string(), now - job.since);
             self.jobs[number] = None;
             return false;
         }
-        let patience_s = self.asked.patience_s;
+        let patience_s = self.scenario.patience_s;
         let length = self.memory.length(&job.kind.to_string(), &self.thresholds);
-        let asks = job
+        let chooses_classes = job
             .waited_s
             .is_none_or(|waited| !job.classes.is_empty() && patience_s.is_some_and(|most| waited >= most));
-        if asks {
+        if chooses_classes {
             job.waited_s = Some(0.0);
-            if self.asked.scheduler.knows_history() {
-                choose(job, length, &self.rooms, &self.members, self.asked.cores, &mut self.placing);
+            if self.scenario.scheduler.knows_history() {
+                choose_classes(
+                    job,
+                    length,
+                    &self.rooms,
+                    &self.members,
+                    self.scenario.cores,
+                    &mut self.placing,
+                );
             }
         }
-        if !hopeless(&job.classes, &full.classes, full.all) {
-            let most = (self.asked.cores - self.asked.reserve) as usize;
+        if !is_full(&job.classes, &full.classes, full.all) {
+            let most = (self.scenario.cores - self.scenario.reserve) as usize;
             let classes = job.classes.clone();
-            let pack = self.asked.scheduler == Scheduler::Aware;
-            let way = Way { pack, most, left: None, among: &classes };
-            let mut start = |job: &mut Running, way| {
+            let pack = self.scenario.scheduler == Scheduler::Aware;
+            let rule = PlacementRule { pack, most, limits: None, among: &classes };
+            let mut start = |job: &mut Running, rule| {
                 let free = (&mut self.free[..], &mut self.members);
-                start(job, (number, kind), now, &mut self.tasks, free, &mut self.placing, way);
+                start(job, (number, kind), now, &mut self.tasks, free, &mut self.placing, rule);
             };
-            if self.asked.scheduler == Scheduler::Headroom {
-                let by_past = Way { left: Some(&self.left[length as usize]), ..way };
-                start(job, by_past);
-                start(job, Way { among: &[], ..by_past });
+            if self.scenario.scheduler == Scheduler::Headroom {
+                let by_history = PlacementRule { limits: Some(&self.task_limits[length as usize]), ..rule };
+                start(job, by_history);
+                start(job, PlacementRule { among: &[], ..by_history });
             }
-            start(job, way);
+            start(job, rule);
             if job.waiting > 0 && job.classes.is_empty() {
                 full.all = true;
             } else if job.waiting > 0 {
@@ -171,25 +179,25 @@ impl<'a> Course<'a> {
             }
         }
         if job.waiting > 0 {
-            self.sums.waiting += self.asked.step_s;
-            job.waited_s = job.waited_s.map(|waited| waited + self.asked.step_s);
+            self.sums.waiting += self.scenario.step_s;
+            job.waited_s = job.waited_s.map(|waited| waited + self.scenario.step_s);
         }
         true
     }
 
-    /// What became of all jobs, where the simulation ends and jobs came in so many steps.
-    pub(super) fn over(mut self, end: f64, coming: usize) -> Done {
+    /// Return the result. The simulation ends at `end`; jobs arrived in the first `coming` steps.
+    pub(super) fn finish(mut self, end: f64, coming: usize) -> Done {
         for job in self.jobs.iter().flatten() {
             self.done.unfinished += 1;
             self.sums.total += end - job.since;
             self.sums.alone += self.kinds[job.kind].stages as f64 * self.kinds[job.kind].task_s;
         }
-        let all_cores = f64::from(self.asked.cores) * self.tasks.len() as f64;
-        self.sums.shared(self.done, all_cores * coming.max(1) as f64)
+        let all_cores = f64::from(self.scenario.cores) * self.tasks.len() as f64;
+        self.sums.averages(self.done, all_cores * coming.max(1) as f64)
     }
 }
 
-/// Seconds summed up over jobs, but for `vain` and `useful`, which are core seconds.
+/// Sums over jobs in seconds; `vain` and `useful` are in core seconds.
 #[derive(Default)]
 pub(super) struct Sums {
     pub(super) total: f64,
@@ -200,8 +208,8 @@ pub(super) struct Sums {
 }
 
 impl Sums {
-    /// Shared among all jobs, and among all cores in the time in which jobs came.
-    pub(super) fn shared(&self, done: Done, core_steps: f64) -> Done {
+    /// Return means per job, and shares of all cores in the time in which jobs arrived.
+    pub(super) fn averages(&self, done: Done, core_steps: f64) -> Done {
         let all = (done.jobs + done.unfinished).max(1) as f64;
         Done {
             used: done.used / core_steps,

@@ -1,8 +1,8 @@
-//! Batch jobs on the cores that primary tenants leave: who is killed, and how long jobs take.
+//! Simulation of batch jobs on the cores that primary tenants leave: killed tasks, and durations of jobs.
 //!
-//! Time goes in steps. A primary tenant that needs its reserve back kills the youngest tasks of its server, which run
-//! again from their beginning. Jobs come as a Poisson process for so many days; then all that came are seen to their
-//! end, for as many days again at most.
+//! Time advances in steps. If a primary tenant needs its reserve, the youngest tasks of its server are killed and run
+//! again from their start. Jobs arrive as a Poisson process for a number of days; then the simulation runs until they
+//! end, for at most as many days again.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,52 +15,52 @@ mod classes;
 mod course;
 mod tasks;
 
-/// Who chooses servers for tasks.
+/// How tasks are assigned to servers.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scheduler {
-    /// Aware of primary tenants (reserve and kills), of nothing else: a server that has room is filled, as stock does
-    /// when one reports.
+    /// Knows the reserve and kills tasks, nothing else. It fills each server that it looks at, as stock does when a
+    /// node reports.
     Aware,
-    /// Aware, and tasks go to servers in proportion to what is free.
+    /// Like `Aware`, but assigns tasks in proportion to free cores.
     Balanced,
-    /// Algorithm 1: servers of a class chosen by the job's length, in proportion to what is free.
+    /// Algorithm 1: servers of classes chosen by the job's length, in proportion to free cores.
     History,
-    /// As `History`, and a server takes no more than its class's past leaves for jobs of that length (its mean, its
-    /// peak) while another does, first of the chosen classes, then of any: `HarvestNodeOrder` weighs nodes so.
+    /// Like `History`, but prefers servers whose class history has room for jobs of that length (by the mean or the
+    /// peak): first of the chosen classes, then of all. `HarvestNodeOrder` weighs nodes this way.
     Headroom,
 }
 
 impl Scheduler {
-    /// Whether classes count.
+    /// Whether the scheduler uses classes.
     fn knows_history(self) -> bool {
         matches!(self, Self::History | Self::Headroom)
     }
 }
 
-/// What is simulated.
+/// Parameters of the simulation.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Scheduling {
     /// The data center.
     pub center: Center,
-    /// Who chooses.
+    /// How tasks are assigned.
     pub scheduler: Scheduler,
-    /// Mean utilisation by primary tenants to which loads are scaled; null: as they are.
+    /// Mean utilisation by primary tenants to which loads are scaled; null: do not scale.
     pub utilisation: Option<f64>,
-    /// Whether scaled by a root instead of a factor.
+    /// Whether to scale by a root instead of a factor.
     pub root: bool,
-    /// Days in which jobs come, after what is history.
+    /// Days in which jobs arrive, after the history.
     pub days: f64,
-    /// Share of all cores that jobs ask for, on average.
+    /// Mean share of all cores that jobs need.
     pub demand: f64,
-    /// Cores of a server.
+    /// Cores per server.
     pub cores: u32,
     /// Cores kept for the primary tenant.
     pub reserve: u32,
-    /// Seconds of a step.
+    /// Seconds per step.
     pub step_s: f64,
-    /// Seconds after which a job whose tasks have no server asks for one more class; null: never, as in the chapter.
+    /// Seconds after which a job with waiting tasks chooses another class; null: never, as in the chapter.
     pub patience_s: Option<f64>,
 }
 
@@ -81,60 +81,60 @@ impl Default for Scheduling {
     }
 }
 
-/// What became of jobs.
+/// Result of the simulation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Done {
-    /// Jobs that finished.
+    /// Finished jobs.
     pub jobs: u64,
-    /// Jobs that had not when the simulation ended.
+    /// Jobs unfinished at the end of the simulation.
     pub unfinished: u64,
-    /// Mean time of all jobs from arrival to end; of unfinished ones until the simulation ended.
+    /// Mean time of all jobs from arrival to end; unfinished jobs count until the end of the simulation.
     pub mean_job_s: f64,
-    /// What they would have taken on servers of their own.
+    /// Mean time that they would take without waiting and kills.
     pub alone_job_s: f64,
-    /// Tasks that ran to their end.
+    /// Finished tasks.
     pub tasks: u64,
-    /// Tasks killed.
+    /// Killed tasks.
     pub kills: u64,
-    /// Share of what batch tasks computed that kills made vain.
+    /// Share of the batch work that kills wasted.
     pub vain: f64,
-    /// Mean time that a job had tasks without a server.
+    /// Mean time in which a job had waiting tasks.
     pub mean_waiting_s: f64,
-    /// Mean share of cores that were used by anybody.
+    /// Mean share of used cores.
     pub used: f64,
-    /// Mean share of cores that primary tenants used.
+    /// Mean share of cores that primary tenants use.
     pub primary: f64,
 }
 
-/// Simulates all jobs.
+/// Simulate all jobs.
 ///
 /// # Panics
 ///
 /// Never: a job that runs tasks is there.
-pub fn scheduling(world: &World, asked: &Scheduling) -> Result<Done, HarvestError> {
-    check(world, asked)?;
-    let coming = (asked.days * 86_400.0 / asked.step_s) as usize;
-    let mut course = Course::new(world, asked)?;
+pub fn scheduling(world: &World, scenario: &Scheduling) -> Result<Done, HarvestError> {
+    check(world, scenario)?;
+    let coming = (scenario.days * 86_400.0 / scenario.step_s) as usize;
+    let mut course = Course::new(world, scenario)?;
     let mut steps = 0;
-    while steps < coming || (steps < 2 * coming && course.waits()) {
-        let now = steps as f64 * asked.step_s;
+    while steps < coming || (steps < 2 * coming && course.has_jobs()) {
+        let now = steps as f64 * scenario.step_s;
         steps += 1;
-        // Jobs come, and use is told, in the days that were asked for.
+        // Jobs arrive and use is counted only in the given days.
         course.step(now, steps <= coming);
     }
-    Ok(course.over(steps as f64 * asked.step_s, coming))
+    Ok(course.finish(steps as f64 * scenario.step_s, coming))
 }
 
-fn check(world: &World, asked: &Scheduling) -> Result<(), HarvestError> {
-    if asked.cores <= asked.reserve {
-        let found = f64::from(asked.reserve);
+fn check(world: &World, scenario: &Scheduling) -> Result<(), HarvestError> {
+    if scenario.cores <= scenario.reserve {
+        let found = f64::from(scenario.reserve);
         return Err(HarvestError::Range { what: "reserve", found, range: "0 to less than the cores" });
     }
-    if !(asked.step_s > 0.0 && asked.days > 0.0 && asked.demand > 0.0) {
-        let found = asked.step_s.min(asked.days).min(asked.demand);
+    if !(scenario.step_s > 0.0 && scenario.days > 0.0 && scenario.demand > 0.0) {
+        let found = scenario.step_s.min(scenario.days).min(scenario.demand);
         return Err(HarvestError::Range { what: "step_s, days or demand", found, range: "above 0" });
     }
-    world.check_days(asked.days)
+    world.check_days(scenario.days)
 }
 
 #[cfg(test)]

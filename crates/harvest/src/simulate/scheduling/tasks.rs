@@ -1,30 +1,30 @@
-//! Tasks on servers: who gives way to a primary tenant, and where those go that wait.
+//! Tasks on servers: kill tasks for a primary tenant, and start waiting tasks.
 
 use super::super::jobs::{Kind, Running, Task};
 use super::classes::Members;
 use super::Done;
 use crate::sequence::Sequence;
 
-/// Ends tasks that are over, and kills the youngest until the others fit; core seconds that were in vain.
+/// End finished tasks, and kill the youngest until the others fit. Return the wasted core seconds.
 pub(super) fn give_way(
-    own: &mut Vec<Task>,
+    tasks: &mut Vec<Task>,
     room: i64,
     now: f64,
     jobs: &mut [Option<Running>],
     done: &mut Done,
 ) -> f64 {
     let mut vain = 0.0;
-    own.retain(|task| {
-        let over = task.end <= now;
-        if over {
+    tasks.retain(|task| {
+        let is_finished = task.end <= now;
+        if is_finished {
             done.tasks += 1;
             jobs[task.job].as_mut().expect("a job with tasks is there").active -= 1;
         }
-        !over
+        !is_finished
     });
-    // The youngest are the last.
-    while own.len() as i64 > room.max(0) {
-        let Some(task) = own.pop() else { break };
+    // The youngest are last.
+    while tasks.len() as i64 > room.max(0) {
+        let Some(task) = tasks.pop() else { break };
         let job = jobs[task.job].as_mut().expect("a job with tasks is there");
         job.active -= 1;
         job.waiting += 1;
@@ -34,23 +34,23 @@ pub(super) fn give_way(
     vain
 }
 
-/// Draws after which servers are looked at in turn.
+/// Failed random draws before all servers are tried in turn.
 const TRIES: usize = 60;
 
-/// How tasks go to servers.
+/// Rule for assigning tasks to servers.
 #[derive(Clone, Copy)]
-pub(super) struct Way<'a> {
-    /// Each server that is met is filled; or else they are taken in proportion to their free cores.
+pub(super) struct PlacementRule<'a> {
+    /// Whether to fill each server that is drawn, instead of drawing in proportion to free cores.
     pub(super) pack: bool,
-    /// Cores that may be free.
+    /// Most cores that can be free.
     pub(super) most: usize,
-    /// Tasks that each server may have by its past, where that counts.
-    pub(super) left: Option<&'a [i64]>,
-    /// Classes whose servers may be used; all servers where there are none.
+    /// Most tasks of each server by its history, if the rule uses history.
+    pub(super) limits: Option<&'a [i64]>,
+    /// Classes whose servers may be used; empty: all servers.
     pub(super) among: &'a [usize],
 }
 
-/// Starts waiting tasks wherever there is room.
+/// Start waiting tasks on servers with free cores.
 pub(super) fn start(
     job: &mut Running,
     (number, kind): (usize, &Kind),
@@ -58,14 +58,14 @@ pub(super) fn start(
     tasks: &mut [Vec<Task>],
     (free, members): (&mut [i64], &mut Members),
     random: &mut Sequence,
-    Way { pack, most, left, among }: Way,
+    PlacementRule { pack, most, limits, among }: PlacementRule,
 ) {
     let all = members.count_of(among).unwrap_or(free.len());
     let mut place =
         |members: &mut Members, job: &mut Running, at: usize, take: &dyn Fn(usize) -> usize| -> usize {
-            let server = members.at(among, at);
-            let fits =
-                left.map_or(free[server], |left| free[server].min(left[server] - tasks[server].len() as i64));
+            let server = members.server_at(among, at);
+            let fits = limits
+                .map_or(free[server], |limits| free[server].min(limits[server] - tasks[server].len() as i64));
             let take = take(fits.max(0) as usize).min(job.waiting);
             free[server] -= take as i64;
             members.take(server, take);
@@ -82,16 +82,16 @@ pub(super) fn start(
         failures += usize::from(place(members, job, at, &take) == 0);
     }
     let from = if job.waiting > 0 { random.below(all) } else { 0 };
-    // A look at all servers takes long: none where no core is free, and it ends with the last task.
+    // A scan of all servers is slow: skip it without a free core, and stop after the last task.
     while job.waiting > 0 && members.free_of(among) > 0 {
-        let before = job.waiting;
+        let waiting_before = job.waiting;
         for at in (from..all).chain(0..from) {
             place(members, job, at, &|fits| if pack { fits } else { fits.min(1) });
             if job.waiting == 0 {
                 break;
             }
         }
-        if job.waiting == before {
+        if job.waiting == waiting_before {
             break;
         }
     }

@@ -1,23 +1,23 @@
-//! One request, and its answer.
+//! A request and its reply.
 
 use crate::protocol::context::Disposition;
 use crate::protocol::frame::Span;
 
-/// One request.
+/// A request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Command {
-    /// A page that is there.
+    /// A request for a page.
     Page {
         /// The first part of its path.
         kind_name: Span,
-        /// Only what stands before the page (HEAD).
+        /// Whether to send only the head (HEAD).
         head: bool,
-        /// The client wants no more.
+        /// Whether the client asked to close the connection.
         close: bool,
     },
-    /// A method that nothing here knows.
+    /// An unsupported method.
     Refuse { close: bool },
-    /// Not to be understood, and the stream cannot be followed any further: this is the status.
+    /// A malformed request with its status; the rest of the stream cannot be parsed.
     Malformed(&'static str),
 }
 

@@ -1,5 +1,5 @@
-//! HTTP/1.1 (RFC 9112), as much of it as load testers speak: every path is there, connections are kept, requests
-//! may be pipelined.
+//! The part of HTTP/1.1 (RFC 9112) that load testers use: every path exists, connections persist, and requests may be
+//! pipelined.
 
 mod command;
 mod parse;

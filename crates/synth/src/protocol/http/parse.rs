@@ -1,13 +1,13 @@
-//! Framing: where does a request end, and what does it ask for?
+//! Framing: find the end of a request, and parse it.
 
 use httparse::{Error, Status};
 
 use super::command::Command;
 use crate::protocol::frame::{self, skip, Span};
 
-/// Longest head. nginx allows 32 KiB.
+/// Longest accepted head. nginx allows 32 KiB.
 pub(super) const MAX_HEAD: usize = 64 << 10;
-/// Longest body that is taken in.
+/// Longest accepted body.
 pub(super) const MAX_BODY: usize = 1 << 20;
 const MAX_HEADERS: usize = 100;
 
@@ -19,7 +19,7 @@ const OTHER_VERSION: &str = "505 HTTP Version Not Supported";
 
 type Step = frame::Step<Command>;
 
-/// Cuts a byte stream into requests. The bytes stay with the caller; only the place is kept here.
+/// A parser that splits a byte stream into requests. The caller keeps the bytes; the parser keeps only its position.
 #[derive(Default)]
 pub(crate) struct Parser(State);
 
@@ -28,9 +28,9 @@ enum State {
     /// Inside a head.
     #[default]
     Head,
-    /// The head is understood; with its body, the request ends after `length` bytes.
+    /// After the head; the request with its body is `length` bytes long.
     Body { command: Command, length: usize },
-    /// Nothing that follows means anything.
+    /// All further bytes are ignored.
     Closed,
 }
 
@@ -51,10 +51,10 @@ impl Parser {
     }
 
     fn head(&mut self, bytes: &[u8]) -> Step {
-        // Only whole lines are looked at: replies must not depend on how a stream was cut into packets.
+        // Parse only whole lines: replies must not depend on how the stream was split into packets.
         let window = &bytes[..bytes.len().min(MAX_HEAD)];
         let lines = window.iter().rposition(|&byte| byte == b'\n').map_or(0, |feed| feed + 1);
-        match understand(&window[..lines]) {
+        match parse_head(&window[..lines]) {
             Ok(Some((command, length))) => self.body(bytes, command, length),
             Ok(None) if window.len() < MAX_HEAD => Step::More,
             Ok(None) => self.give_up(LONG_HEAD, window.len()),
@@ -78,8 +78,8 @@ impl Parser {
     }
 }
 
-/// What a head asks for and how long the request is; `None` while the head goes on.
-fn understand(lines: &[u8]) -> Result<Option<(Command, usize)>, &'static str> {
+/// Parse a head. Return the command and the length of the request; `None` if the head is incomplete.
+fn parse_head(lines: &[u8]) -> Result<Option<(Command, usize)>, &'static str> {
     let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
     let mut request = httparse::Request::new(&mut headers);
     let head = match request.parse(lines) {
@@ -94,7 +94,7 @@ fn understand(lines: &[u8]) -> Result<Option<(Command, usize)>, &'static str> {
     for header in request.headers.iter() {
         if header.name.eq_ignore_ascii_case("content-length") {
             let length = length(header.value).ok_or(BAD)?;
-            if body.is_some_and(|before| before != length) {
+            if body.is_some_and(|earlier| earlier != length) {
                 return Err(BAD);
             }
             body = Some(length);
@@ -118,7 +118,7 @@ fn understand(lines: &[u8]) -> Result<Option<(Command, usize)>, &'static str> {
     Ok(Some((command, head + body)))
 }
 
-/// Where the first part of `path`, which lies in `lines`, is: `/search/deep?q=1` is about `search`.
+/// Return the span of the first part of `path` in `lines`: `search` in `/search/deep?q=1`.
 fn kind_name(lines: &[u8], path: &str) -> Span {
     let at = path.as_ptr() as usize - lines.as_ptr() as usize;
     let name = path.strip_prefix('/').unwrap_or(path);
@@ -129,6 +129,6 @@ fn kind_name(lines: &[u8], path: &str) -> Span {
 
 fn length(digits: &[u8]) -> Option<usize> {
     let all = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
-    // More digits than any number has are too large, not nonsense.
+    // A number with too many digits is too large, not malformed.
     all.then(|| std::str::from_utf8(digits).ok()?.parse().ok().or(Some(usize::MAX)))?
 }

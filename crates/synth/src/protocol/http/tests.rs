@@ -15,12 +15,12 @@ fn check(input: &str, expected: &str) {
     assert_eq!(replies([input.as_bytes()]), expected, "{input:?}");
 }
 
-fn refused(status: &str) -> String {
+fn error_reply(status: &str) -> String {
     format!("HTTP/1.1 {status}|Content-Type: text/plain|Content-Length: 2|Connection: close||ok<closed>")
 }
 
 #[test]
-fn every_path_is_there() {
+fn every_path_exists() {
     check("GET / HTTP/1.1|Host: x||", OK);
     check("GET /a/b?c HTTP/1.1|Host: x||GET /d HTTP/1.1|Host: x||", &format!("{OK}{OK}"));
     check("HEAD / HTTP/1.1|Host: x||", OK.strip_suffix("ok").unwrap());
@@ -29,26 +29,26 @@ fn every_path_is_there() {
 }
 
 #[test]
-fn who_wants_no_more_gets_no_more() {
+fn the_connection_closes_when_the_client_asks_for_it() {
     let last = "HTTP/1.1 200 OK|Content-Type: text/plain|Content-Length: 2|Connection: close||ok<closed>";
     check("GET / HTTP/1.1|connection: Close||GET / HTTP/1.1||", last);
     check("GET / HTTP/1.0||", last);
 }
 
 #[test]
-fn what_is_not_understood_is_refused() {
-    check("nonsense||", &refused("400 Bad Request"));
-    check("GET / HTTP/2.0||", &refused("505 HTTP Version Not Supported"));
-    check("GET / HTTP/1.1|Content-Length: -1||", &refused("400 Bad Request"));
-    check("GET / HTTP/1.1|Content-Length: 1|Content-Length: 2||", &refused("400 Bad Request"));
-    check("POST / HTTP/1.1|Transfer-Encoding: chunked||", &refused("501 Not Implemented"));
+fn invalid_requests_are_refused() {
+    check("nonsense||", &error_reply("400 Bad Request"));
+    check("GET / HTTP/2.0||", &error_reply("505 HTTP Version Not Supported"));
+    check("GET / HTTP/1.1|Content-Length: -1||", &error_reply("400 Bad Request"));
+    check("GET / HTTP/1.1|Content-Length: 1|Content-Length: 2||", &error_reply("400 Bad Request"));
+    check("POST / HTTP/1.1|Transfer-Encoding: chunked||", &error_reply("501 Not Implemented"));
     let long = format!("POST / HTTP/1.1|Content-Length: {}||", MAX_BODY + 1);
-    check(&long, &refused("413 Content Too Large"));
-    check("POST / HTTP/1.1|Content-Length: 99999999999999999999999||", &refused("413 Content Too Large"));
+    check(&long, &error_reply("413 Content Too Large"));
+    check("POST / HTTP/1.1|Content-Length: 99999999999999999999999||", &error_reply("413 Content Too Large"));
     let endless = format!("GET /{}", "x".repeat(MAX_HEAD));
-    check(&endless, &refused("431 Request Header Fields Too Large"));
+    check(&endless, &error_reply("431 Request Header Fields Too Large"));
     let many = format!("GET / HTTP/1.1|{}|", "a: b|".repeat(101));
-    check(&many, &refused("431 Request Header Fields Too Large"));
+    check(&many, &error_reply("431 Request Header Fields Too Large"));
     let other = "HTTP/1.1 405 Method Not Allowed|Allow: GET, HEAD, POST, PUT|Content-Type: text/plain|Content-Length: 2||ok";
     check("BREW / HTTP/1.1||GET / HTTP/1.1||", &format!("{other}{OK}"));
 }

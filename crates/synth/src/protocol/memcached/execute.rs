@@ -1,4 +1,4 @@
-//! Answering: one request in, its reply out.
+//! Execution: a request in, its reply out.
 
 use std::io::Write;
 
@@ -10,15 +10,15 @@ use crate::record::ServedTotals;
 use crate::shared::Shared;
 use crate::store::{Outcome, MAX_VALUE};
 
-/// Longest reply: seven of the largest values. Longer ones are refused, as the only thing that could
-/// make the server's memory grow without bound.
+/// Longest reply: seven of the largest values. Longer ones are refused, because only they could make the server's
+/// memory grow without limit.
 const MAX_REPLY: usize = 8 << 20;
 
 const TOO_LARGE: &str = "SERVER_ERROR object too large for cache\r\n";
 const OUT_OF_MEMORY: &str = "SERVER_ERROR out of memory storing object\r\n";
 const REPLY_TOO_LONG: &str = "SERVER_ERROR out of memory writing get response\r\n";
 
-/// Executes `command`, whose bytes are `frame`, and appends the reply to `out`.
+/// Execute the command in `frame`, and append the reply to `out`.
 pub(crate) fn execute(
     command: &Command,
     frame: &[u8],
@@ -47,7 +47,7 @@ pub(crate) fn execute(
             say(quiet, text);
         }
         Command::TooLarge { key, quiet } => {
-            // As memcached does: better no value than the one that should have been replaced.
+            // Like memcached, delete the old value: no value is better than an outdated one.
             store.delete(key.of(frame), now);
             say(quiet, TOO_LARGE);
         }
@@ -75,7 +75,7 @@ pub(crate) fn execute(
 fn get(keys: &[u8], with_cas: bool, context: Context, now: Nanos, out: &mut Vec<u8>) {
     let reply_at = out.len();
     let (mut hits, mut misses) = (0, 0);
-    for key in Words::of(keys).map(|word| word.of(keys)) {
+    for key in Words::new(keys).map(|word| word.of(keys)) {
         let found = context.shared.store.get(key, now, |item| {
             out.extend_from_slice(b"VALUE ");
             out.extend_from_slice(key);
@@ -103,7 +103,7 @@ fn get(keys: &[u8], with_cas: bool, context: Context, now: Nanos, out: &mut Vec<
     context.counters.lookup(hits, misses);
 }
 
-/// Appends a space and `value`: twice as fast here as the formatting machinery.
+/// Append a space and `value`. This is twice as fast as the standard formatting.
 fn number(out: &mut Vec<u8>, mut value: u64) {
     let mut digits = [b' '; 21];
     let mut at = digits.len();
@@ -127,7 +127,7 @@ fn stats(context: Context, now: Nanos, out: &mut Vec<u8>) {
     let Shared { store, .. } = context.shared;
     let total = context.shared.totals().total;
     stat(out, "pid", std::process::id());
-    stat(out, "uptime", now.saturating_sub(context.shared.started()).as_secs_f64() as u64);
+    stat(out, "uptime", now.saturating_sub(context.shared.start_time()).as_secs_f64() as u64);
     stat(out, "time", store.unix_s(now));
     stat(out, "version", concat!(env!("CARGO_PKG_VERSION"), "-hindmost-synth"));
     stat(out, "pointer_size", usize::BITS);
@@ -156,7 +156,7 @@ fn stats_hindmost(context: Context, out: &mut Vec<u8>) {
     out.extend_from_slice(b"END\r\n");
 }
 
-/// Sums, so that a client can subtract what it saw before, and means for the eye.
+/// Append sums, so that a client can subtract an earlier reading, and means for people.
 fn sums(out: &mut Vec<u8>, prefix: &str, totals: &ServedTotals) {
     for (name, value) in [
         ("served", totals.served),

@@ -1,13 +1,13 @@
-//! Framing: where does a request end, and what does it ask for?
+//! Framing: find the end of a request, and parse it.
 
 use crate::protocol::frame::{self, skip, Span};
 use crate::store::{Mode, MAX_KEY, MAX_VALUE};
 
-/// Longest command line. Enough for a get of 260 keys of the greatest length; a client that sends
-/// more without a line feed is told so and disconnected.
+/// Longest command line, enough for a get of 260 keys of the greatest length. A longer line gets an error, and the
+/// connection is closed.
 pub(super) const MAX_LINE: usize = 64 << 10;
 
-/// One request. Places are relative to the start of its frame.
+/// A request. Spans are relative to the start of its frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Command {
     Get {
@@ -26,7 +26,7 @@ pub(crate) enum Command {
         key: Span,
         quiet: bool,
     },
-    /// A store whose value is too large to be taken in; the value itself is skipped.
+    /// A store of a too large value; the value is skipped.
     TooLarge {
         key: Span,
         quiet: bool,
@@ -38,26 +38,26 @@ pub(crate) enum Command {
     Stats,
     StatsHindmost,
     Quit,
-    /// Not to be obeyed: this is the reply.
+    /// A refused request with its reply.
     Refuse(&'static str),
-    /// As `Refuse`, and the stream cannot be followed any further.
+    /// Like `Refuse`, but the rest of the stream cannot be parsed.
     Malformed(&'static str),
-    /// To be passed over without a reply.
+    /// A request to ignore without a reply.
     Ignore,
 }
 
 impl Command {
-    /// Whether serving this takes a service time; all else is answered at once.
+    /// Whether the request takes a service time; all others are answered at once.
     pub(crate) fn takes_service(&self) -> bool {
         matches!(self, Self::Get { .. } | Self::Store { .. } | Self::Delete { .. })
     }
 
-    /// What it is about: its first key up to a colon, which may name a kind of request.
+    /// Return the first key up to a colon, which may name the request's kind.
     pub(crate) fn kind_name<'a>(&self, frame: &'a [u8]) -> Option<&'a [u8]> {
         let key = match self {
             Self::Get { keys, .. } => {
                 let keys = keys.of(frame);
-                Words::of(keys).next()?.of(keys)
+                Words::new(keys).next()?.of(keys)
             }
             Self::Store { key, .. } | Self::Delete { key, .. } => key.of(frame),
             _ => return None,
@@ -68,18 +68,18 @@ impl Command {
 
 type Step = frame::Step<Command>;
 
-/// Cuts a byte stream into requests. The bytes stay with the caller; only the place is kept here.
+/// A parser that splits a byte stream into requests. The caller keeps the bytes; the parser keeps only its position.
 #[derive(Default)]
 pub(crate) struct Parser(State);
 
 enum State {
-    /// Inside a command line, of which `scanned` bytes hold no line feed.
+    /// Inside a command line; its first `scanned` bytes contain no line feed.
     Line { scanned: usize },
-    /// The line of a store is understood; its frame ends after `length` bytes.
+    /// After the line of a store; its frame ends after `length` bytes.
     Data { command: Command, line: usize, length: usize },
-    /// Inside a value that is not taken in.
+    /// Inside a value that is skipped.
     Skipping { left: usize },
-    /// Nothing that follows means anything.
+    /// All further bytes are ignored.
     Closed,
 }
 
@@ -98,7 +98,7 @@ const LATE_FLUSH: &str = "SERVER_ERROR flush_all with a delay is not supported\r
 const LONG_LINE: &str = "CLIENT_ERROR line too long\r\n";
 
 impl Parser {
-    /// Bytes that the request at hand needs in all, where that is known.
+    /// Return the total length of the current request, or 0 if it is unknown.
     pub(crate) fn need(&self) -> usize {
         match self.0 {
             State::Data { length, .. } => length,
@@ -106,7 +106,7 @@ impl Parser {
         }
     }
 
-    /// Looks at the bytes that follow what earlier steps have taken.
+    /// Parse the bytes that follow the consumed ones.
     pub(crate) fn step(&mut self, bytes: &[u8]) -> Step {
         match self.0 {
             State::Line { scanned } => self.line(bytes, scanned),
@@ -122,10 +122,10 @@ impl Parser {
     }
 
     fn line(&mut self, bytes: &[u8], scanned: usize) -> Step {
-        // The limit is applied to the position of the line feed alone, never to how much happens to
-        // have arrived: replies must not depend on how a stream was cut into packets.
+        // The limit applies only to the position of the line feed, not to the bytes received so far: replies must not
+        // depend on how the stream was split into packets.
         let window = &bytes[..bytes.len().min(MAX_LINE)];
-        let Some(found) = window[scanned..].iter().position(|&byte| byte == b'\n') else {
+        let Some(offset) = window[scanned..].iter().position(|&byte| byte == b'\n') else {
             if window.len() == MAX_LINE {
                 self.0 = State::Closed;
                 return Step::Frame(Command::Malformed(LONG_LINE), window.len());
@@ -133,20 +133,20 @@ impl Parser {
             self.0 = State::Line { scanned: window.len() };
             return Step::More;
         };
-        let feed = scanned + found;
-        let taken = feed + 1;
+        let feed = scanned + offset;
+        let end = feed + 1;
         let text = &bytes[..if feed > 1 && bytes[feed - 1] == b'\r' { feed - 1 } else { feed }];
-        let (command, value) = understand(text);
+        let (command, value) = parse_line(text);
         self.0 = match (command, value) {
             (Command::Quit, _) => State::Closed,
             (Command::TooLarge { .. }, value) => State::Skipping { left: value + 2 },
             (Command::Store { .. }, value) => {
-                let length = taken + value + 2;
-                return self.data(bytes, command, taken, length);
+                let length = end + value + 2;
+                return self.data(bytes, command, end, length);
             }
             _ => State::default(),
         };
-        Step::Frame(command, taken)
+        Step::Frame(command, end)
     }
 
     fn data(&mut self, bytes: &[u8], mut command: Command, line: usize, length: usize) -> Step {
@@ -173,8 +173,8 @@ fn refuse(reply: &'static str, quiet: bool) -> Command {
     }
 }
 
-/// What a command line (without its end) asks for, and the length of the value that follows it.
-fn understand(line: &[u8]) -> (Command, usize) {
+/// Parse a command line without its line end. Return the command and the length of the value that follows.
+fn parse_line(line: &[u8]) -> (Command, usize) {
     let mut words = Words { line, at: 0 };
     let Some(verb) = words.next() else {
         return (Command::Refuse(ERROR), 0);
@@ -207,12 +207,12 @@ fn get(line: &[u8], mut words: Words, with_cas: bool) -> Command {
 }
 
 fn store(line: &[u8], words: Words, mode: Mode) -> (Command, usize) {
-    let mut taken = [Span::default(); 5];
-    let (count, quiet) = collect(line, words, &mut taken);
+    let mut words_seen = [Span::default(); 5];
+    let (count, quiet) = collect(line, words, &mut words_seen);
     if !(4..=5).contains(&count) {
         return (refuse(ERROR, quiet), 0);
     }
-    let [key, flags, exptime, length] = [0, 1, 2, 3].map(|index| taken[index].of(line));
+    let [key, flags, exptime, length] = [0, 1, 2, 3].map(|index| words_seen[index].of(line));
     let numbers = (integer(flags), integer(exptime), integer(length));
     let (Some(flags), Some(exptime), Some(length)) = numbers else {
         return (refuse(BAD_FORMAT, quiet), 0);
@@ -223,7 +223,7 @@ fn store(line: &[u8], words: Words, mode: Mode) -> (Command, usize) {
     if key.len() > MAX_KEY || !(0..i64::from(i32::MAX) - 1).contains(&length) {
         return (refuse(BAD_FORMAT, quiet), 0);
     }
-    let (key, length) = (taken[0], length as usize);
+    let (key, length) = (words_seen[0], length as usize);
     if length > MAX_VALUE {
         return (Command::TooLarge { key, quiet }, length);
     }
@@ -231,30 +231,30 @@ fn store(line: &[u8], words: Words, mode: Mode) -> (Command, usize) {
 }
 
 fn delete(line: &[u8], words: Words) -> Command {
-    let mut taken = [Span::default(); 3];
-    let (count, quiet) = collect(line, words, &mut taken);
-    // `delete KEY 0` is the remains of a time argument that old clients still send.
+    let mut words_seen = [Span::default(); 3];
+    let (count, quiet) = collect(line, words, &mut words_seen);
+    // Old clients still send `delete KEY 0` with a time argument.
     let good = match count {
         1 => true,
-        2 => quiet || taken[1].of(line) == b"0",
-        3 => quiet && taken[1].of(line) == b"0",
+        2 => quiet || words_seen[1].of(line) == b"0",
+        3 => quiet && words_seen[1].of(line) == b"0",
         _ => return refuse(ERROR, quiet),
     };
     if !good {
         return refuse(BAD_DELETE, quiet);
     }
-    if taken[0].of(line).len() > MAX_KEY {
+    if words_seen[0].of(line).len() > MAX_KEY {
         return refuse(BAD_FORMAT, quiet);
     }
-    Command::Delete { key: taken[0], quiet }
+    Command::Delete { key: words_seen[0], quiet }
 }
 
 fn flush_all(line: &[u8], words: Words) -> Command {
-    let mut taken = [Span::default(); 2];
-    let (count, quiet) = collect(line, words, &mut taken);
+    let mut words_seen = [Span::default(); 2];
+    let (count, quiet) = collect(line, words, &mut words_seen);
     let delay = match (count, quiet) {
         (0, _) | (1, true) => return Command::FlushAll { quiet },
-        (1, false) | (2, true) => integer(taken[0].of(line)),
+        (1, false) | (2, true) => integer(words_seen[0].of(line)),
         _ => return refuse(ERROR, quiet),
     };
     match delay {
@@ -272,7 +272,7 @@ fn stats(line: &[u8], mut words: Words) -> Command {
     }
 }
 
-/// Puts the first words into `places`; says how many there are in all, and whether the last is `noreply`.
+/// Store the first words in `places`. Return the number of all words, and whether the last one is `noreply`.
 fn collect(line: &[u8], words: Words, places: &mut [Span]) -> (usize, bool) {
     let mut count = 0;
     let mut last = Span::default();
@@ -289,7 +289,7 @@ fn integer(word: &[u8]) -> Option<i64> {
     std::str::from_utf8(word).ok()?.parse().ok()
 }
 
-/// The words of a line, parted by spaces.
+/// The words of a line, separated by spaces.
 #[derive(Clone)]
 pub(super) struct Words<'a> {
     line: &'a [u8],
@@ -297,7 +297,7 @@ pub(super) struct Words<'a> {
 }
 
 impl<'a> Words<'a> {
-    pub(super) fn of(line: &'a [u8]) -> Self {
+    pub(super) fn new(line: &'a [u8]) -> Self {
         Self { line, at: 0 }
     }
 }

@@ -45,7 +45,7 @@ fn requests_get_the_replies_of_the_protocol() {
 }
 
 #[test]
-fn keys_are_bounded() {
+fn too_long_keys_are_refused() {
     let (good, bad) = ("k".repeat(250), "k".repeat(251));
     check(&format!("set {good} 0 0 1|x|delete {good}|"), "STORED|DELETED|");
     check(&format!("get a {bad} b|"), "CLIENT_ERROR bad command line format|");
@@ -65,7 +65,7 @@ fn an_oversize_value_is_skipped_and_the_old_one_dropped() {
 }
 
 #[test]
-fn memory_runs_out_with_a_clear_word() {
+fn a_full_store_reports_out_of_memory() {
     let value = "v".repeat(1 << 20);
     let set = |key: &str| format!("set {key} 0 0 {}|{value}|", value.len());
     let sets = ["a", "b", "c", "d", "a"].map(set).concat();
@@ -73,27 +73,27 @@ fn memory_runs_out_with_a_clear_word() {
 }
 
 #[test]
-fn a_reply_is_bounded() {
+fn too_long_replies_are_refused() {
     let value = "v".repeat(1 << 20);
     let input = format!("set a 0 0 {}|{value}|get{}|get b|", value.len(), " a".repeat(9));
     check(&input, "STORED|SERVER_ERROR out of memory writing get response|END|");
 }
 
 #[test]
-fn a_line_is_bounded_wherever_it_is_cut() {
+fn the_line_limit_does_not_depend_on_chunks() {
     let long = vec![b'x'; MAX_LINE + 10];
-    let told = b"CLIENT_ERROR line too long\r\n<closed>";
-    assert_eq!(converse([&long[..]]), told);
-    assert_eq!(converse(long.chunks(1000)), told);
+    let reply = b"CLIENT_ERROR line too long\r\n<closed>";
+    assert_eq!(converse([&long[..]]), reply);
+    assert_eq!(converse(long.chunks(1000)), reply);
     let mut fits = vec![b'x'; MAX_LINE - 1];
     fits.push(b'\n');
     assert_eq!(converse([&fits[..]]), b"ERROR\r\n");
     let mut late = fits.clone();
     late.insert(0, b'x');
-    assert_eq!(converse([&late[..]]), told);
+    assert_eq!(converse([&late[..]]), reply);
 }
 
-/// Streams that are mostly requests, with garbage between.
+/// Generate streams of requests with some garbage between them.
 fn streams() -> impl Strategy<Value = Vec<u8>> {
     let key = prop_oneof![Just("a".to_owned()), Just("b".to_owned()), "[a-z]{1,8}", Just("k".repeat(251))];
     let end = prop_oneof![9 => Just("\r\n"), 1 => Just("\n")];
@@ -141,7 +141,7 @@ proptest! {
         let mut sizes = cuts.iter().cycle();
         let mut chunks = Vec::new();
         while !rest.is_empty() {
-            // Small cuts where requests are small, large ones where a value makes the stream long.
+            // Small pieces for small requests, large ones if a value makes the stream long.
             let size = sizes.next().unwrap() * if stream.len() > 100_000 { 997 } else { 1 };
             let (chunk, more) = rest.split_at(size.min(rest.len()));
             chunks.push(chunk);
@@ -157,7 +157,7 @@ proptest! {
 
     #[test]
     fn waiting_requests_are_bounded(stream in prop::collection::vec(prop_oneof![Just(b'\n'), Just(b'a')], 1..64)) {
-        // Nothing is served: the pipeline must refuse to take more before long.
+        // No request is served: the pipeline must soon refuse more bytes.
         let mut pipeline = Pipeline::new(Protocol::Memcached);
         let mut taken = 0;
         while let Some(space) = pipeline.space() {

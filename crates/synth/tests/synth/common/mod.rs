@@ -1,6 +1,6 @@
-//! A clone that serves requests of its own, without sockets, and what its log says.
+//! A clone that serves its own requests without sockets, and its log.
 
-#![allow(dead_code, reason = "each test file takes of it what it needs")]
+#![allow(dead_code, reason = "each test file uses a part of it")]
 
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
@@ -9,7 +9,7 @@ use hindmost_clone::Document;
 use hindmost_synth::{InProcess, ServerConfig, ServerSummary};
 use serde_json::json;
 
-/// A log of one test, gone with it.
+/// The log file of a test, removed at its end.
 pub struct LogFile(pub PathBuf);
 
 impl LogFile {
@@ -24,7 +24,7 @@ impl Drop for LogFile {
     }
 }
 
-/// One line of a log; nanoseconds.
+/// A line of a log; times are in nanoseconds.
 #[derive(Clone, Debug)]
 pub struct Line {
     pub arrival: f64,
@@ -37,7 +37,7 @@ pub struct Line {
     pub waited: f64,
 }
 
-/// Exponential services of 200 us on one thread, with changes.
+/// Return a document of one thread with exponential services of 200 µs, with changes.
 pub fn document(changes: serde_json::Value) -> Document {
     let mut all = json!({
         "schema": "hindmost.clone/1", "name": "test",
@@ -51,16 +51,16 @@ pub fn document(changes: serde_json::Value) -> Document {
     Document::from_json(&all.to_string()).unwrap()
 }
 
-/// Serves, and reads the log.
+/// Serve, and read the log.
 pub fn serve(
     name: &str,
     document: &Document,
-    inside: &InProcess,
+    run: &InProcess,
     changes: ServerConfig,
 ) -> (ServerSummary, Vec<Line>) {
     let log = LogFile::new(name);
     let config = ServerConfig { clone: Some(document.clone()), log: Some(log.0.clone()), ..changes };
-    let account = inside.run(&config, &AtomicBool::new(false)).unwrap();
+    let summary = run.run(&config, &AtomicBool::new(false)).unwrap();
     let text = std::fs::read_to_string(&log.0).unwrap();
     let mut lines = text.lines();
     let header = "arrival_ns,start_ns,end_ns,cpu_ns,thread,kind,drawn_ns,waited_ns";
@@ -80,6 +80,6 @@ pub fn serve(
         }
     };
     let lines: Vec<Line> = lines.map(parse).collect();
-    assert_eq!((account.total.served, lines.len() as u64), (inside.requests, inside.requests));
-    (account, lines)
+    assert_eq!((summary.total.served, lines.len() as u64), (run.requests, run.requests));
+    (summary, lines)
 }

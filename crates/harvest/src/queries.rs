@@ -1,4 +1,4 @@
-//! Questions and answers as JSON text: one coarse call each, whoever asks.
+//! Queries and replies as JSON text: one call into the crate per query.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use crate::error::HarvestError;
 use crate::grid::Tenant;
 use crate::jobs::{learn_thresholds, Run, Thresholds};
 use crate::place::{Choice, Placer, Rules};
-use crate::select::{select, Job, Room, Weights};
+use crate::select::{select, ClassState, Job, Weights};
 use crate::sequence::Sequence;
 use crate::simulate::{self, World};
 use crate::Class;
@@ -17,7 +17,7 @@ use crate::Class;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Selection {
-    rooms: Vec<Room>,
+    rooms: Vec<ClassState>,
     jobs: Vec<Job>,
     #[serde(default)]
     weights: Weights,
@@ -38,12 +38,12 @@ struct Placement {
     #[serde(default)]
     rules: Rules,
     replicas: usize,
-    /// The server that writes each block, if it is one of them.
+    /// The server that writes each block, or None if the writer is not one of the tenants' servers.
     writers: Vec<Option<u32>>,
-    /// The rack of each server; empty where racks are not known.
+    /// The rack of each server; empty if the racks are unknown.
     #[serde(default)]
     racks: Vec<u32>,
-    /// What a replica takes of its tenant's space; 0: space is not counted.
+    /// Space that a replica uses, in the unit of the tenants' space; 0 disables the accounting of space.
     #[serde(default)]
     block_space: f64,
     seed: u64,
@@ -51,114 +51,116 @@ struct Placement {
 
 #[derive(Serialize)]
 struct Placements {
-    blocks: Vec<Placed>,
+    blocks: Vec<PlacedBlock>,
     /// The cell of each tenant's servers.
     cells: Vec<Option<u8>>,
 }
 
 #[derive(Serialize)]
-struct Placed {
+struct PlacedBlock {
     servers: Vec<u32>,
     level: u8,
 }
 
-/// Answers a question of a kind: `select`, `thresholds`, `place`, `golden`; a simulator's name.
+/// Answer a query. `kind` is `select`, `thresholds`, `place`, `center`, `golden` or the name of a simulator.
 pub fn answer(kind: &str, document: &str) -> Result<String, HarvestError> {
     let value = match kind {
         "select" => {
-            let asked: Selection = read(document)?;
-            let mut random = Sequence::new(asked.seed);
+            let query: Selection = read(document)?;
+            let mut random = Sequence::new(query.seed);
             let found: Result<Vec<_>, _> =
-                asked.jobs.iter().map(|job| select(job, &asked.rooms, &asked.weights, &mut random)).collect();
+                query.jobs.iter().map(|job| select(job, &query.rooms, &query.weights, &mut random)).collect();
             json!({ "classes": found? })
         }
         "thresholds" => {
-            let asked: Learning = read(document)?;
-            let found: Option<Thresholds> = learn_thresholds(&asked.runs, &asked.classes);
+            let query: Learning = read(document)?;
+            let found: Option<Thresholds> = learn_thresholds(&query.runs, &query.classes);
             json!({ "thresholds": found })
         }
         "place" => {
-            let asked: Placement = read(document)?;
-            if !(asked.block_space.is_finite() && asked.block_space >= 0.0) {
+            let query: Placement = read(document)?;
+            if !(query.block_space.is_finite() && query.block_space >= 0.0) {
                 let (what, range) = ("block space", "0 and above");
-                return Err(HarvestError::Range { what, found: asked.block_space, range });
+                return Err(HarvestError::Range { what, found: query.block_space, range });
             }
-            // Replicas that a tenant has room for; a quotient that rounding made too small by its last digit counts.
-            let count = |space: f64| (space / asked.block_space * (1.0 + 1e-12)).floor();
-            let most_of = |space| if asked.block_space > 0.0 { count(space) } else { f64::INFINITY };
-            let mut left: Vec<f64> = asked.tenants.iter().map(|tenant| most_of(tenant.space)).collect();
-            let placer = Placer::new(asked.tenants, asked.rules)?;
-            let mut random = Sequence::new(asked.seed);
-            let most = most_per_rack(asked.replicas, &asked.racks);
-            let blocks: Vec<Placed> = asked
+            // Number of replicas that fit in a space. The tolerance accepts a quotient that rounding made
+            // slightly too small.
+            let count = |space: f64| (space / query.block_space * (1.0 + 1e-12)).floor();
+            let capacity = |space| if query.block_space > 0.0 { count(space) } else { f64::INFINITY };
+            let mut free_replicas: Vec<f64> =
+                query.tenants.iter().map(|tenant| capacity(tenant.space)).collect();
+            let placer = Placer::new(query.tenants, query.rules)?;
+            let mut random = Sequence::new(query.seed);
+            let most = most_per_rack(query.replicas, &query.racks);
+            let blocks: Vec<PlacedBlock> = query
                 .writers
                 .iter()
                 .map(|&writer| {
-                    let room = |server: u32| {
-                        placer.tenant_of(server).is_some_and(|tenant| left[tenant as usize] >= 1.0)
+                    let has_space = |server: u32| {
+                        placer.tenant_of(server).is_some_and(|tenant| free_replicas[tenant as usize] >= 1.0)
                     };
                     let fits = |server: u32, present: &[u32]| {
-                        let rack = |server: u32| asked.racks.get(server as usize);
+                        let rack = |server: u32| query.racks.get(server as usize);
                         let same = |&&other: &&u32| rack(server).is_some() && rack(other) == rack(server);
-                        room(server) && present.iter().filter(same).count() < most
+                        has_space(server) && present.iter().filter(same).count() < most
                     };
-                    let block = placed(
+                    let block = place_block(
                         &placer,
-                        writer.filter(|&server| room(server)),
-                        asked.replicas,
+                        writer.filter(|&server| has_space(server)),
+                        query.replicas,
                         &mut random,
                         fits,
                     );
                     for tenant in block.servers.iter().filter_map(|&server| placer.tenant_of(server)) {
-                        left[tenant as usize] -= 1.0;
+                        free_replicas[tenant as usize] -= 1.0;
                     }
                     block
                 })
                 .collect();
             let cells: Vec<Option<u8>> =
                 placer.tenants().iter().map(|t| t.servers.first().and_then(|&s| placer.cell_of(s))).collect();
-            // Written at once: as a `Value`, each block would take some 700 bytes.
+            // Serialise directly: as a `Value`, each block would take about 700 bytes.
             return serde_json::to_string(&Placements { blocks, cells })
                 .map_err(|error| HarvestError::Unreadable(error.to_string()));
         }
         "durability" | "hazard" | "availability" | "scheduling" => {
-            let Of { center } = read(document)?;
-            return simulated(kind, document, World::synthetic(&center));
+            let CenterQuery { center } = read(document)?;
+            return run_simulator(kind, document, World::synthetic(&center));
         }
-        "center" => json!(simulate::Center::published(read(document)?)),
+        "center" => json!(simulate::Center::like_published(read(document)?)),
         "golden" => json!({ "text": crate::golden::vectors() }),
-        _ => return Err(HarvestError::Unreadable(format!("no kind of question is called {kind}"))),
+        _ => return Err(HarvestError::Unreadable(format!("unknown kind of query: {kind}"))),
     };
     Ok(value.to_string())
 }
 
-/// Answers a question to a simulator about servers as they were recorded: `inventory` is who they are.
+/// Run a simulator on recorded traces. `inventory` lists the recorded tenants and servers.
 pub fn replay(
     kind: &str,
     document: &str,
     inventory: &str,
     traces: simulate::Traces,
 ) -> Result<String, HarvestError> {
-    let Of { center } = read(document)?;
-    simulated(kind, document, World::recorded(&center, read(inventory)?, traces)?)
+    let CenterQuery { center } = read(document)?;
+    run_simulator(kind, document, World::recorded(&center, read(inventory)?, traces)?)
 }
 
-/// A simulator's answer about a data center.
-fn simulated(kind: &str, document: &str, world: World) -> Result<String, HarvestError> {
+/// Run a simulator on a data center.
+fn run_simulator(kind: &str, document: &str, world: World) -> Result<String, HarvestError> {
     let value = match kind {
         "durability" => json!(simulate::durability(&world, &read(document)?)?.0),
         "hazard" => json!(simulate::hazard(&world, &read(document)?)?),
         "availability" => json!(simulate::availability(world, &read(document)?)?),
         "scheduling" => json!(simulate::scheduling(&world, &read(document)?)?),
-        _ => return Err(HarvestError::Unreadable(format!("no simulator is called {kind}"))),
+        _ => return Err(HarvestError::Unreadable(format!("unknown simulator: {kind}"))),
     };
     Ok(value.to_string())
 }
 
-/// The data center of any simulation.
+/// The field that every simulation query has.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Of {
+struct CenterQuery {
     center: simulate::Center,
 }
 
@@ -166,7 +168,8 @@ fn read<'a, T: Deserialize<'a>>(document: &'a str) -> Result<T, HarvestError> {
     serde_json::from_str(document).map_err(|error| HarvestError::Unreadable(error.to_string()))
 }
 
-/// How many replicas of a block a rack may have, as stock HDFS has it: two racks, where there are two.
+/// Return how many replicas of a block one rack may hold. Like stock HDFS, use at least two racks where there
+/// are two.
 fn most_per_rack(replicas: usize, racks: &[u32]) -> usize {
     let count = racks.iter().collect::<BTreeSet<_>>().len();
     if count <= 1 || replicas <= 1 {
@@ -180,15 +183,15 @@ fn most_per_rack(replicas: usize, racks: &[u32]) -> usize {
     }
 }
 
-/// All replicas of a new block, the first at its writer where that is a server of ours; fewer where servers end.
-/// A server must fit beside the replicas that there are.
-fn placed(
+/// Place all replicas of a new block: the first on the writer if it is one of our servers. Return fewer if no
+/// server is left. `fits` decides whether a server may join the replicas placed so far.
+fn place_block(
     placer: &Placer,
     writer: Option<u32>,
     replicas: usize,
     random: &mut Sequence,
     fits: impl Fn(u32, &[u32]) -> bool,
-) -> Placed {
+) -> PlacedBlock {
     let mut servers: Vec<u32> = writer.into_iter().collect();
     let mut worst = 0;
     while servers.len() < replicas {
@@ -200,7 +203,7 @@ fn placed(
         servers.push(server);
         worst = worst.max(level);
     }
-    Placed { servers, level: worst }
+    PlacedBlock { servers, level: worst }
 }
 
 #[cfg(test)]
@@ -211,10 +214,10 @@ mod tests {
         let tenants: Vec<_> = (0..12)
             .map(|i| json!({"environment": i, "reimages": i % 4, "peak": i % 3, "space": 10 + i, "servers": [i]}))
             .collect();
-        let asked = json!({"tenants": tenants, "replicas": 3, "writers": vec![None::<u32>; blocks], "racks": racks,
+        let query = json!({"tenants": tenants, "replicas": 3, "writers": vec![None::<u32>; blocks], "racks": racks,
             "block_space": block_space, "seed": 1});
         let found: serde_json::Value =
-            serde_json::from_str(&answer("place", &asked.to_string()).unwrap()).unwrap();
+            serde_json::from_str(&answer("place", &query.to_string()).unwrap()).unwrap();
         serde_json::from_value(json!(found["blocks"]
             .as_array()
             .unwrap()
@@ -225,23 +228,23 @@ mod tests {
     }
 
     #[test]
-    fn no_block_is_in_one_rack() {
+    fn replicas_of_a_block_use_at_least_two_racks() {
         let racks = [0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 2];
         for block in place(3000, 0.0, &racks) {
             let used: BTreeSet<u32> = block.iter().map(|&server| racks[server as usize]).collect();
             assert!(block.len() == 3 && used.len() >= 2, "{block:?}");
         }
         let one_rack = |blocks: Vec<Vec<u32>>| blocks.iter().filter(|b| b.iter().all(|&s| s < 9)).count();
-        assert!(one_rack(place(3000, 0.0, &[])) > 100, "without racks, many are");
+        assert!(one_rack(place(3000, 0.0, &[])) > 100, "many blocks share a rack if racks are unknown");
         assert_eq!([1, 2, 3, 4, 6].map(|n| most_per_rack(n, &[0, 1])), [1, 1, 2, 3, 4]);
         assert_eq!(most_per_rack(3, &[5, 5]), 3);
     }
 
     #[test]
-    fn a_full_tenant_gets_no_replica_and_none_is_left_out_while_there_is_space() {
+    fn all_space_is_used_and_no_tenant_is_overfilled() {
         let count =
             |blocks: &[Vec<u32>], server| blocks.iter().flatten().filter(|&&one| one == server).count();
-        let blocks = place(60, 1.0, &[]); // of 186
+        let blocks = place(60, 1.0, &[]); // 186 replicas fit
         for server in 0..12_u32 {
             assert!(count(&blocks, server) <= 10 + server as usize);
         }
@@ -254,6 +257,6 @@ mod tests {
             place(2000, 0.1, &[]).iter().map(Vec::len).sum::<usize>(),
             (10..22).map(|s| s * 10).sum::<usize>()
         );
-        assert!(count(&place(1000, 0.0, &[]), 0) > 10, "space does not count where a replica takes none");
+        assert!(count(&place(1000, 0.0, &[]), 0) > 10, "a block space of 0 disables the limit");
     }
 }

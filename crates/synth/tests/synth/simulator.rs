@@ -1,12 +1,13 @@
-//! The server and the simulator are doubles: of the same document, seed and arrivals they make the same latencies, request
-//! by request.
+//! The server and the simulator agree: for the same document, seed and arrivals they give the same latency for every
+//! request.
 //!
-//! A host takes CPUs away, and who waits behind a request that was stopped is late as well. What such a host cannot do is
-//! seen in every test run: it draws no other service, and makes no reply come sooner. That replies come no later needs
-//! real time: those tests are ignored here and run by the ring of precision (`tests/accuracy/test_rust_claims.py`), which
-//! looks whether the host was calm. Whenever both doubles stand empty they begin anew, alike; so the requests between two
-//! such moments are compared if each of them had, once it began, the CPU for as long as it should, and none began later
-//! than a thread was free.
+//! On a shared host, the CPU is taken from the server sometimes, which also delays the requests that wait. Every test
+//! run checks what such a host cannot change: the drawn services, and that no reply comes too early. That replies do
+//! not come too late needs real time: those tests are ignored here, and `tests/accuracy/test_rust_claims.py` runs them
+//! and checks for interference.
+//!
+//! Whenever both queues are empty, both systems start from the same state. The requests between two such times are
+//! compared if each of them had the CPU for its whole service and started as soon as a thread was free.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, PoisonError};
@@ -14,30 +15,30 @@ use std::sync::{Mutex, PoisonError};
 use crate::common::{document, serve, Line};
 use hindmost_arrivals::Law;
 use hindmost_clone::{Document, Program, Queue};
-use hindmost_simulate::{capacity_per_s, simulate_rows, Arrivals as Simulated, Design, Load, Row};
+use hindmost_simulate::{capacity_per_s, simulate_rows, Arrivals as SimulatedArrivals, Design, Load, Row};
 use hindmost_synth::{Arrivals, Idle, InProcess, Occupy, ServerConfig};
 use serde_json::json;
 
 const REQUESTS: u64 = 300;
 const ROUNDS: u64 = 4;
-/// Tests run beside each other; these would disturb one another.
-static ALONE: Mutex<()> = Mutex::new(());
-/// A request is as simulated if its latency is this close: some readings of the clock, and a wake-up of the kernel's.
+/// Tests run in parallel; these would disturb each other.
+static EXCLUSIVE: Mutex<()> = Mutex::new(());
+/// Largest difference of equal latencies: a few clock readings and a wake-up by the kernel.
 const CLOSE_NS: f64 = 25_000.0;
-/// So much less CPU than it should have had, or so late a begin, are a disturbance.
+/// A request is disturbed if its CPU time is short by this much, or its start is late by this much.
 const DISTURBED_NS: f64 = 25_000.0;
-/// At least this share of the requests is left alone: 87 % or more are on a calm host. One late begin puts off all who
-/// wait, so few are where the server itself begins late.
-const LEFT_ALONE: f64 = 0.5;
-/// What a service that ends late takes out of the thread's next one, at most (`server/spin.rs`).
+/// Least share of undisturbed requests; it is at least 87 % on a quiet host. A late start delays all waiting requests,
+/// so the share is small if the server itself starts services late.
+const LEAST_UNDISTURBED: f64 = 0.5;
+/// Longest excess that a late service may take from the thread's next one (`server/spin.rs`).
 const CARRY_NS: f64 = 50_000.0;
-/// Readings of the clock, where a reply must not come sooner.
+/// Tolerance of clock readings in the check that replies are not early.
 const READ_NS: f64 = 5_000.0;
 
-fn simulated(document: &Document, rate_per_s: f64, seed: u64) -> Vec<Row> {
+fn simulate(document: &Document, rate_per_s: f64, seed: u64) -> Vec<Row> {
     let design = Design {
         load: Some(Load::RatePerS(rate_per_s)),
-        arrivals: Simulated::default(),
+        arrivals: SimulatedArrivals::default(),
         requests: REQUESTS,
         warmup: 0,
         sections: 1,
@@ -53,21 +54,21 @@ fn simulated(document: &Document, rate_per_s: f64, seed: u64) -> Vec<Row> {
     rows
 }
 
-/// One round of both doubles, in the order of arrival and by the clock of the simulator; and how long the host paused.
-fn aligned(
+/// Run the server and the simulator once. Return their requests in order of arrival, on the simulator's clock, and the
+/// host's interruptions in ns.
+fn run_both(
     name: &str,
     document: &Document,
     rate_per_s: f64,
     seed: u64,
     occupy: Occupy,
 ) -> (Vec<(Line, Row)>, u64) {
-    let inside =
-        InProcess { arrivals: Arrivals::Open { rate_per_s, law: Law::default() }, requests: REQUESTS };
-    // Threads that poll are not late for want of a wake-up.
+    let run = InProcess { arrivals: Arrivals::Open { rate_per_s, law: Law::default() }, requests: REQUESTS };
+    // Polling threads are never late because of a wake-up.
     let config = ServerConfig { seed, occupy, idle: Idle::Spin, ..ServerConfig::default() };
-    let (account, mut lines) = serve(name, document, &inside, config);
+    let (summary, mut lines) = serve(name, document, &run, config);
     lines.sort_by(|a, b| a.arrival.total_cmp(&b.arrival));
-    let rows = simulated(document, rate_per_s, seed);
+    let rows = simulate(document, rate_per_s, seed);
     let origin = lines[0].arrival - rows[0].arrival_ns;
     for line in &mut lines {
         line.arrival -= origin;
@@ -78,32 +79,34 @@ fn aligned(
     for (line, row) in &pairs {
         assert!((line.arrival - row.arrival_ns).abs() < 4.0, "{name}: {line:?} {row:?}");
     }
-    (pairs, account.gaps.total_ns)
+    (pairs, summary.gaps.total_ns)
 }
 
-/// The requests of one round that can be compared; and how long the host paused.
+/// Return the comparable requests of one run, and the host's interruptions in ns.
 fn round(name: &str, document: &Document, rate_per_s: f64, seed: u64) -> (Vec<(Line, Row)>, u64) {
-    let (pairs, paused_ns) = aligned(name, document, rate_per_s, seed, Occupy::Wall);
+    let (pairs, paused_ns) = run_both(name, document, rate_per_s, seed, Occupy::Wall);
     let mut free_at = vec![0.0; document.threads as usize];
-    let (mut left_alone, mut cycle, mut calm, mut empty_at) = (Vec::new(), Vec::new(), true, 0.0_f64);
+    let (mut undisturbed, mut cycle, mut is_undisturbed, mut empty_at) =
+        (Vec::new(), Vec::new(), true, 0.0_f64);
     for (line, row) in pairs {
         if line.arrival >= empty_at {
-            left_alone.extend(std::mem::take(&mut cycle).into_iter().filter(|_| calm));
-            calm = true;
+            undisturbed.extend(std::mem::take(&mut cycle).into_iter().filter(|_| is_undisturbed));
+            is_undisturbed = true;
         }
         let free = match document.queue {
             Queue::Shared => free_at.iter().copied().fold(f64::INFINITY, f64::min),
             Queue::PerThread => free_at[line.thread],
         };
-        let could = line.arrival.max(free).max(row.start_ns);
+        let earliest = line.arrival.max(free).max(row.start_ns);
         free_at[line.thread] = line.end;
-        let longer = line.end - line.start - line.drawn - line.waited;
-        let should = row.finish_ns - row.start_ns - row.demand_ns - row.lock_wait_ns;
-        calm &= (longer - should).abs() < DISTURBED_NS && line.start - could < DISTURBED_NS;
+        let excess = line.end - line.start - line.drawn - line.waited;
+        let expected_excess = row.finish_ns - row.start_ns - row.demand_ns - row.lock_wait_ns;
+        is_undisturbed &=
+            (excess - expected_excess).abs() < DISTURBED_NS && line.start - earliest < DISTURBED_NS;
         empty_at = empty_at.max(line.end).max(row.finish_ns);
         cycle.push((line, row));
     }
-    (left_alone, paused_ns)
+    (undisturbed, paused_ns)
 }
 
 fn quantiles(mut times: Vec<f64>) -> [f64; 2] {
@@ -134,39 +137,39 @@ impl Case {
     }
 }
 
-/// What holds whatever the host does.
+/// Bounds that hold under any interference.
 #[derive(Clone, Copy)]
 struct Bounds {
-    /// Draws depend on the request alone: not on which thread serves it, nor on how many others are there.
-    drawn_alike: bool,
-    /// First come first served, and no state but who is free: a delay can only delay others. A service by the clock
-    /// begins up to `CARRY_NS` before its thread took it, where that thread was late. One thread serves no request sooner
-    /// by that: not before its last one should have ended. Of two threads the one that was late takes the request that
-    /// came second, and would begin it before the first one's thread was free; so where there are more, services are of
-    /// CPU time, and begin when they are taken.
+    /// Draws depend only on the request, not on the serving thread or on the load.
+    same_draws: bool,
+    /// First come, first served, without other state: a delay can only delay others. A late thread starts its next
+    /// service by the clock up to `CARRY_NS` before it takes the request. With one thread, no request ends early
+    /// because of that: the service starts no earlier than the scheduled end of the last one. With several threads,
+    /// the late one may start the second request before the first request's thread was free. Services are therefore of
+    /// CPU time if there are several threads; those start when they are taken.
     delays_only: bool,
 }
 
 fn check_bounds(case: &Case, bounds: Bounds) {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let _guard = EXCLUSIVE.lock().unwrap_or_else(PoisonError::into_inner);
     let (name, document) = (&case.name, document(case.changes.clone()));
     let occupy = if bounds.delays_only && document.threads > 1 { Occupy::Cpu } else { Occupy::Wall };
-    let (pairs, _) = aligned(name, &document, case.rate_per_s(&document), 1, occupy);
+    let (pairs, _) = run_both(name, &document, case.rate_per_s(&document), 1, occupy);
     let mut served: Vec<&Line> = pairs.iter().map(|(line, _)| line).collect();
     served.sort_by(|a, b| a.start.total_cmp(&b.start));
     let mut late = vec![0.0_f64; document.threads as usize];
     for line in served {
-        // A service is shorter than drawn only by what the thread's last one was late.
+        // A service is shorter than drawn only by the lateness of the thread's last one.
         let late = &mut late[line.thread];
         *late += line.end - line.start - line.drawn - line.waited;
-        assert!(*late > -READ_NS, "{name}: served too short: {line:?}");
+        assert!(*late > -READ_NS, "{name}: service too short: {line:?}");
         *late = late.clamp(0.0, CARRY_NS);
     }
     for (line, row) in &pairs {
-        assert!(!bounds.drawn_alike || (line.drawn - row.demand_ns).abs() < 2.0, "{name}: {line:?} {row:?}");
+        assert!(!bounds.same_draws || (line.drawn - row.demand_ns).abs() < 2.0, "{name}: {line:?} {row:?}");
         assert!(
             !bounds.delays_only || line.end > row.finish_ns - READ_NS,
-            "{name}: too soon: {line:?} {row:?}"
+            "{name}: reply too early: {line:?} {row:?}"
         );
     }
 }
@@ -174,39 +177,39 @@ fn check_bounds(case: &Case, bounds: Bounds) {
 #[expect(clippy::print_stderr, reason = "the figures are the point")]
 fn check(case: &Case) {
     let name = &case.name;
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let _guard = EXCLUSIVE.lock().unwrap_or_else(PoisonError::into_inner);
     let document = document(case.changes.clone());
     let rate_per_s = case.rate_per_s(&document);
     let (mut pairs, mut paused_ns) = (Vec::new(), 0);
     for seed in 1..=ROUNDS {
-        let (left_alone, paused) = round(name, &document, rate_per_s, seed);
-        pairs.extend(left_alone);
+        let (undisturbed, paused) = round(name, &document, rate_per_s, seed);
+        pairs.extend(undisturbed);
         paused_ns += paused;
     }
     let share = pairs.len() as f64 / (ROUNDS * REQUESTS) as f64;
     let paused_ns = paused_ns as f64 / (ROUNDS * REQUESTS) as f64;
     assert!(
-        share >= LEFT_ALONE,
-        "{name}: {:.0} % left alone, {:.1} us of pauses a request",
+        share >= LEAST_UNDISTURBED,
+        "{name}: {:.0} % undisturbed, {:.1} µs of interruptions per request",
         100.0 * share,
         paused_ns / 1e3
     );
     let found = quantiles(pairs.iter().map(|(line, _)| line.end - line.arrival).collect());
     let expected = quantiles(pairs.iter().map(|(_, row)| row.finish_ns - row.arrival_ns).collect());
-    let apart = |(line, row): &(Line, Row)| line.end - line.arrival - (row.finish_ns - row.arrival_ns);
+    let difference = |(line, row): &(Line, Row)| line.end - line.arrival - (row.finish_ns - row.arrival_ns);
     let close_of = |which: &dyn Fn(&Row) -> bool| {
         let these: Vec<_> = pairs.iter().filter(|(_, row)| which(row)).collect();
-        let close = these.iter().filter(|pair| apart(pair).abs() < CLOSE_NS).count();
+        let close = these.iter().filter(|pair| difference(pair).abs() < CLOSE_NS).count();
         (close as f64 / these.len().max(1) as f64, these.len())
     };
     let (close, _) = close_of(&|_| true);
-    let (close_at_locks, met) = close_of(&|row| row.lock_wait_ns > 0.0);
+    let (close_at_locks, lock_requests) = close_of(&|row| row.lock_wait_ns > 0.0);
     let waited = mean(pairs.iter().map(|(line, _)| line.waited));
     let waits = mean(pairs.iter().map(|(_, row)| row.lock_wait_ns));
     let us = |times: [f64; 2]| times.map(|ns| (ns / 100.0).round() / 10.0);
-    let told = format!(
-        "{name}: {:.0} % left alone, of them {:.1} % within {} us, {:.1} % of {met} that met at locks; p50, p90 {:?} us, simulated {:?}; waited for locks \
-         {:.1} us, simulated {:.1}; {:.1} us of pauses a request",
+    let report = format!(
+        "{name}: {:.0} % undisturbed, of them {:.1} % within {} µs, {:.1} % of {lock_requests} that waited for locks; \
+         p50, p90 {:?} µs, simulated {:?}; lock waits {:.1} µs, simulated {:.1}; {:.1} µs of interruptions per request",
         100.0 * share,
         100.0 * close,
         CLOSE_NS / 1e3,
@@ -217,11 +220,11 @@ fn check(case: &Case) {
         waits / 1e3,
         paused_ns / 1e3,
     );
-    eprintln!("{told}");
-    assert!(close > 0.85 && (met < 60 || close_at_locks > 0.7), "{told}");
+    eprintln!("{report}");
+    assert!(close > 0.85 && (lock_requests < 60 || close_at_locks > 0.7), "{report}");
     assert!(
         found.iter().zip(&expected).all(|(found, expected)| (found / expected - 1.0).abs() < 0.05),
-        "{told}"
+        "{report}"
     );
 }
 
@@ -254,7 +257,7 @@ fn two_threads() -> Vec<Case> {
     ]
 }
 
-fn contended() -> Vec<Case> {
+fn contended_cases() -> Vec<Case> {
     let contended = |name: &str, lock: serde_json::Value| {
         case(name, 0.45, json!({"threads": 2, "service": exponential(100.0), "locks": [lock]}))
     };
@@ -267,7 +270,7 @@ fn contended() -> Vec<Case> {
         contended("after", lock("all", 100.0, json!({"at": "after"}))),
         contended("barging, sleeping", lock("all", 100.0, sleeping("barging", 0.0))),
         contended("barging, hybrid", lock("all", 100.0, sleeping("barging", 40.0))),
-        contended("handed over, hybrid", lock("all", 100.0, sleeping("handoff", 40.0))),
+        contended("hand-off, hybrid", lock("all", 100.0, sleeping("handoff", 40.0))),
         case(
             "interrupted",
             0.45,
@@ -277,7 +280,7 @@ fn contended() -> Vec<Case> {
     ]
 }
 
-fn array() -> Vec<Case> {
+fn array_of_locks() -> Vec<Case> {
     let buckets = lock("bucket", 150.0, json!({"instances": 3, "first": 0.7, "share": 0.8}));
     let send = lock("send", 30.0, json!({"at": "after"}));
     let changes = json!({"threads": 2, "service": exponential(80.0), "locks": [buckets, send]});
@@ -291,7 +294,7 @@ fn slowed_by_load() -> Vec<Case> {
     ]
 }
 
-fn standing_still() -> Vec<Case> {
+fn paused() -> Vec<Case> {
     let stop = |scope: &str| {
         json!({"name": "gc", "scope": scope, "length": {"kind": "deterministic", "us": 700.0},
                "when": {"kind": "periodic", "every_us": 6_000.0, "first_us": 2_000.0}})
@@ -306,12 +309,12 @@ fn standing_still() -> Vec<Case> {
     cases
 }
 
-fn interrupted_at_random() -> Vec<Case> {
+fn interrupted() -> Vec<Case> {
     let stop = |scope: &str| {
         json!([{"name": "irq", "scope": scope, "length": {"kind": "uniform", "low_us": 50.0, "high_us": 150.0},
                 "when": {"kind": "poisson", "per_second": 2_500.0}}])
     };
-    // A request of 300 us meets one with a chance of one half: what is lost or found of its work is seen.
+    // A request of 300 µs meets an interruption with probability 1/2: lost or extra work is visible.
     let service = json!([{"law": {"kind": "uniform", "low_us": 200.0, "high_us": 400.0}}]);
     ["server", "thread"]
         .map(|scope| {
@@ -322,21 +325,21 @@ fn interrupted_at_random() -> Vec<Case> {
 }
 
 #[test]
-fn services_are_those_drawn_and_no_reply_comes_sooner_however_busy_the_host() {
-    let plain = Bounds { drawn_alike: true, delays_only: true };
-    let meeting = Bounds { delays_only: false, ..plain };
-    let of_the_moment = Bounds { drawn_alike: false, delays_only: false };
+fn services_are_as_drawn_and_no_reply_is_early_on_a_busy_host() {
+    let plain = Bounds { same_draws: true, delays_only: true };
+    let competing = Bounds { delays_only: false, ..plain };
+    let stateful = Bounds { same_draws: false, delays_only: false };
     let [shared, per_thread] = two_threads().try_into().ok().unwrap();
-    let [pauses, pauses_at_locks @ ..] = &standing_still()[..] else { unreachable!() };
+    let [pauses, pauses_at_locks @ ..] = &paused()[..] else { unreachable!() };
     for (cases, bounds) in [
         (&one_thread()[..], plain),
         (&[shared, pauses.clone()], plain),
-        (&interrupted_at_random(), plain),
-        (&contended(), meeting),
-        (&array(), meeting),
-        (pauses_at_locks, meeting),
-        (&slowed_by_load(), of_the_moment),
-        (&[per_thread], of_the_moment),
+        (&interrupted(), plain),
+        (&contended_cases(), competing),
+        (&array_of_locks(), competing),
+        (pauses_at_locks, competing),
+        (&slowed_by_load(), stateful),
+        (&[per_thread], stateful),
     ] {
         for case in cases {
             check_bounds(case, bounds);
@@ -346,7 +349,7 @@ fn services_are_those_drawn_and_no_reply_comes_sooner_however_busy_the_host() {
 
 #[test]
 #[ignore = "precision"]
-fn one_thread_serves_what_the_simulator_says() {
+fn one_thread_agrees_with_the_simulator() {
     for case in &one_thread() {
         check(case);
     }
@@ -354,7 +357,7 @@ fn one_thread_serves_what_the_simulator_says() {
 
 #[test]
 #[ignore = "precision"]
-fn two_threads_serve_what_the_simulator_says() {
+fn two_threads_agree_with_the_simulator() {
     for case in &two_threads() {
         check(case);
     }
@@ -362,23 +365,23 @@ fn two_threads_serve_what_the_simulator_says() {
 
 #[test]
 #[ignore = "precision"]
-fn threads_wait_for_locks_as_the_simulator_says() {
-    for case in &contended() {
+fn lock_waits_agree_with_the_simulator() {
+    for case in &contended_cases() {
         check(case);
     }
 }
 
 #[test]
 #[ignore = "precision"]
-fn threads_meet_at_an_array_of_locks_as_the_simulator_says() {
-    for case in &array() {
+fn arrays_of_locks_agree_with_the_simulator() {
+    for case in &array_of_locks() {
         check(case);
     }
 }
 
 #[test]
 #[ignore = "precision"]
-fn threads_slow_down_with_the_load_as_the_simulator_says() {
+fn load_dependence_agrees_with_the_simulator() {
     for case in &slowed_by_load() {
         check(case);
     }
@@ -386,16 +389,16 @@ fn threads_slow_down_with_the_load_as_the_simulator_says() {
 
 #[test]
 #[ignore = "precision"]
-fn threads_stand_still_when_the_simulator_says() {
-    for case in &standing_still() {
+fn pauses_agree_with_the_simulator() {
+    for case in &paused() {
         check(case);
     }
 }
 
 #[test]
 #[ignore = "precision"]
-fn threads_are_interrupted_at_random_when_the_simulator_says() {
-    for case in &interrupted_at_random() {
+fn random_interruptions_agree_with_the_simulator() {
+    for case in &interrupted() {
         check(case);
     }
 }
