@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use hindmost_nerve::{Asked, Kind, Look, NerveError, Probe, ProbeRequest, COUNTERS};
+use hindmost_nerve::{HostSampler, Kind, NerveError, Probe, ProbeRequest, WatchRequest, COUNTERS};
 use hindmost_sys::signal::stop_flag;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -24,13 +24,13 @@ pub fn watch_counters() -> Vec<(&'static str, bool, &'static str)> {
 /// end: it returns the process that has taken its place, or None.
 #[pyfunction]
 pub fn watch(py: Python<'_>, asked: &str, ready: Py<PyAny>, successor: Py<PyAny>) -> PyResult<String> {
-    let asked: Asked = serde_json::from_str(asked).map_err(|e| raise("config", &e.to_string()))?;
+    let request: WatchRequest = serde_json::from_str(asked).map_err(|e| raise("config", &e.to_string()))?;
     let summary = py.detach(|| {
         let stop = stop_flag();
         // What a caller fails at is its own affair; the watch goes on.
         let ready = |address| Python::attach(|py| drop(ready.call1(py, (address,))));
         let successor = || Python::attach(|py| successor.call0(py).ok()?.extract(py).ok().flatten());
-        hindmost_nerve::watch(&asked, stop, ready, successor)
+        hindmost_nerve::watch(&request, stop, ready, successor)
     });
     let summary = summary.map_err(failed)?;
     serde_json::to_string(&summary).map_err(|e| raise("ring", &e.to_string()))
@@ -70,14 +70,14 @@ pub fn read_ring(py: Python<'_>, path: PathBuf) -> PyResult<ReadRing<'_>> {
 
 /// Single samples of an application and its host.
 #[pyclass(unsendable)]
-pub struct Sampler(Look);
+pub struct Sampler(HostSampler);
 
 #[pymethods]
 impl Sampler {
     #[new]
     #[pyo3(signature = (pid = None, cgroup = None))]
     fn new(pid: Option<u32>, cgroup: Option<PathBuf>) -> PyResult<Self> {
-        Look::at(pid, cgroup.as_deref()).map(Self).map_err(failed)
+        HostSampler::new(pid, cgroup.as_deref()).map(Self).map_err(failed)
     }
 
     /// One value for each of `watch_counters`, now.

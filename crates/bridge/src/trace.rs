@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use hindmost_clock::Nanos;
-use hindmost_trace::{Asked, Begun, Framing, TraceError, Tracer};
+use hindmost_trace::{Framing, RequestStart, TraceError, TraceRequest, Tracer};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
@@ -41,9 +41,9 @@ impl Trace {
         let records = records.map(|path| (every, path));
         let log = log.map(|path| (every, path));
         let block = Nanos(block_ns);
-        let begun =
-            begun.map(|(file, function)| Begun::find(&file, &function)).transpose().map_err(failed)?;
-        let asked = Asked {
+        let request_start =
+            begun.map(|(file, function)| RequestStart::find(&file, &function)).transpose().map_err(failed)?;
+        let request = TraceRequest {
             port,
             framing,
             one_connection_in,
@@ -53,13 +53,13 @@ impl Trace {
             log,
             handover,
             who,
-            begun,
+            request_start,
         };
-        let tracer = py.detach(|| Tracer::start(&asked)).map_err(failed)?;
+        let tracer = py.detach(|| Tracer::start(&request)).map_err(failed)?;
         Ok(Self { tracer: Some(tracer) })
     }
 
-    /// What it saw, as JSON text (`hindmost_trace::Traced`). The probes are gone then.
+    /// What it saw, as JSON text (`hindmost_trace::TraceSummary`). The probes are gone then.
     fn end(&mut self, py: Python<'_>) -> PyResult<String> {
         let tracer = self.tracer.take().ok_or_else(|| PyRuntimeError::new_err("this trace has ended"))?;
         let seen = py.detach(|| tracer.end()).map_err(failed)?;
@@ -70,7 +70,7 @@ impl Trace {
 /// Why nothing can be traced here, as code and message, having loaded the probes; `None` where all is well.
 #[pyfunction]
 pub fn trace_fault(py: Python<'_>) -> Option<(&'static str, String)> {
-    py.detach(hindmost_trace::fault).map(|why| (why.code(), why.to_string()))
+    py.detach(hindmost_trace::check_support).map(|why| (why.code(), why.to_string()))
 }
 
 fn failed(why: TraceError) -> PyErr {

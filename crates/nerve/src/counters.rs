@@ -1,78 +1,78 @@
-//! The dictionary: what a sample holds, in the order in which it is stored. New ones go to the end of their part; the
-//! ring carries the names, so that a reader needs no version of this list.
+//! The values of a sample, in storage order. Append new ones to their group; the ring contains the names, so readers
+//! need no version of this list.
 
-/// How a value goes on.
+/// How a counter behaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Only grows: what counts is the difference of two samples.
+    /// A total that only grows: differences of two samples count.
     Total,
-    /// Stands for itself.
+    /// A momentary value.
     Level,
 }
 
-/// One value of a sample.
+/// A value of a sample.
 #[derive(Clone, Copy, Debug)]
 pub struct Counter {
-    /// Room, dot, what; the unit last.
+    /// Group and name, separated by a dot, with the unit at the end.
     pub name: &'static str,
-    /// How it goes on.
+    /// How it behaves.
     pub kind: Kind,
-    /// For people.
+    /// Description for people.
     pub about: &'static str,
 }
 
 macro_rules! counters {
     ($($id:ident $kind:ident $name:literal $about:literal;)*) => {
-        /// Where each stands in a sample.
+        /// Position in a sample.
         #[allow(non_camel_case_types, reason = "names of the table")]
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[repr(usize)]
         pub(crate) enum Id { $($id),* }
-        /// All of them.
+        /// All counters.
         pub const COUNTERS: &[Counter] =
             &[$(Counter { name: $name, kind: Kind::$kind, about: $about }),*];
     };
 }
 
 counters! {
-    OwnCpu Total "own.cpu_us" "processor time of the watch itself";
-    OwnBytes Total "own.ring_bytes" "bytes that the watch wrote";
-    AppUser Total "app.user_ticks" "time in the application, 10 ms each";
-    AppSystem Total "app.system_ticks" "time in the kernel for the application, 10 ms each";
-    AppMinor Total "app.minor_faults" "page faults without a read";
-    AppMajor Total "app.major_faults" "page faults that read from a disk";
+    OwnCpu Total "own.cpu_us" "CPU time of the watch itself";
+    OwnBytes Total "own.ring_bytes" "bytes that the watch wrote to its ring";
+    AppUser Total "app.user_ticks" "user time of the application, in ticks of 10 ms";
+    AppSystem Total "app.system_ticks" "kernel time of the application, in ticks of 10 ms";
+    AppMinor Total "app.minor_faults" "page faults without a disk read";
+    AppMajor Total "app.major_faults" "page faults with a disk read";
     AppThreads Level "app.threads" "threads";
     AppRss Level "app.resident_pages" "pages in memory";
-    AppRun Total "app.run_us" "time on a processor, all threads";
-    AppDelay Total "app.run_delay_us" "time runnable but waiting for a processor, all threads";
-    AppSwitches Total "app.switches" "times that a thread came onto a processor";
+    AppRun Total "app.run_us" "time on a CPU, all threads";
+    AppDelay Total "app.run_delay_us" "time runnable but waiting for a CPU, all threads";
+    AppSwitches Total "app.switches" "times that a thread was put on a CPU";
     AppRead Total "app.read_calls" "read system calls";
     AppWrite Total "app.write_calls" "write system calls";
     AppDiskRead Total "app.disk_read_bytes" "bytes read from disks";
     AppDiskWrite Total "app.disk_write_bytes" "bytes written to disks";
-    AppMoves Total "app.thread_moves" "threads seen on another processor than ten seconds before";
-    CgroupCpu Total "cgroup.cpu_us" "processor time of the application's cgroup";
+    AppMoves Total "app.thread_moves" "threads that moved to another CPU within ten seconds";
+    CgroupCpu Total "cgroup.cpu_us" "CPU time of the application's cgroup";
     CgroupThrottled Total "cgroup.throttled" "periods in which its quota was used up";
-    CgroupThrottledTime Total "cgroup.throttled_us" "time for which its quota held it back";
+    CgroupThrottledTime Total "cgroup.throttled_us" "time in which its quota stopped it";
     CgroupMemory Level "cgroup.memory_bytes" "memory charged to its cgroup";
-    HostUser Total "host.user_ticks" "time in programs, all processors";
-    HostSystem Total "host.system_ticks" "time in the kernel";
-    HostIdle Total "host.idle_ticks" "idle";
-    HostIowait Total "host.iowait_ticks" "idle with I/O under way";
-    HostIrq Total "host.irq_ticks" "in interrupts";
-    HostSoftirq Total "host.softirq_ticks" "in softirqs";
-    HostSteal Total "host.steal_ticks" "taken by the hypervisor";
+    HostUser Total "host.user_ticks" "user time, all CPUs";
+    HostSystem Total "host.system_ticks" "kernel time, all CPUs";
+    HostIdle Total "host.idle_ticks" "idle time, all CPUs";
+    HostIowait Total "host.iowait_ticks" "idle time with pending I/O";
+    HostIrq Total "host.irq_ticks" "time in interrupts";
+    HostSoftirq Total "host.softirq_ticks" "time in softirqs";
+    HostSteal Total "host.steal_ticks" "steal time: taken by the hypervisor";
     HostInterrupts Total "host.interrupts" "interrupts";
     HostSwitches Total "host.switches" "context switches";
     HostRunning Level "host.running" "runnable threads";
     HostBlocked Level "host.blocked" "threads waiting for I/O";
-    PsiCpu Total "psi.cpu_some_us" "time with a thread waiting for a processor";
+    PsiCpu Total "psi.cpu_some_us" "time with a thread waiting for a CPU";
     PsiMemory Total "psi.memory_some_us" "time with a thread waiting for memory";
     PsiIo Total "psi.io_some_us" "time with a thread waiting for I/O";
-    IrqDevices Total "irq.devices" "interrupts of devices";
-    IrqReschedule Total "irq.reschedule" "interrupts by which one processor wakes a thread on another";
-    IrqCalls Total "irq.calls" "interrupts by which one processor has another do something";
-    IrqOnOne Level "irq.on_one_percent" "of devices' interrupts in the last ten seconds, on the busiest processor";
+    IrqDevices Total "irq.devices" "device interrupts";
+    IrqReschedule Total "irq.reschedule" "interrupts by which a CPU wakes a thread on another";
+    IrqCalls Total "irq.calls" "interrupts by which a CPU makes another run a function";
+    IrqOnOne Level "irq.on_one_percent" "share of device interrupts on the busiest CPU in the last ten seconds";
     SoftNetRx Total "softirq.net_rx" "softirqs of received packets";
     SoftNetTx Total "softirq.net_tx" "softirqs of sent packets";
     SoftTimer Total "softirq.timer" "softirqs of timers";
@@ -81,34 +81,34 @@ counters! {
     NetTx Total "net.tx_bytes" "bytes sent, all interfaces";
     NetPackets Total "net.rx_packets" "packets received, all interfaces";
     NetDrops Total "net.drops" "packets dropped, all interfaces";
-    TcpRetransmits Total "tcp.retransmits" "TCP segments sent again";
+    TcpRetransmits Total "tcp.retransmits" "TCP segments retransmitted";
     UdpErrors Total "udp.buffer_errors" "datagrams lost to full buffers";
-    VmMajor Total "vm.major_faults" "page faults of the host that read from a disk";
+    VmMajor Total "vm.major_faults" "page faults of the host with a disk read";
     VmScanned Total "vm.scanned" "pages scanned for reclaim";
     VmRefaults Total "vm.refaults" "pages read again soon after they were reclaimed";
-    NeighboursCpu Total "neighbours.cpu_ticks" "time of all other processes, 10 ms each";
-    SpeedLoop Level "speed.loop_ns" "a fixed loop of about 4 us, the fastest of three";
-    LatencyCount Total "latency.requests" "answers whose latency was taken";
-    LatencyErrors Total "latency.errors" "requests without a good answer";
-    LatencyWaiting Level "latency.waiting_us" "since when the oldest request without an answer was due";
-    LatencyP50 Level "latency.p50_us" "median latency of the last second, from the due time on";
+    NeighboursCpu Total "neighbours.cpu_ticks" "CPU time of all other processes, in ticks of 10 ms";
+    SpeedLoop Level "speed.loop_ns" "duration of a fixed loop of about 4 µs, the fastest of three";
+    LatencyCount Total "latency.requests" "replies whose latency was measured";
+    LatencyErrors Total "latency.errors" "requests without a valid reply";
+    LatencyWaiting Level "latency.waiting_us" "time since the oldest unanswered request was scheduled";
+    LatencyP50 Level "latency.p50_us" "median latency of the last second, from the scheduled time";
     LatencyP95 Level "latency.p95_us" "95th percentile of the last second";
     LatencyP99 Level "latency.p99_us" "99th percentile of the last second";
-    LatencyMax Level "latency.max_us" "the slowest of the last second";
-    TcpConnections Level "tcp.connections" "connections of the application's own ports";
-    TcpRtt Level "tcp.rtt_us" "mean round-trip time of them, as the kernel smooths it";
-    TcpRttMax Level "tcp.rtt_max_us" "the longest of them";
-    TcpResent Total "tcp.app_retransmits" "segments that the application's connections sent again";
-    TcpUnread Level "tcp.unread_bytes" "received and not yet read by the application";
-    TcpUnsent Level "tcp.unsent_bytes" "written by the application and not yet acknowledged";
+    LatencyMax Level "latency.max_us" "maximum of the last second";
+    TcpConnections Level "tcp.connections" "connections to the application's ports";
+    TcpRtt Level "tcp.rtt_us" "their mean round-trip time, smoothed by the kernel";
+    TcpRttMax Level "tcp.rtt_max_us" "their longest round-trip time";
+    TcpResent Total "tcp.app_retransmits" "segments retransmitted on the application's connections";
+    TcpUnread Level "tcp.unread_bytes" "bytes received but not read by the application";
+    TcpUnsent Level "tcp.unsent_bytes" "bytes written by the application but not acknowledged";
     TcpAccept Level "tcp.not_accepted" "connections that wait for the application to accept them";
-    ProbeSlip Total "probe.slip_us" "how late the probe itself sent, summed: the share of latency that is the probe's";
+    ProbeSlip Total "probe.slip_us" "sum of the probe's send delays: the part of the latency caused by the probe";
 }
 
-/// In place of a value that the host does not tell.
+/// Placeholder for a value that the host does not provide.
 pub const UNKNOWN: i64 = -1;
 
-/// A sample: one value for each of [`COUNTERS`].
+/// A sample: one value per entry of [`COUNTERS`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Values(pub(crate) Vec<i64>);
 
@@ -121,8 +121,8 @@ impl Values {
         self.0[id as usize] = i64::try_from(value).unwrap_or(i64::MAX);
     }
 
-    /// The value, or that it is not known.
-    pub(crate) fn put(&mut self, id: Id, value: Option<u64>) {
+    /// Set the value, or mark it as unknown.
+    pub(crate) fn set_or_unknown(&mut self, id: Id, value: Option<u64>) {
         match value {
             Some(value) => self.set(id, value),
             None => self.0[id as usize] = UNKNOWN,

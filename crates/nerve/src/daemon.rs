@@ -1,4 +1,4 @@
-//! The loop: once a period everything that is due is read, put into the ring and shown.
+//! The daemon's loop: in each period, read the collectors that are due, write the ring and update the page.
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -13,67 +13,67 @@ use hindmost_sys::this_thread;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::budget::{Budget, Cost, Shed};
+use crate::budget::{Budget, Cost, PeriodChange};
 use crate::collect::{
-    App, Calls, Cgroup, Collector, Costly, Interrupts, Load, Members, Neighbours, Network, Places, Pressure,
-    Sockets, Speed, Whose,
+    App, Calls, Cgroup, Collector, Expensive, Interrupts, Load, Members, Neighbours, Network, Places,
+    Pressure, Scope, Sockets, Speed,
 };
 use crate::counters::{Id, Values};
 use crate::latency::{Intake, LatencyFrom, Source};
 use crate::ring::Ring;
-use crate::serve::{Served, Shown};
+use crate::serve::{PageServer, PageState};
 use crate::NerveError;
 
-/// What is to be watched, and how.
+/// What to watch, and how.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Asked {
-    /// For people.
+pub struct WatchRequest {
+    /// Name of the application, for people.
     pub application: String,
-    /// A process, with those that it started.
+    /// A process, watched with its descendants.
     pub pid: Option<u32>,
-    /// Or all of a cgroup, by its folder.
+    /// Or a cgroup, given by its folder.
     pub cgroup: Option<PathBuf>,
-    /// Whether to go on with the process that takes its place after its end.
+    /// Whether to continue with the process that replaces it after its end.
     pub follow: bool,
-    /// The ring file; without it nothing is kept.
+    /// Path of the ring file; None: keep nothing.
     pub ring: Option<PathBuf>,
-    /// Its size.
+    /// Size of the ring in bytes.
     pub ring_bytes: u64,
-    /// From sample to sample.
+    /// Period of the samples in milliseconds.
     pub period_ms: u64,
-    /// Processor time that the collectors may use, microseconds a second.
+    /// CPU time that the collectors may use, in microseconds per second.
     pub budget_us: u64,
-    /// Where latency comes from.
+    /// Source of the latency.
     pub latency: Option<LatencyFrom>,
-    /// A port on loopback for the page and Prometheus; 0: a free one.
+    /// Port on loopback for the page and Prometheus; 0: a free port.
     pub serve: Option<u16>,
-    /// Samples until it ends; none: until it is told to.
+    /// Number of samples after which to stop; None: no limit.
     pub samples: Option<u64>,
 }
 
-/// What a watch has done.
+/// Summary of a finished watch.
 #[derive(Clone, Debug, Serialize)]
 pub struct Summary {
-    /// Samples taken.
+    /// Number of samples.
     pub samples: u64,
     /// Bytes written to the ring.
     pub ring_bytes: u64,
-    /// Processor time of all its threads but the page's, microseconds.
+    /// CPU time of all threads except the page's, in microseconds.
     pub cpu_us: u64,
     /// Why it ended.
     pub ended: &'static str,
-    /// What each collector cost lately.
+    /// Recent cost of each collector.
     pub collectors: Vec<Cost>,
 }
 
-/// Samples from one histogram in the ring to the next, and between other slow things.
-const SLOW: u64 = 10;
-/// Samples for which a cgroup may stay without processes: a service that is restarted comes back to its own.
-const EMPTY: u64 = 60;
-/// A wall clock that moves by more than this against the monotonic one was set, not slewed.
+/// Samples between two stored histograms, and between other slow actions.
+const SLOW_INTERVAL: u64 = 10;
+/// Samples for which a cgroup may be empty: a restarted service returns to its cgroup.
+const MAX_EMPTY: u64 = 60;
+/// A larger step of the wall clock against the monotonic clock means that it was set, not slewed.
 const STEP_NS: u64 = 100_000_000;
-/// Bins an octave of stored histograms: a latency is known to 1.6 % (half a bin), and a histogram costs some 20 bytes
-/// a second.
+/// Bins per octave of stored histograms: latencies are exact to 1.6 % (half a bin), and a histogram takes about 20
+/// bytes per second.
 const BINS_AN_OCTAVE: u32 = 32;
 
 pub(crate) fn collectors(
@@ -82,7 +82,7 @@ pub(crate) fn collectors(
     cgroup: Option<&Path>,
 ) -> Vec<Box<dyn Collector>> {
     let first = members.borrow().pids().first().copied();
-    let cgroup = cgroup.map(Cgroup::at);
+    let cgroup = cgroup.map(Cgroup::open);
     let mut all: Vec<Box<dyn Collector>> = vec![
         Box::new(App::new(Rc::clone(members))),
         Box::new(Calls::new(Rc::clone(members))),
@@ -90,81 +90,82 @@ pub(crate) fn collectors(
         Box::new(Pressure::new(root)),
         Box::new(Network::new(root, first)),
         Box::new(Speed),
-        Box::new(Costly::new(root, first)),
+        Box::new(Expensive::new(root, first)),
         Box::new(Interrupts::new(root)),
         Box::new(Places::new(Rc::clone(members))),
         Box::new(Neighbours::new(Rc::clone(members), root)),
         Box::new(Sockets::new(Rc::clone(members), root)),
     ];
-    if let Some(group) = cgroup.or_else(|| first.map(|pid| Cgroup::of(root, pid))) {
+    if let Some(group) = cgroup.or_else(|| first.map(|pid| Cgroup::of_process(root, pid))) {
         all.push(Box::new(group));
     }
     all
 }
 
 struct Daemon<'a> {
-    asked: &'a Asked,
+    request: &'a WatchRequest,
     members: Rc<RefCell<Members>>,
     collectors: Vec<Box<dyn Collector>>,
     budget: Budget,
     ring: Option<Ring>,
-    shown: Arc<Mutex<Shown>>,
+    page: Arc<Mutex<PageState>>,
     source: Option<Source>,
     spare: Option<Intake>,
     slow: Histogram,
     values: Values,
     samples: u64,
     cpu_ns: u64,
-    /// At which sample the application had ended; it may be started again.
+    /// Sample at which the application had ended; it may be started again.
     gone_at: Option<u64>,
 }
 
-/// Watches until `stop` is up, the application has ended, or enough samples are taken. `ready` is told the page's
-/// address, if there is one. After the application's end `successor` is asked once a sample which process has taken
-/// its place. Nothing is left of a watch that cannot start.
+/// Watch until `stop` is set, the application has ended, or enough samples are taken. `ready` receives the page's
+/// address, if there is a page. After the end of the application, `successor` is called once per sample and returns
+/// the process that replaces it. A watch that cannot start leaves nothing behind.
 ///
 /// # Errors
-/// [`NerveError`]: nothing to watch, no latency from there, or the ring cannot be written.
+/// [`NerveError`]: there is nothing to watch, no source of latency, or the ring cannot be written.
 pub fn watch(
-    asked: &Asked,
+    request: &WatchRequest,
     stop: &AtomicBool,
     ready: impl FnOnce(Option<String>),
     mut successor: impl FnMut() -> Option<u32>,
 ) -> Result<Summary, NerveError> {
     let root = Path::new("/");
-    // A file a thread and a process: 1,024 are soon used up. Where it cannot be raised, those beyond are not seen.
+    // Each thread and process needs a file, so 1,024 are soon used up. If the limit cannot be raised, further ones are
+    // not watched.
     let _ = OpenFiles::raise();
-    let whose = match (&asked.pid, &asked.cgroup) {
-        (_, Some(folder)) => Whose::Cgroup(folder.clone()),
-        (Some(pid), None) => Whose::Process(*pid),
-        (None, None) => return Err(NerveError::Gone("neither a process nor a cgroup was named".into())),
+    let scope = match (&request.pid, &request.cgroup) {
+        (_, Some(folder)) => Scope::Cgroup(folder.clone()),
+        (Some(pid), None) => Scope::Process(*pid),
+        (None, None) => return Err(NerveError::Gone("no process or cgroup is given".into())),
     };
-    let members = Members::find(root, whose);
+    let members = Members::find(root, scope);
     if members.borrow().is_empty() {
-        return Err(NerveError::Gone(format!("{} has no process", asked.application)));
+        return Err(NerveError::Gone(format!("{} has no process", request.application)));
     }
     let about = json!({
-        "application": asked.application, "pid": asked.pid, "cgroup": asked.cgroup,
+        "application": request.application, "pid": request.pid, "cgroup": request.cgroup,
         "host": std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim(),
         "boot": std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim(),
-        "period_ms": asked.period_ms, "bins_an_octave": BINS_AN_OCTAVE,
-        "probe": matches!(asked.latency, Some(LatencyFrom::Probe(_))),
+        "period_ms": request.period_ms, "bins_an_octave": BINS_AN_OCTAVE,
+        "probe": matches!(request.latency, Some(LatencyFrom::Probe(_))),
     });
-    let source = asked.latency.as_ref().map(Source::start).transpose()?;
-    let shown = Arc::new(Mutex::new(Shown::of(&asked.application)));
-    let served = asked.serve.map(|port| Served::start(port, Arc::clone(&shown))).transpose()?;
-    let ring = asked.ring.as_ref().map(|path| Ring::open(path, asked.ring_bytes, &about)).transpose()?;
-    let collectors = collectors(root, &members, asked.cgroup.as_deref());
-    let budget_ns = asked.budget_us * asked.period_ms;
+    let source = request.latency.as_ref().map(Source::start).transpose()?;
+    let page = Arc::new(Mutex::new(PageState::new(&request.application)));
+    let server = request.serve.map(|port| PageServer::start(port, Arc::clone(&page))).transpose()?;
+    let ring = request.ring.as_ref().map(|path| Ring::open(path, request.ring_bytes, &about)).transpose()?;
+    let collectors = collectors(root, &members, request.cgroup.as_deref());
+    let budget_ns = request.budget_us * request.period_ms;
     let budget = Budget::new(budget_ns, collectors.iter().map(|one| (one.name(), one.period())));
-    ready(served.as_ref().map(|served| served.address.to_string()));
+    ready(server.as_ref().map(|server| server.address.to_string()));
     let mut daemon = Daemon {
-        asked,
+        request,
         members,
         collectors,
         budget,
         ring,
-        shown,
+        page,
         source,
         spare: Some(Intake::new(false)),
         slow: Histogram::new(),
@@ -183,19 +184,19 @@ struct Clocks {
 }
 
 impl Clocks {
-    /// What a sample's moment tells: a wall clock that was set, or a host that slept; a watch that did not run. After
-    /// the latter the next samples are due from now on, not all that were missed.
+    /// Detect a step of the wall clock (it was set, or the host was suspended) and a gap in which the watch did not
+    /// run. After a gap, the schedule restarts now instead of catching up.
     fn read(&mut self, now: u64, real: u64, due: &mut u64, period: u64) -> Vec<serde_json::Value> {
         let mut events = Vec::new();
         let expected = self.real + (now - self.now);
         if real.abs_diff(expected) > STEP_NS {
             let seconds = (real as f64 - expected as f64) / 1e9;
-            let text = format!("set by {seconds:+.3} s, or this host slept");
+            let text = format!("the wall clock was set by {seconds:+.3} s, or the host was suspended");
             events.push(json!({"clock": text, "seconds": seconds}));
         }
         if now > *due + 3 * period {
             let seconds = (now - *due) as f64 / 1e9;
-            let text = format!("no samples for {seconds:.1} s: the watch did not run");
+            let text = format!("no samples for {seconds:.1} s, because the watch did not run");
             events.push(json!({"gap": text, "seconds": seconds}));
             *due = now;
         }
@@ -210,20 +211,20 @@ impl Daemon<'_> {
         stop: &AtomicBool,
         successor: &mut dyn FnMut() -> Option<u32>,
     ) -> Result<Summary, NerveError> {
-        let period = self.asked.period_ms * 1_000_000;
+        let period = self.request.period_ms * 1_000_000;
         let cpu_before = this_thread::cpu_time_ns();
         let mut due = monotonic_ns();
         let mut clocks = Clocks { now: due, real: realtime_ns() };
         let ended = loop {
             let (now, real) = (monotonic_ns(), realtime_ns());
             for event in clocks.read(now, real, &mut due, period) {
-                self.tell(now, &event)?;
+                self.record_event(now, &event)?;
             }
             self.sample(now, real, cpu_before)?;
-            if !self.goes_on(now, successor)? {
+            if !self.should_continue(now, successor)? {
                 break "the application has ended";
             }
-            if self.asked.samples.is_some_and(|most| self.samples >= most) {
+            if self.request.samples.is_some_and(|most| self.samples >= most) {
                 break "as many samples as asked for";
             }
             due += period;
@@ -236,68 +237,76 @@ impl Daemon<'_> {
         };
         Ok(Summary {
             samples: self.samples,
-            ring_bytes: self.ring.as_ref().map_or(0, |ring| ring.written),
+            ring_bytes: self.ring.as_ref().map_or(0, |ring| ring.bytes_written),
             cpu_us: self.cpu_ns / 1000,
             ended,
             collectors: self.budget.costs(),
         })
     }
 
-    /// Whether there is an application, or one may come.
-    fn goes_on(&mut self, now: u64, successor: &mut dyn FnMut() -> Option<u32>) -> Result<bool, NerveError> {
+    /// Return whether to continue: the application exists, or may come back.
+    fn should_continue(
+        &mut self,
+        now: u64,
+        successor: &mut dyn FnMut() -> Option<u32>,
+    ) -> Result<bool, NerveError> {
         let empty = self.members.borrow().is_empty();
         if empty && self.gone_at.is_none() {
-            self.tell(now, &json!({"ended": format!("{} has ended", self.asked.application)}))?;
+            self.record_event(now, &json!({"ended": format!("{} has ended", self.request.application)}))?;
             self.gone_at = Some(self.samples);
         }
-        if empty && self.asked.follow {
+        if empty && self.request.follow {
             if let Some(pid) = successor() {
                 self.members.borrow_mut().follow(pid);
             }
         }
         let Some(gone_at) = self.gone_at else { return Ok(true) };
         if !self.members.borrow().is_empty() {
-            // Files of the processes that ended tell nothing any more.
+            // Reopen the files: those of ended processes are useless.
             let root = Path::new("/");
-            self.collectors = collectors(root, &self.members, self.asked.cgroup.as_deref());
+            self.collectors = collectors(root, &self.members, self.request.cgroup.as_deref());
             let pid = self.members.borrow().pids().into_iter().min();
-            let text = format!("{} was started again", self.asked.application);
-            self.tell(now, &json!({"restarted": text, "pid": pid}))?;
+            let text = format!("{} was started again", self.request.application);
+            self.record_event(now, &json!({"restarted": text, "pid": pid}))?;
             self.gone_at = None;
             return Ok(true);
         }
-        let waits = self.asked.cgroup.is_some() && self.samples - gone_at < EMPTY;
-        Ok(self.asked.follow || waits)
+        let may_return = self.request.cgroup.is_some() && self.samples - gone_at < MAX_EMPTY;
+        Ok(self.request.follow || may_return)
     }
 
     fn sample(&mut self, now: u64, real: u64, cpu_before: u64) -> Result<(), NerveError> {
-        let mut told = Vec::new();
-        let mut begun = this_thread::cpu_time_ns();
-        for which in 0..self.collectors.len() {
-            if self.budget.due(which, self.samples) {
-                told.extend(self.collectors[which].read(&mut self.values));
+        let mut events = Vec::new();
+        let mut started = this_thread::cpu_time_ns();
+        for collector in 0..self.collectors.len() {
+            if self.budget.due(collector, self.samples) {
+                events.extend(self.collectors[collector].read(&mut self.values));
                 let done = this_thread::cpu_time_ns();
-                told.extend(self.budget.spent(which, done - begun).map(|shed| self.told_shed(&shed)));
-                begun = done;
+                events.extend(
+                    self.budget
+                        .record_cost(collector, done - started)
+                        .map(|change| self.describe_change(&change)),
+                );
+                started = done;
             }
         }
         self.take_latency(now)?;
-        if self.samples % SLOW == SLOW - 1 {
-            if let Some(shed) = self.budget.adjust() {
-                told.push(self.told_shed(&shed));
+        if self.samples % SLOW_INTERVAL == SLOW_INTERVAL - 1 {
+            if let Some(change) = self.budget.adjust() {
+                events.push(self.describe_change(&change));
             }
         }
-        for event in told {
-            self.tell(now, &event)?;
+        for event in events {
+            self.record_event(now, &event)?;
         }
         self.values.set(Id::OwnCpu, (this_thread::cpu_time_ns() - cpu_before + self.cpu_of_source()) / 1000);
         if let Some(ring) = &mut self.ring {
-            self.values.set(Id::OwnBytes, ring.written);
+            self.values.set(Id::OwnBytes, ring.bytes_written);
             ring.sample(now, real, &self.values)?;
         }
-        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.asked.serve.is_some() {
-            shown.sample(real / 1_000_000, self.values.0.clone());
+        let mut page = self.page.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.request.serve.is_some() {
+            page.sample(real / 1_000_000, self.values.0.clone());
         }
         self.cpu_ns =
             this_thread::cpu_time_ns() - cpu_before + self.spare.as_ref().map_or(0, |spare| spare.cpu_ns);
@@ -305,12 +314,12 @@ impl Daemon<'_> {
         Ok(())
     }
 
-    fn told_shed(&self, shed: &Shed) -> serde_json::Value {
+    fn describe_change(&self, change: &PeriodChange) -> serde_json::Value {
         let text = format!(
-            "{} read every {} samples: a reading costs {} us, the budget is {} us a second",
-            shed.name, shed.period, shed.cost_us, self.asked.budget_us
+            "{} is read only every {} samples: a reading costs {} µs, the budget is {} µs per second",
+            change.name, change.period, change.cost_us, self.request.budget_us
         );
-        json!({"budget": text, "collector": shed.name, "period": shed.period})
+        json!({"budget": text, "collector": change.name, "period": change.period})
     }
 
     fn cpu_of_source(&self) -> u64 {
@@ -319,44 +328,44 @@ impl Daemon<'_> {
 
     fn take_latency(&mut self, now: u64) -> Result<(), NerveError> {
         let (Some(source), Some(spare)) = (&mut self.source, self.spare.take()) else { return Ok(()) };
-        let mut seen = source.take(spare);
-        let quantile = |q: Quantile| match seen.latency.quantile(q) {
+        let mut intake = source.take(spare);
+        let quantile = |q: Quantile| match intake.latency.quantile(q) {
             Some(Value::Finite(ns)) => Some(ns / 1000),
             _ => None,
         };
         let values = &mut self.values;
-        values.add(Id::LatencyCount, seen.latency.count());
-        values.add(Id::LatencyErrors, seen.errors);
-        values.add(Id::ProbeSlip, seen.slip_ns / 1000);
-        let waiting = if seen.oldest == 0 { 0 } else { now.saturating_sub(seen.oldest) / 1000 };
+        values.add(Id::LatencyCount, intake.latency.count());
+        values.add(Id::LatencyErrors, intake.errors);
+        values.add(Id::ProbeSlip, intake.slip_ns / 1000);
+        let waiting = if intake.oldest == 0 { 0 } else { now.saturating_sub(intake.oldest) / 1000 };
         values.set(Id::LatencyWaiting, waiting);
-        values.put(Id::LatencyP50, quantile(Quantile::P50));
-        values.put(Id::LatencyP95, quantile(Quantile::P95));
-        values.put(Id::LatencyP99, quantile(Quantile::P99));
-        values.put(Id::LatencyMax, seen.latency.max().map(|ns| ns / 1000));
-        self.slow.merge(&seen.latency);
-        seen.clear();
-        self.spare = Some(seen);
-        if self.samples % SLOW == SLOW - 1 && !self.slow.is_empty() {
+        values.set_or_unknown(Id::LatencyP50, quantile(Quantile::P50));
+        values.set_or_unknown(Id::LatencyP95, quantile(Quantile::P95));
+        values.set_or_unknown(Id::LatencyP99, quantile(Quantile::P99));
+        values.set_or_unknown(Id::LatencyMax, intake.latency.max().map(|ns| ns / 1000));
+        self.slow.merge(&intake.latency);
+        intake.clear();
+        self.spare = Some(intake);
+        if self.samples % SLOW_INTERVAL == SLOW_INTERVAL - 1 && !self.slow.is_empty() {
             if let Some(ring) = &mut self.ring {
-                ring.histogram(now, &coarse(&self.slow))?;
+                ring.histogram(now, &coarse_bins(&self.slow))?;
             }
             self.slow.clear();
         }
         Ok(())
     }
 
-    fn tell(&mut self, now: u64, event: &serde_json::Value) -> Result<(), NerveError> {
-        if self.asked.serve.is_some() {
-            let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
-            shown.event(realtime_ns() / 1_000_000, event.to_string());
+    fn record_event(&mut self, now: u64, event: &serde_json::Value) -> Result<(), NerveError> {
+        if self.request.serve.is_some() {
+            let mut page = self.page.lock().unwrap_or_else(PoisonError::into_inner);
+            page.event(realtime_ns() / 1_000_000, event.to_string());
         }
         self.ring.as_mut().map_or(Ok(()), |ring| ring.event(now, event))
     }
 }
 
-/// Counts by coarser bins, ascending.
-fn coarse(histogram: &Histogram) -> Vec<(u64, u64)> {
+/// Merge a histogram into coarser bins, in ascending order.
+fn coarse_bins(histogram: &Histogram) -> Vec<(u64, u64)> {
     let mut bins: Vec<(u64, u64)> = Vec::new();
     for bin in histogram.bins() {
         let at = coarse_bin(bin.low);
@@ -368,7 +377,7 @@ fn coarse(histogram: &Histogram) -> Vec<(u64, u64)> {
     bins
 }
 
-/// The layout of `hindmost_histogram` with [`BINS_AN_OCTAVE`]: below 64 a nanosecond each.
+/// Return the bin of a value in the layout of `hindmost_histogram` with [`BINS_AN_OCTAVE`]: 1 ns wide below 64 ns.
 fn coarse_bin(value: u64) -> u64 {
     let significant = BINS_AN_OCTAVE.ilog2() + 1;
     let octave = (u64::BITS - significant).saturating_sub(value.leading_zeros());
@@ -380,7 +389,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn set_clocks_and_hours_of_suspend_are_told_and_samples_go_on_from_there() {
+    fn clock_steps_and_suspends_are_reported_and_sampling_continues() {
         const S: u64 = 1_000_000_000;
         let (mut clocks, mut due) = (Clocks { now: 100 * S, real: 5_000 * S }, 101 * S);
         let mut read = |now, real| -> Vec<(&str, f64)> {
@@ -389,11 +398,11 @@ mod tests {
             events.iter().map(|one| (kind(one), one["seconds"].as_f64().unwrap().round())).collect()
         };
         assert!(read(101 * S, 5_001 * S).is_empty());
-        // Slewed by 50 ms; set back by an hour; set forward again.
+        // Slewed by 50 ms, set back by an hour, and set forward again.
         assert!(read(102 * S, 5_002 * S + S / 20).is_empty());
         assert_eq!(read(103 * S, 1_403 * S), [("clock", -3600.0)]);
         assert_eq!(read(103 * S + 1, 5_003 * S), [("clock", 3600.0)]);
-        // Asleep for two hours: the monotonic clock stood still, the wall clock did not.
+        // Suspended for two hours: the monotonic clock stood still, the wall clock did not.
         assert_eq!(read(103 * S + 2, 12_203 * S), [("clock", 7200.0)]);
         // Stopped for a minute.
         assert_eq!(read(163 * S, 12_263 * S), [("gap", 62.0)]);

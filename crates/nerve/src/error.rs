@@ -1,54 +1,54 @@
-//! Why a watch cannot begin, or had to end.
+//! Errors of the daemon and of readers of its ring.
 
 use std::io;
 
 /// A failure of the daemon or of a reader of its ring.
 #[derive(Debug, thiserror::Error)]
 pub enum NerveError {
-    /// The application is not there.
-    #[error("there is nothing to watch: {0}")]
+    /// The application does not exist.
+    #[error("nothing to watch: {0}")]
     Gone(String),
-    /// The ring cannot be made, written or read.
+    /// The ring cannot be created, written or read.
     #[error("ring {file}: {doing}: {source}")]
     Ring {
-        /// Its path.
+        /// Path of the ring.
         file: String,
-        /// What was being done.
+        /// What failed.
         doing: &'static str,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// It is no ring, or one of another version.
-    #[error("{file} is no ring that this Hindmost reads: {why}")]
+    /// The file is not a ring, or has another version.
+    #[error("{file} is not a ring that this version reads: {why}")]
     NoRing {
-        /// Its path.
+        /// Path of the file.
         file: String,
-        /// Why not.
+        /// The reason.
         why: String,
     },
     /// Another watch writes this ring.
     #[error("ring {0} is being written by another watch")]
     Held(String),
-    /// Latency cannot be had from there.
-    #[error("no latency from {from}: {why}")]
+    /// The source of latency is not usable.
+    #[error("cannot measure latency from {from}: {why}")]
     Latency {
-        /// The probe's address or the log's path.
+        /// Address of the probe's server, or path of the log.
         from: String,
-        /// Why not.
+        /// The reason.
         why: String,
     },
     /// The page cannot be served.
     #[error("cannot serve on {address}: {source}")]
     Serve {
-        /// The address asked for.
+        /// The requested address.
         address: String,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
 }
 
 impl NerveError {
-    /// Its name for programs.
+    /// Stable code of the error.
     pub fn code(&self) -> &'static str {
         match self {
             Self::Gone(_) => "gone",

@@ -1,4 +1,4 @@
-//! Prometheus' text and a small page, on loopback.
+//! Prometheus metrics and a small page, on loopback.
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
@@ -13,37 +13,37 @@ use serde_json::json;
 use crate::counters::{Kind, COUNTERS, UNKNOWN};
 use crate::NerveError;
 
-/// Samples that the page shows: ten minutes.
-const KEPT: usize = 600;
-/// Who may read at a time; whoever comes then is turned away.
-const READERS: usize = 16;
-/// From the first byte of a request to the last of its answer.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Number of samples on the page: ten minutes.
+const KEPT_SAMPLES: usize = 600;
+/// Most concurrent readers; further ones are refused.
+const MAX_READERS: usize = 16;
+/// Longest time from the first byte of a request to the last of its reply.
+const DEADLINE: Duration = Duration::from_secs(5);
 const PAGE: &str = include_str!("page.html");
 
-/// What is served: the last samples (wall clock in milliseconds, values) and events.
+/// State of the page: the last samples (wall clock in milliseconds, values) and events.
 #[derive(Default)]
-pub(crate) struct Shown {
+pub(crate) struct PageState {
     application: String,
     samples: VecDeque<(u64, Vec<i64>)>,
     events: VecDeque<(u64, String)>,
 }
 
-impl Shown {
-    pub(crate) fn of(application: &str) -> Self {
+impl PageState {
+    pub(crate) fn new(application: &str) -> Self {
         Self { application: application.to_owned(), ..Self::default() }
     }
 
     pub(crate) fn sample(&mut self, at_ms: u64, values: Vec<i64>) {
         self.samples.push_back((at_ms, values));
-        while self.samples.len() > KEPT {
+        while self.samples.len() > KEPT_SAMPLES {
             self.samples.pop_front();
         }
     }
 
     pub(crate) fn event(&mut self, at_ms: u64, text: String) {
         self.events.push_back((at_ms, text));
-        while self.events.len() > KEPT {
+        while self.events.len() > KEPT_SAMPLES {
             self.events.pop_front();
         }
     }
@@ -78,17 +78,17 @@ impl Shown {
     }
 }
 
-/// A server on loopback until it is dropped.
-pub(crate) struct Served {
+/// A server on loopback that runs until it is dropped.
+pub(crate) struct PageServer {
     pub(crate) address: SocketAddr,
     stop: Arc<AtomicBool>,
 }
 
-impl Served {
-    pub(crate) fn start(port: u16, shown: Arc<Mutex<Shown>>) -> Result<Self, NerveError> {
-        let wanted = SocketAddr::from(([127, 0, 0, 1], port));
-        let failed = |source| NerveError::Serve { address: wanted.to_string(), source };
-        let listener = TcpListener::bind(wanted).map_err(failed)?;
+impl PageServer {
+    pub(crate) fn start(port: u16, state: Arc<Mutex<PageState>>) -> Result<Self, NerveError> {
+        let requested = SocketAddr::from(([127, 0, 0, 1], port));
+        let failed = |source| NerveError::Serve { address: requested.to_string(), source };
+        let listener = TcpListener::bind(requested).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
@@ -98,16 +98,16 @@ impl Served {
                 if stopped.load(Ordering::Relaxed) {
                     break;
                 }
-                if Arc::strong_count(&readers) > READERS {
+                if Arc::strong_count(&readers) > MAX_READERS {
                     continue;
                 }
-                let (reader, shown) = (Arc::clone(&readers), Arc::clone(&shown));
-                // Whoever reads half an answer is no concern of the watch, nor of other readers.
-                let answering = move || {
-                    let _ = answer(stream, &shown);
+                let (reader, state) = (Arc::clone(&readers), Arc::clone(&state));
+                // A reader that stops half-way must not affect the watch or other readers.
+                let handle = move || {
+                    let _ = answer(stream, &state);
                     drop(reader);
                 };
-                let _ = std::thread::Builder::new().name("reader".into()).spawn(answering);
+                let _ = std::thread::Builder::new().name("reader".into()).spawn(handle);
             }
         };
         std::thread::Builder::new().name("page".into()).spawn(serve).map_err(failed)?;
@@ -115,21 +115,21 @@ impl Served {
     }
 }
 
-impl Drop for Served {
+impl Drop for PageServer {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         let _ = TcpStream::connect_timeout(&self.address, Duration::from_millis(100));
     }
 }
 
-fn answer(mut stream: TcpStream, shown: &Mutex<Shown>) -> std::io::Result<()> {
-    let deadline = Instant::now() + PATIENCE;
-    // Zero would mean for ever.
-    let left = || deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
+fn answer(mut stream: TcpStream, state: &Mutex<PageState>) -> std::io::Result<()> {
+    let deadline = Instant::now() + DEADLINE;
+    // Zero would disable the timeout.
+    let remaining = || deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
     let mut bytes = Vec::new();
     while !bytes.windows(4).any(|four| four == b"\r\n\r\n") && bytes.len() < 16 * 1024 {
         let mut more = [0; 2048];
-        stream.set_read_timeout(Some(left()))?;
+        stream.set_read_timeout(Some(remaining()))?;
         if Instant::now() >= deadline {
             return Ok(());
         }
@@ -142,26 +142,26 @@ fn answer(mut stream: TcpStream, shown: &Mutex<Shown>) -> std::io::Result<()> {
     let request = String::from_utf8_lossy(&bytes);
     let mut words = request.split_ascii_whitespace();
     let (method, path) = (words.next().unwrap_or(""), words.next().unwrap_or(""));
-    // A page of another site must not read ours through a name that it lets point to loopback.
-    let foreign =
+    // Refuse DNS rebinding: another site must not read this page through a name that resolves to loopback.
+    let hosts =
         request.lines().filter_map(|line| line.to_ascii_lowercase().strip_prefix("host:").map(str::to_owned));
-    let foreign = foreign.into_iter().any(|host| {
+    let is_foreign = hosts.into_iter().any(|host| {
         let host = host.trim().rsplit_once(':').map_or(host.trim().to_owned(), |(host, _)| host.to_owned());
         host != "localhost" && host != "127.0.0.1"
     });
-    let shown = || shown.lock().unwrap_or_else(PoisonError::into_inner);
+    let state = || state.lock().unwrap_or_else(PoisonError::into_inner);
     let (status, kind, body) = match (method, path) {
-        _ if foreign => ("403 Forbidden", "text/plain", "ask 127.0.0.1\n".to_owned()),
+        _ if is_foreign => ("403 Forbidden", "text/plain", "use http://127.0.0.1\n".to_owned()),
         ("GET", "/") => ("200 OK", "text/html; charset=utf-8", PAGE.to_owned()),
-        ("GET", "/metrics") => ("200 OK", "text/plain; version=0.0.4", shown().metrics()),
-        ("GET", "/samples.json") => ("200 OK", "application/json", shown().json()),
-        _ => ("404 Not Found", "text/plain", "there are /, /metrics and /samples.json\n".to_owned()),
+        ("GET", "/metrics") => ("200 OK", "text/plain; version=0.0.4", state().metrics()),
+        ("GET", "/samples.json") => ("200 OK", "application/json", state().json()),
+        _ => ("404 Not Found", "text/plain", "available: /, /metrics and /samples.json\n".to_owned()),
     };
     let length = body.len();
     let text = format!("HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}");
     let mut rest = text.as_bytes();
     while !rest.is_empty() && Instant::now() < deadline {
-        stream.set_write_timeout(Some(left()))?;
+        stream.set_write_timeout(Some(remaining()))?;
         match stream.write(rest)? {
             0 => break,
             count => rest = &rest[count..],
@@ -183,41 +183,41 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_reader_keeps_no_other_waiting() {
-        let served = Served::start(0, Arc::new(Mutex::new(Shown::default()))).unwrap();
-        let mut slow = TcpStream::connect(served.address).unwrap();
+    fn a_slow_reader_does_not_delay_others() {
+        let server = PageServer::start(0, Arc::new(Mutex::new(PageState::default()))).unwrap();
+        let mut slow = TcpStream::connect(server.address).unwrap();
         slow.write_all(b"GET / HT").unwrap();
-        let begun = Instant::now();
-        assert!(get(served.address, "/", "localhost").starts_with("HTTP/1.1 200"));
-        assert!(begun.elapsed() < PATIENCE);
-        // Nor do many; those beyond are turned away, and all are gone in the end.
-        let many: Vec<_> = (0..100).map(|_| TcpStream::connect(served.address).unwrap()).collect();
-        std::thread::sleep(PAST);
+        let start = Instant::now();
+        assert!(get(server.address, "/", "localhost").starts_with("HTTP/1.1 200"));
+        assert!(start.elapsed() < DEADLINE);
+        // Many slow readers do not block others either: excess ones are refused, and all end by the deadline.
+        let many: Vec<_> = (0..100).map(|_| TcpStream::connect(server.address).unwrap()).collect();
+        std::thread::sleep(AFTER_DEADLINE);
         drop(many);
         let mut rest = Vec::new();
         let _ = slow.read_to_end(&mut rest);
         assert!(rest.is_empty());
-        assert!(get(served.address, "/", "localhost").starts_with("HTTP/1.1 200"));
+        assert!(get(server.address, "/", "localhost").starts_with("HTTP/1.1 200"));
     }
 
-    const PAST: Duration = Duration::from_millis(5_500);
+    const AFTER_DEADLINE: Duration = Duration::from_millis(5_500);
 
     #[test]
-    fn metrics_are_prometheus_text_and_other_sites_are_refused() {
-        let shown = Arc::new(Mutex::new(Shown::default()));
+    fn metrics_are_prometheus_text_and_other_hosts_are_refused() {
+        let state = Arc::new(Mutex::new(PageState::default()));
         let mut values: Vec<i64> = (0..COUNTERS.len() as i64).collect();
         values[2] = UNKNOWN;
-        shown.lock().unwrap().sample(7, values);
-        let served = Served::start(0, Arc::clone(&shown)).unwrap();
-        let text = get(served.address, "/metrics", "127.0.0.1:9");
+        state.lock().unwrap().sample(7, values);
+        let server = PageServer::start(0, Arc::clone(&state)).unwrap();
+        let text = get(server.address, "/metrics", "127.0.0.1:9");
         assert!(
             text.contains("# TYPE hindmost_own_cpu_us_total counter\nhindmost_own_cpu_us_total 0\n"),
             "{text}"
         );
         assert!(text.contains("# TYPE hindmost_latency_p99_us gauge\n"));
         assert!(!text.contains(&COUNTERS[2].name.replace('.', "_")), "{text}");
-        assert!(get(served.address, "/samples.json", "localhost").contains(r#""samples":[[7,[0,1,null,3,"#));
-        assert!(get(served.address, "/samples.json", "evil.example").starts_with("HTTP/1.1 403"));
-        assert!(get(served.address, "/nothing", "localhost").starts_with("HTTP/1.1 404"));
+        assert!(get(server.address, "/samples.json", "localhost").contains(r#""samples":[[7,[0,1,null,3,"#));
+        assert!(get(server.address, "/samples.json", "evil.example").starts_with("HTTP/1.1 403"));
+        assert!(get(server.address, "/nothing", "localhost").starts_with("HTTP/1.1 404"));
     }
 }

@@ -2,39 +2,39 @@
 /* What user space reads: settings, causes of loss, sums of moments, records. src/layout.rs has the same layout. */
 #pragma once
 
-/* Every request seen is done, or stands under one of these, or is still open: nothing is lost without a word. */
+/* Each request seen is done, counted under one of these, or still open: every lost request has a cause. */
 enum count {
-	SEEN,           /* requests whose end was read */
-	DONE,           /* all six stamps: in the sums */
-	NO_ARRIVAL,     /* its arrival was not seen: more segments unread than are kept */
-	RING_FULL,      /* more requests open on a connection than are kept */
-	AMBIGUOUS,      /* a batch of which it is not sure which send answered which request */
-	CLOSED,         /* the connection ended before a response */
-	SILENT,         /* requests that get no response; not among the seen */
-	BEFORE,         /* reads of connections whose stream was not yet at a known boundary */
-	UNFRAMED,       /* bytes that are no request of this protocol */
-	UNREADABLE,     /* reads whose buffer could not be looked at */
-	PARTS_LATE,     /* responses that went on after they had been counted as done */
-	STAMP_MISSING,  /* arrivals without the network's stamp: e1 is then e2 */
-	RECORDS_LOST,   /* full records for which the ring had no room */
-	CONNECTIONS,    /* connections that were followed */
+	SEEN,           /* requests whose last byte was read */
+	DONE,           /* all six stamps known: added to the sums */
+	NO_ARRIVAL,     /* the arrival was not seen: more segments were unread than are kept */
+	RING_FULL,      /* more requests were open on a connection than are kept */
+	AMBIGUOUS,      /* it is unclear which send of a batch answered which request */
+	CLOSED,         /* the connection closed before the response */
+	SILENT,         /* requests without response; not counted as seen */
+	BEFORE,         /* reads of connections before the first known boundary of requests */
+	UNFRAMED,       /* bytes that are not a request of this protocol */
+	UNREADABLE,     /* reads whose buffer could not be read */
+	PARTS_LATE,     /* responses that continued after they were counted as done */
+	STAMP_MISSING,  /* arrivals without network stamp: e1 is then e2 */
+	RECORDS_LOST,   /* full records that did not fit in the ring buffer */
+	CONNECTIONS,    /* followed connections */
 	BATCHED,        /* batches of several requests */
-	NOT_BEGUN,      /* requests of which the function that begins them told nothing */
-	ASTRAY,         /* its calls that begin none */
-	ARRIVED,        /* segments that arrived on connections that are followed */
-	DATAGRAMS,      /* UDP to the same port, which is not followed */
+	NOT_BEGUN,      /* requests for which the function that starts requests was not called */
+	ASTRAY,         /* calls of that function that start no request */
+	ARRIVED,        /* segments that arrived on followed connections */
+	DATAGRAMS,      /* UDP datagrams to the same port, which are not followed */
 	COUNTS = 19,
 };
 
-/* The vector whose moments are summed: five stages, then the size of the batch. */
+/* Variables whose moments are summed: five stages, then the size of the batch. */
 #define VARIABLES 6
 #define PRODUCTS 21
 
 struct sums {
 	__u64 n;
 	__u64 sum[VARIABLES];
-	__u64 total, total_low, total_high; /* of e6 - e1 as a whole, and its square: what the parts have to add up to */
-	__u64 low[PRODUCTS];  /* of x[i] * x[j], i <= j, row by row: exact in 128 bits */
+	__u64 total, total_low, total_high; /* sum of e6 - e1 and of its square, to check the parts */
+	__u64 low[PRODUCTS];  /* sums of x[i] * x[j], i <= j, row by row: exact in 128 bits */
 	__u64 high[PRODUCTS];
 };
 
@@ -50,15 +50,15 @@ struct record {
 	__u8 spare[3];
 };
 
-/* Changed while it runs. */
+/* Settings that change while the probes run. */
 struct control {
 	__u64 ahead; /* CLOCK_REALTIME - CLOCK_MONOTONIC, in ns */
-	__u32 bank;  /* which sums are written; the other ones are read */
-	__u32 every; /* one request in so many is recorded in full; 0: none */
-	__u64 until; /* requests that arrive later are none of this window's, */
-	__u32 window; /* counts the windows, from 1; what is known of a connection is of one of them */
+	__u32 bank;  /* bank of sums to write; the other one is read */
+	__u32 every; /* record every n-th request in full; 0: none */
+	__u64 until; /* requests that arrive later are not of this window */
+	__u32 window; /* number of the window, from 1; the state of a connection belongs to one window */
 	__u32 spare;
-	__u64 since; /* nor are those that came before and are read in it */
+	__u64 since; /* requests that arrived earlier are not of this window either */
 };
 
 struct {
@@ -94,7 +94,7 @@ static inline void count(__u32 which, __u64 by)
 		*at += by;
 }
 
-/* Whether a request that arrived then is of the window. */
+/* Whether a request that arrived at e1 belongs to the window. */
 static inline bool within(const struct control *is, __u64 e1)
 {
 	return e1 >= is->since && e1 < is->until;
@@ -106,7 +106,7 @@ static inline struct control *settings(void)
 	return bpf_map_lookup_elem(&control, &zero);
 }
 
-/* A stage in ns: never negative, saturated at 4.29 s rather than dropped, so that no tail is cut. */
+/* Duration of a stage in ns: never negative, and saturated at 4.29 s instead of dropped, so that no tail is cut. */
 static inline __u64 stage(__u64 from, __u64 to)
 {
 	__u64 ns = to > from ? to - from : 0;
@@ -156,7 +156,7 @@ static inline void record_all(const struct connection *c, const struct request *
 
 #include "begun.h"
 
-/* A request whose stamps are complete enters the sums, and now and then the records. */
+/* Add a complete request to the sums, and every n-th to the records. */
 static __attribute__((noinline)) int finish(struct connection *c, struct request *r, __u32 at, __u32 batch, __u16 port)
 {
 	struct control *is = settings();

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 /*
- * Which send answers which request. One request read: its response is whatever is sent until the next read. Of several
- * that were read together the sends are counted, and have to fit one of these styles; anything else is ambiguous and
- * counted as such, for a wrong pair is worse than none.
+ * Which send answers which request. If one request was read, everything sent before the next read is its response. If
+ * several were read together, the number of sends must match one of these styles. Anything else is counted as ambiguous,
+ * because a wrong pairing is worse than none.
  *
- *     EACH    a send for each, in their order                           nginx, apache
+ *     EACH    one send per request, in order                            nginx, apache
  *     WHOLE   one send for all of them                                  redis
- *     READS   each get sends, with what was kept back for it so far,    memcached 1.6
- *             and the batch ends with one
- *     TAIL    the same, and one send more for what follows the last     memcached 1.6
- *             get, where the batch ends with a whole request
+ *     READS   each get sends its value and the responses kept back,     memcached 1.6
+ *             and the batch ends with a get
+ *     TAIL    the same, plus one send for the requests after the last   memcached 1.6
+ *             get, and the batch ends with a complete request
  *
- * Where a batch ends within a request, memcached may keep the last answers back until the rest is read, or not. Of TAIL
- * no send can be missing, for a read buffer that is empty makes memcached send all that it kept back; and each more
- * would make it too many. So only a lone request is done at once; a batch waits for the next read.
+ * If a batch ends within a request, memcached may or may not keep the last responses back until it has read the rest.
+ * With TAIL no send can be missing, because an empty read buffer makes memcached send everything that it kept back, and
+ * every further send would be one too many. So only a single request is done at once; a batch waits for the next read.
  */
 #pragma once
 
@@ -31,7 +31,7 @@ static long lose_one(__u32 i, struct losing *l)
 	return 0;
 }
 
-/* Requests of a connection that are not done will not be. */
+/* Count all open requests of a connection as lost for one cause. */
 static __attribute__((noinline)) int lose_open(struct connection *c, __u32 cause)
 {
 	struct control *is = settings();
@@ -44,7 +44,7 @@ static __attribute__((noinline)) int lose_open(struct connection *c, __u32 cause
 	return 0;
 }
 
-/* A send that will end at `end` begins. */
+/* A send starts that will end at position `end`. */
 static inline void answer(struct connection *c, const struct control *is, __u32 end, __u64 now)
 {
 	c->last_end = end;
@@ -53,7 +53,7 @@ static inline void answer(struct connection *c, const struct control *is, __u32 
 	__u32 at = c->answered;
 	if (at != c->seen) {
 		struct request *r = &c->requests[at & (REQUESTS - 1)];
-		/* It begins when the send before it returned; while nobody looks at that (`sent`), when that left. */
+		/* It starts when the last send returned or, if `sent` is not attached, when that send left. */
 		__u64 free = c->send_returned > c->last_e6 ? c->send_returned : c->last_e6;
 		r->e4 = free > r->e3 ? free : r->e3;
 		r->e5 = now;
@@ -82,7 +82,7 @@ struct leaving_now {
 	__u16 peer;
 };
 
-/* The oldest response that has not left: it has now, if `end` is past it. */
+/* Complete the oldest response that has not left, if `end` is past it. */
 static long leave_one(__u32 i, struct leaving_now *l)
 {
 	struct connection *c = l->c;
@@ -94,7 +94,7 @@ static long leave_one(__u32 i, struct leaving_now *l)
 	if (!handover)
 		r->e5 = l->now;
 	c->left = at + 1;
-	/* Of a batch that is settled, or alone and whole. */
+	/* The request belongs to a settled batch, or is single and complete. */
 	bool lone = !c->parts && c->seen - c->batch == 1 && at == c->batch;
 	if (c->done == at && (lone || before(at, c->batch))) {
 		c->done = at + 1;
@@ -109,7 +109,7 @@ static inline void transmitted(struct connection *c, __u32 end, __u64 now, __u16
 	struct leaving_now l = {.c = c, .now = now, .end = end, .peer = peer};
 	c->last_e6 = now;
 	c->left_end = end;
-	/* Seldom is there another. */
+	/* There is rarely a second one. */
 	if (leave_one(0, &l) == 0 && c->left != c->answered)
 		bpf_loop(REQUESTS, leave_one, &l, 0);
 }
@@ -118,14 +118,14 @@ enum style { EACH, WHOLE, READS, TAIL, UNKNOWN };
 
 struct settling {
 	struct connection *c;
-	__u32 at;   /* of the requests that are settled now */
-	__u32 from; /* whose send is taken: that of the k-th request of the batch was the k-th */
+	__u32 at;   /* request that is being settled */
+	__u32 from; /* request whose send is taken: the k-th send is stored with the k-th request of the batch */
 	__u32 batch;
 	__u32 style;
 	__u16 peer;
 };
 
-/* From the last to the first: the stamps of a request's send, which stand with a request before it. */
+/* From the last request to the first: take the stamps of its send, which are stored with an earlier request. */
 static long take_send(__u32 i, struct settling *s)
 {
 	struct connection *c = s->c;
@@ -157,7 +157,7 @@ static long settle_one(__u32 i, struct settling *s)
 	r->batch = s->batch;
 	if (r->e6 && c->left == at)
 		c->left = at + 1;
-	/* What has not left yet is done when it does. */
+	/* A response that has not left yet is done when it leaves. */
 	if (c->done == at && before(at, c->left)) {
 		c->done = at + 1;
 		finish(c, r, at, s->batch, s->peer);
@@ -178,7 +178,7 @@ static inline __u32 style_of(const struct connection *c, __u32 batch)
 	return c->sends == 1 ? WHOLE : UNKNOWN;
 }
 
-/* A batch that got responses is closed: what is read next is another. */
+/* Close a batch that got responses: further reads start another batch. */
 static __attribute__((noinline)) int settle_batch(struct connection *c, __u16 peer)
 {
 	if (!c)
@@ -210,7 +210,7 @@ static inline void settle(struct connection *c, __u16 peer)
 {
 	if (!c->sends)
 		return;
-	/* A lone request is done when it left. */
+	/* A single request is done when its response left. */
 	if (c->done != c->seen || c->overrun)
 		settle_batch(c, peer);
 	c->reads = 0;

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 /*
- * e4 as the server shows it itself: a function that it calls where it begins a request (a uprobe). The n-th call on a
- * thread since its latest read of a connection begins the n-th request of that read. A call is kept by connection and
- * request until the request is done, for a server may read others meanwhile.
+ * e4 as shown by the server itself: a uprobe on a function that the server calls to start a request. The n-th call on a
+ * thread since its last read of a connection starts the n-th request of that read. A call is kept by connection and
+ * request until the request is done, because a server may read other requests meanwhile.
  *
- * A thread that reads on one connection and begins requests of another has calls too many here and too few there. Both
- * are counted: a function that is no such place shows itself.
+ * If a thread reads on one connection and starts requests of another, calls are missing here and in excess there. Both
+ * are counted, so an unsuitable function is detected.
  */
 #pragma once
 
-/* Whether a function was named. */
+/* Whether a function is given. */
 const volatile __u32 shown = 0;
 
-/* What a thread read last. */
+/* The last read of a thread. */
 struct latest_read {
-	__u64 cookie; /* 0: nothing that is followed */
+	__u64 cookie; /* 0: a connection that is not followed */
 	__u32 window;
-	__u32 first, requests; /* that ended in it; the next one may have begun */
+	__u32 first, requests; /* requests that ended in it; the next one may have started */
 	__u32 begun;
 };
 
@@ -39,7 +39,7 @@ struct {
 	__type(value, __u64);
 } begun_requests SEC(".maps");
 
-/* The thread read bytes in which these requests ended; of a connection that is not followed, `c` is null. */
+/* The thread read the ends of these requests; `c` is null for a connection that is not followed. */
 static inline void note_read(const struct connection *c, __u32 first, __u32 requests)
 {
 	struct latest_read *last = bpf_task_storage_get(&latest_reads, bpf_get_current_task_btf(), 0,
@@ -71,7 +71,7 @@ int begun(void *registers)
 	return 0;
 }
 
-/* e4 of a request that is done. One that begins before its last byte was read does so then. */
+/* Set e4 of a completed request. A call before the last byte was read counts from that read. */
 static inline void take_begun(const struct connection *c, struct request *r, __u32 at)
 {
 	struct begun_request which = {.cookie = c->cookie, .at = at};

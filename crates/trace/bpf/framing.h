@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 /*
- * Where requests end in a stream of bytes. Plain C without a kernel, so that tests can compile it for themselves.
+ * The end of requests in a byte stream. Plain C without kernel headers, so that tests can compile it.
  *
- * Of a request's content only its boundary and its kind are kept. Two short cuts spare most bytes a look: where only
- * the next newline matters, eight are searched at once; blocks whose length is known are passed.
+ * Only the boundary and the kind of a request are kept. Two shortcuts skip most bytes: the search for a newline reads
+ * eight bytes at once, and blocks of known length are skipped.
  *
  *     line mode      "get some-key\r\n"            START (4 bytes: the verb) -> LINE (to the newline)
  *     fields mode    "set k 0 0 5\r\nhello\r\n"    START -> FIELDS (a number in it) -> BLOCK
@@ -14,25 +14,25 @@ enum framing_protocol { FRAMING_NONE, FRAMING_MEMCACHED, FRAMING_HTTP, FRAMING_R
 enum framing_mode { MODE_START, MODE_LINE, MODE_FIELDS, MODE_NAME, MODE_BLOCK };
 enum framing_said { FRAME_MORE, FRAME_END, FRAME_SILENT, FRAME_LOST };
 
-/* Kinds of requests: each protocol's names stand in src/kinds.rs, in this order. */
+/* Kinds of requests; src/framing.rs has each protocol's names in this order. */
 enum { KIND_OTHER, KIND_READ, KIND_WRITE, KIND_DELETE, KIND_HEAD, KIND_PUT, KINDS = 8 };
 
 struct framing {
-	__u64 last;   /* the latest 8 bytes, or those of a length field */
+	__u64 last;   /* the last 8 bytes, or the bytes of a length field */
 	__u64 number; /* the number in a line that has one */
-	__u64 block;  /* bytes of the block still to pass; in HTTP's head, those of the body to come */
-	__u32 items;  /* RESP: elements still to come */
-	__u8 count;   /* bytes of the line so far, up to 255 */
-	__u8 field;   /* of the line: spaces passed, or where in a header's name */
-	__u8 wanted;  /* the field whose number counts */
+	__u64 block;  /* bytes of the block still to skip; in an HTTP head, bytes of the body */
+	__u32 items;  /* RESP: remaining elements */
+	__u8 count;   /* bytes of the line so far, at most 255 */
+	__u8 field;   /* spaces passed in the line, or position in a header's name */
+	__u8 wanted;  /* field whose number is needed */
 	__u8 mode;
 	__u8 kind;
-	__u8 inside;  /* HTTP: past the first line; RESP: inside an array */
-	__u8 chunked; /* HTTP: 1 the head said so, 2 among chunks, 3 after the last */
-	__u8 after;   /* BLOCK: 1 the request ends with it, 2 it does and no answer will come */
+	__u8 inside;  /* HTTP: after the first line; RESP: inside an array */
+	__u8 chunked; /* HTTP: 1 announced in the head, 2 within chunks, 3 after the last */
+	__u8 after;   /* BLOCK: 1 the request ends with it, 2 it ends and gets no response */
 };
 
-/* For length-prefixed messages: the length field's place and width in bytes, and what it leaves out. */
+/* For length-prefixed messages: offset and width of the length field in bytes, and what to add to the length. */
 struct framing_length {
 	__u32 offset, width, little;
 	__s32 more;
@@ -71,7 +71,7 @@ static inline __attribute__((always_inline)) int frame_rest_of_line(const struct
 	return f->mode == MODE_LINE;
 }
 
-/* A digit's value, or a big number. */
+/* Value of a digit, or a large number for other characters. */
 static inline __attribute__((always_inline)) __u32 frame_digit(__u8 c)
 {
 	return (__u32)c - '0';
@@ -90,7 +90,7 @@ static inline __attribute__((always_inline)) void frame_number(struct framing *f
 #include "http.h"
 #include "resp.h"
 
-/* Messages that say their length in a field at a fixed place. */
+/* Messages with their length in a field at a fixed place. */
 static inline __attribute__((always_inline)) int length_byte(struct framing *f, __u8 c, const struct framing_length *of)
 {
 	__u32 at = f->count; /* one more than the byte's place */
@@ -110,7 +110,7 @@ static inline __attribute__((always_inline)) int length_byte(struct framing *f, 
 	return frame_block(f, rest, 1);
 }
 
-/* Passes up to `have` bytes of a block; says how many, and in `said` whether a request ended with them. */
+/* Skip up to `have` bytes of a block. Return their number, and whether a request ended with them in `said`. */
 static inline __attribute__((always_inline)) __u64 frame_jump(struct framing *f, __u64 have, int *said)
 {
 	__u64 passed = have < f->block ? have : f->block;
@@ -127,7 +127,7 @@ static inline __attribute__((always_inline)) __u64 frame_jump(struct framing *f,
 	return passed;
 }
 
-/* Takes one byte; only in other modes than MODE_BLOCK. */
+/* Parse one byte, in any mode except MODE_BLOCK. */
 static inline __attribute__((always_inline)) int
 frame_byte(struct framing *f, __u8 c, __u32 protocol, const struct framing_length *of)
 {
@@ -143,7 +143,7 @@ frame_byte(struct framing *f, __u8 c, __u32 protocol, const struct framing_lengt
 	return length_byte(f, c, of);
 }
 
-/* Where in a word of memory the first newline is, in bytes; 8: nowhere. For little-endian machines. */
+/* Position in bytes of the first newline in a word of memory, or 8. For little-endian machines. */
 static inline __attribute__((always_inline)) __u32 frame_newline(__u64 word)
 {
 	__u64 x = word ^ 0x0a0a0a0a0a0a0a0aull;
@@ -154,21 +154,21 @@ static inline __attribute__((always_inline)) __u32 frame_newline(__u64 word)
 	return ((t >> 32) != 0) * 4 + ((t & 0xffff0000ffff0000ull) != 0) * 2 + ((t & 0xff00ff00ff00ff00ull) != 0);
 }
 
-/* Whether the first four bytes of a line can be taken together: letters all, up to the last. */
+/* Whether the first four bytes of a line can be parsed together: all but the last must be letters. */
 static inline __attribute__((always_inline)) int frame_begins(const struct framing *f, __u32 word, __u32 protocol)
 {
 	if (f->mode != MODE_START || f->count || f->chunked == 2)
 		return 0;
 	if (protocol != FRAMING_MEMCACHED && protocol != FRAMING_HTTP)
 		return 0;
-	/* Upper case and lower case have this bit, and neither a newline nor a carriage return does. */
+	/* Letters of both cases have this bit; newline and carriage return do not. */
 	return (word & 0x404040) == 0x404040 && (protocol != FRAMING_MEMCACHED || (word & 0xff) - 'a' < 26);
 }
 
 /*
- * One step: a block, the beginning of a line, up to eight bytes of one with its end, or a byte; says how many bytes it
- * took. Of the `rest` of a read, `loaded` bytes can be looked at (eight may be loaded whatever that is); with none, only
- * a block can be passed.
+ * One step: a block, the start of a line, up to eight bytes of a line and its end, or one byte. Return the number of
+ * bytes parsed. Of the `rest` bytes of a read, the first `loaded` can be read (loading eight is always safe); if there
+ * are none, only a block can be skipped.
  */
 static inline __attribute__((always_inline)) __u32 frame_step(struct framing *f, const __u8 *bytes, __u32 loaded,
 							      __u32 rest, __u32 protocol,

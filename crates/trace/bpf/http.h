@@ -2,7 +2,7 @@
 /* HTTP/1 (RFC 9112): lines up to an empty one, then a body of Content-Length bytes or in chunks. */
 #pragma once
 
-/* Lower case without a branch: of letters; other characters of header names are not changed into letters. */
+/* Lower case without a branch; no other character of header names becomes a letter. */
 static inline __attribute__((always_inline)) __u32 http_lower(__u32 word)
 {
 	return word | 0x20202020;
@@ -69,8 +69,8 @@ static inline __attribute__((always_inline)) int http_method(struct framing *f)
 	return (verb >> 24) - 'A' < 26 ? FRAME_MORE : FRAME_LOST;
 }
 
-/* Two headers matter. Behind their first four letters the end of the name decides, "-length:" and "ncoding:" at their
- * places; `field` is 15 once that was so. */
+/* Two headers matter. After their first four letters, the end of the name decides: "-length:" or "ncoding:" at its
+ * position; `field` is 15 once it matched. */
 static inline __attribute__((always_inline)) int http_header(struct framing *f, __u8 c)
 {
 	if (f->field == 15) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
-/* What is read of the kernel's structures: field offsets are the running kernel's, put in when it is loaded (CO-RE). */
+/* Fields of kernel structures; their offsets are adjusted to the running kernel at load time (CO-RE). */
 #pragma once
 
 typedef unsigned char __u8;
@@ -102,7 +102,7 @@ struct irqaction {
 
 #pragma clang attribute pop
 
-/* What user space hands over, of a fixed layout on every 64-bit machine. */
+/* Structures from user space, with the same layout on every 64-bit machine. */
 struct iovec_read {
 	void *base;
 	size_t length;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
-/* memcached's text protocol (doc/protocol.txt): a line; after storage commands a block of a length that it says. */
+/* memcached's text protocol (doc/protocol.txt): a line; storage commands are followed by a block of the given length. */
 #pragma once
 
-/* Whether a line may end with "noreply". */
+/* Whether a line ends like "noreply". */
 static inline __attribute__((always_inline)) int memcached_silent(const struct framing *f)
 {
 	const __u64 tail = (__u64)VERB('e', 'p', 'l', 'y') << 16 | '\r' << 8 | '\n';
@@ -63,7 +63,7 @@ static inline __attribute__((always_inline)) int memcached_byte(struct framing *
 {
 	if (f->count == 1) {
 		f->kind = KIND_OTHER;
-		/* Commands start with a letter: anything else is no beginning of a request. */
+		/* Commands start with a letter: any other byte cannot start a request. */
 		if ((__u32)c - 'a' >= 26 && c != '\r' && c != '\n')
 			return FRAME_LOST;
 	}

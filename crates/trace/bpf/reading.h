@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
-/* What a read brought: where requests end in it, found in the buffer of the application. */
+/* Parsing of reads: find the ends of requests in the application's buffer. */
 #pragma once
 
-#define CHUNK 4096 /* looked at together; blocks whose length is known are passed without a look */
+#define CHUNK 4096 /* bytes parsed per call; blocks of known length are skipped */
 #define CHUNKS 64
 
 struct chunk {
@@ -22,14 +22,14 @@ struct reading {
 	struct chunk *chunk;
 	const __u8 *buffer;
 	__u64 now;
-	__u32 from;   /* position of the first byte read */
+	__u32 from;   /* position of the first byte */
 	__u32 length; /* bytes read */
-	__u32 at;     /* bytes looked at */
-	__u32 base, loaded; /* of the read, what the chunk holds */
+	__u32 at;     /* bytes parsed */
+	__u32 base, loaded; /* range of the read in the chunk */
 	__u32 said;
 };
 
-/* The application's buffer, from what it passed to the kernel: its registers are kept until the call returns. */
+/* The application's buffer, from the system call's arguments: its registers are kept until the call returns. */
 static inline const __u8 *buffer_of_read(__u32 got)
 {
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
@@ -50,7 +50,7 @@ static inline const __u8 *buffer_of_read(__u32 got)
 	return 0;
 }
 
-/* A request ends at position `end`: what is known of it so far. */
+/* A request ends at position `end`: store what is known of it so far. */
 static inline void note_request(struct connection *c, const struct control *is, __u32 end, __u64 now)
 {
 	if (c->seen - c->done >= REQUESTS) {
@@ -86,7 +86,7 @@ static inline void note_request(struct connection *c, const struct control *is, 
 	}
 }
 
-/* As it was set when this was loaded: without the barrier the compiler takes the zeros that stand here for its value. */
+/* The value set at load time. Without the barrier, the compiler would use the zeros of the initialiser. */
 static inline const struct framing_length *length_said(void)
 {
 	const struct framing_length *at = (const struct framing_length *)&length_field;
@@ -135,7 +135,7 @@ static long look_at_chunk(__u32 i, struct reading *r)
 	return 0;
 }
 
-/* The stream's position relative to requests is not known any more: reads are skipped until it is drained. */
+/* The position of request boundaries is lost: skip reads until the stream is drained. */
 static inline void lose_sync(struct connection *c, __u32 cause)
 {
 	count(cause, 1);
@@ -149,7 +149,7 @@ static inline void begin_sync(struct connection *c)
 	c->synced = 1;
 }
 
-/* Without a protocol: all that is read until a send is one request. */
+/* Without a protocol, all bytes read before a send are one request. */
 static inline void note_exchange(struct connection *c, const struct control *is, __u32 end, __u64 now)
 {
 	if (c->seen != c->batch && !c->sends) {

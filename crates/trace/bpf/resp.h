@@ -7,7 +7,7 @@ static inline __attribute__((always_inline)) int resp_line(struct framing *f)
 	__u8 array = f->inside, wanted = f->wanted;
 	__u64 number = f->number;
 	if (!array && wanted != '*') {
-		/* An empty line is no command and has no answer. */
+		/* An empty line is not a command and gets no response. */
 		__u8 empty = f->count <= 2;
 		f->kind = KIND_OTHER;
 		frame_ends(f);
@@ -36,7 +36,7 @@ static inline __attribute__((always_inline)) int resp_line(struct framing *f)
 	return FRAME_MORE;
 }
 
-/* The first bytes of a command's name are looked at for its kind, the rest is passed. */
+/* The first bytes of a command's name give its kind; the rest is skipped. */
 static inline __attribute__((always_inline)) int resp_name(struct framing *f)
 {
 	f->block--;

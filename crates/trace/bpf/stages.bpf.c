@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 /*
- * The stages of a request in an unmodified server, by tracepoints alone (and a uprobe for e4 where one is asked for):
+ * The stages of a request in an unmodified server, from tracepoints alone (and a uprobe for e4 on request):
  *
  *     e1 network ── e2 readable ── e3 read ── e4 begun ── e5 handed over ── e6 leaves
  *        skb stamp     ready          received   (rule)      sending           leaving
  *
- * Requests are followed by their positions in the two byte streams of a connection, so batches, splits and connections
- * that were open before all this need no special care. Four of the six programs run once a request, `sent` is attached
- * only where requests come in batches; what does not concern the server's port leaves at its first comparison. Where
- * time goes here: 40 to 80 ns for each program that is run at all, 37 for each look at the clock (a virtual machine,
- * AMD), and processors' caches, for an arrival is noted where the sender runs.
+ * Requests are followed by their positions in a connection's two byte streams, so batches, splits and already open
+ * connections need no special care. Four of the six programs run once per request; `sent` is attached only if requests
+ * come in batches. Events of other ports return at the first comparison. The costs are 40 to 80 ns per program run, 37
+ * ns per clock reading (a virtual machine, AMD), and cache misses, because arrivals are recorded on the CPU of the
+ * sender.
  */
 #include "kernel.h"
 #include <bpf/bpf_helpers.h>
@@ -25,11 +25,11 @@ char LICENSE[] SEC("license") = "GPL";
 const volatile __u16 port = 0;
 const volatile __u32 protocol = 0;
 const volatile struct framing_length length_field = {};
-/* Whether the kernel tells when a response is handed over (since 6.16); else e5 is e6. */
+/* Whether the kernel shows the hand-over of responses (since 6.16); otherwise e5 is e6. */
 const volatile __u32 handover = 1;
-/* A connection in so many is followed, whole: sampled requests would bias covariances of neighbours. */
+/* Follow one connection in this many, completely: sampling requests would bias covariances of neighbours. */
 const volatile __u32 one_connection_in = 1;
-/* Whether the scheduler is followed, too (who.h). */
+/* Whether to follow the scheduler, too (who.h). */
 const volatile __u32 who = 0;
 
 struct {
@@ -47,26 +47,26 @@ static inline bool chosen(struct sock *sk)
 {
 	if (one_connection_in <= 1)
 		return true;
-	/* Fibonacci hashing: clients' ports come in sequence. */
+	/* Fibonacci hashing: client ports are consecutive. */
 	__u32 mixed = (__u32)sk->__sk_common.skc_dport * 2654435769u;
 	return (mixed >> 8) % one_connection_in == 0;
 }
 
-/* Before anything is looked up: most of what comes here is none of ours. */
+/* Checked before any lookup: most events belong to other sockets. */
 static inline bool ours(struct sock *sk)
 {
 	return sk->__sk_common.skc_num == port && sk->sk_protocol == IPPROTO_TCP &&
 	       sk->__sk_common.skc_state != TCP_LISTEN && chosen(sk);
 }
 
-/* What is kept of a connection, if it is of this window. */
+/* The state of a connection, if it is followed in this window. */
 static inline struct connection *followed(struct sock *sk, const struct control *is)
 {
 	struct connection *c = bpf_sk_storage_get(&connections, sk, 0, 0);
 	return c && c->window == is->window ? c : 0;
 }
 
-/* Whether a segment waits alone: all that came before it was read. Several may have been joined into one. */
+/* Whether only one segment waits, so everything before it was read. Several may have been merged into one. */
 static inline bool alone(struct sk_buff *tail, __u32 unread)
 {
 	__u8 pieces = 1;
@@ -76,7 +76,7 @@ static inline bool alone(struct sk_buff *tail, __u32 unread)
 	return pieces + (tail->len > tail->data_len) <= 1;
 }
 
-/* The first segment of a connection that is seen, in all or in this window. */
+/* Start to follow a connection at its first segment seen, in all or in this window. */
 static __attribute__((noinline)) struct connection *follow(struct sock *sk, const struct control *is)
 {
 	struct connection *c = bpf_sk_storage_get(&connections, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
@@ -94,14 +94,14 @@ static __attribute__((noinline)) struct connection *follow(struct sock *sk, cons
 	c->last_end = c->left_end = tp->write_seq;
 	c->send_returned = c->last_e5 = c->last_e6 = 0;
 	__builtin_memset(&c->framing, 0, sizeof(c->framing));
-	/* What is not read yet begins where a request does, if nothing was read before, or all of it. */
+	/* Unread bytes start at a request boundary if nothing was read before, or if everything before was. */
 	__u32 unread = tp->rcv_nxt - tp->copied_seq;
 	c->synced = (__u32)tp->bytes_received == unread ||
 		    (sk->sk_receive_queue.qlen == 1 && alone(sk->sk_receive_queue.prev, unread));
 	return c;
 }
 
-/* e2, and e1 of the segment that made it so. */
+/* e2, and e1 of the segment that made the data readable. */
 SEC("tp_btf/sk_data_ready")
 int BPF_PROG(ready, struct sock *sk)
 {
@@ -129,7 +129,7 @@ int BPF_PROG(ready, struct sock *sk)
 	__u64 stamp = 0;
 	if (sk->sk_receive_queue.qlen && BPF_CORE_READ_BITFIELD(tail, tstamp_type) == 0)
 		stamp = tail->tstamp - is->ahead;
-	/* A stamp of another clock would be hours away (veth, forwarded packets). */
+	/* A stamp of another clock would differ by hours (veth, forwarded packets). */
 	if (now - stamp > 10000000000ull) {
 		count(STAMP_MISSING, 1);
 		stamp = now;
@@ -160,7 +160,7 @@ int BPF_PROG(received, struct sock *sk, int got, int flags)
 		this_process_serves();
 	__u32 first = c->seen;
 	__u32 end = tp->copied_seq, all = tp->rcv_nxt;
-	/* A read that takes the FIN too moves the position by one more. */
+	/* A read that includes the FIN advances the position by one more. */
 	if ((sk->sk_shutdown & RCV_SHUTDOWN) && end == all)
 		end--;
 	read_bytes(c, is, end - got, got, all == tp->copied_seq, bpf_ntohs(sk->__sk_common.skc_dport));
@@ -171,7 +171,7 @@ int BPF_PROG(received, struct sock *sk, int got, int flags)
 	return 0;
 }
 
-/* e5: the application handed over bytes. Fires for each piece of a send; where the whole of it ends stays the same. */
+/* e5: the application hands over bytes. Fires for each piece of a send; the end of the whole send stays the same. */
 SEC("tp_btf/tcp_sendmsg_locked")
 int BPF_PROG(sending, struct sock *sk, struct msghdr *msg)
 {
@@ -189,7 +189,7 @@ int BPF_PROG(sending, struct sock *sk, struct msghdr *msg)
 	return 0;
 }
 
-/* The send returned: the next request of a batch begins. */
+/* The send returned: the next request of a batch starts. */
 SEC("tp_btf/sock_send_length")
 int BPF_PROG(sent, struct sock *sk, int put)
 {
@@ -199,7 +199,7 @@ int BPF_PROG(sent, struct sock *sk, int put)
 	struct connection *c = followed(sk, is);
 	if (!c)
 		return 0;
-	/* Without the hand-over, the response is known only now, and may have left: then both are one moment. */
+	/* Without the hand-over, the response is known only now, and may have left already: e5 then equals e6. */
 	struct tcp_sock *tp = handover ? 0 : bpf_skc_to_tcp_sock(sk);
 	if (tp) {
 		__u32 end = tp->write_seq;
@@ -209,7 +209,7 @@ int BPF_PROG(sent, struct sock *sk, int put)
 		if (gone)
 			transmitted(c, end, left, bpf_ntohs(sk->__sk_common.skc_dport));
 	}
-	/* The only request there was: whatever comes next is read first, and begins then. */
+	/* It was the only request: whatever comes next must be read first, and starts then. */
 	if (c->answered != c->seen)
 		c->send_returned = bpf_ktime_get_ns();
 	return 0;
@@ -237,11 +237,11 @@ int BPF_PROG(leaving, struct sk_buff *skb)
 	return 0;
 }
 
-/* A connection leaves the established state: what it still owes is settled. */
+/* A connection closes: settle its open requests. */
 SEC("tp_btf/inet_sock_set_state")
 int BPF_PROG(closing, struct sock *sk, int from, int to)
 {
-	/* Its own port is gone by now; that something is kept of it says that it was ours. */
+	/* Its port is already cleared; stored state shows that it was followed. */
 	if (to != TCP_CLOSE || sk->sk_protocol != IPPROTO_TCP)
 		return 0;
 	struct control *is = settings();

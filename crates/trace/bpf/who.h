@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 /*
- * Who held the server up: what the scheduler did with its threads, and who ran where they waited. src/who/ joins these
- * moments to the requests.
+ * What delays the server: switches of its threads, and who ran while they waited. src/delays/ joins these events with
+ * the requests.
  *
- * Of other threads only those are told that ran on a processor while a thread of the server waited for it: `waiting`
- * counts these, and is set right whenever the processor has nothing to do.
+ * Other threads are reported only if they ran on a CPU while a thread of the server waited for it. `waiting` counts
+ * these threads, and is reset whenever the CPU becomes idle.
  */
 #pragma once
 
@@ -14,13 +14,13 @@ enum { TIMER = 0xffffffff, TIMER_SOFTIRQ = 1 };
 enum { PF_KTHREAD = 0x200000, NR_FUTEX = 202, NO_CALL = 0xffff, PROCESSORS = 1024, SHORT_NS = 500 };
 
 struct moment {
-	__u64 at, since;       /* since: at a switch, when who leaves had come; at a wake-up, when it began */
-	__u32 thread, process; /* whom it is about: at a switch, who leaves */
-	__u32 other;           /* at a switch, who comes; at a wake-up, who woke it (0: an interrupt, TIMER: a timer) */
-	__u16 cpu, call;       /* call: the system call in which it sleeps; an interrupt's number */
+	__u64 at, since;       /* since: in a switch, when the leaving thread had come; in a wake-up, its start */
+	__u32 thread, process; /* the thread of the event: in a switch, the leaving one */
+	__u32 other;           /* in a switch, the coming thread; in a wake-up, the waker (0: an interrupt, TIMER: a timer) */
+	__u16 cpu, call;       /* call: the system call in which it sleeps, or the interrupt's number */
 	__u8 what, flags;
-	__u8 state;            /* with which it leaves; 0: it would run on */
-	__u8 operation;        /* of a futex */
+	__u8 state;            /* state in which it leaves; 0: runnable */
+	__u8 operation;        /* operation of a futex call */
 	__u32 spare;
 	char name[16];
 };
@@ -28,7 +28,7 @@ struct moment {
 struct processor {
 	__u64 since, softirq, hardirq;
 	__u32 waiting;
-	__u32 timer; /* a timer runs out here */
+	__u32 timer; /* whether a timer expires here */
 };
 
 struct {
@@ -38,7 +38,7 @@ struct {
 	__type(value, struct processor);
 } processors SEC(".maps");
 
-/* The server's. What reads its requests belongs to it. */
+/* Processes of the server: those that read its requests. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 4096);
@@ -49,20 +49,20 @@ struct {
 static inline bool of_server(struct task_struct *task)
 {
 	__u32 process = task->tgid;
-	/* Most switches have an idle processor on one side. */
+	/* Most switches have the idle thread on one side. */
 	__u32 found = process && bpf_map_lookup_elem(&processes, &process) != 0;
-	/* Else the compiler joins two answers as pointers, which the verifier forbids. */
+	/* Otherwise the compiler merges two results as pointers, which the verifier forbids. */
 	asm volatile("" : "+r"(found));
 	return found;
 }
 
-/* A wake-up that has begun. Until the thread is on a processor's queue, that may have to be woken itself. */
+/* A started wake-up. Until the thread is in a CPU's queue, that CPU may have to wake up itself. */
 struct wakeup {
 	__u64 since;
 	__u32 waker;
 };
 
-/* Of the server's threads alone. */
+/* Only for threads of the server. */
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -107,7 +107,7 @@ int BPF_PROG(switching, bool preempt, struct task_struct *prev, struct task_stru
 	here->since = now;
 	bool left = of_server(prev), came = of_server(next);
 	bool look = left || came || here->waiting;
-	/* A thread that is preempted on its way to sleep runs on. */
+	/* A thread preempted on its way to sleep remains runnable. */
 	if (preempt)
 		state = 0;
 	if (came && here->waiting)
@@ -121,7 +121,7 @@ int BPF_PROG(switching, bool preempt, struct task_struct *prev, struct task_stru
 	struct moment *m = new_moment(SWITCH, now);
 	if (!m)
 		return 0;
-	/* Of the first switch since we look it is not known how long who leaves had run. */
+	/* For the first switch seen, the start of the leaving thread's run is unknown. */
 	m->since = since ?: now;
 	m->thread = prev->pid;
 	m->process = prev->tgid;
@@ -160,11 +160,11 @@ int BPF_PROG(waking, struct task_struct *task)
 	return 0;
 }
 
-/* It is on a queue, whose lock is held: told between the switches before and after it. */
+/* The thread is in a queue, whose lock is held: this event lies between the switches before and after it. */
 SEC("tp_btf/sched_wakeup")
 int BPF_PROG(woken, struct task_struct *task)
 {
-	/* Woken before it left its processor, it does not wait. */
+	/* A thread woken before it left its CPU does not wait. */
 	if (task->on_cpu)
 		return 0;
 	struct wakeup *w = bpf_task_storage_get(&wakeups, task, 0, 0);
@@ -187,8 +187,8 @@ int BPF_PROG(woken, struct task_struct *task)
 }
 
 /*
- * A thread that waits is moved to another processor. One that is being woken is where it will wait already, and one
- * that sleeps may be on a queue all the same (delayed dequeue, since Linux 6.12): neither waits.
+ * A waiting thread moves to another CPU. A thread that is being woken is already where it will wait, and a sleeping one
+ * may still be in a queue (delayed dequeue, since Linux 6.12): neither waits.
  */
 SEC("tp_btf/sched_migrate_task")
 int BPF_PROG(migrating, struct task_struct *task, int to)
@@ -212,7 +212,7 @@ int BPF_PROG(migrating, struct task_struct *task, int to)
 	return 0;
 }
 
-/* An interrupt is told where it took time of a thread of the server, or of one that such a thread waited for. */
+/* Report an interrupt if it took time from a thread of the server, or from a thread that such a thread waited for. */
 static inline void interrupted(__u8 what, __u64 since, __u16 number, const char *name)
 {
 	__u64 now = bpf_ktime_get_ns();
@@ -278,7 +278,7 @@ int BPF_PROG(hardirq_ends, int number, struct irqaction *action)
 	return 0;
 }
 
-/* Timers run out within the processor's own timer interrupt, which is no device's and raises no irq_handler_entry. */
+/* Timers expire within the CPU's own timer interrupt, which raises no irq_handler_entry. */
 SEC("tp_btf/hrtimer_expire_entry")
 int BPF_PROG(timer_begins)
 {
@@ -328,7 +328,7 @@ int BPF_PROG(tick_ends, int vector)
 	return vector_ends(vector, "timer");
 }
 
-/* What one processor has another do. */
+/* A function call that one CPU requests from another. */
 SEC("tp_btf/call_function_single_entry")
 int BPF_PROG(call_begins, int vector)
 {

@@ -5,69 +5,69 @@ use aya::maps::MapError;
 use aya::programs::ProgramError;
 use aya::{BtfError, EbpfError};
 
-/// Why nothing can be traced.
+/// Why tracing is not possible.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
-    /// The probes read system calls' arguments, which each machine keeps elsewhere.
-    #[error("requests can be traced on x86-64 only, and this is {}", std::env::consts::ARCH)]
+    /// The probes read system call arguments, whose place depends on the architecture.
+    #[error("requests can be traced only on x86-64, but this machine is {}", std::env::consts::ARCH)]
     Machine,
-    /// The kernel does not describe its own types.
-    #[error("the kernel's type information (/sys/kernel/btf/vmlinux) cannot be read: {0}")]
+    /// The kernel has no BTF type information.
+    #[error("cannot read the kernel's type information (/sys/kernel/btf/vmlinux): {0}")]
     NoBtf(BtfError),
-    /// There is no such tracepoint, or none that probes can use.
+    /// A tracepoint does not exist, or is not usable by probes.
     #[error("the kernel has no tracepoint {0}")]
     NoTracepoint(&'static str),
-    /// Not allowed.
-    #[error("the kernel lets this process load no probes ({0}): CAP_BPF and CAP_PERFMON are needed")]
+    /// Loading probes is not permitted.
+    #[error("this process may not load probes ({0}): it needs CAP_BPF and CAP_PERFMON")]
     NotAllowed(io::Error),
-    /// The kernel says no to a probe.
+    /// The kernel rejects a probe.
     #[error("probe {name}: {source}")]
     Probe {
-        /// The probe.
+        /// Name of the probe.
         name: &'static str,
-        /// What the kernel says.
+        /// The kernel's error.
         source: ProgramError,
     },
-    /// The function that begins a request is not there.
+    /// The function that starts a request was not found.
     #[error("{file}: {why}")]
     NoFunction {
-        /// Where it was looked for.
+        /// File that was searched.
         file: PathBuf,
-        /// What is the matter.
+        /// The reason.
         why: String,
     },
-    /// The kernel does not let the server's code be probed.
-    #[error("{file} cannot be probed: {source}")]
+    /// The kernel rejects the uprobe.
+    #[error("cannot attach a probe to {file}: {source}")]
     Uprobe {
         /// The program or library.
         file: PathBuf,
-        /// What the kernel says.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// The object does not load.
-    #[error("the probes do not load: {0}")]
+    /// The object with the probes does not load.
+    #[error("cannot load the probes: {0}")]
     Load(#[from] EbpfError),
     /// A map cannot be read or written.
-    #[error("the probes' memory: {0}")]
+    #[error("cannot access the probes' maps: {0}")]
     Memory(#[from] MapError),
-    /// The kernel stamps no packets.
-    #[error("packets cannot be stamped on arrival: {0}")]
+    /// The kernel does not stamp packets.
+    #[error("cannot time-stamp arriving packets: {0}")]
     Stamps(io::Error),
-    /// No thread to read what the probes leave.
-    #[error("a thread cannot be started: {0}")]
+    /// The reading thread cannot be started.
+    #[error("cannot start a thread: {0}")]
     Thread(io::Error),
-    /// The file of records.
+    /// The file of records cannot be written.
     #[error("{path}: {source}")]
     Records {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What went wrong.
+        /// The system's error.
         source: io::Error,
     },
 }
 
 impl TraceError {
-    /// What programs can rely on.
+    /// Stable code of the error.
     pub fn code(&self) -> &'static str {
         match self {
             Self::Machine => "trace-machine",

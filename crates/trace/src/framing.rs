@@ -1,13 +1,13 @@
-//! Protocols whose requests are told apart, and the names of their kinds in the order of `bpf/framing.h`.
+//! Supported protocols, and the names of their kinds of requests in the order of `bpf/framing.h`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Where requests end in the bytes that a server reads.
+/// How to find the end of requests in the bytes that a server reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Framing {
-    /// Unknown: whatever is read until something is sent counts as one request.
+    /// Unknown protocol: all bytes read before a send count as one request.
     Exchange,
     /// memcached's text protocol.
     Memcached,
@@ -15,28 +15,28 @@ pub enum Framing {
     Http,
     /// Redis' protocol.
     Redis,
-    /// A length at a fixed place of each message.
+    /// Messages with a length at a fixed place.
     Length(LengthField),
 }
 
-/// Where a message says how long it is.
+/// The length field of a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LengthField {
     /// Bytes before the field.
     pub offset: u32,
-    /// Its bytes: 1 to 8.
+    /// Size in bytes: 1 to 8.
     pub width: u32,
-    /// Whether its first byte is the least one.
+    /// Whether the least significant byte comes first.
     #[serde(default)]
     pub little: bool,
-    /// What is to be added to get the bytes that follow the field.
+    /// Bytes to add to the length to get the number of bytes after the field.
     #[serde(default)]
     pub more: i32,
 }
 
 impl Framing {
-    /// As the probes have it.
+    /// Return the probes' number of the protocol.
     pub(crate) fn number(self) -> u32 {
         match self {
             Self::Exchange => 0,
@@ -54,7 +54,7 @@ impl Framing {
         }
     }
 
-    /// Names of its kinds of requests, by the probes' numbers.
+    /// Return the names of its kinds of requests, by the probes' numbers.
     pub fn kinds(self) -> &'static [&'static str] {
         match self {
             Self::Exchange => &["exchange"],

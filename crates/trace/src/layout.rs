@@ -1,19 +1,19 @@
-//! The layout of what the probes leave in memory (`bpf/account.h`).
+//! Layout of the probes' maps and records (`bpf/account.h`).
 
-/// Five stages, then the size of the batch.
+/// Number of variables: five stages and the size of the batch.
 pub const VARIABLES: usize = 6;
 pub const PRODUCTS: usize = VARIABLES * (VARIABLES + 1) / 2;
-/// Kinds of requests that sums are kept for, in each of two banks.
+/// Kinds of requests with their own sums, in each of two banks.
 pub const KINDS: usize = 8;
 pub const SUMS: usize = 1 + VARIABLES + 3 + 2 * PRODUCTS;
 
-/// `struct sums`, as words.
+/// `struct sums` as words.
 pub type RawSums = [u64; SUMS];
 
 pub const RECORD_BYTES: usize = 8 * 7 + 4 * 4 + 2 * 6 + 4;
 
 /// A request in full. Times are of `CLOCK_MONOTONIC`, in nanoseconds; `rx_end` and `tx_end` are the sequence numbers
-/// behind the last byte of the request and of the response.
+/// after the last byte of the request and of the response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
     pub cookie: u64,
@@ -29,8 +29,8 @@ pub struct Record {
 }
 
 impl Record {
-    /// Of bytes as the ring has them; `None` where they are too few.
-    pub fn of(bytes: &[u8]) -> Option<Self> {
+    /// Parse the bytes of a ring entry; return `None` if they are too few.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let bytes = bytes.get(..RECORD_BYTES)?;
         let eight = |at: usize| u64::from_ne_bytes(bytes[at * 8..at * 8 + 8].try_into().unwrap_or_default());
         let four =

@@ -1,13 +1,13 @@
-//! Stages of a request in an unmodified server, by eBPF on an unmodified kernel.
+//! Stages of a request in an unmodified server, traced by eBPF on an unmodified kernel.
 //!
-//! The probes (`bpf/`) follow requests by their positions in the byte streams of TCP connections, and keep sums of
-//! moments in the kernel; this crate loads them, reads the sums block by block, and writes sampled requests in full.
-//! Where a request's time goes follows from the moments: see `hindmost.stats.stages` in Python.
+//! The probes (`bpf/`) follow requests by their positions in the byte streams of TCP connections, and sum moments in
+//! the kernel. This crate loads the probes, reads the sums by block, and writes sampled requests in full.
+//! `hindmost.stats.stages` (Python) computes where the time goes from the moments.
 //!
-//! `bpf/stages.bpf.o` is the build of the sources beside it (`setup/bpf.sh`), and a test proves it.
+//! `bpf/stages.bpf.o` is built from the sources next to it (`setup/bpf.sh`), and a test checks that.
 
-mod begun;
 mod counts;
+mod delays;
 mod error;
 mod framing;
 mod latency_log;
@@ -15,27 +15,27 @@ mod layout;
 mod moments;
 mod probes;
 mod records;
+mod request_start;
 mod tracer;
 mod usdt;
-mod who;
 
-pub use begun::{Begun, Place};
 pub use counts::Counts;
+pub use delays::Delays;
 pub use error::TraceError;
 pub use framing::{Framing, LengthField};
 pub use moments::{Block, Kind, STAGES};
-/// Why nothing can be traced here, if so: the probes are loaded for it, and not attached.
-pub fn fault() -> Option<TraceError> {
-    probes::Probes::load(probes::Followed {
+pub use request_start::{ProbeSite, RequestStart};
+pub use tracer::{Cost, TraceRequest, TraceSummary, Tracer};
+
+/// Return why tracing is not possible here, if so. This loads the probes without attaching them.
+pub fn check_support() -> Option<TraceError> {
+    probes::Probes::load(probes::ProbeConfig {
         port: 0,
         framing: Framing::Exchange,
         one_connection_in: 1,
         handover: true,
         who: true,
-        begun: None,
+        request_start: None,
     })
     .err()
 }
-
-pub use tracer::{Asked, Cost, Traced, Tracer};
-pub use who::Who;

@@ -1,15 +1,15 @@
-//! Moments of stages: exact sums of the kernel become means and central products.
+//! Moments of stages: means and central products from the kernel's exact sums.
 
 use serde::Serialize;
 
 use crate::framing::Framing;
 use crate::layout::{RawSums, KINDS, PRODUCTS, VARIABLES};
 
-/// Names of the stages, from e1 to e6.
+/// Names of the stages from e1 to e6.
 pub const STAGES: [&str; 5] =
     ["network_to_tcp", "tcp_to_read", "read_to_start", "start_to_response", "response_to_network"];
 
-/// Sums over processors: exact integers.
+/// Sums over CPUs: exact integers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sums {
     n: u64,
@@ -20,7 +20,7 @@ pub struct Sums {
 }
 
 impl Sums {
-    /// Adds what one processor has.
+    /// Add the sums of one CPU.
     pub fn add(&mut self, raw: &RawSums) {
         self.n += raw[0];
         for (sum, more) in self.sum.iter_mut().zip(&raw[1..]) {
@@ -28,13 +28,13 @@ impl Sums {
         }
         let [total, low, high] = [7, 8, 9].map(|at| raw[at]);
         self.total += total;
-        self.total_square += wide(low, high);
+        self.total_square += join_words(low, high);
         for (at, product) in self.product.iter_mut().enumerate() {
-            *product += wide(raw[10 + at], raw[10 + PRODUCTS + at]);
+            *product += join_words(raw[10 + at], raw[10 + PRODUCTS + at]);
         }
     }
 
-    /// What came since `earlier`.
+    /// Return the growth since `earlier`.
     pub fn since(&self, earlier: &Self) -> Self {
         let mut new = self.clone();
         new.n -= earlier.n;
@@ -64,7 +64,7 @@ impl Sums {
         })
     }
 
-    /// Sum of (x - mean x)(y - mean y): the difference of big integers is taken before anything is rounded.
+    /// Return the sum of (x - mean x)(y - mean y). The difference of big integers is computed before rounding.
     fn central(&self, product: u128, x: u64, y: u64) -> f64 {
         let n = u128::from(self.n);
         let both = u128::from(x) * u128::from(y);
@@ -73,7 +73,7 @@ impl Sums {
     }
 }
 
-fn wide(low: u64, high: u64) -> u128 {
+fn join_words(low: u64, high: u64) -> u128 {
     u128::from(high) << 64 | u128::from(low)
 }
 
@@ -84,28 +84,28 @@ fn pairs() -> impl Iterator<Item = (usize, usize)> {
 /// Moments of one kind of requests within a block.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Kind {
-    /// Its name.
+    /// Name of the kind.
     pub kind: &'static str,
-    /// Requests.
+    /// Number of requests.
     pub n: u64,
-    /// Means: five stages, in ns, and the size of the batch.
+    /// Means: five stages in ns, then the size of the batch.
     pub mean_ns: Vec<f64>,
-    /// Sums of products of deviations from the means, rows of the upper triangle of their matrix one after another.
+    /// Sums of products of deviations from the means: the upper triangle of their matrix, row by row.
     pub products: Vec<f64>,
-    /// Mean of e6 - e1, summed for itself.
+    /// Mean of e6 - e1, summed separately.
     pub latency_ns: f64,
-    /// Sum of squared deviations of e6 - e1, summed for itself.
+    /// Sum of squared deviations of e6 - e1, summed separately.
     pub latency_square: f64,
 }
 
-/// A stretch of time.
+/// Moments of a time block.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Block {
-    /// When it began, in nanoseconds since the trace began.
+    /// Start, in nanoseconds since the trace started.
     pub from_ns: u64,
-    /// When it ended.
+    /// End.
     pub to_ns: u64,
-    /// Kinds of requests that there were.
+    /// Kinds of requests in the block.
     pub kinds: Vec<Kind>,
 }
 
@@ -114,7 +114,7 @@ impl Block {
         self.to_ns - self.from_ns
     }
 
-    pub(crate) fn of(from_ns: u64, to_ns: u64, framing: Framing, sums: &[Sums; KINDS]) -> Self {
+    pub(crate) fn new(from_ns: u64, to_ns: u64, framing: Framing, sums: &[Sums; KINDS]) -> Self {
         let kinds = sums.iter().enumerate().filter_map(|(at, sums)| sums.kind(framing.kind(at))).collect();
         Self { from_ns, to_ns, kinds }
     }
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
     use crate::layout::SUMS;
 
-    /// As the probes sum.
+    /// Sum like the probes.
     fn raw(rows: &[[u64; VARIABLES]]) -> RawSums {
         let mut raw: RawSums = [0; SUMS];
         let mut add = |at: usize, high: usize, by: u64| {
@@ -149,8 +149,8 @@ mod tests {
     }
 
     #[test]
-    fn moments_beyond_64_bits_lose_no_digit() {
-        // Four seconds each: squares of 1.6e19, so that the second one overflows a word. They differ by nanoseconds.
+    fn moments_beyond_64_bits_are_exact() {
+        // Four seconds each: squares of 1.6e19, so the second one overflows a word. The values differ by nanoseconds.
         let long = 4_000_000_000;
         let rows = [[long, 1, 2, 3, 4, 1], [long + 2, 1, 2, 3, 4, 1], [long + 4, 1, 2, 3, 4, 4]];
         let mut sums = Sums::default();
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_is_what_came_since_the_last_one() {
+    fn a_block_is_the_growth_since_the_last_one() {
         let rows = [[1, 2, 3, 4, 5, 1], [9, 9, 9, 9, 9, 2], [7, 0, 0, 0, 1, 3]];
         let all = |rows: &[[u64; 6]]| {
             let mut sums = Sums::default();
@@ -173,6 +173,6 @@ mod tests {
             sums
         };
         assert_eq!(all(&rows).since(&all(&rows[..1])), all(&rows[1..]));
-        assert_eq!(Sums::default().kind("get"), None, "a kind that did not occur is left out");
+        assert_eq!(Sums::default().kind("get"), None, "a kind without requests is left out");
     }
 }

@@ -1,4 +1,4 @@
-//! The probes in the kernel: loaded, attached, gone when dropped.
+//! The probes in the kernel: loading, attaching, and removal when dropped.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -10,12 +10,12 @@ use aya::{Btf, BtfError, Ebpf, EbpfError, EbpfLoader};
 use hindmost_clock::{Clock, MonotonicClock};
 use hindmost_sys::uprobe::attach;
 
-use crate::begun::{Begun, Place};
 use crate::counts::Counts;
+use crate::delays::SchedEvent;
 use crate::framing::Framing;
 use crate::layout::{RawSums, Record, KINDS};
 use crate::moments::Sums;
-use crate::who::Moment;
+use crate::request_start::{ProbeSite, RequestStart};
 use crate::TraceError;
 
 static OBJECT: &[u8] = aya::include_bytes_aligned!("../bpf/stages.bpf.o");
@@ -28,10 +28,11 @@ const PROBES: [(&str, &str); 5] = [
     ("leaving", "net_dev_start_xmit"),
     ("closing", "inet_sock_set_state"),
 ];
-/// Says when the next request of a batch begins; without the hand-over, when a response was sent.
+/// The end of a send, which starts the next request of a batch. Without the hand-over tracepoint, also the time at
+/// which a response was sent.
 const SENT: (&str, &str) = ("sent", "sock_send_length");
-/// Those that follow the scheduler.
-const WHO: [(&str, &str); 15] = [
+/// Probes of the scheduler.
+const SCHEDULER_PROBES: [(&str, &str); 15] = [
     ("switching", "sched_switch"),
     ("waking", "sched_waking"),
     ("woken", "sched_wakeup"),
@@ -48,29 +49,29 @@ const WHO: [(&str, &str); 15] = [
     ("call_ends", "call_function_single_exit"),
     ("faulting", "page_fault_user"),
 ];
-/// Where a server begins a request, by a function of its own.
-const BEGUN: &str = "begun";
-/// Since Linux 6.16; the others since 6.3.
+/// Name of the uprobe on the function that starts a request.
+const REQUEST_START: &str = "begun";
+/// Tracepoint of the hand-over, available since Linux 6.16; the others are available since 6.3.
 const HANDOVER: &str = "tcp_sendmsg_locked";
 
-/// What is to be followed.
+/// What the probes follow.
 #[derive(Clone, Debug)]
-pub struct Followed {
+pub struct ProbeConfig {
     pub port: u16,
     pub framing: Framing,
     pub one_connection_in: u32,
-    /// Whether to use the tracepoint of the hand-over where there is one.
+    /// Whether to use the hand-over tracepoint if the kernel has it.
     pub handover: bool,
-    /// Whether to follow the scheduler as well.
+    /// Whether to follow the scheduler, too.
     pub who: bool,
-    /// The function that begins a request.
-    pub begun: Option<Begun>,
+    /// The function that starts a request.
+    pub request_start: Option<RequestStart>,
 }
 
-/// What the ring holds.
-pub enum Told {
+/// An entry of the ring buffer.
+pub enum RingEntry {
     Request(Record),
-    Moment(Moment),
+    Event(SchedEvent),
 }
 
 pub struct Probes {
@@ -82,61 +83,61 @@ pub struct Probes {
     handover: bool,
     used: Vec<(&'static str, &'static str)>,
     attached: Vec<(&'static str, BtfTracePointLinkId)>,
-    begun: Option<Begun>,
-    /// While they are open, requests are shown to begin.
-    shown: Vec<OwnedFd>,
+    request_start: Option<RequestStart>,
+    /// Open uprobes on the start of requests.
+    uprobes: Vec<OwnedFd>,
     bpf: Ebpf,
-    /// While it is open, packets are stamped.
+    /// Packets are stamped while this is open.
     stamping: Option<OwnedFd>,
 }
 
-/// What the probes are told while they run (`struct control`).
+/// Settings that may change while the probes run (`struct control`).
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// The bank of sums that is written.
+    /// Bank of sums that the probes write.
     pub bank: u32,
-    /// One request in so many is told in full; 0: none.
+    /// Record every n-th request in full; 0: none.
     pub every: u32,
-    /// Of `CLOCK_MONOTONIC`: the window takes requests that arrive from then on,
+    /// Start of the window (`CLOCK_MONOTONIC`): only requests that arrive from then on count.
     pub since_ns: u64,
-    /// and before this.
+    /// End of the window: later requests do not count.
     pub until_ns: u64,
-    /// Counts windows, from 1.
+    /// Number of the window, from 1.
     pub window: u32,
 }
 
-/// How often a probe ran and what it took, since the kernel began to keep that.
+/// Runs and run time of a probe, since the kernel began to count them.
 #[derive(Clone, Copy, Debug)]
-pub struct Ran {
+pub struct ProbeRuns {
     pub name: &'static str,
     pub runs: u64,
     pub ns: u64,
 }
 
 impl Probes {
-    pub fn load(followed: Followed) -> Result<Self, TraceError> {
+    pub fn load(config: ProbeConfig) -> Result<Self, TraceError> {
         if !cfg!(target_arch = "x86_64") {
             return Err(TraceError::Machine);
         }
         let btf = Btf::from_sys_fs().map_err(TraceError::NoBtf)?;
-        let handover = followed.handover && has_tracepoint(&btf, HANDOVER);
-        let field = followed.framing.length_field();
+        let handover = config.handover && has_tracepoint(&btf, HANDOVER);
+        let field = config.framing.length_field();
         let field = [field.offset, field.width, u32::from(field.little), field.more as u32];
-        let (protocol, told, one_in) =
-            (followed.framing.number(), u32::from(handover), followed.one_connection_in);
+        let (protocol, traces_handover, one_in) =
+            (config.framing.number(), u32::from(handover), config.one_connection_in);
         let mut bpf = EbpfLoader::new()
             .btf(Some(&btf))
             .allow_unsupported_maps()
-            .set_global("port", &followed.port, true)
+            .set_global("port", &config.port, true)
             .set_global("protocol", &protocol, true)
             .set_global("length_field", &field, true)
-            .set_global("handover", &told, true)
+            .set_global("handover", &traces_handover, true)
             .set_global("one_connection_in", &one_in, true)
-            .set_global("who", &u32::from(followed.who), true)
-            .set_global("shown", &u32::from(followed.begun.is_some()), true)
+            .set_global("who", &u32::from(config.who), true)
+            .set_global("shown", &u32::from(config.request_start.is_some()), true)
             .load(OBJECT)
-            .map_err(refused)?;
-        let mut map = |name: &str| bpf.take_map(name).expect("a map of our own object");
+            .map_err(load_error)?;
+        let mut map = |name: &str| bpf.take_map(name).expect("the object has this map");
         let mut probes = Self {
             control: map("control").try_into()?,
             counts: map("counts").try_into()?,
@@ -146,29 +147,29 @@ impl Probes {
             handover,
             used: Vec::new(),
             attached: Vec::new(),
-            begun: followed.begun,
-            shown: Vec::new(),
+            request_start: config.request_start,
+            uprobes: Vec::new(),
             bpf,
             stamping: None,
         };
-        let who = if followed.who { &WHO[..] } else { &[] };
+        let who = if config.who { &SCHEDULER_PROBES[..] } else { &[] };
         let requests = PROBES.iter().filter(|(_, tracepoint)| handover || *tracepoint != HANDOVER);
-        let known: Vec<_> = requests.chain(who).copied().collect();
-        for (name, tracepoint) in known.iter().copied().chain([SENT]) {
+        let used: Vec<_> = requests.chain(who).copied().collect();
+        for (name, tracepoint) in used.iter().copied().chain([SENT]) {
             let probe = probes.probe(name);
-            probe.load(tracepoint, &btf).map_err(|e| unloaded(name, tracepoint, e))?;
+            probe.load(tracepoint, &btf).map_err(|e| tracepoint_error(name, tracepoint, e))?;
         }
-        if probes.begun.is_some() {
-            probes.function().load().map_err(|error| denied(BEGUN, error))?;
+        if probes.request_start.is_some() {
+            probes.function().load().map_err(|error| probe_error(REQUEST_START, error))?;
         }
-        probes.used = known;
+        probes.used = used;
         if !handover {
             probes.used.push(SENT);
         }
         Ok(probes)
     }
 
-    /// Has packets stamped from now on. The kernel leaves it to a worker thread, which may have to wait for a processor.
+    /// Start the stamping of packets. The kernel defers it to a worker thread, which may have to wait for a CPU.
     pub fn stamp(&mut self) -> Result<(), TraceError> {
         if self.stamping.is_none() {
             self.stamping = Some(hindmost_sys::socket::stamp_arrivals().map_err(TraceError::Stamps)?);
@@ -176,16 +177,16 @@ impl Probes {
         Ok(())
     }
 
-    /// Attaches what is used, if it is not.
+    /// Attach all probes in use that are not attached.
     pub fn attach(&mut self) -> Result<(), TraceError> {
         self.stamp()?;
-        // First: it takes longest, and requests would be followed without it.
-        if self.shown.is_empty() {
-            self.shown = self.show()?;
+        // Attach the uprobes first: they take longest, and requests are followed without them.
+        if self.uprobes.is_empty() {
+            self.uprobes = self.attach_uprobes()?;
         }
-        // Backwards, so that whatever is seen to begin can be seen to end.
+        // Attach in reverse order, so that whatever is seen to start can be seen to end.
         for (name, _) in self.used.clone().into_iter().rev() {
-            if !self.attached.iter().any(|(known, _)| *known == name) {
+            if !self.attached.iter().any(|(attached, _)| *attached == name) {
                 let link = self.probe(name).attach().map_err(|source| TraceError::Probe { name, source })?;
                 self.attached.push((name, link));
             }
@@ -193,18 +194,18 @@ impl Probes {
         Ok(())
     }
 
-    /// Detaches all, until the next `attach`. Nothing of the kernel's is any slower then.
+    /// Detach all probes until the next `attach`, so that they cost the kernel nothing.
     pub fn detach(&mut self) -> Result<(), TraceError> {
         self.stamping = None;
-        self.shown.clear();
+        self.uprobes.clear();
         while let Some((name, link)) = self.attached.pop() {
             self.probe(name).detach(link).map_err(|source| TraceError::Probe { name, source })?;
         }
         Ok(())
     }
 
-    /// What processors did when they were followed last says nothing of now.
-    pub fn forget(&mut self) -> Result<(), TraceError> {
+    /// Clear the state of the CPUs: it is outdated after a time without probes.
+    pub fn clear_processors(&mut self) -> Result<(), TraceError> {
         for cpu in 0..self.processors.len() {
             if self.processors.get(&cpu, 0)? != [0; 4] {
                 self.processors.set(cpu, [0; 4], 0)?;
@@ -213,7 +214,7 @@ impl Probes {
         Ok(())
     }
 
-    /// Once requests have come in batches, it is followed when a send returns.
+    /// Once requests have come in batches, also follow the end of sends.
     pub fn follow_batches(&mut self) -> Result<(), TraceError> {
         if self.used.contains(&SENT) || self.counts()?.batched == 0 {
             return Ok(());
@@ -222,80 +223,86 @@ impl Probes {
         self.attach()
     }
 
-    /// Whether the hand-over of a response is seen.
+    /// Whether the hand-over of a response is visible.
     pub fn handover(&self) -> bool {
         self.handover
     }
 
     fn probe(&mut self, name: &str) -> &mut BtfTracePoint {
-        let program = self.bpf.program_mut(name).expect("a program of our own object");
-        program.try_into().expect("all of ours are of this type")
+        let program = self.bpf.program_mut(name).expect("the object has this program");
+        program.try_into().expect("all programs but one are tracepoints")
     }
 
-    /// Looks at all places where a request begins.
-    fn show(&mut self) -> Result<Vec<OwnedFd>, TraceError> {
-        let Some(Begun { file, places }) = self.begun.clone() else { return Ok(Vec::new()) };
-        let program = self.function().fd().map_err(|error| denied(BEGUN, error))?.as_fd();
-        let attach = |place: &Place| attach(&file, place.offset, place.semaphore, program);
-        places.iter().map(attach).collect::<Result<_, _>>().map_err(|error| match permission(&error) {
+    /// Attach the uprobe at every place where a request starts.
+    fn attach_uprobes(&mut self) -> Result<Vec<OwnedFd>, TraceError> {
+        let Some(RequestStart { file, sites }) = self.request_start.clone() else { return Ok(Vec::new()) };
+        let program = self.function().fd().map_err(|error| probe_error(REQUEST_START, error))?.as_fd();
+        let attach = |site: &ProbeSite| attach(&file, site.offset, site.semaphore, program);
+        sites.iter().map(attach).collect::<Result<_, _>>().map_err(|error| match permission(&error) {
             Some(error) => TraceError::NotAllowed(error),
             None => TraceError::Uprobe { file, source: error },
         })
     }
 
     fn function(&mut self) -> &mut UProbe {
-        let program = self.bpf.program_mut(BEGUN).expect("a program of our own object");
-        program.try_into().expect("it is of this type")
+        let program = self.bpf.program_mut(REQUEST_START).expect("the object has this program");
+        program.try_into().expect("this program is a uprobe")
     }
 
-    /// What each probe took so far, where the kernel keeps it.
-    pub fn ran(&mut self) -> Vec<Ran> {
-        let ran = |name, info: ProgramInfo| Ran {
+    /// Return the runs of each probe, if the kernel counts them.
+    pub fn run_counts(&mut self) -> Vec<ProbeRuns> {
+        let counts = |name, info: ProgramInfo| ProbeRuns {
             name,
             runs: info.run_count(),
             ns: info.run_time().as_nanos() as u64,
         };
         let used = self.used.clone();
-        let mut all: Vec<_> =
-            used.into_iter().filter_map(|(name, _)| Some(ran(name, self.probe(name).info().ok()?))).collect();
-        if self.begun.is_some() {
-            all.extend(self.function().info().ok().map(|info| ran(BEGUN, info)));
+        let mut all: Vec<_> = used
+            .into_iter()
+            .filter_map(|(name, _)| Some(counts(name, self.probe(name).info().ok()?)))
+            .collect();
+        if self.request_start.is_some() {
+            all.extend(self.function().info().ok().map(|info| counts(REQUEST_START, info)));
         }
         all
     }
 
-    pub fn set(&mut self, to: Settings) -> Result<(), TraceError> {
-        // The time of day may be set meanwhile.
+    pub fn set(&mut self, settings: Settings) -> Result<(), TraceError> {
+        // The wall clock may be set at any time.
         let ahead = MonotonicClock.realtime_ahead() as u64;
-        let second = u64::from(to.bank) | u64::from(to.every) << 32; // two fields of 32 bits
-        Ok(self.control.set(0, [ahead, second, to.until_ns, u64::from(to.window), to.since_ns], 0)?)
+        let second = u64::from(settings.bank) | u64::from(settings.every) << 32; // two fields of 32 bits
+        Ok(self.control.set(
+            0,
+            [ahead, second, settings.until_ns, u64::from(settings.window), settings.since_ns],
+            0,
+        )?)
     }
 
     pub fn counts(&self) -> Result<Counts, TraceError> {
-        let mut all = [0; Counts::KEPT as usize];
-        for (at, count) in (0..).zip(&mut all) {
+        let mut all = [0; Counts::NUMBER as usize];
+        for (index, count) in (0..).zip(&mut all) {
             // Corrections are negative, in two's complement.
-            *count = self.counts.get(&at, 0)?.iter().fold(0, |sum: u64, more| sum.wrapping_add(*more));
+            *count = self.counts.get(&index, 0)?.iter().fold(0, |sum: u64, more| sum.wrapping_add(*more));
         }
-        Ok(Counts::of(all))
+        Ok(Counts::from_array(all))
     }
 
-    /// Sums of a bank that is not written now.
+    /// Return the sums of a bank that is not being written.
     pub fn sums(&self, bank: u32) -> Result<[Sums; KINDS], TraceError> {
         let mut all: [Sums; KINDS] = Default::default();
-        for (at, sums) in (bank * KINDS as u32..).zip(&mut all) {
-            self.sums.get(&at, 0)?.iter().for_each(|raw| sums.add(raw));
+        for (index, sums) in (bank * KINDS as u32..).zip(&mut all) {
+            self.sums.get(&index, 0)?.iter().for_each(|raw| sums.add(raw));
         }
         Ok(all)
     }
 
-    pub fn next_told(&mut self) -> Option<Told> {
+    pub fn next_entry(&mut self) -> Option<RingEntry> {
         while let Some(bytes) = self.records.next() {
-            if let Some(moment) = Moment::of(&bytes) {
-                return Some(Told::Moment(moment));
+            if let Some(event) = SchedEvent::from_bytes(&bytes) {
+                return Some(RingEntry::Event(event));
             }
-            if let Some(record) = Record::of(&bytes) {
-                return Some(Told::Request(record));
+            if let Some(record) = Record::from_bytes(&bytes) {
+                return Some(RingEntry::Request(record));
             }
         }
         None
@@ -306,28 +313,28 @@ fn has_tracepoint(btf: &Btf, name: &str) -> bool {
     btf.id_by_type_name_kind(&format!("btf_trace_{name}"), aya_obj::btf::BtfKind::Typedef).is_ok()
 }
 
-fn refused(error: EbpfError) -> TraceError {
+fn load_error(error: EbpfError) -> TraceError {
     match permission(&error) {
         Some(error) => TraceError::NotAllowed(error),
         None => error.into(),
     }
 }
 
-fn unloaded(name: &'static str, tracepoint: &'static str, error: ProgramError) -> TraceError {
+fn tracepoint_error(name: &'static str, tracepoint: &'static str, error: ProgramError) -> TraceError {
     if let ProgramError::Btf(BtfError::UnknownBtfTypeName { .. }) = error {
         return TraceError::NoTracepoint(tracepoint);
     }
-    denied(name, error)
+    probe_error(name, error)
 }
 
-fn denied(name: &'static str, error: ProgramError) -> TraceError {
+fn probe_error(name: &'static str, error: ProgramError) -> TraceError {
     match permission(&error) {
         Some(error) => TraceError::NotAllowed(error),
         None => TraceError::Probe { name, source: error },
     }
 }
 
-/// The kernel's refusal for want of rights, somewhere below an error.
+/// Return the kernel's permission error from the sources of an error, if there is one.
 fn permission(error: &(dyn std::error::Error + 'static)) -> Option<io::Error> {
     let mut next = Some(error);
     while let Some(error) = next {

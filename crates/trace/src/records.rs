@@ -1,4 +1,4 @@
-//! Sampled requests in full, as Parquet.
+//! Sampled requests in full, as a Parquet file.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -9,8 +9,8 @@ use crate::framing::Framing;
 use crate::layout::Record;
 use crate::TraceError;
 
-/// Times are nanoseconds of `CLOCK_MONOTONIC`. `request_end` and `response_end` are TCP sequence numbers behind the last
-/// byte. `reader` and `sender` are threads.
+/// Columns of the file. Times are nanoseconds of `CLOCK_MONOTONIC`. `request_end` and `response_end` are the TCP
+/// sequence numbers after the last byte. `reader` and `sender` are threads.
 const COLUMNS: &str = "message request {
     required int64 network_ns;
     required int64 readable_ns;
@@ -32,28 +32,28 @@ const COLUMNS: &str = "message request {
     required int32 cpu_left;
 }";
 
-/// Rows that are kept in memory: a group of the file.
-const GROUP: usize = 1 << 16;
+/// Rows per group of the file; a group is kept in memory until it is written.
+const GROUP_ROWS: usize = 1 << 16;
 
 pub struct Records {
     path: PathBuf,
     writer: Writer<'static>,
     framing: Framing,
-    waiting: Vec<Record>,
+    pending: Vec<Record>,
     pub written: u64,
 }
 
 impl Records {
     pub fn create(path: &Path, framing: Framing) -> Result<Self, TraceError> {
         let open = || Writer::new(Box::new(File::create(path)?), COLUMNS);
-        let writer = open().map_err(|e| failed(path, e))?;
-        let waiting = Vec::with_capacity(GROUP);
-        Ok(Self { path: path.to_owned(), writer, framing, waiting, written: 0 })
+        let writer = open().map_err(|e| records_error(path, e))?;
+        let pending = Vec::with_capacity(GROUP_ROWS);
+        Ok(Self { path: path.to_owned(), writer, framing, pending, written: 0 })
     }
 
     pub fn add(&mut self, record: Record) -> Result<(), TraceError> {
-        self.waiting.push(record);
-        if self.waiting.len() < GROUP {
+        self.pending.push(record);
+        if self.pending.len() < GROUP_ROWS {
             return Ok(());
         }
         self.flush()
@@ -61,25 +61,25 @@ impl Records {
 
     pub fn finish(mut self) -> Result<u64, TraceError> {
         self.flush()?;
-        self.writer.finish().map_err(|e| failed(&self.path, e))?;
+        self.writer.finish().map_err(|e| records_error(&self.path, e))?;
         Ok(self.written)
     }
 
     fn flush(&mut self) -> Result<(), TraceError> {
-        if !self.waiting.is_empty() {
-            let rows = std::mem::take(&mut self.waiting);
-            self.group(&rows).map_err(|e| failed(&self.path, e))?;
+        if !self.pending.is_empty() {
+            let rows = std::mem::take(&mut self.pending);
+            self.group(&rows).map_err(|e| records_error(&self.path, e))?;
             self.written += rows.len() as u64;
-            self.waiting = rows;
-            self.waiting.clear();
+            self.pending = rows;
+            self.pending.clear();
         }
         Ok(())
     }
 
     fn group(&mut self, rows: &[Record]) -> Result<(), TableError> {
         let mut group = self.writer.begin_group()?;
-        for at in 0..6 {
-            group.int64(rows.iter().map(|row| row.e[at] as i64))?;
+        for stamp in 0..6 {
+            group.int64(rows.iter().map(|row| row.e[stamp] as i64))?;
         }
         group.int64(rows.iter().map(|row| row.cookie as i64))?;
         group.int32(rows.iter().map(|row| i32::from(row.port)))?;
@@ -89,13 +89,13 @@ impl Records {
         group.int64(rows.iter().map(|row| i64::from(row.tx_end)))?;
         group.int32(rows.iter().map(|row| row.reader as i32))?;
         group.int32(rows.iter().map(|row| row.sender as i32))?;
-        for at in 0..4 {
-            group.int32(rows.iter().map(|row| i32::from(row.cpus[at])))?;
+        for cpu in 0..4 {
+            group.int32(rows.iter().map(|row| i32::from(row.cpus[cpu])))?;
         }
         group.close()
     }
 }
 
-fn failed(path: &Path, error: TableError) -> TraceError {
+fn records_error(path: &Path, error: TableError) -> TraceError {
     TraceError::Records { path: path.to_owned(), source: error.into() }
 }

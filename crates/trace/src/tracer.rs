@@ -1,4 +1,4 @@
-//! A trace: a thread that reads what the probes leave.
+//! A trace: a thread that reads the output of the probes.
 
 use std::path::PathBuf;
 use std::sync::mpsc::{channel, Receiver, RecvTimeoutError, Sender};
@@ -12,76 +12,78 @@ use hindmost_sys::this_thread;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::begun::Begun;
 use crate::counts::Counts;
+use crate::delays::{Delays, Joiner};
 use crate::framing::Framing;
 use crate::latency_log::LatencyLog;
 use crate::layout::KINDS;
 use crate::moments::{Block, Sums};
-use crate::probes::{Followed, Probes, Ran, Settings, Told};
+use crate::probes::{ProbeConfig, ProbeRuns, Probes, RingEntry, Settings};
 use crate::records::Records;
-use crate::who::{Joiner, Who};
+use crate::request_start::RequestStart;
 use crate::TraceError;
 
-/// How often the ring is emptied: 100,000 full records a second fill a quarter of it.
-const LOOK: Duration = Duration::from_millis(20);
-/// A probe that wrote to a bank when it was closed is done long before (they take microseconds).
-const SETTLE: Duration = Duration::from_millis(2);
-/// How long the probes stay behind the end of a window at most, in its lengths, for requests that came in it.
+/// How often the ring buffer is emptied: 100,000 full records per second fill a quarter of it in that time.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// Wait for probes that still write to a closed bank; they take microseconds.
+const BANK_DELAY: Duration = Duration::from_millis(2);
+/// Longest time, in window lengths, that the probes stay attached after a window to follow its requests to their end.
 const GRACE: u64 = 1;
-/// So long before a window packets are stamped.
-const STAMPED: Duration = Duration::from_millis(30);
-/// How often it is looked whether these are done.
-const GRACE_LOOK: Duration = Duration::from_millis(2);
-/// The probes' own time is taken afterwards, since taking it costs time as well.
-const COSTED: Duration = Duration::from_millis(300);
+/// How long before a window packets are stamped.
+const STAMP_LEAD: Duration = Duration::from_millis(30);
+/// How often the end of these requests is checked.
+const GRACE_INTERVAL: Duration = Duration::from_millis(2);
+/// Duration of the measurement of the probes' run time. It happens after the trace, because it costs time itself.
+const COST_DURATION: Duration = Duration::from_millis(300);
 
 /// What to trace.
 #[derive(Clone, Debug)]
-pub struct Asked {
-    /// The server's TCP port.
+pub struct TraceRequest {
+    /// TCP port of the server.
     pub port: u16,
-    /// What it speaks.
+    /// Protocol of the server.
     pub framing: Framing,
-    /// Follow one connection in so many; 1: all.
+    /// Follow one connection in this many; 1: all.
     pub one_connection_in: u32,
     /// Length of a block of sums, and of a window.
     pub block: Nanos,
-    /// Follow all for one block in so many, at random places; the probes are gone in between. 1: all the time.
+    /// Follow all connections for one block in this many, at random times, and detach the probes in between; 1: all
+    /// the time.
     pub one_window_in: u32,
-    /// Keep one request in so many in full, in this file.
+    /// Write every n-th request in full to this file.
     pub records: Option<(u32, PathBuf)>,
-    /// Write one latency in so many, as they come, into this log.
+    /// Write every n-th latency to this log at once.
     pub log: Option<(u32, PathBuf)>,
-    /// Whether to look at the hand-over of responses where the kernel shows it.
+    /// Whether to trace the hand-over of responses if the kernel shows it.
     pub handover: bool,
-    /// Whether to follow the scheduler, and say who held the server up.
+    /// Whether to follow the scheduler and find out what delays the server.
     pub who: bool,
-    /// The function with which the server begins a request (e4); without one, a rule says when.
-    pub begun: Option<Begun>,
+    /// The function that starts a request in the server (e4). Without it, a rule estimates e4.
+    pub request_start: Option<RequestStart>,
 }
 
-/// What one probe took while that was measured, the measuring included.
+/// Run time of one probe, measured after the trace; it includes the cost of the measurement.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 #[schemars(rename = "ProbeCost")]
 pub struct ProbeCost {
-    /// Its program's name.
+    /// Name of its program.
     pub probe: &'static str,
-    /// How often it ran.
+    /// Number of runs.
     pub runs: u64,
-    /// CPU time of all runs, in ns.
+    /// CPU time of all runs in ns.
     pub ns: u64,
 }
 
-/// What the trace itself took.
+/// Cost of the trace itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
 #[schemars(rename = "TraceCost")]
 pub struct Cost {
-    /// CPU time of the reading thread, in ns, over the whole trace.
+    /// CPU time of the reading thread during the whole trace, in ns.
     pub reader_ns: u64,
-    /// CPU time of all probes in `costed_requests`, in ns, measured after the trace; the measuring included.
+    /// CPU time of all probes during `costed_requests`, in ns, measured after the trace; it includes the cost of the
+    /// measurement.
     pub probes_ns: u64,
-    /// Requests done meanwhile.
+    /// Requests completed during the measurement.
     pub costed_requests: u64,
     /// The same by probe.
     pub probes: Vec<ProbeCost>,
@@ -89,91 +91,91 @@ pub struct Cost {
 
 /// A finished trace.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Traced {
-    /// When it began: `CLOCK_MONOTONIC`, in ns.
+pub struct TraceSummary {
+    /// Start of the trace (`CLOCK_MONOTONIC`) in ns.
     pub began_ns: u64,
-    /// How long it took, in ns.
+    /// Duration in ns.
     pub lasted_ns: u64,
-    /// `CLOCK_REALTIME` less the clock of all stamps, in ns, at the end.
+    /// `CLOCK_REALTIME` minus the clock of all stamps at the end, in ns.
     pub realtime_ahead_ns: i64,
-    /// How long requests were followed that came new, in ns: less than it lasted where there were windows.
+    /// Total length of the blocks in ns; less than the duration if there were windows.
     pub followed_ns: u64,
-    /// Whether the hand-over of responses (e5) was seen; else e5 is e6.
+    /// Whether the hand-over of responses (e5) was traced; otherwise e5 equals e6.
     pub handover: bool,
-    /// Moments, block by block.
+    /// Moments of the stages, by block.
     pub blocks: Vec<Block>,
-    /// What became of the requests.
+    /// Counts of requests and losses.
     pub counts: Counts,
     /// Full records in the file.
     pub records: u64,
-    /// Who held requests up, where that was asked for.
-    pub who: Option<Who>,
-    /// Its own cost.
+    /// What delayed requests, if requested.
+    pub who: Option<Delays>,
+    /// Cost of the trace.
     pub cost: Cost,
 }
 
-/// A running trace; dropped, it is gone.
+/// A running trace, removed when dropped.
 pub struct Tracer {
     end: Option<Sender<()>>,
-    thread: Option<JoinHandle<Result<Traced, TraceError>>>,
+    thread: Option<JoinHandle<Result<TraceSummary, TraceError>>>,
 }
 
 impl Tracer {
-    /// Loads and attaches the probes.
+    /// Load and attach the probes.
     ///
     /// # Errors
-    /// Where they cannot be had, or the file of records cannot be made.
-    pub fn start(asked: &Asked) -> Result<Self, TraceError> {
-        let mut probes = Probes::load(Followed {
-            port: asked.port,
-            framing: asked.framing,
-            one_connection_in: asked.one_connection_in,
-            handover: asked.handover,
-            who: asked.who,
-            begun: asked.begun.clone(),
+    /// If the probes cannot be loaded, or the file of records cannot be created.
+    pub fn start(request: &TraceRequest) -> Result<Self, TraceError> {
+        let mut probes = Probes::load(ProbeConfig {
+            port: request.port,
+            framing: request.framing,
+            one_connection_in: request.one_connection_in,
+            handover: request.handover,
+            who: request.who,
+            request_start: request.request_start.clone(),
         })?;
-        let records = match &asked.records {
-            Some((_, path)) => Some(Records::create(path, asked.framing)?),
+        let records = match &request.records {
+            Some((_, path)) => Some(Records::create(path, request.framing)?),
             None => None,
         };
-        let log = match &asked.log {
+        let log = match &request.log {
             Some((_, path)) => Some(LatencyLog::create(path)?),
             None => None,
         };
-        let wanted = asked.records.as_ref().or(asked.log.as_ref());
-        let every = wanted.map_or(0, |(every, _)| *every);
-        // Whoever joins requests to moments needs them all.
-        let told = if asked.who { 1 } else { every };
-        probes.set(Settings { bank: 0, every: told, since_ns: 0, until_ns: u64::MAX, window: 1 })?;
-        if asked.one_window_in == 1 {
+        let output = request.records.as_ref().or(request.log.as_ref());
+        let every = output.map_or(0, |(every, _)| *every);
+        // Joining requests with scheduler events needs all requests.
+        let recorded = if request.who { 1 } else { every };
+        probes.set(Settings { bank: 0, every: recorded, since_ns: 0, until_ns: u64::MAX, window: 1 })?;
+        if request.one_window_in == 1 {
             probes.attach()?;
         }
         let reader = Reader {
             probes,
             records,
             log,
-            joiner: asked.who.then(Joiner::new),
-            framing: asked.framing,
-            every: told,
-            one_in: if asked.who { every.max(1) } else { 1 },
+            joiner: request.who.then(Joiner::new),
+            framing: request.framing,
+            every: recorded,
+            one_in: if request.who { every.max(1) } else { 1 },
             requests: 0,
             bank: 0,
             last: Default::default(),
         };
-        let (block, one_in) = (asked.block, asked.one_window_in);
-        let (end, ended) = channel();
+        let (block, one_in) = (request.block, request.one_window_in);
+        let (end, end_signal) = channel();
         let thread = std::thread::Builder::new()
             .name("hindmost-trace".to_owned())
-            .spawn(move || reader.read(block, one_in, &ended))
+            .spawn(move || reader.read(block, one_in, &end_signal))
             .map_err(TraceError::Thread)?;
         Ok(Self { end: Some(end), thread: Some(thread) })
     }
 
-    /// Ends it, and says what it saw.
+    /// End the trace, and return its summary.
     ///
     /// # Errors
-    /// Where the probes' memory or the file of records failed.
-    pub fn end(mut self) -> Result<Traced, TraceError> {
+    /// If the probes' maps or the file of records failed.
+    pub fn end(mut self) -> Result<TraceSummary, TraceError> {
         self.end = None;
         match self.thread.take() {
             Some(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
@@ -191,33 +193,38 @@ impl Drop for Tracer {
     }
 }
 
-/// The thread's own.
+/// State of the reading thread.
 struct Reader {
     probes: Probes,
     records: Option<Records>,
     log: Option<LatencyLog>,
     joiner: Option<Joiner>,
     framing: Framing,
-    /// One request in so many is told.
+    /// The probes record every n-th request.
     every: u32,
-    /// One in so many of those is written.
+    /// Every n-th of those is written.
     one_in: u32,
     requests: u64,
-    /// Which bank is written; both as they were when last read.
+    /// The bank that the probes write, and both banks as last read.
     bank: u32,
     last: [[Sums; KINDS]; 2],
 }
 
 impl Reader {
-    fn read(mut self, block: Nanos, one_in: u32, ended: &Receiver<()>) -> Result<Traced, TraceError> {
-        let began = MonotonicClock.now();
+    fn read(
+        mut self,
+        block: Nanos,
+        one_in: u32,
+        end_signal: &Receiver<()>,
+    ) -> Result<TraceSummary, TraceError> {
+        let start = MonotonicClock.now();
         let blocks = if one_in == 1 {
-            self.read_all(began, block, ended)?
+            self.read_all(start, block, end_signal)?
         } else {
-            self.read_windows(began, block, u64::from(one_in), ended)?
+            self.read_windows(start, block, u64::from(one_in), end_signal)?
         };
-        let lasted_ns = MonotonicClock.now().0 - began.0;
-        self.take_records()?;
+        let lasted_ns = MonotonicClock.now().0 - start.0;
+        self.read_ring()?;
         let counts = self.probes.counts()?;
         let reader_ns = this_thread::cpu_time_ns();
         let handover = self.probes.handover();
@@ -225,8 +232,8 @@ impl Reader {
         let records = self.records.map_or(Ok(0), Records::finish)?;
         let who = self.joiner.map(Joiner::finish);
         let followed_ns = blocks.iter().map(Block::length_ns).sum();
-        Ok(Traced {
-            began_ns: began.0,
+        Ok(TraceSummary {
+            began_ns: start.0,
             lasted_ns,
             realtime_ahead_ns: MonotonicClock.realtime_ahead(),
             followed_ns,
@@ -239,21 +246,22 @@ impl Reader {
         })
     }
 
-    /// All the time, block after block.
+    /// Trace all the time, block by block.
     fn read_all(
         &mut self,
-        began: Nanos,
+        start: Nanos,
         block: Nanos,
-        ended: &Receiver<()>,
+        end_signal: &Receiver<()>,
     ) -> Result<Vec<Block>, TraceError> {
-        let since = || MonotonicClock.now().0 - began.0;
+        let elapsed_ns = || MonotonicClock.now().0 - start.0;
         let mut blocks = Vec::new();
         let mut from = 0;
         loop {
-            let end = self.look(Duration::from_nanos((from + block.0).saturating_sub(since())), ended)?;
-            if end || since() >= from + block.0 {
-                let to = since();
-                blocks.push(Block::of(from, to, self.framing, &self.turn(self.settings(1))?));
+            let end =
+                self.poll(Duration::from_nanos((from + block.0).saturating_sub(elapsed_ns())), end_signal)?;
+            if end || elapsed_ns() >= from + block.0 {
+                let to = elapsed_ns();
+                blocks.push(Block::new(from, to, self.framing, &self.switch_banks(self.settings(1))?));
                 from = to;
                 self.probes.follow_batches()?;
                 if let (Some(joiner), false) = (&mut self.joiner, end) {
@@ -266,49 +274,50 @@ impl Reader {
         }
     }
 
-    /// A window somewhere in each stretch of so many: at random places, so that nothing periodic is met always or never.
+    /// Trace one window in each stretch of `one_in` blocks, at a random place, so that periodic events are neither
+    /// always nor never met.
     fn read_windows(
         &mut self,
-        began: Nanos,
+        start: Nanos,
         block: Nanos,
         one_in: u64,
-        ended: &Receiver<()>,
+        end_signal: &Receiver<()>,
     ) -> Result<Vec<Block>, TraceError> {
-        let since = || MonotonicClock.now().0 - began.0;
+        let elapsed_ns = || MonotonicClock.now().0 - start.0;
         let mut blocks = Vec::new();
-        // Open for ever: those of windows before.
+        // Requests of earlier windows that never completed.
         let mut open = 0;
         for window in 0.. {
-            let offset = Draws::of(began.0, window).unit(0) * ((one_in - 1) * block.0) as f64;
+            let offset = Draws::of(start.0, window).unit(0) * ((one_in - 1) * block.0) as f64;
             let start = window * one_in * block.0 + offset as u64;
-            if self.pass(began.0 + start, ended)? {
+            if self.wait_until(start.0 + start, end_signal)? {
                 break;
             }
             self.probes.stamp()?;
-            if self.pass(MonotonicClock.now().0 + STAMPED.as_nanos() as u64, ended)? {
+            if self.wait_until(MonotonicClock.now().0 + STAMP_LEAD.as_nanos() as u64, end_signal)? {
                 break;
             }
             let mut settings = self.settings(window as u32 + 1);
             self.probes.set(Settings { until_ns: 0, ..settings })?;
             self.probes.attach()?;
-            let from = since();
-            let until_ns = began.0 + from + block.0;
-            settings.since_ns = began.0 + from;
+            let from = elapsed_ns();
+            let until_ns = start.0 + from + block.0;
+            settings.since_ns = start.0 + from;
             settings.until_ns = until_ns;
             self.probes.set(settings)?;
-            let end = self.pass(until_ns, ended)?;
-            let to = since().min(from + block.0);
-            // Cut short, it takes no more either.
-            settings.until_ns = began.0 + to;
+            let end = self.wait_until(until_ns, end_signal)?;
+            let to = elapsed_ns().min(from + block.0);
+            // A shortened window must not take requests after its end either.
+            settings.until_ns = start.0 + to;
             self.probes.set(settings)?;
             self.finish_window(open, until_ns + GRACE * block.0)?;
             self.probes.follow_batches()?;
             self.probes.detach()?;
-            self.probes.forget()?;
-            self.take_records()?;
+            self.probes.clear_processors()?;
+            self.read_ring()?;
             self.joiner.iter_mut().for_each(Joiner::next_window);
             open = self.probes.counts()?.open();
-            blocks.push(Block::of(from, to, self.framing, &self.turn(settings)?));
+            blocks.push(Block::new(from, to, self.framing, &self.switch_banks(settings)?));
             if end {
                 break;
             }
@@ -316,67 +325,67 @@ impl Reader {
         Ok(blocks)
     }
 
-    /// Requests that came in the window are followed to their end, or a long one would seem rarer than it is.
+    /// Follow the requests of a window to their end: otherwise long ones would be under-represented.
     fn finish_window(&mut self, open: u64, latest: u64) -> Result<(), TraceError> {
         while self.probes.counts()?.open() > open && MonotonicClock.now().0 < latest {
-            std::thread::sleep(GRACE_LOOK);
-            self.take_records()?;
+            std::thread::sleep(GRACE_INTERVAL);
+            self.read_ring()?;
         }
         Ok(())
     }
 
-    /// Lets time pass until then; whether the trace is to end.
-    fn pass(&mut self, until_ns: u64, ended: &Receiver<()>) -> Result<bool, TraceError> {
+    /// Wait until a time. Return whether the trace is to end.
+    fn wait_until(&mut self, until_ns: u64, end_signal: &Receiver<()>) -> Result<bool, TraceError> {
         loop {
             let left = until_ns.saturating_sub(MonotonicClock.now().0);
             if left == 0 {
                 return Ok(false);
             }
-            if self.look(Duration::from_nanos(left), ended)? {
+            if self.poll(Duration::from_nanos(left), end_signal)? {
                 return Ok(true);
             }
         }
     }
 
-    /// Waits a while, not longer than `left`, and takes what was told; whether the trace is to end.
-    fn look(&mut self, left: Duration, ended: &Receiver<()>) -> Result<bool, TraceError> {
-        let end = ended.recv_timeout(left.min(LOOK)) != Err(RecvTimeoutError::Timeout);
-        self.take_records()?;
+    /// Wait for at most `left`, and process the ring buffer. Return whether the trace is to end.
+    fn poll(&mut self, left: Duration, end_signal: &Receiver<()>) -> Result<bool, TraceError> {
+        let end = end_signal.recv_timeout(left.min(POLL_INTERVAL)) != Err(RecvTimeoutError::Timeout);
+        self.read_ring()?;
         if let Some(log) = &mut self.log {
             log.flush()?;
         }
         Ok(end)
     }
 
-    /// All requests from now on, into the present bank.
+    /// Return settings for all requests from now on, in the current bank.
     fn settings(&self, window: u32) -> Settings {
         Settings { bank: self.bank, every: self.every, since_ns: 0, until_ns: u64::MAX, window }
     }
 
-    /// Lets the probes write to the other bank, and says what the present one got.
-    fn turn(&mut self, settings: Settings) -> Result<[Sums; KINDS], TraceError> {
+    /// Switch the probes to the other bank, and return the growth of the current one.
+    fn switch_banks(&mut self, settings: Settings) -> Result<[Sums; KINDS], TraceError> {
         let bank = self.bank;
         self.bank = 1 - bank;
         self.probes.set(Settings { bank: self.bank, ..settings })?;
-        std::thread::sleep(SETTLE);
+        std::thread::sleep(BANK_DELAY);
         let now = self.probes.sums(bank)?;
         let before = std::mem::replace(&mut self.last[bank as usize], now.clone());
         Ok(std::array::from_fn(|kind| now[kind].since(&before[kind])))
     }
 
-    /// All that was told up to now: whatever comes meanwhile could go on for ever on a busy host.
-    fn take_records(&mut self) -> Result<(), TraceError> {
+    /// Process all entries up to now: on a busy host, new ones could keep coming forever.
+    fn read_ring(&mut self) -> Result<(), TraceError> {
         let now = MonotonicClock.now().0;
-        while let Some(told) = self.probes.next_told() {
-            let record = match told {
-                Told::Moment(moment) => {
-                    self.joiner.iter_mut().for_each(|joiner| joiner.moment(&moment));
-                    if moment.at > now {
+        while let Some(entry) = self.probes.next_entry() {
+            let record = match entry {
+                RingEntry::Event(event) => {
+                    self.joiner.iter_mut().for_each(|joiner| joiner.event(&event));
+                    if event.at > now {
                         return Ok(());
                     }
                     continue;
                 }
-                Told::Request(record) => record,
+                RingEntry::Request(record) => record,
             };
             self.joiner.iter_mut().for_each(|joiner| joiner.request(&record));
             if self.requests % u64::from(self.one_in) == 0 {
@@ -395,19 +404,19 @@ impl Reader {
         Ok(())
     }
 
-    /// What the probes take, measured for a while; nothing of the reader's.
+    /// Measure the cost of the probes for a while; the reader's cost is not included.
     fn cost(&mut self, done: u64) -> Result<Cost, TraceError> {
         if done == 0 {
             return Ok(Cost::default());
         }
-        let Ok(_timed) = aya::sys::enable_stats(Stats::RunTime) else { return Ok(Cost::default()) };
+        let Ok(_stats) = aya::sys::enable_stats(Stats::RunTime) else { return Ok(Cost::default()) };
         self.probes.set(self.settings(u32::MAX))?;
         self.probes.attach()?;
-        let before = self.probes.ran();
+        let before = self.probes.run_counts();
         let done = self.probes.counts()?.done.max(done);
-        std::thread::sleep(COSTED);
-        let probes: Vec<_> = (self.probes.ran().iter().zip(&before))
-            .map(|(now, then): (&Ran, &Ran)| ProbeCost {
+        std::thread::sleep(COST_DURATION);
+        let probes: Vec<_> = (self.probes.run_counts().iter().zip(&before))
+            .map(|(now, then): (&ProbeRuns, &ProbeRuns)| ProbeCost {
                 probe: now.name,
                 runs: now.runs - then.runs,
                 ns: now.ns - then.ns,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 /*
- * The probes' parser as an ordinary program: framing PROTOCOL [OFFSET WIDTH LITTLE MORE]. Standard input: reads, each
- * as a native 32-bit length and its bytes. Standard output: a line a request: position behind it, its kind, "silent"
- * where no answer will come; "lost" at the end where the bytes were no request.
+ * The probes' parser as an ordinary program. Usage: framing PROTOCOL [OFFSET WIDTH LITTLE MORE]. Standard input: reads,
+ * each a native 32-bit length and its bytes. Standard output: one line per request with its end position and kind, and
+ * "silent" if it gets no reply; "lost" at the end if the bytes were not a request.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-//! The probes' parser, compiled for this machine: requests end where they were written to end, however they are cut.
+//! The probes' parser, compiled for this machine: requests end at the same places however reads split them.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 use proptest::prelude::*;
 
-/// The parser as a program; built once.
+/// Return the path of the parser, built once.
 fn parser() -> &'static PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
@@ -16,7 +16,7 @@ fn parser() -> &'static PathBuf {
         let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/framing.c");
         let flags = ["-std=gnu11", "-O1", "-Wall", "-Werror"];
         let built = Command::new("cc").args(flags).arg(source).arg("-o").arg(&program).status();
-        assert!(built.expect("cc, which links Rust too").success());
+        assert!(built.expect("cc is installed").success());
         program
     })
 }
@@ -25,7 +25,7 @@ const MEMCACHED: &[&str] = &["1"];
 const HTTP: &[&str] = &["2"];
 const REDIS: &[&str] = &["3"];
 
-/// What the parser says of a stream that is read in pieces of these lengths, over and over.
+/// Parse a stream that is read in pieces of these lengths, repeated.
 fn parse(protocol: &[&str], stream: &[u8], cuts: &[usize]) -> String {
     let mut input = Vec::new();
     let mut rest = stream;
@@ -38,21 +38,21 @@ fn parse(protocol: &[&str], stream: &[u8], cuts: &[usize]) -> String {
     }
     let mut child =
         Command::new(parser()).args(protocol).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    child.stdin.take().unwrap().write_all(&input).ok(); // a parser that is lost reads no more
-    let said = child.wait_with_output().unwrap();
-    assert!(said.status.success(), "{said:?}");
-    String::from_utf8(said.stdout).unwrap()
+    child.stdin.take().unwrap().write_all(&input).ok(); // after losing sync, the parser reads no more
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap()
 }
 
-/// Requests with what is said of each, one after another, in whatever pieces they are read.
+/// Check the parser's output for each request, with many ways of splitting reads.
 fn check(protocol: &[&str], requests: &[(&str, &str)]) {
     let stream: String = requests.iter().map(|(bytes, _)| *bytes).collect();
     let mut end = 0;
     let mut expected = String::new();
-    for (bytes, said) in requests {
+    for (bytes, line) in requests {
         end += bytes.len();
-        if !said.is_empty() {
-            writeln!(expected, "{end} {said}").unwrap();
+        if !line.is_empty() {
+            writeln!(expected, "{end} {line}").unwrap();
         }
     }
     for cuts in [&[1][..], &[2], &[3, 1], &[7], &[9, 30, 1], &[8], &[16, 5], &[100_000]] {
@@ -134,7 +134,7 @@ fn messages_end_where_their_length_field_says() {
     let big =
         [message(&[0, 0, 1, 4], 1, 256), message(&[0, 0, 0, 4], 1, 0), message(&[0, 0, 0, 9], 1, 5)].concat();
     for cuts in [&[1][..], &[3], &[1000]] {
-        // PostgreSQL's: the length counts its own four bytes.
+        // PostgreSQL: the length includes its own four bytes.
         assert_eq!(parse(&["4", "1", "4", "0", "-4"], &big, cuts), "261 0\n266 0\n276 0\n");
     }
     let little = [message(&[2, 0], 0, 2), message(&[0, 1], 0, 256)].concat();
@@ -142,12 +142,12 @@ fn messages_end_where_their_length_field_says() {
     assert_eq!(
         parse(&["4", "0", "2", "1", "-9"], &little, &[5]),
         "lost\n",
-        "no message is shorter than nothing"
+        "a message cannot have a negative length"
     );
 }
 
 #[test]
-fn bytes_of_another_protocol_are_found_out() {
+fn bytes_of_another_protocol_are_detected() {
     for (protocol, bytes) in [
         (MEMCACHED, &b"\x80\x00\x00\x01\x00"[..]),
         (MEMCACHED, b"*1\r\n$4\r\n"),
@@ -159,7 +159,7 @@ fn bytes_of_another_protocol_are_found_out() {
     }
 }
 
-fn memcached() -> impl Strategy<Value = (Vec<u8>, &'static str)> {
+fn memcached_requests() -> impl Strategy<Value = (Vec<u8>, &'static str)> {
     let key = "[a-z0-9]{1,40}";
     let block = prop::collection::vec(any::<u8>(), 0..300);
     prop_oneof![
@@ -178,27 +178,27 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_the_blocks_hold_and_wherever_reads_cut_requests_end_where_they_end(
-        requests in prop::collection::vec(memcached(), 1..30),
+    fn requests_end_at_the_same_place_for_any_content_and_pieces(
+        requests in prop::collection::vec(memcached_requests(), 1..30),
         cuts in prop::collection::vec(1usize..200, 1..20),
     ) {
         let stream: Vec<u8> = requests.iter().flat_map(|(bytes, _)| bytes.clone()).collect();
         let mut end = 0;
         let mut expected = String::new();
-        for (bytes, said) in &requests {
+        for (bytes, line) in &requests {
             end += bytes.len();
-            writeln!(expected, "{end} {said}").unwrap();
+            writeln!(expected, "{end} {line}").unwrap();
         }
         prop_assert_eq!(parse(MEMCACHED, &stream, &cuts), expected);
     }
 
     #[test]
-    fn any_bytes_are_read_to_their_end_or_found_out(
+    fn any_bytes_are_parsed_alike_in_any_pieces(
         stream in prop::collection::vec(any::<u8>(), 0..400),
         cuts in prop::collection::vec(1usize..50, 1..5),
         protocol in prop::sample::select(vec!["1", "2", "3"]),
     ) {
         let whole = parse(&[protocol], &stream, &[1_000]);
-        prop_assert_eq!(parse(&[protocol], &stream, &cuts), whole, "the same, however it is cut");
+        prop_assert_eq!(parse(&[protocol], &stream, &cuts), whole, "the output does not depend on the pieces");
     }
 }

@@ -1,4 +1,4 @@
-//! The application: a process with those that it started, or all of a cgroup.
+//! The application: a process and its descendants, or all processes of a cgroup.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -7,49 +7,49 @@ use std::rc::Rc;
 
 use serde_json::{json, Value};
 
-use super::process::{Process, Ran, Turn, Used};
-use super::source::{numbered, stat_fields, Births};
+use super::process::{Process, RunTime, Turn, Usage};
+use super::source::{numeric_entries, stat_fields, ProcessBirths};
 use super::Collector;
 use crate::counters::{Id, Values};
 
-/// Whose processes are watched.
+/// Which processes to watch.
 #[derive(Clone, Debug)]
-pub(crate) enum Whose {
+pub(crate) enum Scope {
     /// A process and its descendants.
     Process(u32),
-    /// All of a cgroup (the folder).
+    /// All processes of a cgroup, given by its folder.
     Cgroup(PathBuf),
 }
 
-/// Samples from one look for new processes to the next.
-const LOOK: u32 = 10;
+/// Readings between two searches for new processes.
+const SCAN_INTERVAL: u32 = 10;
 
-/// Processes of the application, shared by the collectors that read different files of them.
+/// Processes of the application, shared by the collectors that read their files.
 pub(crate) struct Members {
     proc: PathBuf,
-    whose: Whose,
+    scope: Scope,
     open: HashMap<u32, Process>,
-    /// What processes that have ended had used.
-    ended: Used,
-    /// And what their threads had.
-    ran: Ran,
-    births: Births,
-    /// Each process of the host that has been looked at, and who started it.
+    /// Usage of ended processes.
+    ended_usage: Usage,
+    /// Run time of ended threads.
+    ended_run_time: RunTime,
+    births: ProcessBirths,
+    /// Parent of each known process of the host.
     parents: HashMap<u32, u32>,
 }
 
 impl Members {
-    pub(crate) fn find(root: &Path, whose: Whose) -> Rc<RefCell<Self>> {
+    pub(crate) fn find(root: &Path, scope: Scope) -> Rc<RefCell<Self>> {
         let mut members = Self {
             proc: root.join("proc"),
-            whose,
+            scope,
             open: HashMap::new(),
-            ended: Used::default(),
-            ran: Ran::default(),
-            births: Births::of(&root.join("proc")),
+            ended_usage: Usage::default(),
+            ended_run_time: RunTime::default(),
+            births: ProcessBirths::new(&root.join("proc")),
             parents: HashMap::new(),
         };
-        members.look();
+        members.find_processes();
         Rc::new(RefCell::new(members))
     }
 
@@ -61,24 +61,24 @@ impl Members {
         self.open.keys().copied().collect()
     }
 
-    /// Goes on with another process, after the application was started again.
+    /// Continue with another process after a restart of the application.
     pub(crate) fn follow(&mut self, pid: u32) {
-        (self.whose, self.births) = (Whose::Process(pid), Births::of(&self.proc));
-        self.look();
+        (self.scope, self.births) = (Scope::Process(pid), ProcessBirths::new(&self.proc));
+        self.find_processes();
     }
 
-    fn look(&mut self) {
-        // A cgroup may be entered by who was there before.
-        if matches!(self.whose, Whose::Process(_)) && !self.births.any() {
+    fn find_processes(&mut self) {
+        // An existing process may enter a cgroup.
+        if matches!(self.scope, Scope::Process(_)) && !self.births.has_new() {
             return;
         }
-        let pids = match &self.whose {
-            Whose::Process(pid) => {
+        let pids = match &self.scope {
+            Scope::Process(pid) => {
                 let top = *pid;
-                self.look_for_parents();
+                self.read_parents();
                 self.parents.keys().copied().filter(|pid| self.descends(*pid, top)).collect()
             }
-            Whose::Cgroup(folder) => members_of(folder),
+            Scope::Cgroup(folder) => members_of(folder),
         };
         for pid in pids {
             if !self.open.contains_key(&pid) {
@@ -89,22 +89,22 @@ impl Members {
         }
     }
 
-    /// Of processes that are new since the last time: one file each, where asking every thread of the application
-    /// for its children costs 10 us a thread.
-    fn look_for_parents(&mut self) {
-        let mut there = HashMap::new();
-        for pid in numbered(&self.proc) {
+    /// Read the parent of each new process: one file per process. Reading the children of every thread of the
+    /// application would cost 10 µs per thread.
+    fn read_parents(&mut self) {
+        let mut parents = HashMap::new();
+        for pid in numeric_entries(&self.proc) {
             let known = self.parents.get(&pid).copied();
             let parent = known.or_else(|| {
                 let text = hindmost_sys::file::read_kernel(self.proc.join(format!("{pid}/stat"))).ok()?;
                 stat_fields(&text)?.get(1)?.parse().ok()
             });
-            there.extend(parent.map(|parent| (pid, parent)));
+            parents.extend(parent.map(|parent| (pid, parent)));
         }
-        self.parents = there;
+        self.parents = parents;
     }
 
-    /// A process that is a member already stays one, whoever has adopted it.
+    /// Whether a process descends from `top`. Members stay members even if they are re-parented.
     fn descends(&self, pid: u32, top: u32) -> bool {
         let mut at = pid;
         while at != top {
@@ -117,7 +117,7 @@ impl Members {
     }
 }
 
-/// Processes of a cgroup and of those below it.
+/// Return the processes of a cgroup and of its descendants.
 fn members_of(folder: &Path) -> Vec<u32> {
     let text = hindmost_sys::file::read_kernel(folder.join("cgroup.procs")).unwrap_or_default();
     let mut found: Vec<u32> = text.lines().filter_map(|line| line.trim().parse().ok()).collect();
@@ -129,7 +129,7 @@ fn members_of(folder: &Path) -> Vec<u32> {
     found
 }
 
-/// Processor time, waiting for processors, memory.
+/// CPU time, waiting for CPUs, and memory.
 pub(crate) struct App {
     members: Rc<RefCell<Members>>,
     turn: u32,
@@ -149,8 +149,8 @@ impl Collector for App {
     fn read(&mut self, values: &mut Values) -> Option<Value> {
         let members = &mut *self.members.borrow_mut();
         self.turn = self.turn.wrapping_add(1);
-        if self.turn % LOOK == 0 {
-            members.look();
+        if self.turn % SCAN_INTERVAL == 0 {
+            members.find_processes();
         }
         let turn = Turn::own(self.turn, members.open.len());
         let mut gone = Vec::new();
@@ -162,31 +162,31 @@ impl Collector for App {
         }
         for pid in gone {
             if let Some(process) = members.open.remove(&pid) {
-                members.ended += Used { threads: 0, pages: 0, ..process.used };
-                members.ran += process.ran;
+                members.ended_usage += Usage { threads: 0, pages: 0, ..process.usage };
+                members.ended_run_time += process.run_time;
             }
         }
-        let (mut used, mut ran) = (members.ended, members.ran);
+        let (mut usage, mut run_time) = (members.ended_usage, members.ended_run_time);
         for process in members.open.values() {
-            used += process.used;
-            ran += process.ran;
+            usage += process.usage;
+            run_time += process.run_time;
         }
-        values.set(Id::AppUser, used.user);
-        values.set(Id::AppSystem, used.system);
-        values.set(Id::AppMinor, used.minor);
-        values.set(Id::AppMajor, used.major);
-        values.set(Id::AppThreads, used.threads);
-        values.set(Id::AppRss, used.pages);
-        // No process has run for no time: a kernel without these figures has no file, or zeros.
-        let known = |value: u64| (ran.run > 0).then_some(value);
-        values.put(Id::AppRun, known(ran.run / 1000));
-        values.put(Id::AppDelay, known(ran.delay / 1000));
-        values.put(Id::AppSwitches, known(ran.slices));
+        values.set(Id::AppUser, usage.user);
+        values.set(Id::AppSystem, usage.system);
+        values.set(Id::AppMinor, usage.minor);
+        values.set(Id::AppMajor, usage.major);
+        values.set(Id::AppThreads, usage.threads);
+        values.set(Id::AppRss, usage.pages);
+        // Every process has run for some time: zero means that the kernel does not provide these figures.
+        let known = |value: u64| (run_time.run > 0).then_some(value);
+        values.set_or_unknown(Id::AppRun, known(run_time.run / 1000));
+        values.set_or_unknown(Id::AppDelay, known(run_time.delay / 1000));
+        values.set_or_unknown(Id::AppSwitches, known(run_time.slices));
         None
     }
 }
 
-/// System calls and disks.
+/// System calls and disk I/O.
 pub(crate) struct Calls {
     members: Rc<RefCell<Members>>,
     before: [u64; 4],
@@ -213,7 +213,7 @@ impl Collector for Calls {
         if !readable {
             return None;
         }
-        // A process that ended takes its calls with it: a total must not fall.
+        // The calls of an ended process disappear, but a total must not decrease.
         let ids = [Id::AppRead, Id::AppWrite, Id::AppDiskRead, Id::AppDiskWrite];
         for ((id, now), before) in ids.into_iter().zip(sum).zip(self.before) {
             values.add(id, now.saturating_sub(before));
@@ -223,21 +223,21 @@ impl Collector for Calls {
     }
 }
 
-/// Where the threads that work most run: which were seen on another processor than before.
+/// The busiest threads, their CPUs, and how many of them moved to another CPU.
 pub(crate) struct Places {
     members: Rc<RefCell<Members>>,
-    ran: HashMap<u32, u64>,
+    run_times: HashMap<u32, u64>,
     before: HashMap<u32, String>,
-    told: Vec<(u32, String)>,
+    reported: Vec<(u32, String)>,
 }
 
-/// Threads that are looked at, of those that ran since the last time, and those of them that are told by name.
-const LOOKED_AT: usize = 16;
-const TOLD: usize = 4;
+/// Number of busiest threads whose CPU is read, and number of those that are reported.
+const SAMPLED_THREADS: usize = 16;
+const REPORTED_THREADS: usize = 4;
 
 impl Places {
     pub(crate) fn new(members: Rc<RefCell<Members>>) -> Self {
-        Self { members, ran: HashMap::new(), before: HashMap::new(), told: Vec::new() }
+        Self { members, run_times: HashMap::new(), before: HashMap::new(), reported: Vec::new() }
     }
 }
 
@@ -252,19 +252,19 @@ impl Collector for Places {
 
     fn read(&mut self, values: &mut Values) -> Option<Value> {
         let members = self.members.borrow();
-        let (mut ran, mut busiest) = (HashMap::new(), Vec::new());
+        let (mut run_times, mut busiest) = (HashMap::new(), Vec::new());
         for (pid, process) in &members.open {
             for (tid, run) in process.threads() {
-                ran.insert(tid, run);
-                let used = run.saturating_sub(self.ran.get(&tid).copied().unwrap_or(run));
+                run_times.insert(tid, run);
+                let used = run.saturating_sub(self.run_times.get(&tid).copied().unwrap_or(run));
                 if used > 0 {
                     busiest.push((used / 1000, tid, *pid));
                 }
             }
         }
-        self.ran = ran;
+        self.run_times = run_times;
         busiest.sort_unstable_by(|a, b| b.cmp(a));
-        busiest.truncate(LOOKED_AT);
+        busiest.truncate(SAMPLED_THREADS);
         let (mut now, mut moved, mut rows) = (HashMap::new(), 0, Vec::new());
         for (used, tid, pid) in busiest {
             let Some((name, cpu)) = members.open.get(&pid).and_then(|process| process.place(tid)) else {
@@ -276,14 +276,14 @@ impl Collector for Places {
         }
         self.before = now;
         values.add(Id::AppMoves, moved);
-        rows.truncate(TOLD);
+        rows.truncate(REPORTED_THREADS);
         let mut places: Vec<(u32, String)> = rows.iter().map(|row| (row.1, row.3.clone())).collect();
         places.sort_unstable();
-        // The same threads in the same places are not told again: it would be most of what the ring holds.
-        if rows.is_empty() || places == self.told {
+        // Do not repeat an unchanged report: repetitions would fill most of the ring.
+        if rows.is_empty() || places == self.reported {
             return None;
         }
-        self.told = places;
+        self.reported = places;
         let row = |(us, tid, name, cpu): &(u64, u32, String, String)| json!([name, tid, cpu, us]);
         Some(json!({"threads": rows.iter().map(row).collect::<Vec<_>>()}))
     }

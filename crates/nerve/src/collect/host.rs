@@ -1,4 +1,4 @@
-//! The host: processors, pressure, network, and what is dear to read.
+//! The host: CPUs, pressure, network, and expensive files.
 
 use std::path::Path;
 
@@ -24,7 +24,7 @@ impl Collector for Load {
 
     fn read(&mut self, values: &mut Values) -> Option<Value> {
         let text = self.0.as_mut()?.read()?;
-        // Once over the text, which is long where there are many interrupts.
+        // One pass over the text, which is long on hosts with many interrupts.
         let mut cpu = [0u64; 8];
         for line in text.lines() {
             let Some((key, rest)) = line.split_once(' ') else { continue };
@@ -59,7 +59,7 @@ impl Collector for Load {
     }
 }
 
-/// Pressure stall information, and softirqs.
+/// Pressure stall information and softirqs.
 pub(crate) struct Pressure {
     stalls: [(Id, Option<Source>); 3],
     softirqs: Option<Source>,
@@ -67,8 +67,8 @@ pub(crate) struct Pressure {
 
 impl Pressure {
     pub(crate) fn new(root: &Path) -> Self {
-        let of = |name: &str| Source::open(root.join("proc/pressure").join(name)).ok();
-        let stalls = [(Id::PsiCpu, of("cpu")), (Id::PsiMemory, of("memory")), (Id::PsiIo, of("io"))];
+        let open = |name: &str| Source::open(root.join("proc/pressure").join(name)).ok();
+        let stalls = [(Id::PsiCpu, open("cpu")), (Id::PsiMemory, open("memory")), (Id::PsiIo, open("io"))];
         Self { stalls, softirqs: Source::open(root.join("proc/softirqs")).ok() }
     }
 }
@@ -82,7 +82,7 @@ impl Collector for Pressure {
         for (id, source) in &mut self.stalls {
             let text = source.as_mut().and_then(Source::read).unwrap_or_default();
             let total = text.lines().next().and_then(|line| line.rsplit_once("total="));
-            values.put(*id, total.and_then(|(_, total)| total.trim().parse().ok()));
+            values.set_or_unknown(*id, total.and_then(|(_, total)| total.trim().parse().ok()));
         }
         let text = self.softirqs.as_mut()?.read()?;
         for line in text.lines().skip(1) {
@@ -105,7 +105,7 @@ impl Collector for Pressure {
 pub(crate) struct Network(Option<Source>);
 
 impl Network {
-    /// As the application sees it: it may live in a network namespace of its own.
+    /// Open the application's view, which may be in its own network namespace.
     pub(crate) fn new(root: &Path, pid: Option<u32>) -> Self {
         Self(Source::open(net(root, pid).join("dev")).ok())
     }
@@ -139,27 +139,27 @@ impl Collector for Network {
     }
 }
 
-/// What costs more than 10 us: TCP's and UDP's errors, reclaim.
-pub(crate) struct Costly {
+/// Counters that take more than 10 µs to read: TCP and UDP errors, and reclaim.
+pub(crate) struct Expensive {
     snmp: Option<Source>,
     vmstat: Option<Source>,
 }
 
-impl Costly {
+impl Expensive {
     pub(crate) fn new(root: &Path, pid: Option<u32>) -> Self {
         let snmp = Source::open(net(root, pid).join("snmp")).ok();
         Self { snmp, vmstat: Source::open(root.join("proc/vmstat")).ok() }
     }
 }
 
-/// A value of `/proc/net/snmp`, where names and numbers stand in two lines.
-fn snmp(text: &str, of: &str, name: &str) -> Option<u64> {
-    let mut lines = text.lines().filter(|line| line.split(':').next() == Some(of));
+/// Return a value of `/proc/net/snmp`, which has names in one line and numbers in the next.
+fn snmp(text: &str, protocol: &str, name: &str) -> Option<u64> {
+    let mut lines = text.lines().filter(|line| line.split(':').next() == Some(protocol));
     let at = lines.next()?.split_ascii_whitespace().position(|word| word == name)?;
     lines.next()?.split_ascii_whitespace().nth(at)?.parse().ok()
 }
 
-impl Collector for Costly {
+impl Collector for Expensive {
     fn name(&self) -> &'static str {
         "protocols and reclaim"
     }
@@ -170,8 +170,8 @@ impl Collector for Costly {
 
     fn read(&mut self, values: &mut Values) -> Option<Value> {
         if let Some(text) = self.snmp.as_mut().and_then(Source::read) {
-            values.put(Id::TcpRetransmits, snmp(text, "Tcp", "RetransSegs"));
-            values.put(Id::UdpErrors, snmp(text, "Udp", "RcvbufErrors"));
+            values.set_or_unknown(Id::TcpRetransmits, snmp(text, "Tcp", "RetransSegs"));
+            values.set_or_unknown(Id::UdpErrors, snmp(text, "Udp", "RcvbufErrors"));
         }
         let text = self.vmstat.as_mut()?.read()?;
         for line in text.lines() {
@@ -194,7 +194,7 @@ mod tests {
     use crate::counters::UNKNOWN;
 
     #[test]
-    fn numbers_of_protocols_stand_below_their_names() {
+    fn snmp_values_are_found_below_their_names() {
         let text = "Tcp: RtoMin RetransSegs InErrs\nTcp: 200 77 3\nUdp: In RcvbufErrors\nUdp: 5 9\n";
         assert_eq!(snmp(text, "Tcp", "RetransSegs"), Some(77));
         assert_eq!(snmp(text, "Udp", "RcvbufErrors"), Some(9));
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn pressure_that_the_kernel_does_not_tell_is_unknown_and_not_0() {
+    fn pressure_missing_from_the_kernel_is_unknown_and_not_0() {
         let tree = crate::collect::tree::Tree::new("pressure");
         tree.write("proc/pressure/cpu", "some avg10=0.00 avg60=0.00 avg300=0.00 total=0\n");
         let mut values = Values::new();

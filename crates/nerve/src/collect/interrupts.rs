@@ -1,4 +1,4 @@
-//! Interrupts by kind, and how much one processor has of those of devices.
+//! Interrupts by kind, and the largest share of device interrupts on one CPU.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,10 +9,10 @@ use super::source::Source;
 use super::Collector;
 use crate::counters::{Id, Values};
 
-/// `/proc/interrupts`, the dearest file of the host: 50 us and more.
+/// `/proc/interrupts`, the most expensive file of the host: 50 µs or more.
 pub(crate) struct Interrupts {
     source: Option<Source>,
-    /// By processor, at the last reading.
+    /// Device interrupts by CPU at the last reading.
     before: BTreeMap<u32, u64>,
 }
 
@@ -32,49 +32,49 @@ impl Collector for Interrupts {
     }
 
     fn read(&mut self, values: &mut Values) -> Option<Value> {
-        let counted = count(self.source.as_mut()?.read()?);
+        let counts = count(self.source.as_mut()?.read()?);
         let since = |(cpu, now): (&u32, &u64)| now.saturating_sub(*self.before.get(cpu).unwrap_or(now));
-        let lately: Vec<u64> = counted.by_processor.iter().map(since).collect();
-        let (all, most) = (lately.iter().sum::<u64>(), lately.iter().max().copied().unwrap_or(0));
-        values.set(Id::IrqDevices, counted.by_processor.values().sum());
-        values.set(Id::IrqReschedule, counted.reschedule);
-        values.set(Id::IrqCalls, counted.calls);
-        values.put(Id::IrqOnOne, (100 * most).checked_div(all));
-        self.before = counted.by_processor;
+        let recent: Vec<u64> = counts.by_processor.iter().map(since).collect();
+        let (all, most) = (recent.iter().sum::<u64>(), recent.iter().max().copied().unwrap_or(0));
+        values.set(Id::IrqDevices, counts.by_processor.values().sum());
+        values.set(Id::IrqReschedule, counts.reschedule);
+        values.set(Id::IrqCalls, counts.calls);
+        values.set_or_unknown(Id::IrqOnOne, (100 * most).checked_div(all));
+        self.before = counts.by_processor;
         None
     }
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Counted {
-    /// Of devices. Only processors that are online have a column.
+struct InterruptCounts {
+    /// Device interrupts by CPU; only online CPUs have a column.
     by_processor: BTreeMap<u32, u64>,
-    /// By which one processor wakes a thread on another.
+    /// Interrupts by which a CPU wakes a thread on another.
     reschedule: u64,
-    /// By which one processor has another run a function, flushes of its address translations among them.
+    /// Interrupts by which a CPU makes another run a function, including TLB flushes.
     calls: u64,
 }
 
-fn count(text: &str) -> Counted {
+fn count(text: &str) -> InterruptCounts {
     let head = text.lines().next().unwrap_or_default().split_ascii_whitespace();
     let cpus: Vec<u32> = head.filter_map(|word| word.strip_prefix("CPU")?.parse().ok()).collect();
     let by_processor = cpus.iter().map(|cpu| (*cpu, 0)).collect();
-    let mut counted = Counted { by_processor, ..Counted::default() };
+    let mut counts = InterruptCounts { by_processor, ..InterruptCounts::default() };
     for (name, rest) in text.lines().skip(1).filter_map(|line| line.split_once(':')) {
-        let counts =
+        let numbers =
             rest.split_ascii_whitespace().take(cpus.len()).map_while(|word| word.parse::<u64>().ok());
         match name.trim() {
-            "RES" => counted.reschedule += counts.sum::<u64>(),
-            "CAL" | "TLB" => counted.calls += counts.sum::<u64>(),
+            "RES" => counts.reschedule += numbers.sum::<u64>(),
+            "CAL" | "TLB" => counts.calls += numbers.sum::<u64>(),
             name if name.bytes().all(|byte| byte.is_ascii_digit()) => {
-                for (cpu, count) in cpus.iter().zip(counts) {
-                    *counted.by_processor.entry(*cpu).or_default() += count;
+                for (cpu, count) in cpus.iter().zip(numbers) {
+                    *counts.by_processor.entry(*cpu).or_default() += count;
                 }
             }
             _ => {}
         }
     }
-    counted
+    counts
 }
 
 #[cfg(test)]
@@ -88,12 +88,13 @@ mod tests {
             "           CPU0       CPU1       \n  0:  5  7  IO-APIC  timer\n 24:  1  90  PCI-MSI  eth0 7\n\
                     LOC:  900  901  Local timer interrupts\nRES:  3  4  Rescheduling interrupts\n\
                     CAL:  10  20  Function call interrupts\nTLB:  1  2  TLB shootdowns\nERR:  8\n";
-        let expected = Counted { by_processor: BTreeMap::from([(0, 6), (1, 97)]), reschedule: 7, calls: 33 };
+        let expected =
+            InterruptCounts { by_processor: BTreeMap::from([(0, 6), (1, 97)]), reschedule: 7, calls: 33 };
         assert_eq!(count(text), expected);
     }
 
     #[test]
-    fn how_much_one_processor_has_of_them_is_told_of_the_time_since_the_last_reading() {
+    fn the_share_of_one_processor_covers_the_time_since_the_last_reading() {
         let tree = crate::collect::tree::Tree::new("interrupts");
         let text = |one: u32, other: u32| format!("  CPU0 CPU1\n 24:  {one}  {other}  PCI-MSI  eth0\n");
         tree.write("proc/interrupts", &text(1_000, 20));
@@ -106,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_processor_that_goes_offline_takes_its_own_column_along() {
+    fn a_processor_that_goes_offline_loses_only_its_own_column() {
         let tree = crate::collect::tree::Tree::new("offline");
         tree.write("proc/interrupts", "  CPU0 CPU1 CPU2\n 24:  10  9000  100  PCI-MSI  eth0\n");
         let (mut interrupts, mut values) = (Interrupts::new(tree.root()), Values::new());

@@ -1,4 +1,4 @@
-//! What is read, by whom, how often. Files stay open: a read is then a quarter of the cost of opening.
+//! The collectors. Files stay open: a read costs a quarter of opening.
 
 mod app;
 mod cgroup;
@@ -16,22 +16,22 @@ use serde_json::Value;
 
 use crate::counters::Values;
 
-pub(crate) use app::{App, Calls, Members, Places, Whose};
+pub(crate) use app::{App, Calls, Members, Places, Scope};
 pub(crate) use cgroup::Cgroup;
-pub(crate) use host::{Costly, Load, Network, Pressure};
+pub(crate) use host::{Expensive, Load, Network, Pressure};
 pub(crate) use interrupts::Interrupts;
 pub(crate) use neighbours::Neighbours;
 pub(crate) use sockets::Sockets;
 pub(crate) use speed::Speed;
 
-/// One reader of a few files.
+/// A reader of a few files.
 pub(crate) trait Collector {
-    /// Its name, for people.
+    /// Name of the collector, for people.
     fn name(&self) -> &'static str;
-    /// Samples from one reading to the next.
+    /// Samples between two readings.
     fn period(&self) -> u32 {
         1
     }
-    /// Reads into the sample. What is worth telling (who else runs, which threads moved) is returned as JSON.
+    /// Read into the sample. Return a report as JSON if there is one, such as busy neighbours or moved threads.
     fn read(&mut self, values: &mut Values) -> Option<Value>;
 }

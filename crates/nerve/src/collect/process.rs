@@ -1,13 +1,13 @@
-//! One process of the application: its files, and those of its threads.
+//! One process of the application: its files and those of its threads.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use super::source::{numbered, stat_fields, Source};
+use super::source::{numeric_entries, stat_fields, Source};
 
-/// What a process has used, and its threads together.
+/// Usage of a process with all its threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Used {
+pub(crate) struct Usage {
     pub(crate) user: u64,
     pub(crate) system: u64,
     pub(crate) minor: u64,
@@ -16,15 +16,15 @@ pub(crate) struct Used {
     pub(crate) pages: u64,
 }
 
-/// What threads have used on processors: nanoseconds running, nanoseconds waiting, times on.
+/// Scheduling times of threads: nanoseconds running, nanoseconds waiting, and number of time slices.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Ran {
+pub(crate) struct RunTime {
     pub(crate) run: u64,
     pub(crate) delay: u64,
     pub(crate) slices: u64,
 }
 
-impl std::ops::AddAssign for Used {
+impl std::ops::AddAssign for Usage {
     fn add_assign(&mut self, other: Self) {
         self.user += other.user;
         self.system += other.system;
@@ -35,7 +35,7 @@ impl std::ops::AddAssign for Used {
     }
 }
 
-impl std::ops::AddAssign for Ran {
+impl std::ops::AddAssign for RunTime {
     fn add_assign(&mut self, other: Self) {
         self.run += other.run;
         self.delay += other.delay;
@@ -43,15 +43,15 @@ impl std::ops::AddAssign for Ran {
     }
 }
 
-/// Up to so many threads, or processes, are all read each time; beyond, those that did nothing lately take turns.
-const ALL: usize = 64;
-/// Readings without a change after which one is idle. One that wakes is seen at its next turn, and nothing of what it
-/// used is lost.
-const IDLE: u8 = 3;
-/// Of the application, read every second: an idle thread is seen within ten.
+/// Up to this many threads or processes are read every time; if there are more, idle ones are read in rotation.
+const READ_ALL_BELOW: usize = 64;
+/// Unchanged readings after which a process or thread counts as idle. If it wakes, its next turn shows all of its
+/// usage.
+const IDLE_AFTER: u8 = 3;
+/// Turns for the application, which is read every second: an idle thread is noticed within ten seconds.
 const TURNS: u32 = 10;
 
-/// Who is read in this turn, of many.
+/// Selects the idle processes or threads to read in this turn.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Turn {
     number: u32,
@@ -59,23 +59,23 @@ pub(crate) struct Turn {
 }
 
 impl Turn {
-    pub(crate) fn of(number: u32, among: usize, turns: u32) -> Self {
-        Self { number, turns: if among > ALL { turns } else { 1 } }
+    pub(crate) fn new(number: u32, count: usize, turns: u32) -> Self {
+        Self { number, turns: if count > READ_ALL_BELOW { turns } else { 1 } }
     }
 
-    /// Of the application's own.
-    pub(crate) fn own(number: u32, among: usize) -> Self {
-        Self::of(number, among, TURNS)
+    /// Return the turn for the application's own processes or threads.
+    pub(crate) fn own(number: u32, count: usize) -> Self {
+        Self::new(number, count, TURNS)
     }
 
     pub(crate) fn skips(self, id: u32, idle: u8) -> bool {
-        idle >= IDLE && id.wrapping_add(self.number) % self.turns != 0
+        idle >= IDLE_AFTER && id.wrapping_add(self.number) % self.turns != 0
     }
 }
 
 struct Thread {
     schedstat: Source,
-    last: Ran,
+    last: RunTime,
     idle: u8,
 }
 
@@ -86,12 +86,12 @@ pub(crate) struct Process {
     stat: Source,
     io: Option<Source>,
     threads: HashMap<u32, Thread>,
-    /// Of threads that have ended.
-    ended: Ran,
+    /// Run time of ended threads.
+    ended: RunTime,
     idle: u8,
-    /// By the last reading, as all below.
-    pub(crate) used: Used,
-    pub(crate) ran: Ran,
+    /// Values of the last reading.
+    pub(crate) usage: Usage,
+    pub(crate) run_time: RunTime,
     pub(crate) has_ended: bool,
 }
 
@@ -100,19 +100,20 @@ impl Process {
         let folder = proc.join(pid.to_string());
         let stat = Source::open(folder.join("stat")).ok()?;
         let io = Source::open(folder.join("io")).ok();
-        let (threads, ended, used, ran) = (HashMap::new(), Ran::default(), Used::default(), Ran::default());
+        let (threads, ended, usage, run_time) =
+            (HashMap::new(), RunTime::default(), Usage::default(), RunTime::default());
         let mut process =
-            Self { pid, folder, stat, io, threads, ended, idle: 0, used, ran, has_ended: false };
-        process.look_for_threads();
+            Self { pid, folder, stat, io, threads, ended, idle: 0, usage, run_time, has_ended: false };
+        process.find_threads();
         Some(process)
     }
 
-    /// Threads come and go; one that is found a second time goes on where it was.
-    fn look_for_threads(&mut self) {
-        for tid in numbered(&self.folder.join("task")) {
+    /// Open the files of new threads; known threads are kept.
+    fn find_threads(&mut self) {
+        for tid in numeric_entries(&self.folder.join("task")) {
             if !self.threads.contains_key(&tid) {
                 if let Ok(schedstat) = Source::open(self.folder.join(format!("task/{tid}/schedstat"))) {
-                    self.threads.insert(tid, Thread { schedstat, last: Ran::default(), idle: 0 });
+                    self.threads.insert(tid, Thread { schedstat, last: RunTime::default(), idle: 0 });
                 }
             }
         }
@@ -122,26 +123,26 @@ impl Process {
         if turn.skips(self.pid, self.idle) {
             return;
         }
-        let before = (self.used, self.ran);
+        let before = (self.usage, self.run_time);
         match self.read_stat() {
-            Some(used) => self.used = used,
+            Some(usage) => self.usage = usage,
             None => self.has_ended = true,
         }
-        self.ran = self.read_threads(turn.number);
-        // The kernel counts threads with the rest: only where it has others are they looked for.
-        if !self.has_ended && self.used.threads != self.threads.len() as u64 {
-            self.look_for_threads();
+        self.run_time = self.read_threads(turn.number);
+        // The kernel also reports the number of threads: search for threads only if it differs.
+        if !self.has_ended && self.usage.threads != self.threads.len() as u64 {
+            self.find_threads();
         }
-        self.idle = if before == (self.used, self.ran) { self.idle.saturating_add(1) } else { 0 };
+        self.idle = if before == (self.usage, self.run_time) { self.idle.saturating_add(1) } else { 0 };
     }
 
-    fn read_stat(&mut self) -> Option<Used> {
+    fn read_stat(&mut self) -> Option<Usage> {
         let fields = stat_fields(self.stat.read()?)?;
         let at = |nth: usize| fields.get(nth).and_then(|field| field.parse().ok()).unwrap_or(0);
         if fields.first().is_none_or(|state| matches!(*state, "Z" | "X")) {
             return None;
         }
-        Some(Used {
+        Some(Usage {
             minor: at(7),
             major: at(9),
             user: at(11),
@@ -151,7 +152,7 @@ impl Process {
         })
     }
 
-    fn read_threads(&mut self, number: u32) -> Ran {
+    fn read_threads(&mut self, number: u32) -> RunTime {
         let turn = Turn::own(number, self.threads.len());
         let mut sum = self.ended;
         let ended = &mut self.ended;
@@ -163,7 +164,7 @@ impl Process {
             let text = thread.schedstat.read();
             let now = text.and_then(|text| {
                 let mut fields = text.split_ascii_whitespace().map_while(|field| field.parse().ok());
-                Some(Ran { run: fields.next()?, delay: fields.next()?, slices: fields.next()? })
+                Some(RunTime { run: fields.next()?, delay: fields.next()?, slices: fields.next()? })
             });
             thread.idle = if now == Some(thread.last) { thread.idle.saturating_add(1) } else { 0 };
             thread.last = now.unwrap_or(thread.last);
@@ -176,23 +177,23 @@ impl Process {
         sum
     }
 
-    /// Threads with the nanoseconds that each has run.
+    /// Return each thread with the nanoseconds that it has run.
     pub(crate) fn threads(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
         self.threads.iter().map(|(tid, thread)| (*tid, thread.last.run))
     }
 
-    /// Name and processor of a thread.
+    /// Return the name and CPU of a thread.
     pub(crate) fn place(&self, tid: u32) -> Option<(String, String)> {
         let text = hindmost_sys::file::read_kernel(self.folder.join(format!("task/{tid}/stat"))).ok()?;
         let cpu = stat_fields(&text)?.get(36)?.to_string();
         Some((super::source::stat_name(&text).to_owned(), cpu))
     }
 
-    /// Read calls, write calls, bytes read from disks, bytes written to disks.
+    /// Return read calls, write calls, bytes read from disks and bytes written to disks.
     pub(crate) fn calls(&mut self) -> Option<[u64; 4]> {
         let text = self.io.as_mut()?.read()?;
-        let of = |key| super::source::number(text, key, 0).unwrap_or(0);
-        Some([of("syscr:"), of("syscw:"), of("read_bytes:"), of("write_bytes:")])
+        let value = |key| super::source::number(text, key, 0).unwrap_or(0);
+        Some([value("syscr:"), value("syscw:"), value("read_bytes:"), value("write_bytes:")])
     }
 }
 
@@ -201,13 +202,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_many_only_idle_ones_take_turns_and_each_has_its_own() {
-        let few = Turn::own(5, ALL);
+    fn only_idle_ones_of_many_are_rotated_and_each_gets_a_turn() {
+        let few = Turn::own(5, READ_ALL_BELOW);
         assert!((0..1000).all(|id| !few.skips(id, u8::MAX)));
         for id in 0..1000 {
-            let read = (0..TURNS).filter(|number| !Turn::own(*number, ALL + 1).skips(id, IDLE)).count();
+            let read = (0..TURNS)
+                .filter(|number| !Turn::own(*number, READ_ALL_BELOW + 1).skips(id, IDLE_AFTER))
+                .count();
             assert_eq!(read, 1);
-            assert!(!Turn::own(0, ALL + 1).skips(id, IDLE - 1));
+            assert!(!Turn::own(0, READ_ALL_BELOW + 1).skips(id, IDLE_AFTER - 1));
         }
     }
 }

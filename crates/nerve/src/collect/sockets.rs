@@ -1,4 +1,4 @@
-//! The application's own connections, as the kernel's TCP has them.
+//! The application's TCP connections, as the kernel reports them.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -13,23 +13,23 @@ use super::app::Members;
 use super::Collector;
 use crate::counters::{Id, Values};
 
-/// Connections of the ports on which the application listens, in the network namespace of the watch.
+/// Connections to the ports on which the application listens, in the daemon's network namespace.
 pub(crate) struct Sockets {
     members: Rc<RefCell<Members>>,
     proc: PathBuf,
     diag: Option<diag::Sockets>,
     ports: Vec<u16>,
-    /// Whose files were looked through for the ports.
+    /// Processes whose files were searched for the ports.
     owners: Vec<u32>,
     readings: u32,
-    resent: HashMap<u64, u32>,
+    retransmits: HashMap<u64, u32>,
     total: u64,
 }
 
-/// Readings from one look for ports to the next, where the processes are the same: it costs a link for each open file.
-const LOOK: u32 = 10;
-/// Ports that are asked about.
-const MOST: usize = 8;
+/// Readings between two searches for ports if the processes are unchanged: a search reads a link for each open file.
+const SCAN_INTERVAL: u32 = 10;
+/// Most ports to query.
+const MAX_PORTS: usize = 8;
 
 impl Sockets {
     pub(crate) fn new(members: Rc<RefCell<Members>>, root: &Path) -> Self {
@@ -40,12 +40,12 @@ impl Sockets {
             ports: Vec::new(),
             owners: Vec::new(),
             readings: 0,
-            resent: HashMap::new(),
+            retransmits: HashMap::new(),
             total: 0,
         }
     }
 
-    fn look_for_ports(&mut self, pids: Vec<u32>) {
+    fn find_ports(&mut self, pids: Vec<u32>) {
         let mut inodes = HashSet::new();
         for pid in &pids {
             let Ok(files) = fs::read_dir(self.proc.join(format!("{pid}/fd"))) else { continue };
@@ -65,7 +65,7 @@ impl Sockets {
                 }
             });
         }
-        ports.truncate(MOST);
+        ports.truncate(MAX_PORTS);
         (self.ports, self.owners) = (ports, pids);
     }
 }
@@ -75,7 +75,7 @@ impl Collector for Sockets {
         "connections"
     }
 
-    /// The kernel looks through its whole table of connections for those of a port: some 0.3 ms.
+    /// The kernel scans its whole table of connections for those of a port, which takes about 0.3 ms.
     fn period(&self) -> u32 {
         30
     }
@@ -83,49 +83,49 @@ impl Collector for Sockets {
     fn read(&mut self, values: &mut Values) -> Option<Value> {
         let mut pids = self.members.borrow().pids();
         pids.sort_unstable();
-        if self.readings % LOOK == 0 || pids != self.owners {
-            self.look_for_ports(pids);
+        if self.readings % SCAN_INTERVAL == 0 || pids != self.owners {
+            self.find_ports(pids);
         }
         self.readings = self.readings.wrapping_add(1);
         let diag = self.diag.as_mut()?;
         let (mut count, mut sum, mut longest, mut unread, mut unsent) = (0u64, 0u64, 0u32, 0u64, 0u64);
-        let mut resent = HashMap::new();
+        let mut retransmits = HashMap::new();
         let mut more = 0u64;
         for port in &self.ports {
-            let before = &self.resent;
-            let told = diag.each(Which::Established(*port), |one| {
+            let before = &self.retransmits;
+            let result = diag.each(Which::Established(*port), |one| {
                 count += 1;
                 sum += u64::from(one.rtt_us);
                 longest = longest.max(one.rtt_us);
                 unread += u64::from(one.unread);
                 unsent += u64::from(one.unsent);
-                // What a connection had sent again before it was first seen is not of this watch.
-                let known = before.get(&one.cookie).copied().unwrap_or(one.resent);
-                more += u64::from(one.resent.saturating_sub(known));
-                resent.insert(one.cookie, one.resent);
+                // Retransmissions before a connection was first seen do not count.
+                let earlier = before.get(&one.cookie).copied().unwrap_or(one.resent);
+                more += u64::from(one.resent.saturating_sub(earlier));
+                retransmits.insert(one.cookie, one.resent);
             });
-            if told.is_err() {
+            if result.is_err() {
                 return None;
             }
         }
-        let mut waiting = 0;
+        let mut not_accepted = 0;
         if !self.ports.is_empty() {
             let ports = &self.ports;
             let _ = diag.each(Which::Listening, |one| {
                 if ports.contains(&one.local_port) {
-                    waiting += u64::from(one.unread);
+                    not_accepted += u64::from(one.unread);
                 }
             });
         }
-        self.resent = resent;
+        self.retransmits = retransmits;
         self.total += more;
         values.set(Id::TcpConnections, count);
-        values.put(Id::TcpRtt, sum.checked_div(count));
-        values.put(Id::TcpRttMax, (count > 0).then_some(u64::from(longest)));
+        values.set_or_unknown(Id::TcpRtt, sum.checked_div(count));
+        values.set_or_unknown(Id::TcpRttMax, (count > 0).then_some(u64::from(longest)));
         values.set(Id::TcpResent, self.total);
         values.set(Id::TcpUnread, unread);
         values.set(Id::TcpUnsent, unsent);
-        values.set(Id::TcpAccept, waiting);
+        values.set(Id::TcpAccept, not_accepted);
         None
     }
 }
@@ -134,13 +134,13 @@ impl Collector for Sockets {
 mod tests {
     use std::net::{TcpListener, TcpStream};
 
-    use super::super::Whose;
+    use super::super::Scope;
     use super::*;
 
     #[test]
     fn connections_to_a_port_of_the_application_are_counted() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let members = Members::find(Path::new("/"), Whose::Process(std::process::id()));
+        let members = Members::find(Path::new("/"), Scope::Process(std::process::id()));
         let mut sockets = Sockets::new(members, Path::new("/"));
         let mut values = Values::new();
         sockets.read(&mut values);
@@ -148,27 +148,27 @@ mod tests {
         let _clients: Vec<TcpStream> =
             (0..4).map(|_| TcpStream::connect(listener.local_addr().unwrap()).unwrap()).collect();
         sockets.read(&mut values);
-        // Other tests of this process have connections of their own.
+        // Other tests of this process have connections, too.
         assert!(values.get(Id::TcpConnections) >= 4, "{before}");
         assert!(values.get(Id::TcpAccept) >= 4);
         assert!(values.get(Id::TcpRttMax) > 0);
     }
 
     #[test]
-    fn ports_are_looked_for_at_once_where_the_processes_changed_and_seldom_where_they_did_not() {
+    fn ports_are_searched_at_once_after_a_change_of_processes_and_rarely_otherwise() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
-        let members = Members::find(Path::new("/"), Whose::Process(std::process::id()));
+        let members = Members::find(Path::new("/"), Scope::Process(std::process::id()));
         let mut sockets = Sockets::new(members, Path::new("/"));
         let mut values = Values::new();
         sockets.read(&mut values);
         assert!(sockets.ports.contains(&port));
-        for reading in 1..=LOOK {
+        for reading in 1..=SCAN_INTERVAL {
             sockets.ports.clear();
             sockets.read(&mut values);
-            assert_eq!(sockets.ports.contains(&port), reading == LOOK, "reading {reading}");
+            assert_eq!(sockets.ports.contains(&port), reading == SCAN_INTERVAL, "reading {reading}");
         }
-        // As if the process that listens had come since the last look.
+        // As if the listening process had appeared after the last search.
         let now = std::mem::take(&mut sockets.owners);
         sockets.ports.clear();
         sockets.read(&mut values);

@@ -1,4 +1,4 @@
-//! How fast the processor is, where no counter of cycles is to be had: a fixed loop, timed.
+//! Speed of the CPU without a cycle counter: the duration of a fixed loop.
 
 use std::hint::black_box;
 
@@ -8,10 +8,10 @@ use serde_json::Value;
 use super::Collector;
 use crate::counters::{Id, Values};
 
-/// Dependent multiplications through the stack: some 4 us, in the first-level cache; a clock reading is 1 % of it.
+/// Dependent multiplications through the stack: about 4 µs, in the first-level cache. A clock reading is 1 % of that.
 const STEPS: u32 = 1_000;
 
-/// The loop.
+/// The timed loop.
 pub(crate) struct Speed;
 
 impl Collector for Speed {
@@ -20,20 +20,20 @@ impl Collector for Speed {
     }
 
     fn read(&mut self, values: &mut Values) -> Option<Value> {
-        // The fastest of three: a preemption is no slower processor.
-        let fastest = (0..3).map(|_| timed()).min().unwrap_or(0);
+        // Take the fastest of three: a preemption does not slow the CPU down.
+        let fastest = (0..3).map(|_| time_loop()).min().unwrap_or(0);
         values.set(Id::SpeedLoop, fastest);
         None
     }
 }
 
-fn timed() -> u64 {
-    let begun = monotonic_ns();
+fn time_loop() -> u64 {
+    let start = monotonic_ns();
     let mut x = black_box(1u64);
     for _ in 0..STEPS {
-        // Hidden from the compiler, or it would make one multiplication of them all.
+        // Hide the value from the compiler, which would otherwise combine the multiplications.
         x = black_box(x).wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
     }
     black_box(x);
-    monotonic_ns() - begun
+    monotonic_ns() - start
 }

@@ -1,4 +1,4 @@
-//! A root with the files that a test says, in place of the host's.
+//! A fake root directory with the files of a test.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ impl Tree {
         &self.0
     }
 
-    /// In place: who has the file open reads the new contents.
+    /// Write in place: readers that have the file open see the new contents.
     pub(crate) fn write(&self, path: &str, text: &str) {
         let path = self.0.join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();

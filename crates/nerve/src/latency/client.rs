@@ -1,4 +1,4 @@
-//! A probe's client: one request at a time, in the words of the load generator's codecs.
+//! The client of a probe: one request at a time, with the load generator's codecs.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -11,37 +11,37 @@ use serde_json::json;
 
 use crate::NerveError;
 
-/// How long an answer may take before the connection is given up, and the request counted as failed.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Longest wait for a reply. After that, the connection is closed and the request counts as failed.
+const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What a probe asks, and where.
+/// What a probe requests, and from where.
 #[derive(Clone, Debug, Deserialize)]
 pub struct ProbeRequest {
-    /// The server.
+    /// Address of the server.
     pub address: SocketAddr,
     /// `memcached`, `redis` or `http`.
     pub protocol: String,
-    /// Of HTTP: path and query.
+    /// Path and query of HTTP requests.
     #[serde(default)]
     pub path: Option<String>,
-    /// Of HTTP: the name of the server; absent: its address.
+    /// Host name for HTTP requests; None: the address.
     #[serde(default)]
     pub host: Option<String>,
-    /// Requests a second.
+    /// Requests per second.
     pub rate: f64,
 }
 
 impl ProbeRequest {
-    /// The protocols that a probe can speak.
+    /// Protocols of a probe.
     const PROTOCOLS: [&'static str; 3] = ["memcached", "redis", "http"];
 
-    pub(crate) fn refused(&self, why: &impl ToString) -> NerveError {
+    pub(crate) fn error(&self, why: &impl ToString) -> NerveError {
         NerveError::Latency { from: self.address.to_string(), why: why.to_string() }
     }
 
     fn plan(&self) -> Result<Plan, NerveError> {
         let workload = match self.protocol.as_str() {
-            // A key that nobody has: the whole path but for the value.
+            // A missing key exercises the whole path except for the value.
             "memcached" | "redis" => {
                 json!({"kind": "key-value", "key_names": ["hindmost-probe"], "get_ratio": 1.0})
             }
@@ -50,16 +50,16 @@ impl ProbeRequest {
                 "accept": ["2xx", "3xx", "4xx"],
             }),
             other => {
-                let known = Self::PROTOCOLS.join(", ");
-                return Err(self.refused(&format!("a probe speaks {known}, not {other}")));
+                let protocols = Self::PROTOCOLS.join(", ");
+                return Err(self.error(&format!("a probe supports {protocols}, not {other}")));
             }
         };
         let plan = json!({
             "schema": hindmost_plan::SCHEMA, "seed": 1, "load": {"loop": "closed"}, "workload": workload,
             "target": {"protocol": self.protocol, "address": self.address.to_string()},
         });
-        let plan = Plan::from_json(&plan.to_string()).map_err(|error| self.refused(&error))?;
-        let workload = plan.workload.clone().opened().map_err(|error| self.refused(&error))?;
+        let plan = Plan::from_json(&plan.to_string()).map_err(|error| self.error(&error))?;
+        let workload = plan.workload.clone().opened().map_err(|error| self.error(&error))?;
         Ok(Plan { workload, ..plan })
     }
 }
@@ -69,22 +69,22 @@ pub(crate) struct Client {
     dialogue: Dialogue,
     stream: Option<TcpStream>,
     out: Vec<u8>,
-    room: Box<[u8]>,
+    buffer: Box<[u8]>,
 }
 
 impl Client {
-    pub(crate) fn new(asked: &ProbeRequest) -> Result<Self, NerveError> {
+    pub(crate) fn new(request: &ProbeRequest) -> Result<Self, NerveError> {
         Ok(Self {
-            address: asked.address,
-            dialogue: Dialogue::new(&asked.plan()?),
+            address: request.address,
+            dialogue: Dialogue::new(&request.plan()?),
             stream: None,
             out: Vec::with_capacity(4096),
-            room: vec![0; 16 * 1024].into_boxed_slice(),
+            buffer: vec![0; 16 * 1024].into_boxed_slice(),
         })
     }
 
-    /// One request and its reply, on the connection that is open or a new one. A connection that the server has closed
-    /// meanwhile, as it may at any time, is made again.
+    /// Send a request and read its reply, on the open connection or a new one. Reconnect if the server closed the
+    /// connection meanwhile, which it may do at any time.
     pub(crate) fn ask(&mut self) -> io::Result<Answer> {
         if let Some(mut stream) = self.stream.take().filter(is_silent) {
             match self.exchange(&mut stream) {
@@ -103,10 +103,10 @@ impl Client {
     }
 
     fn connect(&mut self) -> io::Result<TcpStream> {
-        let mut stream = TcpStream::connect_timeout(&self.address, PATIENCE)?;
+        let mut stream = TcpStream::connect_timeout(&self.address, TIMEOUT)?;
         stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.set_write_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(TIMEOUT))?;
+        stream.set_write_timeout(Some(TIMEOUT))?;
         self.out.clear();
         let mut usable = self.dialogue.begin(&mut self.out);
         loop {
@@ -115,8 +115,8 @@ impl Client {
             if usable {
                 return Ok(stream);
             }
-            let count = read(&mut stream, &mut self.room)?;
-            usable = self.dialogue.hear(&self.room[..count], &mut self.out).map_err(io::Error::other)?;
+            let count = read(&mut stream, &mut self.buffer)?;
+            usable = self.dialogue.hear(&self.buffer[..count], &mut self.out).map_err(io::Error::other)?;
         }
     }
 
@@ -126,29 +126,29 @@ impl Client {
         loop {
             stream.write_all(&self.out)?;
             self.out.clear();
-            let count = match read(stream, &mut self.room) {
+            let count = match read(stream, &mut self.buffer) {
                 Ok(count) => count,
                 Err(error) => return self.dialogue.end().ok_or(error),
             };
-            let heard = self.dialogue.answer(&self.room[..count], &mut self.out);
-            if let Some(answer) = heard.map_err(io::Error::other)? {
+            let answer = self.dialogue.answer(&self.buffer[..count], &mut self.out);
+            if let Some(answer) = answer.map_err(io::Error::other)? {
                 return Ok(answer);
             }
         }
     }
 }
 
-fn read(stream: &mut TcpStream, room: &mut [u8]) -> io::Result<usize> {
-    match stream.read(room) {
+fn read(stream: &mut TcpStream, buffer: &mut [u8]) -> io::Result<usize> {
+    match stream.read(buffer) {
         Ok(0) => Err(io::Error::new(ErrorKind::UnexpectedEof, "the server closed the connection")),
         Err(error) if error.kind() == ErrorKind::WouldBlock => {
-            Err(io::Error::new(ErrorKind::TimedOut, format!("no reply within {PATIENCE:?}")))
+            Err(io::Error::new(ErrorKind::TimedOut, format!("no reply within {TIMEOUT:?}")))
         }
         other => other,
     }
 }
 
-/// Whether nothing has come on a connection on which nothing was asked, not even its end.
+/// Whether an idle connection has received nothing, not even its end.
 fn is_silent(stream: &TcpStream) -> bool {
     let peeked = stream.set_nonblocking(true).and_then(|()| stream.peek(&mut [0]));
     stream.set_nonblocking(false).is_ok() && peeked.is_err_and(|error| error.kind() == ErrorKind::WouldBlock)
@@ -169,27 +169,27 @@ mod tests {
 
     use super::*;
 
-    /// A server that says these pieces to each request, and closes where it is told to; with what it was asked.
+    /// Start a server that sends `pieces` for each request and closes if `closes`. The thread returns the requests.
     fn server(pieces: &'static [&'static [u8]], closes: bool) -> (SocketAddr, JoinHandle<Vec<String>>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let serve = move || {
-            let mut asked = Vec::new();
-            while asked.len() < 3 {
+            let mut requests = Vec::new();
+            while requests.len() < 3 {
                 let (mut stream, _) = listener.accept().unwrap();
                 let mut bytes = [0; 1024];
                 while let Ok(count @ 1..) = stream.read(&mut bytes) {
-                    asked.push(String::from_utf8_lossy(&bytes[..count]).into_owned());
+                    requests.push(String::from_utf8_lossy(&bytes[..count]).into_owned());
                     for piece in pieces {
                         stream.write_all(piece).unwrap();
                         std::thread::sleep(Duration::from_millis(5));
                     }
-                    if closes || asked.len() == 3 {
+                    if closes || requests.len() == 3 {
                         break;
                     }
                 }
             }
-            asked
+            requests
         };
         (address, std::thread::spawn(serve))
     }
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_is_whole_with_its_last_piece() {
+    fn a_reply_ends_with_its_last_piece() {
         let cases: [(&str, &[&[u8]], bool); 6] = [
             (
                 "http",
@@ -221,27 +221,27 @@ mod tests {
             let (address, server) = server(pieces, closes);
             let mut client = client(address, protocol);
             for _ in 0..3 {
-                let begun = Instant::now();
+                let start = Instant::now();
                 assert_ne!(client.ask().unwrap().outcome, Outcome::Error, "{pieces:?}");
-                // Each pause of the server's before the last piece is in it.
+                // The latency includes the server's pauses before the last piece.
                 let pauses = 5 * (pieces.len() as u128 - 1 + u128::from(closes));
-                assert!(begun.elapsed().as_millis() >= pauses, "{pieces:?}");
+                assert!(start.elapsed().as_millis() >= pauses, "{pieces:?}");
             }
-            let asked = server.join().unwrap();
-            let what = if protocol == "http" { "GET /k?q=1 HTTP/1.1\r\nHost: shop.example\r\n" } else { "" };
-            assert!(asked.iter().all(|one| one.starts_with(what)), "{asked:?}");
+            let requests = server.join().unwrap();
+            let head = if protocol == "http" { "GET /k?q=1 HTTP/1.1\r\nHost: shop.example\r\n" } else { "" };
+            assert!(requests.iter().all(|one| one.starts_with(head)), "{requests:?}");
         }
     }
 
     #[test]
-    fn an_error_is_told_in_the_servers_words() {
+    fn errors_are_reported_in_the_servers_words() {
         let cases: [(&str, &[&[u8]], &str); 3] = [
             ("http", &[b"HTTP/1.1 503 Sorry\r\nContent-Length: 0\r\n\r\n"], "HTTP/1.1 503 Sorry"),
             ("redis", &[b"-NOAUTH Authentication required.\r\n"], "-NOAUTH"),
             ("memcached", &[b"SERVER_ERROR out of memory\r\n"], "SERVER_ERROR"),
         ];
-        for (protocol, said, words) in cases {
-            let (address, _) = server(said, false);
+        for (protocol, reply, words) in cases {
+            let (address, _) = server(reply, false);
             let answer = client(address, protocol).ask().unwrap();
             assert!(answer.outcome == Outcome::Error && answer.words.unwrap().starts_with(words), "{words}");
         }

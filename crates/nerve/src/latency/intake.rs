@@ -2,16 +2,16 @@
 
 use hindmost_histogram::Histogram;
 
-/// What a source has seen since it was last asked.
+/// Readings of a source since the last call.
 pub(crate) struct Intake {
     pub(crate) latency: Histogram,
     pub(crate) errors: u64,
-    /// Monotonic nanoseconds at which the oldest request without an answer was due; 0: none.
+    /// Scheduled time of the oldest unanswered request, in monotonic nanoseconds; 0: none.
     pub(crate) oldest: u64,
     pub(crate) slip_ns: u64,
-    /// Processor time of the source's thread since its start.
+    /// CPU time of the source's thread since its start.
     pub(crate) cpu_ns: u64,
-    /// Due time and latency of each, nanoseconds, where they are wanted one by one.
+    /// Scheduled time and latency of each request in nanoseconds, if requested.
     pub(crate) each: Option<Vec<(u64, u64)>>,
 }
 

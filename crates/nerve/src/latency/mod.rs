@@ -1,4 +1,4 @@
-//! Where latency comes from: a light probe of our own, or the server's access log.
+//! Sources of latency: a light probe, or the server's access log.
 
 mod client;
 mod intake;
@@ -16,29 +16,29 @@ pub(crate) use intake::Intake;
 pub(crate) use log::Tail;
 pub(crate) use probe::Prober;
 
-/// Where a log's line holds the latency.
+/// Where a log line has the latency.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Where {
+pub enum LogField {
     /// A member of a JSON document.
     Json(String),
-    /// A column between blanks, counted from 1; negative: from the end.
+    /// A column separated by blanks, counted from 1; negative: from the end.
     Column(i32),
-    /// What follows a name and `=`, as in `rt=0.004`.
+    /// The text after a name and `=`, as in `rt=0.004`.
     Key(String),
 }
 
-/// What the log counts in.
+/// Unit of the latencies in a log.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Unit {
-    /// Seconds, as nginx's `$request_time`.
+    /// Seconds, as in nginx's `$request_time`.
     S,
-    /// Milliseconds, as Envoy's `%DURATION%`.
+    /// Milliseconds, as in Envoy's `%DURATION%`.
     Ms,
-    /// Microseconds, as Apache's `%D`.
+    /// Microseconds, as in Apache's `%D`.
     Us,
-    /// Nanoseconds, as Traefik's `Duration`.
+    /// Nanoseconds, as in Traefik's `Duration`.
     Ns,
 }
 
@@ -53,19 +53,19 @@ impl Unit {
     }
 }
 
-/// Where latency comes from.
+/// Configuration of the source of latency.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LatencyFrom {
-    /// Requests of our own, at moments that do not depend on the answers.
+    /// A probe that sends requests on its own schedule, independent of replies.
     Probe(ProbeRequest),
-    /// A log to which the server appends a line a request.
+    /// An access log to which the server appends a line per request.
     Log {
-        /// Its path; may be rotated.
+        /// Path of the log, which may be rotated.
         file: PathBuf,
-        /// Where in a line.
-        place: Where,
-        /// In which unit.
+        /// Where a line has the latency.
+        place: LogField,
+        /// Unit of the latency.
         unit: Unit,
     },
 }
@@ -79,12 +79,12 @@ pub(crate) enum Source {
 impl Source {
     pub(crate) fn start(from: &LatencyFrom) -> Result<Self, NerveError> {
         Ok(match from {
-            LatencyFrom::Probe(asked) => Self::Probe(Prober::start(asked, false)?),
+            LatencyFrom::Probe(request) => Self::Probe(Prober::start(request, false)?),
             LatencyFrom::Log { file, place, unit } => Self::Log(Tail::open(file, place.clone(), *unit)?),
         })
     }
 
-    /// What came in since the last time, swapped for `empty`.
+    /// Return the readings since the last call, in exchange for `empty`.
     pub(crate) fn take(&mut self, empty: Intake) -> Intake {
         match self {
             Self::Probe(probe) => probe.take(empty),

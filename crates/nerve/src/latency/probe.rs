@@ -1,9 +1,9 @@
-//! A light open-loop probe: one connection, moments drawn beforehand, latency from the moment due.
+//! A light open-loop probe: one connection, a schedule drawn in advance, latency from the scheduled time.
 //!
 //! ```text
-//!  due      |     |        |   |          one connection answers in order, so that what waits here waits as it
-//!  sent     |     |------->|   |          would in the server's socket; latency counts from `due` in both
-//!  done       |           x  x   x
+//!  scheduled  |     |        |   |        one connection answers in order, so requests that wait here would
+//!  sent       |     |------->|   |        wait in the server's socket otherwise; latency counts from the
+//!  completed    |           x  x   x       scheduled time in both cases
 //! ```
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,86 +19,87 @@ use super::client::{Client, ProbeRequest};
 use super::Intake;
 use crate::NerveError;
 
-/// Between attempts to connect.
-const PAUSE_NS: u64 = 200_000_000;
-/// Requests of a stall that are still asked for; older ones are counted as failed.
-const MOST_LATE_NS: u64 = 10_000_000_000;
+/// Pause between attempts to connect.
+const RETRY_NS: u64 = 200_000_000;
+/// Oldest delayed request that is still sent after a stall; older ones count as failed.
+const MAX_DELAY_NS: u64 = 10_000_000_000;
 
-struct Shared {
+struct ProbeState {
     intake: Mutex<Intake>,
     stop: AtomicBool,
 }
 
 /// A probe that runs until it is dropped.
 pub(crate) struct Prober {
-    shared: Arc<Shared>,
+    state: Arc<ProbeState>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Prober {
-    /// Of `asked`; keeps `each` request, or their histogram alone.
-    pub(crate) fn start(asked: &ProbeRequest, each: bool) -> Result<Self, NerveError> {
-        let rate = asked.rate;
+    /// Start a probe. It keeps `each` request, or only their histogram.
+    pub(crate) fn start(request: &ProbeRequest, each: bool) -> Result<Self, NerveError> {
+        let rate = request.rate;
         if !(0.1..=10_000.0).contains(&rate) {
-            return Err(asked.refused(&format!("{rate} requests a second; a probe makes 0.1 to 10000")));
+            return Err(request.error(&format!("{rate} requests/s; a probe sends 0.1 to 10000 requests/s")));
         }
-        // The first answer now, so that a wrong address is told in the first second.
-        let mut client = Client::new(asked)?;
-        let answer = client.ask().map_err(|error| asked.refused(&error))?;
+        // Send a first request now, so that a wrong address is reported at once.
+        let mut client = Client::new(request)?;
+        let answer = client.ask().map_err(|error| request.error(&error))?;
         if answer.outcome == Outcome::Error {
             let words = answer.words.unwrap_or_default();
             let line = words.lines().next().unwrap_or_default();
-            return Err(asked.refused(&format!("the server answers the probe with an error: {line}")));
+            return Err(request.error(&format!("the server answered the probe with an error: {line}")));
         }
-        let shared = Arc::new(Shared { intake: Mutex::new(Intake::new(each)), stop: AtomicBool::new(false) });
-        let ours = Arc::clone(&shared);
+        let state =
+            Arc::new(ProbeState { intake: Mutex::new(Intake::new(each)), stop: AtomicBool::new(false) });
+        let thread_state = Arc::clone(&state);
         let thread = std::thread::Builder::new()
             .name("probe".into())
-            .spawn(move || run(&ours, client, rate))
-            .map_err(|error| asked.refused(&error))?;
-        Ok(Self { shared, thread: Some(thread) })
+            .spawn(move || run(&thread_state, client, rate))
+            .map_err(|error| request.error(&error))?;
+        Ok(Self { state, thread: Some(thread) })
     }
 
     pub(crate) fn take(&self, empty: Intake) -> Intake {
-        let mut intake = self.shared.intake.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut intake = self.state.intake.lock().unwrap_or_else(PoisonError::into_inner);
         let (oldest, cpu) = (intake.oldest, intake.cpu_ns);
-        let taken = std::mem::replace(&mut *intake, empty);
+        let readings = std::mem::replace(&mut *intake, empty);
         (intake.oldest, intake.cpu_ns) = (oldest, cpu);
-        taken
+        readings
     }
 }
 
 impl Drop for Prober {
     fn drop(&mut self) {
-        self.shared.stop.store(true, Ordering::Relaxed);
+        self.state.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
     }
 }
 
-fn run(shared: &Shared, mut client: Client, rate: f64) {
+fn run(state: &ProbeState, mut client: Client, rate: f64) {
     this_thread::make_timers_precise();
-    // What the probe waits for a processor would count as the server's.
+    // Time that the probe waits for a CPU would count as the server's.
     let _ = this_thread::make_urgent();
     let mut draw = mix(monotonic_ns());
     let mut due = monotonic_ns();
-    while !shared.stop.load(Ordering::Relaxed) {
+    while !state.stop.load(Ordering::Relaxed) {
         draw = mix(draw);
         due += (-(1.0 - unit(draw)).ln() / rate * 1e9) as u64;
-        // In pieces, so that an end is heard of.
-        while monotonic_ns() < due && !shared.stop.load(Ordering::Relaxed) {
-            this_thread::sleep_until(due.min(monotonic_ns() + PAUSE_NS));
+        // Sleep in short pieces to notice the stop flag.
+        while monotonic_ns() < due && !state.stop.load(Ordering::Relaxed) {
+            this_thread::sleep_until(due.min(monotonic_ns() + RETRY_NS));
         }
-        with(shared, |intake| intake.oldest = due);
+        update(state, |intake| intake.oldest = due);
         let sent = monotonic_ns();
-        if sent > due + MOST_LATE_NS {
-            with(shared, |intake| intake.errors += 1);
+        if sent > due + MAX_DELAY_NS {
+            update(state, |intake| intake.errors += 1);
             continue;
         }
         let answer = client.ask();
         let done = monotonic_ns();
-        with(shared, |intake| {
+        update(state, |intake| {
             intake.oldest = 0;
             intake.slip_ns += sent.saturating_sub(due);
             intake.cpu_ns = this_thread::cpu_time_ns();
@@ -108,13 +109,13 @@ fn run(shared: &Shared, mut client: Client, rate: f64) {
             }
         });
         if answer.is_err() {
-            this_thread::sleep_until(monotonic_ns() + PAUSE_NS);
+            this_thread::sleep_until(monotonic_ns() + RETRY_NS);
         }
     }
 }
 
-fn with(shared: &Shared, change: impl FnOnce(&mut Intake)) {
-    change(&mut shared.intake.lock().unwrap_or_else(PoisonError::into_inner));
+fn update(state: &ProbeState, change: impl FnOnce(&mut Intake)) {
+    change(&mut state.intake.lock().unwrap_or_else(PoisonError::into_inner));
 }
 
 #[cfg(test)]
@@ -125,12 +126,12 @@ mod tests {
 
     use super::*;
 
-    fn asked(address: SocketAddr, protocol: &str, rate: f64) -> ProbeRequest {
+    fn probe_request(address: SocketAddr, protocol: &str, rate: f64) -> ProbeRequest {
         ProbeRequest { address, protocol: protocol.to_owned(), path: None, host: None, rate }
     }
 
     #[test]
-    fn a_stall_counts_for_all_that_were_due_in_it() {
+    fn a_stall_delays_all_requests_scheduled_in_it() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let server = std::thread::spawn(move || {
@@ -147,26 +148,26 @@ mod tests {
                 }
             }
         });
-        let prober = Prober::start(&asked(address, "memcached", 500.0), true).unwrap();
+        let prober = Prober::start(&probe_request(address, "memcached", 500.0), true).unwrap();
         std::thread::sleep(Duration::from_millis(700));
-        let seen = prober.take(Intake::new(true));
+        let intake = prober.take(Intake::new(true));
         drop(prober);
         server.join().unwrap();
-        // 300 ms at 500/s: some 150 requests were due while the server slept; asked one after the other, one would
-        // be slow.
-        let slow = seen.each.unwrap().iter().filter(|(_, latency)| *latency > 20_000_000).count();
+        // 300 ms at 500/s: about 150 requests were scheduled while the server slept. A closed loop would see one slow
+        // request.
+        let slow = intake.each.unwrap().iter().filter(|(_, latency)| *latency > 20_000_000).count();
         assert!(slow > 60, "{slow}");
     }
 
     #[test]
-    fn who_does_not_answer_is_told_at_once() {
+    fn a_server_that_does_not_answer_is_reported_at_once() {
         let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         assert!(matches!(
-            Prober::start(&asked(free, "memcached", 100.0), false),
+            Prober::start(&probe_request(free, "memcached", 100.0), false),
             Err(NerveError::Latency { .. })
         ));
         assert!(matches!(
-            Prober::start(&asked(free, "gopher", 100.0), false),
+            Prober::start(&probe_request(free, "gopher", 100.0), false),
             Err(NerveError::Latency { .. })
         ));
     }

@@ -1,4 +1,4 @@
-//! Reads a ring, whole or cut off, while it is written or years later.
+//! The reader of rings, complete or truncated, during or after writing.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -7,36 +7,37 @@ use std::path::Path;
 use hindmost_sys::file::{next_data, open_regular};
 use serde_json::Value;
 
-use super::foretold::Before;
+use super::prediction::Predictor;
 use super::{
-    check, varint, BLOCK, BLOCK_HEAD, EVENT, FORETOLD, HEADER, HISTOGRAM, MAGIC, RECORD_EXTRA, SAMPLE, SCHEMA,
+    checksum, varint, BLOCK, BLOCK_HEAD, EVENT, HEADER, HISTOGRAM, MAGIC, PREDICTED, RECORD_EXTRA, SAMPLE,
+    SCHEMA,
 };
 use crate::NerveError;
 
-/// All that a ring holds, the oldest first.
+/// Contents of a ring, oldest first.
 #[derive(Debug, Default)]
 pub struct Frames {
-    /// Its header.
+    /// Header.
     pub header: Value,
     /// Names of the values.
     pub names: Vec<String>,
-    /// Which of them only grow.
+    /// Which values are totals.
     totals: Vec<bool>,
-    /// Monotonic microseconds of each sample.
+    /// Time of each sample, in monotonic microseconds.
     pub at_us: Vec<i64>,
-    /// Wall clock minus monotonic, microseconds.
+    /// Wall clock minus monotonic clock of each sample, in microseconds.
     pub offset_us: Vec<i64>,
-    /// Sample by sample, each with as many values as there are names.
+    /// Values by sample, one per name.
     pub values: Vec<i64>,
-    /// When, and what.
+    /// Events: time and JSON text.
     pub events: Vec<(i64, String)>,
-    /// Until when, and counts by bin.
+    /// Histograms: end time, and counts by bin.
     pub histograms: Vec<(i64, Vec<(u64, u64)>)>,
-    /// The file is shorter than its header says: something cut it off.
+    /// Whether the file is shorter than its header says.
     pub cut: bool,
 }
 
-pub(super) struct Shape {
+pub(super) struct Layout {
     pub(super) blocks: u64,
     pub(super) names: Vec<String>,
     pub(super) last_lap: u64,
@@ -47,25 +48,25 @@ fn header(file: &File) -> Result<(Value, Vec<String>, u64), String> {
     file.read_exact_at(&mut bytes, 0).map_err(|error| format!("it has no header ({error})"))?;
     let text = String::from_utf8_lossy(&bytes);
     let header: Value =
-        serde_json::from_str(text.trim_end()).map_err(|_| "its header is no JSON".to_owned())?;
+        serde_json::from_str(text.trim_end()).map_err(|_| "its header is not JSON".to_owned())?;
     if header["schema"] != SCHEMA {
-        return Err(format!("it says {}, and this reads {SCHEMA}", header["schema"]));
+        return Err(format!("its schema is {}, not {SCHEMA}", header["schema"]));
     }
     let names = header["names"].as_array().map(Vec::as_slice).unwrap_or_default();
     let names: Vec<String> = names.iter().filter_map(|name| Some(name.as_str()?.to_owned())).collect();
     let blocks = header["blocks"].as_u64().filter(|blocks| (1..1 << 24).contains(blocks));
-    Ok((header.clone(), names, blocks.ok_or("it says no number of blocks")?))
+    Ok((header.clone(), names, blocks.ok_or("it has no valid number of blocks")?))
 }
 
-/// What a writer must know to go on.
-pub(super) fn shape(file: &File) -> Option<Shape> {
+/// Return the layout of an existing ring, which a writer needs to continue it.
+pub(super) fn read_layout(file: &File) -> Option<Layout> {
     let (_, names, blocks) = header(file).ok()?;
-    let last_lap = written(file, blocks).map(|(_, lap)| lap).max().unwrap_or(0);
-    Some(Shape { blocks, names, last_lap })
+    let last_lap = written_blocks(file, blocks).map(|(_, lap)| lap).max().unwrap_or(0);
+    Some(Layout { blocks, names, last_lap })
 }
 
-/// Each block that was written, with its lap; holes are passed over.
-fn written(file: &File, blocks: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
+/// Return the number and lap of each written block; skip holes.
+fn written_blocks(file: &File, blocks: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
     let mut next = 0;
     std::iter::from_fn(move || loop {
         let from = HEADER as u64 + next * BLOCK as u64;
@@ -87,15 +88,15 @@ fn lap(file: &File, block: u64) -> Option<u64> {
     (&head[..8] == MAGIC).then(|| u64::from_le_bytes(head[8..].try_into().unwrap_or_default()))
 }
 
-/// Reads a ring; what is missing at its end, or was being written, is not there.
+/// Read a ring. A missing or incomplete end is left out.
 ///
 /// # Errors
-/// [`NerveError::Ring`] where the file cannot be read, [`NerveError::NoRing`] where it is none.
+/// [`NerveError::Ring`] if the file cannot be read, [`NerveError::NoRing`] if it is not a ring.
 pub fn read(path: &Path) -> Result<Frames, NerveError> {
     let name = path.display().to_string();
     let file = open_regular(path).map_err(|source| NerveError::Ring {
         file: name.clone(),
-        doing: "it cannot be read",
+        doing: "cannot read it",
         source,
     })?;
     let (header, names, blocks) = header(&file).map_err(|why| NerveError::NoRing { file: name, why })?;
@@ -103,7 +104,7 @@ pub fn read(path: &Path) -> Result<Frames, NerveError> {
     let is_total = |at: usize| header["totals"][at].as_bool().unwrap_or(false);
     let totals = (0..names.len()).map(is_total).collect();
     let mut frames = Frames { header, names, totals, cut, ..Frames::default() };
-    let mut order: Vec<(u64, u64)> = written(&file, blocks).map(|(at, lap)| (lap, at)).collect();
+    let mut order: Vec<(u64, u64)> = written_blocks(&file, blocks).map(|(at, lap)| (lap, at)).collect();
     order.sort_unstable();
     let mut bytes = vec![0; BLOCK];
     for (lap, block) in order {
@@ -127,7 +128,7 @@ fn available(file: &File, bytes: &mut [u8], from: u64) -> usize {
 impl Frames {
     fn block(&mut self, lap: u64, bytes: &[u8]) {
         let mut last: Option<(i64, i64, Vec<i64>)> = None;
-        let mut before: Option<Before> = None;
+        let mut predictor: Option<Predictor> = None;
         let mut rest = bytes.get(BLOCK_HEAD..).unwrap_or_default();
         while rest.len() >= RECORD_EXTRA {
             let length = usize::from(u16::from_le_bytes([rest[0], rest[1]]));
@@ -135,20 +136,21 @@ impl Frames {
                 break;
             }
             let end = 3 + length;
-            // Cut off here, or what an earlier lap left.
-            if rest.get(end..end + 4) != Some(&check(lap, rest.get(..end).unwrap_or_default()).to_le_bytes())
+            // The block was interrupted here, or the rest is of an earlier lap.
+            if rest.get(end..end + 4)
+                != Some(&checksum(lap, rest.get(..end).unwrap_or_default()).to_le_bytes())
             {
                 break;
             }
             let payload = &rest[3..end];
-            let taken = match rest[2] {
+            let record = match rest[2] {
                 SAMPLE => self.sample(payload, &mut last),
-                FORETOLD => self.foretold(payload, &mut before),
+                PREDICTED => self.predicted_sample(payload, &mut predictor),
                 EVENT => self.event(payload),
                 HISTOGRAM => self.histogram(payload),
-                _ => Some(()), // of a later version
+                _ => Some(()), // a kind of a later version
             };
-            if taken.is_none() {
+            if record.is_none() {
                 break;
             }
             rest = &rest[end + 4..];
@@ -163,11 +165,11 @@ impl Frames {
             _ if *whole == 1 => (0, 0, vec![0; self.names.len()]),
             _ => return None,
         };
-        let at = before.wrapping_add(varint::take(&mut payload)? as i64);
-        let offset = shift.wrapping_add(varint::take_signed(&mut payload)?);
+        let at = before.wrapping_add(varint::read(&mut payload)? as i64);
+        let offset = shift.wrapping_add(varint::read_signed(&mut payload)?);
         let mut values = Vec::with_capacity(zero.len());
         for before in zero {
-            values.push(before.wrapping_add(varint::take_signed(&mut payload)?));
+            values.push(before.wrapping_add(varint::read_signed(&mut payload)?));
         }
         self.at_us.push(at);
         self.offset_us.push(offset);
@@ -176,11 +178,11 @@ impl Frames {
         Some(())
     }
 
-    fn foretold(&mut self, payload: &[u8], before: &mut Option<Before>) -> Option<()> {
+    fn predicted_sample(&mut self, payload: &[u8], predictor: &mut Option<Predictor>) -> Option<()> {
         if payload.first() == Some(&1) {
-            *before = Some(Before::nothing(self.names.len()));
+            *predictor = Some(Predictor::new(self.names.len()));
         }
-        let sample = before.as_mut()?.take(payload, &self.totals)?;
+        let sample = predictor.as_mut()?.decode(payload, &self.totals)?;
         self.at_us.push(sample.at_us);
         self.offset_us.push(sample.offset_us);
         self.values.extend_from_slice(&sample.values);
@@ -188,17 +190,17 @@ impl Frames {
     }
 
     fn event(&mut self, mut payload: &[u8]) -> Option<()> {
-        let at = varint::take(&mut payload)? as i64;
+        let at = varint::read(&mut payload)? as i64;
         self.events.push((at, String::from_utf8_lossy(payload).into_owned()));
         Some(())
     }
 
     fn histogram(&mut self, mut payload: &[u8]) -> Option<()> {
-        let at = varint::take(&mut payload)? as i64;
+        let at = varint::read(&mut payload)? as i64;
         let (mut bins, mut bin) = (Vec::new(), 0u64);
         while !payload.is_empty() {
-            bin = bin.checked_add(varint::take(&mut payload)?)?;
-            bins.push((bin, varint::take(&mut payload)?));
+            bin = bin.checked_add(varint::read(&mut payload)?)?;
+            bins.push((bin, varint::read(&mut payload)?));
         }
         self.histograms.push((at, bins));
         Some(())

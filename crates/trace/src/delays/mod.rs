@@ -1,12 +1,12 @@
-//! Who held the server up: what the scheduler did, joined to the requests.
+//! What delays the server: scheduler events joined with requests.
 //!
-//! The probes tell what became of the server's threads, and who ran where they waited (`bpf/who.h`); from it `history`
-//! rebuilds what each thread did, `charges` splits a request's stages, and here sums are kept: block by block, so that
-//! shares of the variance have intervals, and in full of the slowest requests.
+//! The probes report switches of the server's threads, and who ran while they waited (`bpf/who.h`). `history` rebuilds
+//! what each thread did, and `charges` splits a request's stages. This module keeps sums by block, so that shares of
+//! the variance have intervals, and the full charges of the slowest requests.
 
 mod charges;
+mod event;
 mod history;
-mod moment;
 mod names;
 #[cfg(test)]
 mod tests;
@@ -18,35 +18,35 @@ use serde::Serialize;
 
 use crate::layout::Record;
 use crate::moments::STAGES;
-use charges::{charges, Cause, Charge, Faceless, CAUSES, PARTS, SPLIT};
+use charges::{charges, Cause, Charge, NonThreads, CAUSES, PARTS, SPLIT};
+pub use event::SchedEvent;
 use history::History;
-pub use moment::Moment;
 use names::{Name, Relation};
 
-/// The slowest requests that are kept in full: 1 % of 400,000.
+/// Number of slowest requests that are kept in full: 1 % of 400,000.
 const SLOWEST: usize = 4000;
-/// Culprits that are told, those with most of the variance first.
+/// Number of culprits in the report, largest contributions to the variance first.
 const CULPRITS: usize = 24;
 
-/// Sums of a block, in us: over a request's parts x and its latency t.
+/// Sums of a block over requests, in µs, of the parts x and of the latency t.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct WhoBlock {
+pub struct DelayBlock {
     n: u64,
     latency: f64,
     latency_square: f64,
-    /// Sum of x, of its square, and of x times t; four stages from `tcp_to_read` on, each with all causes.
+    /// Sums of x, of its square and of x times t; four stages from `tcp_to_read` on, each with all causes.
     parts: Vec<[f64; 3]>,
 }
 
-/// Of a culprit's threads the one with most of the variance.
+/// The thread with the largest contribution among a culprit's threads.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 struct Foremost {
     thread: u32,
-    /// Of what the culprit has.
+    /// Share of the culprit's contribution.
     share: f64,
 }
 
-/// A culprit of one cause in one stage, with the sums of x, of its square, and of x times t in each block.
+/// A culprit for one cause in one stage, with the sums of x, of its square and of x times t by block.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Culprit {
     stage: &'static str,
@@ -54,13 +54,13 @@ pub struct Culprit {
     #[serde(flatten)]
     name: Name,
     requests: u64,
-    /// How many threads it has here.
+    /// Number of its threads.
     threads: usize,
     foremost: Option<Foremost>,
     blocks: Vec<[f64; 3]>,
 }
 
-/// Mean of a part among the slowest requests, in us.
+/// Mean of a part over the slowest requests, in µs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 struct SlowPart {
     stage: &'static str,
@@ -81,7 +81,7 @@ struct Slowest {
     parts: Vec<SlowPart>,
 }
 
-/// What the scheduler did with a thread, in the whole trace.
+/// Scheduling of a thread over the whole trace.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 struct ThreadSums {
     thread: u32,
@@ -93,18 +93,18 @@ struct ThreadSums {
     page_faults: u64,
 }
 
-/// What held requests up, and who.
+/// Report of what delayed requests.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Who {
+pub struct Delays {
     causes: [&'static str; CAUSES.len()],
     stages: &'static [&'static str],
-    blocks: Vec<WhoBlock>,
+    blocks: Vec<DelayBlock>,
     culprits: Vec<Culprit>,
     threads: Vec<ThreadSums>,
     slowest: Option<Slowest>,
 }
 
-/// Ordered by latency alone.
+/// A slow request, ordered by latency alone: latency, time from the network to TCP, and charges.
 struct Slow(u64, u64, Vec<Charge>);
 
 impl PartialEq for Slow {
@@ -124,16 +124,16 @@ impl Ord for Slow {
     }
 }
 
-/// Requests charged to a culprit, and its sums block by block.
+/// Number of requests charged to a culprit, and its sums by block.
 type Charged = (u64, Vec<[f64; 3]>);
 
-/// Moments and requests come in, in the order in which they happened.
+/// Joins events and requests, which must be added in the order in which they happened.
 pub struct Joiner {
     history: History,
-    others: Faceless,
-    blocks: Vec<WhoBlock>,
+    non_threads: NonThreads,
+    blocks: Vec<DelayBlock>,
     culprits: HashMap<(u8, Cause, u32), Charged>,
-    /// Of their threads: sums of x, and of x times t.
+    /// Contributions by thread: sums of x and of x times t.
     threads: HashMap<(u8, Cause, u32), [f64; 2]>,
     slowest: BinaryHeap<Reverse<Slow>>,
 }
@@ -141,10 +141,10 @@ pub struct Joiner {
 impl Joiner {
     pub fn new() -> Self {
         let mut history = History::default();
-        let others = Faceless::new(&mut history.names);
+        let non_threads = NonThreads::new(&mut history.names);
         let mut new = Self {
             history,
-            others,
+            non_threads,
             blocks: Vec::new(),
             culprits: HashMap::new(),
             threads: HashMap::new(),
@@ -155,23 +155,28 @@ impl Joiner {
     }
 
     pub fn next_block(&mut self) {
-        self.blocks.push(WhoBlock { n: 0, latency: 0.0, latency_square: 0.0, parts: vec![[0.0; 3]; PARTS] });
+        self.blocks.push(DelayBlock {
+            n: 0,
+            latency: 0.0,
+            latency_square: 0.0,
+            parts: vec![[0.0; 3]; PARTS],
+        });
     }
 
-    /// Another window begins, and with it a block.
+    /// Start another window, and with it a block.
     pub fn next_window(&mut self) {
-        self.history.interrupted();
+        self.history.forget_states();
         self.next_block();
     }
 
-    pub fn moment(&mut self, m: &Moment) {
+    pub fn event(&mut self, m: &SchedEvent) {
         self.history.add(m);
     }
 
     pub fn request(&mut self, r: &Record) {
-        let charges = charges(&self.history, self.others, r);
-        self.history.served(r.reader);
-        self.history.served(r.sender);
+        let charges = charges(&self.history, self.non_threads, r);
+        self.history.add_server_thread(r.reader);
+        self.history.add_server_thread(r.sender);
         let latency_ns = r.e[5].saturating_sub(r.e[0]);
         let latency = latency_ns as f64 / 1e3;
         let mut parts = [0; PARTS];
@@ -185,7 +190,7 @@ impl Joiner {
                 *sums = [sums[0] + us, sums[1] + us * latency];
             }
             let key = (charge.stage, charge.cause, culprit);
-            match by_culprit.iter_mut().find(|(known, _)| *known == key) {
+            match by_culprit.iter_mut().find(|(other, _)| *other == key) {
                 Some((_, ns)) => *ns += charge.ns,
                 None => by_culprit.push((key, charge.ns)),
             }
@@ -210,16 +215,16 @@ impl Joiner {
             blocks[at][1] += us * us;
             blocks[at][2] += us * latency;
         }
-        let full = self.slowest.len() >= SLOWEST;
-        if !full || self.slowest.peek().is_some_and(|Reverse(least)| least.0 < latency_ns) {
+        let is_full = self.slowest.len() >= SLOWEST;
+        if !is_full || self.slowest.peek().is_some_and(|Reverse(least)| least.0 < latency_ns) {
             self.slowest.push(Reverse(Slow(latency_ns, r.e[1].saturating_sub(r.e[0]), charges)));
-            if full {
+            if is_full {
                 self.slowest.pop();
             }
         }
     }
 
-    pub fn finish(mut self) -> Who {
+    pub fn finish(mut self) -> Delays {
         let total: u64 = self.blocks.iter().map(|block| block.n).sum();
         let slowest = self.slowest(total);
         let mean = self.blocks.iter().map(|block| block.latency).sum::<f64>() / total.max(1) as f64;
@@ -227,10 +232,10 @@ impl Joiner {
         let mut charged: Vec<_> =
             self.culprits.into_iter().filter(|((_, cause, _), _)| *cause != Cause::Running).collect();
         charged.sort_by(|(_, (_, a)), (_, (_, b))| covariance(b).total_cmp(&covariance(a)));
-        // What nobody is charged with is told whole.
-        let unknown = self.others.unknown;
-        let mut told = 0..CULPRITS;
-        charged.retain(|((_, _, who), _)| *who == unknown || told.next().is_some());
+        // The unknown culprit is never left out.
+        let unknown = self.non_threads.unknown;
+        let mut reported = 0..CULPRITS;
+        charged.retain(|((_, _, who), _)| *who == unknown || reported.next().is_some());
         let names = &self.history.names;
         let mut threads: HashMap<(u8, Cause, u32), Vec<(u32, f64)>> = HashMap::new();
         for ((stage, cause, who), [x, xt]) in self.threads {
@@ -240,7 +245,7 @@ impl Joiner {
         let count = self.blocks.len();
         let culprits = charged.into_iter().filter_map(|((stage, cause, who), (requests, mut blocks))| {
             blocks.resize(count, [0.0; 3]);
-            let name = names.get(who).cloned().unwrap_or_else(nobody);
+            let name = names.get(who).cloned().unwrap_or_else(unknown_name);
             let own = threads.get(&(stage, cause, who)).map_or(&[][..], Vec::as_slice);
             let (stage, cause) = (STAGES.get(usize::from(stage))?, CAUSES[cause as usize]);
             let foremost = foremost(own);
@@ -251,24 +256,24 @@ impl Joiner {
             .history
             .threads
             .iter()
-            .map(|(thread, of)| {
-                let name = names.get(of.name).cloned().unwrap_or_else(nobody);
+            .map(|(thread, sums)| {
+                let name = names.get(sums.name).cloned().unwrap_or_else(unknown_name);
                 ThreadSums {
                     thread: *thread,
                     name: name.text,
                     process: name.process,
-                    queued_ns: of.queued_ns,
-                    woken_ns: of.woken_ns,
-                    migrations: of.migrations,
-                    page_faults: of.faults,
+                    queued_ns: sums.queued_ns,
+                    woken_ns: sums.woken_ns,
+                    migrations: sums.migrations,
+                    page_faults: sums.faults,
                 }
             })
             .collect();
         threads.sort_by_key(|one| (Reverse(one.queued_ns), one.thread));
-        Who { causes: CAUSES, stages: &STAGES[1..=SPLIT], blocks: self.blocks, culprits, threads, slowest }
+        Delays { causes: CAUSES, stages: &STAGES[1..=SPLIT], blocks: self.blocks, culprits, threads, slowest }
     }
 
-    /// The slowest 1 %, or as many of them as were kept.
+    /// Return the slowest 1 %, or as many of them as were kept.
     fn slowest(&mut self, total: u64) -> Option<Slowest> {
         let mut slow: Vec<Slow> =
             std::mem::take(&mut self.slowest).into_iter().map(|Reverse(one)| one).collect();
@@ -304,13 +309,13 @@ impl Joiner {
     }
 }
 
-/// Of several threads with their covariances.
+/// Return the thread with the largest covariance among several.
 fn foremost(threads: &[(u32, f64)]) -> Option<Foremost> {
     let whole: f64 = threads.iter().map(|one| one.1).sum();
     let (thread, own) = threads.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1))?;
     (threads.len() > 1 && whole > 0.0).then_some(Foremost { thread, share: own / whole })
 }
 
-fn nobody() -> Name {
+fn unknown_name() -> Name {
     Name { text: String::new(), process: 0, relation: Relation::Unknown }
 }

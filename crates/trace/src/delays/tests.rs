@@ -1,7 +1,7 @@
-//! Requests of which it is known who held them up.
+//! Requests with known causes of delay.
 
+use super::event::EventKind;
 use super::history::TIMER;
-use super::moment::What;
 use super::*;
 
 const NET: u32 = 0;
@@ -12,20 +12,28 @@ fn name(text: &str) -> [u8; 16] {
     name
 }
 
-/// At so many us, on processor 0: a thread of the server (numbers below 100) or of another process leaves for another.
-fn switch(since: u64, at: u64, from: (u32, &str), to: u32, state: u8, call: u16, operation: u8) -> Moment {
-    let ours = |thread: u32| (1..100).contains(&thread);
-    Moment {
+/// Return a switch on CPU 0 at a time in µs, between threads of the server (numbers below 100) and of other processes.
+fn switch(
+    since: u64,
+    at: u64,
+    from: (u32, &str),
+    to: u32,
+    state: u8,
+    call: u16,
+    operation: u8,
+) -> SchedEvent {
+    let is_server = |thread: u32| (1..100).contains(&thread);
+    SchedEvent {
         at: at * 1000,
         since: since * 1000,
         thread: from.0,
-        process: if ours(from.0) { 1 } else { from.0 },
+        process: if is_server(from.0) { 1 } else { from.0 },
         other: to,
         cpu: 0,
         call,
-        what: What::Switch,
-        left: ours(from.0),
-        came: ours(to),
+        kind: EventKind::Switch,
+        left: is_server(from.0),
+        came: is_server(to),
         kernel: false,
         state,
         operation,
@@ -33,12 +41,12 @@ fn switch(since: u64, at: u64, from: (u32, &str), to: u32, state: u8, call: u16,
     }
 }
 
-fn woken_since(since: u64, at: u64, thread: u32, waker: u32) -> Moment {
-    let nobody = switch(since, at, (thread, ""), waker, 0, 0, 0);
-    Moment { what: What::Woken, ..nobody }
+fn woken_since(since: u64, at: u64, thread: u32, waker: u32) -> SchedEvent {
+    let wake_up = switch(since, at, (thread, ""), waker, 0, 0, 0);
+    SchedEvent { kind: EventKind::Woken, ..wake_up }
 }
 
-fn woken(at: u64, thread: u32, waker: u32) -> Moment {
+fn woken(at: u64, thread: u32, waker: u32) -> SchedEvent {
     woken_since(at, at, thread, waker)
 }
 
@@ -57,13 +65,13 @@ fn request(e: [u64; 6]) -> Record {
     }
 }
 
-fn found(moments: &[Moment], e: [u64; 6]) -> Vec<(&'static str, &'static str, String, u64)> {
+fn charge_request(events: &[SchedEvent], e: [u64; 6]) -> Vec<(&'static str, &'static str, String, u64)> {
     let mut joiner = Joiner::new();
-    for m in moments {
-        joiner.moment(m);
+    for m in events {
+        joiner.event(m);
     }
     let r = request(e);
-    let mut all: Vec<_> = charges(&joiner.history, joiner.others, &r)
+    let mut all: Vec<_> = charges(&joiner.history, joiner.non_threads, &r)
         .into_iter()
         .map(|c| {
             let who = joiner.history.names.get(c.who).map_or(String::new(), |n| n.text.clone());
@@ -71,8 +79,8 @@ fn found(moments: &[Moment], e: [u64; 6]) -> Vec<(&'static str, &'static str, St
         })
         .collect();
     all.sort();
-    let told: u64 = all.iter().map(|one| one.3).sum();
-    assert_eq!(told, e[5] - e[1], "every nanosecond is charged once");
+    let total: u64 = all.iter().map(|one| one.3).sum();
+    assert_eq!(total, e[5] - e[1], "every nanosecond is charged once");
     joiner.request(&r);
     all
 }
@@ -80,14 +88,14 @@ fn found(moments: &[Moment], e: [u64; 6]) -> Vec<(&'static str, &'static str, St
 const EPOLL: u16 = 232;
 
 #[test]
-fn a_wait_behind_another_process_is_charged_to_it_by_name() {
-    let moments = [
+fn a_wait_behind_a_process_is_charged_to_it_by_name() {
+    let events = [
         switch(0, 10, (1, "worker"), 200, 1, EPOLL, 0),
         woken(102, 1, NET),
         switch(10, 130, (200, "compiler"), 201, 0, 0xffff, 0),
         switch(130, 150, (201, "backup"), 1, 0, 0xffff, 0),
     ];
-    let all = found(&moments, [99, 100, 160, 160, 170, 171]);
+    let all = charge_request(&events, [99, 100, 160, 160, 170, 171]);
     let expected = [
         ("response_to_network", "running", "", 1),
         ("start_to_response", "running", "", 10),
@@ -100,14 +108,14 @@ fn a_wait_behind_another_process_is_charged_to_it_by_name() {
 }
 
 #[test]
-fn a_sleep_that_a_timer_ends_is_the_timer_s_whoever_ran_then() {
+fn a_sleep_ended_by_a_timer_is_charged_to_the_timer() {
     const NANOSLEEP: u16 = 230;
-    let moments = [
+    let events = [
         switch(0, 110, (1, "worker"), 200, 1, NANOSLEEP, 0),
         woken(150, 1, TIMER),
         switch(110, 152, (200, "busy"), 1, 0, 0xffff, 0),
     ];
-    let all = found(&moments, [99, 100, 105, 105, 170, 171]);
+    let all = charge_request(&events, [99, 100, 105, 105, 170, 171]);
     let expected = [
         ("response_to_network", "running", "", 1),
         ("start_to_response", "blocked", "timer", 40),
@@ -119,8 +127,8 @@ fn a_sleep_that_a_timer_ends_is_the_timer_s_whoever_ran_then() {
 }
 
 #[test]
-fn a_listener_that_wakes_a_worker_hands_its_own_wait_on() {
-    let moments = [
+fn the_wait_of_a_listener_counts_for_the_worker_it_wakes() {
+    let events = [
         switch(0, 10, (1, "worker"), 2, 1, 202, 9),
         switch(10, 20, (2, "listener"), 200, 1, EPOLL, 0),
         woken(100, 2, NET),
@@ -128,7 +136,7 @@ fn a_listener_that_wakes_a_worker_hands_its_own_wait_on() {
         woken(145, 1, 2),
         switch(140, 148, (2, "listener"), 1, 1, EPOLL, 0),
     ];
-    let all = found(&moments, [99, 100, 150, 150, 160, 160]);
+    let all = charge_request(&events, [99, 100, 150, 150, 160, 160]);
     let of_read: Vec<_> = all.into_iter().filter(|one| one.0 == "tcp_to_read").collect();
     let expected = [
         ("tcp_to_read", "handed_on", "listener", 5),
@@ -140,9 +148,9 @@ fn a_listener_that_wakes_a_worker_hands_its_own_wait_on() {
 }
 
 #[test]
-fn locks_faults_and_interrupts_within_a_request_are_told_apart() {
-    let softirq = Moment { what: What::SoftIrq, call: 3, ..switch(122, 125, (1, ""), 0, 0, 3, 0) };
-    let moments = [
+fn locks_faults_and_interrupts_are_distinguished() {
+    let softirq = SchedEvent { kind: EventKind::SoftIrq, call: 3, ..switch(122, 125, (1, ""), 0, 0, 3, 0) };
+    let events = [
         switch(0, 100, (200, "x"), 1, 0, 0xffff, 0),
         switch(100, 110, (1, "worker"), 2, 1, 202, 0),
         woken(118, 1, 2),
@@ -152,7 +160,7 @@ fn locks_faults_and_interrupts_within_a_request_are_told_apart() {
         woken(150, 1, NET),
         switch(130, 151, (0, "swapper"), 1, 0, 0xffff, 0),
     ];
-    let all = found(&moments, [99, 100, 101, 101, 160, 160]);
+    let all = charge_request(&events, [99, 100, 101, 101, 160, 160]);
     let expected = [
         ("start_to_response", "interrupt", "softirq NET_RX", 3),
         ("start_to_response", "lock", "lru", 8),
@@ -166,29 +174,29 @@ fn locks_faults_and_interrupts_within_a_request_are_told_apart() {
 }
 
 #[test]
-fn a_wait_on_two_processors_is_charged_to_who_ran_on_each() {
-    let moved = Moment { what: What::Migrated, ..woken(120, 1, NET) };
-    let there = |m: Moment| Moment { cpu: 1, ..m };
-    let moments = [
+fn a_wait_on_two_cpus_is_charged_to_both() {
+    let migration = SchedEvent { kind: EventKind::Migrated, ..woken(120, 1, NET) };
+    let on_cpu_1 = |m: SchedEvent| SchedEvent { cpu: 1, ..m };
+    let events = [
         switch(0, 10, (1, "worker"), 200, 1, EPOLL, 0),
         woken(100, 1, NET),
-        moved,
-        there(switch(0, 130, (201, "backup"), 1, 0, 0xffff, 0)),
+        migration,
+        on_cpu_1(switch(0, 130, (201, "backup"), 1, 0, 0xffff, 0)),
         switch(10, 135, (200, "compiler"), 0, 0, 0xffff, 0),
     ];
-    let all = found(&moments, [99, 100, 131, 131, 132, 132]);
+    let all = charge_request(&events, [99, 100, 131, 131, 132, 132]);
     assert!(all.contains(&("tcp_to_read", "run_queue", "compiler".to_owned(), 20)), "{all:?}");
     assert!(all.contains(&("tcp_to_read", "run_queue", "backup".to_owned(), 10)), "{all:?}");
 }
 
 #[test]
-fn a_wake_up_is_no_wait_on_a_queue_before_the_thread_is_on_it() {
-    let moments = [
+fn a_wake_up_counts_as_a_wait_only_from_the_run_queue_on() {
+    let events = [
         switch(0, 10, (1, "worker"), 0, 1, EPOLL, 0),
         woken_since(100, 130, 1, NET),
         switch(10, 135, (0, "swapper"), 1, 0, 0xffff, 0),
     ];
-    let all = found(&moments, [99, 100, 136, 136, 137, 137]);
+    let all = charge_request(&events, [99, 100, 136, 136, 137, 137]);
     let of_read: Vec<_> = all.into_iter().filter(|one| one.0 == "tcp_to_read").collect();
     let expected = [
         ("tcp_to_read", "run_queue", "idle", 5),
@@ -197,98 +205,103 @@ fn a_wake_up_is_no_wait_on_a_queue_before_the_thread_is_on_it() {
     ];
     assert_eq!(of_read, expected.map(|(s, c, w, us)| (s, c, w.to_owned(), us)));
     let mut history = History::default();
-    for m in &moments {
+    for m in &events {
         history.add(m);
     }
     assert_eq!((history.threads[&1].woken_ns, history.threads[&1].queued_ns), (30_000, 5_000));
 }
 
 #[test]
-fn a_wake_up_that_began_before_the_thread_had_left_ends_its_sleep_at_once() {
-    let moments = [
+fn a_wake_up_before_the_thread_left_ends_its_sleep_at_once() {
+    let events = [
         switch(0, 10, (1, "worker"), 200, 1, EPOLL, 0),
         woken_since(8, 12, 1, NET),
         switch(10, 30, (200, "compiler"), 1, 0, 0xffff, 0),
     ];
-    let all = found(&moments, [9, 10, 31, 31, 32, 32]);
+    let all = charge_request(&events, [9, 10, 31, 31, 32, 32]);
     assert!(all.contains(&("tcp_to_read", "run_queue", "compiler".to_owned(), 18)), "{all:?}");
     assert!(all.contains(&("tcp_to_read", "wake", "compiler".to_owned(), 2)), "{all:?}");
 }
 
 #[test]
-fn what_was_not_seen_is_not_taken_for_work() {
-    // Another process serves, whose threads were not followed yet.
+fn unseen_time_is_not_counted_as_running() {
+    // Another process serves, whose threads are not followed yet.
     assert_eq!(
-        found(&[], [99, 100, 130, 130, 140, 141]).iter().map(|one| (one.1, one.3)).collect::<Vec<_>>(),
+        charge_request(&[], [99, 100, 130, 130, 140, 141])
+            .iter()
+            .map(|one| (one.1, one.3))
+            .collect::<Vec<_>>(),
         [("unseen", 1), ("unseen", 10), ("unseen", 30)]
     );
-    // It served, so it came; that was not told.
-    let moments = [
+    // The thread served the request, so it must have run, but that switch is missing.
+    let events = [
         switch(0, 10, (1, "worker"), 200, 1, EPOLL, 0),
         switch(10, 20, (200, "compiler"), 201, 0, 0xffff, 0),
     ];
-    let all = found(&moments, [8, 9, 30, 30, 31, 31]);
+    let all = charge_request(&events, [8, 9, 30, 30, 31, 31]);
     assert!(all.contains(&("tcp_to_read", "unseen", "unknown".to_owned(), 20)), "{all:?}");
     assert!(all.contains(&("tcp_to_read", "running", String::new(), 1)), "{all:?}");
 }
 
 #[test]
-fn a_thread_that_never_leaves_its_processor_runs_once_it_is_known() {
+fn a_known_thread_without_switches_counts_as_running() {
     let mut joiner = Joiner::new();
     joiner.request(&request([0, 1, 2, 2, 3, 3]));
-    let later = charges(&joiner.history, joiner.others, &request([10, 11, 12, 12, 13, 13]));
+    let later = charges(&joiner.history, joiner.non_threads, &request([10, 11, 12, 12, 13, 13]));
     assert!(later.iter().all(|one| one.cause == Cause::Running), "{later:?}");
 }
 
 #[test]
-fn what_a_thread_did_when_a_window_begins_is_told_by_what_it_does_next() {
+fn the_next_event_shows_what_a_thread_did_at_the_start_of_a_window() {
     let before = switch(0, 10, (1, "worker"), 200, 1, EPOLL, 0);
-    let split = |moments: &[Moment]| {
+    let split = |events: &[SchedEvent]| {
         let mut joiner = Joiner::new();
-        joiner.moment(&before);
+        joiner.event(&before);
         joiner.next_window();
-        for m in moments {
-            joiner.moment(m);
+        for m in events {
+            joiner.event(m);
         }
-        let found = charges(&joiner.history, joiner.others, &request([1000, 1001, 1050, 1050, 1060, 1060]));
-        let of = |cause| found.iter().filter(|one| one.cause == cause).map(|one| one.ns / 1000).sum::<u64>();
-        (of(Cause::Wake), of(Cause::RunQueue), of(Cause::Running), of(Cause::Unseen))
+        let found =
+            charges(&joiner.history, joiner.non_threads, &request([1000, 1001, 1050, 1050, 1060, 1060]));
+        let time =
+            |cause| found.iter().filter(|one| one.cause == cause).map(|one| one.ns / 1000).sum::<u64>();
+        (time(Cause::Wake), time(Cause::RunQueue), time(Cause::Running), time(Cause::Unseen))
     };
     let came = |since| switch(since, 1040, (200, "compiler"), 1, 0, 0xffff, 0);
     assert_eq!(split(&[woken(1020, 1, NET), came(1000)]), (19, 20, 20, 0), "it slept");
-    assert_eq!(split(&[came(1000)]), (0, 39, 20, 0), "it waited for the processor");
+    assert_eq!(split(&[came(1000)]), (0, 39, 20, 0), "it waited for the CPU");
     assert_eq!(split(&[]), (0, 0, 59, 0), "it ran");
 }
 
 #[test]
-fn who_wakes_a_thread_is_named_or_said_to_be_unknown() {
-    let of_waker = |waker| {
-        let moments = [
+fn the_waker_of_a_thread_is_named_or_unknown() {
+    let charge_of_waker = |waker| {
+        let events = [
             switch(0, 10, (200, "client"), 1, 0, 0xffff, 0),
             switch(10, 20, (1, "worker"), 0, 1, 35, 0),
             woken(50, 1, waker),
             switch(20, 51, (0, "swapper"), 1, 0, 0xffff, 0),
         ];
-        let all = found(&moments, [9, 10, 11, 11, 60, 60]);
+        let all = charge_request(&events, [9, 10, 11, 11, 60, 60]);
         all.into_iter().find(|one| one.1 == "blocked").unwrap()
     };
     let charged = |who: &str| ("start_to_response", "blocked", who.to_owned(), 30);
-    assert_eq!(of_waker(200), charged("client"));
-    assert_eq!(of_waker(300), charged("unknown"));
-    assert_eq!(of_waker(NET), charged("network or disk"));
+    assert_eq!(charge_of_waker(200), charged("client"));
+    assert_eq!(charge_of_waker(300), charged("unknown"));
+    assert_eq!(charge_of_waker(NET), charged("network or disk"));
 }
 
 #[test]
-fn of_threads_with_one_name_the_one_that_holds_up_most_is_told() {
+fn the_thread_that_delays_most_is_reported_among_equal_names() {
     let mut joiner = Joiner::new();
     for round in 0..100_u64 {
         let at = round * 10_000;
-        // Two threads of another process, which is called 7.
+        // Two threads of another process with PID 7.
         let (thread, waited) = if round % 10 == 0 { (300, 500) } else { (301, 5) };
-        let of_7 = |m: Moment| Moment { process: 7, ..m };
-        joiner.moment(&switch(at, at + 10, (1, "worker"), thread, 1, EPOLL, 0));
-        joiner.moment(&woken(at + 100, 1, NET));
-        joiner.moment(&of_7(switch(at + 10, at + 100 + waited, (thread, "pool"), 1, 0, 0xffff, 0)));
+        let of_7 = |m: SchedEvent| SchedEvent { process: 7, ..m };
+        joiner.event(&switch(at, at + 10, (1, "worker"), thread, 1, EPOLL, 0));
+        joiner.event(&woken(at + 100, 1, NET));
+        joiner.event(&of_7(switch(at + 10, at + 100 + waited, (thread, "pool"), 1, 0, 0xffff, 0)));
         let end = at + 100 + waited;
         joiner.request(&request([at + 99, at + 100, end, end, end + 20, end + 20]));
     }
@@ -300,14 +313,14 @@ fn of_threads_with_one_name_the_one_that_holds_up_most_is_told() {
 }
 
 #[test]
-fn the_slowest_requests_and_the_culprits_are_those_of_the_variance() {
+fn slow_requests_and_culprits_follow_the_variance() {
     let mut joiner = Joiner::new();
     for round in 0..1000_u64 {
         let at = round * 10_000;
         let waited = if round % 100 == 0 { 500 } else { 5 };
-        joiner.moment(&switch(at, at + 10, (1, "worker"), 200, 1, EPOLL, 0));
-        joiner.moment(&woken(at + 100, 1, NET));
-        joiner.moment(&switch(at + 10, at + 100 + waited, (200, "backup"), 1, 0, 0xffff, 0));
+        joiner.event(&switch(at, at + 10, (1, "worker"), 200, 1, EPOLL, 0));
+        joiner.event(&woken(at + 100, 1, NET));
+        joiner.event(&switch(at + 10, at + 100 + waited, (200, "backup"), 1, 0, 0xffff, 0));
         let end = at + 100 + waited;
         joiner.request(&request([at + 99, at + 100, end, end, end + 20, end + 20]));
     }

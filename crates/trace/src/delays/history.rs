@@ -1,55 +1,55 @@
-//! What threads of the server did, and who ran on each processor: the latest of it, rebuilt from moments.
+//! Recent history of the server's threads and of each CPU, rebuilt from scheduler events.
 
 use std::collections::{HashMap, VecDeque};
 
-use super::moment::{Moment, What, NO_CALL};
+use super::event::{EventKind, SchedEvent, NO_CALL};
 use super::names::{softirq, text, Names, Relation};
 
-/// Kept of each thread and processor; more than a second of a busy one.
-const KEPT: usize = 1 << 14;
+/// Spans kept per thread and CPU: more than a second of a busy one.
+const KEPT_SPANS: usize = 1 << 14;
 
-/// In place of the thread that woke another one.
+/// Waker number of an interrupt.
 pub const INTERRUPT: u32 = 0;
-/// A timer that ran out.
+/// Waker number of an expired timer.
 pub const TIMER: u32 = u32::MAX;
 
 /// Why a thread sleeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sleep {
-    /// Until there is something to read.
+    /// It waits for input.
     Input,
-    /// Until another thread gives a lock back.
+    /// It waits for a lock held by another thread.
     Lock,
-    /// Until another thread says so.
+    /// It waits for a signal of another thread.
     Condition,
     PageFault,
     Blocked,
-    /// It slept when we began to look.
+    /// It slept when tracing started.
     Unseen,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Off {
-    /// It could run, and waited for this processor.
+    /// It was runnable and waited in the queue of this CPU.
     Queue { cpu: u16 },
-    /// It was being woken, and not yet on this processor's queue: a processor that slept has to be told first.
+    /// It was being woken, but was not yet in the queue of this CPU, which may have had to wake up itself.
     Woken { cpu: u16 },
-    /// It slept until this thread woke it; [`INTERRUPT`], [`TIMER`]: no thread did.
+    /// It slept until this thread woke it, or [`INTERRUPT`] or [`TIMER`].
     Sleep { why: Sleep, waker: u32 },
 }
 
-/// From when to when.
+/// A time span with its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span<T> {
     pub from: u64,
     pub to: u64,
-    pub of: T,
+    pub content: T,
 }
 
 #[derive(Clone, Copy)]
 enum State {
     Running,
-    /// Nothing was told since then. It ran, unless what is told next says that it did not.
+    /// No event since then. It ran, unless the next event shows otherwise.
     Unseen {
         from: u64,
     },
@@ -69,9 +69,9 @@ pub struct Thread {
     pub off: VecDeque<Span<Off>>,
     /// Interrupts while it ran.
     pub interrupts: VecDeque<Span<u32>>,
-    /// On a queue, as the kernel's own `run_delay` has it.
+    /// Time in a run queue, like the kernel's `run_delay`.
     pub queued_ns: u64,
-    /// Before that: while it was being woken.
+    /// Time before that: while it was being woken.
     pub woken_ns: u64,
     pub migrations: u64,
     pub faults: u64,
@@ -87,7 +87,7 @@ pub struct Processor {
 pub struct History {
     pub names: Names,
     pub threads: HashMap<u32, Thread>,
-    /// Names of all threads that were seen to run, the server's or not.
+    /// Names of all threads that were seen running, of the server or not.
     ran: HashMap<u32, u32>,
     processors: Vec<Processor>,
     latest: u64,
@@ -98,49 +98,49 @@ impl History {
         self.processors.get(usize::from(cpu))
     }
 
-    /// Who that thread is; `None` where it was never seen.
+    /// Return the name of a thread; `None` if it was never seen.
     pub fn name(&self, thread: u32) -> Option<u32> {
         self.threads.get(&thread).map(|one| one.name).or_else(|| self.ran.get(&thread).copied())
     }
 
-    pub fn add(&mut self, m: &Moment) {
+    pub fn add(&mut self, m: &SchedEvent) {
         self.latest = self.latest.max(m.at);
-        match m.what {
-            What::Switch => self.switched(m),
-            What::Woken => self.thread(m.thread, m).woken(m),
-            What::Migrated => self.thread(m.thread, m).moved(m),
-            What::Fault => self.thread(m.thread, m).faults += 1,
-            What::SoftIrq | What::HardIrq => {
-                let name = match m.what {
-                    What::SoftIrq => format!("softirq {}", softirq(m.call)),
+        match m.kind {
+            EventKind::Switch => self.add_switch(m),
+            EventKind::Woken => self.thread(m.thread, m).wake(m),
+            EventKind::Migrated => self.thread(m.thread, m).migrate(m),
+            EventKind::Fault => self.thread(m.thread, m).faults += 1,
+            EventKind::SoftIrq | EventKind::HardIrq => {
+                let name = match m.kind {
+                    EventKind::SoftIrq => format!("softirq {}", softirq(m.call)),
                     _ => format!("interrupt {} ({})", m.call, text(&m.name)),
                 };
-                let of = self.names.number(&name, 0, Relation::Interrupt);
-                let span = Span { from: m.since, to: m.at, of };
+                let content = self.names.number(&name, 0, Relation::Interrupt);
+                let span = Span { from: m.since, to: m.at, content };
                 if let Some(thread) = self.threads.get_mut(&m.thread) {
                     keep(&mut thread.interrupts, span);
                 }
-                keep(&mut self.at(m.cpu).interrupts, span);
+                keep(&mut self.processor_mut(m.cpu).interrupts, span);
             }
         }
     }
 
-    /// After a time in which nothing was told: what threads did meanwhile is not known.
-    pub fn interrupted(&mut self) {
+    /// Forget what threads did, after a time without events.
+    pub fn forget_states(&mut self) {
         for thread in self.threads.values_mut() {
             thread.state = State::Unseen { from: self.latest };
         }
     }
 
-    /// A request was served by this thread: from now on it is known, though it was never seen to come or leave.
-    pub fn served(&mut self, thread: u32) {
+    /// Register a thread that served a request, even if it was never seen to switch.
+    pub fn add_server_thread(&mut self, thread: u32) {
         let Self { names, threads, .. } = self;
         threads
             .entry(thread)
             .or_insert_with(|| Thread::new(names.number("", 0, Relation::Own), State::Running));
     }
 
-    fn at(&mut self, cpu: u16) -> &mut Processor {
+    fn processor_mut(&mut self, cpu: u16) -> &mut Processor {
         let cpu = usize::from(cpu);
         if self.processors.len() <= cpu {
             self.processors.resize_with(cpu + 1, Processor::default);
@@ -148,35 +148,35 @@ impl History {
         &mut self.processors[cpu]
     }
 
-    fn switched(&mut self, m: &Moment) {
+    fn add_switch(&mut self, m: &SchedEvent) {
         let relation = match m {
-            Moment { thread: 0, .. } => Relation::Idle,
-            Moment { left: true, .. } => Relation::Own,
-            Moment { kernel: true, .. } => Relation::Kernel,
+            SchedEvent { thread: 0, .. } => Relation::Idle,
+            SchedEvent { left: true, .. } => Relation::Own,
+            SchedEvent { kernel: true, .. } => Relation::Kernel,
             _ => Relation::Other,
         };
         let own = text(&m.name);
-        let of = match relation {
+        let content = match relation {
             Relation::Idle => self.names.number("idle", 0, relation),
             _ => self.names.thread(&own, m.process, relation, m.thread),
         };
-        keep(&mut self.at(m.cpu).ran, Span { from: m.since, to: m.at, of });
+        keep(&mut self.processor_mut(m.cpu).ran, Span { from: m.since, to: m.at, content });
         if m.thread != 0 {
-            self.ran.insert(m.thread, of);
+            self.ran.insert(m.thread, content);
         }
         if m.left {
             let thread = self.thread(m.thread, m);
-            thread.name = of;
-            thread.left(m);
+            thread.name = content;
+            thread.leave(m);
         }
         if m.came {
-            // Its own name is told when it leaves.
-            let unnamed = Moment { name: [0; 16], ..*m };
-            self.thread(m.other, &unnamed).came(m);
+            // Its own name is known when it leaves.
+            let unnamed = SchedEvent { name: [0; 16], ..*m };
+            self.thread(m.other, &unnamed).arrive(m);
         }
     }
 
-    fn thread(&mut self, number: u32, m: &Moment) -> &mut Thread {
+    fn thread(&mut self, number: u32, m: &SchedEvent) -> &mut Thread {
         let Self { names, threads, .. } = self;
         threads.entry(number).or_insert_with(|| {
             Thread::new(names.number(&text(&m.name), m.process, Relation::Own), State::Unseen { from: 0 })
@@ -199,7 +199,7 @@ impl Thread {
         }
     }
 
-    /// Since when it does not run, as far as was told.
+    /// Return since when it does not run, as far as known.
     pub fn off_since(&self) -> Option<u64> {
         match self.state {
             State::Running | State::Unseen { .. } => None,
@@ -207,49 +207,49 @@ impl Thread {
         }
     }
 
-    fn left(&mut self, m: &Moment) {
+    fn leave(&mut self, m: &SchedEvent) {
         self.state = match m.state {
             0 => State::Waiting { from: m.at },
-            _ => State::Sleeping { from: m.at, why: why(m) },
+            _ => State::Sleeping { from: m.at, why: sleep_reason(m) },
         };
     }
 
-    fn woken(&mut self, m: &Moment) {
-        let slept = match self.state {
+    fn wake(&mut self, m: &SchedEvent) {
+        let sleep = match self.state {
             State::Sleeping { from, why } => Some((from, why)),
             State::Unseen { from } => Some((from, Sleep::Unseen)),
             State::Running | State::Waiting { .. } => None,
         };
-        if let Some((from, why)) = slept {
-            // It may have begun before the thread had left its processor.
+        if let Some((from, why)) = sleep {
+            // The wake-up may have started before the thread left its CPU.
             let since = m.since.max(from).min(m.at);
-            self.slept(from, since, why, m.other);
+            self.add_sleep(from, since, why, m.other);
             if m.at > since {
                 self.woken_ns += m.at - since;
-                keep(&mut self.off, Span { from: since, to: m.at, of: Off::Woken { cpu: m.cpu } });
+                keep(&mut self.off, Span { from: since, to: m.at, content: Off::Woken { cpu: m.cpu } });
             }
             self.state = State::Waiting { from: m.at };
         }
     }
 
-    fn moved(&mut self, m: &Moment) {
+    fn migrate(&mut self, m: &SchedEvent) {
         match self.state {
-            State::Waiting { from } => self.waited(from, m.at, m.cpu),
+            State::Waiting { from } => self.add_wait(from, m.at, m.cpu),
             State::Unseen { from } => {
-                keep(&mut self.off, Span { from, to: m.at, of: Off::Queue { cpu: m.cpu } });
+                keep(&mut self.off, Span { from, to: m.at, content: Off::Queue { cpu: m.cpu } });
             }
             State::Running | State::Sleeping { .. } => return,
         }
         self.state = State::Waiting { from: m.at };
     }
 
-    fn came(&mut self, m: &Moment) {
+    fn arrive(&mut self, m: &SchedEvent) {
         match self.state {
-            State::Waiting { from } => self.waited(from, m.at, m.cpu),
-            State::Sleeping { from, why } => self.slept(from, m.at, why, 0),
-            // It waited for this processor when we began to look: a wake-up would have been told.
+            State::Waiting { from } => self.add_wait(from, m.at, m.cpu),
+            State::Sleeping { from, why } => self.add_sleep(from, m.at, why, 0),
+            // It waited for this CPU when tracing started: a wake-up would have caused an event.
             State::Unseen { from } => {
-                keep(&mut self.off, Span { from, to: m.at, of: Off::Queue { cpu: m.cpu } });
+                keep(&mut self.off, Span { from, to: m.at, content: Off::Queue { cpu: m.cpu } });
             }
             State::Running => {}
         }
@@ -258,33 +258,33 @@ impl Thread {
         self.state = State::Running;
     }
 
-    fn waited(&mut self, from: u64, to: u64, cpu: u16) {
+    fn add_wait(&mut self, from: u64, to: u64, cpu: u16) {
         if to > from {
             self.queued_ns += to - from;
-            keep(&mut self.off, Span { from, to, of: Off::Queue { cpu } });
+            keep(&mut self.off, Span { from, to, content: Off::Queue { cpu } });
         }
     }
 
-    fn slept(&mut self, from: u64, to: u64, why: Sleep, waker: u32) {
+    fn add_sleep(&mut self, from: u64, to: u64, why: Sleep, waker: u32) {
         if to > from {
-            keep(&mut self.off, Span { from, to, of: Off::Sleep { why, waker } });
+            keep(&mut self.off, Span { from, to, content: Off::Sleep { why, waker } });
         }
     }
 }
 
 fn keep<T>(spans: &mut VecDeque<T>, span: T) {
-    if spans.len() == KEPT {
+    if spans.len() == KEPT_SPANS {
         spans.pop_front();
     }
     spans.push_back(span);
 }
 
-/// By the system call, on x86-64. A mutex waits with `FUTEX_WAIT` or `FUTEX_LOCK_PI`, a condition with
-/// `FUTEX_WAIT_BITSET` (glibc's nptl).
-fn why(m: &Moment) -> Sleep {
+/// Return why a thread sleeps, by its system call on x86-64. A mutex waits with `FUTEX_WAIT` or `FUTEX_LOCK_PI`, a
+/// condition variable with `FUTEX_WAIT_BITSET` (glibc's nptl).
+fn sleep_reason(m: &SchedEvent) -> Sleep {
     match (m.call, m.operation) {
         (NO_CALL, _) => Sleep::PageFault,
-        // read, readv, recvfrom, recvmsg, accept, poll, select and epoll in their forms
+        // read, readv, recvfrom, recvmsg, accept, poll, select and epoll with their variants
         (0 | 19 | 45 | 47 | 43 | 288 | 7 | 23 | 232 | 270 | 271 | 281 | 441, _) => Sleep::Input,
         (202, 0 | 6 | 13) => Sleep::Lock,
         (202 | 449 | 454 | 455, _) => Sleep::Condition,

@@ -1,9 +1,9 @@
-//! The stages of one request, split into what held it up, and each part charged to somebody.
+//! The stages of one request, split by cause of delay; each part is charged to a culprit.
 //!
 //! ```text
-//!     e2 ───── sleeps ─────┬── waits for a processor ──┬── runs ── e3
-//!        woken by          │   charged to whoever ran   │  less interrupts
-//!        the network, or by a thread of the server: then that thread's waits count in its place
+//!     e2 ───── sleeps ─────┬── waits for a CPU ─────────┬── runs ── e3
+//!        woken by          │   charged to who ran       │  minus interrupts
+//!        the network, or by a thread of the server: then that thread's waits count instead
 //! ```
 
 use std::collections::VecDeque;
@@ -12,7 +12,7 @@ use super::history::{History, Off, Sleep, Span, INTERRUPT, TIMER};
 use super::names::{Names, Relation};
 use crate::layout::Record;
 
-/// What a part of a stage was.
+/// Cause of a part of a stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Cause {
     Running,
@@ -23,21 +23,21 @@ pub enum Cause {
     Lock,
     PageFault,
     Blocked,
-    /// It was not seen what the thread did.
+    /// It is unknown what the thread did.
     Unseen,
 }
 
 pub const CAUSES: [&str; 9] =
     ["running", "run_queue", "interrupt", "handed_on", "wake", "lock", "page_fault", "blocked", "unseen"];
-/// Stages that threads have a part in: those from e2 to e6.
+/// Number of stages in which threads take part: e2 to e6.
 pub const SPLIT: usize = 4;
 pub const PARTS: usize = SPLIT * CAUSES.len();
-/// Nobody's.
+/// Charged to nobody.
 pub const NOBODY: u32 = u32::MAX;
-/// A listener that wakes a worker that wakes another: more are not followed.
+/// Longest chain of wake-ups to follow, such as a listener that wakes a worker that wakes another.
 const HOPS: u32 = 3;
 
-/// So many nanoseconds of a request. `stage` is one of `STAGES`.
+/// A part of a request's time. `stage` is an index into `STAGES`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Charge {
     pub stage: u8,
@@ -52,28 +52,28 @@ impl Charge {
     }
 }
 
-/// Culprits without a thread.
+/// Culprits that are not threads.
 #[derive(Clone, Copy)]
-pub struct Faceless {
+pub struct NonThreads {
     pub unknown: u32,
     pub interrupt: u32,
     pub timer: u32,
 }
 
-impl Faceless {
+impl NonThreads {
     pub fn new(names: &mut Names) -> Self {
         Self {
             unknown: names.number("unknown", 0, Relation::Unknown),
-            // It is not told which one: the network's card, a disk.
+            // The interrupt's device is unknown: a network card or a disk.
             interrupt: names.number("network or disk", 0, Relation::Interrupt),
             timer: names.number("timer", 0, Relation::Interrupt),
         }
     }
 }
 
-/// All of a request's time from e2 to e6; charges to one culprit for one cause may come in pieces.
-pub fn charges(history: &History, others: Faceless, r: &Record) -> Vec<Charge> {
-    let mut out = Split { history, others, stage: 0, charges: Vec::new() };
+/// Charge a request's whole time from e2 to e6. There may be several charges for one culprit and cause.
+pub fn charges(history: &History, non_threads: NonThreads, r: &Record) -> Vec<Charge> {
+    let mut out = Split { history, non_threads, stage: 0, charges: Vec::new() };
     let threads = [r.reader, r.sender, r.sender, r.sender];
     for (at, thread) in threads.into_iter().enumerate() {
         out.stage = at as u8 + 1;
@@ -84,7 +84,7 @@ pub fn charges(history: &History, others: Faceless, r: &Record) -> Vec<Charge> {
 
 struct Split<'h> {
     history: &'h History,
-    others: Faceless,
+    non_threads: NonThreads,
     stage: u8,
     charges: Vec<Charge>,
 }
@@ -99,12 +99,12 @@ impl Split<'_> {
     fn span(&mut self, number: u32, from: u64, to: u64, hops: u32) {
         let history = self.history;
         let Some(thread) = history.threads.get(&number) else {
-            return self.charge(Cause::Unseen, self.others.unknown, to.saturating_sub(from));
+            return self.charge(Cause::Unseen, self.non_threads.unknown, to.saturating_sub(from));
         };
-        // It ran at the end, which says that its coming was not told.
-        let told = thread.off_since().map_or(to, |since| since.clamp(from, to.max(from)));
-        self.charge(Cause::Unseen, self.others.unknown, to.saturating_sub(told));
-        let to = told;
+        // The thread ran at the end, so a switch to it is missing.
+        let known_until = thread.off_since().map_or(to, |since| since.clamp(from, to.max(from)));
+        self.charge(Cause::Unseen, self.non_threads.unknown, to.saturating_sub(known_until));
+        let to = known_until;
         let mut runs = to.saturating_sub(from);
         for (begin, end, off) in within(&thread.off, from, to) {
             runs -= (end - begin).min(runs);
@@ -124,29 +124,29 @@ impl Split<'_> {
     }
 
     fn sleep(&mut self, why: Sleep, waker: u32, begin: u64, end: u64, hops: u32) {
-        let known = match waker {
-            INTERRUPT => self.others.interrupt,
-            TIMER => self.others.timer,
-            _ => self.history.name(waker).unwrap_or(self.others.unknown),
+        let culprit = match waker {
+            INTERRUPT => self.non_threads.interrupt,
+            TIMER => self.non_threads.timer,
+            _ => self.history.name(waker).unwrap_or(self.non_threads.unknown),
         };
-        let of_server = self.history.threads.contains_key(&waker);
+        let is_server_thread = self.history.threads.contains_key(&waker);
         let cause = match why {
             Sleep::PageFault => Cause::PageFault,
             Sleep::Blocked => Cause::Blocked,
             Sleep::Lock => Cause::Lock,
-            // On its way to a thread of the server it went through another one.
+            // The input reached this thread through another thread of the server.
             Sleep::Input | Sleep::Condition | Sleep::Unseen
-                if self.stage == 1 && of_server && hops < HOPS =>
+                if self.stage == 1 && is_server_thread && hops < HOPS =>
             {
                 return self.span(waker, begin, end, hops + 1);
             }
             Sleep::Condition if self.stage > 1 => Cause::Lock,
             Sleep::Input | Sleep::Condition | Sleep::Unseen => Cause::Wake,
         };
-        self.charge(cause, known, end - begin);
+        self.charge(cause, culprit, end - begin);
     }
 
-    /// Whoever had the processor while a thread waited for it, interrupts apart.
+    /// Charge the time in a run queue to the threads that used the CPU, except for interrupts.
     fn queue(&mut self, cause: Cause, cpu: u16, from: u64, to: u64) {
         let mut left = to - from;
         if let Some(processor) = self.history.processor(cpu) {
@@ -161,21 +161,22 @@ impl Split<'_> {
                 self.charge(cause, who, ran);
             }
         }
-        self.charge(cause, self.others.unknown, left);
+        self.charge(cause, self.non_threads.unknown, left);
     }
 }
 
-/// Spans between two times, cut to them, in their order: they are kept by their ends.
+/// Return the spans that overlap an interval, clipped to it. Spans are sorted by their end.
 fn within<T: Copy>(
     spans: &VecDeque<Span<T>>,
     from: u64,
     to: u64,
 ) -> impl Iterator<Item = (u64, u64, T)> + '_ {
-    // A long wait has thousands of spans, each looked up in thousands: one by one would take seconds by request.
+    // A long wait has thousands of spans, each looked up among thousands: a linear search would take seconds per
+    // request.
     let first = spans.partition_point(|span| span.to <= from);
     spans
         .range(first..)
         .take_while(move |span| span.from < to)
-        .map(move |span| (span.from.max(from), span.to.min(to), span.of))
+        .map(move |span| (span.from.max(from), span.to.min(to), span.content))
         .filter(|(begin, end, _)| end > begin)
 }

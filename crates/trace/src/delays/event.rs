@@ -1,11 +1,11 @@
-//! What the scheduler did, as `bpf/who.h` tells it.
+//! Scheduler events, as reported by `bpf/who.h`.
 
-pub const MOMENT_BYTES: usize = 56;
-/// Where a thread sleeps in no system call: it faulted.
+pub const EVENT_BYTES: usize = 56;
+/// System call number of a thread that sleeps outside a system call: it faulted.
 pub const NO_CALL: u16 = 0xffff;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum EventKind {
     Switch,
     Woken,
     Migrated,
@@ -14,10 +14,11 @@ pub enum What {
     Fault,
 }
 
-/// Times are of `CLOCK_MONOTONIC`, in ns. At a switch `thread` leaves, after it ran from `since` on, and `other` comes;
-/// at a wake-up, which began at `since` and put it on the queue of `cpu`, `other` is who woke it, 0 for an interrupt.
+/// A scheduler event. Times are of `CLOCK_MONOTONIC`, in ns. In a switch, `thread` leaves after running from `since`,
+/// and `other` comes. A wake-up started at `since` and put the thread into the queue of `cpu`; `other` is the waker, 0
+/// for an interrupt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Moment {
+pub struct SchedEvent {
     pub at: u64,
     pub since: u64,
     pub thread: u32,
@@ -25,30 +26,30 @@ pub struct Moment {
     pub other: u32,
     pub cpu: u16,
     pub call: u16,
-    pub what: What,
+    pub kind: EventKind,
     pub left: bool,
     pub came: bool,
     pub kernel: bool,
-    /// With which it leaves; 0: it would run on.
+    /// State in which it leaves; 0: still runnable.
     pub state: u8,
     pub operation: u8,
     pub name: [u8; 16],
 }
 
-impl Moment {
-    /// Of bytes as the ring has them; `None` of anything else.
-    pub fn of(bytes: &[u8]) -> Option<Self> {
-        let bytes: &[u8; MOMENT_BYTES] = bytes.try_into().ok()?;
+impl SchedEvent {
+    /// Parse the bytes of a ring entry; return `None` for another kind of entry.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let bytes: &[u8; EVENT_BYTES] = bytes.try_into().ok()?;
         let eight = |at: usize| u64::from_ne_bytes(bytes[at..at + 8].try_into().unwrap_or_default());
         let four = |at: usize| u32::from_ne_bytes(bytes[at..at + 4].try_into().unwrap_or_default());
         let two = |at: usize| u16::from_ne_bytes(bytes[at..at + 2].try_into().unwrap_or_default());
-        let what = match bytes[32] {
-            0 => What::Switch,
-            1 => What::Woken,
-            2 => What::Migrated,
-            3 => What::SoftIrq,
-            4 => What::HardIrq,
-            5 => What::Fault,
+        let kind = match bytes[32] {
+            0 => EventKind::Switch,
+            1 => EventKind::Woken,
+            2 => EventKind::Migrated,
+            3 => EventKind::SoftIrq,
+            4 => EventKind::HardIrq,
+            5 => EventKind::Fault,
             _ => return None,
         };
         let flags = bytes[33];
@@ -60,7 +61,7 @@ impl Moment {
             other: four(24),
             cpu: two(28),
             call: two(30),
-            what,
+            kind,
             left: flags & 1 != 0,
             came: flags & 2 != 0,
             kernel: flags & 4 != 0,

@@ -1,10 +1,10 @@
-//! Who may hold a request up, by name.
+//! Names of culprits.
 
 use std::collections::HashMap;
 
 use serde::Serialize;
 
-/// What a culprit is to the server.
+/// How a culprit is related to the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Relation {
@@ -16,13 +16,13 @@ pub enum Relation {
     Kernel,
     /// An interrupt.
     Interrupt,
-    /// Nobody: the processor had to leave its sleep.
+    /// No thread: the CPU had to wake from idle.
     Idle,
-    /// It was not seen who ran.
+    /// Unknown: it was not seen who ran.
     Unknown,
 }
 
-/// A culprit. Threads of one process with the same name are one.
+/// A culprit. Threads of one process with the same name are one culprit.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct Name {
     #[serde(rename = "name")]
@@ -31,15 +31,15 @@ pub struct Name {
     pub relation: Relation,
 }
 
-/// Culprits by number, and their threads, which have numbers of their own.
+/// Numbers of culprits and of their threads.
 #[derive(Default)]
 pub struct Names {
-    all: Vec<One>,
+    all: Vec<NamedThread>,
     numbers: HashMap<(Name, u32), u32>,
 }
 
-/// A thread of a culprit, or with thread 0 the culprit itself.
-struct One {
+/// A thread of a culprit, or the culprit itself if the thread is 0.
+struct NamedThread {
     name: Name,
     thread: u32,
     culprit: u32,
@@ -50,7 +50,7 @@ impl Names {
         self.entry(Name { text: name.to_owned(), process, relation }, 0)
     }
 
-    /// Of one thread.
+    /// Return the number of one thread.
     pub fn thread(&mut self, name: &str, process: u32, relation: Relation, thread: u32) -> u32 {
         self.entry(Name { text: name.to_owned(), process, relation }, thread)
     }
@@ -62,7 +62,7 @@ impl Names {
         }
         let culprit = if thread == 0 { self.all.len() as u32 } else { self.entry(key.0.clone(), 0) };
         let number = self.all.len() as u32;
-        self.all.push(One { name: key.0.clone(), thread, culprit });
+        self.all.push(NamedThread { name: key.0.clone(), thread, culprit });
         self.numbers.insert(key, number);
         number
     }
@@ -71,20 +71,20 @@ impl Names {
         self.all.get(number as usize).map(|one| &one.name)
     }
 
-    /// The culprit of which that is a thread, and which one; 0 where it has none.
+    /// Return the culprit to which a number belongs, and the thread; 0 for the culprit itself.
     pub fn culprit(&self, number: u32) -> (u32, u32) {
         self.all.get(number as usize).map_or((number, 0), |one| (one.culprit, one.thread))
     }
 }
 
-/// As `/proc/softirqs` has them.
+/// Return the name of a softirq as in `/proc/softirqs`.
 pub fn softirq(number: u16) -> &'static str {
     const NAMES: [&str; 10] =
         ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
     NAMES.get(usize::from(number)).copied().unwrap_or("softirq")
 }
 
-/// A name as the kernel keeps it: up to its first zero.
+/// Return a zero-terminated name of the kernel as text.
 pub fn text(name: &[u8]) -> String {
     let end = name.iter().position(|byte| *byte == 0).unwrap_or(name.len());
     String::from_utf8_lossy(&name[..end]).into_owned()
