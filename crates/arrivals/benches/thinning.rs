@@ -1,5 +1,5 @@
-//! What the next due time costs a worker that takes every n-th arrival of a whole process:
-//! `cargo bench -p hindmost-arrivals --bench thinning`. Read the ratios; nanoseconds are this machine's.
+//! Cost of the next scheduled time for a worker that takes every n-th arrival of the whole process: `cargo bench -p
+//! hindmost-arrivals --bench thinning`. Compare the ratios; the nanoseconds depend on the machine.
 #![allow(clippy::print_stdout, reason = "a benchmark is there to print")]
 
 use std::hint::black_box;
@@ -8,7 +8,7 @@ use std::time::Instant;
 use hindmost_arrivals::{Law, Part, Seeds};
 use hindmost_clock::Rate;
 
-const DUES: usize = 20_000;
+const TIMES: usize = 20_000;
 const ROUNDS: usize = 9;
 const WORKERS: [u32; 4] = [1, 4, 16, 64];
 const LAWS: [&str; 7] = [
@@ -21,20 +21,20 @@ const LAWS: [&str; 7] = [
     r#"{"kind": "bursts", "ratio": 10}"#,
 ];
 
-/// Nanoseconds a due time of one of `of` workers.
+/// Return the nanoseconds per scheduled time of one of `of` workers.
 fn cost(law: &Law, of: u32) -> f64 {
     let rate = Rate::per_second(1e6).expect("a rate");
     let seeds = Seeds { seed: 1, instance: 0, thread: 0 };
     let mut arrivals = law.part(rate, Part { index: 0, of }, seeds).expect("a law without a file");
-    let began = Instant::now();
-    for _ in 0..DUES {
+    let start = Instant::now();
+    for _ in 0..TIMES {
         black_box(arrivals.next_due());
     }
-    began.elapsed().as_nanos() as f64 / DUES as f64
+    start.elapsed().as_nanos() as f64 / TIMES as f64
 }
 
 fn main() {
-    println!("ns a due time of a worker, median of {ROUNDS} rounds (of the one worker: its ratio)");
+    println!("ns per scheduled time of a worker, median of {ROUNDS} rounds (ratio to one worker)");
     println!("{:<40}{}", "law", WORKERS.map(|n| format!("{n:>7} worker(s)")).join(""));
     for text in LAWS {
         let law: Law = serde_json::from_str(text).expect("a law");
@@ -43,7 +43,7 @@ fn main() {
             rounds.sort_by(f64::total_cmp);
             rounds[ROUNDS / 2]
         });
-        let shown = costs.map(|ns| format!("{ns:>9.1} ({:>4.1})", ns / costs[0])).join(" ");
-        println!("{text:<40}{shown}");
+        let columns = costs.map(|ns| format!("{ns:>9.1} ({:>4.1})", ns / costs[0])).join(" ");
+        println!("{text:<40}{columns}");
     }
 }

@@ -5,33 +5,33 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::exponential::exponential;
-use crate::law::Statement;
-use crate::process::{Draw, EveryNth, Making};
-use crate::{Cumulants, Process, Refused, TraceError};
+use crate::law::ArrivalLaw;
+use crate::process::{Draw, EveryNth, PartSpec};
+use crate::{Cumulants, ParameterError, Process, TraceError};
 
-/// Bursts: a Poisson process whose rate jumps between two values at random (Markov-modulated, MMPP-2).
+/// Bursts: a Poisson process whose rate switches between two values at random (Markov-modulated, MMPP-2).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Bursts {
-    /// The rate in a burst over that between bursts.
+    /// Rate in a burst divided by the rate between bursts.
     pub ratio: f64,
-    /// Share of the time that is in bursts.
-    #[serde(default = "tenth")]
+    /// Share of the time in bursts.
+    #[serde(default = "default_share")]
     pub share: f64,
-    /// Mean length of a burst, in milliseconds; lengths are exponential.
-    #[serde(default = "ten")]
+    /// Mean length of a burst in milliseconds; lengths are exponential.
+    #[serde(default = "default_length_ms")]
     pub length_ms: f64,
 }
 
-fn tenth() -> f64 {
+fn default_share() -> f64 {
     0.1
 }
 
-fn ten() -> f64 {
+fn default_length_ms() -> f64 {
     10.0
 }
 
-/// In units of the mean gap: rates of arrivals in a burst and between, and of leaving that state.
+/// The rates of both states, per mean gap: of arrivals, and of leaving the state.
 #[derive(Clone, Copy, Debug)]
 struct States {
     arrive: [f64; 2],
@@ -39,7 +39,7 @@ struct States {
 }
 
 impl Bursts {
-    /// `gaps_per_s`: the mean rate over all time.
+    /// Return the rates of both states; `gaps_per_s` is the mean rate.
     fn states(self, gaps_per_s: f64) -> States {
         let between = 1.0 / (self.share * self.ratio + 1.0 - self.share);
         let leave = 1.0 / (self.length_ms / 1e3 * gaps_per_s);
@@ -49,42 +49,42 @@ impl Bursts {
         }
     }
 
-    /// Index of dispersion of the counts of the whole in spans of `span_s`, by rate (Fischer and Meier-Hellstern,
-    /// Perf. Eval. 18, 1993); for ever longer ones, where the span is infinite.
-    pub fn in_spans(self, gaps_per_s: f64, span_s: f64) -> f64 {
+    /// Return the index of dispersion of the whole process's counts in spans of `span_s` (Fischer and Meier-Hellstern,
+    /// Perf. Eval. 18, 1993). An infinite span gives the limit.
+    pub fn dispersion_in_spans(self, gaps_per_s: f64, span_s: f64) -> f64 {
         let States { arrive: [a, b], leave: [out, back] } = self.states(gaps_per_s);
         let both = out + back;
         let span = span_s * gaps_per_s;
-        let near = if span.is_finite() { 1.0 + (-both * span).exp_m1() / (both * span) } else { 1.0 };
-        1.0 + 2.0 * (a - b).powi(2) * out * back / (both.powi(2) * (a * back + b * out)) * near
+        let limit_factor = if span.is_finite() { 1.0 + (-both * span).exp_m1() / (both * span) } else { 1.0 };
+        1.0 + 2.0 * (a - b).powi(2) * out * back / (both.powi(2) * (a * back + b * out)) * limit_factor
     }
 }
 
-impl Statement for Bursts {
-    fn check(&self) -> Result<(), Refused> {
-        Refused::outside("ratio", self.ratio, 1.0, 1e6)?;
-        Refused::outside("share", self.share, 0.001, 0.999)?;
-        Refused::outside("length_ms", self.length_ms, 0.001, 1e6)
+impl ArrivalLaw for Bursts {
+    fn check(&self) -> Result<(), ParameterError> {
+        ParameterError::check_range("ratio", self.ratio, 1.0, 1e6)?;
+        ParameterError::check_range("share", self.share, 0.001, 0.999)?;
+        ParameterError::check_range("length_ms", self.length_ms, 0.001, 1e6)
     }
 
-    fn process(&self, making: &Making) -> Result<Box<dyn Process>, TraceError> {
-        let states = self.states(making.rate.get());
-        Ok(EveryNth::boxed(Switching { states, state: usize::MAX, share: self.share }, making))
+    fn process(&self, spec: &PartSpec) -> Result<Box<dyn Process>, TraceError> {
+        let states = self.states(spec.rate.get());
+        Ok(EveryNth::new_process(Switching { states, state: usize::MAX, share: self.share }, spec))
     }
 
-    // Its gaps depend on each other.
+    // The gaps are not independent.
     fn cumulants(&self) -> Option<Cumulants> {
         None
     }
 
     fn dispersion(&self, rate: Rate) -> f64 {
-        self.in_spans(rate.get(), f64::INFINITY)
+        self.dispersion_in_spans(rate.get(), f64::INFINITY)
     }
 }
 
 struct Switching {
     states: States,
-    /// 0 in a burst, 1 between; not yet drawn, anything else.
+    /// 0 in a burst, 1 between bursts; any other value before the first draw.
     state: usize,
     share: f64,
 }
@@ -97,7 +97,7 @@ impl Draw for Switching {
         }
         let mut gap = 0.0;
         loop {
-            // Whatever comes first, an arrival or the other state.
+            // Whichever comes first: an arrival, or a change of state.
             let (arrive, leave) = (self.states.arrive[self.state], self.states.leave[self.state]);
             gap += exponential(random) / (arrive + leave);
             if unit(random.next_u64()) * (arrive + leave) < arrive {

@@ -1,8 +1,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::law::Statement;
-use crate::process::Making;
+use crate::law::ArrivalLaw;
+use crate::process::PartSpec;
 use crate::{Cumulants, Process, TraceError};
 
 /// Equal gaps (C^2 = 0).
@@ -10,18 +10,18 @@ use crate::{Cumulants, Process, TraceError};
 #[serde(deny_unknown_fields)]
 pub struct Deterministic {}
 
-impl Statement for Deterministic {
-    /// Parts take turns, so that all workers together keep the gap of the whole.
-    fn process(&self, making: &Making) -> Result<Box<dyn Process>, TraceError> {
-        let (index, of) = (u64::from(making.part.index), u64::from(making.part.of.max(1)));
-        Ok(Box::new(Equal { gap: making.gap, next: index + 1, step: of }))
+impl ArrivalLaw for Deterministic {
+    /// Parts are interleaved, so that all workers together keep the gap of the whole.
+    fn process(&self, spec: &PartSpec) -> Result<Box<dyn Process>, TraceError> {
+        let (index, of) = (u64::from(spec.part.index), u64::from(spec.part.of.max(1)));
+        Ok(Box::new(Equal { gap: spec.gap, next: index + 1, step: of }))
     }
 
     fn cumulants(&self) -> Option<Cumulants> {
         Some(Cumulants([1.0, 0.0, 0.0, 0.0]))
     }
 
-    // What a part's gaps would be compared with is one number, which no clock reading is.
+    // A part has a single gap, with which clock readings cannot be compared.
     fn part_dispersion(&self) -> Option<f64> {
         Some(0.0)
     }
@@ -36,7 +36,7 @@ struct Equal {
 impl Process for Equal {
     #[inline]
     fn next(&mut self) -> f64 {
-        // A product, not a sum: no rounding accumulates.
+        // A product instead of a sum, so that rounding does not accumulate.
         let at = (self.next as f64 * self.gap).round();
         self.next += self.step;
         at

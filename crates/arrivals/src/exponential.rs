@@ -3,20 +3,20 @@ use rand::Rng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::law::Statement;
-use crate::process::Making;
+use crate::law::ArrivalLaw;
+use crate::process::PartSpec;
 use crate::{Cumulants, Gaps, Process, TraceError};
 
-/// A Poisson process: gaps without memory (C^2 = 1).
+/// A Poisson process: memoryless gaps (C^2 = 1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Exponential {}
 
-impl Statement for Exponential {
-    /// Parts of a Poisson process are independent Poisson processes, each of its share of the rate.
-    fn process(&self, making: &Making) -> Result<Box<dyn Process>, TraceError> {
-        let mean = making.gap * f64::from(making.part.of.max(1));
-        Ok(Box::new(Independent { mean, at: 0.0, random: making.seeds.own() }))
+impl ArrivalLaw for Exponential {
+    /// Parts of a Poisson process are independent Poisson processes with a share of the rate.
+    fn process(&self, spec: &PartSpec) -> Result<Box<dyn Process>, TraceError> {
+        let mean = spec.gap * f64::from(spec.part.of.max(1));
+        Ok(Box::new(Independent { mean, at: 0.0, random: spec.seeds.own_stream() }))
     }
 
     fn cumulants(&self) -> Option<Cumulants> {
@@ -34,7 +34,8 @@ impl Statement for Exponential {
 
 /// Independent exponential gaps, by inversion of the distribution function.
 ///
-/// The sum is kept in f64: of nanoseconds exact to one for 104 days, so rounding never accumulates into the rate.
+/// The sum is an f64 of nanoseconds, which is exact to one for 104 days, so rounding does not accumulate into the
+/// rate.
 struct Independent {
     mean: f64,
     at: f64,
@@ -49,9 +50,9 @@ impl Process for Independent {
     }
 }
 
-/// A number of mean 1.
+/// Draw an exponential number with mean 1.
 #[inline]
 pub fn exponential(random: &mut Random) -> f64 {
-    // 1 - u lies in (0, 1], so the logarithm is finite.
+    // 1 - u is in (0, 1], so the logarithm is finite.
     -(1.0 - unit(random.next_u64())).ln()
 }

@@ -3,25 +3,25 @@ use rand::Rng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::law::Statement;
-use crate::process::{Draw, EveryNth, Making};
-use crate::{Cumulants, Process, Refused, TraceError};
+use crate::law::ArrivalLaw;
+use crate::process::{Draw, EveryNth, PartSpec};
+use crate::{Cumulants, ParameterError, Process, TraceError};
 
-/// Gamma gaps (C^2 = 1 / shape). A whole shape k is Erlang's law: the sum of k exponential stages.
+/// Gamma gaps (C^2 = 1 / shape). An integer shape k is Erlang's law: the sum of k exponential stages.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Gamma {
-    /// Below 1 more varied than a Poisson process, above 1 more even.
+    /// Shape: below 1, gaps vary more than in a Poisson process; above 1, less.
     pub shape: f64,
 }
 
-impl Statement for Gamma {
-    fn check(&self) -> Result<(), Refused> {
-        Refused::outside("shape", self.shape, 0.01, 10_000.0)
+impl ArrivalLaw for Gamma {
+    fn check(&self) -> Result<(), ParameterError> {
+        ParameterError::check_range("shape", self.shape, 0.01, 10_000.0)
     }
 
-    fn process(&self, making: &Making) -> Result<Box<dyn Process>, TraceError> {
-        Ok(EveryNth::boxed(Squeeze::new(self.shape), making))
+    fn process(&self, spec: &PartSpec) -> Result<Box<dyn Process>, TraceError> {
+        Ok(EveryNth::new_process(MarsagliaTsang::new(self.shape), spec))
     }
 
     fn cumulants(&self) -> Option<Cumulants> {
@@ -30,16 +30,16 @@ impl Statement for Gamma {
     }
 }
 
-/// Marsaglia and Tsang's rejection (ACM TOMS 26, 2000): takes a normal number at the first try nearly always.
-struct Squeeze {
+/// Marsaglia and Tsang's rejection method (ACM TOMS 26, 2000), which almost always accepts the first normal number.
+struct MarsagliaTsang {
     d: f64,
     c: f64,
-    /// Of a shape below 1, which is drawn as one above it times a power of a uniform number.
+    /// For a shape below 1: the power of a uniform number that multiplies a draw of shape + 1.
     power: Option<f64>,
     scale: f64,
 }
 
-impl Squeeze {
+impl MarsagliaTsang {
     fn new(shape: f64) -> Self {
         let boosted = if shape < 1.0 { shape + 1.0 } else { shape };
         let d = boosted - 1.0 / 3.0;
@@ -47,26 +47,26 @@ impl Squeeze {
     }
 }
 
-impl Draw for Squeeze {
+impl Draw for MarsagliaTsang {
     #[inline]
     fn gap(&mut self, random: &mut Random) -> f64 {
         let cubed = loop {
-            let x = normal_quantile(open(random));
+            let x = normal_quantile(open_unit(random));
             let v = 1.0 + self.c * x;
             if v > 0.0 {
                 let v = v * v * v;
-                if open(random).ln() < 0.5 * x * x + self.d * (1.0 - v + v.ln()) {
+                if open_unit(random).ln() < 0.5 * x * x + self.d * (1.0 - v + v.ln()) {
                     break v;
                 }
             }
         };
-        let below_one = self.power.map_or(1.0, |power| open(random).powf(power));
+        let below_one = self.power.map_or(1.0, |power| open_unit(random).powf(power));
         self.d * cubed * below_one * self.scale
     }
 }
 
-/// A number in `(0, 1)`, ends excluded.
+/// Draw a number in `(0, 1)`, without the ends.
 #[inline]
-fn open(random: &mut Random) -> f64 {
+fn open_unit(random: &mut Random) -> f64 {
     unit(random.next_u64()) + 0.5 / (1u64 << 53) as f64
 }

@@ -4,42 +4,42 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::exponential::exponential;
-use crate::law::Statement;
-use crate::process::{Draw, EveryNth, Making};
-use crate::{Cumulants, Process, Refused, TraceError};
+use crate::law::ArrivalLaw;
+use crate::process::{Draw, EveryNth, PartSpec};
+use crate::{Cumulants, ParameterError, Process, TraceError};
 
-/// Two exponential laws, short and long gaps, of which each makes half of the time ("balanced means").
+/// Two exponential laws, of short and long gaps, each of which makes up half of the time ("balanced means").
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Hyperexponential {
-    /// Squared coefficient of variation of the gaps, C^2: 1 for a Poisson process, more is more varied.
+    /// Squared coefficient of variation C^2 of the gaps: 1 for a Poisson process; larger values vary more.
     pub c2: f64,
 }
 
 impl Hyperexponential {
-    /// How often a gap is a short one; the means of short and long gaps.
+    /// Return the probability of a short gap, and the means of short and long gaps.
     fn branches(self) -> (f64, [f64; 2]) {
-        // Balanced means: p / rate of the short = (1 - p) / rate of the long (Whitt, Oper. Res. 30, 1982).
+        // Balanced means: p / rate of short gaps = (1 - p) / rate of long gaps (Whitt, Oper. Res. 30, 1982).
         let p = f64::midpoint(1.0, ((self.c2 - 1.0) / (self.c2 + 1.0)).sqrt());
         (p, [0.5 / p, 0.5 / (1.0 - p)])
     }
 }
 
-impl Statement for Hyperexponential {
-    fn check(&self) -> Result<(), Refused> {
-        Refused::outside("c2", self.c2, 1.0, 10_000.0)
+impl ArrivalLaw for Hyperexponential {
+    fn check(&self) -> Result<(), ParameterError> {
+        ParameterError::check_range("c2", self.c2, 1.0, 10_000.0)
     }
 
-    fn process(&self, making: &Making) -> Result<Box<dyn Process>, TraceError> {
+    fn process(&self, spec: &PartSpec) -> Result<Box<dyn Process>, TraceError> {
         let (short, means) = self.branches();
-        Ok(EveryNth::boxed(Branches { short, means }, making))
+        Ok(EveryNth::new_process(Branches { short, means }, spec))
     }
 
     fn cumulants(&self) -> Option<Cumulants> {
         let (p, [short, long]) = self.branches();
         let moment = |j: i32, factorial: f64| factorial * (p * short.powi(j) + (1.0 - p) * long.powi(j));
         let moments = [moment(1, 1.0), moment(2, 2.0), moment(3, 6.0), moment(4, 24.0)];
-        Some(Cumulants::of_moments(moments))
+        Some(Cumulants::from_moments(moments))
     }
 }
 

@@ -2,40 +2,40 @@ use hindmost_clock::Rate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::process::{Making, Steady};
+use crate::process::{PartSpec, Steady};
 use crate::{
-    Arrivals, Bursts, Cumulants, Deterministic, Exponential, Gamma, Hyperexponential, Pareto, Part, Process,
-    Refused, Schedule, Seeds, Trace, TraceError, Uniform,
+    Arrivals, Bursts, Cumulants, Deterministic, Exponential, Gamma, Hyperexponential, ParameterError, Pareto,
+    Part, Process, Schedule, Seeds, Trace, TraceError, Uniform,
 };
 
-/// What a law says of itself.
-pub trait Statement {
-    /// Refuses parameters that mean nothing.
-    fn check(&self) -> Result<(), Refused> {
+/// The properties of an arrival law.
+pub trait ArrivalLaw {
+    /// Check the parameters.
+    fn check(&self) -> Result<(), ParameterError> {
         Ok(())
     }
 
-    /// A worker's part of the process.
+    /// Create a worker's part of the process.
     ///
     /// # Errors
-    /// [`TraceError`], of a trace that cannot be replayed.
-    fn process(&self, making: &Making) -> Result<Box<dyn Process>, TraceError>;
+    /// [`TraceError`] if a trace cannot be replayed.
+    fn process(&self, spec: &PartSpec) -> Result<Box<dyn Process>, TraceError>;
 
-    /// Those of the gaps of the whole, where gaps are independent.
+    /// Return the cumulants of the gaps of the whole process, if gaps are independent.
     fn cumulants(&self) -> Option<Cumulants>;
 
-    /// Index of dispersion of the counts of the whole: their variance over their mean, in spans much longer than a
-    /// gap. Of independent gaps it is their C^2 (Cox, Renewal Theory, 1962, section 4.2).
+    /// Return the index of dispersion of the whole process: variance of the counts divided by their mean, in spans
+    /// much longer than a gap. For independent gaps it is their C^2 (Cox, Renewal Theory, 1962, section 4.2).
     fn dispersion(&self, _rate: Rate) -> f64 {
         self.cumulants().map_or(f64::NAN, |c| c.scv())
     }
 
-    /// The same of one part, where it is the same for any number of parts.
+    /// Return the index of dispersion of one part, if it does not depend on the number of parts.
     fn part_dispersion(&self) -> Option<f64> {
         None
     }
 
-    /// The law of the gaps of one part, where it is known and has a density to be compared with.
+    /// Return the law of the gaps of one part, if it is known and has a density.
     fn gaps(&self) -> Option<Gaps> {
         None
     }
@@ -44,17 +44,17 @@ pub trait Statement {
 /// The law of gaps, in units of the mean gap.
 #[derive(Clone, Copy)]
 pub struct Gaps {
-    /// The share of gaps below `x`, exact where it is small.
+    /// Share of gaps below `x`, exact for small shares.
     pub below: fn(f64) -> f64,
-    /// The logarithm of the share of gaps above `x`, exact however small that is.
+    /// Logarithm of the share of gaps above `x`, exact for any share.
     pub log_above: fn(f64) -> f64,
 }
 
-/// Declares [`Law`]; a law's text stands in the plan's schema, with that of its parameters.
+/// Declare [`Law`]. The documentation of each law appears in the plan's schema with its parameters.
 macro_rules! laws {
     ($( $(#[doc = $doc:literal])+ $name:ident, )+) => {
-        /// The law of the gaps between due times: a name, or an object with its parameters.
-        // Derived for objects alone; `spelling.rs` makes the traits of it that read and write names, too.
+        /// The law of the gaps between scheduled times: a name, or an object with its parameters.
+        // The traits are derived for objects only; `spelling.rs` adds reading and writing of names.
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[schemars(rename = "Arrivals", transform = crate::spelling::or_name)]
         #[serde(remote = "Self", tag = "kind", rename_all = "lowercase")]
@@ -63,7 +63,7 @@ macro_rules! laws {
         }
 
         impl Law {
-            fn statement(&self) -> &dyn Statement {
+            fn as_arrival_law(&self) -> &dyn ArrivalLaw {
                 match self { $( Self::$name(law) => law, )+ }
             }
         }
@@ -71,21 +71,21 @@ macro_rules! laws {
 }
 
 laws! {
-    /// A Poisson process: gaps without memory (C^2 = 1).
+    /// A Poisson process: memoryless gaps (C^2 = 1).
     Exponential,
     /// Equal gaps (C^2 = 0).
     Deterministic,
-    /// Gaps equally likely within a share of the mean (C^2 = spread^2 / 3).
+    /// Uniform gaps within a share of the mean (C^2 = spread^2 / 3).
     Uniform,
-    /// Gamma gaps (C^2 = 1 / shape); of a whole shape k they are Erlang's, k exponential stages.
+    /// Gamma gaps (C^2 = 1 / shape); an integer shape k is Erlang's law, the sum of k exponential stages.
     Gamma,
-    /// Short and long exponential gaps, of which each make half of the time (C^2 as asked).
+    /// Short and long exponential gaps that each make up half of the time (C^2 is a parameter).
     Hyperexponential,
-    /// A power law between a shortest and a longest gap (by default C^2 = 20 between 5 us and 100 ms, scaled).
+    /// A power law between a shortest and a longest gap (default: C^2 = 20 between 5 us and 100 ms, scaled).
     Pareto,
-    /// A Poisson process whose rate jumps between two values at random (Markov-modulated, MMPP-2).
+    /// A Poisson process whose rate switches between two values at random (Markov-modulated, MMPP-2).
     Bursts,
-    /// Moments from a file, scaled to the rate; after the last it begins again.
+    /// Arrival times from a file, scaled to the rate, and repeated after the end.
     Trace,
 }
 
@@ -96,67 +96,68 @@ impl Default for Law {
 }
 
 impl Law {
-    /// Checks what the types cannot.
+    /// Check what the types cannot express.
     ///
     /// # Errors
-    /// [`Refused`], which names the key.
-    pub fn check(&self) -> Result<(), Refused> {
-        self.statement().check()
+    /// [`ParameterError`] with the name of the parameter.
+    pub fn check(&self) -> Result<(), ParameterError> {
+        self.as_arrival_law().check()
     }
 
-    /// A worker's part of the process with that rate over all workers.
+    /// Create a worker's part of the process; `rate` is the rate of all workers together.
     ///
     /// # Errors
-    /// [`TraceError`], of a trace that cannot be replayed.
+    /// [`TraceError`] if a trace cannot be replayed.
     pub fn part(&self, rate: Rate, part: Part, seeds: Seeds) -> Result<Box<dyn Arrivals>, TraceError> {
-        self.scheduled(rate, part, seeds, None)
+        self.part_with_schedule(rate, part, seeds, None)
     }
 
-    /// The same, where the rate is a mean one that follows a schedule.
+    /// Create a worker's part whose rate follows a schedule with mean `rate`.
     ///
     /// # Errors
-    /// [`TraceError`], of a trace that cannot be replayed.
-    pub fn scheduled(
+    /// [`TraceError`] if a trace cannot be replayed.
+    pub fn part_with_schedule(
         &self,
         rate: Rate,
         part: Part,
         seeds: Seeds,
         schedule: Option<&Schedule>,
     ) -> Result<Box<dyn Arrivals>, TraceError> {
-        let process = self.statement().process(&Making { part, seeds, rate, gap: rate.mean_gap_ns() })?;
+        let process =
+            self.as_arrival_law().process(&PartSpec { part, seeds, rate, gap: rate.mean_gap_ns() })?;
         Ok(match schedule {
             Some(schedule) => schedule.stretch(process),
             None => Box::new(Steady(process)),
         })
     }
 
-    /// The moments of the whole process, in nanoseconds, for who simulates: from one seed, those that instances with
-    /// that seed share among them.
+    /// Create the whole process in nanoseconds, for simulations. All clients with the same seed together have the same
+    /// arrival times.
     ///
     /// # Errors
-    /// [`TraceError`], of a trace that cannot be replayed.
-    pub fn moments(&self, rate: Rate, seed: u64) -> Result<Box<dyn Process>, TraceError> {
+    /// [`TraceError`] if a trace cannot be replayed.
+    pub fn times(&self, rate: Rate, seed: u64) -> Result<Box<dyn Process>, TraceError> {
         let seeds = Seeds { seed, instance: 0, thread: 0 };
-        self.statement().process(&Making { part: Part::WHOLE, seeds, rate, gap: rate.mean_gap_ns() })
+        self.as_arrival_law().process(&PartSpec { part: Part::WHOLE, seeds, rate, gap: rate.mean_gap_ns() })
     }
 
-    /// Those of the gaps of the whole, where gaps are independent.
+    /// Return the cumulants of the gaps of the whole process, if gaps are independent.
     pub fn cumulants(&self) -> Option<Cumulants> {
-        self.statement().cumulants()
+        self.as_arrival_law().cumulants()
     }
 
-    /// Index of dispersion of the counts of the whole in long spans.
+    /// Return the index of dispersion of the whole process in long spans.
     pub fn dispersion(&self, rate: Rate) -> f64 {
-        self.statement().dispersion(rate)
+        self.as_arrival_law().dispersion(rate)
     }
 
-    /// The same of one part, where it is the same for any number of parts.
+    /// Return the index of dispersion of one part, if it does not depend on the number of parts.
     pub fn part_dispersion(&self) -> Option<f64> {
-        self.statement().part_dispersion()
+        self.as_arrival_law().part_dispersion()
     }
 
-    /// The law of the gaps of one part, where it is known and has a density.
+    /// Return the law of the gaps of one part, if it is known and has a density.
     pub fn gaps(&self) -> Option<Gaps> {
-        self.statement().gaps()
+        self.as_arrival_law().gaps()
     }
 }

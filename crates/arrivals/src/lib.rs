@@ -1,28 +1,28 @@
-//! *When*: the laws of arrivals. A law is one file here, which says everything about it, and one line in [`laws`].
+//! Laws of arrivals. Each law is defined in one file, plus one line in [`laws`].
 //!
-//! All workers of all instances together make the process that was asked for; each runs its own
-//! thinned part of it, without communication:
+//! All workers of all clients together produce the requested process. Each runs its own thinned part, without
+//! communication:
 //!
 //! ```text
-//! exponential    independent Poisson processes of rate/n each; their sum is Poisson of `rate`
-//! deterministic  worker k of n takes every n-th due time:  k, k+n, k+2n, ...
-//! any other      each worker draws the whole process from one stream, the same for all (it follows from the seed
-//!                alone), and takes every n-th arrival: together they are the law, to the bit
+//! exponential    independent Poisson processes of rate/n each; their sum is Poisson with `rate`
+//! deterministic  worker k of n takes every n-th scheduled time:  k, k+n, k+2n, ...
+//! any other      each worker draws the whole process from one shared stream (determined by the seed alone),
+//!                and takes every n-th arrival: together they are exactly the law, to the bit
 //! ```
 //!
-//! Parts that were drawn independently would not do: superposed, whatever their law, they tend to a Poisson process
-//! (Palm and Khinchin). The price is n draws an own arrival.
+//! Parts drawn independently would not work: superposed, they tend to a Poisson process whatever their law (Palm and
+//! Khinchin). The cost is n draws per arrival of a part.
 
 mod bursts;
 mod cumulants;
 mod deterministic;
+mod error;
 mod exponential;
 mod gamma;
 mod hyperexponential;
 mod law;
 mod pareto;
 mod process;
-mod refused;
 mod schedule;
 mod spelling;
 #[cfg(test)]
@@ -35,32 +35,32 @@ use hindmost_clock::Nanos;
 pub use bursts::Bursts;
 pub use cumulants::Cumulants;
 pub use deterministic::Deterministic;
+pub use error::ParameterError;
 pub use exponential::Exponential;
 pub use gamma::Gamma;
 pub use hyperexponential::Hyperexponential;
 pub use law::{Gaps, Law};
 pub use pareto::Pareto;
 pub use process::{Process, Seeds};
-pub use refused::Refused;
 pub use schedule::Schedule;
-pub use trace::{Moments, Trace, TraceError};
+pub use trace::{Trace, TraceError, TraceTimes};
 pub use uniform::Uniform;
 
-/// A sequence of due times, as offsets from the start of the load.
+/// A sequence of scheduled times, as offsets from the start of the load.
 pub trait Arrivals: Send {
-    /// The next due time. Never goes back.
+    /// Return the next scheduled time, which is never earlier than the last.
     fn next_due(&mut self) -> Nanos;
 
-    /// The measurement begins at this offset: what a schedule of the rate waits for.
+    /// Set the offset at which the measurement, and so a schedule of the rate, starts.
     fn measure_from(&mut self, _offset: Nanos) {}
 }
 
-/// Which part of the whole process a worker takes: part `index` of `of`.
+/// The part of the whole process that a worker takes: part `index` of `of`.
 #[derive(Clone, Copy, Debug)]
 pub struct Part {
-    /// Counted over the workers of all instances.
+    /// Number of the worker among the workers of all clients.
     pub index: u32,
-    /// All workers of all instances.
+    /// Number of workers of all clients.
     pub of: u32,
 }
 
@@ -69,7 +69,7 @@ impl Part {
     pub const WHOLE: Self = Self { index: 0, of: 1 };
 }
 
-/// Always due at once: the closed loop flat out.
+/// Always scheduled at once: a closed loop without think time.
 #[derive(Debug, Default)]
 pub struct FlatOut;
 

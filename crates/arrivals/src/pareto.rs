@@ -3,20 +3,19 @@ use rand::Rng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::law::Statement;
-use crate::process::{Draw, EveryNth, Making};
-use crate::{Cumulants, Process, Refused, TraceError};
+use crate::law::ArrivalLaw;
+use crate::process::{Draw, EveryNth, PartSpec};
+use crate::{Cumulants, ParameterError, Process, TraceError};
 
-/// Gaps of a bounded Pareto law: a power law between a shortest and a longest gap. Its exponent follows from C^2,
-/// and the place of its bounds from the rate. By default C^2 = 20 between 5 us and 100 ms, whose ratio is 20,000
-/// (WWW 2019, section 6.1).
+/// Gaps with a bounded Pareto law: a power law between a shortest and a longest gap. C^2 determines its exponent, and
+/// the rate its scale. Default: C^2 = 20 between 5 us and 100 ms, a ratio of 20,000 (WWW 2019, section 6.1).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Pareto {
     /// Squared coefficient of variation of the gaps.
     #[serde(default = "published_c2")]
     pub c2: f64,
-    /// The longest gap over the shortest.
+    /// Longest gap divided by the shortest.
     #[serde(default = "published_ratio")]
     pub ratio: f64,
 }
@@ -29,11 +28,11 @@ fn published_ratio() -> f64 {
     20_000.0
 }
 
-/// Exponents between which that of a law is looked for: from 1 on, C^2 falls with them.
+/// Range of exponents to search: from 1 on, C^2 decreases with the exponent.
 const EXPONENTS: (f64, f64) = (1.0, 200.0);
 
 impl Pareto {
-    /// The moment of order `j` about zero, of gaps between 1 and `ratio`.
+    /// Return the moment of order `j` about zero for gaps between 1 and `ratio`.
     fn moment(self, alpha: f64, j: f64) -> f64 {
         let norm = -(-alpha * self.ratio.ln()).exp_m1();
         let order = j - alpha;
@@ -46,7 +45,7 @@ impl Pareto {
         self.moment(alpha, 2.0) / self.moment(alpha, 1.0).powi(2) - 1.0
     }
 
-    /// The exponent, by halving; deterministic to the bit.
+    /// Find the exponent by bisection, which is deterministic to the bit.
     fn alpha(self) -> f64 {
         let (mut low, mut high) = EXPONENTS;
         for _ in 0..200 {
@@ -67,29 +66,26 @@ impl Pareto {
     }
 }
 
-impl Statement for Pareto {
-    fn check(&self) -> Result<(), Refused> {
-        Refused::outside("ratio", self.ratio, 2.0, 1e9)?;
-        Refused::outside("c2", self.c2, 0.0, f64::MAX)?;
+impl ArrivalLaw for Pareto {
+    fn check(&self) -> Result<(), ParameterError> {
+        ParameterError::check_range("ratio", self.ratio, 2.0, 1e9)?;
+        ParameterError::check_range("c2", self.c2, 0.0, f64::MAX)?;
         let (largest, least) = (self.scv(EXPONENTS.0), self.scv(EXPONENTS.1));
         if (least..=largest).contains(&self.c2) {
             return Ok(());
         }
-        let must = format!(
-            "between {least:.3} and {largest:.1}, for gaps whose bounds have the ratio {}",
-            self.ratio
-        );
-        Err(Refused { field: "c2", value: self.c2.to_string(), must })
+        let must = format!("between {least:.3} and {largest:.1} for a ratio of {}", self.ratio);
+        Err(ParameterError { field: "c2", value: self.c2.to_string(), must })
     }
 
-    fn process(&self, making: &Making) -> Result<Box<dyn Process>, TraceError> {
-        Ok(EveryNth::boxed(self.inverse(), making))
+    fn process(&self, spec: &PartSpec) -> Result<Box<dyn Process>, TraceError> {
+        Ok(EveryNth::new_process(self.inverse(), spec))
     }
 
     fn cumulants(&self) -> Option<Cumulants> {
         let alpha = self.alpha();
         let moments = [1.0, 2.0, 3.0, 4.0].map(|j| self.moment(alpha, j));
-        Some(Cumulants::of_moments(moments))
+        Some(Cumulants::from_moments(moments))
     }
 }
 
@@ -114,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_published_law_has_its_c2_and_its_bounds() {
+    fn the_published_law_has_its_c2_and_bounds() {
         let law = Pareto { c2: published_c2(), ratio: published_ratio() };
         let alpha = law.alpha();
         assert!((law.scv(alpha) - 20.0).abs() < 1e-9, "{alpha}");
@@ -124,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn gaps_lie_within_their_bounds_and_exceed_each_length_as_often_as_the_power_law_says() {
+    fn gaps_follow_the_power_law_within_their_bounds() {
         let law = Pareto { c2: published_c2(), ratio: published_ratio() };
         let (alpha, n) = (law.alpha(), 1_000_000);
         let mut draw = law.inverse();
@@ -144,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_exponent_gives_is_refused_with_what_can_be_had() {
+    fn unreachable_c2_and_invalid_ratios_are_refused() {
         for (c2, ratio) in [(500.0, 20_000.0), (20.0, 10.0), (f64::NAN, 20_000.0), (1.0, 1.5)] {
             assert!(Pareto { c2, ratio }.check().is_err(), "{c2} {ratio}");
         }

@@ -3,83 +3,89 @@ use hindmost_random::{stream, Purpose, Random};
 
 use crate::{Arrivals, Part};
 
-/// A rising sequence of moments, in whatever unit it was made for: nanoseconds, or mean gaps where a schedule
-/// stretches them.
+/// An increasing sequence of times. The unit is nanoseconds, or mean gaps if a schedule stretches the times.
 pub trait Process: Send {
-    /// The next moment. Never goes back.
+    /// Return the next time, which is never earlier than the last.
     fn next(&mut self) -> f64;
 }
 
-/// Where a worker's random numbers come from.
+/// The origin of a worker's random numbers.
 #[derive(Clone, Copy, Debug)]
 pub struct Seeds {
-    /// That of the plan.
+    /// Seed of the plan.
     pub seed: u64,
-    /// Which instance.
+    /// Number of the client.
     pub instance: u32,
-    /// Which worker of it.
+    /// Number of the worker within its client.
     pub thread: u32,
 }
 
 impl Seeds {
-    /// A stream of this worker's own.
-    pub fn own(self) -> Random {
+    /// Return the random stream of this worker.
+    pub fn own_stream(self) -> Random {
         stream(self.seed, self.instance, self.thread, Purpose::Arrivals)
     }
 
-    /// The stream that all workers of all instances share.
-    pub fn shared(self) -> Random {
+    /// Return the random stream that all workers of all clients share.
+    pub fn shared_stream(self) -> Random {
         stream(self.seed, 0, 0, Purpose::SharedArrivals)
     }
 }
 
-/// What a law makes a worker's part of.
+/// Parameters of a worker's part of a process.
 #[derive(Clone, Copy, Debug)]
-pub struct Making {
+pub struct PartSpec {
     pub part: Part,
     pub seeds: Seeds,
-    /// Over all parts.
+    /// Rate of all parts together.
     pub rate: Rate,
-    /// The mean gap of the whole, in the unit of the moments.
+    /// Mean gap of the whole process, in the unit of the times.
     pub gap: f64,
 }
 
-/// Gaps of the whole process, in mean gaps, by draws from a stream.
+/// Draws gaps of the whole process, in mean gaps.
 pub trait Draw: Send {
     fn gap(&mut self, random: &mut Random) -> f64;
 }
 
-/// Every n-th moment of a process that all workers draw alike.
+/// Every n-th arrival of a process that all workers draw identically.
 pub struct EveryNth<D> {
     draw: D,
     random: Random,
     gap: f64,
     at: f64,
-    /// Arrivals up to and with the next one of this part.
-    ahead: u32,
+    /// Arrivals until the next one of this part, including it.
+    remaining: u32,
     of: u32,
 }
 
 impl<D: Draw + 'static> EveryNth<D> {
-    pub fn boxed(draw: D, making: &Making) -> Box<dyn Process> {
-        let Part { index, of } = making.part;
-        Box::new(Self { draw, random: making.seeds.shared(), gap: making.gap, at: 0.0, ahead: index + 1, of })
+    pub fn new_process(draw: D, spec: &PartSpec) -> Box<dyn Process> {
+        let Part { index, of } = spec.part;
+        Box::new(Self {
+            draw,
+            random: spec.seeds.shared_stream(),
+            gap: spec.gap,
+            at: 0.0,
+            remaining: index + 1,
+            of,
+        })
     }
 }
 
 impl<D: Draw> Process for EveryNth<D> {
     #[inline]
     fn next(&mut self) -> f64 {
-        // Each gap is added by itself, so that all parts round alike.
-        for _ in 0..self.ahead {
+        // Add the gaps one by one, so that all parts round identically.
+        for _ in 0..self.remaining {
             self.at += self.draw.gap(&mut self.random) * self.gap;
         }
-        self.ahead = self.of;
+        self.remaining = self.of;
         self.at
     }
 }
 
-/// A process in nanoseconds.
+/// A process in nanoseconds without a schedule.
 pub struct Steady(pub Box<dyn Process>);
 
 impl Arrivals for Steady {

@@ -1,4 +1,4 @@
-//! A law is written by its name alone, `"exponential"`, or as an object, `{"kind": "gamma", "shape": 2}`.
+//! Reading and writing of laws: by name alone, `"exponential"`, or as an object, `{"kind": "gamma", "shape": 2}`.
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ impl<'de> Deserialize<'de> for Law {
             type Value = Law;
 
             fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-                f.write_str("the name of a law of arrivals, or an object with its `kind`")
+                f.write_str("the name of an arrival law, or an object with its `kind`")
             }
 
             fn visit_str<E: Error>(self, name: &str) -> Result<Law, E> {
@@ -33,7 +33,7 @@ impl<'de> Deserialize<'de> for Law {
 }
 
 impl Serialize for Law {
-    /// A law without parameters by its name, as plans had it before laws had any.
+    /// Write a law without parameters as its name, which older plans require.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Exponential(_) => serializer.serialize_str("exponential"),
@@ -43,7 +43,7 @@ impl Serialize for Law {
     }
 }
 
-/// Adds the names of laws that need no parameters to the schema of objects.
+/// Add the names of laws without required parameters to the schema of objects.
 pub fn or_name(schema: &mut schemars::Schema) {
     let Some(objects) = schema.get_mut("oneOf").and_then(|all| all.as_array_mut()) else { return };
     let name = |one: &serde_json::Value| {

@@ -1,4 +1,4 @@
-//! Every law is held against what it states.
+//! Comparison of every law with its stated properties.
 
 use hindmost_clock::Rate;
 
@@ -6,7 +6,7 @@ use crate::{Cumulants, Law, Part, Seeds};
 
 const RATE: f64 = 100_000.0;
 
-/// One of each kind, and some that lie at a corner.
+/// Return laws of every kind, including special cases.
 fn laws() -> Vec<Law> {
     let text = r#"["exponential", "deterministic", "uniform", {"kind": "uniform", "spread": 0.3},
         {"kind": "gamma", "shape": 0.5}, {"kind": "gamma", "shape": 1}, {"kind": "gamma", "shape": 4},
@@ -23,15 +23,15 @@ fn rate() -> Rate {
     Rate::per_second(RATE).unwrap()
 }
 
-/// Due times of `count` arrivals of one part.
+/// Return the first `count` scheduled times of one part.
 fn due(law: &Law, part: Part, seed: u64, count: usize) -> Vec<u64> {
     let seeds = Seeds { seed, instance: 0, thread: part.index };
     let mut arrivals = law.part(rate(), part, seeds).unwrap();
     (0..count).map(|_| arrivals.next_due().0).collect()
 }
 
-/// Due times of all `of` parts together, sorted, as far as all of them go.
-fn together(law: &Law, of: u32, seed: u64, each: usize) -> Vec<u64> {
+/// Return the scheduled times of all parts together, sorted, up to the end of the shortest part.
+fn superpose(law: &Law, of: u32, seed: u64, each: usize) -> Vec<u64> {
     let parts: Vec<Vec<u64>> = (0..of).map(|index| due(law, Part { index, of }, seed, each)).collect();
     let end = parts.iter().map(|part| *part.last().unwrap()).min().unwrap();
     let mut all: Vec<u64> = parts.into_iter().flatten().filter(|&at| at <= end).collect();
@@ -39,7 +39,7 @@ fn together(law: &Law, of: u32, seed: u64, each: usize) -> Vec<u64> {
     all
 }
 
-/// Gaps in mean gaps.
+/// Return the gaps in mean gaps.
 fn gaps(due: &[u64]) -> Vec<f64> {
     due.windows(2).map(|two| (two[1] - two[0]) as f64 * RATE / 1e9).collect()
 }
@@ -50,7 +50,7 @@ fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
 }
 
 #[test]
-fn every_law_is_written_as_it_was_read() {
+fn every_law_is_written_and_read_back() {
     for law in laws() {
         let text = serde_json::to_string(&law).unwrap();
         assert_eq!(serde_json::from_str::<Law>(&text).unwrap(), law, "{text}");
@@ -59,7 +59,7 @@ fn every_law_is_written_as_it_was_read() {
 }
 
 #[test]
-fn what_is_misspelt_or_means_nothing_is_refused_by_its_key() {
+fn misspelt_and_invalid_laws_are_refused_by_name() {
     for (text, named) in [
         (r#""gama""#, "`gama`"),
         (r#""gamma""#, "`shape`"),
@@ -77,36 +77,36 @@ fn what_is_misspelt_or_means_nothing_is_refused_by_its_key() {
         (r#"{"kind": "pareto", "c2": 1e6}"#, "c2"),
         (r#"{"kind": "bursts", "ratio": 10, "share": 1}"#, "share"),
     ] {
-        let refused = serde_json::from_str::<Law>(text).unwrap().check().unwrap_err();
-        assert_eq!(refused.field, key, "{text}");
+        let error = serde_json::from_str::<Law>(text).unwrap().check().unwrap_err();
+        assert_eq!(error.field, key, "{text}");
     }
 }
 
 #[test]
-fn the_parts_of_all_workers_together_have_the_rate_asked_for() {
+fn all_parts_together_have_the_requested_rate() {
     for law in laws() {
-        let gaps = gaps(&together(&law, 4, 7, 10_000));
+        let gaps = gaps(&superpose(&law, 4, 7, 10_000));
         let found = mean(gaps.iter().copied());
-        // Five standard errors of a mean of gaps whose counts scatter as stated.
+        // Five standard errors of a mean gap with the stated dispersion of counts.
         let error = 5.0 * (law.dispersion(rate()) / gaps.len() as f64).sqrt();
         assert!((found - 1.0).abs() < error + 1e-5, "{law:?}: {found}, within {error}");
     }
 }
 
-/// Also over two instances, whose workers are counted through.
+/// This also covers two clients, whose workers are numbered consecutively.
 #[test]
-fn parts_that_take_turns_make_the_whole_to_the_bit() {
+fn interleaved_parts_are_exactly_the_whole() {
     for law in laws().into_iter().filter(|law| *law != Law::default()) {
         let whole = due(&law, Part::WHOLE, 11, 24_000);
         for of in [1, 3, 8] {
-            let parts = together(&law, of, 11, 24_000 / of as usize);
+            let parts = superpose(&law, of, 11, 24_000 / of as usize);
             assert!(parts.len() > 20_000 && parts[..] == whole[..parts.len()], "{law:?} over {of}");
         }
     }
 }
 
 #[test]
-fn one_seed_gives_one_process_and_another_another() {
+fn equal_seeds_give_equal_processes_and_different_seeds_differ() {
     for law in laws().into_iter().filter(|law| law.cumulants().is_none_or(|c| c.scv() > 0.0)) {
         let first = due(&law, Part::WHOLE, 1, 100);
         assert_eq!(first, due(&law, Part::WHOLE, 1, 100));
@@ -114,10 +114,10 @@ fn one_seed_gives_one_process_and_another_another() {
     }
 }
 
-/// Mean, C^2 and the third central moment, each within five of its standard errors, which follow from the cumulants
-/// up to the sixth; these are estimated from the gaps themselves.
+/// Check the mean, C^2 and the third central moment against five standard errors. These follow from the cumulants up
+/// to the sixth moment, which is estimated from the gaps.
 #[test]
-fn gaps_have_the_moments_that_the_law_states() {
+fn gaps_have_the_stated_moments() {
     for law in laws() {
         let Some(Cumulants([_, second, third, fourth])) = law.cumulants() else { continue };
         let gaps = gaps(&due(&law, Part::WHOLE, 5, 200_000));
@@ -130,21 +130,21 @@ fn gaps_have_the_moments_that_the_law_states() {
             );
         };
         check("mean", mean(gaps.iter().copied()), 1.0, (second / n).sqrt());
-        // A sample variance varies by the fourth central moment less the square of the second.
+        // The variance of a sample variance: fourth central moment minus the square of the second.
         check("C2", central(2), second, ((fourth + 2.0 * second * second) / n).sqrt());
-        // The sixth is the sample's own, which 200,000 gaps must hold: not those of a tail of 20,000 gaps.
+        // The sixth moment is estimated from 200,000 gaps, which is impossible for a tail that is rarer.
         if fourth < 1e5 {
             check("third", central(3), third, ((central(6) - third * third) / n).sqrt());
         }
     }
 }
 
-/// Kolmogorov distance between the gaps of the superposed parts and the law.
+/// Compare the gaps of superposed parts with the law by the Kolmogorov distance.
 #[test]
-fn superposed_parts_have_the_gaps_that_the_law_states() {
+fn gaps_of_superposed_parts_follow_the_law() {
     for law in laws() {
         let Some(stated) = law.gaps() else { continue };
-        let mut gaps = gaps(&together(&law, 4, 7, 50_000));
+        let mut gaps = gaps(&superpose(&law, 4, 7, 50_000));
         gaps.sort_unstable_by(f64::total_cmp);
         let n = gaps.len() as f64;
         let distance = gaps.iter().enumerate().fold(0.0_f64, |worst, (i, gap)| {
@@ -157,19 +157,19 @@ fn superposed_parts_have_the_gaps_that_the_law_states() {
 }
 
 #[test]
-fn a_stated_law_is_a_distribution() {
+fn stated_laws_are_distributions() {
     for gaps in laws().iter().filter_map(Law::gaps) {
         let below: Vec<f64> = (0..60).map(|i| (gaps.below)(f64::from(i) / 2.0)).collect();
         assert!(below[0] == 0.0 && below[59] > 1.0 - 1e-9 && below.windows(2).all(|two| two[0] <= two[1]));
         for x in [0.1, 1.0, 5.0] {
             assert!(((gaps.below)(x) + (gaps.log_above)(x).exp() - 1.0).abs() < 1e-12);
         }
-        assert!((gaps.log_above)(1e4).is_finite(), "a gap of a stalled sender has a place, too");
+        assert!((gaps.log_above)(1e4).is_finite(), "long gaps of a stalled sender have a finite logarithm");
     }
 }
 
-/// Variance over mean of counts in `spans` spans of `span_ns`.
-fn scatter(due: impl Iterator<Item = u64>, span_ns: u64, spans: usize) -> f64 {
+/// Return variance divided by mean of the counts in `spans` spans of `span_ns`.
+fn dispersion(due: impl Iterator<Item = u64>, span_ns: u64, spans: usize) -> f64 {
     let mut counts = vec![0.0_f64; spans];
     for at in due {
         let Some(count) = counts.get_mut((at / span_ns) as usize) else { break };
@@ -179,43 +179,43 @@ fn scatter(due: impl Iterator<Item = u64>, span_ns: u64, spans: usize) -> f64 {
     counts.iter().map(|c| (c - m).powi(2)).sum::<f64>() / (spans as f64 - 1.0) / m
 }
 
-/// In spans so much longer than a gap that the dispersion is near its limit; the published Pareto law has gaps of up
-/// to 8,000 mean gaps.
+/// The spans are so much longer than a gap that the dispersion is near its limit; the published Pareto law has gaps of
+/// up to 8,000 mean gaps.
 #[test]
-fn counts_scatter_as_the_law_states() {
+fn counts_have_the_stated_dispersion() {
     for law in laws() {
-        let heavy = law.cumulants().is_some_and(|c| c.0[3] > 1e5);
-        let (spans, gaps) = if heavy { (200, 40_000.0) } else { (400, 2_000.0) };
+        let is_heavy = law.cumulants().is_some_and(|c| c.0[3] > 1e5);
+        let (spans, gaps) = if is_heavy { (200, 40_000.0) } else { (400, 2_000.0) };
         let span_ns = (gaps * 1e9 / RATE) as u64;
         let mut whole = law.part(rate(), Part::WHOLE, Seeds { seed: 3, instance: 0, thread: 0 }).unwrap();
-        let found = scatter(std::iter::from_fn(|| Some(whole.next_due().0)), span_ns, spans);
+        let found = dispersion(std::iter::from_fn(|| Some(whole.next_due().0)), span_ns, spans);
         let stated = match &law {
-            Law::Bursts(bursts) => bursts.in_spans(RATE, span_ns as f64 / 1e9),
+            Law::Bursts(bursts) => bursts.dispersion_in_spans(RATE, span_ns as f64 / 1e9),
             _ => law.dispersion(rate()),
         };
-        // Five standard errors of a variance over so many spans, and what is left to the limit.
+        // Five standard errors of a variance over so many spans, plus the distance to the limit.
         let allowed = 5.0 * (2.0 / spans as f64).sqrt() * stated + 0.03 * stated + 0.01;
         assert!((found - stated).abs() < allowed, "{law:?}: {found}, not {stated}");
     }
 }
 
 #[test]
-fn a_part_scatters_as_the_law_states_for_any_number_of_parts() {
+fn counts_of_a_part_have_the_stated_dispersion() {
     for law in laws() {
         let Some(stated) = law.part_dispersion() else { continue };
         let span_ns = (400.0 * 1e9 / RATE) as u64;
         let mut part =
             law.part(rate(), Part { index: 1, of: 4 }, Seeds { seed: 3, instance: 0, thread: 1 }).unwrap();
-        let found = scatter(std::iter::from_fn(|| Some(part.next_due().0)), span_ns, 1_000);
+        let found = dispersion(std::iter::from_fn(|| Some(part.next_due().0)), span_ns, 1_000);
         // Five standard errors of a variance over 1,000 spans: 5 * sqrt(2 / 1000) = 0.22.
         assert!((found - stated).abs() < 0.22 * stated + 0.01, "{law:?}: {found}");
     }
 }
 
 #[test]
-fn gaps_of_a_part_that_takes_turns_have_the_cumulants_of_sums() {
+fn gaps_of_an_interleaved_part_have_the_cumulants_of_sums() {
     for law in laws().into_iter().filter(|law| *law != Law::default()) {
-        let Some(stated) = law.cumulants().map(|whole| whole.of_turns(3.0)) else { continue };
+        let Some(stated) = law.cumulants().map(|whole| whole.of_interleaved(3.0)) else { continue };
         let found = gaps(&due(&law, Part { index: 2, of: 3 }, 9, 60_000));
         let c2 = mean(found.iter().map(|gap| (gap / 3.0 - 1.0).powi(2)));
         let Cumulants([_, second, _, fourth]) = stated;
@@ -224,7 +224,7 @@ fn gaps_of_a_part_that_takes_turns_have_the_cumulants_of_sums() {
     }
 }
 
-/// What independent parts would do to a law: the reason that workers share one stream.
+/// Independent parts would change a law; this is why workers share one stream.
 #[test]
 fn independent_parts_would_tend_to_a_poisson_process() {
     let law: Law = serde_json::from_str(r#"{"kind": "gamma", "shape": 4}"#).unwrap();

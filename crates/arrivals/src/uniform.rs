@@ -3,30 +3,30 @@ use rand::Rng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::law::Statement;
-use crate::process::{Draw, EveryNth, Making};
-use crate::{Cumulants, Process, Refused, TraceError};
+use crate::law::ArrivalLaw;
+use crate::process::{Draw, EveryNth, PartSpec};
+use crate::{Cumulants, ParameterError, Process, TraceError};
 
-/// Gaps that are equally likely within `spread` of the mean (C^2 = spread^2 / 3).
+/// Gaps that are uniform within `spread` of the mean (C^2 = spread^2 / 3).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Uniform {
-    /// How far a gap may be from the mean, as a share of it; 1: from none to twice the mean.
-    #[serde(default = "whole")]
+    /// Largest deviation of a gap from the mean, as a share of it; 1: from 0 to twice the mean.
+    #[serde(default = "default_spread")]
     pub spread: f64,
 }
 
-fn whole() -> f64 {
+fn default_spread() -> f64 {
     1.0
 }
 
-impl Statement for Uniform {
-    fn check(&self) -> Result<(), Refused> {
-        Refused::outside("spread", self.spread, 0.0, 1.0)
+impl ArrivalLaw for Uniform {
+    fn check(&self) -> Result<(), ParameterError> {
+        ParameterError::check_range("spread", self.spread, 0.0, 1.0)
     }
 
-    fn process(&self, making: &Making) -> Result<Box<dyn Process>, TraceError> {
-        Ok(EveryNth::boxed(*self, making))
+    fn process(&self, spec: &PartSpec) -> Result<Box<dyn Process>, TraceError> {
+        Ok(EveryNth::new_process(*self, spec))
     }
 
     fn cumulants(&self) -> Option<Cumulants> {

@@ -1,4 +1,4 @@
-//! What is drawn for arrivals: the same in the simulator and in the server that makes its own.
+//! Random draws of arrivals, the same in the simulator and in the in-process server.
 
 use hindmost_arrivals::{Law, Process, TraceError};
 use hindmost_clock::Rate;
@@ -8,33 +8,33 @@ use hindmost_random::Draws;
 const GAP: u32 = 24;
 const ROUTE: u32 = 25;
 
-/// The moments of an open loop, ns, one after the other.
-pub enum Moments {
-    /// Without memory: each gap is drawn with all else that belongs to its request, so that designs at other rates,
-    /// too, meet the same requests.
+/// The arrival times of an open loop in ns, in order.
+pub enum ArrivalTimes {
+    /// A Poisson process. Each gap is drawn from the draws of its request, so that simulations at other rates meet the
+    /// same requests.
     Exponential {
-        /// The mean gap.
+        /// Mean gap.
         gap_ns: f64,
-        /// The moment before the next.
+        /// Last arrival time.
         now_ns: f64,
     },
-    /// Of any other law, from a stream of its own.
-    Drawn(Box<dyn Process>),
+    /// Any other law, from a separate random stream.
+    Stream(Box<dyn Process>),
 }
 
-impl Moments {
-    /// Of `law` at `rate`.
+impl ArrivalTimes {
+    /// Create the arrival times of `law` at `rate`.
     ///
     /// # Errors
-    /// [`TraceError`], of a trace that cannot be replayed.
+    /// [`TraceError`] if a trace cannot be replayed.
     pub fn new(law: &Law, rate: Rate, seed: u64) -> Result<Self, TraceError> {
         Ok(match law {
             Law::Exponential(_) => Self::Exponential { gap_ns: rate.mean_gap_ns(), now_ns: 0.0 },
-            law => Self::Drawn(law.moments(rate, seed)?),
+            law => Self::Stream(law.times(rate, seed)?),
         })
     }
 
-    /// The next moment; `draws`: those of its request.
+    /// Return the next arrival time; `draws` are those of its request.
     #[inline]
     pub fn next(&mut self, draws: Draws) -> f64 {
         match self {
@@ -42,12 +42,12 @@ impl Moments {
                 *now_ns += -*gap_ns * draws.unit(GAP).ln();
                 *now_ns
             }
-            Self::Drawn(process) => process.next(),
+            Self::Stream(process) => process.next(),
         }
     }
 }
 
-/// Which of `n` queues a request joins.
+/// Return which of `n` queues a request joins.
 #[inline]
 pub fn route(draws: Draws, n: usize) -> usize {
     ((draws.unit(ROUTE) * n as f64) as usize).min(n - 1)

@@ -1,4 +1,5 @@
-//! The document's shape. Every time is in microseconds and says so; shares, weights and probabilities are in 0..=1.
+//! The shape of the document. All times are in microseconds, as the names say; shares, weights and probabilities are
+//! in 0..=1.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,49 +10,49 @@ use serde::{Deserialize, Serialize};
 pub struct Document {
     /// `hindmost.clone/1`.
     pub schema: String,
-    /// What it is a clone of.
+    /// Name of the clone.
     pub name: String,
-    /// In words: where the figures are from, what they leave out.
+    /// Remarks: where the figures come from and what they leave out.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub note: String,
     /// Worker threads.
-    #[serde(default = "one")]
+    #[serde(default = "default_count")]
     pub threads: u32,
     /// Where requests wait.
     #[serde(default)]
     pub queue: Queue,
-    /// The service time of every request, where all are of one kind: a mixture whose weights sum to 1.
+    /// Service time of every request, if there are no kinds: a mixture whose weights sum to 1.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub service: Vec<Component>,
     /// Several kinds of request, instead of `service`. Their shares sum to 1.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kinds: Vec<Kind>,
-    /// Critical sections, taken in this order.
+    /// Critical sections, in the order in which a request enters them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub locks: Vec<Lock>,
-    /// What takes time away now and then.
+    /// Events that sometimes take time away.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub disturbances: Vec<Disturbance>,
-    /// What grows with the load.
+    /// Dependence on the load.
     #[serde(default)]
     pub load: LoadDependence,
-    /// How the service times of successive requests hang together.
+    /// Correlation of successive service times.
     #[serde(default)]
     pub order: Order,
-    /// What an arrival takes of the threads where all are busy, at once: the thread that takes requests in interrupts a
-    /// service on the same processor. It delays those who came before, too. Who arrives while another is taken in costs
-    /// nothing more; who finds a thread idle does not, either (`wake_us`).
+    /// Time that an arrival takes from the threads if all are busy: the thread that receives requests interrupts a
+    /// service on the same CPU, which also delays earlier requests. Arrivals while another is being received cost
+    /// nothing more, and neither do arrivals that find an idle thread (`wake_us`).
     #[serde(default, skip_serializing_if = "is_zero")]
     pub arrival_us: f64,
-    /// What it takes until an idle thread is awake and begins with the request that woke it. The simulator adds it; a
-    /// real server sleeps and wakes by itself.
+    /// Time until an idle thread is awake and starts with the request that woke it. The simulator adds it; a real
+    /// server has its own wake-ups.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub wake_us: f64,
-    /// Time that every request takes outside of queue and threads (network, kernel, wake-up): added to its latency,
-    /// no thread is busy with it.
+    /// Time of every request outside the queue and the threads (network, kernel, wake-up). It adds to the latency, but
+    /// occupies no thread.
     #[serde(default)]
     pub outside_us: f64,
-    /// Of a fitted document: what it was fitted to.
+    /// What a fitted document was fitted to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
 }
@@ -60,33 +61,33 @@ pub struct Document {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Queue {
-    /// In one queue, from which every free thread takes the oldest (M/G/k).
+    /// In one queue, from which every free thread takes the oldest request (M/G/k).
     #[default]
     Shared,
-    /// In one queue a thread; a request is tied to a thread, as connections are to the workers of memcached.
+    /// In one queue per thread; requests are tied to a thread, like connections to workers of memcached.
     PerThread,
 }
 
-/// One kind of request.
+/// A kind of request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Kind {
-    /// What it is called.
+    /// Name of the kind.
     pub name: String,
     /// Share of all requests.
     pub share: f64,
-    /// Its service time: a mixture whose weights sum to 1.
+    /// Service time: a mixture whose weights sum to 1.
     pub service: Vec<Component>,
 }
 
-/// One component of a mixture.
+/// A component of a mixture.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Component {
-    /// Share of the requests that are of this component.
-    #[serde(default = "whole")]
+    /// Share of the requests with this component.
+    #[serde(default = "default_share")]
     pub weight: f64,
-    /// How long they take.
+    /// Distribution of their times.
     pub law: Law,
 }
 
@@ -94,24 +95,24 @@ pub struct Component {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Law {
-    /// Always the same.
+    /// A constant time.
     Deterministic {
-        /// That time.
+        /// The time.
         us: f64,
     },
-    /// Without memory.
+    /// Exponential.
     Exponential {
         /// Mean.
         mean_us: f64,
     },
-    /// Evenly between two times.
+    /// Uniform between two times.
     Uniform {
-        /// The shortest.
+        /// Shortest time.
         low_us: f64,
-        /// The longest.
+        /// Longest time.
         high_us: f64,
     },
-    /// The logarithm of the time is normal. Give the median or the mean, not both.
+    /// The logarithm of the time is normal. Give either the median or the mean.
     Lognormal {
         /// Median (`SciPy`'s `scale`).
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -125,33 +126,33 @@ pub enum Law {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         at_most_us: Option<f64>,
     },
-    /// Gamma (Erlang where the shape is whole).
+    /// Gamma (Erlang if the shape is an integer).
     Gamma {
         /// Mean.
         mean_us: f64,
         /// Shape: 1 / squared coefficient of variation.
         shape: f64,
     },
-    /// A number of equal steps, each followed by another with the same chance.
+    /// A number of equal steps; after each step, another follows with the same probability.
     Geometric {
         /// Mean.
         mean_us: f64,
-        /// One step; at most the mean.
+        /// Length of a step; at most the mean.
         step_us: f64,
     },
-    /// Pareto type I: the heavy tail.
+    /// Pareto type I: a heavy tail.
     Pareto {
-        /// The shortest time.
+        /// Shortest time.
         least_us: f64,
-        /// Tail index; above 1, so that there is a mean.
+        /// Tail index; above 1, so that the mean is finite.
         shape: f64,
         /// Longer times are cut to this.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         at_most_us: Option<f64>,
     },
-    /// As measured: the quantile function, straight lines between its points.
+    /// Measured: the quantile function, linear between its points.
     Empirical {
-        /// `[p, us]`, both rising; the first p is 0, the last 1.
+        /// `[p, us]`, both increasing; the first p is 0, the last is 1.
         points: Vec<(f64, f64)>,
     },
 }
@@ -160,34 +161,35 @@ pub enum Law {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Lock {
-    /// What it is called.
+    /// Name of the lock.
     pub name: String,
     /// Before or after the service.
     #[serde(default)]
     pub at: LockPlace,
     /// How long it is held.
     pub hold: Law,
-    /// Chance that a request takes it at all.
-    #[serde(default = "whole")]
+    /// Probability that a request takes it.
+    #[serde(default = "default_share")]
     pub share: f64,
-    /// Locks of this sort: an array, of which a request takes one.
-    #[serde(default = "one")]
+    /// Number of locks in the array; a request takes one of them.
+    #[serde(default = "default_count")]
     pub instances: u32,
-    /// Chance that a request takes the first of the array; the others share the rest evenly. Absent: all alike.
+    /// Probability that a request takes the first lock of the array; the others share the rest evenly. Absent: all are
+    /// equally likely.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first: Option<f64>,
-    /// How long a waiter spins before it sleeps. Absent: it never sleeps.
+    /// How long a waiting thread spins before it sleeps. Absent: it never sleeps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spin_us: Option<f64>,
-    /// What it takes to wake a waiter that sleeps.
+    /// Time to wake a sleeping thread.
     #[serde(default)]
     pub wake_us: f64,
-    /// Who has the lock next.
+    /// Which thread gets the lock next.
     #[serde(default)]
     pub release: Release,
 }
 
-/// When in a request's way a lock is taken.
+/// When a request takes a lock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LockPlace {
@@ -198,87 +200,88 @@ pub enum LockPlace {
     After,
 }
 
-/// What a release does when somebody sleeps on the lock.
+/// What a release does if a thread sleeps on the lock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Release {
-    /// The lock is free; whoever is awake takes it first (futex).
+    /// The lock becomes free; any running thread may take it first (futex).
     #[default]
     Barging,
-    /// The lock belongs to the oldest waiter at once, who wakes up while it holds it.
+    /// The lock belongs to the oldest waiting thread at once, which holds it while it wakes up.
     Handoff,
 }
 
-/// What takes time away now and then.
+/// An event that sometimes takes time away.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Disturbance {
-    /// What it is called.
+    /// Name of the disturbance.
     pub name: String,
-    /// Whom it hits.
+    /// What it stops.
     pub scope: Scope,
-    /// When it comes.
+    /// When it happens.
     pub when: When,
     /// How long it takes.
     pub length: Law,
-    /// Of scope `request`: it hits while this lock is held (an interrupt in the critical section), not in the service.
+    /// For scope `request`: it happens while this lock is held (an interrupt in the critical section) instead of in
+    /// the service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub while_holding: Option<String>,
 }
 
-/// Whom a disturbance hits.
+/// What a disturbance stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
-    /// One request: it takes so much longer. Comes by chance.
+    /// One request, which takes longer. Happens by chance.
     Request,
-    /// One thread: it stands still, whatever it is at. Each thread has its own. Comes by the clock.
+    /// One thread, whatever it does. Each thread has its own disturbances. Happens by the clock.
     Thread,
-    /// All threads at once: the world stops (garbage collection). Comes by the clock.
+    /// All threads at once, like a garbage collection that stops the world. Happens by the clock.
     Server,
 }
 
-/// When a disturbance comes.
+/// When a disturbance happens.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum When {
-    /// With this chance for each request.
+    /// With this probability for each request.
     Chance {
-        /// The chance.
+        /// The probability.
         probability: f64,
     },
-    /// At random moments, by the clock.
+    /// At random times, by the clock.
     Poisson {
-        /// On average so many a second.
+        /// Mean number per second.
         per_second: f64,
     },
-    /// At even distances, by the clock.
+    /// At regular intervals, by the clock.
     Periodic {
-        /// From one begin to the next.
+        /// From one start to the next.
         every_us: f64,
-        /// The first, after the server's start.
+        /// Time of the first, after the server's start.
         #[serde(default)]
         first_us: f64,
     },
-    /// At these moments after the server's start.
+    /// At these times after the server's start.
     Once {
-        /// Rising.
+        /// Increasing times.
         at_us: Vec<f64>,
     },
 }
 
-/// What grows with the load. At utilisation x (busy share of all threads, moving average), ...
+/// Dependence on the load, that is on the utilisation x: the busy share of all threads, as a moving average.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct LoadDependence {
-    /// ... a service time is multiplied by 1 + `time` * x.
+    /// A service time is multiplied by 1 + `time` * x.
     pub time: f64,
-    /// ... its distance from the median, in logarithms, by 1 + `spread` * x.
+    /// Its distance from the median, in logarithms, is multiplied by 1 + `spread` * x.
     pub spread: f64,
-    /// ... and the chance of a disturbance of scope `request` by 1 + `chance` * x.
+    /// The probability of a disturbance of scope `request` is multiplied by 1 + `chance` * x.
     pub chance: f64,
-    /// A service time is multiplied by 1 + `busy` * (share of the other threads that are busy when it begins): threads
-    /// that share memory or caches.
+    /// A service time is multiplied by 1 + `busy` * (share of the other threads that are busy when it starts), for
+    /// threads that share memory or caches.
     pub busy: f64,
     /// Time constant of the moving average.
     pub over_us: f64,
@@ -290,25 +293,25 @@ impl Default for LoadDependence {
     }
 }
 
-/// How the service times of successive requests hang together. Absent: not at all.
+/// Correlation of successive service times. Absent: they are independent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Order {
-    /// Correlation of the normal scores of one request's service time and the next one's (first order).
+    /// Correlation of the normal scores of successive service times (first order).
     pub autocorrelation: f64,
-    /// Times in which everything is slower or faster. Each request leaves its regime with chance 1 / `mean_requests`,
-    /// for another one at random.
+    /// Phases in which everything is slower or faster. Each request leaves its regime with probability 1 /
+    /// `mean_requests`, for another one at random.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub regimes: Vec<Regime>,
 }
 
-/// One regime.
+/// A regime.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Regime {
-    /// Service times are multiplied by this.
+    /// Factor of service times.
     pub factor: f64,
-    /// How many requests it lasts on average.
+    /// Mean number of requests in a row.
     pub mean_requests: f64,
 }
 
@@ -318,27 +321,27 @@ pub struct Regime {
 pub struct Origin {
     /// File or study.
     pub source: String,
-    /// SHA-256 of what was read, in hexadecimal digits.
+    /// SHA-256 of the source, in hexadecimal digits.
     pub sha256: String,
-    /// Requests in it.
+    /// Number of requests in it.
     pub samples: u64,
-    /// The highest utilisation that the data reach: beyond it, the clone is a guess.
+    /// Highest utilisation in the data: beyond it, the clone extrapolates.
     pub utilisation_at_most: f64,
     /// Intervals of the parameters: dotted field name to `[low, high]` (95 %).
     pub intervals: std::collections::BTreeMap<String, (f64, f64)>,
-    /// What the data could not tell.
+    /// What the data do not determine.
     pub unknown: Vec<String>,
 }
 
-fn one() -> u32 {
+fn default_count() -> u32 {
     1
 }
 
-fn whole() -> f64 {
+fn default_share() -> f64 {
     1.0
 }
 
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands it over so")]
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_zero(us: &f64) -> bool {
     *us == 0.0
 }

@@ -1,5 +1,5 @@
-//! Distributions as quantile functions: one uniform number in, one time out. Where a parameter changes and the
-//! uniform stays, the time changes with it and nothing else does.
+//! Distributions as quantile functions: a uniform number in, a time out. If a parameter changes while the uniform
+//! number stays, only the time changes.
 
 use hindmost_random::normal_quantile;
 use statrs::distribution::{ContinuousCDF, Gamma};
@@ -7,11 +7,11 @@ use statrs::distribution::{ContinuousCDF, Gamma};
 use crate::knots::Knots;
 use crate::Law;
 
-/// A law ready to be drawn from.
+/// A law compiled for drawing.
 #[derive(Clone, Debug)]
 pub struct Quantile {
     shape: Shape,
-    /// Longer times are cut to this, ns.
+    /// Longer times are cut to this, in ns.
     cut_ns: f64,
 }
 
@@ -21,7 +21,7 @@ enum Shape {
     Exponential { mean: f64 },
     Uniform { low: f64, width: f64 },
     Lognormal { log_median: f64, sigma: f64 },
-    Geometric { step: f64, log_again: f64 },
+    Geometric { step: f64, log_another: f64 },
     Pareto { least: f64, power: f64 },
     Knots(Knots),
 }
@@ -29,8 +29,8 @@ enum Shape {
 const NS: f64 = 1e3;
 
 impl Quantile {
-    /// Of a law that was checked.
-    pub fn of(law: &Law) -> Self {
+    /// Compile a valid law.
+    pub fn new(law: &Law) -> Self {
         let mut cut_ns = f64::INFINITY;
         let shape = match law {
             Law::Deterministic { us } => Shape::Constant(us * NS),
@@ -48,7 +48,7 @@ impl Quantile {
             }
             Law::Gamma { mean_us, shape } => Shape::Knots(gamma(mean_us * NS, *shape)),
             Law::Geometric { mean_us, step_us } => {
-                Shape::Geometric { step: step_us * NS, log_again: (1.0 - step_us / mean_us).ln() }
+                Shape::Geometric { step: step_us * NS, log_another: (1.0 - step_us / mean_us).ln() }
             }
             Law::Pareto { least_us, shape, at_most_us } => {
                 cut_ns = at_most_us.map_or(cut_ns, |us| us * NS);
@@ -61,32 +61,33 @@ impl Quantile {
         Self { shape, cut_ns }
     }
 
-    /// The time, in nanoseconds, below which a share `u` in `(0, 1)` of all times lies.
+    /// Return the quantile `u` in `(0, 1)`, in nanoseconds.
     #[inline]
-    pub fn at(&self, u: f64) -> f64 {
+    pub fn value_at(&self, u: f64) -> f64 {
         let time = match &self.shape {
             Shape::Constant(time) => *time,
             // 1 - u is exact for numbers of `Draws`, so this is as exact as ln_1p(-u), and twice as fast.
             Shape::Exponential { mean } => -mean * (1.0 - u).ln(),
             Shape::Uniform { low, width } => low + width * u,
             Shape::Lognormal { log_median, sigma } => (log_median + sigma * normal_quantile(u)).exp(),
-            Shape::Geometric { step, log_again } => {
-                step * if *log_again == f64::NEG_INFINITY {
+            Shape::Geometric { step, log_another } => {
+                step * if *log_another == f64::NEG_INFINITY {
                     1.0
                 } else {
-                    ((-u).ln_1p() / log_again).ceil().max(1.0)
+                    ((-u).ln_1p() / log_another).ceil().max(1.0)
                 }
             }
             Shape::Pareto { least, power } => least * (1.0 - u).powf(*power),
-            Shape::Knots(knots) => knots.at(u),
+            Shape::Knots(knots) => knots.value_at(u),
         };
         time.min(self.cut_ns)
     }
 
-    /// Mean (ns) and second moment (ns^2), the latter infinite where the law has none.
+    /// Return the mean (ns) and the second moment (ns^2), which is infinite for some laws.
     pub fn moments(&self) -> (f64, f64) {
         if self.cut_ns.is_finite() {
-            return Knots::new(grid().map(|u| (u, self.at(u.clamp(1e-15, 1.0 - 1e-15)))).collect()).moments();
+            return Knots::new(grid().map(|u| (u, self.value_at(u.clamp(1e-15, 1.0 - 1e-15)))).collect())
+                .moments();
         }
         match &self.shape {
             Shape::Constant(time) => (*time, time * time),
@@ -99,10 +100,10 @@ impl Quantile {
                 let variance = sigma * sigma;
                 ((log_median + variance / 2.0).exp(), (2.0 * (log_median + variance)).exp())
             }
-            Shape::Geometric { step, log_again } => {
-                let again = log_again.exp();
-                let stop = 1.0 - again;
-                (step / stop, step * step * (1.0 + again) / (stop * stop))
+            Shape::Geometric { step, log_another } => {
+                let another = log_another.exp();
+                let stop = 1.0 - another;
+                (step / stop, step * step * (1.0 + another) / (stop * stop))
             }
             Shape::Pareto { least, power } => {
                 let index = -1.0 / power;
@@ -115,21 +116,22 @@ impl Quantile {
     }
 }
 
-/// 4,001 probabilities from 0 to 1, dense towards both ends: neighbours differ by 1.4 % of their distance to the end.
+/// Return 4,001 probabilities from 0 to 1, dense near both ends: neighbours differ by 1.4 % of their distance to the
+/// end.
 fn grid() -> impl Iterator<Item = f64> {
     const HALF: i32 = 2_000;
     (-HALF..=HALF).map(|i| {
-        let to_the_end = 0.5 * (f64::from(-i.abs()) * 28.0 / f64::from(HALF)).exp();
+        let distance = 0.5 * (f64::from(-i.abs()) * 28.0 / f64::from(HALF)).exp();
         match i {
             _ if i == -HALF => 0.0,
             _ if i == HALF => 1.0,
-            ..=0 => to_the_end,
-            _ => 1.0 - to_the_end,
+            ..=0 => distance,
+            _ => 1.0 - distance,
         }
     })
 }
 
-/// The gamma law has no closed quantile function: it is inverted once, on the grid, and drawn from straight lines.
+/// Return the gamma law's quantile function, which has no closed form: it is inverted once on the grid.
 fn gamma(mean: f64, shape: f64) -> Knots {
     let law = Gamma::new(shape, shape / mean).expect("checked: shape and mean are positive");
     let mut highest = 0.0_f64;
@@ -152,18 +154,23 @@ mod tests {
     use super::*;
 
     fn check(law: &Law, mean_us: f64, quantiles: &[(f64, f64)]) {
-        let quantile = Quantile::of(law);
+        let quantile = Quantile::new(law);
         let (mean, second) = quantile.moments();
         assert!((mean / (mean_us * 1e3) - 1.0).abs() < 1e-3, "{law:?}: mean {mean}");
         for &(u, us) in quantiles {
-            assert!((quantile.at(u) / (us * 1e3) - 1.0).abs() < 1e-3, "{law:?}: {u}: {}", quantile.at(u));
+            assert!(
+                (quantile.value_at(u) / (us * 1e3) - 1.0).abs() < 1e-3,
+                "{law:?}: {u}: {}",
+                quantile.value_at(u)
+            );
         }
         let n = 400_000_u64;
-        let times = (0..n).map(|i| quantile.at(Draws::of(1, i).unit(0)));
+        let times = (0..n).map(|i| quantile.value_at(Draws::of(1, i).unit(0)));
         let (sum, squares) = times.fold((0.0, 0.0), |(sum, squares), x| (sum + x, squares + x * x));
         let drawn = sum / n as f64;
         if second.is_finite() {
-            // Five standard errors of the mean; 3 % for the second moment, which the light laws here allow.
+            // Five standard errors of the mean; 3 % for the second moment, which is enough for the light-tailed laws
+            // here.
             let error = ((second - mean * mean).max(0.0) / n as f64).sqrt();
             assert!((drawn - mean).abs() <= 5.0 * error + 1e-6 * mean, "{law:?}: drew {drawn}, {mean}");
             assert!((squares / n as f64 / second - 1.0).abs() < 0.03, "{law:?}");
@@ -171,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn every_law_has_its_mean_its_quantiles_and_its_second_moment() {
+    fn every_law_has_its_mean_quantiles_and_second_moment() {
         check(&Law::Deterministic { us: 12.5 }, 12.5, &[(0.1, 12.5)]);
         check(&Law::Exponential { mean_us: 200.0 }, 200.0, &[(0.99, 921.034)]);
         check(&Law::Uniform { low_us: 10.0, high_us: 30.0 }, 20.0, &[(0.25, 15.0)]);
@@ -196,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_law_has_the_moments_of_what_is_drawn() {
+    fn a_cut_law_has_the_moments_of_its_draws() {
         let law = Law::Pareto { least_us: 10.0, shape: 1.5, at_most_us: Some(1_000.0) };
         // E min(X, c) = least a/(a-1) - (least/c)^(a-1) least/(a-1)
         check(&law, 30.0 - 2.0, &[(0.9999, 1_000.0)]);

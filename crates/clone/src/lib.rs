@@ -1,24 +1,22 @@
-//! The clone document (`hindmost.clone/1`): how a server spends its time, as parameters. One document is served by
-//! the synthetic server, run through the queue simulator, and written by the fit; all three take their random
-//! numbers from here, so that request `i` under one seed is the same request everywhere.
+//! The clone document (`hindmost.clone/1`): how a server spends its time, as parameters. The synthetic server runs a
+//! document, the queue simulator simulates it, and the fit writes it. All use the random numbers of this crate, so
+//! that request `i` under one seed is the same request everywhere.
 //!
 //! ```text
 //!  Document --check, compile--> Program --per request--> Request (kind, service time, noise), lock holds
-//!                                      \-per clock-----> Windows (when a thread, or all, stand still)
+//!                                      \-per clock-----> Windows (pauses of a thread or of all threads)
 //! ```
 //!
-//! A request's way through a server:
+//! The path of a request through a server:
 //!
 //! ```text
 //!  arrive -> queue (FCFS) -> a thread takes it
 //!         -> each lock with at = "before", in the order of the document: acquire, hold, release
-//!         -> service, lengthened by disturbances that hit this request, and by those that arrive meanwhile
+//!         -> service, prolonged by disturbances of this request and by arrivals during the service
 //!         -> each lock with at = "after" -> reply
 //! ```
 //!
-//! Disturbances by the clock stop one thread, or all, wherever they are: also while holding a lock, also idle.
-//!
-//! History of the format: `hindmost.clone/1` (0.1.0) first version; `arrival_us` and `wake_us` came before it was released.
+//! Disturbances by the clock stop one thread or all threads at any time: also while they hold a lock or are idle.
 
 pub mod arrivals;
 mod check;
@@ -42,21 +40,21 @@ pub use program::{Hold, LockProgram, Program, Request};
 pub use utilisation::Utilisation;
 pub use windows::Windows;
 
-/// The schema name that every document carries.
+/// The schema name in every document.
 pub const SCHEMA: &str = "hindmost.clone/1";
 
 impl Document {
-    /// Reads a document from JSON and checks it as a whole.
+    /// Read a document from JSON and check it.
     ///
     /// # Errors
-    /// [`CloneError`] with the field, the value and what would be right.
+    /// [`CloneError`] with the field, the value and the allowed values.
     pub fn from_json(text: &str) -> Result<Self, CloneError> {
         let document: Self = serde_json::from_str(text).map_err(|e| CloneError::Unreadable(e.to_string()))?;
         document.check()?;
         Ok(document)
     }
 
-    /// The JSON schema of a document, as text.
+    /// Return the JSON schema of a document as text.
     ///
     /// # Panics
     /// Never: the schema of these types is always serialisable.

@@ -1,11 +1,11 @@
-//! How successive service times hang together: the part of a clone that has a memory.
+//! Correlation of successive service times: the part of a clone with a state.
 
 use hindmost_random::{normal_cdf, normal_quantile, Draws};
 
 use crate::{Order, Regime};
 
-/// Gives each request, in the order of service, the uniform number that its service time is drawn by, and the factor
-/// of the regime it falls into. Without autocorrelation and regimes it has no state.
+/// Gives each request, in the order of service, the uniform number for its service time and the factor of its regime.
+/// Without autocorrelation and regimes it has no state.
 #[derive(Clone, Debug)]
 pub struct Sequence {
     rho: f64,
@@ -30,16 +30,16 @@ impl Sequence {
         }
     }
 
-    /// Uniform number and factor of the next request.
+    /// Return the uniform number and the factor of the next request.
     #[inline]
     pub(crate) fn next(&mut self, draws: Draws) -> (f64, f64) {
         let u = draws.unit(VALUE);
-        let u = if self.rho == 0.0 { u } else { self.correlated(u) };
+        let u = if self.rho == 0.0 { u } else { self.correlate(u) };
         (u, if self.regimes.is_empty() { 1.0 } else { self.factor(draws) })
     }
 
-    /// First-order autoregression of normal scores (a Gaussian copula): the law of each time stays as it is.
-    fn correlated(&mut self, u: f64) -> f64 {
+    /// Apply a first-order autoregression to the normal scores (a Gaussian copula), which keeps the law of each time.
+    fn correlate(&mut self, u: f64) -> f64 {
         let innovation = normal_quantile(u);
         let score = self.score.map_or(innovation, |last| self.rho * last + self.fresh * innovation);
         self.score = Some(score);
@@ -48,17 +48,17 @@ impl Sequence {
 
     fn factor(&mut self, draws: Draws) -> f64 {
         let n = self.regimes.len();
-        let pick = |among: usize| ((draws.unit(NEXT) * among as f64) as usize).min(among - 1);
+        let pick = |count: usize| ((draws.unit(NEXT) * count as f64) as usize).min(count - 1);
         let regime = match self.regime {
-            // In the long run, a regime has the share of requests that its length gives it.
+            // In the long run, a regime's share of the requests is proportional to its length.
             None => {
                 let all: f64 = self.regimes.iter().map(|regime| regime.mean_requests).sum();
                 let mut left = draws.unit(NEXT) * all;
-                let lies_here = |regime: &Regime| {
+                let is_reached = |regime: &Regime| {
                     left -= regime.mean_requests;
                     left < 0.0
                 };
-                self.regimes.iter().position(lies_here).unwrap_or(n - 1)
+                self.regimes.iter().position(is_reached).unwrap_or(n - 1)
             }
             Some(old) if n > 1 && draws.unit(LEAVE) * self.regimes[old].mean_requests < 1.0 => {
                 (old + 1 + pick(n - 1)) % n
@@ -71,12 +71,12 @@ impl Sequence {
 }
 
 #[cfg(test)]
-#[allow(clippy::float_cmp, reason = "factors are handed on, not computed")]
+#[allow(clippy::float_cmp, reason = "factors are copied, not computed")]
 mod tests {
     use super::*;
 
     #[test]
-    fn scores_have_the_correlation_asked_for_and_stay_uniform() {
+    fn scores_have_the_requested_correlation_and_stay_uniform() {
         let mut sequence = Sequence::new(&Order { autocorrelation: 0.6, regimes: vec![] });
         let u: Vec<f64> = (0..200_000).map(|i| sequence.next(Draws::of(1, i)).0).collect();
         let scores: Vec<f64> = u.iter().map(|&u| normal_quantile(u)).collect();
@@ -87,14 +87,14 @@ mod tests {
     }
 
     #[test]
-    fn regimes_last_as_long_as_they_should() {
+    fn regimes_have_the_requested_length() {
         let regimes =
             vec![Regime { factor: 1.0, mean_requests: 300.0 }, Regime { factor: 2.0, mean_requests: 100.0 }];
         let mut sequence = Sequence::new(&Order { autocorrelation: 0.0, regimes });
         let factors: Vec<f64> = (0..400_000).map(|i| sequence.next(Draws::of(1, i)).1).collect();
         let slow = factors.iter().filter(|&&f| f == 2.0).count() as f64 / factors.len() as f64;
         let changes = factors.windows(2).filter(|pair| pair[0] != pair[1]).count() as f64;
-        // 2,000 changes are expected, with a standard deviation of about 45; slow shares vary by 0.01.
+        // 2,000 changes are expected, with a standard deviation of about 45; shares of slow requests vary by 0.01.
         assert!((slow - 0.25).abs() < 0.05, "{slow}");
         assert!((changes - 2_000.0).abs() < 225.0, "{changes}");
     }

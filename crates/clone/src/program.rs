@@ -1,4 +1,4 @@
-//! A document made ready to be drawn from.
+//! A document compiled for drawing.
 
 use hindmost_random::Draws;
 
@@ -8,58 +8,58 @@ use crate::{
     CloneError, Disturbance, Document, Lock, LockPlace, Queue, Release, Scope, Utilisation, When, Windows,
 };
 
-/// A checked document, compiled: nothing in it allocates when it is drawn from.
+/// A valid document, compiled: drawing from it does not allocate.
 #[derive(Clone, Debug)]
 pub struct Program {
     /// Worker threads.
     pub threads: u32,
     /// Where requests wait.
     pub queue: Queue,
-    /// Critical sections, in the order in which they are taken.
+    /// Critical sections, in the order in which a request enters them.
     pub locks: Vec<LockProgram>,
-    /// What an arrival takes of threads that are all busy, at once, ns.
+    /// Time that an arrival takes from threads that are all busy, in ns.
     pub arrival_ns: f64,
-    /// What it takes to wake an idle thread, ns.
+    /// Time to wake an idle thread, in ns.
     pub wake_ns: f64,
-    /// Time outside of queue and threads, ns a request.
+    /// Time outside the queue and the threads, in ns per request.
     pub outside_ns: f64,
     kinds: Vec<Mixture>,
     noises: Vec<Noise>,
     document: Document,
 }
 
-/// What the service of one request takes.
+/// The service of one request.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Request {
-    /// Number of its kind in the document; 0 where there are none.
+    /// Number of its kind in the document; 0 without kinds.
     pub kind: u32,
-    /// Service time, with its share of load dependence, ns.
+    /// Service time including load dependence, in ns.
     pub service_ns: f64,
-    /// Disturbances that hit this service, ns in all.
+    /// Total length of disturbances of this service, in ns.
     pub noise_ns: f64,
 }
 
-/// One request's part in one lock.
+/// A request's critical section in one lock.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Hold {
-    /// Which lock of the array.
+    /// Number of the lock in the array.
     pub instance: u32,
-    /// How long it is held, disturbances within included, ns.
+    /// How long it is held, including disturbances, in ns.
     pub hold_ns: f64,
 }
 
-/// A lock made ready.
+/// A compiled lock.
 #[derive(Clone, Debug)]
 pub struct LockProgram {
     /// Before or after the service.
     pub at: LockPlace,
-    /// Locks in the array.
+    /// Number of locks in the array.
     pub instances: u32,
-    /// How long a waiter spins before it sleeps, ns; infinite where it never does.
+    /// How long a waiting thread spins before it sleeps, in ns; infinite if it never sleeps.
     pub spin_ns: f64,
-    /// What it takes to wake a sleeper, ns.
+    /// Time to wake a sleeping thread, in ns.
     pub wake_ns: f64,
-    /// Who has it next.
+    /// Which thread gets the lock next.
     pub release: Release,
     place: u32,
     hold: Quantile,
@@ -70,9 +70,9 @@ pub struct LockProgram {
 
 #[derive(Clone, Debug)]
 struct Mixture {
-    /// Shares of the kinds, summed up.
+    /// Cumulative share of the kinds.
     until: f64,
-    /// By rising mean: `(weights summed up, weight, law, median)`.
+    /// By increasing mean: `(cumulative weight, weight, law, median)`.
     components: Vec<(f64, f64, Quantile, f64)>,
 }
 
@@ -83,17 +83,16 @@ struct Noise {
     length: Quantile,
 }
 
-// Purposes of a request's draws. 1 to 3 are taken by `order`, 16 and 17 by `windows`; 24 to 31 are left to whoever
-// makes the arrivals.
+// Purposes of a request's draws. `order` uses 1 to 3, `windows` uses 16 and 17; 24 to 31 are reserved for arrivals.
 const KIND: u32 = 0;
 const NOISES: u32 = 1 << 8;
 const LOCKS: u32 = 1 << 16;
 
 impl Program {
-    /// Checks a document and makes it ready.
+    /// Check and compile a document.
     ///
     /// # Errors
-    /// [`CloneError`], as of [`Document::from_json`].
+    /// [`CloneError`], as in [`Document::from_json`].
     pub fn new(document: &Document) -> Result<Self, CloneError> {
         document.check()?;
         let mut until = 0.0;
@@ -104,14 +103,13 @@ impl Program {
                 Mixture::new(until, components)
             })
             .collect();
-        let of_requests = |lock: Option<&str>| -> Vec<Noise> {
+        let noises_of = |lock: Option<&str>| -> Vec<Noise> {
             let places = document.disturbances.iter().enumerate();
             places.filter_map(|(place, noise)| Noise::new(place, noise, lock)).collect()
         };
         let places = document.locks.iter().enumerate();
-        let locks = places
-            .map(|(place, lock)| LockProgram::new(place, lock, of_requests(Some(&lock.name))))
-            .collect();
+        let locks =
+            places.map(|(place, lock)| LockProgram::new(place, lock, noises_of(Some(&lock.name)))).collect();
         Ok(Self {
             threads: document.threads,
             queue: document.queue,
@@ -120,35 +118,35 @@ impl Program {
             wake_ns: document.wake_us * 1e3,
             outside_ns: document.outside_us * 1e3,
             kinds,
-            noises: of_requests(None),
+            noises: noises_of(None),
             document: document.clone(),
         })
     }
 
-    /// The memory that the drawing of successive requests needs.
+    /// Return the state for drawing successive requests.
     pub fn sequence(&self) -> Sequence {
         Sequence::new(&self.document.order)
     }
 
-    /// The moving average that load dependence is judged by.
+    /// Return the moving average for load dependence.
     pub fn utilisation(&self) -> Utilisation {
         Utilisation::new(self.threads, self.document.load.over_us * 1e3)
     }
 
-    /// Whether a request's service depends on the load, so that [`Program::request`] needs to know it.
+    /// Whether a request's service depends on the load, so that [`Program::request`] needs it.
     pub fn depends_on_load(&self) -> bool {
         let load = &self.document.load;
         [load.time, load.spread, load.chance, load.busy].iter().any(|&slope| slope != 0.0)
     }
 
-    /// The next request in the order of service. `load`: [`Utilisation::at`] when the service begins; `others`:
-    /// the share of the other threads that are busy then.
+    /// Draw the next request in the order of service. `load` is [`Utilisation::average_at`] when the service starts,
+    /// and `others` the share of the other threads that are busy then.
     #[inline]
     pub fn request(&self, sequence: &mut Sequence, draws: Draws, load: f64, others: f64) -> Request {
         self.request_of_kind(self.kind(draws), sequence, draws, load, others)
     }
 
-    /// As [`Program::request`], of a kind that the request itself names ([`Program::kind_named`]).
+    /// Draw a request like [`Program::request`], of a kind that the request names ([`Program::kind_named`]).
     #[inline]
     pub fn request_of_kind(
         &self,
@@ -159,10 +157,10 @@ impl Program {
         others: f64,
     ) -> Request {
         let (u, factor) = sequence.next(draws);
-        let by = &self.document.load;
-        let mut service_ns = self.kinds[kind as usize].at(u, 1.0 + by.spread * load) * factor;
-        service_ns *= (1.0 + by.time * load) * (1.0 + by.busy * others);
-        let noise_ns = self.noises.iter().map(|noise| noise.of(draws, 1.0 + by.chance * load)).sum();
+        let slopes = &self.document.load;
+        let mut service_ns = self.kinds[kind as usize].draw(u, 1.0 + slopes.spread * load) * factor;
+        service_ns *= (1.0 + slopes.time * load) * (1.0 + slopes.busy * others);
+        let noise_ns = self.noises.iter().map(|noise| noise.draw(draws, 1.0 + slopes.chance * load)).sum();
         Request { kind, service_ns, noise_ns }
     }
 
@@ -175,13 +173,13 @@ impl Program {
         self.kinds.iter().position(|kind| u < kind.until).unwrap_or(self.kinds.len() - 1) as u32
     }
 
-    /// The kind of that name; `None` where the document has none.
+    /// Return the number of the kind with a name; `None` if the document has no such kind.
     pub fn kind_named(&self, name: &[u8]) -> Option<u32> {
         let place = self.document.kinds.iter().position(|kind| kind.name.as_bytes() == name);
         place.map(|place| place as u32)
     }
 
-    /// What the kinds are called, by number; one name, `request`, where the document has none.
+    /// Return the names of the kinds by number; `request` if the document has no kinds.
     pub fn kind_names(&self) -> Vec<&str> {
         let names: Vec<_> = self.document.kinds.iter().map(|kind| kind.name.as_str()).collect();
         if names.is_empty() {
@@ -191,7 +189,7 @@ impl Program {
         }
     }
 
-    /// Whether every request takes no time at all and nothing ever stands still, so that there is nothing to wait for.
+    /// Whether no request takes time and nothing ever pauses.
     pub fn takes_no_time(&self) -> bool {
         self.locks.is_empty()
             && self.document.disturbances.is_empty()
@@ -199,8 +197,8 @@ impl Program {
             && self.mean_busy_ns() == 0.0
     }
 
-    /// The windows in which one thread stands still, one iterator for each disturbance of scope `thread`; or all
-    /// threads do (`None`), for each of scope `server`.
+    /// Return the windows in which one thread pauses, one iterator per disturbance of scope `thread`; for `None`,
+    /// those in which all threads pause (scope `server`).
     pub fn windows(&self, seed: u64, thread: Option<u32>) -> Vec<Windows> {
         let scope = if thread.is_some() { Scope::Thread } else { Scope::Server };
         let places = self.document.disturbances.iter().enumerate();
@@ -210,8 +208,8 @@ impl Program {
             .collect()
     }
 
-    /// Mean time that a thread is busy with a request, ns: service, locks held, disturbances of requests; without
-    /// waiting for locks, without load dependence.
+    /// Return the mean time in ns for which a request occupies a thread: service, critical sections and disturbances
+    /// of requests, but not waiting for locks or load dependence.
     pub fn mean_busy_ns(&self) -> f64 {
         let service: f64 = self
             .document
@@ -236,11 +234,11 @@ impl Program {
         }
     }
 
-    /// Share of the time that threads stand still by the clock: the sum over the disturbances of scope `thread` and
-    /// `server`; one-off ones do not count.
+    /// Return the share of the time for which threads pause by the clock: the sum over disturbances of scope `thread`
+    /// and `server`, except one-off ones.
     pub fn stopped_share(&self) -> f64 {
         let share = |disturbance: &Disturbance| {
-            let length = Quantile::of(&disturbance.length).moments().0;
+            let length = Quantile::new(&disturbance.length).moments().0;
             match disturbance.when {
                 When::Poisson { per_second } => length * per_second / 1e9,
                 When::Periodic { every_us, .. } => length / (every_us * 1e3),
@@ -250,9 +248,9 @@ impl Program {
         self.document.disturbances.iter().map(share).fold(0.0, |sum, share| sum + share)
     }
 
-    /// The highest rate that can be served for long, requests a second, where no thread waits for a lock and nothing
-    /// depends on the load: what threads by themselves, and the busiest lock by itself, allow. What else there is,
-    /// `hindmost_simulate::capacity_per_s` finds out by a pilot run.
+    /// Return the highest sustainable rate in requests/s without lock waits and load dependence: the minimum of what
+    /// the threads and what the busiest lock allow. `hindmost_simulate::capacity_per_s` includes the rest by a pilot
+    /// run.
     pub fn capacity_per_s(&self) -> f64 {
         let running = (1.0 - self.stopped_share()).max(0.0);
         let threads = self.threads_capacity_per_s(self.mean_busy_ns()) / 1e9;
@@ -264,8 +262,8 @@ impl Program {
         locks.fold(threads, f64::min) * 1e9 * running
     }
 
-    /// The rate at which all threads are busy without a pause, if a request keeps one busy for `busy_ns`; `a` of it
-    /// beside, for each arrival that does not come while another is taken in: of all, 1 / (1 + rate `a`).
+    /// Return the rate at which all threads are always busy, if a request occupies a thread for `busy_ns`. An arrival
+    /// takes a further `a` unless it comes while another is being received: a share of 1 / (1 + rate `a`) does.
     pub fn threads_capacity_per_s(&self, busy_ns: f64) -> f64 {
         let (k, a) = (f64::from(self.threads), self.arrival_ns);
         if a == 0.0 || busy_ns == 0.0 {
@@ -276,7 +274,7 @@ impl Program {
         ((half * half + busy_ns * a * k).sqrt() - half) / (busy_ns * a) * 1e9
     }
 
-    /// The document that this was made of.
+    /// Return the source document.
     pub fn document(&self) -> &Document {
         &self.document
     }
@@ -287,11 +285,11 @@ impl Mixture {
         let mut parts: Vec<_> = components
             .iter()
             .map(|component| {
-                let law = Quantile::of(&component.law);
-                (0.0, component.weight, law.clone(), law.at(0.5))
+                let law = Quantile::new(&component.law);
+                (0.0, component.weight, law.clone(), law.value_at(0.5))
             })
             .collect();
-        // By rising mean, so that a large uniform number means a long time in the mixture, too.
+        // By increasing mean, so that a large uniform number gives a long time in the mixture, too.
         parts.sort_by(|a, b| a.2.moments().0.total_cmp(&b.2.moments().0));
         let mut sum = 0.0;
         for part in &mut parts {
@@ -301,13 +299,13 @@ impl Mixture {
         Self { until, components: parts }
     }
 
-    /// One uniform number chooses the component and, with what is left of it, the time.
+    /// Choose the component by a uniform number, and the time by the remainder.
     #[inline]
-    fn at(&self, u: f64, spread: f64) -> f64 {
+    fn draw(&self, u: f64, spread: f64) -> f64 {
         let place = self.components.iter().position(|part| u < part.0).unwrap_or(self.components.len() - 1);
         let (until, weight, law, median) = &self.components[place];
         let within = ((u - (until - weight)) / weight).clamp(f64::MIN_POSITIVE, 1.0 - f64::EPSILON);
-        let time = law.at(within);
+        let time = law.value_at(within);
         if (spread - 1.0).abs() > f64::EPSILON && *median > 0.0 {
             median * (time / median).powf(spread)
         } else {
@@ -317,22 +315,22 @@ impl Mixture {
 }
 
 impl Noise {
-    /// A disturbance of scope `request`: of the service, or of the time that a lock is held.
+    /// Compile a disturbance of scope `request`: of the service, or of a critical section.
     fn new(place: usize, disturbance: &Disturbance, lock: Option<&str>) -> Option<Self> {
         match disturbance.when {
             When::Chance { probability } if disturbance.while_holding.as_deref() == lock => Some(Self {
                 place: NOISES + 2 * place as u32,
                 probability,
-                length: Quantile::of(&disturbance.length),
+                length: Quantile::new(&disturbance.length),
             }),
             _ => None,
         }
     }
 
     #[inline]
-    fn of(&self, draws: Draws, likelier: f64) -> f64 {
-        if draws.unit(self.place) < self.probability * likelier {
-            self.length.at(draws.unit(self.place + 1))
+    fn draw(&self, draws: Draws, factor: f64) -> f64 {
+        if draws.unit(self.place) < self.probability * factor {
+            self.length.value_at(draws.unit(self.place + 1))
         } else {
             0.0
         }
@@ -352,25 +350,25 @@ impl LockProgram {
             wake_ns: lock.wake_us * 1e3,
             release: lock.release,
             place: LOCKS + 4 * place as u32,
-            hold: Quantile::of(&lock.hold),
+            hold: Quantile::new(&lock.hold),
             share: lock.share,
             first: lock.first.unwrap_or(1.0 / f64::from(lock.instances)),
             noises,
         }
     }
 
-    /// A request's part in this lock; `None` where it does not take it.
+    /// Return a request's critical section; `None` if it does not take this lock.
     #[inline]
     pub fn hold(&self, draws: Draws) -> Option<Hold> {
         if self.share < 1.0 && draws.unit(self.place) >= self.share {
             return None;
         }
         let instance = if self.instances == 1 { 0 } else { self.instance(draws.unit(self.place + 1)) };
-        let noise: f64 = self.noises.iter().map(|noise| noise.of(draws, 1.0)).sum();
-        Some(Hold { instance, hold_ns: self.hold.at(draws.unit(self.place + 2)) + noise })
+        let noise: f64 = self.noises.iter().map(|noise| noise.draw(draws, 1.0)).sum();
+        Some(Hold { instance, hold_ns: self.hold.value_at(draws.unit(self.place + 2)) + noise })
     }
 
-    /// How long it is held on average, ns.
+    /// Return the mean time for which it is held, in ns.
     fn mean_ns(&self) -> f64 {
         self.hold.moments().0 + self.noises.iter().map(Noise::mean).sum::<f64>()
     }
@@ -379,7 +377,7 @@ impl LockProgram {
         if u < self.first {
             return 0;
         }
-        let among = (u - self.first) / (1.0 - self.first);
-        1 + ((among * f64::from(self.instances - 1)) as u32).min(self.instances - 2)
+        let rest = (u - self.first) / (1.0 - self.first);
+        1 + ((rest * f64::from(self.instances - 1)) as u32).min(self.instances - 2)
     }
 }

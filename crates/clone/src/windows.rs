@@ -1,12 +1,12 @@
-//! When threads stand still: disturbances by the clock.
+//! Windows in which threads pause: disturbances by the clock.
 
 use hindmost_random::{mix, Draws};
 
 use crate::law::Quantile;
 use crate::{Disturbance, When};
 
-/// The windows of one disturbance, in order: `(begin, length)` in nanoseconds after the server's start. One begins
-/// when the one before has ended, or later.
+/// The windows of one disturbance, in order: `(start, length)` in nanoseconds after the server's start. Windows do not
+/// overlap; a later one is delayed if necessary.
 #[derive(Clone, Debug)]
 pub struct Windows {
     when: When,
@@ -21,10 +21,10 @@ const GAP: u32 = 16;
 const LENGTH: u32 = 17;
 
 impl Windows {
-    /// Of disturbance number `place` of the document, for one thread (of scope `server`: thread 0).
+    /// Create the windows of disturbance number `place` for one thread (thread 0 for scope `server`).
     pub(crate) fn new(disturbance: &Disturbance, place: usize, seed: u64, thread: u32) -> Self {
         let own = mix(seed ^ mix((place as u64) << 32 | u64::from(thread)));
-        let length = Quantile::of(&disturbance.length);
+        let length = Quantile::new(&disturbance.length);
         Self { when: disturbance.when.clone(), length, seed: own, index: 0, clock_ns: 0.0, free_ns: 0.0 }
     }
 }
@@ -45,7 +45,7 @@ impl Iterator for Windows {
         };
         self.index += 1;
         let begin = due.max(self.free_ns);
-        let length = self.length.at(draws.unit(LENGTH));
+        let length = self.length.value_at(draws.unit(LENGTH));
         self.free_ns = begin + length;
         Some((begin, length))
     }
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_come_when_the_document_says() {
+    fn windows_are_at_the_documents_times() {
         let periodic = windows(When::Periodic { every_us: 100.0, first_us: 50.0 }, 10.0);
         assert_eq!(periodic.take(3).collect::<Vec<_>>(), [(5e4, 1e4), (1.5e5, 1e4), (2.5e5, 1e4)]);
         let once = windows(When::Once { at_us: vec![1.0, 5.0] }, 10.0);

@@ -65,7 +65,7 @@ impl Arrivals {
 
 /// The moments of an open loop, one after the other.
 pub(crate) enum Moments<'a> {
-    Law(arrivals::Moments),
+    Law(arrivals::ArrivalTimes),
     Times(&'a [f64]),
     Closed,
 }
@@ -74,7 +74,7 @@ impl<'a> Moments<'a> {
     /// `rate`: requests a second, where the arrivals do not say it themselves.
     pub(crate) fn new(arrivals: &'a Arrivals, rate: Option<f64>, seed: u64) -> Result<Self, TraceError> {
         Ok(match (arrivals, rate.and_then(Rate::per_second)) {
-            (Arrivals::Law(law), Some(rate)) => Self::Law(arrivals::Moments::new(law, rate, seed)?),
+            (Arrivals::Law(law), Some(rate)) => Self::Law(arrivals::ArrivalTimes::new(law, rate, seed)?),
             (Arrivals::Times(times_us), _) => Self::Times(times_us),
             // The design has checked that a law has a rate.
             _ => Self::Closed,

@@ -289,8 +289,8 @@ impl Reader {
         let mut open = 0;
         for window in 0.. {
             let offset = Draws::of(start.0, window).unit(0) * ((one_in - 1) * block.0) as f64;
-            let start = window * one_in * block.0 + offset as u64;
-            if self.wait_until(start.0 + start, end_signal)? {
+            let window_start = window * one_in * block.0 + offset as u64;
+            if self.wait_until(start.0 + window_start, end_signal)? {
                 break;
             }
             self.probes.stamp()?;

@@ -67,7 +67,7 @@ fn parse_location(content: &[u8], base: Option<u64>) -> Option<Location> {
     let mut words = content.get(24..)?.split(|&byte| byte == 0);
     let mut text = || std::str::from_utf8(words.next()?).ok();
     let name = format!("{}:{}", text()?, text()?);
-    let semaphore = (semaphore != 0).linked_base(|| semaphore.wrapping_add(moved));
+    let semaphore = (semaphore != 0).then(|| semaphore.wrapping_add(moved));
     Some(Location { name, at: at.wrapping_add(moved), semaphore })
 }
 

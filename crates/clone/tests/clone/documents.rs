@@ -1,4 +1,4 @@
-//! What a document may say, and how one that makes no sense is refused.
+//! Valid documents, and refusal of invalid ones.
 use hindmost_clone::{CloneError, Document, Program};
 use serde_json::{json, Value};
 
@@ -19,7 +19,7 @@ fn silo() -> Value {
     })
 }
 
-fn refused(change: impl FnOnce(&mut Value)) -> (String, String) {
+fn refusal(change: impl FnOnce(&mut Value)) -> (String, String) {
     let mut document = silo();
     change(&mut document);
     match Document::from_json(&document.to_string()) {
@@ -29,16 +29,16 @@ fn refused(change: impl FnOnce(&mut Value)) -> (String, String) {
 }
 
 #[test]
-fn a_document_survives_being_written_and_read() {
+fn a_written_document_is_read_back() {
     let document = Document::from_json(&silo().to_string()).unwrap();
     assert_eq!(Document::from_json(&serde_json::to_string(&document).unwrap()).unwrap(), document);
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_by_field_and_value() {
-    let check = |pointer: &str, value: Value, field: &str, said: &str| {
-        let found = refused(|document| *document.pointer_mut(pointer).expect(pointer) = value);
-        assert_eq!(found, (field.to_owned(), said.to_owned()));
+fn invalid_documents_are_refused_by_field_and_value() {
+    let check = |pointer: &str, change: Value, field: &str, value: &str| {
+        let found = refusal(|document| *document.pointer_mut(pointer).expect(pointer) = change);
+        assert_eq!(found, (field.to_owned(), value.to_owned()));
     };
     check("/schema", json!("hindmost.clone/9"), "schema", "`hindmost.clone/9`");
     check("/threads", json!(0), "threads", "0");
@@ -65,19 +65,19 @@ fn what_makes_no_sense_is_refused_by_field_and_value() {
 fn a_misspelt_field_is_refused() {
     let mut document = silo();
     document["thread"] = json!(2);
-    let Err(CloneError::Unreadable(said)) = Document::from_json(&document.to_string()) else { panic!() };
-    assert!(said.contains("thread"), "{said}");
+    let Err(CloneError::Unreadable(message)) = Document::from_json(&document.to_string()) else { panic!() };
+    assert!(message.contains("thread"), "{message}");
 }
 
 #[test]
-fn capacity_is_what_threads_or_the_lock_allow() {
+fn capacity_is_limited_by_threads_or_the_lock() {
     let capacity = |threads: u32| {
         let mut document = silo();
         document["threads"] = json!(threads);
         document["disturbances"] = json!([]);
         Program::new(&Document::from_json(&document.to_string()).unwrap()).unwrap().capacity_per_s()
     };
-    // 16.14 exp(.288^2/2) * .999 + .0596 + 3.5 exp(.15^2/2) us a request, 3.54 of them in the lock.
+    // A request takes 16.14 exp(.288^2/2) * .999 + .0596 + 3.5 exp(.15^2/2) us, of which 3.54 are in the lock.
     assert!((capacity(1) / (1e6 / 20.40) - 1.0).abs() < 2e-3, "{}", capacity(1));
     assert!((capacity(4) / capacity(1) - 4.0).abs() < 1e-9);
     assert!((capacity(64) / (1e6 / 3.5396) - 1.0).abs() < 1e-3, "{}", capacity(64));

@@ -1,4 +1,4 @@
-//! Documents, and the requests that they draw.
+//! Documents and the requests drawn from them.
 
 mod documents;
 mod requests;

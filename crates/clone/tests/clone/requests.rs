@@ -1,5 +1,5 @@
-//! What is drawn from a document: its mixtures, and the same requests for everybody.
-#![allow(clippy::float_cmp, reason = "what is drawn from one number is the same to the last bit")]
+//! Requests drawn from a document: their mixtures, and their reproducibility.
+#![allow(clippy::float_cmp, reason = "draws from equal numbers are equal to the bit")]
 
 use hindmost_clone::{Document, Program, Request};
 use hindmost_random::Draws;
@@ -31,12 +31,12 @@ fn two_kinds() -> Value {
 }
 
 #[test]
-fn shares_weights_and_chances_are_those_of_the_document() {
+fn shares_weights_and_probabilities_follow_the_document() {
     let program = program(&two_kinds());
     let n = 400_000;
     let all = requests(&program, 1, n, 0.0);
     let share =
-        |of: &dyn Fn(&Request) -> bool| all.iter().filter(|request| of(request)).count() as f64 / n as f64;
+        |is: &dyn Fn(&Request) -> bool| all.iter().filter(|request| is(request)).count() as f64 / n as f64;
     // Five standard errors of a share p are 5 sqrt(p / n).
     for (what, found, p) in [
         ("scans", share(&|r| r.kind == 1), 0.1),
@@ -50,10 +50,10 @@ fn shares_weights_and_chances_are_those_of_the_document() {
 }
 
 #[test]
-fn load_makes_the_same_requests_slower() {
+fn load_slows_the_same_requests() {
     let program = program(&two_kinds());
-    let (calm, loaded) = (requests(&program, 1, 20_000, 0.0), requests(&program, 1, 20_000, 0.8));
-    for (a, b) in calm.iter().zip(&loaded) {
+    let (idle, loaded) = (requests(&program, 1, 20_000, 0.0), requests(&program, 1, 20_000, 0.8));
+    for (a, b) in idle.iter().zip(&loaded) {
         assert!((b.service_ns / a.service_ns - 1.4).abs() < 1e-9);
         assert!(b.noise_ns >= a.noise_ns);
     }
@@ -72,21 +72,21 @@ fn a_changed_parameter_changes_nothing_else() {
 }
 
 #[test]
-fn arrays_of_locks_are_shared_as_the_document_says() {
+fn locks_of_an_array_are_taken_as_the_document_says() {
     let mut document = two_kinds();
     document["locks"] = json!([{"name": "shard", "hold": {"kind": "deterministic", "us": 2}, "share": 0.5,
                                 "instances": 5, "first": 0.6}]);
     let program = program(&document);
     let n = 100_000;
-    let mut taken = [0_u32; 5];
+    let mut counts = [0_u32; 5];
     for i in 0..n {
         if let Some(hold) = program.locks[0].hold(Draws::of(2, i)) {
             assert_eq!(hold.hold_ns, 2e3);
-            taken[hold.instance as usize] += 1;
+            counts[hold.instance as usize] += 1;
         }
     }
     for (instance, expected) in [0.3, 0.05, 0.05, 0.05, 0.05].into_iter().enumerate() {
-        let found = f64::from(taken[instance]) / n as f64;
+        let found = f64::from(counts[instance]) / n as f64;
         assert!((found - expected).abs() < 5.0 * (expected / n as f64).sqrt(), "{instance}: {found}");
     }
 }

@@ -175,7 +175,7 @@ impl<S: Sink> Server<'_, S> {
             return (0.0, 0.0);
         }
         let others = f64::from(self.utilisation.busy()) / f64::from((self.program.threads - 1).max(1));
-        (self.utilisation.at(self.now_ns), others)
+        (self.utilisation.average_at(self.now_ns), others)
     }
 
     /// A step is over; a service only if nobody arrived in it.

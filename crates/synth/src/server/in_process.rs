@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use hindmost_arrivals::Law;
 use hindmost_clock::{Nanos, Rate};
-use hindmost_clone::arrivals::Moments;
+use hindmost_clone::arrivals::ArrivalTimes;
 use hindmost_simulate::capacity_per_s;
 use serde::{Deserialize, Serialize};
 
@@ -87,8 +87,8 @@ impl InProcess {
     fn source(&self, seed: u64, origin: Nanos, number: usize, queues: usize) -> Result<Source, SynthError> {
         if let Arrivals::Open { rate_per_s, law } = &self.arrivals {
             if let Some(rate) = Rate::per_second(*rate_per_s) {
-                let moments = Moments::new(law, rate, seed)?;
-                let schedule = Schedule::new(seed, origin, moments, self.requests, (number, queues));
+                let times = ArrivalTimes::new(law, rate, seed)?;
+                let schedule = Schedule::new(seed, origin, times, self.requests, (number, queues));
                 return Ok(Source::Schedule(schedule));
             }
         }

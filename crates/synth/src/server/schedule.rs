@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use hindmost_clock::Nanos;
-use hindmost_clone::arrivals::{route, Moments};
+use hindmost_clone::arrivals::{route, ArrivalTimes};
 use hindmost_random::Draws;
 
 use super::job::Job;
@@ -38,17 +38,17 @@ struct Upcoming {
     /// Number of the next request to draw.
     index: u64,
     /// Arrival times, in ns from the origin.
-    moments: Moments,
+    times: ArrivalTimes,
     jobs: Vec<Job>,
 }
 
 impl Schedule {
-    /// Schedule `requests` that arrive at `moments`. `queue` is the number of this queue and the number of queues;
+    /// Schedule `requests` that arrive at `times`. `queue` is the number of this queue and the number of queues;
     /// requests are distributed among the queues. The simulator draws the same requests from the same seed.
     pub(super) fn new(
         seed: u64,
         origin: Nanos,
-        moments: Moments,
+        times: ArrivalTimes,
         requests: u64,
         queue: (usize, usize),
     ) -> Self {
@@ -58,7 +58,7 @@ impl Schedule {
             requests,
             queue,
             due: AtomicU64::new(0),
-            upcoming: Mutex::new(Upcoming { index: 0, moments, jobs: Vec::with_capacity(1) }),
+            upcoming: Mutex::new(Upcoming { index: 0, times, jobs: Vec::with_capacity(1) }),
         };
         let first = schedule.draw(&mut schedule.upcoming.lock().unwrap_or_else(PoisonError::into_inner));
         schedule.due.store(first.0, Ordering::Release);
@@ -71,7 +71,7 @@ impl Schedule {
         while upcoming.index < self.requests {
             let draws = Draws::of(self.seed, upcoming.index);
             upcoming.index += 1;
-            let due_ns = upcoming.moments.next(draws);
+            let due_ns = upcoming.times.next(draws);
             if route(draws, queues) == number {
                 return self.origin + Nanos(due_ns as u64);
             }
@@ -121,14 +121,14 @@ mod tests {
 
     use super::*;
 
-    fn moments() -> Moments {
-        Moments::new(&Law::Gamma(Gamma { shape: 2.0 }), Rate::per_second(1e6).unwrap(), 3).unwrap()
+    fn times() -> ArrivalTimes {
+        ArrivalTimes::new(&Law::Gamma(Gamma { shape: 2.0 }), Rate::per_second(1e6).unwrap(), 3).unwrap()
     }
 
     #[test]
     fn queues_share_the_requests_without_duplicates() {
         let origin = now().saturating_sub(Nanos::from_millis(1_000));
-        let schedule = |queue| Schedule::new(3, origin, moments(), 1_000, queue);
+        let schedule = |queue| Schedule::new(3, origin, times(), 1_000, queue);
         let all = |schedule: &Schedule| -> Vec<Nanos> {
             let mut all = Vec::new();
             schedule.hand_over(|jobs| all.extend(jobs.drain(..).map(|job| job.arrival)));
@@ -145,6 +145,6 @@ mod tests {
     #[test]
     fn a_request_is_not_handed_over_before_it_is_due() {
         let later = now() + Nanos::from_millis(60_000);
-        Schedule::new(3, later, moments(), 10, (0, 1)).hand_over(|_| panic!("nothing is due"));
+        Schedule::new(3, later, times(), 10, (0, 1)).hand_over(|_| panic!("nothing is due"));
     }
 }

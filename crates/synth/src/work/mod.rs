@@ -61,7 +61,7 @@ impl Work {
         let (load, busy_share) = self.load.as_ref().map_or((0.0, 0.0), |load| {
             let mut load = load.lock().unwrap_or_else(PoisonError::into_inner);
             let elapsed_ns = start.saturating_sub(self.origin).0 as f64;
-            let average = load.at(elapsed_ns);
+            let average = load.average_at(elapsed_ns);
             let busy_share = f64::from(load.busy()) / (self.threads().max(2) - 1) as f64;
             load.begin(elapsed_ns);
             (average, busy_share)

@@ -273,7 +273,7 @@ pub fn arrivals_of(plan: &Plan, thread: u32) -> Result<Box<dyn Arrivals>, LoadEr
     let part = part_of(plan, thread);
     let seeds = Seeds { seed: plan.seed, instance: plan.instance.index, thread };
     match plan.load.rate() {
-        Some(rate) => Ok(plan.load.arrivals().scheduled(rate, part, seeds, plan.load.schedule())?),
+        Some(rate) => Ok(plan.load.arrivals().part_with_schedule(rate, part, seeds, plan.load.schedule())?),
         None => Ok(Box::new(FlatOut)),
     }
 }

@@ -3,18 +3,18 @@ use thiserror::Error;
 /// Why a law or a schedule is refused.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("`{field}` is {value}, but must be {must}")]
-pub struct Refused {
-    /// Its key.
+pub struct ParameterError {
+    /// Name of the parameter.
     pub field: &'static str,
-    /// What it holds.
+    /// Its value.
     pub value: String,
-    /// What would be right.
+    /// The allowed values.
     pub must: String,
 }
 
-impl Refused {
-    /// `value` of `field` unless it lies within the bounds, both allowed; a number that is none does not.
-    pub fn outside(field: &'static str, value: f64, least: f64, most: f64) -> Result<(), Self> {
+impl ParameterError {
+    /// Refuse a value outside the bounds (both allowed), or NaN.
+    pub fn check_range(field: &'static str, value: f64, least: f64, most: f64) -> Result<(), Self> {
         if (least..=most).contains(&value) {
             return Ok(());
         }
