@@ -245,7 +245,7 @@ impl Disturbance {
                 match at_us.windows(2).position(|pair| pair[1] < pair[0]) {
                     None => Ok(()),
                     Some(index) => {
-                        let name = format!("{}[{}]", of("when.at_us"), index + 1);
+                        let name = format!("{}[{}]", path("when.at_us"), index + 1);
                         Err(refuse(&name, at_us[index + 1], "no earlier than the time before"))
                     }
                 }

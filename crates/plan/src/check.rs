@@ -1,6 +1,6 @@
 //! Refusal of plans that contradict themselves, with the field, the value and what would be right.
 
-use hindmost_arrivals::{Refused, Schedule};
+use hindmost_arrivals::{ParameterError, Schedule};
 use hindmost_clock::Rate;
 
 use hindmost_wire::Protocol;
@@ -46,7 +46,7 @@ impl Plan {
             Load::Open { rate_per_s, .. } => rate(rate_per_s)?,
             Load::Closed { rate_per_s, .. } => rate_per_s.map_or(Ok(()), rate)?,
         }
-        let named = |within: &str, wrong: Refused| PlanError::Field {
+        let named = |within: &str, wrong: ParameterError| PlanError::Field {
             field: format!("load.{within}.{}", wrong.field).into(),
             value: wrong.value,
             must: wrong.must,
