@@ -24,7 +24,7 @@ NOT_RUN = {
     "hindmost study report": "needs the study before it: tests/servers run it",
     "hindmost explain": "takes minutes: tests/servers/test_explain_memcached.py runs it",
     "hindmost trace": "needs a busy server of the reader's, and root: tests/servers/test_trace.py runs it",
-    "hindmost watch start memcached": "follows the log of a trace, which is not run here; tests/servers/test_watch.py",
+    "hindmost watch": "needs a running application, or its ring: tests/unit/test_watch.py has both",
     "hindmost diagnose": "needs a slow server of the reader's: tests/unit/test_diagnosis_procedure.py, benches/sealed.py",
     "python examples/diagnosis/": "puts something wrong with a server, as root, for minutes",
     "kubectl proxy": "a cluster of the reader's: tests/unit/test_extender.py has its API",
