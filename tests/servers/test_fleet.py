@@ -118,7 +118,7 @@ def test_only_the_controller_is_heard_and_its_secrets_stand_nowhere(channel, two
     for op in ("run", "run_coroutine", "plugin-add", "actor_execute", "upload_file", "update_data"):
         with pytest.raises(ValueError, match="disallowed"):
             said_to(address, ours, op=op, function=b"", wait=True)
-    text, signature = Signer().word("a", {"hello": {}})
+    text, signature = Signer().sign("a", {"hello": {}})
     found = json.loads(said_to(address, ours, op="hindmost", text=text, signature=signature))
     assert found["error"]["code"] == "rejected-command", "another controller signed it"
     assert channel.ask("a", {"hello": {}}).said["version"]

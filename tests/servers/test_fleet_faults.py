@@ -175,11 +175,11 @@ def test_workers_of_a_scheduler_measure_and_are_silent_and_one_that_vanishes_is_
 def test_a_scheduler_that_is_not_there_or_has_lost_its_workers_is_told(tmp_path, monkeypatch):
     from hindmost.errors import HostLost, UsageError
     from hindmost.fleet.dask.certificates import credentials
-    from hindmost.fleet.dask.given import GivenChannel
     from hindmost.fleet.dask.hosts import parse_fleet
+    from hindmost.fleet.dask.scheduler import SchedulerChannel
 
     with raises(UsageError, "no-scheduler", address="tcp://127.0.0.1:1"):
-        GivenChannel(parse_fleet("tcp://127.0.0.1:1"))
+        SchedulerChannel(parse_fleet("tcp://127.0.0.1:1"))
     # Files that root alone can read: the broker reads them before it becomes another user.
     (ours,) = credentials(["all"])
     settings = {}
@@ -195,7 +195,7 @@ def test_a_scheduler_that_is_not_there_or_has_lost_its_workers_is_told(tmp_path,
     with scheduler("north", **settings) as (address, (worker,)):
         assert address.startswith("tls://")
         wait_for(lambda: workers_of(address, ours.security()) == 1, "the worker")
-        channel = GivenChannel(parse_fleet(address))
+        channel = SchedulerChannel(parse_fleet(address))
         try:
             assert channel.ask("north", {"hello": {}}).said["version"]
             worker.send_signal(signal.SIGSTOP)
@@ -212,4 +212,4 @@ def test_a_scheduler_that_is_not_there_or_has_lost_its_workers_is_told(tmp_path,
         finally:
             channel.close()
         with raises(UsageError, "no-workers", address=address):
-            GivenChannel(parse_fleet(address))
+            SchedulerChannel(parse_fleet(address))

@@ -63,7 +63,7 @@ class Elsewhere:
     ) -> AbstractContextManager[Served]:
         raise NotImplementedError
 
-    def mended(self, lost: HostLost, times: int) -> bool:
+    def recover_host(self, lost: HostLost, times: int) -> bool:
         return False
 
     def __init__(self, folder: Path) -> None:

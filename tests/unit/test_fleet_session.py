@@ -17,23 +17,23 @@ pytest.importorskip("distributed", reason="hindmost[fleet] is not installed")
 from hindmost.errors import HostUnfit, InstanceError, TargetError
 from hindmost.fleet.dask import quiet
 from hindmost.fleet.dask.clock import Offset, drift_ppm, offset_of
-from hindmost.fleet.dask.files import packed, unpacked
-from hindmost.fleet.dask.host import WORDS, Host
+from hindmost.fleet.dask.files import pack_files, unpack_files
+from hindmost.fleet.dask.host import COMMANDS, Host
 from hindmost.fleet.dask.instances import DaskTeam
-from hindmost.fleet.dask.replies import Fault, error_document, read_reply, told_by
-from hindmost.fleet.dask.session import Refused, Signer, Verifier
+from hindmost.fleet.dask.replies import Fault, error_document, error_from, read_reply
+from hindmost.fleet.dask.session import RejectedCommand, Signer, Verifier
 
 
 def test_a_word_is_heard_as_it_was_said():
     signer = Signer()
     host = Verifier(signer.public, "a")
-    assert host.read(*signer.word("a", {"hello": {}})) == {"hello": {}}
+    assert host.read(*signer.sign("a", {"hello": {}})) == {"hello": {}}
 
 
 def test_words_that_overtake_each_other_are_heard():
     signer = Signer()
     host = Verifier(signer.public, "a")
-    first, second = signer.word("a", {"listen": {}}), signer.word("a", {"order": {}})
+    first, second = signer.sign("a", {"listen": {}}), signer.sign("a", {"order": {}})
     host.read(*second)
     assert host.read(*first) == {"listen": {}}
 
@@ -51,7 +51,7 @@ def test_words_that_overtake_each_other_are_heard():
 def test_a_word_that_is_not_its_controllers_is_refused(change, reason):
     signer = Signer()
     host = Verifier(signer.public, "a")
-    text, signature = signer.word("b" if change == "host" else "a", {"start": {}})
+    text, signature = signer.sign("b" if change == "host" else "a", {"start": {}})
     if change == "again":
         host.read(text, signature)
     if change == "text":
@@ -59,8 +59,8 @@ def test_a_word_that_is_not_its_controllers_is_refused(change, reason):
     if change == "signature":
         signature = "00" * 64
     if change == "controller":
-        text, signature = Signer().word("a", {"start": {}})
-    with raises(Refused, "rejected-command", host="a", reason=reason):
+        text, signature = Signer().sign("a", {"start": {}})
+    with raises(RejectedCommand, "rejected-command", host="a", reason=reason):
         host.read(text, signature)
 
 
@@ -75,18 +75,18 @@ def error_of(say: dict[str, object], signer: Signer | None = None) -> InstanceEr
 
     async def work() -> str:
         host = Host(Verifier(ours.public, "a"), Server())
-        found = await host.obey(*(signer or ours).word("a", say))
+        found = await host.obey(*(signer or ours).sign("a", say))
         await host.close()
         return found
 
     (word,) = say
-    fault = read_reply("a", word if word in WORDS else "hello", asyncio.run(work())).error
+    fault = read_reply("a", word if word in COMMANDS else "hello", asyncio.run(work())).error
     assert fault is not None
-    return told_by("a", fault)
+    return error_from("a", fault)
 
 
 def test_a_host_knows_no_word_for_a_command_line():
-    assert not {"run", "exec", "shell", "command"} & set(WORDS)
+    assert not {"run", "exec", "shell", "command"} & set(COMMANDS)
     error = error_of({"shell": {"command": "id"}})
     assert_error(error, "rejected-command", reason="unknown", value="shell", host="a")
 
@@ -101,7 +101,7 @@ def test_a_plan_of_another_controller_begins_nothing(tmp_path):
 @pytest.mark.parametrize(("kind", "exit_code"), [(HostUnfit, 5), (TargetError, 1)])
 def test_an_error_keeps_its_code_fields_and_exit_code_on_its_way_to_the_controller(kind, exit_code):
     error = kind("write", "no room", hint="make some", path=Path("/tmp/x"), least=3)
-    told = told_by("a", Fault(**json.loads(json.dumps(error_document(error)))))
+    told = error_from("a", Fault(**json.loads(json.dumps(error_document(error)))))
     assert_error(told, "write", path="/tmp/x", least=3, host="a")
     assert (told.hint, told.exit_code) == ("make some", exit_code)
 
@@ -141,7 +141,7 @@ def test_an_error_of_a_host_cannot_pass_as_ours():
     fault = Fault(
         code="no-such-code", message="x\x1b[2J", fields={"code": "y", "host": "b", "hint": "z", "n": 1}
     )
-    error = told_by("a", fault)
+    error = error_from("a", fault)
     assert_error(error, "bad-reply", host="a", n=1)
     assert "\x1b" not in error.message
 
@@ -211,11 +211,11 @@ def test_files_that_a_plan_names_go_with_it_and_the_plan_there_names_the_copies(
     body = tmp_path / "body.json"
     body.write_bytes(b"\x00{}")
     plan = {"workload": {"requests": [{"body": {"file": str(body)}, "path": "/file"}]}, "key": "not a path"}
-    files = packed([json.dumps(plan)])
+    files = pack_files([json.dumps(plan)])
     assert list(files) == [str(body)]
     there = tmp_path / "there"
     there.mkdir()
-    found = json.loads(unpacked(json.dumps(plan), files, there))
+    found = json.loads(unpack_files(json.dumps(plan), files, there))
     copy = found["workload"]["requests"][0]["body"]["file"]
     assert copy.startswith(str(there))
     assert Path(copy).read_bytes() == b"\x00{}"
@@ -261,7 +261,7 @@ JSON = st.recursive(
 )
 
 
-@given(st.sampled_from(sorted(WORDS)), JSON | st.text(max_size=40))
+@given(st.sampled_from(sorted(COMMANDS)), JSON | st.text(max_size=40))
 @settings(max_examples=300)
 def test_whatever_a_host_replies_is_of_its_kind_or_refused(command, said):
     text = said if isinstance(said, str) else json.dumps(said)
@@ -272,4 +272,4 @@ def test_whatever_a_host_replies_is_of_its_kind_or_refused(command, said):
         refused = error.code
     assert refused in (None, "bad-reply")
     if refused is None and found.error is not None:
-        assert told_by("a", found.error).fields["host"] == "a"
+        assert error_from("a", found.error).fields["host"] == "a"

@@ -248,7 +248,7 @@ def test_bodies_alike_are_written_once_and_no_others(tmp_path: Path, monkeypatch
     written = []
     reader = openapi_source._Reader
     write = reader.encode
-    monkeypatch.setattr(reader, "written", lambda *given: written.append(1) or write(*given))
+    monkeypatch.setattr(reader, "encode", lambda *given: written.append(1) or write(*given))
     values = [True, 1, 1.0, "1", True, 1]
     schemas = [{"type": "object", "properties": {"a": {"default": one}}} for one in values]
     bodies = [{"content": {"application/json": {"schema": one}}} for one in schemas]

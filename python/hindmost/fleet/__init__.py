@@ -1,7 +1,7 @@
-"""Where load clients run: which places and processors, which processes, in which phase."""
+"""Where clients run: hosts and CPUs, processes, and the phases of a run."""
 
 from hindmost.fleet.cpus import Allotment, allot
-from hindmost.fleet.fleet import LOCAL, Fleet, Heard, Job, Place, Served, Setting, Team, jobs_of
+from hindmost.fleet.fleet import LOCAL, Fleet, Heard, Job, Place, RemoteServer, Setting, Team, jobs_of
 from hindmost.fleet.local import HERE, LocalFleet
 from hindmost.fleet.phases import Moment, run_instances
 from hindmost.fleet.room import make_room
@@ -16,7 +16,7 @@ __all__ = [
     "LocalFleet",
     "Moment",
     "Place",
-    "Served",
+    "RemoteServer",
     "Setting",
     "Team",
     "allot",

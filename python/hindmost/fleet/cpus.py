@@ -1,8 +1,8 @@
-"""Which processors the server and each load client get.
+"""Assigns CPUs to the server and to each client.
 
-The rule: the server's processors are its own; every client gets one of the rest; two clients never spin
-on one processor. Where there are more clients than processors, they sleep between due times instead,
-and the verdict says what that costs.
+The server has its own CPUs, and every client gets one of the others. Two clients never spin on one CPU. If
+there are more clients than CPUs, they sleep between scheduled times instead, and the verdict reports the
+cost.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from hindmost.testing import default_of
 
 @dataclass(frozen=True, slots=True)
 class Allotment:
-    """Who runs where.
+    """CPUs of the server and of each client.
 
-    ``server``: processors of the server (empty: not bound). ``clients``: one tuple an instance.
-    ``shared``: some processor serves two instances. ``beside_server``: clients share the server's.
+    ``server``: CPUs of the server (empty: not bound). ``clients``: one tuple per client. ``shared``: some CPU
+    is used by two clients. ``beside_server``: clients share the server's CPUs.
     """
 
     server: tuple[int, ...]
@@ -30,7 +30,7 @@ class Allotment:
 
     @property
     def pacing(self) -> Literal["spin", "sleep"]:
-        """``spin`` where every client has a processor of its own, else ``sleep``."""
+        """``spin`` if every client has its own CPU, else ``sleep``."""
         usual: Literal["spin", "sleep"] = "sleep" if self.shared or self.beside_server else "spin"
         return default_of("pacing", usual)
 
@@ -43,26 +43,26 @@ def allot(
     client_cpus: Sequence[int] | None = None,
     threads: int = 1,
 ) -> Allotment:
-    """Share out the processors that this process may use.
+    """Assign the CPUs that this process may use.
 
     Parameters
     ----------
     cpus : sequence of int
-        All processors at hand.
+        All available CPUs.
     clients : int, optional
-        How many clients; default: as many as there are processors left for them.
+        Number of clients; default: as many as there are CPUs left for them.
     server : sequence of int, optional
-        Processors of the server; default: half of them, the first that no client was given. Empty: the
-        server is elsewhere.
+        CPUs of the server; default: half of them, the first ones not given to clients. Empty: the server runs
+        elsewhere.
     client_cpus : sequence of int, optional
-        Processors of the clients; default: all that the server does not have.
+        CPUs of the clients; default: all except the server's.
     threads : int, optional
-        Worker threads of each client, one processor each.
+        Worker threads of each client, one CPU each.
 
     Raises
     ------
     UsageError
-        If a named processor is not at hand.
+        If a named CPU is not available.
 
     Examples
     --------
@@ -71,25 +71,25 @@ def allot(
     >>> allot([0, 1], clients=4).pacing
     'sleep'
     """
-    at_hand = sorted(set(cpus))
+    available = sorted(set(cpus))
     for name, named in (("server", server), ("client", client_cpus)):
-        if named and (missing := sorted(set(named) - set(at_hand))):
+        if named and (missing := sorted(set(named) - set(available))):
             raise UsageError(
                 "bad-value",
-                f"--{name}-cpus: this process may not use CPU {missing[0]}, only {at_hand}",
-                hint=f"--{name}-cpus {at_hand[-1]}",
+                f"--{name}-cpus: this process may not use CPU {missing[0]}, only {available}",
+                hint=f"--{name}-cpus {available[-1]}",
                 option=f"--{name}-cpus",
                 value=missing[0],
-                known=at_hand,
+                known=available,
             )
     if server is None:
-        free = [cpu for cpu in at_hand if cpu not in set(client_cpus or ())]
-        server = free[: len(at_hand) // 2] or at_hand
-    rest = list(client_cpus) if client_cpus else [cpu for cpu in at_hand if cpu not in set(server)]
-    beside = not rest or bool(set(rest) & set(server))
-    rest = rest or list(server) or at_hand
-    count = clients or max(1, len(rest) // threads)
-    wanted = count * threads
-    places = [rest[i % len(rest)] for i in range(wanted)]
+        free = [cpu for cpu in available if cpu not in set(client_cpus or ())]
+        server = free[: len(available) // 2] or available
+    for_clients = list(client_cpus) if client_cpus else [cpu for cpu in available if cpu not in set(server)]
+    beside_server = not for_clients or bool(set(for_clients) & set(server))
+    for_clients = for_clients or list(server) or available
+    count = clients or max(1, len(for_clients) // threads)
+    needed = count * threads
+    places = [for_clients[i % len(for_clients)] for i in range(needed)]
     each = tuple(tuple(places[i * threads : (i + 1) * threads]) for i in range(count))
-    return Allotment(tuple(server), each, wanted > len(rest), beside)
+    return Allotment(tuple(server), each, needed > len(for_clients), beside_server)

@@ -1,4 +1,4 @@
-"""Why a client failed, in words, and what to do."""
+"""Why a client failed, in words, and hints."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from hindmost.targets.probe.complaints import hint_about
 
 HINTS = {
     "connect": "is the server running and reachable from here? try: hindmost host doctor",
-    "refused": "are user and password right, and does the server's log say more?",
-    "full": "does the server take so many? (memcached -c, redis maxclients, nginx worker_connections, its"
-    " open files, its listen queue: sysctl net.core.somaxconn); or fewer --connections",
+    "refused": "check user and password, and the server's log",
+    "full": "check how many connections the server accepts (memcached -c, redis maxclients,"
+    " nginx worker_connections, its open files, its listen queue: sysctl net.core.somaxconn);"
+    " or fewer --connections",
     "open-files": "sudo prlimit --pid $$ --nofile=65536, then again; or fewer --connections",
-    "ports": "a lower --rate; ss -s shows who has them (a closed connection keeps its port for a minute);"
+    "ports": "a lower --rate; ss -s shows what uses them (a closed connection keeps its port for a minute);"
     " sudo sysctl -w net.ipv4.ip_local_port_range='1024 65535'",
     "server-gone": "see server.log in the study's folder, and the server's own log",
     "garbage": "is this port the protocol that TARGET names? "
@@ -24,24 +25,24 @@ HINTS = {
     "preload": "does the server have room for all keys (else fewer keys or smaller values in --workload)"
     " and connections (memcached -c; else fewer --connections), and is it the protocol that TARGET names?",
     "source": "--source with addresses of the server's family; ip -brief address lists this host's",
-    "no-uring": "--io epoll; who forbids it: sysctl kernel.io_uring_disabled, a container's seccomp profile",
+    "no-uring": "--io epoll; sysctl kernel.io_uring_disabled or a seccomp profile may forbid io_uring",
     "pin": "hindmost host doctor lists the CPUs that this process may use; see --client-cpus",
     "write": "df -h and ls -ld on the study's folder",
     "panicked": "this is a bug of Hindmost: please report it with the study's manifest.json",
     **TLS_HINTS,
 }
-"""By the engine's code of a failure (`crates/load`)."""
+"""Hints by the engine's code of a failure (`crates/load`)."""
 
 
 def failure(index: int, failed: Mapping[str, Any] | None, ended: Mapping[str, Any]) -> InstanceError:
-    """The error of a client that ended badly.
+    """Return the error for a client that failed.
 
     Parameters
     ----------
     index : int
         Number of the client.
     failed : mapping, optional
-        Its own event ``failed``: ``code``, ``message``, and perhaps ``fields``.
+        Its own event ``failed``: ``code``, ``message``, and possibly ``fields``.
     ended : mapping
         The event of its end.
     """
@@ -57,7 +58,7 @@ def failure(index: int, failed: Mapping[str, Any] | None, ended: Mapping[str, An
     return InstanceError(
         "client-ended",
         f"client {index} ({ended['who']}) {how}" + (f":\n{words}" if words else ""),
-        hint="who ended it? if memory was short: dmesg | tail" if status < 0 else HINTS["panicked"],
+        hint="if the machine ran out of memory, `dmesg | tail` shows it" if status < 0 else HINTS["panicked"],
         client=index,
         **host,
         **({"signal": -status} if status < 0 else {"status": status}),
@@ -65,8 +66,8 @@ def failure(index: int, failed: Mapping[str, Any] | None, ended: Mapping[str, An
     )
 
 
-def unreadable(index: int, error: Exception) -> InstanceError:
-    """Its result is not there or not whole."""
+def unreadable_result(index: int, error: Exception) -> InstanceError:
+    """Return the error for a client whose result is missing or incomplete."""
     return InstanceError(
         "unreadable-result",
         f"the result of client {index} cannot be read: {error}",

@@ -1,14 +1,14 @@
-"""What a fleet is: places where load clients run, and four verbs: start, order, hear, fetch.
+"""The interface of a fleet: places where clients run, and four verbs: start, order, hear, fetch.
 
 ::
 
-    start     all clients of a run, each at its place; whatever happens, none outlives the context
-    order     say something to one of them; moments are of its own host's clock
-    hear      what they said since, waiting at most so long
-    fetch     their files into the run's folder, once all have ended
+    start     start all clients of a run, each at its place; none outlives the context
+    order     send a command to a client; times are of its own host's clock
+    hear      return new messages, waiting at most this long
+    fetch     bring the clients' files into the run's folder, once all have ended
 
-A fleet brings processes to places and words and files back. It decides nothing: when clients go on is the
-matter of `fleet.phases`, which is the same for all fleets.
+A fleet transports processes, messages and files. It decides nothing: `fleet.phases` decides when clients
+proceed, and is the same for all fleets.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LOCAL = ""
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a client runs: a host, and its processors there (none: wherever the host likes)."""
+    """Where a client runs: a host, and its CPUs there (empty: any)."""
 
     host: str = LOCAL
     cpus: tuple[int, ...] = ()
@@ -43,10 +43,10 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """What client ``index`` said: ``event`` is ``ready``, ``warm``, ``done``, ``failed``, or its progress.
+    """A message of client ``index``: ``event`` is ``ready``, ``warm``, ``done``, ``failed``, or its progress.
 
-    Its end comes as ``ended``, with ``who`` (in words), ``status`` (negative: killed by that signal) and
-    ``words``, what it wrote to standard error.
+    Its end is the event ``ended``, with ``who`` (in words), ``status`` (negative: killed by that signal) and
+    ``words``, its standard error.
     """
 
     index: int
@@ -55,18 +55,15 @@ class Heard:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A knob at one of its levels for one start of a server: ``what`` is a factor's table in a study file."""
+    """A setting at one level for one start of a server: ``what`` is a factor's table in a study file."""
 
     what: Mapping[str, Any]
     level: str
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
-    """A server that runs on a host of the fleet.
-
-    Where it listens, how it was started, on which processors (none: all), what it says it is.
-    """
+class RemoteServer:
+    """A server that runs on a host of the fleet: address, command, CPUs (empty: all) and version."""
 
     host: str
     address: str
@@ -76,15 +73,15 @@ class Served:
 
 
 class Team(Protocol):
-    """The clients of one run, started.
+    """The started clients of one run.
 
     Attributes
     ----------
     offsets_ns : sequence of int
-        Of each client, the monotonic clock of its host less ours; measured anew at every start, since
-        clocks drift apart by milliseconds a minute.
+        For each client, its host's monotonic clock minus ours; measured at every start, because clocks drift
+        apart by milliseconds per minute.
     ahead_ns : int
-        An order that names a moment must be given so long before it, to be heard in time.
+        How long before the named time an order must be given, to arrive in time.
     """
 
     @property
@@ -94,26 +91,26 @@ class Team(Protocol):
     def ahead_ns(self) -> int: ...  # noqa: D102
 
     def order(self, index: int, command: dict[str, Any]) -> None:
-        """Say something to one client; one that is gone does not hear it."""
+        """Send an order to one client; if the client has ended, it has no effect."""
 
     def hear(self, timeout_s: float) -> list[Heard]:
-        """What was said; waits until something is, but no longer than that."""
+        """Return new messages; wait for one, but no longer than this."""
 
     def fetch(self) -> None:
-        """Bring what each wrote (``instance-K.json`` and so on) into the run's folder, and nothing else.
+        """Bring the clients' files (``instance-K.json`` and so on) into the run's folder, and nothing else.
 
         Raises
         ------
         InstanceError
-            If something cannot be had.
+            If a file cannot be fetched.
         """
 
     def record(self) -> dict[str, Any]:
-        """What ``run.json`` says of the fleet, once all was fetched; nothing of this host alone."""
+        """Return the fleet's part of ``run.json``, after fetching; empty for this host alone."""
 
 
 class Fleet(Protocol):
-    """Where load clients run.
+    """Where clients run.
 
     Attributes
     ----------
@@ -125,7 +122,7 @@ class Fleet(Protocol):
     def hosts(self) -> Sequence[str]: ...  # noqa: D102 (see above)
 
     def start(self, jobs: Sequence[Job], folder: Path) -> AbstractContextManager[Team]:
-        """Start one client a job; leaving the context ends all that still run.
+        """Start one client per job; leaving the context ends all that still run.
 
         Parameters
         ----------
@@ -137,33 +134,33 @@ class Fleet(Protocol):
         Raises
         ------
         InstanceError
-            If one cannot be started.
+            If a client cannot be started.
         """
 
     @property
     def serves(self) -> bool:
-        """Whether a server that Hindmost starts is started on a host of the fleet."""
+        """Whether servers that Hindmost starts run on a host of the fleet."""
 
     def serve(
         self, name: str, cpus: Sequence[int], settings: Sequence[Setting] = ()
-    ) -> AbstractContextManager[Served]:
-        """Start a server that its host knows by this name; leaving the context stops it.
+    ) -> AbstractContextManager[RemoteServer]:
+        """Start a server by a name known to its host; leaving the context stops it.
 
         Parameters
         ----------
         settings : sequence of Setting
-            In force on that host as long as the server runs, verified there, and put back.
+            Settings in force on that host while the server runs, verified there, and restored.
 
         Raises
         ------
         TargetError
             If it does not start there.
         HostUnfit
-            If a setting cannot be had there.
+            If a setting is not available there.
         """
 
-    def mended(self, lost: HostLost, times: int) -> bool:
-        """Whether a host that was lost in a run is there again, and the run may be made again.
+    def recover_host(self, lost: HostLost, times: int) -> bool:
+        """Bring a lost host back; return whether its run may be repeated.
 
         Parameters
         ----------
@@ -173,12 +170,12 @@ class Fleet(Protocol):
         Raises
         ------
         InstanceError
-            If the host cannot be had.
+            If the host does not return.
         """
 
 
 def jobs_of(plans: Sequence[str], cpus: Sequence[Sequence[int]], hosts: Sequence[str]) -> list[Job]:
-    """One job a plan, on hosts in turn, with the processors of its number.
+    """Return one job per plan, on hosts in turn, with the CPUs of its number.
 
     Examples
     --------

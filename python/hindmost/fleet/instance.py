@@ -1,4 +1,4 @@
-"""One load client as a child process: its words, its end, and that it never outlives us."""
+"""One client as a child process: its messages, its end, and that it never outlives us."""
 
 from __future__ import annotations
 
@@ -21,55 +21,56 @@ class Instance:
     Parameters
     ----------
     index : int
-        Which instance.
+        Number of the client.
     plan : str
-        Its engine plan; it is written nowhere.
+        Its engine plan, which is never written to disk.
     place : Path
         Folder for its files.
     cpus : sequence of int
-        Where all its threads may run; its workers are pinned within.
+        Where all its threads may run; its workers are pinned to some of them.
     """
 
     def __init__(self, index: int, plan: str, place: Path, cpus: Sequence[int]) -> None:
         self.index = index
         self._heard = b""
         self._errors = place / f"instance-{index}.err"
-        with self._errors.open("wb") as errors, os.fdopen(os.memfd_create("plan"), "wb") as held:
-            # It may hold passwords: in memory, it is gone with its readers, and nobody else's to read.
-            held.write(plan.encode())
-            held.flush()
-            words = [sys.executable, "-P", "-m", "hindmost.agent", "instance"]
+        with self._errors.open("wb") as errors, os.fdopen(os.memfd_create("plan"), "wb") as memory:
+            # The plan may contain passwords: in memory, it vanishes with its readers, and no one else can
+            # read it.
+            memory.write(plan.encode())
+            memory.flush()
+            command = [sys.executable, "-P", "-m", "hindmost.agent", "instance"]
             self._process = subprocess.Popen(
-                [*words, f"/proc/self/fd/{held.fileno()}", str(place)],
-                pass_fds=[held.fileno()],
+                [*command, f"/proc/self/fd/{memory.fileno()}", str(place)],
+                pass_fds=[memory.fileno()],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,
-                start_new_session=True,  # the terminal's Ctrl-C is ours to pass on
+                start_new_session=True,  # we pass the terminal's Ctrl-C on
             )
         if cpus:
-            with contextlib.suppress(OSError):  # gone already: its exit tells why
+            with contextlib.suppress(OSError):  # it has ended; its exit status says why
                 os.sched_setaffinity(self._process.pid, cpus)
 
     @property
     def pid(self) -> int:
-        """Process id."""
+        """The process id."""
         return self._process.pid
 
     def fileno(self) -> int:
-        """What to wait on for its words."""
+        """Return the file descriptor to wait on for messages."""
         assert self._process.stdout is not None
         return self._process.stdout.fileno()
 
     def tell(self, command: dict[str, Any]) -> None:
-        """Send a command; a client that is gone is noticed when it is listened to."""
+        """Send a command; a client that has ended is noticed when it is read."""
         assert self._process.stdin is not None
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.write(json.dumps(command).encode() + b"\n")
             self._process.stdin.flush()
 
     def hear(self) -> list[dict[str, Any]]:
-        """All events that are there; call it when `fileno` is readable. Its end is the event ``ended``."""
+        """Return all available events when `fileno` is readable. The client's end is the event ``ended``."""
         got = os.read(self.fileno(), 1 << 16)
         self._heard += got
         *lines, self._heard = self._heard.split(b"\n")
@@ -84,7 +85,7 @@ class Instance:
         return events
 
     def _exit_status(self) -> int:
-        """Wait for its end; 0 is a good one."""
+        """Wait for its end; 0 means success."""
         try:
             return self._process.wait(_PATIENCE_S)
         except subprocess.TimeoutExpired:
@@ -92,18 +93,18 @@ class Instance:
             return self._process.wait()
 
     def _last_words(self) -> str:
-        """What it wrote to standard error."""
+        """Return its standard error."""
         try:
             return self._errors.read_text(errors="replace").strip()[-2000:]
         except OSError:
             return ""
 
     def sweep(self) -> None:
-        """Remove what only it and we needed."""
+        """Remove files that only the client and we needed."""
         self._errors.unlink(missing_ok=True)
 
     def stop(self) -> None:
-        """End it: its input closes, which it takes as an order; a deaf one is killed."""
+        """Close its input, which ends it; kill it if it does not react."""
         for stream in (self._process.stdin,):
             if stream is not None:
                 with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""The fleet of one machine: clients are child processes, and write into the run's folder themselves."""
+"""The fleet of this machine: clients are child processes and write into the run's folder themselves."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from pathlib import Path
 from typing import Any
 
 from hindmost.errors import HostLost
-from hindmost.fleet.fleet import LOCAL, Heard, Job, Served, Setting
+from hindmost.fleet.fleet import LOCAL, Heard, Job, RemoteServer, Setting
 from hindmost.fleet.instance import Instance
 
 AHEAD_NS = 100_000_000
-"""Orders name a moment this far ahead, so that every client has heard them in time (it listens ten
-times a second, and at once when something comes)."""
+"""Orders are given this long in advance, in ns, so that every client gets them in time (it listens ten times
+per second, and at once when something arrives)."""
 
 
 class LocalFleet:
-    """Runs clients on this machine, on the processors of their places."""
+    """Runs clients on this machine, on the CPUs of their places."""
 
     hosts: Sequence[str] = (LOCAL,)
     serves = False
 
     def serve(
         self, name: str, cpus: Sequence[int], settings: Sequence[Setting] = ()
-    ) -> AbstractContextManager[Served]:
-        """Servers here are the matter of `hindmost.targets`."""
+    ) -> AbstractContextManager[RemoteServer]:
+        """Not supported: `hindmost.targets` starts servers on this machine."""
         raise NotImplementedError
 
     @contextmanager
     def start(self, jobs: Sequence[Job], folder: Path) -> Iterator[LocalTeam]:
-        """Start one process a job."""
+        """Start one process per job."""
         instances: list[Instance] = []
         with selectors.DefaultSelector() as selector:
             try:
@@ -40,11 +40,11 @@ class LocalFleet:
                     selector.register(instances[-1], selectors.EVENT_READ)
                 yield LocalTeam(instances, selector)
             finally:
-                for one in instances:
-                    one.stop()
+                for instance in instances:
+                    instance.stop()
 
-    def mended(self, lost: HostLost, times: int) -> bool:
-        """No: where this host is lost nobody asks."""
+    def recover_host(self, lost: HostLost, times: int) -> bool:
+        """Return False: this host cannot be lost."""
         return False
 
 
@@ -59,29 +59,29 @@ class LocalTeam:
         self.offsets_ns: Sequence[int] = [0] * len(instances)
 
     def order(self, index: int, command: dict[str, Any]) -> None:
-        """Through its standard input."""
+        """Send an order through the client's standard input."""
         self._instances[index].tell(command)
 
     def hear(self, timeout_s: float) -> list[Heard]:
-        """From their standard outputs."""
+        """Return messages from the clients' standard outputs."""
         heard = []
         for key, _ in self._selector.select(timeout_s):
-            one: Instance = key.fileobj  # type: ignore[assignment]
-            events = one.hear()
-            heard += [Heard(one.index, event) for event in events]
+            instance: Instance = key.fileobj  # type: ignore[assignment]
+            events = instance.hear()
+            heard += [Heard(instance.index, event) for event in events]
             if events and events[-1]["event"] == "ended":
-                self._selector.unregister(one)
+                self._selector.unregister(instance)
         return heard
 
     def fetch(self) -> None:
-        """Their files are where they belong; ours next to them go."""
-        for one in self._instances:
-            one.sweep()
+        """Remove our own files; the clients' files are in place."""
+        for instance in self._instances:
+            instance.sweep()
 
     def record(self) -> dict[str, Any]:
-        """All is said of this host elsewhere."""
+        """Return nothing: other parts of the record describe this host."""
         return {}
 
 
 HERE = LocalFleet()
-"""What runs where nothing else is said."""
+"""The default fleet."""

@@ -1,4 +1,4 @@
-"""The fleet that a plan asks for, open as long as its study is at work."""
+"""Opens the fleet of a plan for the duration of its study."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from hindmost.plan import MeasurePlan
 
 @contextmanager
 def fleet_of(plan: MeasurePlan, say: Callable[[str], None] = lambda _: None) -> Iterator[Fleet]:
-    """Open it; this machine, where the plan names no other.
+    """Open the fleet of a plan; this machine, if the plan names no other.
 
     Parameters
     ----------
     say : callable, optional
-        Given the text of each note, with its code.
+        Called with the text of each note, with its code.
 
     Raises
     ------
     InstanceError
-        If a host cannot be had: says which, and why.
+        If a host is not available: names the host and the reason.
     HindmostError
         If Dask is not installed.
     """
@@ -47,7 +47,7 @@ def fleet_of(plan: MeasurePlan, say: Callable[[str], None] = lambda _: None) -> 
 
 
 def need_dask() -> None:
-    """Refuse to go on without what the extra brings."""
+    """Raise an error if the libraries of the extra are missing."""
     for name in ("asyncssh", "distributed"):
         if find_spec(name) is None:
             raise HindmostError(

@@ -1,12 +1,12 @@
-"""One run of a fleet: clients started together, warm together, measuring together, ended together.
+"""One run of a fleet: clients start, warm up, measure and end together.
 
 ::
 
     we         start ─────────────── go ──────────────────── measure ──────────────── collect
     client         connect, load ▸ ready   warm up ▸ warm          calibrate, measure ▸ done
 
-No client measures before all are warm, and all measure over the same time: orders name a moment of our
-clock, told to each in that of its own host.
+No client measures before all are warm, and all measure over the same time: an order names a time of our
+clock, converted to the clock of each client's host.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ from typing import Any, Literal
 from hindmost import _engine
 from hindmost.documents import read_json
 from hindmost.errors import InstanceError
-from hindmost.fleet.failures import failure, unreadable
+from hindmost.fleet.failures import failure, unreadable_result
 from hindmost.fleet.fleet import Fleet, Heard, Job, Team
 
 PREPARE_S = 120.0
-"""Longest time for connecting and storing the keys."""
+"""Longest time in s for connecting and storing the keys."""
 STORING_LOOK_S = 1.0
-"""Between looks while keys are stored; nothing is measured yet."""
+"""Interval in s between progress reports while keys are stored; nothing is measured yet."""
 _WARMING_S = 86_400.0
-"""The warm-up has its own bound, in the plan."""
+"""The warm-up has its own limit, in the plan."""
 
 Phase = Literal["start", "warm-up", "measure", "collect"]
 _AWAITED: dict[Phase, str] = {"start": "ready", "warm-up": "warm", "measure": "done", "collect": "ended"}
-"""The word that ends each phase, once every client has said it."""
+"""The event that ends each phase, once every client has sent it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """Where a run stands: its phase, seconds since its load began, requests answered so far.
+    """Progress of a run: its phase, seconds since its load began, requests answered so far.
 
-    ``keys``: while it starts, how many are being stored; that takes the server its service time for each.
+    ``keys``: during the start, the number of keys to store; each takes the server one service time.
     """
 
     phase: Phase
@@ -58,26 +58,26 @@ def run_instances(
     before_measuring: Callable[[Sequence[int]], None] = lambda _: None,
     record: dict[str, Any] | None = None,
 ) -> list[dict[str, Any]]:
-    """Run one client a job, to the end.
+    """Run one client per job, to the end.
 
     Parameters
     ----------
     fleet : Fleet
-        Where.
+        Where to run them.
     jobs : sequence of Job
-        What.
+        The clients.
     folder : Path
         For the clients' files.
     phases_s : (float, float)
-        Seconds from the order to measure until the load ends, and the patience beyond that.
+        Seconds from the order to measure until the load ends, and extra time beyond that.
     look : callable, optional
-        Told where the run stands: about once a second until the measurement begins, then once, and
-        once more when it is over. In between nothing here wakes up: it could disturb a client.
+        Called with the progress: about once per second until the measurement begins, then once, and once more
+        when it is over. In between, nothing here wakes up, because it could disturb a client.
     before_measuring : callable, optional
-        Called when all are warm, before the measurement is ordered; the load goes on meanwhile. Given the
-        ports of the connections that the plans want witnessed (`MeasurePlan.witnessed`).
+        Called when all clients are warm, before the measurement is ordered; the load continues meanwhile. Its
+        argument is the ports of the connections to capture (`MeasurePlan.witnessed`).
     record : dict, optional
-        Takes what the fleet says of itself.
+        Updated with the fleet's part of the run record.
 
     Returns
     -------
@@ -87,7 +87,7 @@ def run_instances(
     Raises
     ------
     InstanceError
-        If one failed; then all are stopped. `HostLost` if it is its host that went.
+        If a client failed; then all are stopped. `HostLost` if its host was lost.
     """
     with fleet.start(jobs, folder) as team:
         _Course(team, jobs, phases_s, look, before_measuring).follow()
@@ -98,7 +98,7 @@ def run_instances(
 
 
 class _Course:
-    """What was said so far, and what follows from it."""
+    """The messages so far, and the orders that follow from them."""
 
     def __init__(
         self,
@@ -109,7 +109,7 @@ class _Course:
         before_measuring: Callable[[Sequence[int]], None],
     ) -> None:
         self._team = team
-        self._everyone = len(jobs)
+        self._clients = len(jobs)
         self._hosts = [job.place.host for job in jobs]
         self._keys = sum(_keys_stored(job) for job in jobs)
         self._phases_s = phases_s
@@ -120,21 +120,21 @@ class _Course:
         self._failed: dict[int, dict[str, Any]] = {}
         self._ports: list[int] = []
         self._phase: Phase = "start"
-        self._begun = time.monotonic()
-        self._deadline = self._begun + PREPARE_S
+        self._began = time.monotonic()
+        self._deadline = self._began + PREPARE_S
 
     def follow(self) -> None:
-        """Until all have ended."""
+        """Proceed until all clients have ended."""
         while not self._all("ended"):
             left_s = self._deadline - time.monotonic()
             if left_s < 0.0:
                 raise self._stuck()
             storing = self._phase == "start" and self._keys > 0
             for heard in self._team.hear(min(left_s, STORING_LOOK_S) if storing else left_s):
-                self._take(heard)
-            self._go_on()
+                self._handle(heard)
+            self._proceed()
 
-    def _take(self, heard: Heard) -> None:
+    def _handle(self, heard: Heard) -> None:
         index, event = heard.index, heard.event
         name = event["event"]
         self._said.setdefault(name, set()).add(index)
@@ -145,33 +145,33 @@ class _Course:
         if name == "ended" and (index in self._failed or event["status"] != 0):
             raise failure(index, self._failed.get(index), event)
 
-    def _go_on(self) -> None:
+    def _proceed(self) -> None:
         if self._phase == "start" and self._all("ready"):
-            self._phase, self._begun = "warm-up", time.monotonic()
-            self._deadline = self._begun + _WARMING_S
+            self._phase, self._began = "warm-up", time.monotonic()
+            self._deadline = self._began + _WARMING_S
             self._order("go", "start_ns")
         elif self._phase == "warm-up" and self._all("warm"):
             self._before_measuring(self._ports)
             self._phase = "measure"
             self._deadline = time.monotonic() + sum(self._phases_s)
-            # First, as whoever looks now may run on a client's processor.
-            self._tell()
+            # Report before the order: an observer may run on a client's CPU.
+            self._report()
             self._order("measure", "from_ns")
             return
         elif self._phase == "measure" and self._all("done"):
             self._phase = "collect"
             before = time.monotonic()
-            self._tell()
-            # What accompanied the run ends now, which is none of the clients' time.
+            self._report()
+            # The companions end now; their time does not count as the clients'.
             self._deadline += time.monotonic() - before
             return
-        self._tell()
+        self._report()
 
     def _all(self, word: str) -> bool:
-        return len(self._said[word]) == self._everyone
+        return len(self._said[word]) == self._clients
 
-    def _tell(self) -> None:
-        elapsed_s = time.monotonic() - self._begun
+    def _report(self) -> None:
+        elapsed_s = time.monotonic() - self._began
         keys = self._keys if self._phase == "start" else 0
         self._look(Moment(self._phase, elapsed_s, sum(self._replies.values()), keys))
 
@@ -181,8 +181,8 @@ class _Course:
             self._team.order(index, {command: {moment: at_ns + offset_ns}})
 
     def _stuck(self) -> InstanceError:
-        late = min(set(range(self._everyone)) - self._said[_AWAITED[self._phase]])
-        seconds = time.monotonic() - self._begun
+        late = min(set(range(self._clients)) - self._said[_AWAITED[self._phase]])
+        seconds = time.monotonic() - self._began
         if self._phase == "start" and self._keys:
             return InstanceError(
                 "preload",
@@ -210,12 +210,12 @@ def _result(index: int, folder: Path) -> dict[str, Any]:
     try:
         result: dict[str, Any] = read_json(folder / f"instance-{index}.json")
     except (OSError, ValueError) as error:
-        raise unreadable(index, error) from None
+        raise unreadable_result(index, error) from None
     return result
 
 
 def _keys_stored(job: Job) -> int:
-    """How many keys a client stores before its load: its share of all."""
+    """Return how many keys a client stores before its load: its share of all."""
     plan = json.loads(job.plan)
     return (
         int(plan["workload"]["keys"]) // plan.get("instance", {}).get("of", 1) if plan.get("preload") else 0

@@ -1,4 +1,4 @@
-"""Whether this host has room for a plan's connections: files, ports, memory; checked before a run."""
+"""Checks before a run that this host has enough files, ports and memory for a plan's connections."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from hindmost.errors import HostUnfit, UsageError
 from hindmost.plan import MeasurePlan
 
 SPARE_FILES = 64
-"""What a server holds open next to its connections; the engine counts the same for an instance."""
+"""Files of a server in addition to its connections; the engine assumes the same for a client."""
 MEMORY_SHARE = 0.5
-"""Share of the memory at hand that clients may ask for: the server and the kernel's sockets need theirs."""
+"""Share of the available memory that clients may use: the server and the kernel's sockets need the rest."""
 
 
 def make_room(
@@ -24,39 +24,39 @@ def make_room(
     managed: bool = False,
     facts: dict[str, Any] | None = None,
 ) -> None:
-    """See that this host can carry the plan's connections; raise our own limit of open files if they need it.
+    """Check that this host can carry the plan's connections; raise our limit of open files if they need it.
 
-    Servers and clients inherit that limit. It is left alone where the connections fit.
+    Servers and clients inherit that limit. It stays unchanged if the connections fit.
 
     Parameters
     ----------
     protocol : str
-        What the target speaks.
+        The target's protocol.
     takes : int, optional
-        Connections that the server takes, where its option ``connections`` says so.
+        Connections that the server accepts, if its option ``connections`` sets it.
     managed : bool
-        The server is started here, so that its ends of the connections are files of this host, too.
+        The server is started here, so its ends of the connections are files of this host, too.
     facts : dict, optional
-        What the host is (``_engine.host_facts``); default: this one.
+        Facts about the host (``_engine.host_facts``); default: this one.
 
     Raises
     ------
     HostUnfit
-        If files, ports or memory do not suffice; says how many there are, and what to do.
+        If files, ports or memory do not suffice; gives the numbers and a hint.
     UsageError
-        If the server takes fewer connections than were asked for.
+        If the server accepts fewer connections than requested.
     """
     facts = json.loads(_engine.host_facts()) if facts is None else facts
-    # The first clients have a connection more than the others, where those cannot be shared evenly.
+    # If connections cannot be divided evenly, the first clients have one more than the others.
     more = plan.connections % plan.clients
     first, last = (
         json.loads(plan.ask_engine(_engine.plan_needs, 1, index, protocol, "127.0.0.1:1"))
         for index in (0, plan.clients - 1)
     )
     needs = [first] * more + [last] * (plan.clients - more)
-    connections = sum(one["ports"] for one in needs)
+    connections = sum(need["ports"] for need in needs)
     _files(
-        max(max(one["files"] for one in needs), connections + SPARE_FILES if managed else 0),
+        max(max(need["files"] for need in needs), connections + SPARE_FILES if managed else 0),
         plan,
         facts["open_files_limit"],
         facts["open_files_hard_limit"],
@@ -74,9 +74,9 @@ def make_room(
             need=connections,
             have=addresses * count,
         )
-    memory, available = sum(one["memory_bytes"] for one in needs), facts["memory_available_bytes"]
+    memory, available = sum(need["memory_bytes"] for need in needs), facts["memory_available_bytes"]
     if available is not None and memory > MEMORY_SHARE * available:
-        each = max(one["connection_bytes"] for one in needs)
+        each = max(need["connection_bytes"] for need in needs)
         raise HostUnfit(
             "little-memory",
             f"{plan.clients} client(s) with {connections:,} connections may need {_gib(memory)}, up to"

@@ -66,7 +66,7 @@ def make_run(
         try:
             return _make_once(study, number, plan, target, look, context, fleet, settings, voided)
         except HostLost as lost:
-            if not fleet.mended(lost, len(voided)):
+            if not fleet.recover_host(lost, len(voided)):
                 raise
             voided.append(lost.message)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hindmost.errors import InstanceError, TargetError, UsageError
-from hindmost.fleet import HERE, Fleet, Served, Setting
+from hindmost.fleet import HERE, Fleet, RemoteServer, Setting
 from hindmost.plan import MeasurePlan
 from hindmost.plan.first import first_request
 from hindmost.plan.tls import Tls
@@ -111,7 +111,7 @@ def serving(
         yield Server(server.address, server.pid, _document(target, server), server, server.tls)
 
 
-def _document(target: Managed, server: ManagedServer | Served) -> dict[str, Any]:
+def _document(target: Managed, server: ManagedServer | RemoteServer) -> dict[str, Any]:
     return {
         "name": target.name,
         "protocol": target.protocol,

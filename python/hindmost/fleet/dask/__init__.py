@@ -1,1 +1,1 @@
-"""Many load machines, through Dask: the launcher, never the measurer."""
+"""Load hosts through Dask, which starts clients but measures nothing."""

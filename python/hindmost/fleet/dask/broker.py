@@ -1,16 +1,16 @@
-"""The broker: Dask's end on the controller's machine, as a process without rights.
+"""The broker: the Dask end on the controller's machine, a process without privileges.
 
-Dask unpickles what its peers send, so every host of a fleet can run code in the process that has the
-scheduler. That process is this one, ``python -m hindmost.fleet.dask.broker``. Started by root, it becomes an
-unused user. It can execute no file, write only in a folder of its own, and read only Python's files and the
-system's (Landlock). It holds no key but that of its own certificate. The controller imports no Dask; the two
+Dask unpickles what its peers send, so every host of a fleet can run code in the process with the scheduler.
+That process is this one, ``python -m hindmost.fleet.dask.broker``. If root starts it, it becomes an unused
+user. It cannot execute files, can write only in its own folder, and can read only Python's files and the
+system's (Landlock). It has no key except its own certificate's. The controller does not import Dask; the two
 exchange lines of JSON::
 
     controller                                        broker
     {"id": 1, "do": "listen", "host": "..."}     ->
                                                  <-   {"id": 1, "ok": "..."} or {"id": 1, "error": {...}}
 
-A reply of a host passes as the text that the host wrote; the controller parses it (`replies.read_reply`).
+The broker passes a host's reply on as text, and the controller parses it (`replies.read_reply`).
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ class Broker:
     Parameters
     ----------
     config : dict
-        ``credentials`` of a scheduler of our own; or ``scheduler``, the address of one that runs. ``folder``:
-        for Dask's own files. ``work``: what workers compute, ``package.module:function``; or None.
+        ``credentials`` for our own scheduler, or ``scheduler``, the address of a running one. ``folder``: for
+        Dask's own files. ``work``: what workers compute, ``package.module:function``; or None.
     """
 
     def __init__(self, config: dict[str, Any]) -> None:
@@ -58,20 +58,20 @@ class Broker:
         self._own = config.get("credentials")
         self._where: str = config.get("scheduler", "")
         security = Credentials(**self._own).security() if self._own else Security()  # type: ignore[no-untyped-call]
-        self._security = _loaded(security)
+        self._security = _load_certificates(security)
         self._work = pkgutil.resolve_name(config["work"]) if config.get("work") else None
         self._scheduler: Any = None
         self._starting = asyncio.Lock()
         self._client: Any = None
         self._by_host: dict[str, str] = {}
-        """Addresses of the workers of a scheduler that runs."""
+        """Addresses of the workers of a running scheduler."""
         self._stopped: set[int] = set()
         self._tasks: set[asyncio.Task[None]] = set()
 
-    # --- a scheduler of our own -----------------------------------------------------------------
+    # --- our own scheduler ----------------------------------------------------------------------
 
     async def listen(self, host: str) -> str:
-        """Start the scheduler, or let it listen on one more address; gives the URL."""
+        """Start the scheduler, or let it listen on another address; return the URL."""
         from distributed import Scheduler
 
         async with self._starting:
@@ -96,23 +96,23 @@ class Broker:
     def _listening(self) -> dict[str, str]:
         from distributed.comm.addressing import get_address_host
 
-        urls = [one.contact_address for one in self._scheduler.listeners]
+        urls = [listener.contact_address for listener in self._scheduler.listeners]
         return {get_address_host(url).strip("[]"): url for url in urls}
 
     async def rest(self, resting: bool) -> None:
-        """Stop the scheduler's timers, or start them again."""
+        """Stop the scheduler's timers, or restart them."""
         if self._scheduler is not None:
             (quiet.rest if resting else quiet.resume)(self._scheduler)
 
-    # --- a scheduler that runs ------------------------------------------------------------------
+    # --- a running scheduler --------------------------------------------------------------------
 
     async def workers(self) -> dict[str, str]:
-        """Connect to the scheduler; gives the address of each worker by name.
+        """Connect to the scheduler; return the address of each worker by name.
 
         Raises
         ------
         UsageError
-            If there is no scheduler, no worker, or one name twice.
+            If there is no scheduler or no worker, or two workers have one name.
         """
         import dask
         from distributed import Client
@@ -124,11 +124,11 @@ class Broker:
             )
         except (OSError, TimeoutError, ValueError) as error:
             raise self._no_scheduler(error) from None
-        found = (await self._client.scheduler.identity(n_workers=-1))["workers"]
-        if not found:
+        running = (await self._client.scheduler.identity(n_workers=-1))["workers"]
+        if not running:
             raise self._no_workers()
-        for address, one in found.items():
-            name = str(one["name"])
+        for address, worker in running.items():
+            name = str(worker["name"])
             if name in self._by_host:
                 raise UsageError(
                     "duplicate-name",
@@ -173,22 +173,22 @@ class Broker:
         Parameters
         ----------
         address : str, optional
-            Of its worker, where the scheduler is ours.
+            Address of its worker, for our own scheduler.
         public : str, optional
             Our public key, for a worker that does not know it yet.
 
         Returns
         -------
         dict
-            `replies.Passed`.
+            `replies.HostReply`.
         """
         if address is None:
-            asking = self._run(host, text, signature, public)
+            call = self._run(host, text, signature, public)
         else:
-            asking = self._scheduler.rpc(address).hindmost(text=text, signature=signature)
+            call = self._scheduler.rpc(address).hindmost(text=text, signature=signature)
         asked_ns = _engine.monotonic_ns()
         try:
-            reply = await asyncio.wait_for(asking, patience_s)
+            reply = await asyncio.wait_for(call, patience_s)
         except TimeoutError:
             return {"late": True}
         except OSError as error:  # distributed's CommClosedError is one
@@ -197,20 +197,20 @@ class Broker:
             return {"missing": str(error)[:500]}
         return {"reply": str(reply), "asked_ns": asked_ns, "answered_ns": _engine.monotonic_ns()}
 
-    async def _run(self, host: str, text: str, signature: str, public: str | None) -> Any:  # noqa: ANN401 (whatever it sends)
+    async def _run(self, host: str, text: str, signature: str, public: str | None) -> Any:  # noqa: ANN401 (any value)
         from hindmost.fleet.dask.host import obey_within
 
         address = self._by_host[host]
         answers = await self._client.run(
             obey_within, host, public, text, signature, workers=[address], on_error="return"
         )
-        answer = answers.get(address, OSError("it is not among the scheduler's workers any more"))
+        answer = answers.get(address, OSError("the scheduler no longer has this worker"))
         if isinstance(answer, BaseException):
             raise answer
         return answer
 
     async def compute(self, number: int, shared: Any, items: list[Any], say: Callable[..., None]) -> None:  # noqa: ANN401
-        """Have the workers compute a batch; each piece and each note is sent as it comes."""
+        """Let the workers compute a batch; send each piece and each note as it arrives."""
         await asyncio.to_thread(self._compute, number, shared, items, say)
 
     def _compute(self, number: int, shared: Any, items: list[Any], say: Callable[..., None]) -> None:  # noqa: ANN401
@@ -219,25 +219,25 @@ class Broker:
         assert self._work is not None
         client, count = self._computing
 
-        def note(one: Note) -> None:
-            say(note={"code": one.code, "text": str(one), "values": dict(one.values)})
+        def forward(note: Note) -> None:
+            say(note={"code": note.code, "text": str(note), "values": dict(note.values)})
 
-        for first, answers in Batch(client, self._work, shared, items, count, note).results():
+        for first, answers in Batch(client, self._work, shared, items, count, forward).results():
             if number in self._stopped:
                 return
             say(piece={"first": first, "answers": answers})
 
     async def stop(self, number: int) -> None:
-        """Give a batch up."""
+        """Stop a batch."""
         self._stopped.add(number)
 
     async def computing(self) -> int:
-        """Look at the workers that will compute; gives how many there are."""
+        """Check the workers that will compute; return their number."""
         return (await asyncio.to_thread(lambda: self._computing))[1]
 
     @cached_property
     def _computing(self) -> tuple[Any, int]:
-        """A client that batches can wait for, and how many workers there are; all have our build."""
+        """A client for batches, and the number of workers, all of our build."""
         from distributed import Client
 
         from hindmost.fleet.dask.batch import workers
@@ -248,16 +248,16 @@ class Broker:
             client = Client(self._where, security=self._security, timeout=CONNECT_S)  # type: ignore[no-untyped-call]
         except (OSError, TimeoutError, ValueError) as error:
             raise self._no_scheduler(error) from None
-        found = workers(client)
-        if not found:
+        running = workers(client)
+        if not running:
             raise self._no_workers()
-        names = {address: str(one["name"]) for address, one in found.items()}
+        names = {address: str(worker["name"]) for address, worker in running.items()}
         for address, said in client.run(identity, on_error="return").items():
             refuse_other(names.get(address, address), said)
-        return client, len(found)
+        return client, len(running)
 
     async def close(self) -> None:
-        """Leave the scheduler, or end our own."""
+        """Leave the scheduler, or stop our own."""
         computing = self.__dict__.pop("_computing", None)
         if computing is not None:
             await asyncio.to_thread(computing[0].close)
@@ -269,7 +269,7 @@ class Broker:
     # --- lines ----------------------------------------------------------------------------------
 
     async def serve(self, say: Callable[[dict[str, Any]], None]) -> None:
-        """Do what each line of standard input says, until it ends."""
+        """Execute the commands on standard input until it ends."""
         reader = asyncio.StreamReader(limit=MOST_BYTES)
         await asyncio.get_running_loop().connect_read_pipe(
             lambda: asyncio.StreamReaderProtocol(reader), sys.stdin
@@ -278,51 +278,51 @@ class Broker:
             task = asyncio.ensure_future(self._do(json.loads(line), say))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
-        threading.Timer(CLOSE_S, os._exit, (1,)).start()  # whatever hangs
+        threading.Timer(CLOSE_S, os._exit, (1,)).start()  # in case closing hangs
         with contextlib.suppress(Exception):
             await self.close()
-        os._exit(0)  # threads that wait for hosts are not waited for
+        os._exit(0)  # do not join threads that wait for hosts
 
-    async def _do(self, asked: dict[str, Any], say: Callable[[dict[str, Any]], None]) -> None:
-        number, name = asked.pop("id"), asked.pop("do")
+    async def _do(self, message: dict[str, Any], say: Callable[[dict[str, Any]], None]) -> None:
+        number, name = message.pop("id"), message.pop("do")
         if name == "compute":
-            asked |= {"number": number, "say": lambda **more: say({"id": number, **more})}
+            message |= {"number": number, "say": lambda **more: say({"id": number, **more})}
         try:
-            say({"id": number, "ok": await getattr(self, name)(**asked)})
+            say({"id": number, "ok": await getattr(self, name)(**message)})
         except HindmostError as error:
             say({"id": number, "error": error_document(error)})
-        except Exception as error:  # whatever Dask raises: the controller tells it
+        except Exception as error:  # any error of Dask: the controller reports it
             say({"id": number, "failed": f"{type(error).__name__}: {error}"[:1000]})
 
 
-def _loaded(security: Any) -> Any:  # noqa: ANN401 (distributed has few types)
-    """The same with its certificates in memory: files cannot be read or written later."""
+def _load_certificates(security: Any) -> Any:  # noqa: ANN401 (distributed has few types)
+    """Keep the certificates in memory: files cannot be read or written later."""
     from distributed.security import Security
 
     kinds = ("connection", "listen") if security.require_encryption or security.tls_ca_file else ()
-    known = {
+    arguments = {
         (kind, role): getattr(security, f"get_{kind}_args")(role)
         for kind in kinds
         for role in ("client", "scheduler", "worker")
     }
 
-    class Loaded(Security):
+    class InMemorySecurity(Security):
         def get_connection_args(self, role: str) -> Any:  # noqa: ANN401
-            return known.get(("connection", role)) or super().get_connection_args(role)  # type: ignore[no-untyped-call]
+            return arguments.get(("connection", role)) or super().get_connection_args(role)  # type: ignore[no-untyped-call]
 
         def get_listen_args(self, role: str) -> Any:  # noqa: ANN401
-            return known.get(("listen", role)) or super().get_listen_args(role)  # type: ignore[no-untyped-call]
+            return arguments.get(("listen", role)) or super().get_listen_args(role)  # type: ignore[no-untyped-call]
 
-    return Loaded(require_encryption=bool(security.require_encryption))  # type: ignore[no-untyped-call]
+    return InMemorySecurity(require_encryption=bool(security.require_encryption))  # type: ignore[no-untyped-call]
 
 
 def give_up_rights(folder: str) -> dict[str, Any]:
-    """Let Landlock keep files from us and, where we are root, become another user.
+    """Restrict file access with Landlock and, if root, become another user.
 
     Parameters
     ----------
     folder : str
-        Stays writable.
+        The folder that stays writable.
 
     Returns
     -------
@@ -344,23 +344,23 @@ def give_up_rights(folder: str) -> dict[str, Any]:
 
 
 def main() -> int:
-    """Read what we are to be, give up all rights, and serve the controller."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal's is the controller's to interpret
+    """Read the configuration, give up all privileges, and serve the controller."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the controller handles Ctrl-C
     with open(0, "rb", buffering=0, closefd=False) as pipe:
         line = pipe.readline(MOST_BYTES)
     if not line:
         return 1
     lock = threading.Lock()
     out = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # whatever Dask prints
+    os.dup2(2, 1)  # for output of Dask
 
     def say(message: dict[str, Any]) -> None:
         with lock:
             out.write(json.dumps(message).encode() + b"\n")
             out.flush()
 
-    quiet.still()
-    # All that is imported later, too: another user may not be able to read it.
+    quiet.configure()
+    # Import now what is needed later: another user may not be able to read it.
     import dask
     import distributed  # noqa: F401
     import tornado.platform.asyncio  # noqa: F401

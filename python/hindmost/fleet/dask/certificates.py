@@ -1,7 +1,7 @@
-"""Certificates of one session: an authority made for it, and one certificate each for controller and hosts.
+"""Certificates of one session: a new authority, and a certificate each for the controller and the hosts.
 
-The authority's key is forgotten as soon as all are signed. A host's own reaches it through SSH, on the
-standard input of the process that is started there: it stands in no file, no command line and no environment.
+The authority's key is discarded after signing. A host gets its own certificate through SSH, on the standard
+input of the process started there: it is in no file, command line or environment.
 """
 
 from __future__ import annotations
@@ -12,27 +12,27 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 VALID = timedelta(days=30)
-"""Longer than any study, and short enough that nobody keeps one."""
+"""Longer than any study, and too short to be worth keeping."""
 SKEW = timedelta(days=1)
-"""Clocks of hosts may differ."""
+"""Allowance for differences between the clocks of hosts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """What one end needs, in PEM."""
+    """The credentials of one end, in PEM."""
 
     authority: str
     certificate: str
     key: str
 
     def security(self) -> Any:  # noqa: ANN401 (distributed has few types)
-        """As Dask wants it; both ends are asked for a certificate, and nothing goes in clear."""
+        """Return Dask's security settings: both ends need a certificate, and everything is encrypted."""
         from distributed.security import Security
 
         ends = {
-            f"tls_{end}_{what}": text
+            f"tls_{end}_{part}": text
             for end in ("scheduler", "worker", "client")
-            for what, text in (("cert", self.certificate), ("key", self.key))
+            for part, text in (("cert", self.certificate), ("key", self.key))
         }
         return Security(  # type: ignore[no-untyped-call]
             tls_ca_file=self.authority, require_encryption=True, **ends
@@ -40,16 +40,16 @@ class Credentials:
 
 
 def credentials(names: Sequence[str]) -> list[Credentials]:
-    """Make an authority and one certificate a name."""
+    """Create an authority and one certificate per name."""
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec
 
-    def made(name: str, issuer: x509.Name, public: Any, *, authority: bool) -> x509.CertificateBuilder:  # noqa: ANN401
+    def builder(name: str, issuer: x509.Name, public: Any, *, authority: bool) -> x509.CertificateBuilder:  # noqa: ANN401
         now = datetime.now(UTC)
         return (
             x509.CertificateBuilder()
-            .subject_name(_named(name))
+            .subject_name(_x509_name(name))
             .issuer_name(issuer)
             .public_key(public)
             .serial_number(x509.random_serial_number())
@@ -59,13 +59,13 @@ def credentials(names: Sequence[str]) -> list[Credentials]:
         )
 
     root = ec.generate_private_key(ec.SECP256R1())
-    issuer = _named("hindmost session")
-    top = made("hindmost session", issuer, root.public_key(), authority=True).sign(root, hashes.SHA256())
-    found = []
+    issuer = _x509_name("hindmost session")
+    top = builder("hindmost session", issuer, root.public_key(), authority=True).sign(root, hashes.SHA256())
+    signed_credentials = []
     for name in names:
         key = ec.generate_private_key(ec.SECP256R1())
-        signed = made(name, issuer, key.public_key(), authority=False).sign(root, hashes.SHA256())
-        found.append(
+        signed = builder(name, issuer, key.public_key(), authority=False).sign(root, hashes.SHA256())
+        signed_credentials.append(
             Credentials(
                 top.public_bytes(serialization.Encoding.PEM).decode(),
                 signed.public_bytes(serialization.Encoding.PEM).decode(),
@@ -76,10 +76,10 @@ def credentials(names: Sequence[str]) -> list[Credentials]:
                 ).decode(),
             )
         )
-    return found
+    return signed_credentials
 
 
-def _named(name: str) -> Any:  # noqa: ANN401
+def _x509_name(name: str) -> Any:  # noqa: ANN401
     from cryptography import x509
     from cryptography.x509.oid import NameOID
 

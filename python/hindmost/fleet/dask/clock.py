@@ -1,12 +1,12 @@
-"""How far a host's clock is from ours: round trips through the channel, of which the fastest is believed.
+"""Offset of a host's clock from ours, from the fastest of several round trips through the channel.
 
 ::
 
     ours    t0 ──────────────────────────── t3       offset = ((t1 - t0) + (t2 - t3)) / 2
     theirs        t1 ──── t2                         delay  = (t3 - t0) - (t2 - t1)
 
-The offset lies within half the delay of the true one, whatever the two ways took. The minimum-delay filter of
-NTP (RFC 5905, section 10) keeps the round trip with the least room for error.
+The true offset lies within half the delay, whatever the delay of each direction. NTP's minimum-delay filter
+(RFC 5905, section 10) keeps the round trip with the smallest error bound.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from dataclasses import asdict, dataclass
 from hindmost.fleet.dask.channel import Channel
 
 ROUNDS = 32
-"""Round trips a measurement: some tens of milliseconds a host, of which the fastest is close to the least."""
+"""Round trips per measurement: a few tens of milliseconds per host; the fastest is close to the minimum."""
 
 
 @dataclass(frozen=True, slots=True)
 class Offset:
-    """A host's monotonic clock less ours, in nanoseconds; the true one is within ``error_ns`` of it.
+    """A host's monotonic clock minus ours, in nanoseconds; the true value is within ``error_ns``.
 
-    ``at_ns``: when, by our clock.
+    ``at_ns``: time of the measurement, by our clock.
     """
 
     offset_ns: int
@@ -32,12 +32,12 @@ class Offset:
     at_ns: int
 
     def document(self) -> dict[str, int]:
-        """As ``run.json`` has it."""
+        """Return the form in ``run.json``."""
         return asdict(self)
 
 
 def offset_of(trips: Iterable[tuple[int, int, int, int]]) -> Offset:
-    """The offset by the fastest of several round trips ``(t0, t1, t2, t3)``.
+    """Return the offset from the fastest of several round trips ``(t0, t1, t2, t3)``.
 
     Examples
     --------
@@ -49,7 +49,7 @@ def offset_of(trips: Iterable[tuple[int, int, int, int]]) -> Offset:
 
 
 def drift_ppm(before: Offset, after: Offset) -> float:
-    """How fast the two clocks part, in parts per million.
+    """Return the rate at which two clocks drift apart, in parts per million.
 
     Examples
     --------
@@ -60,5 +60,5 @@ def drift_ppm(before: Offset, after: Offset) -> float:
 
 
 def clocks(channel: Channel, hosts: Sequence[str]) -> dict[str, Offset]:
-    """How far each host's clock is from ours, now."""
+    """Return the present offset of each host's clock."""
     return {host: offset_of(channel.ask(host, {"clock": {}}).trip for _ in range(ROUNDS)) for host in hosts}

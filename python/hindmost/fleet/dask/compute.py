@@ -1,9 +1,8 @@
-"""Statistics on the machines of a fleet: pieces of a batch as tasks of Dask, on hosts that are not measuring.
+"""Statistics on the machines of a fleet: pieces of a batch as Dask tasks, on hosts that do not measure.
 
-Here Dask does what it is for. Its workers take tasks, so they are other workers than those that measure
-(`worker.py`), with the same certificates. Each host runs one piece at a time on all its processors, and the
-next waits for it. A piece is the same wherever it is computed, so that one which a lost host had is asked of
-another.
+These workers take tasks, so they are separate from the workers that measure (`worker.py`), with the same
+certificates. Each host computes one piece at a time on all its CPUs, and the next waits there. A piece gives
+the same result on every host, so the piece of a lost host is sent to another.
 """
 
 from __future__ import annotations
@@ -13,9 +12,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from hindmost.fleet.dask.channel import OwnChannel
-from hindmost.fleet.dask.given import GivenChannel
 from hindmost.fleet.dask.hosts import Hosts, parse_fleet
 from hindmost.fleet.dask.replies import bad_reply
+from hindmost.fleet.dask.scheduler import SchedulerChannel
 from hindmost.fleet.opening import need_dask
 from hindmost.notes import Note
 
@@ -23,36 +22,36 @@ Spread = Callable[[Any, Sequence[Any]], Iterator[tuple[int, list[Any]]]]
 
 
 @contextmanager
-def computing(asked: str, work: str, say: Callable[[Note], None] = lambda _: None) -> Iterator[Spread]:
-    """Machines that compute, as ``--fleet`` names them.
+def computing(fleet: str, work: str, say: Callable[[Note], None] = lambda _: None) -> Iterator[Spread]:
+    """Provide the machines of ``--fleet`` for computing.
 
-    Gives a function of what all items share, and the items. It yields what the work gives for stretches of
-    items as they come, each with the place of its first.
+    Yields a function of the data shared by all items, and the items. It yields the results of ranges of items
+    as they arrive, each with the index of its first item.
 
     Parameters
     ----------
     work : str
-        A function by its name, ``package.module:function``, of what is shared and some items. These and what
-        it gives, a list of one thing an item, are plain data. Whoever calls checks what comes.
+        The name of a function, ``package.module:function``, of the shared data and some items. These and its
+        results, a list with one result per item, are plain data. The caller checks the results.
     say : callable, optional
-        Given a note when a host is lost or slow.
+        Called with a note when a host is lost or slow.
 
     Raises
     ------
     UsageError
-        If they cannot be meant, or a scheduler has no workers.
+        If the fleet is invalid, or a scheduler has no workers.
     InstanceError
         If a host cannot be reached, or has another version or engine.
     """
     need_dask()
-    hosts = parse_fleet(asked)
-    channel = GivenChannel(hosts, work) if hosts.scheduler else OwnChannel(_all_of(hosts), work)
+    hosts = parse_fleet(fleet)
+    channel = SchedulerChannel(hosts, work) if hosts.scheduler else OwnChannel(_without_target(hosts), work)
 
     def spread(shared: Any, items: Sequence[Any]) -> Iterator[tuple[int, list[Any]]]:  # noqa: ANN401
-        for first, found in channel.compute(shared, items, say):
-            if not isinstance(found, list) or not 0 <= first <= len(items) - len(found):
+        for first, results in channel.compute(shared, items, say):
+            if not isinstance(results, list) or not 0 <= first <= len(items) - len(results):
                 raise bad_reply("unknown", "compute", f"no {len(items)} results, or another's")
-            yield first, found
+            yield first, results
 
     try:
         yield spread
@@ -60,6 +59,6 @@ def computing(asked: str, work: str, say: Callable[[Note], None] = lambda _: Non
         channel.close()
 
 
-def _all_of(hosts: Hosts) -> Hosts:
-    """Every host, those without clients too; none serves."""
+def _without_target(hosts: Hosts) -> Hosts:
+    """Return all hosts, including those without clients; none runs a server."""
     return hosts.model_copy(update={"target": None})

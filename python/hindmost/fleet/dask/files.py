@@ -1,7 +1,7 @@
-"""Files that a plan names (traces, bodies, tables of data, certificates) go to load hosts with it.
+"""Files named by a plan (traces, bodies, data tables, certificates) are sent to load hosts with it.
 
-A host cannot read the controller's files, and shares none. Each is sent once for a run and host, and the plan
-that a client gets there names the host's copy.
+A host cannot read the controller's files. Each file is sent once per run and host, and the plan of a client
+there names the host's copy.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from hindmost.documents import read_bytes
 from hindmost.errors import UsageError
 
 KEYS = frozenset({"file", "template", "ca", "certificate", "key"})
-"""Of what names a file in a plan, where its value is an absolute path."""
+"""Keys of a plan that name a file if their value is an absolute path."""
 MOST_BYTES = 64 << 20
 PREFIX = "given-"
-"""Of their names on a host; they are not fetched."""
+"""Prefix of their names on a host; files with it are not fetched."""
 
 
-def packed(plans: list[str]) -> dict[str, str]:
-    """All files that plans name, in base64.
+def pack_files(plans: list[str]) -> dict[str, str]:
+    """Return all files that plans name, in base64.
 
     Raises
     ------
     UsageError
         If they cannot be read, or are too large to be sent for each run.
     """
-    found: dict[str, str] = {}
+    contents: dict[str, str] = {}
     size = 0
-    for path in {path for plan in plans for path in _named(json.loads(plan))}:
+    for path in {path for plan in plans for path in _find_files(json.loads(plan))}:
         try:
             content = read_bytes(Path(path))
         except OSError as error:
@@ -54,38 +54,38 @@ def packed(plans: list[str]) -> dict[str, str]:
                 most=MOST_BYTES,
                 unit="bytes",
             )
-        found[path] = base64.b64encode(content).decode()
-    return found
+        contents[path] = base64.b64encode(content).decode()
+    return contents
 
 
-def unpacked(plan: str, files: dict[str, str], folder: Path) -> str:
-    """Write files into a host's folder; gives the plan with their names there."""
-    there = {}
+def unpack_files(plan: str, files: dict[str, str], folder: Path) -> str:
+    """Write files into a host's folder; return the plan with their names there."""
+    copies = {}
     for number, (path, content) in enumerate(sorted(files.items())):
         own = folder / f"{PREFIX}{number}{Path(path).suffix}"
         if not own.exists():
             own.touch(mode=0o600)
             own.write_bytes(base64.b64decode(content))
-        there[path] = str(own)
-    return json.dumps(_changed(json.loads(plan), lambda path: there.get(path, path)))
+        copies[path] = str(own)
+    return json.dumps(_map_files(json.loads(plan), lambda path: copies.get(path, path)))
 
 
-def _named(part: Any) -> Iterator[str]:  # noqa: ANN401 (any JSON)
+def _find_files(part: Any) -> Iterator[str]:  # noqa: ANN401 (any JSON)
     if isinstance(part, dict):
         for key, value in part.items():
             if key in KEYS and isinstance(value, str) and value.startswith("/") and Path(value).is_file():
                 yield value
             else:
-                yield from _named(value)
+                yield from _find_files(value)
     elif isinstance(part, list):
         for value in part:
-            yield from _named(value)
+            yield from _find_files(value)
 
 
-def _changed(part: Any, change: Callable[[str], str]) -> Any:  # noqa: ANN401 (any JSON)
+def _map_files(part: Any, change: Callable[[str], str]) -> Any:  # noqa: ANN401 (any JSON)
     if isinstance(part, dict):
         return {
-            key: change(value) if key in KEYS and isinstance(value, str) else _changed(value, change)
+            key: change(value) if key in KEYS and isinstance(value, str) else _map_files(value, change)
             for key, value in part.items()
         }
-    return [_changed(value, change) for value in part] if isinstance(part, list) else part
+    return [_map_files(value, change) for value in part] if isinstance(part, list) else part

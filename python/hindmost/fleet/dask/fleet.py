@@ -1,8 +1,8 @@
-"""The fleet of many machines: a Dask worker on each host begins the clients there.
+"""The fleet of several machines: a Dask worker on each host starts the clients there.
 
 ::
 
-    hello, doctor ─ clock, reach, start ─ go ─ measure ═══ nothing is said ═══ done ─ fetch, clock, stop
+    hello, doctor ─ clock, reach, start ─ go ─ measure ═══ channel is silent ═══ done ─ fetch, clock, stop
 """
 
 from __future__ import annotations
@@ -16,55 +16,55 @@ from typing import Any
 
 from hindmost.errors import HindmostError, HostLost
 from hindmost.fleet.dask.channel import START_S, Channel, OwnChannel
-from hindmost.fleet.dask.given import GivenChannel
 from hindmost.fleet.dask.hosts import Hosts
-from hindmost.fleet.dask.instances import DaskTeam, see_that_all_reach
-from hindmost.fleet.dask.target import served
+from hindmost.fleet.dask.instances import DaskTeam, check_reachability
+from hindmost.fleet.dask.scheduler import SchedulerChannel
+from hindmost.fleet.dask.target import serve_remotely
 from hindmost.fleet.dask.version import refuse_other
-from hindmost.fleet.fleet import Job, Served, Setting
+from hindmost.fleet.fleet import Job, RemoteServer, Setting
 from hindmost.notes import Note
 
 SPIN_S = 0.3
 DOCTOR_S = 60.0
 LEAVE_S = 20.0
-"""A client that does not end by itself is killed after three seconds."""
+"""Timeout in s. A client that does not end is killed after three seconds."""
 AGAIN = 3
-"""A run is made again so many times after a host was lost in it."""
+"""Most repeats of a run after a host was lost in it."""
 
 
-def opened_channel(hosts: Hosts) -> Channel:
-    """A channel to all hosts."""
-    return GivenChannel(hosts) if hosts.scheduler is not None else OwnChannel(hosts)
+def open_channel(hosts: Hosts) -> Channel:
+    """Open a channel to all hosts."""
+    return SchedulerChannel(hosts) if hosts.scheduler is not None else OwnChannel(hosts)
 
 
 class DaskFleet:
-    """Load hosts, looked at and ready.
+    """Load hosts, checked and ready.
 
     Parameters
     ----------
-    asked : Hosts
-        What ``--fleet`` says.
+    plan : Hosts
+        The fleet of ``--fleet``.
     say : callable, optional
-        Given each note.
+        Called with each note.
     channel : callable, optional
-        How hosts are reached.
+        Opens the channel to the hosts.
 
     Raises
     ------
     InstanceError
-        If a host cannot be reached, or has another version or engine: names it, and both.
+        If a host cannot be reached, or has another version or engine: names the host, and both versions.
     """
 
     def __init__(
         self,
-        asked: Hosts,
+        plan: Hosts,
         say: Callable[[Note], None] = lambda _: None,
-        channel: Callable[[Hosts], Channel] = opened_channel,
+        channel: Callable[[Hosts], Channel] = open_channel,
     ) -> None:
-        self.asked = asked
+        self.plan = plan
         self._say = say
-        self._folders = {one.name: one.folder for one in asked.host}
-        self.channel = channel(asked)
+        self._folders = {host.name: host.folder for host in plan.host}
+        self.channel = channel(plan)
         try:
             if not self.channel.confined:
                 text = (
@@ -72,36 +72,36 @@ class DaskFleet:
                     " is taken over may reach your files"
                 )
                 self._say(Note("broker-not-confined", text, {}))
-            self.found = {host: self._look_at(host) for host in self.channel.hosts}
-            if asked.target is not None:
-                for name, value in asked.target.knobs.items():
-                    self.channel.ask(asked.target.host, {"knob": {"name": name, "value": value}}, START_S)
+            self.found = {host: self._check_host(host) for host in self.channel.hosts}
+            if plan.target is not None:
+                for name, value in plan.target.knobs.items():
+                    self.channel.ask(plan.target.host, {"knob": {"name": name, "value": value}}, START_S)
         except BaseException:
             self.channel.close()
             raise
-        target = None if asked.target is None else asked.target.host
-        self.hosts: Sequence[str] = tuple(one.name for one in asked.slots) or tuple(
+        target = None if plan.target is None else plan.target.host
+        self.hosts: Sequence[str] = tuple(host.name for host in plan.slots) or tuple(
             host for host in self.channel.hosts if host != target
         )
 
     @property
     def serves(self) -> bool:
         """Whether ``[target]`` names a host."""
-        return self.asked.target is not None
+        return self.plan.target is not None
 
     def serve(
         self, name: str, cpus: Sequence[int], settings: Sequence[Setting] = ()
-    ) -> AbstractContextManager[Served]:
-        """Start a server on the host of ``[target]``, freshly for each run; stop it afterwards."""
-        assert self.asked.target is not None
-        return served(self.channel, self.asked.target, name, cpus, settings)
+    ) -> AbstractContextManager[RemoteServer]:
+        """Start a new server on the host of ``[target]`` for a run; stop it afterwards."""
+        assert self.plan.target is not None
+        return serve_remotely(self.channel, self.plan.target, name, cpus, settings)
 
     def close(self) -> None:
-        """End all that was begun on hosts."""
+        """End everything that was started on hosts."""
         for host in self.channel.hosts:
             try:
                 self.channel.ask(host, {"leave": {}}, LEAVE_S)
-            except HostLost:  # it ends by itself
+            except HostLost:  # its lease ends there
                 continue
             except HindmostError as error:
                 text = f"{error.message}; on {host}: hindmost host knobs restore"
@@ -110,8 +110,8 @@ class DaskFleet:
                 )
         self.channel.close()
 
-    def _look_at(self, host: str) -> dict[str, Any]:
-        """Who a host is, and whether it is fit; another version than ours is refused."""
+    def _check_host(self, host: str) -> dict[str, Any]:
+        """Return a host's identity and check-up; refuse another version than ours."""
         hello: dict[str, Any] = self.channel.ask(host, {"hello": {}}).said
         refuse_other(host, hello)
         doctor = self.channel.ask(host, {"doctor": {"spin_s": SPIN_S}}, DOCTOR_S).said
@@ -119,48 +119,47 @@ class DaskFleet:
             if finding["mark"] == "unfit":
                 text = f"host {host} is unfit: {finding['title']}: {finding['value']}; {finding['why']}"
                 self._say(Note("host-unfit", text, {"host": host, "name": finding["id"]}))
-        if self.asked.target is not None and self.asked.target.host == host:
+        if self.plan.target is not None and self.plan.target.host == host:
             self._recover(host)
         return hello | {"doctor": doctor}
 
     def _recover(self, host: str) -> None:
-        for one in self.channel.ask(host, {"recover": {}}, START_S).said:
-            what = f"{one['name']} of host {host}, which a killed study had changed,"
-            values = {"host": host, "name": one["name"], "value": one["value"]}
-            if one["failure"]:
-                text = f"{what} could not be restored to {one['value']}: {one['failure']}"
+        for setting in self.channel.ask(host, {"recover": {}}, START_S).said:
+            name = f"{setting['name']} of host {host}, which a killed study had changed,"
+            values = {"host": host, "name": setting["name"], "value": setting["value"]}
+            if setting["failure"]:
+                text = f"{name} could not be restored to {setting['value']}: {setting['failure']}"
                 self._say(Note("unrestored-setting", text, values))
             else:
-                self._say(Note("restored-setting", f"{what} is {one['value']} again", values))
+                self._say(Note("restored-setting", f"{name} is {setting['value']} again", values))
 
     @contextmanager
     def start(self, jobs: Sequence[Job], folder: Path) -> Iterator[DaskTeam]:
-        """Start the clients of each host, after a look at its clock and at its way to the server."""
+        """Start the clients of each host, after checking its clock and its route to the server."""
         by_host: dict[str, list[int]] = {}
         for index, job in enumerate(jobs):
             by_host.setdefault(job.place.host, []).append(index)
         team = DaskTeam(self.channel, self.found, jobs, by_host, folder)
         try:
             for address in {json.loads(job.plan)["target"]["address"] for job in jobs}:
-                see_that_all_reach(self.channel, list(by_host), address)
+                check_reachability(self.channel, list(by_host), address)
             team.begin(self._folders)
             yield team
         finally:
-            team.over = True
             self.channel.rest(resting=False)
             for host in by_host:
                 with contextlib.suppress(HindmostError):
                     self.channel.ask(host, {"stop": {}}, LEAVE_S)
 
-    def mended(self, lost: HostLost, times: int) -> bool:
-        """Whether a run that was void for want of a host may be made again: that host is there again."""
+    def recover_host(self, lost: HostLost, times: int) -> bool:
+        """Wait for a lost host to return; return whether the void run may be repeated."""
         if times >= AGAIN:
             return False
         text = f"{lost.message}. The run is void and will be repeated when the host is back"
         self._say(Note("host-lost", text, lost.fields))
-        bring_again = getattr(self.channel, "bring_again", None)
-        if bring_again is None:
+        restart_worker = getattr(self.channel, "restart_worker", None)
+        if restart_worker is None:
             return False
-        bring_again(lost.host)
-        self.found[lost.host] = self._look_at(lost.host)
+        restart_worker(lost.host)
+        self.found[lost.host] = self._check_host(lost.host)
         return True

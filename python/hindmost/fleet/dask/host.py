@@ -1,17 +1,17 @@
-"""What a load host does when it is told to: a closed vocabulary, and only what its controller signed.
+"""The commands of a load host: a closed vocabulary, and only with the signature of its controller.
 
 ::
 
-    hello    who it is: versions, processors            start    begin the clients of a run
-    clock    its monotonic clock                        order    pass a word on to one of them
-    doctor   is it fit to measure                       listen   what they said; waits for something
-    reach    is the server to be had from here          fetch    a piece of a file of theirs
-    serve    start a server it knows by name            stop     end all of it, and remove it
-    knob     set a setting it knows, or put it back     leave    and all else, too
-    recover  put back what a killed one left set
+    hello    identity: versions, CPUs                   start    start the clients of a run
+    clock    its monotonic clock                        order    pass a command on to a client
+    doctor   check whether it is fit to measure         listen   wait for messages of the clients
+    reach    check that it can reach the server         fetch    read a piece of a client's file
+    serve    start a server that it knows by name       stop     end the clients and remove their files
+    knob     set a setting that it knows, or restore it leave    end everything
+    recover  restore what a killed process left set
 
-There is no word for a command line. From the order to measure until the first client is done this process
-is asked nothing, its timers rest, and it counts what it did all the same.
+There is no command with a command line. From the order to measure until the first client is done, this
+process gets no commands, its timers rest, and it counts its own activity.
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ from hindmost import _engine
 from hindmost.errors import HindmostError
 from hindmost.fleet.dask import quiet
 from hindmost.fleet.dask.replies import error_document
-from hindmost.fleet.dask.session import Refused, Verifier
+from hindmost.fleet.dask.session import RejectedCommand, Verifier
 from hindmost.fleet.dask.team import SETTLE_S, HostTeam
 from hindmost.fleet.dask.version import identity
 
 LEASE_S = 180.0
-"""A controller that says nothing for so long is gone: outside measurements it listens every 20 s."""
+"""A controller that is silent for this long, in s, is gone: outside measurements it listens every 20 s."""
 
-Word = Callable[["Host", dict[str, Any]], Coroutine[Any, Any, Any]]
+Command = Callable[["Host", dict[str, Any]], Coroutine[Any, Any, Any]]
 
 
 class Host:
-    """A process as a load host, within a Dask worker.
+    """A load host: a process within a Dask worker.
 
     Parameters
     ----------
     verifier : Verifier
-        Knows the controller.
+        Verifies the controller's signatures.
     server : distributed.Worker
-        Whose timers rest in a measurement.
+        The worker; its timers rest during a measurement.
     """
 
     def __init__(self, verifier: Verifier, server: Any) -> None:  # noqa: ANN401 (distributed has no types)
@@ -56,44 +56,44 @@ class Host:
         self._team: HostTeam | None = None
         self._knobs: dict[str, str] = {}
         self._serving: Any = None
-        self._changing = asyncio.Lock()  # who leaves puts back what is still being set
+        self._changing = asyncio.Lock()  # leaving also restores settings in progress
         self._lease: asyncio.TimerHandle | None = None
-        self.left = False
+        self.has_left = False
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        if soft != hard:  # clients inherit it
+        if soft != hard:  # inherited by clients
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
     async def obey(self, text: str, signature: str) -> str:
-        """Do what is said.
+        """Execute a command.
 
         Returns
         -------
         str
-            JSON: ``ok`` with what it came to, or ``error`` with why not.
+            JSON: ``ok`` with the result, or ``error``.
         """
-        return json.dumps(await self._obeyed(text, signature))
+        return json.dumps(await self._execute(text, signature))
 
-    async def _obeyed(self, text: str, signature: str) -> dict[str, Any]:
+    async def _execute(self, text: str, signature: str) -> dict[str, Any]:
         heard_ns = _engine.monotonic_ns()
         try:
             ((name, what),) = self.verifier.read(text, signature).items()
-            if name not in WORDS:
-                raise Refused(
+            if name not in COMMANDS:
+                raise RejectedCommand(
                     "rejected-command",
-                    f"{name!r} is not one of {', '.join(WORDS)}",
+                    f"{name!r} is not one of {', '.join(COMMANDS)}",
                     reason="unknown",
                     value=name,
-                    known=list(WORDS),
+                    known=list(COMMANDS),
                 )
             self._renew()
-            found = await WORDS[name](self, what)
+            result = await COMMANDS[name](self, what)
         except HindmostError as error:
             return {"error": error_document(error)}
         except OSError as error:
             place = f"{error.filename}: " if error.filename else ""
             write = HindmostError("write", f"{place}{error.strerror or error}", path=error.filename)
             return {"error": error_document(write)}
-        return {"ok": found, "heard_ns": heard_ns, "said_ns": _engine.monotonic_ns()}
+        return {"ok": result, "heard_ns": heard_ns, "said_ns": _engine.monotonic_ns()}
 
     def _renew(self, seconds: float = LEASE_S) -> None:
         if self._lease is not None:
@@ -103,12 +103,12 @@ class Host:
         )
 
     async def leave(self, _: dict[str, Any]) -> None:
-        """The session is over."""
+        """End the session."""
         await self.close()
-        self.left = True
+        self.has_left = True
 
     async def close(self) -> None:
-        """End all that was begun here, and put back all that was set."""
+        """End everything that was started here, and restore all settings."""
         if self._lease is not None:
             self._lease.cancel()
         await self.stop({})
@@ -119,7 +119,7 @@ class Host:
                 await self.knob({"name": name, "value": None})
 
     async def hello(self, _: dict[str, Any]) -> dict[str, Any]:
-        """Who we are."""
+        """Return the identity of this host."""
         return {
             **identity(),
             "python": platform.python_version(),
@@ -129,16 +129,16 @@ class Host:
         }
 
     async def clock(self, _: dict[str, Any]) -> None:
-        """Every answer has our clock."""
+        """Do nothing: every reply has our clock."""
 
     async def doctor(self, what: dict[str, Any]) -> dict[str, Any]:
-        """Facts and findings of this host."""
+        """Return facts and findings about this host."""
         found: dict[str, Any] = json.loads(await asyncio.to_thread(_engine.doctor, "/", what["spin_s"]))
         found.pop("noise", None)
         return found
 
     async def reach(self, what: dict[str, Any]) -> None:
-        """Whether the server takes a connection from here."""
+        """Check that the server accepts a connection from here."""
         host, _, port = what["address"].rpartition(":")
         try:
             _, writer = await asyncio.wait_for(
@@ -156,14 +156,14 @@ class Host:
         writer.close()
 
     async def start(self, what: dict[str, Any]) -> list[dict[str, Any]]:
-        """Begin the clients of a run; gives where each runs."""
+        """Start the clients of a run; return the place of each."""
         await self.stop({})
         self._team = HostTeam(what["folder"], what["instances"], what["files"])
         return self._team.places
 
     async def order(self, what: dict[str, Any]) -> None:
-        """Pass a word on to a client; the last order to measure brings silence."""
-        team = self._started()
+        """Pass a command on to a client; after the last order to measure, become silent."""
+        team = self._running_team()
         team.order(what["index"], what["command"])
         if "measure" in what["command"] and team.all_ordered_to_measure:
             self._renew(team.longest_s)
@@ -171,16 +171,16 @@ class Host:
             asyncio.get_running_loop().call_later(SETTLE_S, team.count)
 
     async def listen(self, what: dict[str, Any]) -> dict[str, Any]:
-        """What clients said; waits for something, in a measurement as long as it takes."""
-        team = self._started()
+        """Wait for messages of the clients and return them; in a measurement, wait as long as it takes."""
+        team = self._running_team()
         events = await team.hear(what["wait_s"])
-        if team.measured:
+        if team.has_measured:
             quiet.resume(self._server)
         return {"events": events, "channel": team.channel}
 
     async def fetch(self, what: dict[str, Any]) -> list[tuple[str, int]] | str:
-        """Names and sizes of the clients' files, or a piece of one in base64."""
-        return await asyncio.to_thread(self._started().fetch, what)
+        """Return names and sizes of the clients' files, or a piece of one in base64."""
+        return await asyncio.to_thread(self._running_team().fetch, what)
 
     async def stop(self, _: dict[str, Any]) -> None:
         """End the clients of a run, and remove their folder."""
@@ -190,23 +190,23 @@ class Host:
             await asyncio.to_thread(team.close)
 
     async def serve(self, what: dict[str, Any]) -> dict[str, Any] | None:
-        """Start a server with what is set meanwhile, or stop it and put that back."""
+        """Start a server with its settings, or stop it and restore them."""
         from hindmost.fleet.dask.serving import Serving
 
         async with self._changing:
             if self._serving is not None:
                 serving, self._serving = self._serving, None
-                ended: dict[str, Any] = await asyncio.to_thread(serving.ended)
-                return ended
+                outcome: dict[str, Any] = await asyncio.to_thread(serving.stop)
+                return outcome
             if what["name"] is None:
                 return None
             serving = Serving(what["name"], what["listen"], what["cpus"], what.get("settings", ()))
-            document = await asyncio.to_thread(serving.started)
+            document = await asyncio.to_thread(serving.start)
             self._serving = serving
             return document
 
     async def knob(self, what: dict[str, Any]) -> None:
-        """Set a setting of this host, or put it back (``value`` is None)."""
+        """Set a setting of this host, or restore it (``value`` is None)."""
         from hindmost.fleet.dask.serving import set_knob, unset_knob
 
         name, value = what["name"], what["value"]
@@ -218,19 +218,19 @@ class Host:
                 await asyncio.to_thread(unset_knob, name)
 
     async def recover(self, _: dict[str, Any]) -> list[dict[str, str | None]]:
-        """Put back what is set here by one that was killed; gives what it was."""
+        """Restore what a killed process left set here; return the settings."""
         from hindmost.knobs import recover
 
         async with self._changing:
             return await asyncio.to_thread(recover)
 
-    def _started(self) -> HostTeam:
+    def _running_team(self) -> HostTeam:
         if self._team is None:
             raise HindmostError("no-client-running", "no client runs here")
         return self._team
 
 
-WORDS: dict[str, Word] = {
+COMMANDS: dict[str, Command] = {
     "hello": Host.hello,
     "clock": Host.clock,
     "doctor": Host.doctor,
@@ -245,25 +245,27 @@ WORDS: dict[str, Word] = {
     "recover": Host.recover,
     "leave": Host.leave,
 }
-"""All that a host can be told."""
+"""All commands of a host."""
 
 
 _BY_SERVER: dict[int, tuple[Host, float]] = {}
 
 
 async def obey_within(host: str, public: str, text: str, signature: str, dask_worker: Any) -> str:  # noqa: ANN401
-    """The same within a worker that somebody else started: it is the first controller's until that leaves.
+    """Execute a command in a worker that someone else started.
+
+    The worker serves its first controller until that leaves.
 
     Parameters
     ----------
     public : str
-        The controller's public key; one that is not the session's is refused while that lasts.
+        The controller's public key; another key is refused during the session.
     """
-    there, until = _BY_SERVER.get(id(dask_worker), (None, 0.0))
+    worker, until = _BY_SERVER.get(id(dask_worker), (None, 0.0))
     now = time.monotonic()
-    if there is None or there.left or (there.verifier.public != public and now > until):
-        there = Host(Verifier(public, host), dask_worker)
-    if there.verifier.public != public:
+    if worker is None or worker.has_left or (worker.verifier.public != public and now > until):
+        worker = Host(Verifier(public, host), dask_worker)
+    if worker.verifier.public != public:
         busy = HindmostError(
             "host-busy",
             f"host {host} works for another controller",
@@ -271,5 +273,5 @@ async def obey_within(host: str, public: str, text: str, signature: str, dask_wo
             host=host,
         )
         return json.dumps({"error": error_document(busy)})
-    _BY_SERVER[id(dask_worker)] = (there, now + LEASE_S)
-    return await there.obey(text, signature)
+    _BY_SERVER[id(dask_worker)] = (worker, now + LEASE_S)
+    return await worker.obey(text, signature)

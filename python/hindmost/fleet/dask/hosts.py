@@ -1,8 +1,8 @@
-"""What ``--fleet`` may say: a file that names hosts, or the address of a Dask scheduler that runs already.
+"""The value of ``--fleet``: a file that names hosts, or the address of a running Dask scheduler.
 
 ::
 
-    [ssh]                        # for all hosts, unless a host says otherwise
+    [ssh]                        # for all hosts, unless a host has its own
     user = "load"
     python = "/opt/hindmost/bin/python"
 
@@ -12,7 +12,7 @@
     clients = 2
     cpus = "2-3"
 
-    [target]                     # a server that Hindmost starts is started there
+    [target]                     # a server that Hindmost starts runs there
     host = "server"
 """
 
@@ -43,7 +43,7 @@ class _Strict(BaseModel):
 
 
 class Ssh(_Strict):
-    """How a host is reached; what is not said is as OpenSSH's own configuration has it."""
+    """How to log in to a host; everything else follows OpenSSH's own configuration."""
 
     user: str | None = None
     port: int | None = Field(default=None, ge=1, le=65535)
@@ -53,23 +53,23 @@ class Ssh(_Strict):
 
 
 class Host(_Strict):
-    """One load machine."""
+    """One load host."""
 
     name: str = Field(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
     address: str = Field(default="", description="name or address for SSH; default: its name")
     clients: int = Field(default=1, ge=0, le=1024, description="load clients there")
-    cpus: Cpus = Field(default=(), description="processors of its clients; default: the host chooses")
+    cpus: Cpus = Field(default=(), description="CPUs of its clients; default: the host chooses")
     folder: str | None = Field(default=None, description="where its files are until they are fetched")
     ssh: Ssh | None = None
 
     @property
-    def where(self) -> str:
-        """What SSH is told."""
+    def ssh_address(self) -> str:
+        """The name or address for SSH."""
         return self.address or self.name
 
 
 class TargetPlace(_Strict):
-    """Where a server that Hindmost starts runs, and how it is set meanwhile."""
+    """Where a server that Hindmost starts runs, and the settings of that host during a study."""
 
     host: str
     listen: str | None = Field(default=None, description="address that it listens on; default: its host's")
@@ -77,7 +77,7 @@ class TargetPlace(_Strict):
 
 
 class Hosts(_Strict):
-    """All that a fleet is: hosts by SSH, or those of a scheduler."""
+    """A whole fleet: hosts reached by SSH, or the hosts of a scheduler."""
 
     scheduler: str | None = None
     tls: bool = True
@@ -88,17 +88,17 @@ class Hosts(_Strict):
     @model_validator(mode="after")
     def _agree(self) -> Self:
         seen: dict[str, str] = {}
-        for one in self.host:
-            for what in {one.name, one.where}:
-                if what in seen:
+        for host in self.host:
+            for address in {host.name, host.ssh_address}:
+                if address in seen:
                     raise ArgumentError(
                         "duplicate-name",
-                        f"host {one.name!r} is listed twice: {what} is also {seen[what]!r}",
-                        name=one.name,
-                        value=what,
+                        f"host {host.name!r} is listed twice: {address} is also {seen[address]!r}",
+                        name=host.name,
+                        value=address,
                     )
-            seen |= {one.name: one.name, one.where: one.name}
-        if self.scheduler is None and not any(one.clients for one in self.host):
+            seen |= {host.name: host.name, host.ssh_address: host.name}
+        if self.scheduler is None and not any(host.clients for host in self.host):
             raise ArgumentError(
                 "missing-argument", "no host has a client: name a [[host]] with clients above 0", key="host"
             )
@@ -122,24 +122,23 @@ class Hosts(_Strict):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All hosts, in the file's order."""
-        return tuple(one.name for one in self.host)
+        """Names of all hosts, in the file's order."""
+        return tuple(host.name for host in self.host)
 
     @property
     def slots(self) -> tuple[Host, ...]:
-        """One host a load client, in turn: a, b, a, b, a."""
-        most = max((one.clients for one in self.host), default=0)
-        return tuple(one for turn in range(most) for one in self.host if one.clients > turn)
+        """The host of each client, in turn: a, b, a, b, a."""
+        most = max((host.clients for host in self.host), default=0)
+        return tuple(host for turn in range(most) for host in self.host if host.clients > turn)
 
 
 def parse_fleet(text: str) -> Hosts:
-    """Read what ``--fleet`` says.
+    """Read the value of ``--fleet``.
 
     Raises
     ------
     UsageError
-        If it is neither a file nor an address, or the file says something that cannot be meant: names file
-        and place.
+        If it is neither a file nor an address, or the file is invalid: names file and place.
     """
     if text.startswith(SCHEMES):
         return _checked({"scheduler": text}, f"--fleet {text}")

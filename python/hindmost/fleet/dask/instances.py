@@ -1,4 +1,4 @@
-"""The clients of one run, as the controller has them: orders, what is heard, files, the record."""
+"""The controller's view of a run's clients: orders, messages, files, and the fleet's part of the record."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from typing import Any
 from hindmost.errors import HostLost, InstanceError
 from hindmost.fleet.dask.channel import START_S, Channel
 from hindmost.fleet.dask.clock import Offset, clocks, drift_ppm
-from hindmost.fleet.dask.files import packed
+from hindmost.fleet.dask.files import pack_files
 from hindmost.fleet.dask.replies import bad_reply
 from hindmost.fleet.fleet import Heard, Job
 
 AHEAD_NS = 300_000_000
-"""Orders name a moment this far ahead: a few round trips, one host after the other, and the tenth of a second
-in which a client hears."""
+"""Orders are given this long in advance, in ns: a few round trips to one host after the other, plus the 0.1 s
+within which a client hears an order."""
 EACH_AHEAD_NS = 20_000_000
-"""And so much more for each client that is told."""
+"""Additional advance per client, in ns."""
 LISTEN_S = 20.0
 _FILE = re.compile(r"^[a-z]+-(\d+)(?:\.[a-z]+)+$")
 FETCH_S = 120.0
@@ -35,9 +35,9 @@ class DaskTeam:
     Parameters
     ----------
     found : mapping
-        What each host said of itself.
+        Identity and check-up of each host.
     by_host : dict
-        Of the jobs, by number.
+        Numbers of the jobs, by host.
     """
 
     def __init__(
@@ -59,21 +59,20 @@ class DaskTeam:
         self._places: dict[str, list[dict[str, Any]]] = {}
         self._before: dict[str, Offset] = {}
         self._after: dict[str, Offset] = {}
-        self.over = False
         self.offsets_ns: Sequence[int] = ()
         self.ahead_ns = AHEAD_NS + EACH_AHEAD_NS * len(jobs)
 
     def begin(self, folders: dict[str, str | None]) -> None:
-        """Measure the clocks, start all, listen."""
-        files = packed([job.plan for job in self._jobs])
+        """Measure the clocks, start all clients, and listen to them."""
+        files = pack_files([job.plan for job in self._jobs])
         self._before = clocks(self._channel, list(self._by_host))
         self.offsets_ns = [self._before[job.place.host].offset_ns for job in self._jobs]
         for host, indices in self._by_host.items():
-            asked = [
+            clients = [
                 {"index": index, "plan": self._jobs[index].plan, "cpus": self._jobs[index].place.cpus}
                 for index in indices
             ]
-            start = {"start": {"folder": folders.get(host), "instances": asked, "files": files}}
+            start = {"start": {"folder": folders.get(host), "instances": clients, "files": files}}
             self._places[host] = self._channel.ask(host, start, START_S).said
         for host in self._by_host:
             self._listen(host)
@@ -84,13 +83,13 @@ class DaskTeam:
         )
 
     def order(self, index: int, command: dict[str, Any]) -> None:
-        """Through its host."""
+        """Send an order through the client's host."""
         if "measure" in command:
             self._channel.rest(resting=True)
         self._channel.ask(self._jobs[index].place.host, {"order": {"index": index, "command": command}})
 
     def hear(self, timeout_s: float) -> list[Heard]:
-        """From whichever host says something first."""
+        """Return the messages of the first host that has some."""
         try:
             host, said = self._heard.get(timeout=timeout_s)
         except queue.Empty:
@@ -101,7 +100,7 @@ class DaskTeam:
         heard = []
         for index, event in said["events"]:
             if index not in self._by_host[host]:
-                raise bad_reply(host, "listen", f"client {index} is not one of its own")
+                raise bad_reply(host, "listen", f"client {index} is not one of its clients")
             if event["event"] == "failed":
                 event["message"] = f"host {host}: {event['message']}"
             if event["event"] == "ended":
@@ -114,15 +113,15 @@ class DaskTeam:
         return heard
 
     def fetch(self) -> None:
-        """Their files, piece by piece; then the clocks again."""
+        """Fetch the clients' files piece by piece; then measure the clocks again."""
         for host in self._by_host:
             for name, size in self._channel.ask(host, {"fetch": {}}).said:
                 self._check_file(host, name, size)
                 with (self._folder / name).open("xb") as file:
                     while file.tell() < size:
                         piece = {"fetch": {"name": name, "offset": file.tell()}}
-                        got = _decoded(host, self._channel.ask(host, piece, FETCH_S).said)
-                        if not 0 < len(got) <= size - file.tell():
+                        data = _decode(host, self._channel.ask(host, piece, FETCH_S).said)
+                        if not 0 < len(data) <= size - file.tell():
                             raise InstanceError(
                                 "incomplete-transfer",
                                 f"host {host}: {name} ends after {file.tell()} of {size} bytes",
@@ -131,19 +130,19 @@ class DaskTeam:
                                 have=file.tell(),
                                 need=size,
                             )
-                        file.write(got)
+                        file.write(data)
         self._after = clocks(self._channel, list(self._by_host))
 
     def _check_file(self, host: str, name: str, size: int) -> None:
-        """Refuse what a host's clients do not write: it could replace a file of another host's."""
-        found = _FILE.match(name)
-        if found is None or int(found[1]) not in self._by_host[host] or (self._folder / name).exists():
+        """Refuse files that a host's clients do not write: they could replace another host's files."""
+        match = _FILE.match(name)
+        if match is None or int(match[1]) not in self._by_host[host] or (self._folder / name).exists():
             raise bad_reply(host, "fetch", f"{name!r} is not a file of its clients")
         if size > (free := shutil.disk_usage(self._folder).free):
             raise bad_reply(host, "fetch", f"{name} has {size} bytes, and there is room for {free}")
 
     def record(self) -> dict[str, Any]:
-        """What ``run.json`` says of the fleet, by host."""
+        """Return the fleet's part of ``run.json``, by host."""
         return {
             "fleet": [
                 {
@@ -158,7 +157,9 @@ class DaskTeam:
                     },
                     "channel": self._silence.get(host),
                     "findings": [
-                        one for one in self._found[host]["doctor"]["findings"] if one["mark"] != "fine"
+                        finding
+                        for finding in self._found[host]["doctor"]["findings"]
+                        if finding["mark"] != "fine"
                     ],
                 }
                 for host, indices in self._by_host.items()
@@ -166,13 +167,13 @@ class DaskTeam:
         }
 
 
-def see_that_all_reach(channel: Channel, hosts: Sequence[str], address: str) -> None:
+def check_reachability(channel: Channel, hosts: Sequence[str], address: str) -> None:
     """Refuse hosts that cannot connect to the server.
 
     Raises
     ------
     InstanceError
-        Names the first, and those that can.
+        Names the first of them, and the hosts that can.
     """
     failed: dict[str, InstanceError] = {}
     for host in hosts:
@@ -191,7 +192,7 @@ def see_that_all_reach(channel: Channel, hosts: Sequence[str], address: str) -> 
         raise InstanceError(first.code, f"{first.message}{more}{can}", hint=first.hint, **fields)
 
 
-def _decoded(host: str, text: str) -> bytes:
+def _decode(host: str, text: str) -> bytes:
     try:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, TypeError) as error:

@@ -26,13 +26,13 @@ START_S = 60.0
 END_S = 12.0
 PASSED = ("PATH", "HOME", "LANG", "TZ", "VIRTUAL_ENV")
 PREFIXES = ("LC_", "DASK_", "PYTHON", "COVERAGE_")
-"""Of the environment, which may hold secrets."""
+"""Environment variables passed on to the broker; all others may be secret."""
 Message = dict[str, Any]
 
 
 @dataclass(slots=True)
 class _Waiting:
-    """A command that has no result yet."""
+    """A command without a result yet."""
 
     future: asyncio.Future[Any]
     kind: Any
@@ -40,12 +40,12 @@ class _Waiting:
 
 
 class Link:
-    """A broker that runs.
+    """A running broker.
 
     Attributes
     ----------
     rights : Rights
-        What it has left (`broker.give_up_rights`).
+        The rights that it has left (`broker.give_up_rights`).
     """
 
     def __init__(self, process: asyncio.subprocess.Process, errors: BinaryIO, folder: Path) -> None:
@@ -64,7 +64,7 @@ class Link:
         Parameters
         ----------
         config : mapping
-            `broker.Broker`.
+            Configuration for `broker.Broker`.
 
         Raises
         ------
@@ -120,26 +120,26 @@ class Link:
         each: Callable[[Message], None] | None = None,
         **what: object,
     ) -> Any:  # noqa: ANN401 (of that type)
-        """Have a command of `broker.Broker` done; gives its result.
+        """Let `broker.Broker` execute a command; return its result.
 
         Parameters
         ----------
         kind : type
-            Of the result.
+            Type of the result.
         each : callable, optional
-            Given each message before the result; raises ValueError if it is not valid.
+            Called with each message before the result; raises ValueError if it is invalid.
 
         Raises
         ------
         InstanceError
-            ``broker-failed``: the broker ended, or sent what no broker sends.
+            ``broker-failed``: the broker ended, or sent an invalid message.
         """
         number = next(self._numbers)
         future = self._wait_for(number, kind, each)
         try:
             self._send({"id": number, "do": do, **what})
             if self._reading.done():
-                raise self._ended()
+                raise self._end_error()
             return await future
         except asyncio.CancelledError:
             if each is not None:
@@ -152,31 +152,31 @@ class Link:
         assert self._process.stdout is not None
         try:
             while line := await self._process.stdout.readline():
-                self._take(parse_json(line.decode()))
+                self._handle(parse_json(line.decode()))
         except (ValueError, KeyError, TypeError, AttributeError):
-            # Taken over, it may send anything; whatever it is, we are done with it.
+            # A compromised broker may send anything: kill it.
             with contextlib.suppress(ProcessLookupError):
                 self._process.kill()
-        for one in self._waiting.values():
-            if not one.future.done():
-                one.future.set_exception(self._ended())
+        for waiting in self._waiting.values():
+            if not waiting.future.done():
+                waiting.future.set_exception(self._end_error())
 
-    def _take(self, message: Message) -> None:
-        one = self._waiting.get(message["id"])
-        if one is None or one.future.done():
+    def _handle(self, message: Message) -> None:
+        waiting = self._waiting.get(message["id"])
+        if waiting is None or waiting.future.done():
             return
         if "error" in message:
-            one.future.set_exception(_restored(message["error"]))
+            waiting.future.set_exception(_restore_error(message["error"]))
         elif "failed" in message:
             text = f"the fleet's broker failed: {message['failed']}"
-            one.future.set_exception(InstanceError("broker-failed", text, hint="hindmost host doctor"))
+            waiting.future.set_exception(InstanceError("broker-failed", text, hint="hindmost host doctor"))
         elif "ok" in message:
-            one.future.set_result(msgspec.convert(message["ok"], one.kind))
-        elif one.each is not None:
-            one.each(message)
+            waiting.future.set_result(msgspec.convert(message["ok"], waiting.kind))
+        elif waiting.each is not None:
+            waiting.each(message)
 
     async def close(self) -> None:
-        """End it: its input closes; a deaf one is killed."""
+        """Close its input, which ends it; kill it if it does not react."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         try:
@@ -185,18 +185,18 @@ class Link:
             self._process.kill()
             await self._process.wait()
         self._reading.cancel()
-        # Its end of the pipe may be held open by a process that it left.
+        # A process that it left behind may hold its end of the pipe open.
         self._process._transport.close()  # type: ignore[attr-defined]
         self._errors.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _ended(self) -> InstanceError:
+    def _end_error(self) -> InstanceError:
         self._errors.seek(max(0, self._errors.seek(0, os.SEEK_END) - 1000))
         words = self._errors.read().decode(errors="replace").strip()
         return InstanceError(
             "broker-failed",
             "the fleet's broker ended" + (f": {words}" if words else ""),
-            hint="who ended it? if memory was short: dmesg | tail",
+            hint="if the machine ran out of memory, `dmesg | tail` shows it",
             words=words,
         )
 
@@ -204,8 +204,8 @@ class Link:
 KINDS = {"UsageError", "InstanceError"}
 
 
-def _restored(document: object) -> HindmostError:
-    """The error that the broker reports (`replies.error_document`)."""
+def _restore_error(document: object) -> HindmostError:
+    """Restore the error that the broker reports (`replies.error_document`)."""
     fault = msgspec.convert(document, Fault)
     kind: type[HindmostError] = getattr(errors, fault.kind) if fault.kind in KINDS else InstanceError
     return kind(known_code(fault.code), fault.message, hint=fault.hint, **known_fields(fault.fields))

@@ -1,4 +1,4 @@
-"""How many items make a piece of a batch: some seconds of a host's work, by what the last pieces took."""
+"""Sizes of a batch's pieces: a few seconds of a host's work each, estimated from recent pieces."""
 
 from __future__ import annotations
 
@@ -6,22 +6,23 @@ from collections import deque
 from dataclasses import dataclass, field
 
 PIECE_S = 2.0
-"""Then its crossing, some milliseconds, is little next to it; and a lost piece is soon made up."""
+"""Duration of a piece in s: long compared with its transfer of some milliseconds, and short enough to repeat
+if lost."""
 LEAST_S = 0.1
-"""At the end of a batch pieces shrink, so that hosts end together, but not below this."""
+"""Shortest duration of a piece in s: at the end of a batch pieces shrink, so that all hosts end together."""
 FIRST = 16
 GROWTH = 4
-"""The first pieces tell little of the next: a clone's capacity is found once a piece."""
+"""The first pieces say little about later ones: each computes a clone's capacity once."""
 
 
 @dataclass
 class Sizes:
-    """Sizes of pieces: for the slowest of late, since nobody knows yet whose the next will be.
+    """Sizes of pieces, for the slowest recent host: any host may get the next piece.
 
     Parameters
     ----------
     under_way : int
-        Pieces that hosts have at a time, all together.
+        Pieces in progress on all hosts together.
 
     Examples
     --------
@@ -41,14 +42,14 @@ class Sizes:
     _per_s: deque[float] = field(default_factory=deque)
 
     def learn(self, items: int, seconds: float) -> None:
-        """A piece took so long on its host."""
+        """Record the duration of a piece on its host."""
         self._per_s.append(items / max(seconds, 1e-6))
         if len(self._per_s) > self.under_way:
             self._per_s.popleft()
         self._most = max(1, min(int(PIECE_S * min(self._per_s)), GROWTH * items))
 
     def next(self, left: int) -> int:
-        """Of so many items that are left."""
+        """Return the size of the next piece, with this many items left."""
         share = -(-left // (2 * self.under_way))
         least = int(LEAST_S * min(self._per_s, default=0.0))
         return max(1, min(self._most, max(share, least), left))

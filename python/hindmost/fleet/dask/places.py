@@ -1,4 +1,4 @@
-"""Folders of a load host for what lasts as long as its process; the next one sweeps up after a killed one."""
+"""Folders of a load host that last as long as its process; the next process removes those of killed ones."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _OURS = re.compile(r"^hindmost-(?:load|dask)-(\d+)-")
 
 
 def make_place(kind: str, folder: str | None) -> Path:
-    """A fresh folder in `folder` (default: the system's for temporary files), named by our process."""
+    """Create a folder in `folder` (default: for temporary files), with our process id in its name."""
     return Path(tempfile.mkdtemp(prefix=f"hindmost-{kind}-{os.getpid()}-", dir=folder))
 
 
 def sweep(folder: str | None) -> None:
-    """Remove what processes left there that are no more."""
+    """Remove the folders of processes that have ended."""
     for path in Path(folder or tempfile.gettempdir()).glob("hindmost-*"):
-        found = _OURS.match(path.name)
-        if found and not Path(f"/proc/{found[1]}").exists() and path.lstat().st_uid == os.getuid():
+        match = _OURS.match(path.name)
+        if match and not Path(f"/proc/{match[1]}").exists() and path.lstat().st_uid == os.getuid():
             shutil.rmtree(path, ignore_errors=True)

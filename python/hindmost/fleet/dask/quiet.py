@@ -1,7 +1,7 @@
-"""Dask, made silent: its settings, its timers at rest in a measurement, and counters that prove it.
+"""Keeps Dask silent: settings, timers that rest during a measurement, and counters that verify it.
 
-With its defaults a worker wakes some 90 times a second next to the load (`docs/guides/many-load-machines.md`
-has what was measured).
+With default settings, a worker wakes about 90 times per second next to the load
+(`docs/guides/many-load-machines.md` has the measurements).
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ SETTINGS: dict[str, Any] = {
     "distributed.worker.memory.monitor-interval": "30s",
     "distributed.worker.http.routes": [],
     "distributed.scheduler.http.routes": [],
-    # A worker at rest sends no heartbeat; that a host is gone is seen by the end of its connection.
+    # A resting worker sends no heartbeat; the end of its connection shows that a host is gone.
     "distributed.scheduler.worker-ttl": None,
     "distributed.scheduler.worker-saturation": 1.0,
-    # The kernel's probes of an idle connection: the first after a quarter of this.
+    # Keep-alive probes of an idle connection: the first after a quarter of this time.
     "distributed.comm.timeouts.tcp": "60s",
     "distributed.comm.timeouts.connect": "10s",
     "distributed.comm.retry.count": 0,
     "distributed.scheduler.allowed-failures": 0,
     "distributed.diagnostics.nvml": False,
 }
-"""Of our own scheduler and workers."""
+"""Settings of our own scheduler and workers."""
 
 _BYTES = struct.Struct("=QQ")
 _BYTES_AT = 120
 """``tcpi_bytes_acked`` and ``tcpi_bytes_received`` in ``struct tcp_info`` (linux/tcp.h)."""
 
 
-def still() -> None:
-    """Dask as it is here, in this process: our settings, and no talk of its own."""
+def configure() -> None:
+    """Apply our Dask settings to this process, and silence Dask's log."""
     import dask
 
     dask.config.set(SETTINGS)
@@ -55,7 +55,7 @@ def still() -> None:
 
 
 def _is_not_dasks(record: logging.LogRecord) -> bool:
-    """False for the end of a wait that Dask gave up: nobody asks for it, and asyncio would tell."""
+    """Drop asyncio's log of a wait that Dask abandoned."""
     kind = record.exc_info[0] if record.exc_info else None
     return kind is None or not kind.__module__.startswith("distributed")
 
@@ -67,20 +67,20 @@ def rest(server: Any) -> None:  # noqa: ANN401 (distributed has no types)
 
 
 def resume(server: Any) -> None:  # noqa: ANN401
-    """Let them go on."""
+    """Restart the timers of a Dask server."""
     for timer in server.periodic_callbacks.values():
         timer.start()
 
 
 def counters() -> dict[str, int]:
-    """What this process did so far.
+    """Read the activity counters of this process.
 
     Returns
     -------
     dict
-        ``at_ns``; ``wakeups``: how often a thread of it went to sleep by itself and so was woken
-        (``voluntary_ctxt_switches``); ``cpu_ns``; ``bytes``: through its TCP connections, both ways, as
-        the kernel counts them.
+        ``at_ns``; ``wakeups``: how often one of its threads slept and was woken
+        (``voluntary_ctxt_switches``); ``cpu_ns``; ``bytes``: sent and received on its TCP connections, as
+        counted by the kernel.
     """
     return {
         "at_ns": time.monotonic_ns(),
@@ -91,7 +91,7 @@ def counters() -> dict[str, int]:
 
 
 def between(begin: dict[str, int], end: dict[str, int]) -> dict[str, float]:
-    """What it did meanwhile."""
+    """Return the activity between two readings."""
     return {
         "seconds": (end["at_ns"] - begin["at_ns"]) / 1e9,
         "wakeups": end["wakeups"] - begin["wakeups"],
@@ -101,27 +101,30 @@ def between(begin: dict[str, int], end: dict[str, int]) -> dict[str, float]:
 
 
 def _wakeups() -> int:
-    found = 0
+    wakeups = 0
     for status in Path("/proc/self/task").glob("*/status"):
         try:
             text = status.read_text()
         except OSError:  # the thread has ended
             continue
-        found += int(text.rpartition("\nvoluntary_ctxt_switches:")[2].split()[0])
-    return found
+        wakeups += int(text.rpartition("\nvoluntary_ctxt_switches:")[2].split()[0])
+    return wakeups
 
 
 def _tcp_bytes() -> int:
-    found = 0
+    total = 0
     for name in os.listdir("/proc/self/fd"):  # noqa: PTH208 (names alone)
         try:
             if not os.readlink(f"/proc/self/fd/{name}").startswith("socket:"):  # noqa: PTH115
                 continue
-            with socket.socket(fileno=os.dup(int(name))) as one:
-                if one.type == socket.SOCK_STREAM and one.family in (socket.AF_INET, socket.AF_INET6):
-                    info = one.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
+            with socket.socket(fileno=os.dup(int(name))) as connection:
+                if connection.type == socket.SOCK_STREAM and connection.family in (
+                    socket.AF_INET,
+                    socket.AF_INET6,
+                ):
+                    info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
                     if len(info) >= _BYTES_AT + _BYTES.size:
-                        found += sum(_BYTES.unpack_from(info, _BYTES_AT))
+                        total += sum(_BYTES.unpack_from(info, _BYTES_AT))
         except OSError:  # closed meanwhile, or it listens
             continue
-    return found
+    return total

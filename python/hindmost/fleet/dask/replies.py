@@ -1,4 +1,4 @@
-"""Replies of load hosts and of the broker, checked: if they are taken over, the controller must not be."""
+"""Checks the replies of load hosts and of the broker: a compromised host must not affect the controller."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class _Heard(TypedDict):
 
 
 class _Server(TypedDict):
-    """A server that started: where and how; or one that was stopped: how it had died before."""
+    """A started server: its address and command; or a stopped one: how it had died before."""
 
     address: NotRequired[str]
     command: NotRequired[list[str]]
@@ -65,14 +65,14 @@ class _Server(TypedDict):
     died: NotRequired[str | None]
 
 
-class _Recovered(TypedDict):
+class _RestoredSetting(TypedDict):
     name: str
     value: str | None
     failure: str | None
 
 
 MOST_BYTES = 128 << 20
-"""Of one line to or from the broker; the largest hold the files of a plan, or a piece of a file."""
+"""Most bytes of a line to or from the broker; the longest have the files of a plan, or a piece of a file."""
 KINDS: dict[str, Any] = {
     "hello": _Hello,
     "clock": None,
@@ -85,14 +85,14 @@ KINDS: dict[str, Any] = {
     "stop": None,
     "serve": _Server | None,
     "knob": None,
-    "recover": list[_Recovered],
+    "recover": list[_RestoredSetting],
     "leave": None,
 }
-"""What a host may answer to each command."""
+"""The type of a host's reply to each command."""
 
 
 class Fault(msgspec.Struct):
-    """An error as a host reports it (`error_document`)."""
+    """An error reported by a host (`error_document`)."""
 
     code: str
     message: str
@@ -103,21 +103,21 @@ class Fault(msgspec.Struct):
 
 
 class Rights(msgspec.Struct):
-    """What the broker has left: its user's number, and whether the kernel enforces all of its confinement."""
+    """The rights of the broker: its user id, and whether the kernel enforces all restrictions."""
 
     user: int
     confined: bool
 
 
-class Passed(msgspec.Struct):
-    """What became of a command that the broker passed on.
+class HostReply(msgspec.Struct):
+    """The outcome of a command that the broker passed on.
 
     Attributes
     ----------
     reply : str
-        The host's text, not checked yet.
+        The host's text, unchecked.
     asked_ns, answered_ns : int
-        When the broker passed the command on and had the reply, by the monotonic clock.
+        When the broker passed the command on and got the reply, by the monotonic clock.
     late : bool
         No reply came in time.
     lost, missing : str or None
@@ -144,7 +144,7 @@ class _Note(msgspec.Struct):
 
 
 class Part(msgspec.Struct):
-    """Of a batch that is computed: a piece of its answers, or a note."""
+    """A part of a batch's results: a piece, or a note."""
 
     piece: _Piece | None = None
     note: _Note | None = None
@@ -165,19 +165,19 @@ def read_reply(host: str, command: str, text: str) -> Reply:
     Raises
     ------
     InstanceError
-        ``bad-reply``, if it is not what a host answers to this command.
+        ``bad-reply`` if it is not a valid reply to this command.
     """
     try:
         reply = msgspec.convert(parse_json(text), Reply)
         if reply.error is None:
             msgspec.convert(reply.ok, KINDS[command])
-    except ValueError as error:  # msgspec's and JSON's are
+    except ValueError as error:  # includes msgspec's and JSON's errors
         raise bad_reply(host, command, str(error)) from None
     return reply
 
 
 def bad_reply(host: str, command: str, why: str) -> InstanceError:
-    """The error of a host that answers what no Hindmost answers."""
+    """Return the error for a host with an invalid reply."""
     return InstanceError(
         "bad-reply",
         f"host {host} sent an invalid reply to `{command}`: {why[:300]}",
@@ -188,7 +188,7 @@ def bad_reply(host: str, command: str, why: str) -> InstanceError:
 
 
 def error_document(error: HindmostError) -> dict[str, Any]:
-    """An error as a host or the broker reports it."""
+    """Return an error in the form that a host or the broker reports."""
     return {
         "kind": type(error).__name__,
         "code": error.code,
@@ -199,8 +199,8 @@ def error_document(error: HindmostError) -> dict[str, Any]:
     }
 
 
-def told_by(host: str, fault: Fault) -> InstanceError:
-    """The error that a host reports."""
+def error_from(host: str, fault: Fault) -> InstanceError:
+    """Return the error that a host reports."""
     return InstanceError(
         known_code(fault.code),
         f"host {host}: {fault.message}",
@@ -211,11 +211,11 @@ def told_by(host: str, fault: Fault) -> InstanceError:
 
 
 def known_code(code: str) -> str:
-    """A code that we know; any other is ``bad-reply``."""
+    """Return the code if we know it, else ``bad-reply``."""
     return code if code in CODES else "bad-reply"
 
 
 def known_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Fields without those that are arguments of an error itself."""
-    taken = {"code", "message", "hint", "exit_code", "self"}
-    return {name: value for name, value in fields.items() if name not in taken}
+    """Return the fields except those that are arguments of an error itself."""
+    reserved = {"code", "message", "hint", "exit_code", "self"}
+    return {name: value for name, value in fields.items() if name not in reserved}

@@ -1,8 +1,8 @@
-"""The server under test on a host of its own: started by name from what that host knows, never by a command.
+"""The server under test on a load host: started by a name known to that host, never by a command line.
 
-A name is a preset (``memcached``, ``nginx?connections=500``) or a target file that stands in the host's own
-folder for them, put there by whoever administers it. What is set for one start of it is what a study file may
-set (`hindmost.knobs`), less the kinds that are words of a command line.
+A name is a preset (``memcached``, ``nginx?connections=500``) or a target file in the host's own folder for
+them, which its administrator put there. Settings for one start are those of a study file (`hindmost.knobs`),
+except the kinds with words of a command line.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from hindmost.knobs.journal import FOLDER, put_back, told
 from hindmost.targets import Managed, ManagedServer, parse_target
 
 TARGETS = Path("/etc/hindmost/targets")
-"""Target files of a host, ``NAME.toml``."""
+"""Folder of a host's target files, ``NAME.toml``."""
 
 
 class Serving:
@@ -33,19 +33,19 @@ class Serving:
     name : str
         A preset with its options, or the name of a file in `TARGETS`.
     listen : str
-        Address of this host that it listens on.
+        Address of this host to listen on.
     cpus : sequence of int
-        Its processors; none: all.
+        Its CPUs; empty: all.
     settings : sequence of mapping
-        ``what`` (a factor's table) and ``level`` of each knob that is in force meanwhile.
+        ``what`` (a factor's table) and ``level`` of each setting in force meanwhile.
 
     Raises
     ------
     UsageError
-        If the name is a path or an address, or nothing that this host knows; if a knob holds words of a
-        command line.
+        If the name is a path or an address, or unknown to this host; if a setting has words of a command
+        line.
     HostUnfit
-        If a level cannot be had here.
+        If a level is not available here.
     """
 
     def __init__(
@@ -69,27 +69,27 @@ class Serving:
                 key="target",
                 value=name,
             )
-        self._pairs = [_checked(one["what"], one["level"], target) for one in settings]
+        self._pairs = [_check_setting(setting["what"], setting["level"], target) for setting in settings]
         spec = started_with(target.spec, self._pairs)
         cpus = processors(target.spec, spec, cpus)
         self._server = ManagedServer(spec.model_copy(update={"host": listen}), cpus=cpus)
         self._stack = ExitStack()
 
-    def started(self) -> dict[str, Any]:
-        """Set what is to be set, then start it; gives what ``run.json`` says of it.
+    def start(self) -> dict[str, Any]:
+        """Apply the settings, then start the server; return its part of ``run.json``.
 
         Raises
         ------
         TargetError
             If it does not start.
         HostUnfit
-            If a setting is refused, or is not what was written; everything is as it was before.
+            If a setting is refused, or differs from what was written; everything is restored.
         """
         with ExitStack() as stack:
             try:
-                beside = stack.enter_context(in_force(self._pairs))
+                context = stack.enter_context(in_force(self._pairs))
                 server = stack.enter_context(self._server)
-                stack.enter_context(beside(server))
+                stack.enter_context(context(server))
             except TargetError:
                 raise
             except HindmostError as error:
@@ -103,20 +103,20 @@ class Serving:
             "pid": server.pid,
         }
 
-    def ended(self) -> dict[str, Any]:
-        """Stop it, and put back what was set; gives how it had ended before, if it had.
+    def stop(self) -> dict[str, Any]:
+        """Stop the server and restore the settings; return how it had died before, if it had.
 
         Raises
         ------
         HindmostError
-            If something cannot be put back: it stays in this host's journal.
+            If a setting cannot be restored: it stays in this host's journal.
         """
         report = self._server.exit_report()
         self._stack.close()
         return {"died": None if report is None else f"{report.describe()}: {report.log.strip()[-1000:]}"}
 
 
-def _checked(what: Mapping[str, Any], level: str, target: Managed) -> tuple[Knob, str]:
+def _check_setting(what: Mapping[str, Any], level: str, target: Managed) -> tuple[Knob, str]:
     refuse_words(what, "a setting")
     knob = knob_of(kind_of(what), what, target, FOLDER)
     try:
@@ -127,16 +127,16 @@ def _checked(what: Mapping[str, Any], level: str, target: Managed) -> tuple[Knob
 
 
 def set_knob(name: str, value: str) -> str:
-    """Set a setting of this host that the catalogue knows; what was found is in its journal first."""
+    """Set a setting in this host's catalogue, with its old value in the journal first."""
     return told(lambda: _engine.set_knob(name, value, str(FOLDER), "/", os.getpid()))
 
 
 def unset_knob(name: str) -> None:
-    """Put it back as it was found.
+    """Restore the old value of a setting.
 
     Raises
     ------
     HindmostError
-        If it cannot be; it stays in the journal.
+        If it cannot be restored; it stays in the journal.
     """
     put_back(json.loads(told(lambda: _engine.undo_knob(name, str(FOLDER), os.getpid()))))

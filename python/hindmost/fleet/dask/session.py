@@ -1,9 +1,9 @@
-"""A session's signature: a load host does what its controller says, and nobody else.
+"""Signatures of a session: a load host obeys only its controller.
 
-Every word to a host is one JSON text, signed (Ed25519, RFC 8032) with a key that the controller makes for the
-session and that never leaves it. Hosts get its public half: through SSH, or at their first word of a
-session (then they are that session's until it ends). A word names its session, its host, and a serial that
-grows, so that none can be told twice or elsewhere.
+Every command to a host is one JSON text, signed (Ed25519, RFC 8032) with a key that the controller generates
+for the session and that never leaves it. Hosts get its public half through SSH, or with the first command of
+a session (then they belong to that session until it ends). A command names its session, its host, and a
+rising serial number, so it cannot be replayed or redirected.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from hindmost.errors import HindmostError
 PLAIN = "hindmost.fleet/1"
 
 
-class Refused(HindmostError):
-    """A word that did not come from the session's controller, or came twice."""
+class RejectedCommand(HindmostError):
+    """A command that the session's controller did not sign, or that was replayed."""
 
 
 class Signer:
@@ -33,11 +33,11 @@ class Signer:
 
     @property
     def public(self) -> str:
-        """The half that hosts may know, in hexadecimal."""
+        """The public key, in hexadecimal."""
         return self._key.public_key().public_bytes_raw().hex()
 
-    def word(self, host: str, say: dict[str, Any]) -> tuple[str, str]:
-        """A word to a host, and its signature."""
+    def sign(self, host: str, say: dict[str, Any]) -> tuple[str, str]:
+        """Return a command to a host as text, and its signature."""
         self._serial += 1
         text = json.dumps(
             {"schema": PLAIN, "session": self.session, "host": host, "serial": self._serial, "say": say}
@@ -46,14 +46,14 @@ class Signer:
 
 
 class Verifier:
-    """A host's side: the word as it was meant, or a refusal.
+    """A host's side: it verifies commands.
 
     Parameters
     ----------
     public : str
         The controller's public key, in hexadecimal.
     host : str
-        Who we are.
+        Name of this host.
     """
 
     def __init__(self, public: str, host: str) -> None:
@@ -66,32 +66,32 @@ class Verifier:
         self._heard: set[int] = set()
 
     def read(self, text: str, signature: str) -> dict[str, Any]:
-        """What is said.
+        """Verify a command and return it.
 
         Raises
         ------
-        Refused
-            If it was not signed by this controller, is for another host or session, or was heard before.
+        RejectedCommand
+            If it was not signed by this controller, is for another host or session, or was received before.
         """
         from cryptography.exceptions import InvalidSignature
 
         try:
             self._key.verify(bytes.fromhex(signature), text.encode())
         except (InvalidSignature, ValueError):
-            raise self._refused("signature", "its controller did not sign") from None
-        word = json.loads(text)
-        self._session = self._session or word["session"]
-        if word["schema"] != PLAIN or word["session"] != self._session or word["host"] != self._host:
-            raise self._refused("recipient", "is meant for another host or session")
-        # Words overtake each other (one listens while others are said): each once, in any order.
-        if word["serial"] in self._heard:
-            raise self._refused("repeated", f"has been executed before (serial {word['serial']})")
-        self._heard.add(word["serial"])
-        said: dict[str, Any] = word["say"]
-        return said
+            raise self._reject("signature", "its controller did not sign") from None
+        command = json.loads(text)
+        self._session = self._session or command["session"]
+        if command["schema"] != PLAIN or command["session"] != self._session or command["host"] != self._host:
+            raise self._reject("recipient", "is meant for another host or session")
+        # Commands may arrive out of order, because one listens while others are sent; each is executed once.
+        if command["serial"] in self._heard:
+            raise self._reject("repeated", f"has been executed before (serial {command['serial']})")
+        self._heard.add(command["serial"])
+        order: dict[str, Any] = command["say"]
+        return order
 
-    def _refused(self, reason: str, why: str) -> Refused:
-        return Refused(
+    def _reject(self, reason: str, why: str) -> RejectedCommand:
+        return RejectedCommand(
             "rejected-command",
             f"host {self._host} refused a command that {why}",
             host=self._host,

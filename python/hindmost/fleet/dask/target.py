@@ -1,4 +1,4 @@
-"""The server under test, on the host of ``[target]``: started there for each run, and stopped."""
+"""The server under test on the host of ``[target]``: started there for each run, and stopped."""
 
 from __future__ import annotations
 
@@ -10,33 +10,35 @@ from hindmost.errors import HindmostError, HostLost, HostUnfit, InstanceError, T
 from hindmost.exits import Exit
 from hindmost.fleet.dask.channel import Channel
 from hindmost.fleet.dask.hosts import TargetPlace
-from hindmost.fleet.fleet import Served, Setting
+from hindmost.fleet.fleet import RemoteServer, Setting
 
 SERVE_S = 90.0
 
 
 @contextmanager
-def served(
+def serve_remotely(
     channel: Channel, place: TargetPlace, name: str, cpus: Sequence[int], settings: Sequence[Setting]
-) -> Iterator[Served]:
-    """Start a server on the host of ``[target]``, freshly for each run; stop it afterwards."""
+) -> Iterator[RemoteServer]:
+    """Start a new server on the host of ``[target]`` for a run; stop it afterwards."""
     listen = place.listen or channel.address_of(place.host)
-    told = [{"what": dict(one.what), "level": one.level} for one in settings]
-    start = {"serve": {"name": name, "listen": listen, "cpus": list(cpus), "settings": told}}
+    sent = [{"what": dict(setting.what), "level": setting.level} for setting in settings]
+    start = {"serve": {"name": name, "listen": listen, "cpus": list(cpus), "settings": sent}}
     try:
-        found = channel.ask(place.host, start, SERVE_S).said
+        reply = channel.ask(place.host, start, SERVE_S).said
     except HostLost:
         raise
     except InstanceError as error:
         kind = HostUnfit if error.exit_code == Exit.UNFIT else TargetError
         raise kind(error.code, error.message, hint=error.hint, **error.fields) from None
-    served = Served(place.host, found["address"], found["command"], found["cpus"], found["server_version"])
+    server = RemoteServer(
+        place.host, reply["address"], reply["command"], reply["cpus"], reply["server_version"]
+    )
     try:
-        yield served
+        yield server
     except HindmostError as error:
         died = None
         with contextlib.suppress(HindmostError):
-            died = _stopped(channel, place.host)
+            died = _stop(channel, place.host)
         if died and isinstance(error, InstanceError):
             gone = TargetError(
                 "server-gone",
@@ -47,13 +49,13 @@ def served(
             gone.shows = "silent"
             raise gone from None
         raise
-    _stopped(channel, place.host)
+    _stop(channel, place.host)
 
 
-def _stopped(channel: Channel, host: str) -> str | None:
-    """Stop the server there, and put back what was set; says how it had ended by itself, if it had."""
+def _stop(channel: Channel, host: str) -> str | None:
+    """Stop the server there and restore its settings; return how it had died before, if it had."""
     try:
         said = channel.ask(host, {"serve": {"name": None}}, SERVE_S).said
-    except HostLost:  # its own end stops all, and whatever comes next is told that it is lost
+    except HostLost:  # its lease stops everything; the next command reports the loss
         return None
     return None if said is None else said["died"]

@@ -1,4 +1,4 @@
-"""The clients of one run on a load host: child processes in a folder of their own, and what they said."""
+"""The clients of one run on a load host: child processes in their own folder, and their messages."""
 
 from __future__ import annotations
 
@@ -13,44 +13,45 @@ from typing import Any
 
 from hindmost.errors import HostUnfit
 from hindmost.fleet.dask import quiet
-from hindmost.fleet.dask.files import PREFIX, unpacked
+from hindmost.fleet.dask.files import PREFIX, unpack_files
 from hindmost.fleet.dask.places import make_place
 from hindmost.fleet.instance import Instance
 
 PIECE = 8 << 20
-"""Bytes of a file that cross at once."""
+"""Bytes of a file in one transfer."""
 SPARE_S = 120.0
-"""Patience of a host beyond the load's own time, before it takes its controller for gone."""
+"""Time in s beyond the load's own, after which a host assumes that its controller is gone."""
 SETTLE_S = 0.05
-"""Counting begins so long after the last word before a measurement: its bytes are acknowledged by then."""
+"""Delay in s between the last command before a measurement and counting: its bytes are acknowledged by
+then."""
 HERE = frozenset(os.sched_getaffinity(0))
-"""Processors of this host, for us; while clients run this process keeps off theirs."""
-TOLD = ("ready", "warm", "done", "failed", "ended")
-"""What is passed on at once; progress waits for it."""
+"""CPUs that this process may use; while clients run, it stays off theirs."""
+URGENT = ("ready", "warm", "done", "failed", "ended")
+"""Events that are passed on at once; progress waits for one of them."""
 
 
 class HostTeam:
-    """Begins one client a plan.
+    """Starts one client per plan.
 
     Parameters
     ----------
     folder : str or None
-        Where its own folder is made; default: the system's for temporary files.
+        Parent of its own folder; default: the folder for temporary files.
     asked : list of dict
-        ``index``, ``plan`` and ``cpus`` of each.
+        ``index``, ``plan`` and ``cpus`` of each client.
     files : dict
-        What plans name, in base64 (`files.packed`).
+        Files named in plans, in base64 (`files.pack_files`).
 
     Raises
     ------
     HostUnfit
-        If there are not as many processors as clients want for themselves.
+        If there are not enough CPUs for clients that need their own.
     OSError
         If the folder cannot be written.
     """
 
     def __init__(self, folder: str | None, asked: list[dict[str, Any]], files: dict[str, str]) -> None:
-        placed = _placed(asked)
+        clients = _assign_cpus(asked)
         self.folder = make_place("load", folder)
         self.channel: dict[str, float] | None = None
         self._instances: dict[int, Instance] = {}
@@ -60,69 +61,69 @@ class HostTeam:
         self._ordered: set[int] = set()
         self._begin: dict[str, int] | None = None
         try:
-            for one in placed:
-                plan = unpacked(one["plan"], files, self.folder)
-                instance = Instance(one["index"], plan, self.folder, one["cpus"] or sorted(HERE))
-                self._instances[one["index"]] = instance
-                self._loop.add_reader(instance.fileno(), self._said, instance)
+            for client in clients:
+                plan = unpack_files(client["plan"], files, self.folder)
+                instance = Instance(client["index"], plan, self.folder, client["cpus"] or sorted(HERE))
+                self._instances[client["index"]] = instance
+                self._loop.add_reader(instance.fileno(), self._on_message, instance)
         except BaseException:
             self.close()
             raise
-        theirs = {cpu for one in placed for cpu in one["cpus"]}
+        theirs = {cpu for client in clients for cpu in client["cpus"]}
         os.sched_setaffinity(0, HERE - theirs or HERE)
-        plans = [json.loads(one["plan"]) for one in asked]
+        plans = [json.loads(client["plan"]) for client in asked]
         self.longest_s = SPARE_S + max(
             plan["phases"]["calibration_s"] + plan["phases"]["measure_s"] + plan["timeout_s"]
             for plan in plans
         )
         self.places = [
-            {"index": one["index"], "cpus": one["cpus"], "pid": self._instances[one["index"]].pid}
-            for one in placed
+            {"index": client["index"], "cpus": client["cpus"], "pid": self._instances[client["index"]].pid}
+            for client in clients
         ]
 
     @property
     def all_ordered_to_measure(self) -> bool:
-        """Whether silence begins."""
+        """Whether all clients were ordered to measure: silence begins."""
         return self._ordered == set(self._instances)
 
     @property
     def _measuring(self) -> bool:
-        return self.all_ordered_to_measure and not self.measured
+        return self.all_ordered_to_measure and not self.has_measured
 
     @property
-    def measured(self) -> bool:
-        """Whether it is over."""
+    def has_measured(self) -> bool:
+        """Whether the measurement is over."""
         return self.channel is not None
 
     def order(self, index: int, command: dict[str, Any]) -> None:
-        """Pass it on; after the last order to measure nobody waits by the clock any more."""
+        """Pass an order on to a client. After the last order to measure, nothing wakes by the clock."""
         if "measure" in command:
             self._ordered.add(index)
             self._wake.set()
         self._instances[index].tell(command)
 
     def count(self) -> None:
-        """Look at this process's counters: from here on it is silent."""
-        if not self.measured:
+        """Read this process's counters: it is silent from here on."""
+        if not self.has_measured:
             self._begin = quiet.counters()
 
-    def _said(self, instance: Instance) -> None:
+    def _on_message(self, instance: Instance) -> None:
         events = instance.hear()
-        told = any(one["event"] in TOLD for one in events)
-        if told and self._measuring and self._begin is not None:
+        is_urgent = any(event["event"] in URGENT for event in events)
+        if is_urgent and self._measuring and self._begin is not None:
             self.channel = quiet.between(self._begin, quiet.counters())
         self._heard += [(instance.index, event) for event in events]
         if any(event["event"] == "ended" for event in events):
             self._loop.remove_reader(instance.fileno())
-        if told:
+        if is_urgent:
             self._wake.set()
 
     async def hear(self, wait_s: float) -> list[tuple[int, dict[str, Any]]]:
-        """All that was said; waits for something worth telling, outside measurements at most `wait_s`."""
+        """Return all messages; wait for an urgent one, outside measurements for at most `wait_s`."""
         until = self._loop.time() + wait_s
-        if self._measuring:  # this question came after the counting began
+        if self._measuring:  # this command arrived after counting began
             self._loop.call_later(SETTLE_S, self.count)
-        while not any(event["event"] in TOLD for _, event in self._heard):
+        while not any(event["event"] in URGENT for _, event in self._heard):
             left_s = None if self._measuring else until - self._loop.time()
             if left_s is not None and left_s <= 0.0:
                 break
@@ -133,34 +134,34 @@ class HostTeam:
         return heard
 
     def fetch(self, what: dict[str, Any]) -> list[tuple[str, int]] | str:
-        """Names and sizes; or of the file ``name`` the piece from ``offset`` on, in base64."""
+        """Return names and sizes; or a piece of the file ``name`` from ``offset`` on, in base64."""
         if "name" not in what:
-            for one in self._instances.values():
-                one.sweep()
-            made = (path for path in self.folder.iterdir() if not path.name.startswith(PREFIX))
-            return [(path.name, path.stat().st_size) for path in sorted(made)]
+            for instance in self._instances.values():
+                instance.sweep()
+            files = (path for path in self.folder.iterdir() if not path.name.startswith(PREFIX))
+            return [(path.name, path.stat().st_size) for path in sorted(files)]
         with (self.folder / Path(what["name"]).name).open("rb") as file:
             file.seek(what["offset"])
             return base64.b64encode(file.read(PIECE)).decode()
 
     def close(self) -> None:
-        """End them, and remove the folder."""
-        for one in self._instances.values():
-            self._loop.call_soon_threadsafe(self._loop.remove_reader, one.fileno())
-        for one in self._instances.values():
-            one.stop()
+        """End the clients and remove the folder."""
+        for instance in self._instances.values():
+            self._loop.call_soon_threadsafe(self._loop.remove_reader, instance.fileno())
+        for instance in self._instances.values():
+            instance.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
         os.sched_setaffinity(0, HERE)
 
 
-def _placed(asked: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Each with processors: those it was given, else the last of this host's, none twice if they spin."""
+def _assign_cpus(asked: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Assign CPUs to clients: the requested ones, else the last of this host; spinning clients share none."""
     here = sorted(HERE)
-    free = [cpu for cpu in reversed(here) if not any(cpu in one["cpus"] for one in asked)]
-    found = []
-    for one in asked:
-        plan = json.loads(one["plan"])
-        if missing := sorted(set(one["cpus"]) - set(here)):
+    free = [cpu for cpu in reversed(here) if not any(cpu in client["cpus"] for client in asked)]
+    assigned = []
+    for client in asked:
+        plan = json.loads(client["plan"])
+        if missing := sorted(set(client["cpus"]) - set(here)):
             raise HostUnfit(
                 "bad-value",
                 f"a client may not use CPU {missing[0]} here, only {here}",
@@ -169,21 +170,21 @@ def _placed(asked: list[dict[str, Any]]) -> list[dict[str, Any]]:
                 value=missing[0],
                 known=here,
             )
-        cpus = list(one["cpus"])
+        cpus = list(client["cpus"])
         if not cpus and plan["pacing"] == "spin":
-            wanted = len(plan["threads"])
-            if len(free) < wanted:
+            needed = len(plan["threads"])
+            if len(free) < needed:
                 raise HostUnfit(
                     "few-processors",
-                    f"{len(asked)} client(s) with {wanted} spinning thread(s) each need a CPU per thread, but"
+                    f"{len(asked)} client(s) with {needed} spinning thread(s) each need a CPU per thread, but"
                     f" this host has {len(here)}",
                     hint="--pacing sleep, or fewer clients there",
-                    need=len(asked) * wanted,
+                    need=len(asked) * needed,
                     have=len(here),
                 )
-            cpus, free = free[:wanted], free[wanted:]
+            cpus, free = free[:needed], free[needed:]
             plan["threads"] = [
                 thread | {"cpu": cpu} for thread, cpu in zip(plan["threads"], cpus, strict=True)
             ]
-        found.append({"index": one["index"], "plan": json.dumps(plan), "cpus": cpus})
-    return found
+        assigned.append({"index": client["index"], "plan": json.dumps(plan), "cpus": cpus})
+    return assigned

@@ -1,4 +1,4 @@
-"""Which build of Hindmost a host has: figures of two builds would not be of one instrument."""
+"""Identifies the build of Hindmost on a host: figures of two builds are not comparable."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from hindmost.errors import InstanceError
 
 
 def identity() -> dict[str, str]:
-    """Version and engine of this process."""
+    """Return version and engine of this process."""
     return {"version": __version__, "engine": engine_digest()}
 
 
 @cache
 def engine_digest() -> str:
-    """The engine's build: the start of its file's SHA-256."""
+    """Return the engine's build: the start of its file's SHA-256."""
     with Path(_engine.__file__).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 
@@ -29,7 +29,7 @@ def refuse_other(host: str, said: Mapping[str, str] | BaseException) -> None:
     Parameters
     ----------
     said : mapping or exception
-        What `identity` gave there.
+        The result of `identity` there.
 
     Raises
     ------
@@ -42,14 +42,14 @@ def refuse_other(host: str, said: Mapping[str, str] | BaseException) -> None:
         raise InstanceError("missing-hindmost", text, hint=hint, host=host)
     if isinstance(said, BaseException):
         raise InstanceError("host-unreachable", f"host {host} does not answer: {said}", hint=hint, host=host)
-    for what, ours in identity().items():
-        if said[what] != ours:
+    for part, ours in identity().items():
+        if said[part] != ours:
             raise InstanceError(
                 "version-mismatch",
-                f"host {host} has {what} {said[what]} of Hindmost, but this controller has {what} {ours}",
+                f"host {host} has {part} {said[part]} of Hindmost, but this controller has {part} {ours}",
                 hint=hint,
                 host=host,
-                key=what,
-                value=said[what],
+                key=part,
+                value=said[part],
                 need=ours,
             )

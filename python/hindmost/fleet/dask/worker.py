@@ -1,9 +1,9 @@
 """The Dask worker of a load host: ``python -m hindmost.fleet.dask.worker``, started through SSH.
 
-What it needs (whose it is, certificates, settings) comes as one JSON line on standard input: none of it
-stands on a command line or in a file. It ends when its input does or its scheduler goes, with all that it
-began, so that a controller that is killed leaves nothing behind. A worker that measures takes no tasks: its
-handlers are those that Dask's own life needs, and ours.
+Its configuration (name, certificates, settings) arrives as one JSON line on standard input, so that nothing
+is on a command line or in a file. It ends, with everything it started, when its input or its scheduler does,
+so a killed controller leaves nothing behind. A worker that measures takes no tasks: it has only the handlers
+that Dask itself needs, and ours.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from typing import Any
 from hindmost.fleet.dask import quiet
 from hindmost.fleet.dask.places import make_place, sweep
 
-STREAM_KEPT = {"close", "worker-status-change", "remove-worker"}
-KEPT = {"terminate", "ping", "identity", "connection_stream", "versions"}
-"""Handlers of Dask that run no code of others."""
+ALLOWED_STREAMS = {"close", "worker-status-change", "remove-worker"}
+ALLOWED = {"terminate", "ping", "identity", "connection_stream", "versions"}
+"""Dask's handlers that do not run code of others."""
 EXIT_PATIENCE_S = 15.0
 
 
@@ -53,16 +53,16 @@ async def _run(config: dict[str, Any], ended: asyncio.Event) -> None:
         )
         host = Host(Verifier(config["public"], config["host"]), worker)
         if not computes:
-            worker.blocked_handlers = [name for name in worker.handlers if name not in KEPT]
+            worker.blocked_handlers = [name for name in worker.handlers if name not in ALLOWED]
             worker.stream_handlers = {
-                name: do for name, do in worker.stream_handlers.items() if name in STREAM_KEPT
+                name: do for name, do in worker.stream_handlers.items() if name in ALLOWED_STREAMS
             }
         worker.handlers["hindmost"] = host.obey
         async with worker:
             _say("here", address=worker.address)
-            over = asyncio.ensure_future(ended.wait())
+            ending = asyncio.ensure_future(ended.wait())
             await asyncio.wait(
-                {over, asyncio.ensure_future(worker.finished())}, return_when="FIRST_COMPLETED"
+                {ending, asyncio.ensure_future(worker.finished())}, return_when="FIRST_COMPLETED"
             )
             await host.close()
     finally:
@@ -76,13 +76,13 @@ def _say(event: str, **more: object) -> None:
 
 
 def main() -> int:
-    """Read what we are to be, and be it until the input ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal's is the controller's to interpret
+    """Read the configuration, and run the worker until the input ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the controller handles Ctrl-C
     line = sys.stdin.readline()
     if not line:
         return 1
     config = json.loads(line)
-    quiet.still()
+    quiet.configure()
     loop = asyncio.new_event_loop()
     ended = asyncio.Event()
 
@@ -90,7 +90,7 @@ def main() -> int:
         while os.read(0, 1 << 12):
             pass
         loop.call_soon_threadsafe(ended.set)
-        # Whatever hangs, clients and servers end when we do.
+        # Even if something hangs, clients and servers end with this process.
         timer = threading.Timer(EXIT_PATIENCE_S, os._exit, (1,))
         timer.daemon = True
         timer.start()
@@ -99,7 +99,7 @@ def main() -> int:
     loop.add_signal_handler(signal.SIGTERM, ended.set)
     try:
         loop.run_until_complete(_run(config, ended))
-    except Exception as error:  # said on the channel that is left; there is nobody else to tell
+    except Exception as error:  # the only channel that is left
         _say("failed", message=f"{type(error).__name__}: {error}")
         return 1
     return 0

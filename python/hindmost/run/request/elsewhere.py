@@ -53,7 +53,7 @@ def refuse_unreachable(hosts: Hosts, target: Attached | Managed) -> None:
     addresses = [target.spec.host] if target.managed else [target.host]
     if target.managed and hosts.target is not None:
         return
-    if all(map(_loopback, addresses)) and not all(_loopback(host.where) for host in hosts.host):
+    if all(map(_loopback, addresses)) and not all(_loopback(host.ssh_address) for host in hosts.host):
         raise UsageError(
             "server-unreachable",
             f"load hosts cannot reach {target.name}: it listens on {addresses[0]}",
@@ -65,11 +65,11 @@ def refuse_unreachable(hosts: Hosts, target: Attached | Managed) -> None:
 
 
 def _workers(hosts: Hosts) -> int:
-    from hindmost.fleet.dask.given import GivenChannel
+    from hindmost.fleet.dask.scheduler import SchedulerChannel
     from hindmost.fleet.opening import need_dask
 
     need_dask()
-    channel = GivenChannel(hosts)
+    channel = SchedulerChannel(hosts)
     try:
         others = {hosts.target.host} if hosts.target else set()
         return len(set(channel.hosts) - others)

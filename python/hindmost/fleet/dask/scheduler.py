@@ -1,4 +1,4 @@
-"""The workers of a scheduler that runs already (SLURM, Kubernetes, by hand)."""
+"""A channel through a running scheduler (SLURM, Kubernetes, or started by hand)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hindmost.errors import HostLost, InstanceError
-from hindmost.fleet.dask.channel import _Threaded
+from hindmost.fleet.dask.channel import ThreadedChannel
 from hindmost.fleet.dask.hosts import Hosts
 from hindmost.fleet.dask.link import Link
 from hindmost.fleet.dask.ssh import host_of
@@ -14,13 +14,13 @@ from hindmost.fleet.dask.ssh import host_of
 CONNECT_S = 60.0
 
 
-class GivenChannel(_Threaded):
-    """Each worker of the scheduler is a host, by its name.
+class SchedulerChannel(ThreadedChannel):
+    """Uses each worker of the scheduler as a host, by its name.
 
     Parameters
     ----------
     work : str, optional
-        What its workers compute (`compute.computing`); those that measure do not.
+        What its workers compute (`compute.computing`); workers that measure do not compute.
 
     Raises
     ------
@@ -49,19 +49,19 @@ class GivenChannel(_Threaded):
         self._addresses = await self.broker.ask("workers", dict[str, str])
 
     def _route(self, host: str) -> dict[str, Any]:
-        if host in self._lost:  # the scheduler would try to connect for as long as it is set to
-            raise HostLost(host, "it was lost before")
+        if host in self._lost:  # the scheduler would retry until its own timeout
+            raise HostLost(host, "it was lost earlier")
         return {"public": self.signer.public}
 
     def _lose(self, host: str) -> None:
         self._lost.add(host)
 
     def address_of(self, host: str) -> str:
-        """As its worker told the scheduler."""
+        """Return the address that its worker gave the scheduler."""
         return host_of(self._addresses[host])
 
-    def bring_again(self, name: str) -> None:
-        """Whoever started it may do so again; we cannot."""
+    def restart_worker(self, name: str) -> None:
+        """Raise an error: only the person who started the worker can start another."""
         raise InstanceError(
             "host-lost",
             f"host {name} was lost, and only the person who started its worker can start another",
@@ -71,8 +71,8 @@ class GivenChannel(_Threaded):
         )
 
     def rest(self, *, resting: bool) -> None:
-        """Its timers are the client's; its heartbeat is an hour."""
+        """Do nothing: the timers are the client's, and its heartbeat is an hour."""
 
     def close(self) -> None:
-        """Leave; what was begun on hosts was stopped before."""
+        """Disconnect; everything started on hosts was stopped before."""
         self._end()
